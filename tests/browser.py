@@ -1,0 +1,73 @@
+"""The browser that the view tests drive: where it is, how it is started, what it may ask for."""
+
+import os
+import shutil
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium_path():
+    """Path of a Chromium: $CHROMIUM, one on the PATH, or Playwright's own; None where none is."""
+    named = os.environ.get("CHROMIUM")
+    if named:
+        return named
+    for name in NAMES:
+        found = shutil.which(name)
+        if found:
+            return found
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return None
+    with sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+        return own if os.path.exists(own) else None
+
+
+def is_local(url: str) -> bool:
+    """Whether a request stays on this machine."""
+    parts = urlsplit(url)
+    if parts.scheme in ("file", "data", "blob", "about", "chrome-error"):
+        return True
+    return parts.hostname in ("127.0.0.1", "localhost", "::1")
+
+
+@contextmanager
+def open_page(browser, *, scheme="light", width=1280, height=900, reduced_motion="reduce"):
+    """A page in a context of its own that fails the test if it looks beyond the machine.
+
+    Yields the page. When the block ends, asserts that no request left the machine and that no
+    uncaught error was thrown in the page.
+    """
+    context = browser.new_context(
+        color_scheme=scheme,
+        viewport={"width": width, "height": height},
+        reduced_motion=reduced_motion,
+    )
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    outside, errors = [], []
+
+    def note_request(request):
+        if not is_local(request.url):
+            outside.append(request.url)
+
+    page.on("request", note_request)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    try:
+        yield page
+        assert not outside, f"the page asked for things beyond this machine: {outside}"
+        assert not errors, f"uncaught errors in the page: {errors}"
+    finally:
+        context.close()

@@ -1,0 +1,48 @@
+"""What every test can use: the packages of this checkout by their import names, and a browser."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+
+def _widgets_from_checkout():
+    """Make widgets/ importable as mlc_lab_widgets where the project is not installed."""
+    if importlib.util.find_spec("mlc_lab_widgets") is not None:
+        return
+    folder = ROOT / "widgets"
+    spec = importlib.util.spec_from_file_location(
+        "mlc_lab_widgets", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mlc_lab_widgets"] = module
+    spec.loader.exec_module(module)
+
+
+if (ROOT / "widgets" / "__init__.py").exists():
+    _widgets_from_checkout()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A running Chromium. Where CI is set, having none is a failure and not a skip."""
+    from browser import FLAGS, chromium_path
+
+    path = chromium_path()
+    if path is None:
+        message = "no Chromium: install one, or name it in the variable CHROMIUM"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()

@@ -1,0 +1,168 @@
+"""The layering of section 3 of the design, read from the source: imports go one way.
+
+Reads every import of mlc_lab/ and widgets/ from the syntax tree, those inside functions too, and
+fails on one that goes upward. Imports under `if TYPE_CHECKING:` never run and do not count.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LAB = ROOT / "mlc_lab"
+WIDGETS = ROOT / "widgets"
+
+# package -> the packages directly below it; what those may use, it may use too.
+BELOW = {
+    "ir": (),
+    "tir": ("ir",),
+    "arith": ("tir",),
+    "script": ("arith",),
+    "schedule": ("arith",),
+    "te": ("arith", "schedule"),
+    "lower": ("arith",),
+    "topi": ("te",),
+    "runtime": (),
+    "backend": ("tir", "arith", "lower", "runtime"),
+    "relax": ("script", "topi", "arith", "lower", "backend", "runtime"),
+    "observe": ("script", "tir", "schedule", "backend", "lower"),
+    "meta_schedule": ("schedule", "backend", "runtime", "observe"),
+}
+# On top of everything; nothing below may import them.
+TOP = {"exercises", "compat", "cli", "build", "testing", ""}
+# Parts that are used where they are present, or heavy: never imported while a module loads.
+LAZY = {
+    "IPython", "anywidget", "graphviz", "ipywidgets", "jupyterlab", "matplotlib", "ml_dtypes",
+    "mlc_lab_widgets", "nbclient", "nbformat", "onnx", "torch", "tqdm", "tvm",
+}  # fmt: skip
+# The methods through which a view is opened; only they may reach for the widgets.
+VIEW_METHODS = {"show", "explore", "view", "_repr_mimebundle_", "_ipython_display_"}
+
+
+def allowed(package, seen=None):
+    """All packages below one, found by walking BELOW."""
+    below = set()
+    for lower in BELOW[package]:
+        below |= {lower} | allowed(lower)
+    return below
+
+
+def sources():
+    return sorted([*LAB.rglob("*.py"), *WIDGETS.rglob("*.py")])
+
+
+def module_name(path):
+    """Dotted name of a source file, without `__init__`."""
+    base, prefix = (LAB, "mlc_lab") if LAB in path.parents else (WIDGETS, "mlc_lab_widgets")
+    parts = [prefix, *path.relative_to(base).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_type_checking(node):
+    test = node.test
+    return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
+
+
+def imports(tree, module, is_package):
+    """Yields (line, dotted name imported, names of the functions it stands in)."""
+
+    def resolve(node):
+        if not node.level:
+            return node.module or ""
+        base = module.split(".")
+        base = base[: len(base) - node.level + (1 if is_package else 0)]
+        return ".".join([*base, *([node.module] if node.module else [])])
+
+    def walk(node, functions):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and is_type_checking(child):
+                for other in child.orelse:
+                    yield from walk(other, functions)
+            elif isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield child.lineno, alias.name, functions
+            elif isinstance(child, ast.ImportFrom):
+                base = resolve(child)
+                for alias in child.names:
+                    yield child.lineno, f"{base}.{alias.name}", functions
+            elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield from walk(child, (*functions, child.name))
+            else:
+                yield from walk(child, functions)
+
+    yield from walk(tree, ())
+
+
+def package_of(dotted):
+    """Which part of mlc_lab a dotted name lies in; "" is the façade itself."""
+    parts = dotted.split(".")
+    if len(parts) == 1:
+        return ""
+    part = parts[1]
+    known = part in BELOW or part in TOP or (LAB / part).is_dir() or (LAB / f"{part}.py").exists()
+    return part if known else ""
+
+
+def complaints(path):
+    text = path.read_text(encoding="utf-8")
+    module = module_name(path)
+    own = package_of(module) if module.startswith("mlc_lab.") or module == "mlc_lab" else None
+    for line, dotted, functions in imports(ast.parse(text), module, path.name == "__init__.py"):
+        root = dotted.split(".")[0]
+        where = f"{path.relative_to(ROOT)}:{line} imports {dotted}"
+        if own is not None and root in LAZY and not functions:
+            yield f"{where} while the module loads; import it inside the function that needs it"
+        if root == "mlc_lab_widgets" and own is not None and own not in TOP:
+            if not VIEW_METHODS & set(functions):
+                yield f"{where} outside a view method ({', '.join(sorted(VIEW_METHODS))})"
+        if root != "mlc_lab":
+            continue
+        target = package_of(dotted)
+        if own is None:
+            if any(part.startswith("_") for part in dotted.split(".")):
+                yield f"{where}: widgets use only the public API"
+        elif own not in TOP and target != own and target not in allowed(own):
+            yield f"{where}: {own} may use {sorted(allowed(own)) or 'no other package'}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    assert not list(complaints(path)), "\n".join(complaints(path))
+
+
+def test_every_package_has_a_layer():
+    packages = {p.parent.name for p in LAB.glob("*/__init__.py")}
+    modules = {p.stem for p in LAB.glob("*.py")} - {"__init__", "__main__"}
+    assert packages - set(BELOW) <= TOP, packages - set(BELOW) - TOP
+    assert modules <= TOP, f"give these a place in TOP or a package: {modules - TOP}"
+
+
+def test_an_upward_import_is_found(tmp_path):
+    source = "def f():\n    from ..schedule import Schedule\n    from mlc_lab import build\n"
+    found = {name for _, name, _ in imports(ast.parse(source), "mlc_lab.tir.expr", False)}
+    assert found == {"mlc_lab.schedule.Schedule", "mlc_lab.build"}
+    assert "schedule" not in allowed("tir")
+    assert "runtime" not in allowed("schedule")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for top in ("mlc_lab", "widgets", "tests", "benchmarks") for p in (ROOT / top).rglob("*.py")]
+    + [ROOT / "dev.py"],
+    ids=lambda p: str(p.relative_to(ROOT)),
+)
+def test_every_file_says_what_it_is_for(path):
+    text = path.read_text(encoding="utf-8")
+    if text.strip():
+        assert ast.get_docstring(ast.parse(text)), f"{path} opens without a docstring"
+
+
+def test_importing_the_compiler_loads_no_views():
+    code = f"import sys, mlc_lab; print([m for m in {sorted(LAZY)!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
