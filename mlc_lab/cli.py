@@ -1,0 +1,304 @@
+"""The command `mlc-lab`: open the lab, run a file headless, explain its schedules, look around.
+
+    mlc-lab lab                      open JupyterLab on the notebooks
+    mlc-lab run FILE.py|FILE.ipynb   run a file without a screen; `import tvm` works in it
+    mlc-lab explain FILE.py          write the steppers of the file's schedules as one HTML file
+    mlc-lab doctor                   what is installed, what the machine is and what it can do
+
+Every verb is a function here that returns the exit status. What a verb needs is imported inside
+it, so `mlc-lab --help` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+#: What coreutils' `timeout` exits with, so that scripts can tell a time limit from a failure.
+EXIT_TIME_LIMIT = 124
+
+
+def _fail(message: str) -> int:
+    print(f"mlc-lab: {message}", file=sys.stderr)
+    return 2
+
+
+def _missing(module: str) -> bool:
+    return importlib.util.find_spec(module) is None
+
+
+# ---------------------------------------------------------------------------------------- lab
+
+
+def find_notebooks() -> tuple[Path | None, bool]:
+    """Where the lessons lie, and whether that is a checkout (and not an installed package)."""
+    checkout = Path(__file__).resolve().parent.parent / "notebooks"
+    if checkout.is_dir():
+        return checkout, True
+    installed = Path(sysconfig.get_path("data")) / "share" / "mlc-lab" / "notebooks"
+    return (installed, False) if installed.is_dir() else (None, False)
+
+
+def copy_notebooks(source: Path, target: Path) -> int:
+    """Copy lessons that are not in `target` yet; a copy the student has edited is left alone.
+
+    Returns how many files were written.
+    """
+    written = 0
+    for path in sorted(source.rglob("*")):
+        copy = target / path.relative_to(source)
+        if path.is_file() and not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+            written += 1
+    return written
+
+
+def lab(args: argparse.Namespace) -> int:
+    """Open JupyterLab on the notebooks; from an installed package, on a copy of them."""
+    if _missing("jupyterlab"):
+        return _fail("JupyterLab is not installed. Install it with:  pip install 'mlc-lab[lab]'")
+    source, checkout = find_notebooks()
+    folder = Path(args.dir) if args.dir else None
+    if source is None:
+        print("mlc-lab: this installation carries no notebooks; opening an empty lab")
+        folder = folder or Path.cwd()
+    elif folder is None and checkout:
+        folder = source
+    else:
+        folder = folder or Path.cwd() / "mlc-lab-notebooks"
+        folder.mkdir(parents=True, exist_ok=True)
+        print(f"mlc-lab: {copy_notebooks(source, folder)} new notebooks copied to {folder}")
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *args.rest]
+    try:
+        return subprocess.call(command)
+    except KeyboardInterrupt:
+        return 0
+
+
+# ---------------------------------------------------------------------------------------- run
+
+
+def _run_child(words: list[str], time_limit: float | None) -> int:
+    """Run one of this module's hidden verbs in a process of its own, so a crash stays there."""
+    process = subprocess.Popen([sys.executable, "-m", "mlc_lab.cli", *words])
+    try:
+        status = process.wait(time_limit)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        print(f"mlc-lab: stopped after {time_limit:g} seconds", file=sys.stderr)
+        return EXIT_TIME_LIMIT
+    except KeyboardInterrupt:
+        process.kill()
+        process.wait()
+        return 130
+    if status < 0:
+        print(f"mlc-lab: the program was ended by signal {-status}", file=sys.stderr)
+        return 128 - status
+    return status
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a Python file or a notebook headless. The exit status says whether it went through."""
+    path = Path(args.file)
+    if not path.is_file():
+        return _fail(f"there is no file {path}")
+    if path.suffix == ".ipynb":
+        return _run_notebook(path, args)
+    if path.suffix != ".py":
+        return _fail(f"{path} is neither a Python file (.py) nor a notebook (.ipynb)")
+    if args.output:
+        return _fail("--output keeps a notebook as run; a Python file has none")
+    return _run_child(["_run", str(path), *args.rest], args.time_limit)
+
+
+def _run_here(path: str, words: list[str]) -> None:
+    """Execute a Python file in this process as `python FILE` would, with `import tvm` working."""
+    import runpy
+
+    from mlc_lab import compat
+
+    compat.install()
+    sys.argv = [path, *words]
+    sys.path[0] = str(Path(path).resolve().parent)
+    runpy.run_path(path, run_name="__main__")
+
+
+def _run_notebook(path: Path, args: argparse.Namespace) -> int:
+    """Execute every cell with nbclient; print the outputs that are text, and the error if any."""
+    if _missing("nbclient") or _missing("nbformat"):
+        return _fail("notebooks need nbclient. Install it with:  pip install 'mlc-lab[lab]'")
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    notebook = nbformat.read(path, as_version=4)
+    known = notebook.metadata.get("kernelspec", {}).get("name", "python3")
+    client = NotebookClient(
+        notebook,
+        timeout=args.time_limit,
+        kernel_name="python3" if known.startswith("python") else known,
+        resources={"metadata": {"path": str(path.resolve().parent)}},
+        extra_arguments=["--IPKernelApp.exec_lines=import mlc_lab.compat as _c; _c.install()"],
+    )
+    status = 0
+    try:
+        client.execute()
+    except CellTimeoutError:
+        print(f"mlc-lab: a cell ran for more than {args.time_limit:g} seconds", file=sys.stderr)
+        status = EXIT_TIME_LIMIT
+    except CellExecutionError as error:
+        print(error, file=sys.stderr)
+        status = 1
+    except DeadKernelError:
+        print("mlc-lab: the kernel died", file=sys.stderr)
+        status = 1
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            text = output.get("text") or output.get("data", {}).get("text/plain", "")
+            if text:
+                print(text, end="" if text.endswith("\n") else "\n")
+    if args.output:
+        nbformat.write(notebook, args.output)
+    return status
+
+
+# ------------------------------------------------------------------------------------ explain
+
+
+def explain(args: argparse.Namespace) -> int:
+    """Run a file, keep every schedule it makes, and write their steppers as one HTML file."""
+    path = Path(args.file)
+    if not path.is_file() or path.suffix != ".py":
+        return _fail(f"{path} is not a Python file")
+    target = Path(args.output) if args.output else path.with_suffix(".html")
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "recordings.json"
+        words = ["_record", str(path), str(kept), f"{args.budget:g}" if args.measure else "0"]
+        status = _run_child([*words, *args.rest], args.time_limit)
+        if not kept.exists():
+            return status or _fail(f"{path} ended before its schedules could be recorded")
+        from mlc_lab.observe.recording import load_all, save_html
+
+        recordings = load_all(kept)
+        if not recordings:
+            return _fail(f"{path} made no schedule: nothing to explain")
+        save_html(recordings, target, title=path.name)
+    steps = sum(len(recording.steps) for recording in recordings)
+    print(f"{target}: {len(recordings)} schedule(s), {steps} step(s)")
+    if status:
+        print("mlc-lab: the file itself failed; what it had done until then is shown")
+    return status
+
+
+def _record_here(path: str, kept: str, budget: float, words: list[str]) -> None:
+    """Execute a file with recording on; write what its schedules did, also if the file fails."""
+    from mlc_lab.observe.session import recording_schedules
+
+    with recording_schedules() as session:
+        try:
+            _run_here(path, words)
+        finally:
+            session.save(kept, measure=budget > 0, budget_s=budget)
+
+
+# ------------------------------------------------------------------------------------- doctor
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """Say what is installed, what the machine is and how fast it measures."""
+    from mlc_lab.observe import doctor as examination
+
+    report = examination.examine(measure=not args.quick)
+    if args.json:
+        import json
+
+        print(json.dumps(report, indent=2))
+    else:
+        print(examination.as_text(report))
+    return 0
+
+
+# ------------------------------------------------------------------------------- command line
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mlc-lab", description="MLC Lab: a tensor compiler you can see through."
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    verbs = parser.add_subparsers(dest="verb", metavar="lab | run | explain | doctor")
+
+    verb = verbs.add_parser("lab", help="open JupyterLab on the notebooks")
+    verb.add_argument("--dir", help="folder to work in (an installed package copies lessons there)")
+    verb.set_defaults(act=lab, takes_rest=True)
+
+    verb = verbs.add_parser("run", help="run a Python file or notebook headless")
+    verb.add_argument("file", metavar="FILE.py|FILE.ipynb")
+    verb.add_argument(
+        "--time-limit", type=float, metavar="SECONDS",
+        help=f"stop a file, or a cell of a notebook, after this long (exit status "
+        f"{EXIT_TIME_LIMIT})",
+    )  # fmt: skip
+    verb.add_argument("-o", "--output", metavar="OUT.ipynb", help="keep the notebook as run")
+    verb.set_defaults(act=run, takes_rest=True)
+
+    verb = verbs.add_parser("explain", help="write the steppers of a file's schedules as HTML")
+    verb.add_argument("file", metavar="FILE.py")
+    verb.add_argument("-o", "--output", metavar="OUT.html", help="default: FILE.html")
+    verb.add_argument(
+        "--no-measure", dest="measure", action="store_false", help="do not time the steps"
+    )
+    verb.add_argument(
+        "--budget", type=float, default=60.0, metavar="SECONDS",
+        help="time to spend on measuring, all schedules together (default 60)",
+    )  # fmt: skip
+    verb.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop after this long")
+    verb.set_defaults(act=explain, takes_rest=True)
+
+    verb = verbs.add_parser("doctor", help="what is installed, and what this machine can do")
+    verb.add_argument("--json", action="store_true", help="the report as JSON")
+    verb.add_argument("--quick", action="store_true", help="do not measure peak and bandwidth")
+    verb.set_defaults(act=doctor, takes_rest=False)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point of the command. Returns the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["_run"]:
+        _run_here(argv[1], argv[2:])
+        return 0
+    if argv[:1] == ["_record"]:
+        _record_here(argv[1], argv[2], float(argv[3]), argv[4:])
+        return 0
+    parser = _parser()
+    args, rest = parser.parse_known_args(argv)
+    if args.version:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"mlc-lab {version('mlc-lab')}")
+        except PackageNotFoundError:
+            print("mlc-lab, from a folder that is not installed")
+        return 0
+    if args.verb is None:
+        parser.print_help()
+        return 2
+    if rest and not args.takes_rest:
+        parser.error(f"unknown words: {' '.join(rest)}")
+    args.rest = rest[1:] if rest[:1] == ["--"] else rest
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    return args.act(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

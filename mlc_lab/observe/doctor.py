@@ -1,0 +1,167 @@
+"""What `mlc-lab doctor` looks at: the parts installed, the machine, and its measured peaks."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+CORE = ("mlc-lab", "numpy", "llvmlite", "apache-tvm-ffi")
+OPTIONAL = (
+    "ipywidgets", "anywidget", "jupyterlab", "notebook", "matplotlib", "graphviz", "tqdm",
+    "ml_dtypes", "torch", "onnx", "apache-tvm", "pytest", "hypothesis", "nbmake", "playwright",
+)  # fmt: skip
+#: name -> the commands that give it, and what the project does with it
+TOOLS = {
+    "chromium": (("chromium", "chromium-browser", "google-chrome"), "tests of the views"),
+    "dot": (("dot",), "layout of large graphs; a built-in layout is used without it"),
+    "cc": (("cc", "gcc", "clang"), "shared libraries; object files need none"),
+    "cuda": (("nvidia-smi",), "running GPU kernels; they are simulated without it"),
+    "nvcc": (("nvcc",), "nothing yet; shown because people ask"),
+}
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def caches() -> list[dict[str, Any]]:
+    """Caches of the first core: level, type, size in bytes, line in bytes, ways; [] if unknown."""
+    found = []
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            read = {p: (index / p).read_text().strip() for p in ("level", "type", "size")}
+            size = int(read["size"].rstrip("KM")) * {"K": 1024, "M": 1 << 20}[read["size"][-1]]
+            entry = {"level": int(read["level"]), "type": read["type"].lower(), "bytes": size}
+            entry["line"] = int((index / "coherency_line_size").read_text())
+            entry["ways"] = int((index / "ways_of_associativity").read_text())
+        except (OSError, ValueError, KeyError):
+            continue
+        found.append(entry)
+    if not found and sys.platform == "darwin":
+        kinds = {"l1d": (1, "data"), "l1i": (1, "instruction"), "l2": (2, "unified")}
+        for name, (level, kind) in kinds.items():
+            text = _command("sysctl", "-n", f"hw.{name}cachesize")
+            if text and text.isdigit():
+                found.append({"level": level, "type": kind, "bytes": int(text)})
+    return found
+
+
+def _command(*words: str) -> str | None:
+    """First line that a command prints, or None if it cannot be run."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = done.stdout.strip().splitlines()
+    return lines[0] if done.returncode == 0 and lines else None
+
+
+def cpu() -> dict[str, Any]:
+    """Name and features as LLVM sees them, cores, and caches."""
+    import llvmlite.binding as llvm
+
+    features = [name for name, on in llvm.get_host_cpu_features().items() if on]
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "name": llvm.get_host_cpu_name(),
+        "triple": llvm.get_process_triple(),
+        "features": sorted(features),
+        "cores": os.cpu_count(),
+        "cores_usable": usable,
+        "caches": caches(),
+    }
+
+
+def measured() -> dict[str, Any]:
+    """FMA peak of one core (GFLOP/s) and memory bandwidth (GB/s), as measured now."""
+    from ..backend import peak
+
+    return {
+        "peak_gflops_one_core": round(peak.measure_peak() / 1e9, 1),
+        "bandwidth_gbs": round(peak.measure_bandwidth() / 1e9, 1),
+    }
+
+
+def examine(measure: bool = True) -> dict[str, Any]:
+    """The whole report as plain data. `measure=False` leaves out what takes seconds."""
+    tools = {}
+    for name, (commands, use) in TOOLS.items():
+        path = next(filter(None, map(shutil.which, commands)), None)
+        tools[name] = {"path": path, "used_for": use}
+    report = {
+        "python": {
+            "version": platform.python_version(),
+            "implementation": platform.python_implementation(),
+            "executable": sys.executable,
+            "platform": platform.platform(),
+        },
+        "parts": {name: _version(name) for name in CORE},
+        "optional": {name: _version(name) for name in OPTIONAL},
+        "cpu": cpu(),
+        "tools": tools,
+        "measured": None,
+        "advice": [],
+    }
+    if measure:
+        try:
+            report["measured"] = measured()
+        except Exception as error:  # a report is wanted most where something is broken
+            report["measured"] = {"error": f"{type(error).__name__}: {error}"}
+    report["advice"] = list(advice(report))
+    return report
+
+
+def advice(report: dict[str, Any]):
+    """Yields what the reader may want to do, one sentence each."""
+    for name in CORE[1:]:
+        if report["parts"][name] is None:
+            yield f"{name} is missing, and nothing compiles without it: pip install {name}"
+    if report["optional"]["anywidget"] is None or report["optional"]["jupyterlab"] is None:
+        yield "The lab is not installed: pip install 'mlc-lab[lab]'"
+    if importlib.util.find_spec("tqdm") is None:
+        yield "Long measurements show no progress without tqdm: pip install tqdm"
+
+
+def _bytes(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 and count % (1 << 20) == 0 else (
+        f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
+    )
+
+
+def as_text(report: dict[str, Any]) -> str:
+    """The report for a person, one fact a line."""
+    rows = [("Python", report["python"]["version"]), ("", report["python"]["platform"])]
+    for group in ("parts", "optional"):
+        for name, found in report[group].items():
+            rows.append((name, found or "-"))
+    chip = report["cpu"]
+    vector = [f for f in chip["features"] if f in ("avx", "avx2", "fma", "avx512f", "neon", "sve")]
+    rows += [
+        ("CPU", f"{chip['name']} ({chip['triple']})"),
+        ("vectors", " ".join(vector) or "-"),
+        ("cores", f"{chip['cores']} ({chip['cores_usable']} usable)"),
+    ]
+    for cache in chip["caches"]:
+        detail = f", {cache['ways']} ways, line {cache['line']} B" if "ways" in cache else ""
+        rows.append((f"L{cache['level']} {cache['type']}", _bytes(cache["bytes"]) + detail))
+    found = report["measured"]
+    if found and "error" in found:
+        rows.append(("measured", f"could not measure: {found['error']}"))
+    elif found:
+        rows.append(("FMA peak", f"{found['peak_gflops_one_core']} GFLOP/s float32, one core"))
+        rows.append(("bandwidth", f"{found['bandwidth_gbs']} GB/s read from memory"))
+    for name, tool in report["tools"].items():
+        rows.append((name, tool["path"] or f"- ({tool['used_for']})"))
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{name:<{width}}  {value}" for name, value in rows]
+    return "\n".join(lines + [""] * bool(report["advice"]) + report["advice"])

@@ -1,0 +1,121 @@
+"""The command `mlc-lab`, each verb run as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+HELLO = "import sys\nimport tvm\nprint('hello from', tvm.__name__, *sys.argv[1:])\n"
+
+
+def mlc_lab(*words, timeout=120, cwd=None):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "mlc_lab.cli", *map(str, words)],
+        capture_output=True, text=True, timeout=timeout, env=environment, cwd=cwd,
+    )  # fmt: skip
+
+
+def notebook(*cells):
+    import nbformat.v4 as v4
+
+    return v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+
+
+def test_without_a_verb_it_says_what_there_is():
+    done = mlc_lab()
+    assert done.returncode == 2
+    for verb in ("lab", "run", "explain", "doctor"):
+        assert verb in done.stdout
+
+
+def test_run_executes_a_file_in_which_tvm_imports(tmp_path):
+    file = tmp_path / "hello.py"
+    file.write_text(HELLO)
+    done = mlc_lab("run", file, "one", "--two")
+    assert done.returncode == 0, done.stderr
+    assert "hello from" in done.stdout and done.stdout.split()[-2:] == ["one", "--two"]
+
+
+def test_run_gives_back_the_exit_status(tmp_path):
+    file = tmp_path / "fail.py"
+    file.write_text("raise SystemExit(7)\n")
+    assert mlc_lab("run", file).returncode == 7
+
+
+def test_run_stops_at_the_time_limit(tmp_path):
+    file = tmp_path / "forever.py"
+    file.write_text("while True: pass\n")
+    done = mlc_lab("run", "--time-limit", "2", file)
+    assert done.returncode == 124
+    assert "stopped after 2 seconds" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
+def test_run_reports_a_crash(tmp_path):
+    file = tmp_path / "crash.py"
+    file.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    done = mlc_lab("run", file)
+    assert done.returncode == 128 + 11
+    assert "signal 11" in done.stderr
+
+
+def test_run_refuses_what_it_cannot_run(tmp_path):
+    assert "there is no file" in mlc_lab("run", tmp_path / "none.py").stderr
+    (tmp_path / "a.txt").write_text("")
+    assert "neither" in mlc_lab("run", tmp_path / "a.txt").stderr
+
+
+def test_run_executes_a_notebook_and_keeps_it(tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    file, out = tmp_path / "lesson.ipynb", tmp_path / "out.ipynb"
+    nbformat.write(notebook("import tvm", "print('hello from', tvm.__name__)"), file)
+    done = mlc_lab("run", file, "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert "hello from" in done.stdout
+    assert "hello from" in nbformat.read(out, 4).cells[1].outputs[0].text
+
+
+def test_run_fails_where_a_cell_fails(tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    nbformat.write(notebook("1 / 0"), tmp_path / "bad.ipynb")
+    done = mlc_lab("run", tmp_path / "bad.ipynb")
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_doctor_reports_the_machine_as_json():
+    done = mlc_lab("doctor", "--json", "--quick")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["cpu"]["cores"] >= 1
+    assert report["cpu"]["name"]
+    assert report["parts"]["llvmlite"]
+    assert set(report["tools"]) >= {"chromium", "dot", "cc", "cuda"}
+    assert report["measured"] is None
+
+
+def test_doctor_measures_peak_and_bandwidth():
+    pytest.importorskip("mlc_lab.backend.peak")
+    done = mlc_lab("doctor", "--json")
+    measured = json.loads(done.stdout)["measured"]
+    assert measured["peak_gflops_one_core"] > 1
+    assert measured["bandwidth_gbs"] > 0.5
+
+
+def test_lab_copies_lessons_but_never_over_a_students_work(tmp_path):
+    from mlc_lab.cli import copy_notebooks
+
+    source, target = tmp_path / "from", tmp_path / "to"
+    (source / "data").mkdir(parents=True)
+    (source / "01.ipynb").write_text("new")
+    (source / "data" / "x.txt").write_text("x")
+    target.mkdir()
+    (target / "01.ipynb").write_text("my work")
+    assert copy_notebooks(source, target) == 1
+    assert (target / "01.ipynb").read_text() == "my work"
+    assert (target / "data" / "x.txt").read_text() == "x"
