@@ -1,0 +1,1 @@
+"""MLC Lab: a tensor compiler one can see through."""

@@ -1,0 +1,83 @@
+"""Errors that teach: what is wrong, where in the program, why it matters, what would help.
+
+`render_source` underlines a place in a text; script errors point into the user's own file, refused
+primitives and ill-formed programs point into the printed program.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+
+class MLCError(Exception):
+    """Base of the errors this project raises on purpose."""
+
+
+class DiagnosticError(MLCError):
+    """A mistake in a script: message with file, line, column and the offending text.
+
+    Attributes: `message`, `filename`, `line` (from 1), `column` (from 1), `source_line`.
+    """
+
+    def __init__(self, message: str, filename: str = "<script>", line: int = 0, column: int = 0,
+                 end_column: int = 0, source_line: str = "", hint: str = "") -> None:
+        self.message, self.filename = message, filename
+        self.line, self.column, self.end_column = line, column, end_column
+        self.source_line, self.hint = source_line, hint
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        """The full text of the error."""
+        out = [f"{self.filename}:{self.line}:{self.column}: {self.message}"]
+        if self.source_line:
+            width = max(1, self.end_column - self.column)
+            number = f"{self.line:>5} | "
+            out.append(number + self.source_line.rstrip("\n"))
+            out.append(" " * len(number) + " " * (self.column - 1) + "^" * width)
+        if self.hint:
+            out.append(f"hint: {self.hint}")
+        return "\n".join(out)
+
+
+class WellFormedError(MLCError, ValueError):
+    """A program that breaks a rule of the IR. `rule` names it; `node` is the offending node."""
+
+    def __init__(self, message: str, rule: str = "", node: Any = None) -> None:
+        self.rule, self.node = rule, node
+        super().__init__(message)
+
+
+def render_source(text: str, spans: Sequence[tuple[int, int, int, int]],
+                  context: int | None = None) -> str:
+    """`text` with `spans` underlined by ^^^ lines.
+
+    A span is (first line, first column, last line, end column), lines from 0, columns from 0, end
+    exclusive. `context` keeps only that many lines around the spans (None keeps everything).
+    """
+    lines = text.split("\n")
+    marks: dict[int, list[tuple[int, int]]] = {}
+    for line0, col0, line1, col1 in spans:
+        for number in range(line0, min(line1, len(lines) - 1) + 1):
+            content = lines[number]
+            start = col0 if number == line0 else len(content) - len(content.lstrip())
+            stop = col1 if number == line1 else len(content.rstrip())
+            if stop > start:
+                marks.setdefault(number, []).append((start, stop))
+    keep = set(range(len(lines)))
+    if context is not None and marks:
+        keep = {n + d for n in marks for d in range(-context, context + 1)}
+    out, skipped = [], False
+    for number, content in enumerate(lines):
+        if number not in keep:
+            if not skipped:
+                out.append("...")
+            skipped = True
+            continue
+        skipped = False
+        out.append(content)
+        if number in marks:
+            under = [" "] * max(stop for _, stop in marks[number])
+            for start, stop in marks[number]:
+                under[start:stop] = "^" * (stop - start)
+            out.append("".join(under))
+    return "\n".join(out)

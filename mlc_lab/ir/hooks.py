@@ -1,0 +1,43 @@
+"""Where an upper layer plugs itself into a lower one, so that imports go one way.
+
+`ir` and `tir` must be able to answer `repr(node)`, `mod.script()` and `mod.show()`, but the
+printer lives above them in `script/`. The façade `mlc_lab/__init__.py` fills these hooks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+#: `script_printer(obj, **options) -> str`; set by `mlc_lab.script`
+script_printer: Callable[..., str] | None = None
+#: `show_printer(obj, **options) -> None`; set by `mlc_lab.script`
+show_printer: Callable[..., None] | None = None
+
+
+def _load_script() -> None:
+    """Import the printer by name (not by import statement) the first time it is asked for."""
+    import importlib
+
+    importlib.import_module("mlc_lab.script")
+
+
+def script(obj: Any, **options: Any) -> str:
+    """TVMScript of a node or module."""
+    if script_printer is None:
+        _load_script()
+    return script_printer(obj, **options)
+
+
+def show(obj: Any, **options: Any) -> None:
+    """Print TVMScript highlighted: HTML in a notebook, ANSI colours in a terminal."""
+    if show_printer is None:
+        _load_script()
+    show_printer(obj, **options)
+
+
+def repr_hook(obj: Any) -> str:
+    """What `repr` of a node says: its script where it can be printed, its fields otherwise."""
+    try:
+        return script(obj)
+    except Exception:  # a repr must never raise, whatever half-built node it is shown
+        return obj.fallback_repr()

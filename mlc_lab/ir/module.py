@@ -1,0 +1,185 @@
+"""IRModule: the unit that is compiled, a set of functions by global name."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping
+
+from . import hooks
+from .node import Node, node, plain
+
+
+@node
+class GlobalVar(Node):
+    """The name of a function of a module."""
+
+    name_hint: str = plain
+    __hash__ = object.__hash__
+
+    @property
+    def name(self) -> str:
+        """TVM's other name for `name_hint`."""
+        return self.name_hint
+
+
+@node
+class BaseFunc(Node):
+    """Base of the functions a module can hold; `attrs` is a dict."""
+
+    def with_attr(self, key: Any, value: Any = None) -> "BaseFunc":
+        """A copy with attribute `key` set (or all of a dict)."""
+        changes = key if isinstance(key, Mapping) else {key: value}
+        return self.replace(attrs={**(self.attrs or {}), **normalize_attrs(changes)})
+
+    def without_attr(self, key: str) -> "BaseFunc":
+        """A copy without attribute `key`."""
+        return self.replace(attrs={k: v for k, v in (self.attrs or {}).items() if k != key})
+
+    def script(self, **options: Any) -> str:
+        """TVMScript of the function."""
+        return hooks.script(self, **options)
+
+    def show(self, *args: Any, **options: Any) -> None:
+        """Print the script highlighted."""
+        hooks.show(self, *args, **options)
+
+
+#: turns Python values of attributes into IR constants; `tir` sets it
+attr_converter: Any = None
+
+
+def normalize_attrs(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Attributes with Python numbers as IR constants, as TVM stores them."""
+    if not attrs:
+        return {}
+    if attr_converter is None:
+        return dict(attrs)
+    return {k: attr_converter(v) for k, v in attrs.items()}
+
+
+class IRModule:
+    """A set of functions, each under a GlobalVar.
+
+    The functions are immutable; the module itself is a thin dict that `update_func` may change,
+    as in TVM. Whoever keeps a module (a Schedule, a recording) keeps its own copy.
+    """
+
+    __slots__ = ("functions", "attrs", "global_infos", "_by_name", "__weakref__")
+
+    def __init__(self, functions: Mapping[Any, BaseFunc] | None = None,
+                 attrs: Mapping[str, Any] | None = None,
+                 global_infos: Mapping[str, Any] | None = None) -> None:
+        self.functions: dict[GlobalVar, BaseFunc] = {}
+        self._by_name: dict[str, GlobalVar] = {}
+        self.attrs = dict(attrs or {})
+        self.global_infos = dict(global_infos or {})
+        for var, func in (functions or {}).items():
+            self.update_func(GlobalVar(var) if isinstance(var, str) else var, func)
+
+    @staticmethod
+    def from_expr(func: BaseFunc) -> "IRModule":
+        """A module of one function, named by its `global_symbol` (or "main")."""
+        name = (func.attrs or {}).get("global_symbol")
+        return IRModule({str(name) if name is not None else "main": func})
+
+    def __getitem__(self, var: Any) -> BaseFunc:
+        """The function of a GlobalVar or a name."""
+        if isinstance(var, str):
+            var = self.get_global_var(var)
+        return self.functions[var]
+
+    def __setitem__(self, var: Any, func: BaseFunc) -> None:
+        if isinstance(var, str):
+            var = self._by_name.get(var) or GlobalVar(var)
+        self.update_func(var, func)
+
+    def __delitem__(self, var: Any) -> None:
+        if isinstance(var, str):
+            var = self.get_global_var(var)
+        del self.functions[var]
+        del self._by_name[var.name_hint]
+
+    def __contains__(self, var: Any) -> bool:
+        return var in self._by_name if isinstance(var, str) else var in self.functions
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def functions_items(self) -> Any:
+        """(GlobalVar, function) pairs."""
+        return self.functions.items()
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The GlobalVar called `name`. Raises ValueError with the names there are."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            have = ", ".join(repr(n) for n in self._by_name) or "none"
+            raise ValueError(f"the module has no function {name!r}; it has: {have}") from None
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """All GlobalVars in order of definition."""
+        return list(self.functions)
+
+    def update_func(self, var: Any, func: BaseFunc) -> None:
+        """Set the function of `var`, adding it if it is new."""
+        if isinstance(var, str):
+            var = self._by_name.get(var) or GlobalVar(var)
+        known = self._by_name.get(var.name_hint)
+        if known is not None and known is not var:
+            func, var = func, known
+        self.functions[var] = func
+        self._by_name[var.name_hint] = var
+
+    def update(self, other: "IRModule") -> None:
+        """Take over every function of `other`."""
+        for var, func in other.functions.items():
+            self.update_func(var, func)
+
+    def copy(self) -> "IRModule":
+        """A module of its own with the same (shared, immutable) functions."""
+        new = IRModule.__new__(IRModule)
+        new.functions = dict(self.functions)
+        new._by_name = dict(self._by_name)
+        new.attrs = dict(self.attrs)
+        new.global_infos = dict(self.global_infos)
+        return new
+
+    clone = copy
+
+    def with_attr(self, key: str, value: Any) -> "IRModule":
+        """A copy with a module attribute set."""
+        new = self.copy()
+        new.attrs[key] = value
+        return new
+
+    def without_attr(self, key: str) -> "IRModule":
+        """A copy without a module attribute."""
+        new = self.copy()
+        new.attrs.pop(key, None)
+        return new
+
+    def get_attr(self, key: str) -> Any:
+        """A module attribute, None where there is none."""
+        return self.attrs.get(key)
+
+    def script(self, **options: Any) -> str:
+        """TVMScript of the module."""
+        return hooks.script(self, **options)
+
+    def show(self, *args: Any, **options: Any) -> None:
+        """Print the script highlighted: HTML in a notebook, colours in a terminal."""
+        hooks.show(self, *args, **options)
+
+    def __repr__(self) -> str:
+        return hooks.repr_hook(self)
+
+    def fallback_repr(self) -> str:
+        """The module when no printer is there."""
+        return f"IRModule({list(self._by_name)})"
+
+    def same_as(self, other: Any) -> bool:
+        """Whether `other` is this very module."""
+        return self is other

@@ -1,0 +1,237 @@
+"""How a node of the IR is declared: once, as a class with annotated fields.
+
+From the declaration follow the constructor, immutability, traversal (`children`, `map_children`),
+structural equality and hash (`ir/structural.py`), JSON (`ir/serialize.py`) and the fallback repr.
+
+    @node
+    class For(Stmt):
+        loop_var: Var = defines          # binds a variable: compared up to renaming
+        min: PrimExpr                    # no tag: a child, visited and compared
+        kind: ForKind = plain            # data: compared with ==
+        body: Stmt
+
+Tags
+----
+(none)     a child node, or a tuple of them, or None; traversed by functors.
+`defines`  binds the Vars and Buffers in it; not traversed as an expression.
+`uses`     refers to a Buffer (or other definition) made elsewhere; not traversed by default.
+`plain`    data that is not a node: str, int, enum, dict of attributes (whose values may be nodes).
+`ignored`  carried along, but no part of what the node means (never compared).
+
+Fields are stored in slots and set once, in the constructor. Construction stays well under a
+microsecond because the generated `__init__` calls the slots' own setters.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+
+class _Tag:
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+child = _Tag("child")
+defines = _Tag("defines")
+uses = _Tag("uses")
+plain = _Tag("plain")
+ignored = _Tag("ignored")
+
+#: every declared node class by name, for JSON and for the test that checks the grammar
+NODE_TYPES: dict[str, type] = {}
+
+
+class Node:
+    """Base of everything immutable in the IR. Identity is `is`; sameness is `structural_equal`."""
+
+    __slots__ = ("__weakref__",)
+    #: (field name, tag), in constructor order
+    fields: tuple[tuple[str, _Tag], ...] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"{type(self).__name__} is immutable: build a new node, "
+            f"for example with .replace({name}=...)"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def same_as(self, other: Any) -> bool:
+        """Whether `other` is this very object."""
+        return self is other
+
+    def replace(self, **changes: Any) -> "Node":
+        """A copy with some fields changed."""
+        values = [changes.pop(name) if name in changes else getattr(self, name)
+                  for name, _ in self.fields]
+        if changes:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(changes))}")
+        return type(self).from_fields(*values)
+
+    @classmethod
+    def from_fields(cls, *values: Any) -> "Node":
+        """Construct from field values in declaration order, without conversions."""
+        return cls(*values)
+
+    def children(self) -> list["Node"]:
+        """The child nodes in field order, tuples flattened and None left out."""
+        out: list[Node] = []
+        for name in self._child_names:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if type(value) is tuple:
+                out.extend(value)
+            else:
+                out.append(value)
+        return out
+
+    def map_children(self, fn: Callable[["Node"], "Node"]) -> "Node":
+        """This node with `fn` applied to each child; the same object when none changed."""
+        return self
+
+    def __copy__(self) -> "Node":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Node":
+        return self
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), tuple(getattr(self, n) for n, _ in self.fields))
+
+    def __repr__(self) -> str:
+        from .hooks import repr_hook
+
+        return repr_hook(self)
+
+    def fallback_repr(self) -> str:
+        """The node as a constructor call: what is printed where no printer knows it."""
+        args = ", ".join(f"{n}={getattr(self, n)!r}" for n, t in self.fields if t is not ignored)
+        return f"{type(self).__name__}({args})"
+
+
+def _rebuild(cls: type, values: tuple) -> Node:
+    return cls.from_fields(*values)
+
+
+def _map_tuple(items: tuple, fn: Callable[[Node], Node]) -> tuple:
+    out = None
+    for index, item in enumerate(items):
+        new = fn(item)
+        if out is not None:
+            out.append(new)
+        elif new is not item:
+            out = list(items[:index])
+            out.append(new)
+    return items if out is None else tuple(out)
+
+
+def _generate(cls: type, own_init: bool) -> None:
+    """Write the constructor and `map_children` of a node class."""
+    names = [name for name, _ in cls.fields]
+    scope: dict[str, Any] = {**vars(sys.modules[cls.__module__]), "_map_tuple": _map_tuple,
+                             "cls": cls}
+    for klass in reversed(cls.__mro__):
+        for name in klass.__dict__.get("__slots__", ()):
+            if name != "__weakref__":
+                scope[f"_set_{name}"] = klass.__dict__[name].__set__
+    lines = [f"def __init__(self, {', '.join(names)}):"]
+    lines += [f"    _set_{name}(self, {name})" for name in names] or ["    pass"]
+    lines += [f"    _set_{d}(self, {src})" for d, src in getattr(cls, "derived", {}).items()]
+    if not own_init:
+        exec("\n".join(lines), scope)
+        cls.__init__ = scope["__init__"]
+    # raw construction, for rewriting: skips conversions of a hand-written constructor
+    setters = "; ".join(f"_set_{name}(self, {name})" for name in names) or "pass"
+    extra = ""
+    for derived, source in getattr(cls, "derived", {}).items():
+        extra += f"\n    _set_{derived}(self, {source})"
+    exec(f"def raw({', '.join(names)}):\n    self = new(cls)\n    {setters}{extra}\n    return self",
+         {**scope, "new": object.__new__}, out := {})
+    cls.from_fields = staticmethod(out["raw"])
+    # map_children
+    kids = cls._child_names
+    if kids:
+        body = []
+        for name in kids:
+            body.append(f"    {name} = self.{name}")
+            body.append(f"    if type({name}) is tuple: n_{name} = _map_tuple({name}, fn)")
+            body.append(f"    else: n_{name} = {name} if {name} is None else fn({name})")
+        same = " and ".join(f"n_{name} is {name}" for name in kids)
+        body.append(f"    if {same}: return self")
+        args = ", ".join(f"n_{n}" if n in kids else f"self.{n}" for n in names)
+        body.append(f"    return raw({args})")
+        scope["raw"] = out["raw"]
+        exec("def map_children(self, fn):\n" + "\n".join(body), scope)
+        cls.map_children = scope["map_children"]
+
+
+def node(cls: type) -> type:
+    """Class decorator: make `cls` a node type from its annotated fields.
+
+    A class may write its own `__init__` to convert arguments; it must end by setting every field
+    through `self._init(...)`, which takes the fields in order. `derived` maps a slot that is
+    computed (not a field) to a Python expression over the field names.
+    """
+    own = {}
+    for name in cls.__dict__.get("__annotations__", {}):
+        if name in ("fields", "derived"):
+            continue
+        tag = cls.__dict__.get(name, child)
+        own[name] = tag if isinstance(tag, _Tag) else child
+    inherited = dict(getattr(cls, "fields", ()))
+    for name in own:
+        inherited.pop(name, None)
+    fields = tuple(inherited.items()) + tuple(own.items())
+    body = {k: v for k, v in cls.__dict__.items()
+            if k not in ("__dict__", "__weakref__") and not (k in own and isinstance(v, _Tag))}
+    have = {s for base in cls.__mro__[1:] for s in base.__dict__.get("__slots__", ())}
+    extra = [name for name in cls.__dict__.get("derived", {}) if name not in have]
+    body["__slots__"] = tuple(n for n in own if n not in have) + tuple(extra)
+    body["fields"] = fields
+    body["__match_args__"] = tuple(name for name, _ in fields)
+    body["_child_names"] = tuple(name for name, tag in fields if tag is child)
+    own_init = "__init__" in cls.__dict__
+    new_cls = type(cls)(cls.__name__, cls.__bases__, body)
+    new_cls.__qualname__ = cls.__qualname__
+    _fix_closures(cls, new_cls)
+    _generate(new_cls, own_init)
+    if own_init:
+        new_cls._init = _raw_setter(new_cls)
+    NODE_TYPES[new_cls.__name__] = new_cls
+    return new_cls
+
+
+def _raw_setter(cls: type) -> Callable:
+    """`self._init(*fields)`: set every field (and derived slot) of a node under construction."""
+    names = [name for name, _ in cls.fields]
+    scope: dict[str, Any] = dict(vars(sys.modules[cls.__module__]))
+    for klass in reversed(cls.__mro__):
+        for name in klass.__dict__.get("__slots__", ()):
+            if name != "__weakref__":
+                scope[f"_set_{name}"] = klass.__dict__[name].__set__
+    lines = [f"def _init(self, {', '.join(names)}):"]
+    lines += [f"    _set_{name}(self, {name})" for name in names]
+    lines += [f"    _set_{d}(self, {src})" for d, src in getattr(cls, "derived", {}).items()]
+    exec("\n".join(lines), scope)
+    return scope["_init"]
+
+
+def _fix_closures(old: type, new: type) -> None:
+    """Point the `__class__` cell of methods that use super() at the rebuilt class."""
+    for value in new.__dict__.values():
+        fn = getattr(value, "__func__", value)
+        for cell in getattr(fn, "__closure__", None) or ():
+            try:
+                if cell.cell_contents is old:
+                    cell.cell_contents = new
+            except ValueError:
+                pass

@@ -1,0 +1,283 @@
+"""Structural equality and hash: whether two trees are the same up to the names of what they bind.
+
+Both are derived from the declarations: fields tagged `defines` bind variables and buffers pairwise,
+other fields are compared one by one, `ignored` ones not at all. The answer of a comparison that
+fails is the path of the first mismatch, e.g. `functions["main"].body.block.body[1].extent`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Mapping
+
+from .module import GlobalVar, IRModule
+from .node import NODE_TYPES, Node, defines, ignored
+
+
+class Mismatch:
+    """Where two structures first differ. False as a bool, so it reads like an answer."""
+
+    __slots__ = ("path", "lhs", "rhs", "reason")
+
+    def __init__(self, path: str, lhs: Any, rhs: Any, reason: str) -> None:
+        self.path, self.lhs, self.rhs, self.reason = path, lhs, rhs, reason
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"differ at {self.path or '<root>'}: {self.reason}"
+
+
+class _Comparer:
+    def __init__(self, map_free_vars: bool) -> None:
+        self.forward: dict[Any, Any] = {}
+        self.backward: dict[Any, Any] = {}
+        self.map_free = map_free_vars
+        self.path: list[str] = []
+        self.mismatch: Mismatch | None = None
+
+    def fail(self, a: Any, b: Any, reason: str) -> bool:
+        if self.mismatch is None:
+            path = "".join(self.path)
+            self.mismatch = Mismatch(path[1:] if path.startswith(".") else path, a, b, reason)
+        return False
+
+    def bind(self, a: Any, b: Any) -> bool:
+        """Pair two bound variables, buffers or global variables."""
+        if a in self.forward or b in self.backward:
+            return (self.forward.get(a) is b and self.backward.get(b) is a) or self.fail(
+                a, b, "bound to different partners")
+        self.forward[a] = b
+        self.backward[b] = a
+        return True
+
+    def paired(self, a: Any, b: Any) -> bool | None:
+        """Whether a and b are known to correspond; None when neither is known."""
+        if a in self.forward:
+            return self.forward[a] is b
+        if b in self.backward:
+            return False
+        return None
+
+    def same(self, a: Any, b: Any, define: bool = False) -> bool:
+        ta = type(a)
+        if ta is not type(b):
+            if isinstance(a, (int, float)) and isinstance(b, (int, float)) and a == b:
+                return True
+            return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
+        if isinstance(a, Node):
+            return self.same_node(a, b, define)
+        if ta in (tuple, list):
+            if len(a) != len(b):
+                return self.fail(a, b, f"{len(a)} items against {len(b)}")
+            for index, (x, y) in enumerate(zip(a, b)):
+                self.path.append(f"[{index}]")
+                if not self.same(x, y, define):
+                    return False
+                self.path.pop()
+            return True
+        if isinstance(a, Mapping):
+            return self.same_mapping(a, b, define)
+        if ta is float:
+            return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (
+                math.isnan(a) and math.isnan(b)) or self.fail(a, b, f"{a!r} against {b!r}")
+        if isinstance(a, IRModule):
+            return self.same_module(a, b)
+        if hasattr(a, "__array__"):
+            import numpy as np
+
+            x, y = np.asarray(a), np.asarray(b)
+            equal = x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+            return equal or self.fail(a, b, "different array contents")
+        return bool(a == b) or self.fail(a, b, f"{a!r} against {b!r}")
+
+    def same_node(self, a: Node, b: Node, define: bool) -> bool:
+        ta = type(a)
+        if ta in _BINDABLE:
+            known = self.paired(a, b)
+            if known is not None:
+                return known or self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
+            if not define and not self.map_free:
+                if a is b:
+                    return True
+                if ta is not _BUFFER:
+                    return self.fail(a, b, f"{_describe(a)} against {_describe(b)}, "
+                                           "neither of which is bound here")
+            if ta is not _BUFFER:
+                if a.dtype != b.dtype or not self.same(a.type_annotation, b.type_annotation):
+                    return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
+                return self.bind(a, b)
+            # a buffer: compare what it is, defining what it introduces, then pair it
+            for name, tag in a.fields:
+                if name == "name":
+                    continue
+                self.path.append("." + name)
+                if not self.same(getattr(a, name), getattr(b, name), define):
+                    return False
+                self.path.pop()
+            return self.bind(a, b)
+        if ta is GlobalVar:
+            known = self.paired(a, b)
+            if known is None:
+                known = a.name_hint == b.name_hint
+            return known or self.fail(a, b, f"{a.name_hint} against {b.name_hint}")
+        if a is b and not self.forward:
+            return True
+        for name, tag in _order(ta):
+            if tag is ignored:
+                continue
+            self.path.append("." + name)
+            if not self.same(getattr(a, name), getattr(b, name), define or tag is defines):
+                return False
+            self.path.pop()
+        return True
+
+    def same_mapping(self, a: Mapping, b: Mapping, define: bool) -> bool:
+        if len(a) != len(b):
+            return self.fail(a, b, f"keys {_keys(a)} against {_keys(b)}")
+        for (ka, va), (kb, vb) in zip(a.items(), b.items()):
+            if isinstance(ka, Node):  # buffer_map: keys are bound parameters, in order
+                if not self.same(ka, kb, define):
+                    return False
+            else:
+                if ka not in b:
+                    return self.fail(a, b, f"keys {_keys(a)} against {_keys(b)}")
+                vb = b[ka]
+            self.path.append(f"[{getattr(ka, 'name', ka)!r}]")
+            if not self.same(va, vb, define):
+                return False
+            self.path.pop()
+        return True
+
+    def same_module(self, a: IRModule, b: IRModule) -> bool:
+        names_a = {v.name_hint: v for v in a.functions}
+        names_b = {v.name_hint: v for v in b.functions}
+        if names_a.keys() != names_b.keys():
+            return self.fail(a, b, f"functions {sorted(names_a)} against {sorted(names_b)}")
+        for name, var in names_a.items():
+            if not self.bind(var, names_b[name]):
+                return False
+        for name in sorted(names_a):
+            self.path.append(f'.functions["{name}"]')
+            if not self.same(a[names_a[name]], b[names_b[name]]):
+                return False
+            self.path.pop()
+        return self.same_mapping(a.attrs, b.attrs, False)
+
+
+_ORDERS: dict[type, tuple] = {}
+
+
+def _order(cls: type) -> tuple:
+    """Fields in comparison order: definitions before what uses them."""
+    found = _ORDERS.get(cls)
+    if found is None:
+        found = tuple(sorted(cls.fields, key=lambda f: f[1] is not defines))
+        if cls.__name__ in ("LetStmt", "Let"):  # the value is outside the binding's scope
+            found = cls.fields
+        if cls.__name__ == "Block":  # matched buffers are defined before they are read
+            first = ("iter_vars", "alloc_buffers", "match_buffers")
+            found = tuple(sorted(cls.fields, key=lambda f: f[0] not in first))
+        _ORDERS[cls] = found
+    return found
+
+
+_BINDABLE: set[type] = set()
+_BUFFER: type | None = None
+
+
+def _load_bindable() -> None:
+    """The node classes that stand for definitions; known once `tir` is imported."""
+    global _BUFFER
+    for name in ("Var", "SizeVar", "Buffer", "DataflowVar"):
+        if name in NODE_TYPES:
+            _BINDABLE.add(NODE_TYPES[name])
+    _BUFFER = NODE_TYPES.get("Buffer")
+
+
+def _keys(mapping: Mapping) -> str:
+    return ", ".join(sorted(str(getattr(k, "name", k)) for k in mapping)) or "none"
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Node):
+        name = getattr(value, "name", None) or getattr(value, "name_hint", None)
+        if name is not None:
+            return f"{type(value).__name__} {name!r}"
+        if hasattr(value, "value") and not isinstance(value.value, Node):
+            return f"{type(value).__name__} {value.value!r}"
+    return type(value).__name__
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool | Mismatch:
+    """Whether two nodes or modules are the same up to renaming of what they bind.
+
+    Free variables must be the same objects unless `map_free_vars` pairs them by first use.
+    Returns True, or a `Mismatch` (false as a bool) that holds the path of the first difference.
+    """
+    if not _BINDABLE:
+        _load_bindable()
+    comparer = _Comparer(map_free_vars)
+    return True if comparer.same(lhs, rhs) else comparer.mismatch
+
+
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+    """Raise ValueError with the path of the first difference and both scripts if not equal."""
+    answer = structural_equal(lhs, rhs, map_free_vars)
+    if answer is not True:
+        raise ValueError(f"the two are not structurally equal: {answer!r}\n"
+                         f"--- left ---\n{lhs!r}\n--- right ---\n{rhs!r}")
+
+
+class _Hasher:
+    def __init__(self, map_free_vars: bool) -> None:
+        self.seen: dict[Any, int] = {}
+        self.map_free = map_free_vars
+
+    def of(self, a: Any, define: bool = False) -> int:
+        if isinstance(a, Node):
+            ta = type(a)
+            if ta in _BINDABLE:
+                if a in self.seen:
+                    return self.seen[a]
+                if not define and not self.map_free and ta is not _BUFFER:
+                    return hash(a)
+                parts = [ta.__name__, len(self.seen)]
+                if ta is _BUFFER:
+                    parts += [self.of(getattr(a, n), define) for n, _ in a.fields if n != "name"]
+                else:
+                    parts.append(a.dtype)
+                self.seen[a] = value = hash(tuple(parts))
+                return value
+            if ta is GlobalVar:
+                return hash(("GlobalVar", a.name_hint))
+            return hash((ta.__name__, *(
+                self.of(getattr(a, n), define or t is defines)
+                for n, t in _order(ta) if t is not ignored)))
+        if isinstance(a, (tuple, list)):
+            return hash(tuple(self.of(x, define) for x in a))
+        if isinstance(a, Mapping):
+            if any(isinstance(k, Node) for k in a):
+                return hash(tuple((self.of(k, define), self.of(v, define)) for k, v in a.items()))
+            return hash(tuple((k, self.of(a[k], define)) for k in sorted(a)))
+        if isinstance(a, IRModule):
+            by_name = {v.name_hint: f for v, f in a.functions.items()}
+            return hash((tuple((n, self.of(by_name[n])) for n in sorted(by_name)),
+                         self.of(a.attrs)))
+        if hasattr(a, "__array__"):
+            import numpy as np
+
+            array = np.asarray(a)
+            return hash((str(array.dtype), array.shape, array.tobytes()))
+        return hash(a)
+
+
+def structural_hash(value: Any, map_free_vars: bool = False) -> int:
+    """A hash that agrees with `structural_equal`; the same only within one process."""
+    if not _BINDABLE:
+        _load_bindable()
+    return _Hasher(map_free_vars).of(value)
+
+
+__all__ = ["Mismatch", "assert_structural_equal", "structural_equal", "structural_hash"]

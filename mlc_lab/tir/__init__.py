@@ -1,0 +1,53 @@
+"""TensorIR, the language of tensor programs. Its whole grammar (a test keeps it in step):
+
+    Expr   = Var(name, dtype) | SizeVar | IntImm(dtype, value) | FloatImm | StringImm(value)
+           | Add(a, b) | Sub | Mul | Div | Mod | FloorDiv | FloorMod | Min | Max
+           | EQ(a, b) | NE | LT | LE | GT | GE | And(a, b) | Or | Not(a)
+           | Select(condition, true_value, false_value) | Cast(dtype, value)
+           | BufferLoad(buffer, indices, predicate?) | ProducerLoad(producer, indices)
+           | Ramp(base, stride, lanes) | Broadcast(value, lanes) | Shuffle(vectors, indices)
+           | Let(var, value, body) | Call(dtype, op, args)
+           | Reduce(combiner, source, axis, condition, value_index, init)
+
+    Stmt   = For(loop_var, min, extent, kind, body, thread_binding?, annotations)
+           | BlockRealize(iter_values, predicate, block)
+           | Block(iter_vars, reads, writes, name_hint, alloc_buffers, match_buffers,
+                   annotations, init?, body)
+           | BufferStore(buffer, value, indices, predicate?) | SeqStmt(seq) | Evaluate(value)
+           | IfThenElse(condition, then_case, else_case?) | While(condition, body)
+           | LetStmt(var, value, body) | AttrStmt(node, attr_key, value, body)
+           | AssertStmt(condition, message, body) | DeclBuffer(buffer, body)
+           | Allocate(buffer_var, dtype, extents, condition, body, annotations)
+           | AllocateConst(buffer_var, dtype, extents, data, body, annotations)
+
+    Parts  = Buffer(data, dtype, shape, strides, elem_offset, name, ...) | Range(min, extent)
+           | IterVar(dom, var, iter_type, thread_tag) | BufferRegion(buffer, region)
+           | MatchBufferRegion(buffer, source) | CommReducer(lhs, rhs, result, identity_element)
+           | PrimType(dtype) | PointerType(element_type, storage_scope) | Op(name)
+
+    Func   = PrimFunc(params, buffer_map, attrs, ret_type, body)
+
+Read `expr.py`, `buffer.py`, `stmt.py`, `function.py`, then `op.py` (building expressions) and
+`functor.py` (walking and rewriting). What a program means is `backend/interp.py`.
+"""
+
+from . import expr, function, functor, op, stmt
+from .buffer import Buffer, decl_buffer
+from .expr import *  # noqa: F403
+from .function import IndexMap, PrimFunc, TensorIntrin
+from .functor import (
+    Mutator, Visitor, free_vars, ir_transform, post_order_visit, pre_order, pre_order_visit,
+    substitute, uses_var,
+)
+from .op import *  # noqa: F403
+from .op import abs, all, any, max, min, pow, round  # noqa: A004, F401
+from .stmt import *  # noqa: F403
+
+#: names that would hide Python's own in `from mlc_lab.tir import *`
+_SHADOWING = {"abs", "all", "any", "max", "min", "pow", "round"}
+
+__all__ = [
+    "Buffer", "IndexMap", "Mutator", "PrimFunc", "TensorIntrin", "Visitor", "decl_buffer", "expr",
+    "free_vars", "function", "functor", "ir_transform", "op", "post_order_visit", "pre_order",
+    "pre_order_visit", "stmt", "substitute", "uses_var",
+] + expr.__all__ + stmt.__all__ + [n for n in op.__all__ if n not in _SHADOWING]

@@ -1,0 +1,155 @@
+"""Buffers: n-dimensional arrays that tensor programs read and write."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..ir import dtype as dt
+from ..ir.node import Node, node, plain
+from .expr import BufferLoad, IntImm, PointerType, PrimExpr, PrimType, Ramp, Var, const_index
+
+
+@node
+class Buffer(Node):
+    """A multi-dimensional array.
+
+    `data` is the pointer variable, whose type holds the storage scope. `strides` is empty for a
+    compact row-major layout. `elem_offset` counts elements from `data` to element [0, ..., 0].
+    """
+
+    data: Var
+    dtype: str = plain
+    shape: tuple
+    strides: tuple
+    elem_offset: PrimExpr
+    name: str = plain
+    data_alignment: int = plain
+    offset_factor: int = plain
+    buffer_type: int = plain
+    axis_separators: tuple = plain
+
+    __hash__ = object.__hash__
+
+    @property
+    def scope(self) -> Any:
+        """The storage scope. Callable as TVM's `buffer.scope()`, printable as a string."""
+        return _CallableStr(self.data.storage_scope)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def vload(self, begin: Sequence[Any], dtype: str | None = None) -> BufferLoad:
+        """Load at `begin`; a vector `dtype` loads that many consecutive elements."""
+        begin = tuple(map(const_index, begin if isinstance(begin, (tuple, list)) else [begin]))
+        lanes = dt.lanes_of(dtype) if dtype else 1
+        if lanes > 1:
+            begin = begin[:-1] + (Ramp(begin[-1], IntImm(begin[-1].dtype, 1), lanes),)
+        return BufferLoad(self, begin)
+
+    def vstore(self, begin: Sequence[Any], value: PrimExpr) -> Any:
+        """Store `value` at `begin`."""
+        from .stmt import BufferStore
+
+        begin = tuple(map(const_index, begin if isinstance(begin, (tuple, list)) else [begin]))
+        lanes = dt.lanes_of(value.dtype)
+        if lanes > 1:
+            begin = begin[:-1] + (Ramp(begin[-1], IntImm(begin[-1].dtype, 1), lanes),)
+        return BufferStore(self, value, begin)
+
+    def access_ptr(self, access_mask: Any, ptr_type: str = "handle", content_lanes: int = 1,
+                   offset: Any = 0, extent: Any = None) -> PrimExpr:
+        """A pointer into the buffer for intrinsics; `access_mask` is "r", "w" or "rw"."""
+        from .op import call_intrin
+
+        if isinstance(access_mask, str):
+            access_mask = sum({"r": 1, "w": 2}[c] for c in access_mask)
+        if extent is None:
+            extent = const_index(1)
+            for dim in self.shape:
+                extent = extent * dim
+            extent = extent - offset
+        start = self.elem_offset + offset if self.elem_offset is not None else const_index(offset)
+        return call_intrin(ptr_type, "tir.tvm_access_ptr", call_intrin(
+            self.dtype, "tir.type_annotation"), self.data, start, extent, access_mask)
+
+    def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
+        """The flat element offset of `indices` (a list of one, as in TVM)."""
+        strides = self.strides or compact_strides(self.shape)
+        total = self.elem_offset if self.elem_offset is not None else const_index(0)
+        for index, stride in zip(indices, strides):
+            total = total + const_index(index) * stride
+        return [total]
+
+    def get_flattened_buffer(self) -> "Buffer":
+        """The 1-D view of the whole storage."""
+        from .op import mul
+
+        extent = const_index(1)
+        if self.strides:
+            extent = self.strides[0] * self.shape[0] if self.shape else extent
+        else:
+            for dim in self.shape:
+                extent = mul(extent, dim)
+        return self.replace(shape=(extent,), strides=(), axis_separators=())
+
+    def __getitem__(self, indices: Any) -> Any:
+        """A load; with slices the region (`T.reads(A[0:4, i])`)."""
+        from .stmt import BufferRegion
+
+        if not isinstance(indices, tuple):
+            indices = (indices,)
+        if any(isinstance(i, slice) for i in indices):
+            if any(isinstance(i, slice) and i.step is not None for i in indices):
+                *front, last = indices
+                start = const_index(last.start or 0)
+                step = const_index(last.step)
+                lanes = ((last.stop - start) + step - 1) // step
+                return BufferLoad(self, (*front, Ramp(start, step, int(lanes))))
+            return BufferRegion.from_indices(self, indices)
+        return BufferLoad(self, indices)
+
+
+class _CallableStr(str):
+    """A string that may be called: `buffer.scope()` and `buffer.scope` both work."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
+
+
+def compact_strides(shape: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+    """Row-major strides of a compact array of `shape`, in elements."""
+    out: list[PrimExpr] = []
+    stride: PrimExpr = IntImm(shape[-1].dtype if shape else "int32", 1)
+    for dim in reversed(shape):
+        out.append(stride)
+        stride = stride * dim
+    return tuple(reversed(out))
+
+
+def decl_buffer(shape: Any, dtype: str | None = None, name: str = "buffer", data: Any = None,
+                strides: Any = None, elem_offset: Any = None, scope: str = "",
+                data_alignment: int = -1, offset_factor: int = 0, buffer_type: str = "",
+                axis_separators: Any = None, span: Any = None) -> Buffer:
+    """Declare a buffer of `shape` elements of `dtype`.
+
+    Without `data` a new pointer variable in `scope` is made. `data_alignment` is in bytes (64 by
+    default), `offset_factor` says that elem_offset is a multiple of it.
+    """
+    shape = tuple(map(const_index, shape if isinstance(shape, (tuple, list)) else [shape]))
+    dtype = dt.canonical(dtype or "float32")
+    strides = tuple(map(const_index, strides or ()))
+    index_dtype = shape[0].dtype if shape else "int32"
+    if offset_factor != 0 and elem_offset is None:
+        elem_offset = Var(f"{name}_elem_offset", index_dtype)
+    if elem_offset is None:
+        elem_offset = IntImm(index_dtype, 0)
+    if data is None:
+        data = Var(name, PointerType(PrimType("int8" if dtype == "bool" else dtype), scope))
+    return Buffer(data, dtype, shape, strides, const_index(elem_offset), name,
+                  64 if data_alignment <= 0 else data_alignment, offset_factor or 1,
+                  {"": 1, "default": 1, "auto_broadcast": 2, "auto": 2}[buffer_type],
+                  tuple(axis_separators or ()))

@@ -1,0 +1,517 @@
+"""The expressions of TensorIR: scalar (and vector) values computed from variables and buffers.
+
+Every expression has a `dtype`. Python's operators build expressions with constants folded and
+types matched (`tir/op.py`); the classes here build exactly the node they name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..ir.dtype import canonical, element_of, lanes_of, with_lanes
+from ..ir.node import Node, defines, ignored, node, plain, uses
+
+_BOOL = {"int32": "bool", "int64": "bool", "float32": "bool", "bool": "bool"}
+
+
+def bool_like(dtype: str) -> str:
+    """bool with the lanes of `dtype`."""
+    return _BOOL.get(dtype) or with_lanes("bool", lanes_of(dtype))
+
+
+@node
+class PrimType(Node):
+    """The type of a scalar or vector value."""
+
+    dtype: str = plain
+
+
+@node
+class PointerType(Node):
+    """The type of a pointer to elements of `element_type` in memory of `storage_scope`."""
+
+    element_type: Node
+    storage_scope: str = plain
+
+    def __init__(self, element_type: Any, storage_scope: str = "") -> None:
+        if isinstance(element_type, str):
+            element_type = PrimType(element_type)
+        self._init(element_type, "" if storage_scope == "global" else storage_scope)
+
+
+@node
+class PrimExpr(Node):
+    """Base of all expressions. `dtype` is derived from the operands or given."""
+
+    derived = {"dtype": "None"}
+
+    # == builds an expression, so identity decides dict membership
+    __hash__ = object.__hash__
+
+    def astype(self, dtype: str, span: Any = None) -> "PrimExpr":
+        """This value cast to `dtype`; itself when it already has it."""
+        from .op import cast
+
+        return cast(self, dtype)
+
+    def __bool__(self) -> bool:
+        raise ValueError(
+            "a symbolic expression has no truth value here: use T.And / T.Or / T.Not or "
+            "T.if_then_else (or tvm.tir.all / any) in place of and / or / not / if")
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} is a scalar expression and cannot be iterated")
+
+    def __float__(self) -> float:
+        raise TypeError("a symbolic expression has no float value")
+
+
+@node
+class Var(PrimExpr):
+    """A variable. Two Vars are the same only if they are one object; the name is for people."""
+
+    derived: dict = {}
+    name: str = plain
+    dtype: str = plain
+    type_annotation: Node = ignored
+
+    def __init__(self, name: str, dtype: Any = "int32", span: Any = None) -> None:
+        if isinstance(dtype, str):
+            dtype = canonical(dtype)
+            self._init(name, dtype, None)
+        elif isinstance(dtype, PointerType):
+            self._init(name, "handle", dtype)
+        elif isinstance(dtype, PrimType):
+            self._init(name, canonical(dtype.dtype), None)
+        else:
+            self._init(name, canonical(str(dtype)), None)
+
+    @property
+    def name_hint(self) -> str:
+        """TVM's other name for `name`."""
+        return self.name
+
+    def with_name(self, name: str) -> "Var":
+        """A new variable of the same type."""
+        return type(self).from_fields(name, self.dtype, self.type_annotation)
+
+    @property
+    def storage_scope(self) -> str:
+        """Memory scope a pointer variable points into ("global" when not said)."""
+        annotation = self.type_annotation
+        return (annotation.storage_scope if annotation is not None else "") or "global"
+
+
+@node
+class SizeVar(Var):
+    """A variable known to be >= 0: a tensor's extent."""
+
+
+@node
+class IntImm(PrimExpr):
+    """An integer or bool constant."""
+
+    derived: dict = {}
+    dtype: str = plain
+    value: int = plain
+
+    def __init__(self, dtype: str, value: int, span: Any = None) -> None:
+        self._init(dtype, int(value))
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+
+@node
+class FloatImm(PrimExpr):
+    """A floating point constant."""
+
+    derived: dict = {}
+    dtype: str = plain
+    value: float = plain
+
+    def __init__(self, dtype: str, value: float, span: Any = None) -> None:
+        self._init(dtype, float(value))
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@node
+class StringImm(PrimExpr):
+    """A string constant: pragma values, names of extern functions."""
+
+    derived: dict = {"dtype": "'handle'"}
+    value: str = plain
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@node
+class Cast(PrimExpr):
+    """`value` converted to `dtype`."""
+
+    derived: dict = {}
+    dtype: str = plain
+    value: PrimExpr
+
+
+@node
+class BinaryOp(PrimExpr):
+    """Base of the operations on two operands of one type."""
+
+    derived: dict = {"dtype": "a.dtype"}
+    a: PrimExpr
+    b: PrimExpr
+
+
+@node
+class Add(BinaryOp):
+    """a + b"""
+
+
+@node
+class Sub(BinaryOp):
+    """a - b"""
+
+
+@node
+class Mul(BinaryOp):
+    """a * b"""
+
+
+@node
+class Div(BinaryOp):
+    """a / b; rounds toward zero on integers"""
+
+
+@node
+class Mod(BinaryOp):
+    """The remainder that goes with Div: has the sign of a"""
+
+
+@node
+class FloorDiv(BinaryOp):
+    """a // b rounded down"""
+
+
+@node
+class FloorMod(BinaryOp):
+    """a % b with the sign of b"""
+
+
+@node
+class Min(BinaryOp):
+    """The smaller of a and b"""
+
+
+@node
+class Max(BinaryOp):
+    """The larger of a and b"""
+
+
+@node
+class CmpOp(BinaryOp):
+    """Base of the comparisons; the result is bool."""
+
+    derived: dict = {"dtype": "bool_like(a.dtype)"}
+
+
+@node
+class EQ(CmpOp):
+    """a == b"""
+
+    def __bool__(self) -> bool:
+        return self.a is self.b
+
+
+@node
+class NE(CmpOp):
+    """a != b"""
+
+    def __bool__(self) -> bool:
+        return self.a is not self.b
+
+
+@node
+class LT(CmpOp):
+    """a < b"""
+
+
+@node
+class LE(CmpOp):
+    """a <= b"""
+
+
+@node
+class GT(CmpOp):
+    """a > b"""
+
+
+@node
+class GE(CmpOp):
+    """a >= b"""
+
+
+@node
+class And(BinaryOp):
+    """a and b"""
+
+    derived: dict = {"dtype": "bool_like(a.dtype)"}
+
+
+@node
+class Or(BinaryOp):
+    """a or b"""
+
+    derived: dict = {"dtype": "bool_like(a.dtype)"}
+
+
+@node
+class Not(PrimExpr):
+    """not a"""
+
+    derived: dict = {"dtype": "bool_like(a.dtype)"}
+    a: PrimExpr
+
+
+@node
+class Select(PrimExpr):
+    """true_value where condition holds, else false_value; both sides may be evaluated."""
+
+    derived: dict = {"dtype": "true_value.dtype"}
+    condition: PrimExpr
+    true_value: PrimExpr
+    false_value: PrimExpr
+
+
+def load_dtype(buffer: Any, indices: Sequence[PrimExpr]) -> str:
+    """Element type of an access: the buffer's, with the lanes of a vector index."""
+    if not indices:
+        return buffer.dtype
+    last = indices[-1].dtype
+    if last == "int32" or last == "int64":
+        return buffer.dtype
+    lanes = lanes_of(last)
+    return buffer.dtype if lanes == 1 else with_lanes(buffer.dtype, lanes * lanes_of(buffer.dtype))
+
+
+@node
+class BufferLoad(PrimExpr):
+    """buffer[indices]. A vector index (Ramp) in the last place loads a vector."""
+
+    derived: dict = {"dtype": "load_dtype(buffer, indices)"}
+    buffer: Node = uses
+    indices: tuple
+    predicate: PrimExpr
+
+    def __init__(self, buffer: Any, indices: Sequence[Any], predicate: Any = None,
+                 span: Any = None) -> None:
+        self._init(buffer, tuple(map(const_index, indices)), predicate)
+
+
+@node
+class ProducerLoad(PrimExpr):
+    """producer[indices]: a read of a te.Tensor, gone once a PrimFunc is made of it."""
+
+    derived: dict = {"dtype": "producer.dtype"}
+    producer: Any = uses
+    indices: tuple
+
+
+@node
+class Ramp(PrimExpr):
+    """The vector base, base + stride, ... of `lanes` elements."""
+
+    derived: dict = {"dtype": "with_lanes(base.dtype, lanes * lanes_of(base.dtype))"}
+    base: PrimExpr
+    stride: PrimExpr
+    lanes: int = plain
+
+
+@node
+class Broadcast(PrimExpr):
+    """The vector of `lanes` times `value`."""
+
+    derived: dict = {"dtype": "with_lanes(value.dtype, lanes * lanes_of(value.dtype))"}
+    value: PrimExpr
+    lanes: int = plain
+
+
+@node
+class Shuffle(PrimExpr):
+    """Lanes picked by constant `indices` out of the concatenation of `vectors`."""
+
+    derived: dict = {"dtype": "with_lanes(element_of(vectors[0].dtype), len(indices))"}
+    vectors: tuple
+    indices: tuple
+
+
+@node
+class Let(PrimExpr):
+    """body with var bound to value."""
+
+    derived: dict = {"dtype": "body.dtype"}
+    var: Var = defines
+    value: PrimExpr
+    body: PrimExpr
+
+
+@node
+class Op(Node):
+    """A named intrinsic, e.g. `tir.exp`; the table of them is in `tir/op.py`."""
+
+    name: str = plain
+
+    @staticmethod
+    def get(name: str) -> "Op":
+        """The one Op of that name. Raises ValueError if there is none."""
+        try:
+            return OPS[name]
+        except KeyError:
+            raise ValueError(f"there is no operator named {name!r}") from None
+
+
+#: every Op by name
+OPS: dict[str, Op] = {}
+
+
+@node
+class Call(PrimExpr):
+    """A call of an intrinsic (Op) or of a function of the module (GlobalVar)."""
+
+    derived: dict = {}
+    dtype: str = plain
+    op: Node = plain
+    args: tuple
+    annotations: dict = plain
+
+    def __init__(self, dtype: str, op: Any, args: Sequence[Any], annotations: Any = None,
+                 span: Any = None) -> None:
+        self._init(dtype, Op.get(op) if isinstance(op, str) else op, tuple(args), annotations)
+
+
+@node
+class Range(Node):
+    """The integers min .. min + extent - 1."""
+
+    min: PrimExpr
+    extent: PrimExpr
+
+    def __init__(self, begin: Any, end: Any = None, span: Any = None) -> None:
+        begin = const_index(begin)
+        if end is None:
+            self._init(IntImm(begin.dtype, 0), begin)
+        else:
+            self._init(begin, const_index(end) - begin)
+
+    @staticmethod
+    def from_min_extent(min: Any, extent: Any, span: Any = None) -> "Range":
+        """The range that starts at `min` and has `extent` elements."""
+        return Range.from_fields(const_index(min), const_index(extent))
+
+
+@node
+class IterVar(Node):
+    """A block's iterator (or a TE axis): a variable over a domain, with a kind.
+
+    `iter_type` is one of the class constants; `thread_tag` names a GPU thread axis.
+    """
+
+    dom: Range
+    var: Var = defines
+    iter_type: int = plain
+    thread_tag: str = plain
+
+    DataPar = 0
+    ThreadIndex = 1
+    CommReduce = 2
+    Ordered = 3
+    Opaque = 4
+    Unrolled = 5
+    Vectorized = 6
+    Parallelized = 7
+    Tensorized = 8
+
+    def __init__(self, dom: Any, var: Any, iter_type: int = 0, thread_tag: str = "",
+                 span: Any = None) -> None:
+        if dom is not None and not isinstance(dom, Range):
+            dom = Range(*dom) if isinstance(dom, (tuple, list)) else Range(dom)
+        if isinstance(var, str):
+            var = Var(var, dom.extent.dtype if dom is not None else "int32")
+        self._init(dom, var, int(iter_type), thread_tag)
+
+
+@node
+class CommReducer(Node):
+    """A commutative, associative combiner: result of (lhs, rhs), with its identity element."""
+
+    lhs: tuple = defines
+    rhs: tuple = defines
+    result: tuple
+    identity_element: tuple
+
+
+@node
+class Reduce(PrimExpr):
+    """A reduction in TE: combiner over source for all values of axis."""
+
+    derived: dict = {"dtype": "source[value_index].dtype"}
+    combiner: CommReducer
+    source: tuple
+    axis: tuple = defines
+    condition: PrimExpr
+    value_index: int = plain
+    init: tuple
+
+
+_SMALL = {}
+
+
+def int32(value: int) -> IntImm:
+    """An int32 constant; small ones are shared."""
+    found = _SMALL.get(value)
+    if found is None:
+        found = IntImm("int32", value)
+        if -16 <= value <= 1024:
+            _SMALL[value] = found
+    return found
+
+
+def const_index(value: Any) -> PrimExpr:
+    """An index or extent as an expression: ints become int32 (int64 where they do not fit)."""
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, bool):
+        return IntImm("bool", value)
+    if hasattr(value, "__index__"):
+        value = value.__index__()
+        return int32(value) if -(2**31) <= value < 2**31 else IntImm("int64", value)
+    if isinstance(value, IterVar):
+        return value.var
+    converter = getattr(value, "asobject", None)  # a te.TensorSlice becomes its load
+    if converter is not None:
+        return converter()
+    if isinstance(value, float):
+        return FloatImm("float32", value)
+    if isinstance(value, Node):
+        return value  # Range and the like pass through untouched
+    raise TypeError(f"expected an integer or an expression, got {value!r}")
+
+
+__all__ = [
+    "Add", "And", "BinaryOp", "Broadcast", "BufferLoad", "Call", "Cast", "CmpOp", "CommReducer",
+    "Div", "EQ", "FloatImm", "FloorDiv", "FloorMod", "GE", "GT", "IntImm", "IterVar", "LE", "LT",
+    "Let", "Max", "Min", "Mod", "Mul", "NE", "Not", "OPS", "Op", "Or", "PointerType", "PrimExpr",
+    "PrimType", "ProducerLoad", "Ramp", "Range", "Reduce", "Select", "Shuffle", "SizeVar",
+    "StringImm", "Sub", "Var", "bool_like", "const_index", "element_of", "int32",
+]

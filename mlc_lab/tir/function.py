@@ -1,0 +1,161 @@
+"""PrimFunc: a function over buffers, and TensorIntrin: a pair of them for tensorize."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Mapping, Sequence
+
+from ..ir import module as ir_module
+from ..ir.module import BaseFunc, normalize_attrs
+from ..ir.node import Node, defines, node, plain
+from .buffer import Buffer
+from .expr import Var
+from .stmt import Stmt, annotation_value
+
+ir_module.attr_converter = annotation_value
+
+
+@node
+class PrimFunc(BaseFunc):
+    """A tensor program: parameters, the buffers some of them stand for, and a body.
+
+    `params` are Vars; `buffer_map` maps handle params to Buffers; `attrs` holds `global_symbol`,
+    `tir.noalias` and the like; `ret_type` is a dtype string or None.
+    """
+
+    params: tuple = defines
+    buffer_map: Mapping[Var, Buffer] = defines
+    attrs: Mapping[str, Any] = plain
+    ret_type: Any = plain
+    body: Stmt
+
+    def __init__(self, params: Sequence[Any], body: Stmt, ret_type: Any = None,
+                 buffer_map: Mapping[Var, Buffer] | None = None,
+                 attrs: Mapping[str, Any] | None = None, span: Any = None) -> None:
+        buffers = dict(buffer_map or {})
+        variables = []
+        for param in params:
+            if isinstance(param, Buffer):
+                var = Var(f"{param.name}_handle", "handle")
+                buffers[var] = param
+                param = var
+            variables.append(param)
+        self._init(tuple(variables), buffers, normalize_attrs(attrs), ret_type, body)
+
+    def with_body(self, body: Stmt) -> "PrimFunc":
+        """The same function around another body."""
+        return self if body is self.body else PrimFunc.from_fields(
+            self.params, self.buffer_map, self.attrs, self.ret_type, body)
+
+    def specialize(self, param_map: Mapping[Var, Any]) -> "PrimFunc":
+        """The function with symbolic parameters fixed.
+
+        `param_map` maps parameter Vars (or shape Vars) to integers or expressions, or handle
+        parameters to Buffers whose concrete shapes fix the symbolic ones.
+        """
+        from .functor import specialize
+
+        return specialize(self, param_map)
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """The buffers of the parameters, in order."""
+        return [self.buffer_map[p] for p in self.params if p in self.buffer_map]
+
+
+class TensorIntrin:
+    """A tensor intrinsic: `desc` says what it computes, `impl` how the machine does it."""
+
+    _registry: ClassVar[dict[str, "TensorIntrin"]] = {}
+
+    def __init__(self, desc: PrimFunc, impl: PrimFunc) -> None:
+        self.desc = desc
+        self.impl = impl
+
+    @staticmethod
+    def register(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> None:
+        """Make the pair known as `name`. Raises ValueError if taken and not `override`."""
+        if name in TensorIntrin._registry and not override:
+            raise ValueError(f"a tensor intrinsic {name!r} is registered already; "
+                             "pass override=True to replace it")
+        if len(desc.params) != len(impl.params):
+            raise ValueError(f"desc of {name!r} has {len(desc.params)} parameters and impl "
+                             f"{len(impl.params)}: they must be the same")
+        TensorIntrin._registry[name] = TensorIntrin(desc, impl)
+
+    @staticmethod
+    def get(name: str, allow_missing: bool = False) -> "TensorIntrin | None":
+        """The intrinsic of that name. Raises ValueError with the known names."""
+        found = TensorIntrin._registry.get(name)
+        if found is None and not allow_missing:
+            known = ", ".join(sorted(TensorIntrin._registry)) or "none"
+            raise ValueError(f"no tensor intrinsic {name!r} is registered; known: {known}")
+        return found
+
+
+class IndexMap:
+    """A map from indices to indices: `lambda i, j: [i // 4, j, i % 4]`.
+
+    `initial_indices` are Vars, `final_indices` expressions over them. A final index may be the
+    marker `IndexMap.AXIS_SEPARATOR` when made with `from_func_with_separators`.
+    """
+
+    AXIS_SEPARATOR = "axis_separator"
+
+    def __init__(self, initial_indices: Sequence[Var], final_indices: Sequence[Any],
+                 inverse_index_map: Any = None) -> None:
+        from .expr import const_index
+
+        self.initial_indices = tuple(initial_indices)
+        self.final_indices = tuple(const_index(e) for e in final_indices)
+        self.inverse_index_map = inverse_index_map
+
+    @staticmethod
+    def from_func(mapping_function: Any, ndim: int | None = None, inverse_index_map: Any = None,
+                  *, index_dtype: str = "int32") -> "IndexMap":
+        """The map of a Python function; `ndim` is needed where it takes *args."""
+        return IndexMap.from_func_with_separators(
+            mapping_function, ndim, inverse_index_map, index_dtype=index_dtype)[0]
+
+    @staticmethod
+    def from_func_with_separators(mapping_function: Any, ndim: int | None = None,
+                                  inverse_index_map: Any = None, *,
+                                  index_dtype: str = "int32") -> tuple["IndexMap", list[int]]:
+        """The map and the places of axis separators in its result."""
+        import inspect
+
+        names: list[str] = []
+        for param in inspect.signature(mapping_function).parameters.values():
+            if param.kind == param.VAR_POSITIONAL:
+                if ndim is None:
+                    raise ValueError("a mapping function with *args needs ndim=")
+                names += [f"{param.name}_{i}" for i in range(ndim - len(names))]
+            else:
+                names.append(param.name)
+        initial = [Var(name, index_dtype) for name in names]
+        result = mapping_function(*initial)
+        result = list(result) if isinstance(result, (tuple, list)) else [result]
+        final, separators = [], []
+        for item in result:
+            if isinstance(item, str) and item == IndexMap.AXIS_SEPARATOR:
+                separators.append(len(final))
+            else:
+                final.append(item)
+        if callable(inverse_index_map):
+            inverse_index_map = IndexMap.from_func(inverse_index_map, len(final),
+                                                   index_dtype=index_dtype)
+        return IndexMap(initial, final, inverse_index_map), separators
+
+    def map_indices(self, indices: Sequence[Any]) -> list[Any]:
+        """The final indices for given initial ones."""
+        from .expr import const_index
+        from .functor import substitute
+
+        table = dict(zip(self.initial_indices, map(const_index, indices)))
+        return [substitute(e, table) for e in self.final_indices]
+
+    def __repr__(self) -> str:
+        left = ", ".join(v.name for v in self.initial_indices)
+        return f"lambda {left}: ({', '.join(map(repr, self.final_indices))},)"
+
+
+__all__ = ["IndexMap", "Node", "PrimFunc", "TensorIntrin"]

@@ -1,0 +1,430 @@
+"""Walking and rewriting trees of expressions and statements.
+
+`Visitor` and `Mutator` dispatch on the node's type through a table built once per class from its
+methods `visit_For`, `visit_BufferLoad`, ...; a node without a method gets the default: visit the
+children, or rebuild from rewritten children. A rewrite that changes nothing returns the same
+object, so identity tells what a step left alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Mapping
+
+from ..ir.node import NODE_TYPES, Node
+from .buffer import Buffer
+from .expr import (
+    BufferLoad, IterVar, Let, PrimExpr, Reduce, Var, const_index,
+)
+from .function import PrimFunc
+from .stmt import (
+    AllocateConst, Allocate, AttrStmt, Block, BufferRegion, BufferStore, DeclBuffer, For,
+    LetStmt, MatchBufferRegion, SeqStmt, Stmt, seq,
+)
+
+_LEAVES = {"Var", "SizeVar", "IntImm", "FloatImm", "StringImm"}
+
+
+class Dispatch:
+    """Builds `_table`: node type -> method, for classes with `visit_<TypeName>` methods."""
+
+    _table: dict[type, Callable] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        table: dict[type, Callable] = {}
+        for node_type in NODE_TYPES.values():
+            for base in node_type.__mro__:
+                method = getattr(cls, f"visit_{base.__name__}", None)
+                if method is not None:
+                    table[node_type] = method
+                    break
+        cls._table = table
+
+
+class Visitor(Dispatch):
+    """Visits every node under a root, in program order."""
+
+    def visit(self, node: Node) -> None:
+        """Visit one node; the default goes on to its children."""
+        method = self._table.get(type(node))
+        if method is not None:
+            method(self, node)
+        else:
+            for item in node.children():
+                self.visit(item)
+
+    def visit_children(self, node: Node) -> None:
+        """What the default does: visit the children."""
+        for item in node.children():
+            self.visit(item)
+
+    def visit_Block(self, node: Block) -> None:
+        """Domains of the iterators come first."""
+        for iv in node.iter_vars:
+            self.visit(iv.dom)
+        self.visit_children(node)
+
+
+class Mutator(Dispatch):
+    """Rewrites a tree bottom-up, sharing what stays the same.
+
+    `visit_buffer` maps buffers where they are used and `visit_buffer_def` where they are defined;
+    both default to the remembered replacement in `self.buffers`. `visit_var_def` maps variables
+    where they are bound.
+    """
+
+    def __init__(self) -> None:
+        self.buffers: dict[Buffer, Buffer] = {}
+
+    def visit(self, node: Any) -> Any:
+        """The rewritten node (the same object when nothing changed)."""
+        method = self._table.get(type(node))
+        if method is not None:
+            return method(self, node)
+        return node.map_children(self.visit)
+
+    def default(self, node: Any) -> Any:
+        """Rebuild from rewritten children: what a method calls for the rest of its node."""
+        return node.map_children(self.visit)
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return node
+
+    def visit_var_def(self, var: Var) -> Var:
+        """The variable to bind in place of `var`."""
+        return var
+
+    def visit_buffer(self, buffer: Buffer) -> Buffer:
+        """The buffer to use in place of `buffer`."""
+        return self.buffers.get(buffer, buffer)
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        """The buffer to define in place of `buffer`: its shape and data are rewritten."""
+        new = buffer.map_children(self._in_buffer)
+        if new is not buffer:
+            self.buffers[buffer] = new
+        return self.buffers.get(buffer, buffer)
+
+    def _in_buffer(self, item: Node) -> Node:
+        if isinstance(item, Var):
+            new = self.visit_Var(item)
+            return new if isinstance(new, PrimExpr) else item
+        return self.visit(item)
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        new = node.map_children(self.visit)
+        buffer = self.visit_buffer(node.buffer)
+        return new if buffer is node.buffer else BufferLoad.from_fields(
+            buffer, new.indices, new.predicate)
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        new = node.map_children(self.visit)
+        buffer = self.visit_buffer(node.buffer)
+        return new if buffer is node.buffer else BufferStore.from_fields(
+            buffer, new.value, new.indices, new.predicate)
+
+    def visit_BufferRegion(self, node: BufferRegion) -> BufferRegion:
+        new = node.map_children(self.visit)
+        buffer = self.visit_buffer(node.buffer)
+        return new if buffer is node.buffer else BufferRegion.from_fields(buffer, new.region)
+
+    def visit_MatchBufferRegion(self, node: MatchBufferRegion) -> MatchBufferRegion:
+        source = self.visit(node.source)
+        buffer = self.visit_buffer_def(node.buffer)
+        if source is node.source and buffer is node.buffer:
+            return node
+        return MatchBufferRegion.from_fields(buffer, source)
+
+    def visit_DeclBuffer(self, node: DeclBuffer) -> Stmt:
+        buffer = self.visit_buffer_def(node.buffer)
+        body = self.visit(node.body)
+        if buffer is node.buffer and body is node.body:
+            return node
+        return DeclBuffer.from_fields(buffer, body)
+
+    def visit_IterVar(self, node: IterVar) -> IterVar:
+        dom = self.visit(node.dom) if node.dom is not None else None
+        var = self.visit_var_def(node.var)
+        if dom is node.dom and var is node.var:
+            return node
+        return IterVar.from_fields(dom, var, node.iter_type, node.thread_tag)
+
+    def _iter_vars(self, items: tuple) -> tuple:
+        new = tuple(self.visit_IterVar(iv) for iv in items)
+        return items if all(a is b for a, b in zip(new, items)) else new
+
+    def visit_Reduce(self, node: Reduce) -> PrimExpr:
+        axis = self._iter_vars(node.axis)
+        new = node.map_children(self.visit)
+        return new if axis is node.axis else new.replace(axis=axis)
+
+    def visit_For(self, node: For) -> Stmt:
+        var = self.visit_var_def(node.loop_var)
+        new = node.map_children(self.visit)
+        return new if var is node.loop_var else new.replace(loop_var=var)
+
+    def visit_Let(self, node: Let) -> PrimExpr:
+        var = self.visit_var_def(node.var)
+        new = node.map_children(self.visit)
+        return new if var is node.var else new.replace(var=var)
+
+    def visit_LetStmt(self, node: LetStmt) -> Stmt:
+        var = self.visit_var_def(node.var)
+        new = node.map_children(self.visit)
+        return new if var is node.var else new.replace(var=var)
+
+    def visit_Allocate(self, node: Allocate) -> Stmt:
+        var = self.visit_var_def(node.buffer_var)
+        new = node.map_children(self.visit)
+        return new if var is node.buffer_var else new.replace(buffer_var=var)
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        new = node.map_children(self.visit)
+        subject = node.node
+        if isinstance(subject, Var):
+            subject = self.visit_Var(subject)
+        elif isinstance(subject, Buffer):
+            subject = self.visit_buffer(subject)
+        elif isinstance(subject, IterVar):
+            subject = self.visit_IterVar(subject)
+        return new if subject is node.node else new.replace(node=subject)
+
+    def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
+        new = node.map_children(self.visit)
+        return node if new is node else seq(*new.seq)
+
+    def visit_Block(self, node: Block) -> Stmt:
+        iter_vars = self._iter_vars(node.iter_vars)
+        allocs = node.alloc_buffers
+        if allocs:
+            new_allocs = tuple(self.visit_buffer_def(b) for b in allocs)
+            if any(a is not b for a, b in zip(new_allocs, allocs)):
+                allocs = new_allocs
+        # match_buffers define buffers that reads, init and body use: visit them first
+        matches = tuple(self.visit(m) for m in node.match_buffers) if node.match_buffers else ()
+        if all(a is b for a, b in zip(matches, node.match_buffers)):
+            matches = node.match_buffers
+        reads = _rewrite_tuple(self, node.reads)
+        writes = _rewrite_tuple(self, node.writes)
+        init = self.visit(node.init) if node.init is not None else None
+        body = self.visit(node.body)
+        if (iter_vars is node.iter_vars and allocs is node.alloc_buffers and init is node.init
+                and matches is node.match_buffers and reads is node.reads
+                and writes is node.writes and body is node.body):
+            return node
+        return Block.from_fields(iter_vars, reads, writes, node.name_hint, allocs, matches,
+                                 node.annotations, init, body)
+
+
+def _rewrite_tuple(mutator: Mutator, items: tuple) -> tuple:
+    new = tuple(mutator.visit(item) for item in items)
+    return items if all(a is b for a, b in zip(new, items)) else new
+
+
+# ------------------------------------------------------------------------------- walks
+
+
+def pre_order(root: Node) -> Iterator[Node]:
+    """Every node under `root`, parents first, in program order (iterator domains included)."""
+    stack = [root]
+    while stack:
+        item = stack.pop()
+        yield item
+        kids = item.children()
+        if type(item) is Block:
+            kids = [iv.dom for iv in item.iter_vars] + kids
+        stack.extend(reversed(kids))
+
+
+def post_order_visit(root: Node, fvisit: Callable[[Node], None]) -> None:
+    """Call `fvisit` on every node, children first."""
+
+    def walk(item: Node) -> None:
+        for sub in item.children():
+            walk(sub)
+        fvisit(item)
+
+    walk(root.body if isinstance(root, PrimFunc) else root)
+
+
+def pre_order_visit(root: Node, fvisit: Callable[[Node], Any]) -> None:
+    """Call `fvisit` on every node, parents first; a False result skips the node's children."""
+
+    def walk(item: Node) -> None:
+        if fvisit(item) is not False:
+            for sub in item.children():
+                walk(sub)
+
+    walk(root)
+
+
+def free_vars(root: Node) -> list[Var]:
+    """The Vars that are used but not bound under `root`, in order of first use."""
+    found: dict[Var, None] = {}
+    bound: set[Var] = set()
+
+    def walk(item: Node) -> None:
+        kind = type(item)
+        if isinstance(item, Var):
+            if item not in bound:
+                found.setdefault(item)
+            return
+        if kind is For:
+            walk(item.min)
+            walk(item.extent)
+            bound.add(item.loop_var)
+            walk(item.body)
+            return
+        if kind in (LetStmt, Let):
+            walk(item.value)
+            bound.add(item.var)
+            walk(item.body)
+            return
+        if kind is Block:
+            for iv in item.iter_vars:
+                walk(iv.dom)
+                bound.add(iv.var)
+            for buffer in item.alloc_buffers:
+                bound.add(buffer.data)
+            for match in item.match_buffers:
+                walk(match.source)
+                bound.add(match.buffer.data)
+                bound.update(v for v in (*match.buffer.strides, match.buffer.elem_offset)
+                             if isinstance(v, Var))
+        elif kind is Allocate or kind is AllocateConst:
+            bound.add(item.buffer_var)
+        elif kind in (BufferLoad, BufferStore):
+            if item.buffer.data not in bound:
+                found.setdefault(item.buffer.data)
+        for sub in item.children():
+            walk(sub)
+
+    walk(root)
+    return list(found)
+
+
+def uses_var(root: Node, var: Any) -> bool:
+    """Whether a variable (or one of a set, or one that a predicate accepts) occurs in `root`."""
+    if isinstance(var, Var):
+        test = lambda v: v is var  # noqa: E731
+    elif callable(var):
+        test = var
+    else:
+        test = var.__contains__
+    return any(isinstance(item, Var) and test(item) for item in pre_order(root))
+
+
+# ------------------------------------------------------------------------------- substitution
+
+
+class _Substitute(Mutator):
+    def __init__(self, table: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer]) -> None:
+        self.table = table
+        self.buffers = dict(buffers)
+        self._pointers = any(v.dtype == "handle" for v in table)
+        self._seen: dict[Buffer, Buffer] = {}
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return self.table.get(node, node)
+
+    def visit_var_def(self, var: Var) -> Var:
+        new = self.table.get(var, var)
+        return new if isinstance(new, Var) else var
+
+    def visit_buffer(self, buffer: Buffer) -> Buffer:
+        found = self.buffers.get(buffer)
+        if found is not None:
+            return found
+        if buffer in self._seen:
+            return self._seen[buffer]
+        new = buffer.map_children(self._in_buffer)
+        self._seen[buffer] = new
+        return new
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return self.visit_buffer(buffer)
+
+    def visit_BinaryOp(self, node: Any) -> PrimExpr:
+        # rebuild through the folding operator, so that x * 1 and 0 + x do not pile up
+        a, b = self.visit(node.a), self.visit(node.b)
+        if a is node.a and b is node.b:
+            return node
+        build = _BUILDERS.get(type(node))
+        return build(a, b) if build is not None else type(node)(a, b)
+
+
+def substitute(node: Any, table: Mapping[Var, Any],
+               buffers: Mapping[Buffer, Buffer] | None = None) -> Any:
+    """`node` with variables replaced by expressions (and buffers by buffers).
+
+    Buffers whose data pointer or shape mentions a replaced variable are rewritten too.
+    """
+    if callable(table):
+        table = {v: r for v in free_vars(node) if (r := table(v)) is not None}
+    table = {var: const_index(value) for var, value in table.items()}
+    if not table and not buffers:
+        return node
+    return _Substitute(table, buffers or {}).visit(node)
+
+
+def _builders() -> dict[type, Callable]:
+    from . import op
+
+    names = {"Add": op.add, "Sub": op.sub, "Mul": op.mul, "Div": op.truncdiv, "Mod": op.truncmod,
+             "FloorDiv": op.floordiv, "FloorMod": op.floormod, "Min": op.min_value_of,
+             "Max": op.max_value_of, "EQ": op.equal, "NE": op.not_equal, "LT": op.less,
+             "LE": op.less_equal, "GT": op.greater, "GE": op.greater_equal,
+             "And": op.logical_and, "Or": op.logical_or}
+    return {NODE_TYPES[name]: fn for name, fn in names.items()}
+
+
+_BUILDERS = _builders()
+
+
+def ir_transform(root: Any, preorder: Any, postorder: Any, only: Any = None) -> Any:
+    """TVM's generic rewrite: `preorder(node)` may replace a node before its children are seen,
+    `postorder(node)` after; None keeps it. `only` lists type names such as "tir.For"."""
+    names = {n.rsplit(".", 1)[-1] for n in only} if only else None
+
+    def visit(item: Node) -> Node:
+        applies = names is None or type(item).__name__ in names
+        if applies and preorder is not None:
+            new = preorder(item)
+            if new is not None:
+                return new
+        new = item.map_children(visit)
+        if applies and postorder is not None:
+            out = postorder(new)
+            if out is not None:
+                return out
+        return new
+
+    return visit(root)
+
+
+def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
+    """See `PrimFunc.specialize`."""
+    table: dict[Var, Any] = {}
+    dropped = set()
+    for param, value in param_map.items():
+        if isinstance(value, Buffer):
+            buffer = func.buffer_map[param]
+            if len(buffer.shape) != len(value.shape):
+                raise ValueError(f"{buffer.name} has {len(buffer.shape)} dimensions, the given "
+                                 f"buffer {len(value.shape)}")
+            for old, new in zip((*buffer.shape, *buffer.strides), (*value.shape, *value.strides)):
+                if isinstance(old, Var):
+                    table[old] = new
+        else:
+            table[param] = value
+            dropped.add(param)
+    body = func.body
+    mutator = _Substitute({v: const_index(e) for v, e in table.items()}, {})
+    buffer_map = {p: mutator.visit_buffer(b) for p, b in func.buffer_map.items()}
+    return PrimFunc.from_fields(tuple(p for p in func.params if p not in dropped), buffer_map,
+                                func.attrs, func.ret_type, mutator.visit(body))
+
+
+__all__ = ["Dispatch", "Mutator",
+           "Visitor", "free_vars", "ir_transform", "post_order_visit", "pre_order",
+           "pre_order_visit", "specialize", "substitute", "uses_var"]

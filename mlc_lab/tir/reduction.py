@@ -1,0 +1,50 @@
+"""Reductions of tensor expressions: `sum(A[i, k], axis=k)` and reducers of one's own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from . import op
+from .expr import CommReducer, IntImm, IterVar, PrimExpr, Reduce, Var
+
+
+def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") -> Callable:
+    """A reducer from a combiner and its identity.
+
+    `fcombine(x, y)` combines two values (or tuples of values); `fidentity(dtype)` (or of several
+    dtypes) gives the identity. The result is called as `reducer(expr, axis=, where=, init=)`.
+    """
+
+    def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
+        axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
+        if not all(isinstance(a, IterVar) for a in axes):
+            raise TypeError(f"{name}: axis= takes te.reduce_axis iterators, got {axis!r}")
+        several = isinstance(expr, (tuple, list))
+        source = tuple(op.convert(e) for e in (expr if several else (expr,)))
+        dtypes = [e.dtype for e in source]
+        lhs = tuple(Var(f"x{i}" if several else "x", d) for i, d in enumerate(dtypes))
+        rhs = tuple(Var(f"y{i}" if several else "y", d) for i, d in enumerate(dtypes))
+        if several:
+            result, identity = fcombine(lhs, rhs), fidentity(*dtypes)
+        else:
+            result, identity = (fcombine(lhs[0], rhs[0]),), (fidentity(dtypes[0]),)
+        combiner = CommReducer(lhs, rhs, tuple(op.convert(r) for r in result),
+                               tuple(op.convert(e) for e in identity))
+        condition = IntImm("bool", 1) if where is None else where
+        inits = () if init is None else tuple(
+            op.convert(i) for i in (init if isinstance(init, (tuple, list)) else (init,)))
+        outs = tuple(Reduce(combiner, source, axes, condition, i, inits)
+                     for i in range(len(source)))
+        return outs if several else outs[0]
+
+    reduce.__name__ = name
+    reduce.__doc__ = f"The {name} of `expr` over `axis`, restricted to `where` if given."
+    return reduce
+
+
+sum = comm_reducer(op.add, lambda t: op.const(0, t), "sum")  # noqa: A001
+min = comm_reducer(op.min_value_of, op.max_value, "min")  # noqa: A001
+max = comm_reducer(op.max_value_of, op.min_value, "max")  # noqa: A001
+prod = comm_reducer(op.mul, lambda t: op.const(1, t), "prod")
+
+__all__: Sequence[str] = ["PrimExpr", "comm_reducer", "max", "min", "prod", "sum"]

@@ -1,0 +1,297 @@
+"""The statements of TensorIR: loops, blocks, stores and what lowering adds to them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Mapping, Sequence
+
+from ..ir.node import Node, defines, node, plain, uses
+from .buffer import Buffer
+from .expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var, const_index
+
+
+@node
+class Stmt(Node):
+    """Base of all statements."""
+
+    __hash__ = object.__hash__
+
+
+class ForKind(IntEnum):
+    """How the iterations of a loop run; the numbers are TVM's."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+    THREAD_BINDING = 4
+
+
+@node
+class LetStmt(Stmt):
+    """body with var bound to value."""
+
+    var: Var = defines
+    value: PrimExpr
+    body: Stmt
+
+
+@node
+class AttrStmt(Stmt):
+    """body under the attribute attr_key = value of `node` (pragmas, thread extents)."""
+
+    node: Any = plain
+    attr_key: str = plain
+    value: PrimExpr
+    body: Stmt
+
+
+@node
+class AssertStmt(Stmt):
+    """body, after making sure that condition holds."""
+
+    condition: PrimExpr
+    message: PrimExpr
+    body: Stmt
+
+
+@node
+class BufferStore(Stmt):
+    """buffer[indices] = value"""
+
+    buffer: Buffer = uses
+    value: PrimExpr
+    indices: tuple
+    predicate: PrimExpr
+
+    def __init__(self, buffer: Buffer, value: Any, indices: Sequence[Any], predicate: Any = None,
+                 span: Any = None) -> None:
+        self._init(buffer, value, tuple(map(const_index, indices)), predicate)
+
+
+@node
+class Allocate(Stmt):
+    """body with buffer_var pointing to fresh memory of product(extents) elements."""
+
+    buffer_var: Var = defines
+    dtype: str = plain
+    extents: tuple
+    condition: PrimExpr
+    body: Stmt
+    annotations: Mapping[str, Any] = plain
+
+
+@node
+class AllocateConst(Stmt):
+    """body with buffer_var pointing to constant `data` (a numpy array)."""
+
+    buffer_var: Var = defines
+    dtype: str = plain
+    extents: tuple
+    data: Any = plain
+    body: Stmt
+    annotations: Mapping[str, Any] = plain
+
+
+@node
+class DeclBuffer(Stmt):
+    """body in which `buffer` is declared over its existing data pointer."""
+
+    buffer: Buffer = defines
+    body: Stmt
+
+
+@node
+class SeqStmt(Stmt):
+    """Statements one after the other. Never nested and never of fewer than two: see `seq`."""
+
+    seq: tuple
+
+
+@node
+class IfThenElse(Stmt):
+    """then_case where condition holds, else else_case (or nothing)."""
+
+    condition: PrimExpr
+    then_case: Stmt
+    else_case: Stmt
+
+    def __init__(self, condition: PrimExpr, then_case: Stmt, else_case: Any = None,
+                 span: Any = None) -> None:
+        self._init(condition, then_case, else_case)
+
+
+@node
+class Evaluate(Stmt):
+    """A call evaluated for its effect."""
+
+    value: PrimExpr
+
+
+@node
+class For(Stmt):
+    """for loop_var in min .. min + extent: body
+
+    `kind` says how iterations run. `thread_binding` is the GPU thread axis (an IterVar without
+    domain) of a THREAD_BINDING loop.
+    """
+
+    loop_var: Var = defines
+    min: PrimExpr
+    extent: PrimExpr
+    kind: ForKind = plain
+    body: Stmt
+    thread_binding: IterVar = plain
+    annotations: Mapping[str, Any] = plain
+
+    def __init__(self, loop_var: Var, min: Any, extent: Any, kind: int, body: Stmt,
+                 thread_binding: Any = None, annotations: Any = None, span: Any = None) -> None:
+        self._init(loop_var, const_index(min), const_index(extent), ForKind(kind), body,
+                   thread_binding, dict(annotations) if annotations else EMPTY)
+
+
+@node
+class While(Stmt):
+    """body repeated while condition holds."""
+
+    condition: PrimExpr
+    body: Stmt
+
+
+@node
+class BufferRegion(Node):
+    """The box buffer[min : min + extent, ...]; one Range per dimension."""
+
+    buffer: Buffer = uses
+    region: tuple
+
+    @staticmethod
+    def from_indices(buffer: Buffer, indices: Sequence[Any]) -> "BufferRegion":
+        """A region from indices and slices; a plain index is a range of extent 1."""
+        ranges = []
+        for axis, index in enumerate(indices):
+            if isinstance(index, slice):
+                start = const_index(0 if index.start is None else index.start)
+                stop = const_index(buffer.shape[axis] if index.stop is None else index.stop)
+                ranges.append(Range.from_min_extent(start, stop - start))
+            elif isinstance(index, Range):
+                ranges.append(index)
+            else:
+                index = const_index(index)
+                ranges.append(Range.from_min_extent(index, IntImm(index.dtype, 1)))
+        for dim in buffer.shape[len(indices):]:
+            ranges.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
+        return BufferRegion(buffer, tuple(ranges))
+
+    @staticmethod
+    def full_region(buffer: Buffer) -> "BufferRegion":
+        """The whole buffer."""
+        return BufferRegion(buffer, tuple(
+            Range.from_min_extent(IntImm(d.dtype, 0), d) for d in buffer.shape))
+
+    @staticmethod
+    def from_point(buffer: Buffer, indices: Sequence[PrimExpr]) -> "BufferRegion":
+        """One element."""
+        return BufferRegion(buffer, tuple(
+            Range.from_min_extent(i, IntImm(i.dtype, 1)) for i in indices))
+
+
+@node
+class MatchBufferRegion(Node):
+    """buffer is another name (with its own shape and strides) for the region `source`."""
+
+    buffer: Buffer = defines
+    source: BufferRegion
+
+
+@node
+class Block(Stmt):
+    """The unit of scheduling: iterators, what is read and written, an init, a body.
+
+    For every value of `iter_vars` the block reads `reads`, writes `writes`, and runs `init` (when
+    all reduction iterators are at their start) and then `body`.
+    """
+
+    iter_vars: tuple = defines
+    reads: tuple
+    writes: tuple
+    name_hint: str = plain
+    alloc_buffers: tuple = defines
+    match_buffers: tuple
+    annotations: Mapping[str, Any] = plain
+    init: Stmt
+    body: Stmt
+
+    def __init__(self, iter_vars: Sequence[IterVar], reads: Sequence[BufferRegion],
+                 writes: Sequence[BufferRegion], name_hint: str, body: Stmt, init: Any = None,
+                 alloc_buffers: Any = (), match_buffers: Any = (), annotations: Any = None,
+                 span: Any = None) -> None:
+        self._init(tuple(iter_vars), tuple(reads), tuple(writes), name_hint,
+                   tuple(alloc_buffers or ()), tuple(match_buffers or ()),
+                   dict(annotations) if annotations else EMPTY, init, body)
+
+
+@node
+class BlockRealize(Stmt):
+    """One execution site of a block: iter_values bind its iterators where predicate holds."""
+
+    iter_values: tuple
+    predicate: PrimExpr
+    block: Block
+
+    def __init__(self, iter_values: Sequence[Any], predicate: Any, block: Block,
+                 span: Any = None) -> None:
+        if isinstance(predicate, bool):
+            predicate = IntImm("bool", int(predicate))
+        self._init(tuple(map(const_index, iter_values)), predicate, block)
+
+
+#: the empty annotation dict, shared; annotations are never changed in place
+EMPTY: Mapping[str, Any] = {}
+TRUE = IntImm("bool", 1)
+
+
+def seq(*stmts: Any) -> Stmt:
+    """Statements in order: nested sequences are flattened, one statement stays itself."""
+    flat: list[Stmt] = []
+
+    def push(item: Any) -> None:
+        if item is None:
+            return
+        if isinstance(item, (list, tuple)):
+            for sub in item:
+                push(sub)
+        elif type(item) is SeqStmt:
+            flat.extend(item.seq)
+        else:
+            flat.append(item)
+
+    push(stmts)
+    if not flat:
+        return Evaluate(IntImm("int32", 0))
+    return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))
+
+
+def annotation_value(value: Any) -> Any:
+    """An annotation as it is stored: Python scalars become constants, strings StringImm-free str.
+
+    ints -> IntImm int32, bools -> IntImm bool, floats -> FloatImm float32, lists -> tuples.
+    """
+    from .op import const
+
+    if isinstance(value, (bool, int, float)):
+        return const(value)
+    if isinstance(value, StringImm):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return tuple(annotation_value(v) for v in value)
+    if isinstance(value, dict):
+        return {k: annotation_value(v) for k, v in value.items()}
+    return value
+
+
+__all__ = [
+    "Allocate", "AllocateConst", "AssertStmt", "AttrStmt", "Block", "BlockRealize", "BufferRegion",
+    "BufferStore", "DeclBuffer", "EMPTY", "Evaluate", "For", "ForKind", "IfThenElse", "LetStmt",
+    "MatchBufferRegion", "SeqStmt", "Stmt", "TRUE", "While", "annotation_value", "seq",
+]
