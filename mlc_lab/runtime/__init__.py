@@ -1,0 +1,37 @@
+"""The runtime: tensors, devices, the function registry, compiled modules, timing, threads.
+
+It stands on apache-tvm-ffi, whose tensors and calling convention it uses, and knows nothing of the
+compiler's IR. ``jit`` and ``native`` turn LLVM IR text into running code.
+"""
+
+from .device import Device, cpu, cuda, device
+from .module import Module, load_module
+from .ndarray import NDArray, array, empty
+from .registry import (
+    PackedFunc,
+    convert,
+    get_global_func,
+    list_global_func_names,
+    register_func,
+    remove_global_func,
+)
+from .timing import BenchmarkResult
+
+__all__ = [
+    "BenchmarkResult",
+    "Device",
+    "Module",
+    "NDArray",
+    "PackedFunc",
+    "array",
+    "convert",
+    "cpu",
+    "cuda",
+    "device",
+    "empty",
+    "get_global_func",
+    "list_global_func_names",
+    "load_module",
+    "register_func",
+    "remove_global_func",
+]

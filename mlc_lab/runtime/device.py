@@ -1,0 +1,83 @@
+"""Devices: where a tensor lives and where a kernel runs.
+
+Only the CPU executes kernels here; the other kinds exist so that programs which name them parse,
+print and compile for show.
+"""
+
+from __future__ import annotations
+
+from tvm_ffi import Device as _FFIDevice
+from tvm_ffi import core as _core
+
+__all__ = ["Device", "cpu", "cuda", "device"]
+
+# Target kinds that are another spelling of a device type.
+_ALIASES = {
+    "llvm": "cpu",
+    "c": "cpu",
+    "stackvm": "cpu",
+    "ext_dev": "ext_dev",
+    "nvptx": "cuda",
+    "gpu": "cuda",
+    "cl": "opencl",
+}
+
+
+class Device(_FFIDevice):
+    """A device type and an index, printed as TVM prints it: ``cpu(0)``."""
+
+    @property
+    def device_type(self) -> int:
+        """The DLPack device type code (1 is the CPU)."""
+        return self.dlpack_device_type()
+
+    @property
+    def device_id(self) -> int:
+        """The zero-based index of the device among those of its type."""
+        return self.index
+
+    @property
+    def exist(self) -> bool:
+        """Whether kernels can be run on this device by this library."""
+        return self.type == "cpu" and self.index == 0
+
+    def sync(self, stream: object = None) -> None:
+        """Wait for outstanding work; kernels on the CPU have finished when their call returns."""
+
+    def __repr__(self) -> str:
+        return f"{self.type}({self.index})"
+
+    __str__ = __repr__
+
+
+# Tensors report their device through this class.
+_core._set_class_device(Device)
+
+
+def device(dev_type: str | int | Device = "cpu", dev_id: int = 0) -> Device:
+    """The device named by a device type or a target kind, such as ``"cpu"`` or ``"llvm"``.
+
+    Raises ValueError for an unknown name.
+    """
+    if isinstance(dev_type, _FFIDevice):
+        return dev_type
+    if isinstance(dev_type, str):
+        name = dev_type.split()[0] if dev_type.strip() else ""
+        name, _, index = name.partition(":")
+        if index:
+            dev_id = int(index)
+        dev_type = _ALIASES.get(name, name)
+        if dev_type not in Device._DEVICE_NAME_TO_TYPE:
+            known = ", ".join(sorted({*Device._DEVICE_NAME_TO_TYPE, *_ALIASES}))
+            raise ValueError(f"unknown device type {dev_type!r}; the known names are {known}")
+    return Device(dev_type, dev_id)
+
+
+def cpu(dev_id: int = 0) -> Device:
+    """The CPU."""
+    return Device("cpu", dev_id)
+
+
+def cuda(dev_id: int = 0) -> Device:
+    """The CUDA device with index ``dev_id`` (kernels for it can be compiled and shown, not run)."""
+    return Device("cuda", dev_id)

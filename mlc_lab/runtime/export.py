@@ -1,0 +1,210 @@
+"""Saving compiled modules as object files and shared libraries, and loading them.
+
+An exported file needs nothing beside it. Each function stands under its tvm-ffi symbol
+``__tvm_ffi_<name>``; the constant ``__mlc_lab_meta`` holds a JSON text with the names of the
+functions, the triple, and what native parts the code needs. The code generator writes that constant
+into every module.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from typing import Any
+
+from . import jit
+from .llir import c_string
+from .module import SYMBOL_PREFIX, Module
+from .native import SYMBOLS
+
+__all__ = ["META_SYMBOL", "export_library", "load_module", "meta_global", "module_of", "sources_of"]
+
+META_SYMBOL = "__mlc_lab_meta"
+_SHARED = (".so", ".dylib", ".dll")
+
+
+def meta_global(functions: list[str], triple: str, needs: list[str], entry: str | None) -> str:
+    """The LLVM global that describes a module. ``needs`` are the external symbols it refers to."""
+    meta = {"functions": functions, "triple": triple, "needs": needs, "entry": entry}
+    body, size = c_string(json.dumps(meta))
+    return f"@{META_SYMBOL} = constant [{size} x i8] {body}, align 1"
+
+
+def module_of(
+    obj: bytes,
+    meta: dict[str, Any],
+    compiled: jit.Compiled | None = None,
+    keep: tuple[Any, ...] = (),
+) -> Module:
+    """Link object code into the process and wrap its functions in a module.
+
+    ``meta`` is the description in the object's ``__mlc_lab_meta``.
+    """
+    names = meta["functions"]
+    symbols = jit.native_symbols(meta["needs"])
+    ffi = jit.ffi_symbols()
+    symbols.update({name: ffi[name] for name in meta["needs"] if name in ffi})
+    library = jit.link(obj, [SYMBOL_PREFIX + name for name in names], symbols, keep)
+    functions = {
+        name: jit.packed(library.address(SYMBOL_PREFIX + name), library, name) for name in names
+    }
+    return Module(functions, "llvm", meta.get("entry"), sources_of(obj, compiled), compiled)
+
+
+def sources_of(obj: bytes | None, compiled: jit.Compiled | None) -> dict[str, Any]:
+    """What ``get_source`` of a module can give, each made when it is asked for."""
+    if compiled is None:
+        return {"obj": lambda: obj}
+    return {
+        "ll": lambda: compiled.ll,
+        "asm": lambda: compiled.asm,
+        "obj": lambda: compiled.obj,
+    }
+
+
+def export_library(
+    module: Module, path: str, cc: str | None = None, fcompile: Any = None, **options: Any
+) -> str:
+    """Write ``module`` to ``path`` in the form that the ending of the name asks for."""
+    ending = os.path.splitext(path)[1]
+    if ending == ".o" or ending == ".obj":
+        with open(path, "wb") as file:
+            file.write(module.get_source("obj"))
+        return path
+    if ending in (".ll", ".s"):
+        module.save(path)
+        return path
+    if ending not in _SHARED:
+        raise ValueError(
+            f"cannot tell from {path!r} what to write: name it .o (object code, loads without a "
+            "linker), .so, .dylib or .dll (a shared library), .ll or .s"
+        )
+    compiled = module._compiled
+    if compiled is None:
+        raise ValueError("this module holds no compiled code to export")
+    compiler = cc or os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+    compiler = compiler or shutil.which("clang")
+    if compiler is None:
+        raise RuntimeError(
+            "a shared library takes a C compiler to link, and none is on the path (looked for cc, "
+            "gcc and clang); export to a name ending in .o instead, which load_module can load"
+        )
+    objects = [compiled.obj]
+    parts = _closure_of_parts(json.loads(_read_meta_from(compiled))["needs"])
+    if parts:
+        where = compiled.machine
+        text = jit.native_text(parts, where)
+        # Hidden: two libraries in one process keep their own.
+        text = text.replace("\ndefine ptr @mlc", "\ndefine hidden ptr @mlc")
+        text = text.replace("\ndefine i32 @mlc", "\ndefine hidden i32 @mlc")
+        text = text.replace("\ndefine void @mlc", "\ndefine hidden void @mlc")
+        objects.append(jit.compile_ir(text, where).obj)
+    with tempfile.TemporaryDirectory() as folder:
+        names = []
+        for index, data in enumerate(objects):
+            names.append(os.path.join(folder, f"part{index}.o"))
+            with open(names[-1], "wb") as file:
+                file.write(data)
+        if fcompile is not None:
+            fcompile(path, names)
+            return path
+        command = [compiler, "-shared", "-fPIC", "-o", path, *names, *options.get("options", ())]
+        if ending == ".dylib":
+            command += ["-undefined", "dynamic_lookup"]
+        else:
+            command += ["-lm", "-lpthread"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"linking failed: {' '.join(command)}\n{done.stderr}")
+    return path
+
+
+def _closure_of_parts(needs: list[str]) -> list[str]:
+    return sorted({SYMBOLS[name] for name in needs if name in SYMBOLS})
+
+
+def _read_meta_from(compiled: jit.Compiled) -> str:
+    """The description inside the IR of a compiled module."""
+    text = compiled._module().get_global_variable(META_SYMBOL)
+    literal = str(text).split(' c"', 1)[1].rsplit('"', 1)[0]
+    out = bytearray()
+    i = 0
+    while i < len(literal):
+        if literal[i] == "\\":
+            out.append(int(literal[i + 1 : i + 3], 16))
+            i += 3
+        else:
+            out.append(ord(literal[i]))
+            i += 1
+    return out.rstrip(b"\0").decode()
+
+
+def load_module(path: str, fmt: str = "") -> Module:
+    """Load an object file or a shared library written by ``export_library``.
+
+    Raises FileNotFoundError, or ValueError when the file was not written by it or holds code for
+    another machine.
+    """
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no file {path!r} to load a module from")
+    ending = os.path.splitext(path)[1]
+    if fmt in ("o", "obj") or (not fmt and ending in (".o", ".obj")):
+        return _load_object(path)
+    return _load_shared(path)
+
+
+def _load_object(path: str) -> Module:
+    with open(path, "rb") as file:
+        data = file.read()
+    meta = _meta_in_object(data, path)
+    where = jit.host_machine()
+    if meta["triple"].split("-")[0] != where.triple.split("-")[0]:
+        raise ValueError(
+            f"{path!r} holds code for {meta['triple']}, which cannot run on this machine "
+            f"({where.triple})"
+        )
+    return module_of(data, meta)
+
+
+def _meta_in_object(data: bytes, path: str) -> dict[str, Any]:
+    """Find the JSON text by its opening, which no machine code resembles."""
+    start = data.find(b'{"functions": ')
+    end = data.find(b"\0", start)
+    if start < 0 or end < 0:
+        raise ValueError(
+            f"{path!r} was not written by export_library: it carries no description of its "
+            "functions"
+        )
+    return json.loads(data[start:end])
+
+
+def _load_shared(path: str) -> Module:
+    import tvm_ffi
+
+    library = ctypes.CDLL(os.path.abspath(path))
+    try:
+        text = ctypes.c_char.in_dll(library, META_SYMBOL)
+    except ValueError:
+        # A library of another compiler: its functions are found when they are asked for.
+        return _Foreign(tvm_ffi.load_module(path))
+    meta = json.loads(ctypes.string_at(ctypes.addressof(text)))
+    functions = {}
+    for name in meta["functions"]:
+        address = ctypes.cast(getattr(library, SYMBOL_PREFIX + name), ctypes.c_void_p).value
+        functions[name] = jit.packed(address, library, name)
+    return Module(functions, "library", meta.get("entry"))
+
+
+class _Foreign(Module):
+    """A library that some other tvm-ffi compiler wrote."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__({}, "library")
+        self._module = module
+
+    def get_function(self, name: str, query_imports: bool = False) -> Any:
+        return self._module.get_function(name, query_imports)

@@ -1,0 +1,267 @@
+"""Tensors: dense arrays that kernels take, exchanged with numpy and torch through DLPack.
+
+``NDArray`` is the tensor class of apache-tvm-ffi with the methods of TVM's ``tvm.nd``. Importing
+this module makes it the class in which tensors arrive in registered Python functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from tvm_ffi import Device as _FFIDevice
+from tvm_ffi import Tensor, core, from_dlpack
+from tvm_ffi import dtype as _ffi_dtype
+
+from .device import Device, cpu, cuda, device
+
+__all__ = ["NDArray", "array", "cpu", "cuda", "device", "empty", "from_dlpack"]
+
+# One cache line pair: covers the widest vector load, and keeps two tensors from sharing a line.
+ALIGNMENT = 128
+
+# Offset of the DLTensor inside a tensor object: reference counts, type index, deleter.
+_OBJECT_HEADER_BYTES = 24
+
+
+class _DLTensor(ctypes.Structure):
+    """The C layout of a DLPack tensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_BFLOAT_CODE = 4
+
+
+def _dl_tensor(tensor: Tensor) -> _DLTensor:
+    return _DLTensor.from_address(tensor.__chandle__() + _OBJECT_HEADER_BYTES)
+
+
+def _ml_bfloat16() -> np.dtype | None:
+    """numpy's bfloat16 as ml_dtypes defines it, or None where that package is absent."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def _bits_to_float32(bits: np.ndarray) -> np.ndarray:
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def _float32_to_bits(values: np.ndarray) -> np.ndarray:
+    """Round float32 to bfloat16, to nearest and ties to even, as a uint16 array of bit patterns."""
+    raw = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    rounded = (raw + 0x7FFF + ((raw >> 16) & 1)) >> 16
+    # The addition above would carry a NaN's payload into the sign, or round it to infinity.
+    return np.where(np.isnan(values), np.uint32(0x7FC0), rounded).astype(np.uint16)
+
+
+class NDArray(Tensor):
+    """A dense tensor. Make one with :func:`array` or :func:`empty`.
+
+    It exports DLPack, so ``torch.from_dlpack(x)`` and ``numpy.from_dlpack(x)`` share its memory.
+    """
+
+    __slots__ = ()
+
+    # -- numpy ------------------------------------------------------------------------------------
+
+    def _view(self) -> np.ndarray:
+        """A numpy array over the same memory; bfloat16 appears as uint16 without ml_dtypes."""
+        if self.__dlpack_device__()[0] != 1:
+            raise ValueError(
+                f"this tensor lives on {self.device!r}, and only memory of the CPU can be read "
+                "here; copy it to the CPU with the library that made it"
+            )
+        if self.dtype == "bfloat16":
+            dl = _dl_tensor(self)
+            was, dl.code = dl.code, 1  # exported as uint16, which numpy can take
+            try:
+                bits = np.from_dlpack(self)
+            finally:
+                dl.code = was
+            bfloat16 = _ml_bfloat16()
+            view = bits if bfloat16 is None else bits.view(bfloat16)
+        else:
+            view = np.from_dlpack(self)
+        if not view.flags.writeable:
+            # numpy marks what arrives through the older protocol read-only; the memory is ours.
+            view = _writable(view)
+        return view
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the tensor as a numpy array.
+
+        A bfloat16 tensor gives ml_dtypes' bfloat16 where that package is installed, and its values
+        widened to float32 where not.
+        """
+        view = self._view()
+        if self.dtype == "bfloat16" and view.dtype == np.uint16:
+            return _bits_to_float32(view)
+        return view.copy()
+
+    asnumpy = numpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        view = self._view()
+        if self.dtype == "bfloat16" and view.dtype == np.uint16:
+            view = _bits_to_float32(view)
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    # -- copying ----------------------------------------------------------------------------------
+
+    def copyfrom(self, source: Any) -> NDArray:
+        """Copy ``source`` (an array or a tensor of the same shape) into this tensor; return it."""
+        values = source._view() if isinstance(source, NDArray) else np.asarray(source)
+        if tuple(values.shape) != self.shape:
+            raise ValueError(
+                f"cannot copy an array of shape {tuple(values.shape)} into a tensor of shape "
+                f"{self.shape}: the shapes must be equal"
+            )
+        view = self._view()
+        if view.dtype == np.uint16 and self.dtype == "bfloat16" and values.dtype != np.uint16:
+            values = _float32_to_bits(np.asarray(values, dtype=np.float32))
+        np.copyto(view, values, casting="unsafe")
+        return self
+
+    def copyto(self, target: Any, mem_scope: str | None = None) -> NDArray:
+        """Copy this tensor into another tensor, or to a fresh tensor on a device; return it."""
+        if isinstance(target, _FFIDevice):
+            target = empty(self.shape, self.dtype, target)
+        if not isinstance(target, NDArray):
+            raise TypeError(f"copyto wants a tensor or a device, not {type(target).__name__}")
+        return target.copyfrom(self)
+
+    # -- element access ---------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        """Elements as numpy indexes them: a view of the memory, or a scalar."""
+        return self._view()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(value, NDArray):
+            value = value._view()
+        self._view()[index] = value
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("a tensor with no dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return iter(self._view())
+
+    def __repr__(self) -> str:
+        return f"<tvm.nd.NDArray shape={self.shape}, {self.device!r}>\n{self.numpy()!r}"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> Any:
+        bits = self._view()
+        name = str(self.dtype)
+        return _unpickle, (bits.view(np.uint16) if name == "bfloat16" else bits.copy(), name)
+
+
+core._set_class_tensor(NDArray)
+
+
+def _unpickle(values: np.ndarray, dtype: str) -> NDArray:
+    out = empty(values.shape, dtype)
+    out_view = out._view()
+    out_view.view(values.dtype)[...] = values
+    return out
+
+
+class _Keep:
+    """Holds an exported array and describes its memory as writable, for ``numpy.asarray``."""
+
+    def __init__(self, view: np.ndarray) -> None:
+        interface = dict(view.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+        self.keep = view
+
+
+def _writable(view: np.ndarray) -> np.ndarray:
+    if view.size == 0:
+        return view.copy()
+    if view.dtype.isbuiltin == 1:
+        return np.asarray(_Keep(view))
+    return np.asarray(_Keep(view.view(np.uint16))).view(view.dtype)
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An uninitialised numpy array whose data starts at a multiple of ``ALIGNMENT`` bytes."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    nbytes = count * dtype.itemsize
+    raw = np.empty(nbytes + ALIGNMENT, dtype=np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def _check_cpu(dev: Any) -> None:
+    if dev is not None and device(dev).type != "cpu":
+        raise ValueError(
+            f"tensors can only be made on the CPU, not on {device(dev)!r}; "
+            "make the tensor with the library that drives that device and pass it through DLPack"
+        )
+
+
+def empty(
+    shape: int | tuple[int, ...],
+    dtype: Any = "float32",
+    device: Device | str | None = None,
+    mem_scope: str | None = None,
+) -> NDArray:
+    """An uninitialised, compact tensor, aligned to 128 bytes.
+
+    Raises ValueError for a device other than the CPU or a dtype with no memory format here.
+    """
+    _check_cpu(device)
+    shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(i) for i in shape)
+    name = np.dtype(dtype).name if isinstance(dtype, (type, np.dtype)) else str(dtype)
+    if name == "bfloat16":
+        out = from_dlpack(_aligned(shape, np.dtype(np.uint16)))
+        _dl_tensor(out).code = _BFLOAT_CODE
+        return out
+    try:
+        storage = np.dtype(name)
+    except TypeError:
+        raise ValueError(f"no tensor of dtype {name!r} can be made; see numpy's names") from None
+    return from_dlpack(_aligned(shape, storage))
+
+
+def array(
+    arr: Any, device: Device | str | None = None, mem_scope: str | None = None
+) -> NDArray:
+    """A new tensor with a copy of ``arr``: a numpy array, a tensor, a list or a number."""
+    if not isinstance(arr, (np.ndarray, NDArray)):
+        arr = from_dlpack(arr) if hasattr(arr, "__dlpack__") else np.array(arr)
+    dtype = arr.dtype if isinstance(arr, NDArray) else arr.dtype.name
+    if isinstance(arr, np.ndarray) and arr.dtype == object:
+        raise TypeError("an array of Python objects has no tensor form; give numbers")
+    return empty(arr.shape, dtype, device).copyfrom(arr)
+
+
+def dtype_parts(name: str) -> tuple[int, int, int]:
+    """The DLPack (type code, bits, lanes) of a dtype name such as ``"float32x4"``."""
+    parts = _ffi_dtype(name)._tvm_ffi_dtype
+    return parts.type_code, parts.bits, parts.lanes

@@ -1,0 +1,130 @@
+"""Measuring how long calls take."""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+from . import jit
+from .ndarray import NDArray, from_dlpack
+
+__all__ = ["BenchmarkResult", "TimeEvaluator", "measure"]
+
+
+class BenchmarkResult:
+    """Seconds a call, one number per repeat, with their statistics.
+
+    Attributes
+    ----------
+    results : tuple of float
+        The mean seconds a call, for each repeat.
+    mean, median, min, max, std : float
+        Over ``results``, in seconds.
+    """
+
+    def __init__(self, results: Any) -> None:
+        self.results = tuple(float(r) for r in results)
+        self.mean = statistics.fmean(self.results)
+        self.median = statistics.median(self.results)
+        self.min = min(self.results)
+        self.max = max(self.results)
+        self.std = statistics.pstdev(self.results)
+
+    def __repr__(self) -> str:
+        return (
+            f"BenchmarkResult(min={self.min}, mean={self.mean}, median={self.median}, "
+            f"max={self.max}, std={self.std}, results={self.results})"
+        )
+
+    def __str__(self) -> str:
+        names = ("mean", "median", "max", "min", "std")
+        head = " ".join(f"{f'{name} (ms)':^12}" for name in names)
+        row = " ".join(f"{getattr(self, name) * 1000:^12.4f}" for name in names)
+        return f"Execution time summary:\n{head}\n{row}"
+
+
+@functools.cache
+def _time_calls() -> Any:
+    return jit.packed(jit.native_address("mlc_lab_time_calls"), name="time_calls")
+
+
+def _as_ffi(func: Callable[..., Any]) -> Any:
+    return func if isinstance(func, tvm_ffi.Function) else tvm_ffi.convert(func)
+
+
+def _as_argument(value: Any) -> Any:
+    """Convert an array once, so that the conversion is not part of each call."""
+    if isinstance(value, NDArray) or not hasattr(value, "__dlpack__"):
+        return value
+    return from_dlpack(value)
+
+
+def _flush_caches(nbytes: int) -> None:
+    scratch = np.empty(max(nbytes, 1), dtype=np.uint8)
+    scratch.fill(1)
+
+
+def measure(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    number: int = 10,
+    repeat: int = 1,
+    min_repeat_ms: float = 0,
+    cooldown_interval_ms: float = 0,
+    repeats_to_cooldown: int = 1,
+    cache_flush_bytes: int = 0,
+    f_preproc: Callable[..., Any] | None = None,
+    limit_zero_time_iterations: int = 100,
+) -> BenchmarkResult:
+    """Time ``func(*args)``: ``repeat`` measurements of ``number`` calls each, in native code.
+
+    One call comes first, unmeasured. With ``min_repeat_ms`` the number of calls grows until a
+    measurement takes that many milliseconds.
+    """
+    if number < 1 or repeat < 1:
+        raise ValueError(f"number and repeat must be at least 1, not {number} and {repeat}")
+    func, timer = _as_ffi(func), _time_calls()
+    args = tuple(_as_argument(a) for a in args)
+    func(*args)
+    results = []
+    for index in range(repeat):
+        if cooldown_interval_ms and index and index % repeats_to_cooldown == 0:
+            time.sleep(cooldown_interval_ms / 1000)
+        if f_preproc is not None:
+            f_preproc(*args)
+        zeros = 0
+        while True:
+            if cache_flush_bytes:
+                _flush_caches(cache_flush_bytes)
+            nanoseconds = timer(func, number, *args)
+            if nanoseconds >= min_repeat_ms * 1e6:
+                break
+            if nanoseconds == 0:
+                zeros += 1
+                if zeros >= limit_zero_time_iterations:
+                    break
+            # Aim at the time asked for, with a margin, but grow tenfold at most at a time.
+            wanted = number * min_repeat_ms * 1e6 / max(nanoseconds, 1) * 1.1
+            number = max(number + 1, math.ceil(min(wanted, number * 10)))
+        results.append(nanoseconds / 1e9 / number)
+    return BenchmarkResult(results)
+
+
+class TimeEvaluator:
+    """What ``time_evaluator`` returns: call it with a kernel's arguments to measure the kernel."""
+
+    def __init__(self, func: Callable[..., Any], name: str, options: dict[str, Any]) -> None:
+        self.func, self.func_name, self.options = func, name, options
+
+    def __call__(self, *args: Any) -> BenchmarkResult:
+        return measure(self.func, args, **self.options)
+
+    def __repr__(self) -> str:
+        return f"<time evaluator of {self.func_name!r}>"

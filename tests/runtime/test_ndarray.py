@@ -1,0 +1,110 @@
+"""Tensors: making, copying, exchanging."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from mlc_lab.runtime import array, cpu, cuda, device, empty
+from mlc_lab.runtime.ndarray import NDArray
+
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+DTYPES += ["float16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_array_round_trips_through_numpy(dtype):
+    values = np.arange(12).reshape(3, 4).astype(dtype)
+    x = array(values)
+    assert isinstance(x, NDArray) and x.shape == (3, 4) and x.dtype == dtype
+    np.testing.assert_array_equal(x.numpy(), values)
+    assert x.numpy().dtype == values.dtype
+
+
+def test_array_copies_and_numpy_copies():
+    values = np.zeros(4, "float32")
+    x = array(values)
+    values[0] = 1
+    assert x.numpy()[0] == 0
+    x.numpy()[1] = 5
+    assert x.numpy()[1] == 0
+
+
+def test_indexing_reads_and_writes_the_memory():
+    x = array(np.arange(6, dtype="float32").reshape(2, 3))
+    x[0, 1] = 9
+    assert x[0, 1] == 9 and list(x[1]) == [3, 4, 5] and len(x) == 2
+    x[1] = 0
+    assert x.numpy().tolist() == [[0, 9, 2], [0, 0, 0]]
+    assert np.asarray(x).base is not None
+
+
+def test_memory_is_aligned():
+    for shape in [(1,), (3, 5), (1000,)]:
+        assert empty(shape, "int8").data_ptr() % 128 == 0
+
+
+def test_bfloat16_rounds_to_nearest_even_and_keeps_nan():
+    values = np.array([1, 2.5, 3.14159, 1.00390625, 1.01171875, np.inf, np.nan, -0.0], "float32")
+    x = empty(8, "bfloat16").copyfrom(values)
+    assert x.dtype == "bfloat16"
+    wide = x.numpy().astype("float32")
+    expected = np.array([1, 2.5, 3.140625, 1.0, 1.015625, np.inf, np.nan, -0.0], "float32")
+    np.testing.assert_array_equal(wide, expected)
+    assert array(x).dtype == "bfloat16"
+
+
+def test_bfloat16_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    values = np.array([1.5, -2], ml_dtypes.bfloat16)
+    assert array(values).numpy().dtype == values.dtype
+    assert array(values).numpy().tolist() == [1.5, -2]
+
+
+def test_copyto_and_copyfrom():
+    x = array([1.0, 2.0])
+    y = empty((2,), "float64")
+    assert x.copyto(y) is y and y.numpy().tolist() == [1, 2]
+    assert x.copyto(cpu()).numpy().tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"shape \(3,\) into a tensor of shape \(2,\)"):
+        y.copyfrom(np.zeros(3))
+
+
+def test_scalars_lists_and_empty_shapes():
+    assert array(3.0).shape == () and array([1, 2]).dtype == "int64"
+    assert empty((0, 3)).numpy().shape == (0, 3) and empty(5).shape == (5,)
+    assert "shape=(2,), cpu(0)" in repr(array([1, 2]))
+
+
+def test_pickling():
+    x = array(np.arange(3, dtype="float16"))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(x)).numpy(), x.numpy())
+
+
+def test_dlpack_shares_memory_with_numpy():
+    x = array(np.zeros(3, "float32"))
+    np.from_dlpack(x)
+    view = np.asarray(x)
+    view[1] = 4
+    assert x[1] == 4
+
+
+def test_dlpack_shares_memory_with_torch():
+    torch = pytest.importorskip("torch")
+    x = array(np.zeros(3, "float32"))
+    t = torch.from_dlpack(x)
+    t[1] = 4
+    assert x[1] == 4
+    assert array(torch.ones(2)).numpy().tolist() == [1, 1]
+
+
+def test_devices():
+    assert repr(cpu(0)) == "cpu(0)" and cpu() == device("llvm", 0) == device("cpu:0")
+    assert device("cuda", 1) == cuda(1) and array([1]).device == cpu()
+    assert cpu().device_type == 1 and cpu().exist and not cuda().exist
+    with pytest.raises(ValueError, match="unknown device type 'gpux'"):
+        device("gpux")
+    with pytest.raises(ValueError, match="only be made on the CPU"):
+        empty((2,), "float32", cuda())
+    with pytest.raises(ValueError, match="dtype 'float33'"):
+        empty((2,), "float33")
