@@ -14,6 +14,15 @@ script_printer: Callable[..., str] | None = None
 show_printer: Callable[..., None] | None = None
 
 
+#: `script_underliner(obj, nodes, context) -> str`: the script with nodes underlined; set by
+#: `mlc_lab.script`
+script_underliner: Callable[..., str] | None = None
+#: `text_shower(text, style=None)`: print Python text highlighted; set by `mlc_lab.script`
+text_shower: Callable[..., None] | None = None
+#: `explorer(schedule, **options)`: the stepper on a schedule; set by the façade
+explorer: Callable[..., Any] | None = None
+
+
 def _load_script() -> None:
     """Import the printer by name (not by import statement) the first time it is asked for."""
     import importlib
@@ -33,6 +42,27 @@ def show(obj: Any, **options: Any) -> None:
     if show_printer is None:
         _load_script()
     show_printer(obj, **options)
+
+
+def script_underlined(obj: Any, nodes: Any, context: int | None = 4) -> str:
+    """The script of `obj` with `nodes` underlined, `context` lines around them."""
+    if script_underliner is None:
+        _load_script()
+    return script_underliner(obj, nodes, context)
+
+
+def show_text(text: str, style: str | None = None) -> None:
+    """Print Python text highlighted."""
+    if text_shower is None:
+        _load_script()
+    text_shower(text, style=style)
+
+
+def explore(obj: Any, *args: Any, **options: Any) -> Any:
+    """The stepper on a schedule."""
+    if explorer is None:
+        raise ImportError("the stepper needs the notebook parts: pip install 'mlc-lab[lab]'")
+    return explorer(obj, *args, **options)
 
 
 def repr_hook(obj: Any) -> str:

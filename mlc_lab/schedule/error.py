@@ -1,0 +1,66 @@
+"""Why a primitive was refused, told so that one learns from it.
+
+A guard raises `Refusal` with the rule it protects; the Schedule turns it into a `ScheduleError`
+that names the primitive and its arguments and shows the program with the offending part underlined.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..ir.diagnostics import MLCError
+from ..ir.module import IRModule
+
+
+class Refusal(Exception):
+    """A rule that a primitive would break.
+
+    `rule`: its name; `message`: what is wrong and why it matters; `nodes`: the statements or
+    expressions at fault; `hint`: what would make it legal; `conflict`: two iterations that would
+    clash, as text.
+    """
+
+    def __init__(self, rule: str, message: str, nodes: Sequence[Any] = (), hint: str = "",
+                 conflict: str = "") -> None:
+        super().__init__(message)
+        self.rule, self.message, self.nodes = rule, message, tuple(nodes)
+        self.hint, self.conflict = hint, conflict
+
+
+class ScheduleError(MLCError, RuntimeError):
+    """A refused primitive.
+
+    Attributes: `primitive` (its name), `call` (the call as Python text), `rule`, `reason`, `nodes`,
+    `hint`, `conflict`, `mod` (the program it was refused on). The text is rendered when read.
+    """
+
+    def __init__(self, primitive: str, call: str, refusal: Refusal, mod: IRModule) -> None:
+        super().__init__(primitive)
+        self.primitive, self.call, self.mod = primitive, call, mod
+        self.rule, self.reason, self.nodes = refusal.rule, refusal.message, refusal.nodes
+        self.hint, self.conflict = refusal.hint, refusal.conflict
+
+    def underlined(self, context: int | None = 4) -> str:
+        """The program text with the offending part underlined; all of it if `context` is None."""
+        from ..ir import hooks
+
+        return hooks.script_underlined(self.mod, self.nodes, context)
+
+    def __str__(self) -> str:
+        out = [f"{self.call or self.primitive} was refused.",
+               f"  rule: {self.rule}",
+               f"  why:  {self.reason}"]
+        if self.conflict:
+            out.append(f"  two iterations that clash: {self.conflict}")
+        if self.hint:
+            out.append(f"  try:  {self.hint}")
+        try:
+            where = self.underlined()
+        except Exception as err:  # the reason must reach the user even if the program won't print
+            where = f"(the program cannot be printed: {err})"
+        if where:
+            out += ["  where:", *("    " + line for line in where.split("\n"))]
+        return "\n".join(out)
+
+
+__all__ = ["Refusal", "ScheduleError"]

@@ -1,0 +1,383 @@
+"""The rules primitives rest on, each a function that raises Refusal with its reason.
+
+Definitions after the TensorIR paper and TVM's schedule analysis:
+
+* a binding is *affine* when the block's iterators enumerate a rectangle of the loops, each point
+  once per loop value (quasi-affine: splits and fusions are allowed);
+* a block is *complete* when all its iterators are spatial, it is the only writer of its outputs in
+  its scope (dominant), and it does not read what it writes;
+* a block is a *reduction* when it has an init, spatial and reduction iterators only, is dominant,
+  and no reduction iterator indexes its outputs;
+* a scope is a *stage pipeline* when every block in it is complete or a reduction, and each reads
+  only what its producers have fully written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arith import Analyzer, detect_iter_map, estimate_region_lower_bound
+from ..tir.expr import IterVar, Range
+from ..tir.functor import pre_order, uses_var
+from ..tir.stmt import Block, BlockRealize, For, SeqStmt
+from .error import Refusal
+from .state import ScheduleState, StmtSRef, sub_statements
+
+SPATIAL, REDUCE, OPAQUE = IterVar.DataPar, IterVar.CommReduce, IterVar.Opaque
+KIND_NAMES = {SPATIAL: "spatial", REDUCE: "reduction", IterVar.Ordered: "scan", OPAQUE: "opaque"}
+
+
+def is_block(sref: Any) -> None:
+    """The reference must be a block."""
+    if not (isinstance(sref, StmtSRef) and type(sref.stmt) is Block):
+        raise Refusal("expects_block", "this argument must be a block (from sch.get_block), got "
+                      + _what(sref))
+
+
+def is_loop(sref: Any) -> None:
+    """The reference must be a loop."""
+    if not (isinstance(sref, StmtSRef) and type(sref.stmt) is For):
+        raise Refusal("expects_loop", "this argument must be a loop (from sch.get_loops), got "
+                      + _what(sref))
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, StmtSRef):
+        return "a block" if type(value.stmt) is Block else "a loop"
+    return f"{type(value).__name__} {value!r}"
+
+
+def loop_from_zero(loop: StmtSRef) -> None:
+    """Loops that are split or fused start at zero."""
+    start = loop.stmt.min
+    if getattr(start, "value", None) != 0:
+        raise Refusal("loop_starts_at_zero", f"loop {loop.stmt.loop_var.name} starts at {start!r}; "
+                      "splitting and fusing compute positions from zero", nodes=[loop.stmt])
+
+
+def loop_is_plain(loop: StmtSRef) -> None:
+    """Loops that are restructured carry no annotation and no thread binding."""
+    if loop.stmt.annotations or loop.stmt.thread_binding is not None:
+        raise Refusal("loop_has_no_annotation", f"loop {loop.stmt.loop_var.name} has an annotation "
+                      "or a thread binding, which would be lost or mean something else on the new "
+                      "loops", nodes=[loop.stmt],
+                      hint="restructure loops first, annotate and bind them last")
+
+
+def same_scope(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
+    """Block and loop must be in one block scope, which is returned."""
+    scope = state.scope_root(block)
+    if state.scope_root(loop) is not scope:
+        raise Refusal("same_scope", f"loop {loop.stmt.loop_var.name} is not in the same block "
+                      f"scope as block {block.stmt.name_hint}; a block's boundary isolates what is "
+                      "inside it", nodes=[block.stmt, loop.stmt])
+    return scope
+
+
+# ------------------------------------------------------------------------------- bindings
+
+
+def has_affine_binding(state: ScheduleState, block: StmtSRef) -> bool:
+    """Whether the block's bindings are quasi-affine in the loops around it."""
+    realize = state.realize_of(block)
+    if not realize.iter_values:
+        return True
+    chain = tuple(s.stmt for s in state.loops_above(block))
+    key = ("affine", realize, tuple((lp.loop_var, lp.min, lp.extent) for lp in chain))
+    found = state.cache.get(key)
+    if found is None:
+        domains = {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in chain}
+        if domains:
+            result = detect_iter_map(realize.iter_values, domains, realize.predicate,
+                                     "surjective", Analyzer())
+            found = bool(result.indices)
+        else:
+            found = True
+        state.cache[key] = found
+    return found
+
+
+def affine_binding(state: ScheduleState, block: StmtSRef) -> None:
+    """The block's bindings must be quasi-affine."""
+    if not has_affine_binding(state, block):
+        realize = state.realize_of(block)
+        raise Refusal(
+            "affine_binding", f"the bindings of block {block.stmt.name_hint} are not affine in the "
+            "loops around it, so it cannot be proved that every iteration runs exactly once",
+            nodes=[realize], hint="bind each iterator to a sum of loops times constants, or to "
+            "// and % of such sums that together cover the domain")
+
+
+# ------------------------------------------------------------------------------- kinds of blocks
+
+
+def why_not_dominant(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
+    """Why the block is not the only writer of its outputs in the scope, "" if it is."""
+    writers = state.scope(scope).writers
+    for region in block.stmt.writes:
+        others = [b.name_hint for b in writers.get(region.buffer, ()) if b is not block.stmt]
+        if others:
+            return (f"buffer {region.buffer.name} is also written by block "
+                    f"{', '.join(others)}: the block is not dominant")
+    return ""
+
+
+def why_not_complete(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
+    """Why a block is not complete, "" if it is."""
+    stmt = block.stmt
+    for iv in stmt.iter_vars:
+        if iv.iter_type not in (SPATIAL, OPAQUE):
+            return f"iterator {iv.var.name} is {KIND_NAMES.get(iv.iter_type)}, not spatial"
+    reason = why_not_dominant(state, block, scope)
+    if reason:
+        return reason
+    written = {w.buffer for w in stmt.writes}
+    for region in stmt.reads:
+        if region.buffer in written:
+            return f"it reads {region.buffer.name}, which it also writes"
+    return ""
+
+
+def why_not_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
+    """Why a block is not a reduction block, "" if it is."""
+    stmt = block.stmt
+    if stmt.init is None:
+        return "it has no T.init()"
+    for iv in stmt.iter_vars:
+        if iv.iter_type not in (SPATIAL, REDUCE):
+            return f"iterator {iv.var.name} is {KIND_NAMES.get(iv.iter_type)}"
+    if not has_affine_binding(state, block):
+        return "its bindings are not affine in the loops around it"
+    reason = why_not_dominant(state, block, scope)
+    if reason:
+        return reason
+    reduce_vars = {iv.var for iv in stmt.iter_vars if iv.iter_type == REDUCE}
+    for region in stmt.writes:
+        for rng in region.region:
+            if uses_var(rng.min, reduce_vars) or uses_var(rng.extent, reduce_vars):
+                return "a reduction iterator indexes the output buffer"
+    return ""
+
+
+def complete_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
+    """The block must be complete."""
+    reason = why_not_complete(state, block, scope)
+    if reason:
+        raise Refusal("complete_block", f"block {block.stmt.name_hint} is not a complete block: "
+                      + reason, nodes=[block.stmt])
+
+
+def reduction_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
+    """The block must be a reduction block."""
+    reason = why_not_reduction(state, block, scope)
+    if reason:
+        raise Refusal("reduction_block", f"block {block.stmt.name_hint} is not a reduction block: "
+                      + reason, nodes=[block.stmt])
+
+
+def complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
+    """The block must be complete or a reduction."""
+    reason = why_not_complete(state, block, scope)
+    if reason:
+        other = why_not_reduction(state, block, scope)
+        if other:
+            raise Refusal("complete_or_reduction", f"block {block.stmt.name_hint} can be neither: "
+                          f"it is not complete since {reason}; not a reduction since {other}",
+                          nodes=[block.stmt])
+
+
+def compact_dataflow(state: ScheduleState, root: StmtSRef) -> None:
+    """Every block directly under `root` must be complete or a reduction."""
+    scope = state.scope_root(root) if type(root.stmt) is For else root
+    for block in state.child_blocks(root):
+        complete_or_reduction(state, block, scope)
+
+
+# ------------------------------------------------------------------------------- pipelines
+
+
+def region_cover(state: ScheduleState, scope: StmtSRef, consumer: StmtSRef) -> str:
+    """Why `consumer` may read what its producers have not written; "" if all is covered.
+
+    For each buffer it reads, the union of what the producers write below their common ancestor
+    must cover what it reads there.
+    """
+    deps = state.scope(scope).deps_into(consumer.stmt)
+    producers: dict[Any, list[StmtSRef]] = {}
+    for dep in deps:
+        if dep.kind == "RAW":
+            producers.setdefault(dep.buffer, []).append(state.refs[dep.src])
+    for buffer, sources in producers.items():
+        for region in consumer.stmt.reads:
+            if region.buffer is not buffer:
+                continue
+            ok = False
+            for producer in sources:
+                lca = lowest_common_ancestor(state, scope, [producer, consumer])
+                written = [w for w in producer.stmt.writes if w.buffer is buffer]
+                if any(_covers(state, lca, producer, w, consumer, region) for w in written):
+                    ok = True
+                    break
+            if not ok:
+                return (f"block {consumer.stmt.name_hint} reads parts of {buffer.name} that block "
+                        f"{sources[-1].stmt.name_hint} has not written by then")
+    return ""
+
+
+def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: StmtSRef,
+                   lower: bool) -> list | None:
+    """A region of a block in terms of loops above `stop` (inclusive): the loops below are relaxed.
+
+    Returns IntSets, or None when no exact lower bound is known (`lower`).
+    """
+    from ..arith import estimate_region_upper_bound
+    from ..tir.functor import substitute
+
+    realize = state.realize_of(block)
+    binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
+    bound_region = [Range.from_min_extent(substitute(r.min, binding), substitute(r.extent, binding))
+                    for r in region]
+    domains = {}
+    analyzer = Analyzer()
+    parent = block.parent
+    below = []
+    passed = False
+    while parent is not None and type(parent.stmt) is For:
+        if parent is stop:
+            passed = True
+        dom = Range.from_min_extent(parent.stmt.min, parent.stmt.extent)
+        if not passed:
+            below.append((parent.stmt.loop_var, dom))
+        else:
+            analyzer.bind(parent.stmt.loop_var, dom)
+        parent = parent.parent
+    for var, dom in reversed(below):
+        domains[var] = dom
+    predicate = substitute(realize.predicate, binding)
+    if lower:
+        return estimate_region_lower_bound(bound_region, domains, predicate, analyzer)
+    return estimate_region_upper_bound(bound_region, domains, predicate, analyzer)
+
+
+def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Any,
+            consumer: StmtSRef, read: Any) -> bool:
+    from ..tir.op import min_value_of
+
+    have = relaxed_region(state, producer, written.region, lca, lower=True)
+    if have is None:
+        return False
+    need = relaxed_region(state, consumer, read.region, lca, lower=False)
+    analyzer = Analyzer()
+    state.loop_domains_into(lca, analyzer)
+    for got, want, dim in zip(have, need, written.buffer.shape):
+        if want.is_nothing():
+            continue
+        if want.is_everything() or not (_bounded(got)):
+            return False
+        high = min_value_of(want.max_value, dim - 1) if _bounded(want) else dim - 1
+        if not (analyzer.can_prove(got.min_value <= want.min_value)
+                or analyzer.can_prove(got.min_value <= 0)):
+            return False
+        if not (analyzer.can_prove(got.max_value >= want.max_value)
+                or analyzer.can_prove(got.max_value >= high)):
+            return False
+    return True
+
+
+def _bounded(interval: Any) -> bool:
+    return interval.has_lower_bound() and interval.has_upper_bound()
+
+
+def stage_pipeline(state: ScheduleState, scope: StmtSRef) -> None:
+    """The scope must be a stage pipeline: producers finish what consumers read."""
+    block = scope.stmt
+    key = ("pipeline", block)
+    reason = state.cache.get(key)
+    if reason is None:
+        reason = ""
+        for child in state.child_blocks(scope):
+            reason = region_cover(state, scope, child)
+            if reason:
+                break
+        state.cache[key] = reason
+    if reason:
+        raise Refusal("stage_pipeline", f"the scope {block.name_hint} is not a stage pipeline: "
+                      f"{reason}; moving blocks in it could change what they see", nodes=[block])
+
+
+def lowest_common_ancestor(state: ScheduleState, scope: StmtSRef, srefs: list) -> StmtSRef:
+    """The lowest loop that contains all of `srefs`, or the scope root."""
+    chains = []
+    for sref in srefs:
+        chain = [scope, *state.loops_above(sref)]
+        chains.append(chain)
+    best = scope
+    for level in zip(*chains):
+        if all(s is level[0] for s in level):
+            best = level[0]
+        else:
+            break
+    return best
+
+
+# ------------------------------------------------------------------------------- loops
+
+
+def parallelizable(state: ScheduleState, loop: StmtSRef, kind: str, thread_tag: str = "") -> None:
+    """The iterations of `loop` must be independent in every block below it."""
+    var = loop.stmt.loop_var
+    for node in pre_order(loop.stmt.body):
+        if type(node) is not BlockRealize or node.block not in state.refs:
+            continue
+        sref = state.refs[node.block]
+        if not _is_below_in_scope(state, sref, loop):
+            continue
+        affine_binding(state, sref)
+        for iv, value in zip(node.block.iter_vars, node.iter_values):
+            if not uses_var(value, var):
+                continue
+            if iv.iter_type == SPATIAL:
+                continue
+            if iv.iter_type == REDUCE and thread_tag.startswith("threadIdx"):
+                continue
+            written = ", ".join(w.buffer.name for w in node.block.writes)
+            raise Refusal(
+                "parallel_loops_are_spatial",
+                f"loop {var.name} drives the {KIND_NAMES.get(iv.iter_type)} iterator {iv.var.name} "
+                f"of block {node.block.name_hint}: its iterations depend on each other, so "
+                f"they cannot run {kind}",
+                nodes=[loop.stmt, node],
+                conflict=f"{var.name} = 0 and {var.name} = 1 both update the same element of "
+                f"{written}",
+                hint="use a loop that drives spatial iterators only, or split the reduction with "
+                "sch.rfactor first")
+
+
+def _is_below_in_scope(state: ScheduleState, sref: StmtSRef, loop: StmtSRef) -> bool:
+    return any(s is loop for s in state.loops_above(sref))
+
+
+def chain_between(top: StmtSRef, bottom: StmtSRef) -> list[StmtSRef]:
+    """The loops from `top` down to `bottom`; refuses where it is not a single chain."""
+    chain = [bottom]
+    while chain[-1] is not top:
+        parent = chain[-1].parent
+        if parent is None or type(parent.stmt) is not For:
+            raise Refusal("loops_on_one_chain",
+                          f"loops {top.stmt.loop_var.name} and {bottom.stmt.loop_var.name} "
+                          "are not nested in one another", nodes=[top.stmt, bottom.stmt])
+        if parent.stmt.body is not chain[-1].stmt:
+            raise Refusal("single_branch", f"loop {parent.stmt.loop_var.name} holds more than "
+                          f"loop {chain[-1].stmt.loop_var.name}: what is beside it would run a "
+                          "different number of times", nodes=[parent.stmt])
+        chain.append(parent)
+    chain.reverse()
+    return chain
+
+
+def only_child(parent: StmtSRef, child: Any) -> bool:
+    """Whether `child` is all there is in the parent's body."""
+    body = parent.stmt.body
+    return body is child or type(body) is not SeqStmt and child in sub_statements(body)
+
+

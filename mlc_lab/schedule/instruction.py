@@ -1,0 +1,240 @@
+"""Primitives as instructions: how one function gives a method, a line of trace, JSON and replay.
+
+A primitive is a function in `primitive/`, decorated with `@primitive("Split")`. Its first argument
+is the ScheduleState; references arrive resolved (StmtSRefs and ints). The decorator registers an
+`InstructionKind` made from the function's signature, from which everything else follows.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
+from ..tir.function import IndexMap
+
+class BlockRV:
+    """A name for a block in a schedule; it follows the block through rewrites."""
+
+    __slots__ = ("__weakref__",)
+
+    def __repr__(self) -> str:
+        return f"BlockRV(0x{id(self) & 0xFFFFFF:06x})"
+
+
+class LoopRV:
+    """A name for a loop in a schedule; it follows the loop through rewrites."""
+
+    __slots__ = ("__weakref__",)
+
+    def __repr__(self) -> str:
+        return f"LoopRV(0x{id(self) & 0xFFFFFF:06x})"
+
+
+#: a sampled integer is a TensorIR variable, so one can compute with it
+ExprRV = Var
+
+
+class InstructionKind:
+    """What there is to know about one primitive.
+
+    `name` is TVM's name of the instruction ("Split"), `method` the method of Schedule ("split"),
+    `pure` whether it leaves the program alone, `sampling` whether it takes a decision.
+    """
+
+    registry: dict[str, "InstructionKind"] = {}
+    by_method: dict[str, "InstructionKind"] = {}
+
+    def __init__(self, name: str, fn: Callable, pure: bool, sampling: bool,
+                 normalize: Callable | None, positional: bool, traced: bool) -> None:
+        self.name, self.fn, self.method = name, fn, fn.__name__
+        self.pure, self.sampling, self.normalize = pure, sampling, normalize
+        self.positional, self.traced = positional, traced
+        params = list(inspect.signature(fn).parameters.values())
+        hidden = 2 if sampling else 1  # state, and the random generator of sampling
+        self.params = params[hidden:]
+        self.signature = inspect.Signature(
+            [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *self.params])
+        self._call_signature = inspect.Signature(self.params)
+        InstructionKind.registry[name] = self
+        InstructionKind.by_method[self.method] = self
+
+    @property
+    def doc(self) -> str:
+        """The docstring of the primitive."""
+        return inspect.getdoc(self.fn) or ""
+
+    @property
+    def meaning(self) -> str:
+        """The first sentence of the docstring: what the primitive does."""
+        return self.doc.split("\n\n")[0].replace("\n", " ")
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by parameter name, defaults filled in."""
+        try:
+            bound = self._call_signature.bind(*args, **kwargs)
+        except TypeError as err:
+            raise TypeError(f"{self.method}(): {err}; it is called as "
+                            f"sch.{self.method}{self._call_signature}") from None
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def call(self, args: Mapping[str, Any]) -> tuple[list, dict]:
+        """Bound arguments as positional and keyword arguments of the function."""
+        positional, keyword = [], {}
+        for param in self.params:
+            value = args[param.name]
+            if param.kind == param.VAR_POSITIONAL:
+                positional += list(value)
+            else:
+                keyword[param.name] = value
+        return positional, keyword
+
+    def __repr__(self) -> str:
+        return f"InstructionKind({self.name})"
+
+
+def primitive(name: str, *, pure: bool = False, sampling: bool = False,
+              normalize: Callable | None = None, positional: bool = False,
+              traced: bool = True) -> Callable[[Callable], Callable]:
+    """Decorator: register a function as a schedule primitive.
+
+    The result is the method of Schedule. `normalize(sch, args)` may change bound arguments before
+    they are recorded (e.g. a block's name to a BlockRV).
+    """
+
+    def decorate(fn: Callable) -> Callable:
+        kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced)
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return self._apply(kind, kind.bind(args, kwargs))
+
+        method.__name__ = fn.__name__
+        method.__qualname__ = f"Schedule.{fn.__name__}"
+        method.__doc__ = fn.__doc__
+        method.__module__ = fn.__module__
+        method.__signature__ = kind.signature
+        method.kind = kind
+        return method
+
+    return decorate
+
+
+class Instruction(NamedTuple):
+    """One applied primitive: its kind, bound arguments (with RVs in them) and output RVs.
+
+    `outputs` is None, one RV, or a list.
+    """
+
+    kind: InstructionKind
+    args: dict[str, Any]
+    outputs: Any
+
+    @property
+    def output_list(self) -> list[Any]:
+        """Outputs as a list, whatever their number."""
+        if self.outputs is None:
+            return []
+        return list(self.outputs) if isinstance(self.outputs, (list, tuple)) else [self.outputs]
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The RVs among the arguments."""
+        return list(_rvs_in(list(self.args.values())))
+
+    @property
+    def attrs(self) -> list[Any]:
+        """The arguments that are no RVs."""
+        return [v for v in self.args.values() if not any(True for _ in _rvs_in([v]))]
+
+    def as_python(self, names: Mapping[Any, str], decision: Any = None) -> str:
+        """The call as Python text, `names` giving the names of RVs."""
+        kind = self.kind
+        parts = []
+        for param in kind.params:
+            if param.name == "decision" and kind.sampling:
+                continue
+            value = self.args[param.name]
+            if param.kind == param.VAR_POSITIONAL:
+                parts += [python_text(v, names) for v in value]
+            elif kind.name in _OMIT_EMPTY and param.name in _OMIT_EMPTY[kind.name] and not value:
+                continue
+            elif kind.positional:
+                parts.append(python_text(value, names))
+            else:
+                parts.append(f"{param.name}={python_text(value, names)}")
+        if decision is not None:
+            parts.append(f"decision={python_text(decision, names)}")
+        call = f"sch.{kind.method}({', '.join(parts)})"
+        outputs = self.outputs
+        if outputs is None or (isinstance(outputs, (list, tuple)) and not outputs):
+            return call
+        if isinstance(outputs, (list, tuple)):
+            left = ", ".join(names[o] for o in outputs) + ("," if len(outputs) == 1 else "")
+        else:
+            left = names[outputs]
+        return f"{left} = {call}"
+
+
+#: parameters that TVM leaves out of the trace when they are empty
+_OMIT_EMPTY = {"CacheRead": ("consumer_blocks",), "CacheWrite": ("consumer_blocks",)}
+
+
+def _rvs_in(values: Any) -> Any:
+    for value in values:
+        if isinstance(value, (BlockRV, LoopRV)):
+            yield value
+        elif isinstance(value, PrimExpr):
+            if isinstance(value, Var):
+                yield value
+            elif not isinstance(value, (IntImm, FloatImm, StringImm)):
+                from ..tir.functor import free_vars
+
+                yield from free_vars(value)
+        elif isinstance(value, (list, tuple)):
+            yield from _rvs_in(value)
+
+
+def python_text(value: Any, names: Mapping[Any, str]) -> str:
+    """A value of an argument as Python source."""
+    if value is None or isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, (BlockRV, LoopRV)):
+        return names.get(value, "<unknown>")
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(python_text(v, names) for v in value)
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{python_text(k, names)}: {python_text(v, names)}"
+                               for k, v in value.items()) + "}"
+    if isinstance(value, IndexMap):
+        left = ", ".join(v.name for v in value.initial_indices)
+        own = {v: v.name for v in value.initial_indices}
+        right = "".join(python_text(e, {**names, **own}) + ", " for e in value.final_indices)
+        return f"lambda {left}: ({right.rstrip()})"
+    if isinstance(value, Var):
+        return names.get(value, value.name)
+    if isinstance(value, (IntImm, FloatImm)):
+        if value.dtype in ("int32", "float32"):
+            return repr(value.value)
+        if value.dtype == "bool":
+            return repr(bool(value.value))
+        return f"T.{value.dtype}({value.value!r})"
+    if isinstance(value, StringImm):
+        return python_text(value.value, names)
+    if isinstance(value, PrimExpr):
+        from ..tir.functor import free_vars, substitute
+
+        renamed = {v: Var(names[v], v.dtype) for v in free_vars(value) if v in names}
+        return repr(substitute(value, renamed))
+    return repr(value)
+
+
+__all__ = ["BlockRV", "ExprRV", "Instruction", "InstructionKind", "LoopRV", "primitive",
+           "python_text"]

@@ -1,0 +1,94 @@
+"""fuse: nested loops become one."""
+
+from __future__ import annotations
+
+from ...arith import Analyzer
+from ...tir import op
+from ...tir.expr import IntImm, PrimExpr, Var
+from ...tir.functor import substitute, uses_var
+from ...tir.stmt import For, ForKind
+from ..error import Refusal
+from ..guards import is_loop, loop_from_zero, loop_is_plain
+from ..instruction import primitive
+from ..rewrite import pair_blocks, simplify_bindings
+from ..state import ScheduleState, StmtSRef
+
+
+@primitive("Fuse")
+def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = True) -> StmtSRef:
+    """Fuse nested loops, given outermost first, into one over the product of their extents.
+
+    Before::
+
+        for i, j in T.grid(128, 64):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2.0)
+
+    After `sch.fuse(i, j)`::
+
+        for i_j_fused in range(8192):
+            with T.block("B"):
+                vi = T.axis.spatial(128, i_j_fused // 64)
+                vj = T.axis.spatial(64, i_j_fused % 64)
+                B[vi, vj] = A[vi, vj] * T.float32(2.0)
+
+    Errors: each loop must directly and only contain the next, start at zero, carry no annotation
+    or thread binding, and no inner extent may depend on an outer loop.
+    """
+    if not loops:
+        raise Refusal("fuse_needs_loops", "fuse takes at least one loop")
+    for loop in loops:
+        is_loop(loop)
+        loop_is_plain(loop)
+        loop_from_zero(loop)
+    if len(set(loops)) != len(loops):
+        raise Refusal("loops_are_distinct", "a loop is given twice", nodes=[loops[0].stmt])
+    for outer, inner in zip(loops, loops[1:]):
+        if inner.parent is not outer:
+            raise Refusal("loops_are_adjacent", f"loop {inner.stmt.loop_var.name} is not directly "
+                          f"inside loop {outer.stmt.loop_var.name}",
+                          nodes=[outer.stmt, inner.stmt],
+                          hint="reorder the loops so that they are adjacent, outermost first")
+        if outer.stmt.body is not inner.stmt:
+            raise Refusal("single_branch", f"loop {outer.stmt.loop_var.name} holds more than loop "
+                          f"{inner.stmt.loop_var.name}", nodes=[outer.stmt])
+        if any(uses_var(inner.stmt.extent, o.stmt.loop_var) for o in loops):
+            raise Refusal("extents_are_independent", f"the extent of {inner.stmt.loop_var.name} "
+                          "depends on a loop it would be fused with", nodes=[inner.stmt])
+    first: For = loops[0].stmt
+    names = "_".join(s.stmt.loop_var.name for s in loops)
+    dtype = first.loop_var.dtype
+    if any(s.stmt.loop_var.dtype == "int64" for s in loops):
+        dtype = "int64"
+    fused = Var(f"{names}_fused", dtype)
+    table: dict[Var, PrimExpr] = {}
+    lower: PrimExpr = IntImm(dtype, 1)
+    extent: PrimExpr = IntImm(dtype, 1)
+    for loop in reversed(loops):
+        size = loop.stmt.extent
+        extent = op.mul(extent, size)
+        if op.is_const_int(size, 1) and not preserve_unit_iters:
+            table[loop.stmt.loop_var] = IntImm(loop.stmt.loop_var.dtype, 0)
+        elif loop is loops[0]:
+            table[loop.stmt.loop_var] = op.floordiv(fused, lower)
+        else:
+            table[loop.stmt.loop_var] = op.floordiv(
+                op.floormod(fused, op.mul(size, lower)), lower)
+        lower = op.mul(lower, size)
+    analyzer = Analyzer()
+    state.loop_domains_into(loops[0], analyzer)
+    body = substitute(loops[-1].stmt.body, table)
+    new = For(fused, IntImm(dtype, 0), analyzer.simplify(_product(loops)), ForKind.SERIAL, body)
+    new = simplify_bindings(state, new, state.loops_above(loops[0]), preserve_unit_iters)
+    reuse: dict = {}
+    pair_blocks(loops[-1].stmt.body, new.body, reuse)
+    state.replace(loops[0], new, reuse)
+    return state.refs[new]
+
+
+def _product(loops: tuple[StmtSRef, ...]) -> PrimExpr:
+    out = loops[0].stmt.extent
+    for loop in loops[1:]:
+        out = op.mul(out, loop.stmt.extent)
+    return out

@@ -1,0 +1,85 @@
+"""Looking around: from names to blocks, from blocks to loops and to other blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tir.stmt import Block
+from ..error import Refusal
+from ..guards import is_block
+from ..instruction import primitive
+from ..state import ScheduleState, StmtSRef
+
+
+def _function_name(sch: Any, args: dict[str, Any]) -> None:
+    """Record the function a block is looked up in, so that the trace says it."""
+    if args["func_name"] is None:
+        if sch.func_working_on is None:
+            names = ", ".join(v.name_hint for v in sch.state.roots)
+            raise ValueError(f"the module has several functions ({names}): say which one with "
+                             "func_name= or sch.work_on(...)")
+        args["func_name"] = sch.func_working_on.name_hint
+
+
+@primitive("GetBlock", pure=True, normalize=_function_name)
+def get_block(state: ScheduleState, name: str, func_name: str | None = None) -> StmtSRef:
+    """Find the block called `name` in a function.
+
+    Errors: Refusal if there is no such block or more than one.
+    """
+    var = state.mod.get_global_var(func_name)
+    found = [s for stmt, s in state.refs.items()
+             if s.func is var and type(stmt) is Block and stmt.name_hint == name]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        import difflib
+
+        names = [stmt.name_hint for stmt, s in state.refs.items()
+                 if s.func is var and type(stmt) is Block]
+        close = difflib.get_close_matches(name, names, 1)
+        raise Refusal("block_exists", f"function {func_name} has no block called {name!r}; its "
+                      f"blocks are: {', '.join(names)}",
+                      hint=f"did you mean {close[0]!r}?" if close else "")
+    raise Refusal("block_name_is_unique", f"{len(found)} blocks of {func_name} are called "
+                  f"{name!r}", nodes=[s.stmt for s in found],
+                  hint="reach it through another block: sch.get_child_blocks, get_producers, "
+                  "get_consumers")
+
+
+@primitive("GetLoops", pure=True)
+def get_loops(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
+    """The loops around a block in its scope, outermost first."""
+    is_block(block)
+    return state.loops_above(block)
+
+
+@primitive("GetChildBlocks", pure=True, positional=True)
+def get_child_blocks(state: ScheduleState, block_or_loop: StmtSRef) -> list[StmtSRef]:
+    """The blocks directly inside a block or loop, in program order."""
+    return state.child_blocks(block_or_loop)
+
+
+@primitive("GetProducers", pure=True)
+def get_producers(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
+    """The blocks that write what a block reads."""
+    is_block(block)
+    scope = state.scope(state.scope_root(block))
+    return [state.refs[b] for b in scope.producers(block.stmt)]
+
+
+@primitive("GetConsumers", pure=True)
+def get_consumers(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
+    """The blocks that read what a block writes."""
+    is_block(block)
+    scope = state.scope(state.scope_root(block))
+    return [state.refs[b] for b in scope.consumers(block.stmt)]
+
+
+@primitive("GetOutputBlocks", pure=True)
+def get_output_blocks(state: ScheduleState, scope_block: StmtSRef) -> list[StmtSRef]:
+    """The blocks of a scope that write buffers which outlive it."""
+    is_block(scope_block)
+    local = set(scope_block.stmt.alloc_buffers)
+    return [b for b in state.child_blocks(scope_block)
+            if any(w.buffer not in local for w in b.stmt.writes)]

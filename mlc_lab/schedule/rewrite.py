@@ -1,0 +1,140 @@
+"""Rewrites that several primitives share: simplified bindings, predicates, regions."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, Sequence
+
+from ..arith import Analyzer, iter_map_simplify
+from ..tir.access import block_access_regions
+from ..tir.buffer import Buffer
+from ..tir.expr import IntImm, PrimExpr, Range, Var
+from ..tir.functor import Mutator, substitute
+from ..tir.op import logical_and
+from ..tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
+from .state import ScheduleState, StmtSRef
+
+
+class _SimplifyBindings(Mutator):
+    """Brings the iterator bindings of blocks to normal form (`j_0 * 4 + j_1`)."""
+
+    def __init__(self, domains: Mapping[Var, Range], preserve_unit_iters: bool) -> None:
+        super().__init__()
+        self.domains = dict(domains)
+        self.preserve = preserve_unit_iters
+
+    def visit_For(self, node: For) -> Stmt:
+        self.domains[node.loop_var] = Range.from_min_extent(node.min, node.extent)
+        body = self.visit(node.body)
+        return node if body is node.body else node.replace(body=body)
+
+    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
+        if not node.iter_values:
+            return self.default(node)
+        new = tuple(iter_map_simplify(node.iter_values, self.domains, node.predicate, "surjective",
+                                      Analyzer(), not self.preserve))
+        if all(a is b for a, b in zip(new, node.iter_values)):
+            return node
+        return BlockRealize.from_fields(new, node.predicate, node.block)
+
+
+def simplify_bindings(state: ScheduleState, stmt: Stmt, above: Iterable[StmtSRef],
+                      preserve_unit_iters: bool = True) -> Stmt:
+    """`stmt` with the bindings of the blocks in it simplified; `above` are the loops around it."""
+    domains = {s.stmt.loop_var: Range.from_min_extent(s.stmt.min, s.stmt.extent) for s in above}
+    return _SimplifyBindings(domains, preserve_unit_iters).visit(stmt)
+
+
+class _AppendPredicate(Mutator):
+    def __init__(self, predicate: PrimExpr) -> None:
+        super().__init__()
+        self.predicate = predicate
+
+    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
+        return node.replace(predicate=logical_and(node.predicate, self.predicate))
+
+
+def append_predicate(stmt: Stmt, predicate: PrimExpr) -> Stmt:
+    """`stmt` with `predicate` added to every outermost block in it."""
+    return _AppendPredicate(predicate).visit(stmt)
+
+
+class ReplaceBuffer(Mutator):
+    """Uses of buffers replaced by others; the block that allocates them is left to the caller."""
+
+    def __init__(self, table: Mapping[Buffer, Buffer]) -> None:
+        super().__init__()
+        self.buffers = dict(table)
+        self.reuse: dict[Block, Block] = {}
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return self.buffers.get(buffer, buffer)
+
+    def visit_Block(self, node: Block) -> Stmt:
+        new = super().visit_Block(node)
+        if new is not node:
+            self.reuse[node] = new
+        return new
+
+
+def with_regions(block: Block, buffers: Iterable[Buffer] = ()) -> Block:
+    """`block` with reads and writes found again from its body."""
+    reads, writes, opaque = block_access_regions(block)
+    if opaque:
+        return block
+    return block.replace(reads=tuple(reads), writes=tuple(writes))
+
+
+def fresh_vars(iter_vars: Sequence[Any], table: dict[Var, PrimExpr]) -> tuple:
+    """Copies of iterators with new variables, noted in `table`."""
+    out = []
+    for iv in iter_vars:
+        var = iv.var.with_name(iv.var.name)
+        table[iv.var] = var
+        out.append(iv.replace(var=var))
+    return tuple(out)
+
+
+def point_region(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
+    """One element of a buffer as a region."""
+    return BufferRegion.from_point(buffer, indices)
+
+
+def full_domains(stmt: For) -> Range:
+    """The domain of a loop."""
+    return Range.from_min_extent(stmt.min, stmt.extent)
+
+
+def nest(loops: Sequence[For], body: Stmt, **changes: Any) -> Stmt:
+    """`body` inside copies of `loops`, outermost first."""
+    for loop in reversed(loops):
+        body = loop.replace(body=body, **changes)
+    return body
+
+
+def one_like(expr: PrimExpr) -> IntImm:
+    """The constant 1 in the type of `expr`."""
+    return IntImm(expr.dtype, 1)
+
+
+def add_allocation(block: Block, buffer: Buffer) -> Block:
+    """A block that allocates one more buffer."""
+    return block.replace(alloc_buffers=(*block.alloc_buffers, buffer))
+
+
+def substituted(stmt: Any, table: Mapping[Var, Any], reuse: dict[Block, Block]) -> Any:
+    """`substitute`, noting which blocks became which in `reuse`."""
+    new = substitute(stmt, table)
+    pair_blocks(stmt, new, reuse)
+    return new
+
+
+def pair_blocks(old: Any, new: Any, reuse: dict[Block, Block]) -> None:
+    """Note which block of `old` became which of `new`; the two have the same shape."""
+    from .state import sub_statements
+
+    if old is new:
+        return
+    if type(old) is Block and type(new) is Block:
+        reuse[old] = new
+    for a, b in zip(sub_statements(old), sub_statements(new)):
+        pair_blocks(a, b, reuse)

@@ -1,0 +1,299 @@
+"""Schedule: transforms a module step by step, each step checked, recorded and replayable.
+
+The primitives are functions in `primitive/`, one file each; here they are listed in plain sight.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from ..ir import hooks
+from ..ir.module import GlobalVar, IRModule
+from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
+from ..tir.function import PrimFunc
+from ..tir.functor import substitute
+from ..tir.stmt import Block, For
+from . import primitive as p
+from .error import Refusal, ScheduleError
+from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
+from .state import ScheduleState, StmtSRef
+from .trace import Trace
+
+
+class Step(NamedTuple):
+    """One primitive as it was applied: the module before and after, or why it was refused."""
+
+    instruction: Instruction
+    decision: Any
+    before: IRModule
+    after: IRModule
+    error: ScheduleError | None
+    text: Any
+
+    @property
+    def python(self) -> str:
+        """The call as the trace writes it."""
+        return self.text() if callable(self.text) else self.text
+
+
+class Schedule:
+    """A module under transformation.
+
+    Parameters
+    ----------
+    mod: the IRModule (or a PrimFunc, which becomes the function "main").
+    seed: of the sampling primitives; None or -1 takes a random one.
+    debug_mask: "all" checks the state after every step, "none" does not.
+
+    Every primitive takes and returns random variables (BlockRV, LoopRV, ExprRV) that follow blocks
+    and loops through rewrites. A primitive that would change what the program computes raises
+    ScheduleError and leaves the schedule as it was.
+
+    `mod` is the module as it is now, `trace` the instructions so far, `steps` the recording of
+    every step with the module before and after it, refused ones included.
+    """
+
+    def __init__(self, mod: Any, *, seed: int | None = None, debug_mask: str | int = "none",
+                 error_render_level: str = "detail", enable_check: bool = True) -> None:
+        if isinstance(mod, PrimFunc):
+            name = str((mod.attrs or {}).get("global_symbol") or "main")
+            mod = IRModule({name: mod})
+        if not isinstance(mod, IRModule):
+            raise TypeError(f"Schedule takes an IRModule or a PrimFunc, got {type(mod).__name__}")
+        self.state = ScheduleState(mod)
+        self.trace: Trace | None = Trace()
+        self.steps: list[Step] = []
+        self._symbols: dict[Any, Any] = {}
+        self._names: dict[Any, str] = {}
+        self._debug = debug_mask in ("all", -1) or (isinstance(debug_mask, int) and debug_mask > 0)
+        self.enable_check = enable_check
+        self._working_on: GlobalVar | None = None
+        if "main" in mod:
+            self._working_on = mod.get_global_var("main")
+        elif len(self.state.roots) == 1:
+            self._working_on = next(iter(self.state.roots))
+        self.seed(-1 if seed is None else seed)
+        recorder = Schedule.on_create
+        if recorder is not None:
+            recorder(self)
+
+    #: called with every new Schedule while a recording is on (`observe` sets it)
+    on_create: Any = None
+
+    # ------------------------------------------------------------------ the program
+
+    @property
+    def mod(self) -> IRModule:
+        """The module as it is now."""
+        return self.state.mod
+
+    @property
+    def func_working_on(self) -> GlobalVar | None:
+        """The function `get_block` looks in when no `func_name` is given."""
+        return self._working_on
+
+    def work_on(self, func_name: str) -> None:
+        """Let `get_block` look in the function `func_name` from now on."""
+        self._working_on = self.state.mod.get_global_var(func_name)
+
+    def show(self, *args: Any, **options: Any) -> None:
+        """Print the module and the trace, highlighted."""
+        hooks.show(self.mod, *args, **options)
+        if self.trace is not None:
+            self.trace.show()
+
+    def explore(self, *args: Any, **options: Any) -> Any:
+        """The stepper: every step so far with program, cost and check (needs the `lab` extra)."""
+        return hooks.explore(self, *args, **options)
+
+    # ------------------------------------------------------------------ random variables
+
+    def get(self, rv: Any) -> Any:
+        """What a random variable stands for now: a Block, a For, or an int."""
+        value = self._resolve(rv)
+        return value.stmt if isinstance(value, StmtSRef) else value
+
+    def get_sref(self, rv_or_stmt: Any) -> StmtSRef:
+        """The reference of a random variable or of a statement of the module."""
+        if isinstance(rv_or_stmt, (BlockRV, LoopRV)):
+            return self._resolve(rv_or_stmt)
+        if rv_or_stmt in self.state.refs:
+            return self.state.refs[rv_or_stmt]
+        raise ValueError("the statement is not part of the module under schedule")
+
+    def remove_rv(self, rv: Any) -> None:
+        """Forget a random variable."""
+        if rv not in self._symbols:
+            raise ValueError(f"{rv!r} is not known to this schedule")
+        del self._symbols[rv]
+
+    def seed(self, seed: int) -> None:
+        """Seed the sampling primitives; -1 takes a random seed."""
+        if seed == -1:
+            seed = random.SystemRandom().randint(1, 2**31 - 1)
+        self._rng = random.Random(seed)
+
+    def fork_seed(self) -> int:
+        """A new seed drawn from this schedule's generator."""
+        return self._rng.randint(1, 2**31 - 1)
+
+    def copy(self) -> "Schedule":
+        """A schedule of its own in the same state; the random variables are valid in both."""
+        new = Schedule.__new__(type(self))
+        new.state, table = self.state.copy()
+        new.trace = self.trace.copy() if self.trace is not None else None
+        new.steps = list(self.steps)
+        new._symbols = {rv: table.get(v, _GONE) if isinstance(v, StmtSRef) else v
+                        for rv, v in self._symbols.items()}
+        new._names = dict(self._names)
+        new._debug, new.enable_check = self._debug, self.enable_check
+        new._working_on = self._working_on
+        new._rng = random.Random(self.fork_seed())
+        return new
+
+    # ------------------------------------------------------------------ applying
+
+    def _resolve(self, value: Any) -> Any:
+        """An argument with random variables replaced by what they stand for."""
+        if isinstance(value, (BlockRV, LoopRV)):
+            try:
+                sref = self._symbols[value]
+            except KeyError:
+                raise Refusal("known_rv", f"{value!r} does not belong to this schedule (or was "
+                              "removed)", hint="take it from this schedule's get_block / get_loops"
+                              ) from None
+            if sref.stmt is None:
+                what = "block" if isinstance(value, BlockRV) else "loop"
+                raise Refusal(
+                    "not_expired", f"this {what} ({self._names.get(value, '?')} in the trace) is "
+                    "gone: an earlier step split, fused or inlined it",
+                    hint="use the loops or blocks that step returned, or sch.get_loops(block)")
+            return sref
+        if isinstance(value, PrimExpr):
+            if isinstance(value, (IntImm, FloatImm)):
+                return value.value
+            if isinstance(value, Var):
+                if value in self._symbols:
+                    return self._symbols[value]
+                return value
+            new = substitute(value, {v: c for v, c in self._symbols.items() if isinstance(v, Var)})
+            return new.value if isinstance(new, (IntImm, FloatImm)) else new
+        if isinstance(value, list):
+            return [self._resolve(v) for v in value]
+        if isinstance(value, tuple):
+            return tuple(self._resolve(v) for v in value)
+        return value
+
+    def _wrap(self, value: Any) -> Any:
+        """A primitive's result as random variables."""
+        if isinstance(value, StmtSRef):
+            rv: Any = BlockRV() if type(value.stmt) is Block else LoopRV()
+            assert type(value.stmt) in (Block, For)
+            self._symbols[rv] = value
+            self._name(rv)
+            return rv
+        if isinstance(value, int) and not isinstance(value, bool):
+            rv = Var(f"v{len(self._names)}", "int32")
+            self._symbols[rv] = value
+            self._name(rv)
+            return rv
+        if isinstance(value, (list, tuple)):
+            return [self._wrap(v) for v in value]
+        return None
+
+    def _name(self, rv: Any) -> None:
+        prefix = "b" if isinstance(rv, BlockRV) else "l" if isinstance(rv, LoopRV) else "v"
+        self._names[rv] = f"{prefix}{len(self._names)}"
+
+    def _apply(self, kind: InstructionKind, args: dict[str, Any]) -> Any:
+        """Run a primitive with bound arguments; record it, or raise ScheduleError."""
+        state = self.state
+        before = state.mod
+        snapshot = None if kind.pure else state.snapshot()
+        if kind.normalize is not None:
+            kind.normalize(self, args)
+        decision = None
+        try:
+            positional, keyword = kind.call({k: self._resolve(v) for k, v in args.items()})
+            if kind.sampling:
+                result, decision = kind.fn(state, self._rng, *positional, **keyword)
+            else:
+                result = kind.fn(state, *positional, **keyword)
+        except BaseException as err:
+            if snapshot is not None and state.mod is not before:
+                state.restore(*snapshot)
+            if isinstance(err, Refusal):
+                raise self._refused(kind, args, err, before) from None
+            raise
+        if self._debug:
+            state.verify()
+        outputs = self._wrap(result)
+        recorded = {**args, "decision": None} if kind.sampling else args
+        instruction = Instruction(kind, recorded, outputs)
+        if kind.traced:
+            if self.trace is not None:
+                self.trace.append(instruction, decision)
+            self.steps.append(Step(instruction, decision, before, state.mod, None,
+                                   lambda: instruction.as_python(self._names, decision)))
+        return outputs
+
+    def _refused(self, kind: InstructionKind, args: Mapping[str, Any], refusal: Refusal,
+                 mod: IRModule) -> ScheduleError:
+        instruction = Instruction(kind, dict(args), None)
+        call = instruction.as_python(self._names, None)
+        error = ScheduleError(kind.method, call, refusal, mod)
+        self.steps.append(Step(instruction, None, mod, mod, error, call))
+        return error
+
+    def text_of(self, value: Any) -> str:
+        """An argument as the trace writes it."""
+        return python_text(value, self._names)
+
+    def apply_trace(self, trace: Trace | str | Sequence) -> None:
+        """Replay a Trace, or the text or JSON of one."""
+        if isinstance(trace, str):
+            trace = Trace.from_json(trace) if trace.lstrip().startswith("[") else (
+                Trace.from_python(trace))
+        elif not isinstance(trace, Trace):
+            trace = Trace.from_json(trace)
+        trace.apply_to_schedule(self)
+
+    # ------------------------------------------------------------------ the primitives
+
+    # looking around
+    get_block = p.get_block
+    get_loops = p.get_loops
+    get_child_blocks = p.get_child_blocks
+    get_producers = p.get_producers
+    get_consumers = p.get_consumers
+    get_output_blocks = p.get_output_blocks
+    # sampling
+    sample_perfect_tile = p.sample_perfect_tile
+    sample_categorical = p.sample_categorical
+    sample_compute_location = p.sample_compute_location
+    # loops
+    split = p.split
+    fuse = p.fuse
+    reorder = p.reorder
+    add_unit_loop = p.add_unit_loop
+    parallel = p.parallel
+    vectorize = p.vectorize
+    unroll = p.unroll
+    bind = p.bind
+    # where a block is computed
+    compute_at = p.compute_at
+    reverse_compute_at = p.reverse_compute_at
+    compute_inline = p.compute_inline
+    reverse_compute_inline = p.reverse_compute_inline
+    # reductions
+    decompose_reduction = p.decompose_reduction
+    # annotations
+    annotate = p.annotate
+    unannotate = p.unannotate
+    enter_postproc = p.enter_postproc
+
+
+_GONE = StmtSRef(None, None, None)
+
+__all__ = ["BlockRV", "LoopRV", "Schedule", "ScheduleError", "Step"]

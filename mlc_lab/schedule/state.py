@@ -1,0 +1,409 @@
+"""The state of a schedule: the program as a tree one can point into and replace parts of.
+
+A `StmtSRef` is a stable reference to a block or a loop. Statements are immutable; replacing one
+copies the path from it to the root (so everything else stays the same object), and the references
+that pointed along that path are moved to the new statements. A loop keeps its reference as long as
+its variable lives on, a block as long as its iterators do, so what a user holds stays valid.
+
+After Feng et al., "TensorIR" (ASPLOS 2023), and TVM's schedule state.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping
+
+from ..arith import Analyzer
+from ..ir.module import GlobalVar, IRModule
+from ..tir.expr import Range, Var
+from ..tir.function import PrimFunc
+from ..tir.stmt import (
+    Block, BlockRealize, For, IfThenElse, SeqStmt, Stmt, seq,
+)
+from .dependency import BlockScope
+from .error import Refusal
+
+#: statements that stand between a loop or block and the next one below it
+_BODY_ONLY = {"LetStmt", "AttrStmt", "AssertStmt", "DeclBuffer", "Allocate", "AllocateConst",
+              "While"}
+
+
+class StmtSRef:
+    """A stable reference to a Block or For. `stmt` is None once it is gone from the program."""
+
+    __slots__ = ("stmt", "parent", "func", "__weakref__")
+
+    def __init__(self, stmt: Stmt | None, parent: "StmtSRef | None", func: GlobalVar) -> None:
+        self.stmt, self.parent, self.func = stmt, parent, func
+
+    def __repr__(self) -> str:
+        if self.stmt is None:
+            return "StmtSRef(gone)"
+        name = getattr(self.stmt, "name_hint", None) or self.stmt.loop_var.name
+        return f"StmtSRef({type(self.stmt).__name__} {name})"
+
+
+class ScheduleState:
+    """The module under schedule with a reference for every block and loop of it."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod.copy()
+        self.refs: dict[Stmt, StmtSRef] = {}
+        self.roots: dict[GlobalVar, StmtSRef] = {}
+        self._scopes: dict[Block, BlockScope] = {}
+        self.cache: dict[Any, Any] = {}
+        for var, func in self.mod.functions.items():
+            if isinstance(func, PrimFunc) and type(func.body) is BlockRealize:
+                root = StmtSRef(func.body.block, None, var)
+                self.roots[var] = root
+                self.refs[func.body.block] = root
+                self._index(func.body.block, root, {}, {})
+
+    # ------------------------------------------------------------------ reading
+
+    def root_of(self, sref: StmtSRef) -> StmtSRef:
+        """The root block of the function `sref` is in."""
+        return self.roots[sref.func]
+
+    def func_of(self, sref: StmtSRef) -> PrimFunc:
+        """The function `sref` is in."""
+        return self.mod.functions[sref.func]
+
+    def scope_root(self, sref: StmtSRef) -> StmtSRef:
+        """The block whose body `sref` is scheduled in: its nearest enclosing block."""
+        parent = sref.parent
+        while parent is not None and type(parent.stmt) is not Block:
+            parent = parent.parent
+        if parent is None:
+            raise Refusal("has_scope", "the root block has no enclosing block; most primitives act "
+                          "on blocks below it", nodes=[sref.stmt],
+                          hint="pick one of the blocks under the root: sch.get_child_blocks(root)")
+        return parent
+
+    def loops_above(self, sref: StmtSRef) -> list[StmtSRef]:
+        """The loops around a block or loop up to its scope root, outermost first."""
+        out = []
+        parent = sref.parent
+        while parent is not None and type(parent.stmt) is For:
+            out.append(parent)
+            parent = parent.parent
+        out.reverse()
+        return out
+
+    def realize_of(self, block: StmtSRef) -> BlockRealize:
+        """The BlockRealize that executes a block."""
+        if block.parent is None:
+            return self.func_of(block).body
+        found = _find_realize(block.parent.stmt, block.stmt)
+        assert found is not None, "the reference tree is out of step with the program"
+        return found
+
+    def child_blocks(self, sref: StmtSRef) -> list[StmtSRef]:
+        """The blocks directly below a block or loop, in program order."""
+        return [self.refs[r.block] for r in child_realizes(sref.stmt)]
+
+    def scope(self, scope_root: StmtSRef) -> BlockScope:
+        """Dependences among the blocks of a scope (computed once per version of it)."""
+        block = scope_root.stmt
+        found = self._scopes.get(block)
+        if found is None:
+            found = self._scopes[block] = BlockScope(child_realizes(block))
+        return found
+
+    def loop_domains(self, sref: StmtSRef, analyzer: Analyzer | None = None,
+                     above_scope: bool = False) -> dict[Var, Range]:
+        """Domain of every loop variable around `sref`, in its scope or up to the function."""
+        out: dict[Var, Range] = {}
+        parent = sref.parent
+        chain = []
+        while parent is not None:
+            if type(parent.stmt) is For:
+                chain.append(parent.stmt)
+            elif not above_scope:
+                break
+            parent = parent.parent
+        for loop in reversed(chain):
+            dom = Range.from_min_extent(loop.min, loop.extent)
+            out[loop.loop_var] = dom
+            if analyzer is not None:
+                analyzer.bind(loop.loop_var, dom)
+        return out
+
+    def loop_domains_into(self, sref: StmtSRef, analyzer: Analyzer) -> None:
+        """Tell `analyzer` the domain of the loop `sref` (if it is one) and of all loops above."""
+        chain = []
+        at: StmtSRef | None = sref
+        while at is not None:
+            if type(at.stmt) is For:
+                chain.append(at.stmt)
+            at = at.parent
+        for loop in reversed(chain):
+            analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
+
+    def ancestors(self, sref: StmtSRef) -> Iterator[StmtSRef]:
+        """`sref`'s parents, nearest first."""
+        parent = sref.parent
+        while parent is not None:
+            yield parent
+            parent = parent.parent
+
+    # ------------------------------------------------------------------ writing
+
+    def replace(self, src: StmtSRef, new: Stmt,
+                block_reuse: Mapping[Block, Block] | None = None) -> None:
+        """Put `new` in the place of the statement of `src`.
+
+        A loop may be replaced by a loop, a BlockRealize or a sequence of them; a block by a block.
+        `block_reuse` maps old blocks to the new blocks that take over their references; blocks
+        that share an iterator variable are matched without being named.
+        """
+        old = src.stmt
+        if new is old:
+            return
+        removed_loops: dict[Var, StmtSRef] = {}
+        removed_blocks: dict[Block, StmtSRef] = {}
+        kept = _shared_nodes(new, self.refs)
+        self._collect(old, kept, removed_loops, removed_blocks)
+        reuse: dict[Block, StmtSRef] = {}
+        by_iter: dict[Var, StmtSRef] = {}
+        for block, sref in removed_blocks.items():
+            if block.iter_vars:
+                by_iter[block.iter_vars[0].var] = sref
+        for old_block, new_block in (block_reuse or {}).items():
+            sref = removed_blocks.get(old_block) or self.refs.get(old_block)
+            if sref is not None:
+                reuse[new_block] = sref
+                if old_block.iter_vars:
+                    by_iter.pop(old_block.iter_vars[0].var, None)
+        parent = src.parent
+        for stmt, sref in list(self._entries(removed_loops, removed_blocks)):
+            if self.refs.get(stmt) is sref:
+                del self.refs[stmt]
+        self._pending = (by_iter, set(removed_loops.values()) | set(removed_blocks.values()))
+        alive = self._index_top(new, parent, src, removed_loops, reuse)
+        for sref in self._pending[1] - alive:
+            sref.stmt = None
+            sref.parent = None
+        self._rebuild_path(src, parent, old, new)
+
+    @staticmethod
+    def _entries(loops: dict, blocks: dict) -> Iterator[tuple[Stmt, StmtSRef]]:
+        for sref in loops.values():
+            yield sref.stmt, sref
+        for sref in blocks.values():
+            yield sref.stmt, sref
+
+    def _collect(self, stmt: Stmt, kept: set, loops: dict, blocks: dict) -> None:
+        """References of everything under an old statement that is not shared with the new."""
+        kind = type(stmt)
+        if kind is For or kind is Block:
+            if stmt in kept:
+                return
+            sref = self.refs.get(stmt)
+            if sref is not None:
+                if kind is For:
+                    loops[stmt.loop_var] = sref
+                else:
+                    blocks[stmt] = sref
+        for item in sub_statements(stmt):
+            self._collect(item, kept, loops, blocks)
+
+    def _index_top(self, new: Stmt, parent: StmtSRef | None, src: StmtSRef, loops: dict,
+                   reuse: dict) -> set[StmtSRef]:
+        alive: set[StmtSRef] = set()
+        by_iter = self._pending[0]
+
+        def walk(stmt: Stmt, above: StmtSRef | None) -> None:
+            kind = type(stmt)
+            if kind is For or kind is Block:
+                known = self.refs.get(stmt)
+                if known is not None and known not in alive:
+                    known.parent = above
+                    return
+                if kind is For:
+                    sref = loops.get(stmt.loop_var)
+                else:
+                    sref = reuse.get(stmt)
+                    if sref is None and stmt.iter_vars:
+                        sref = by_iter.get(stmt.iter_vars[0].var)
+                if sref is None or sref in alive:
+                    sref = StmtSRef(stmt, above, src.func)
+                sref.stmt, sref.parent = stmt, above
+                alive.add(sref)
+                self.refs[stmt] = sref
+                above = sref
+            for item in sub_statements(stmt):
+                walk(item, above)
+
+        if parent is None and type(new) is Block and new not in reuse:
+            reuse[new] = src  # the root block keeps its reference
+        walk(new, parent)
+        return alive
+
+    def _index(self, stmt: Stmt, above: StmtSRef, loops: dict, reuse: dict) -> None:
+        """Make references for everything under `stmt`, whose own reference is `above`."""
+        for item in sub_statements(stmt):
+            if type(item) in (For, Block):
+                sref = self.refs.get(item)
+                if sref is None or item in self.refs and sref.func is not above.func:
+                    sref = StmtSRef(item, above, above.func)
+                    self.refs[item] = sref
+                self._index(item, sref, loops, reuse)
+            else:
+                self._index(item, above, loops, reuse)
+
+    def _rebuild_path(self, src: StmtSRef, parent: StmtSRef | None, old: Stmt, new: Stmt) -> None:
+        while parent is not None:
+            before = parent.stmt
+            after = before.replace(body=_swap(before.body, old, new))
+            if type(before) is Block and before.init is not None and after.body is before.body:
+                after = before.replace(init=_swap(before.init, old, new))
+            self.refs.pop(before, None)
+            self._scopes.pop(before, None)
+            self.refs[after] = parent
+            parent.stmt = after
+            old, new = before, after
+            parent = parent.parent
+        func = self.mod.functions[src.func]
+        assert type(new) is Block, "the root of a function stays a block"
+        self.mod = self.mod.copy()
+        self.mod.functions[src.func] = func.with_body(func.body.replace(block=new))
+
+    def update_func(self, sref: StmtSRef, func: PrimFunc) -> None:
+        """Replace the function itself (its signature) around the same body."""
+        self.mod = self.mod.copy()
+        self.mod.functions[sref.func] = func.with_body(self.mod.functions[sref.func].body)
+
+    # ------------------------------------------------------------------ copies
+
+    def copy(self) -> tuple["ScheduleState", dict[StmtSRef, StmtSRef]]:
+        """A state of its own over the same (immutable) program, and old -> new references."""
+        new = ScheduleState.__new__(ScheduleState)
+        new.mod = self.mod
+        new._scopes = dict(self._scopes)
+        new.cache = dict(self.cache)
+        table = {sref: StmtSRef(sref.stmt, None, sref.func) for sref in self.refs.values()}
+        for old, fresh in table.items():
+            if old.parent is not None:
+                fresh.parent = table[old.parent]
+        new.refs = {stmt: table[sref] for stmt, sref in self.refs.items()}
+        new.roots = {var: table[sref] for var, sref in self.roots.items()}
+        return new, table
+
+    def restore(self, mod: IRModule, refs: Mapping[StmtSRef, tuple]) -> None:
+        """Go back to a snapshot taken by `snapshot`."""
+        self.mod = mod
+        self.refs = {}
+        for sref, (stmt, parent) in refs.items():
+            sref.stmt, sref.parent = stmt, parent
+            self.refs[stmt] = sref
+
+    def snapshot(self) -> tuple[IRModule, dict[StmtSRef, tuple]]:
+        """What `restore` needs: the module and where every reference points."""
+        return self.mod, {s: (s.stmt, s.parent) for s in self.refs.values()}
+
+    def verify(self) -> None:
+        """Check that references and program agree (used by tests and debug_mask)."""
+        seen = set()
+
+        def walk(stmt: Stmt, above: StmtSRef | None, var: GlobalVar) -> None:
+            if type(stmt) in (For, Block):
+                sref = self.refs.get(stmt)
+                assert sref is not None and sref.stmt is stmt, f"no reference to {stmt!r}"
+                assert sref.parent is above, f"wrong parent of {sref!r}: {sref.parent} not {above}"
+                assert sref.func is var
+                seen.add(stmt)
+                above = sref
+            for item in sub_statements(stmt):
+                walk(item, above, var)
+
+        for var, func in self.mod.functions.items():
+            if isinstance(func, PrimFunc) and type(func.body) is BlockRealize:
+                walk(func.body, None, var)
+        assert seen == set(self.refs), "references to statements that are gone"
+
+
+def sub_statements(stmt: Stmt) -> Any:
+    """The statements directly inside a statement."""
+    kind = type(stmt)
+    if kind is For:
+        return (stmt.body,)
+    if kind is Block:
+        return (stmt.body,) if stmt.init is None else (stmt.init, stmt.body)
+    if kind is BlockRealize:
+        return (stmt.block,)
+    if kind is SeqStmt:
+        return stmt.seq
+    if kind is IfThenElse:
+        return (stmt.then_case,) if stmt.else_case is None else (stmt.then_case, stmt.else_case)
+    if kind.__name__ in _BODY_ONLY:
+        return (stmt.body,)
+    return ()
+
+
+def child_realizes(stmt: Stmt) -> list[BlockRealize]:
+    """The BlockRealizes below a block or loop, not looking into blocks."""
+    out: list[BlockRealize] = []
+
+    def walk(item: Stmt) -> None:
+        if type(item) is BlockRealize:
+            out.append(item)
+        else:
+            for sub in sub_statements(item):
+                walk(sub)
+
+    for item in sub_statements(stmt):
+        walk(item)
+    return out
+
+
+def _find_realize(stmt: Stmt, block: Block) -> BlockRealize | None:
+    for item in sub_statements(stmt):
+        if type(item) is BlockRealize:
+            if item.block is block:
+                return item
+        elif type(item) not in (For, Block):
+            found = _find_realize(item, block)
+            if found is not None:
+                return found
+    return None
+
+
+def _swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
+    """`stmt` with the loop or block `old` (not below other loops or blocks) replaced."""
+    if stmt is old:
+        return new
+    kind = type(stmt)
+    if kind is For or kind is Block:
+        return stmt
+    if kind is SeqStmt:
+        items = [_swap(s, old, new) for s in stmt.seq]
+        return stmt if all(a is b for a, b in zip(items, stmt.seq)) else seq(*items)
+    if kind is BlockRealize:
+        if stmt.block is not old:
+            return stmt
+        return new if type(new) is not Block else stmt.replace(block=new)
+    if kind is IfThenElse:
+        then = _swap(stmt.then_case, old, new)
+        other = _swap(stmt.else_case, old, new) if stmt.else_case is not None else None
+        if then is stmt.then_case and other is stmt.else_case:
+            return stmt
+        return IfThenElse(stmt.condition, then, other)
+    if kind.__name__ in _BODY_ONLY:
+        body = _swap(stmt.body, old, new)
+        return stmt if body is stmt.body else stmt.replace(body=body)
+    return stmt
+
+
+def _shared_nodes(new: Stmt, refs: Mapping[Stmt, StmtSRef]) -> set:
+    """Blocks and loops of the new tree that are referenced already: they are taken over whole."""
+    found = set()
+
+    def walk(stmt: Stmt) -> None:
+        if type(stmt) in (For, Block) and stmt in refs:
+            found.add(stmt)
+            return
+        for item in sub_statements(stmt):
+            walk(item)
+
+    walk(new)
+    return found

@@ -1,0 +1,407 @@
+"""Traces: the list of instructions a schedule is made of, as text, as JSON, and replayed.
+
+    # from tvm import tir
+    def apply_trace(sch: tir.Schedule) -> None:
+      b0 = sch.get_block(name="C", func_name="main")
+      l1, l2, l3 = sch.get_loops(block=b0)
+      v4, v5 = sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, decision=[8, 16])
+
+A trace read back from text or JSON is interpreted, never executed as Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import Any, Callable, Mapping, Sequence
+
+from ..ir.diagnostics import DiagnosticError
+from ..tir import op
+from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
+from ..tir.function import IndexMap
+from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
+
+
+class Trace:
+    """Instructions in order, and the decisions of those that sample.
+
+    `insts` is a list of Instruction; `decisions` maps the index of a sampling instruction to what
+    it chose.
+    """
+
+    def __init__(self, insts: Sequence[Instruction] = (), decisions: Any = None) -> None:
+        self.insts: list[Instruction] = list(insts)
+        self._decisions: dict[int, Any] = {}
+        for inst, decision in dict(decisions or {}).items():
+            self._decisions[inst if isinstance(inst, int) else self._position(inst)] = decision
+
+    @property
+    def decisions(self) -> dict[int, Any]:
+        """Decision by index of instruction."""
+        return dict(self._decisions)
+
+    def _position(self, inst: Instruction) -> int:
+        for index, item in enumerate(self.insts):
+            if item is inst:
+                return index
+        raise ValueError("the instruction is not in this trace")
+
+    def get_decision(self, inst: Instruction) -> Any:
+        """What a sampling instruction chose, None if it did not sample."""
+        return self._decisions.get(self._position(inst))
+
+    def append(self, inst: Instruction, decision: Any = None) -> None:
+        """Add an instruction at the end."""
+        if decision is not None:
+            self._decisions[len(self.insts)] = decision
+        self.insts.append(inst)
+
+    def pop(self) -> Instruction | None:
+        """Remove and return the last instruction; None if there is none."""
+        if not self.insts:
+            return None
+        self._decisions.pop(len(self.insts) - 1, None)
+        return self.insts.pop()
+
+    def copy(self) -> "Trace":
+        """A trace of its own with the same instructions."""
+        new = Trace(self.insts)
+        new._decisions = dict(self._decisions)
+        return new
+
+    def __len__(self) -> int:
+        return len(self.insts)
+
+    # ---------------------------------------------------------------------------- changing
+
+    def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool = True
+                      ) -> "Trace":
+        """A trace in which the sampling instruction `inst` chose `decision`."""
+        position = self._position(inst)
+        if not inst.kind.sampling:
+            raise ValueError(f"{inst.kind.method} does not sample: it has no decision to replace")
+        new = self._without_postproc() if remove_postproc else self.copy()
+        new._decisions[position] = decision
+        return new
+
+    def simplified(self, remove_postproc: bool = True) -> "Trace":
+        """The trace without pure instructions whose outputs nobody uses."""
+        source = self._without_postproc() if remove_postproc else self
+        used: set[Any] = set()
+        kept: list[tuple[Instruction, Any]] = []
+        for index in range(len(source.insts) - 1, -1, -1):
+            inst = source.insts[index]
+            if inst.kind.pure and not any(o in used for o in inst.output_list):
+                continue
+            used.update(inst.inputs)
+            kept.append((inst, source._decisions.get(index)))
+        new = Trace()
+        for inst, decision in reversed(kept):
+            new.append(inst, decision)
+        return new
+
+    def _without_postproc(self) -> "Trace":
+        new = Trace()
+        for index, inst in enumerate(self.insts):
+            if inst.kind.name == "EnterPostproc":
+                break
+            new.append(inst, self._decisions.get(index))
+        return new
+
+    # ---------------------------------------------------------------------------- replay
+
+    def apply_to_schedule(self, sch: Any, remove_postproc: bool = False,
+                          decision_provider: Callable | None = None) -> None:
+        """Apply every instruction to `sch`.
+
+        `decision_provider(inst, inputs, attrs, decision)` may replace decisions.
+        """
+        source = self._without_postproc() if remove_postproc else self
+        table: dict[Any, Any] = {}
+        for index, inst in enumerate(source.insts):
+            args = {name: _translate(value, table) for name, value in inst.args.items()}
+            if inst.kind.sampling:
+                decision = source._decisions.get(index)
+                if decision_provider is not None:
+                    decision = decision_provider(inst, inst.inputs, inst.attrs, decision)
+                args["decision"] = decision
+            outputs = sch._apply(inst.kind, args)
+            _pair(inst.outputs, outputs, table, inst)
+
+    # ---------------------------------------------------------------------------- text
+
+    def names(self) -> dict[Any, str]:
+        """The names of all outputs as the text shows them: b0, l1, l2, v3, ..."""
+        names: dict[Any, str] = {}
+        for inst in self.insts:
+            for rv in inst.output_list:
+                prefix = "b" if isinstance(rv, BlockRV) else "l" if isinstance(rv, LoopRV) else "v"
+                if rv not in names:
+                    names[rv] = f"{prefix}{len(names)}"
+        return names
+
+    def as_python(self, remove_postproc: bool = False) -> list[str]:
+        """One line of Python for each instruction."""
+        source = self._without_postproc() if remove_postproc else self
+        names = source.names()
+        return [inst.as_python(names, source._decisions.get(i))
+                for i, inst in enumerate(source.insts)]
+
+    def __str__(self) -> str:
+        lines = ["# from tvm import tir", "def apply_trace(sch: tir.Schedule) -> None:"]
+        body = ["  " + line for line in self.as_python()] or ["  pass"]
+        return "\n".join(lines + body)
+
+    __repr__ = __str__
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the trace highlighted."""
+        from ..ir import hooks
+
+        hooks.show_text(str(self), style=style)
+
+    # ---------------------------------------------------------------------------- JSON
+
+    def as_json(self, remove_postproc: bool = False) -> list:
+        """[[kind, arguments, outputs] per instruction, [[index, decision], ...]], JSON-ready."""
+        source = self._without_postproc() if remove_postproc else self
+        names = source.names()
+        rows = []
+        for inst in source.insts:
+            args = {name: _to_json(value, names) for name, value in inst.args.items()
+                    if not (name == "decision" and inst.kind.sampling)}
+            outs = inst.outputs
+            rows.append([inst.kind.name, args,
+                         [names[o] for o in outs] if isinstance(outs, (list, tuple))
+                         else names[outs] if outs is not None else None])
+        return [rows, [[i, _to_json(d, names)] for i, d in source._decisions.items()]]
+
+    @staticmethod
+    def from_json(data: Any) -> "Trace":
+        """The trace of what `as_json` gave (the list or its text)."""
+        if isinstance(data, (str, bytes)):
+            data = json.loads(data)
+        try:
+            rows, decisions = data
+            trace, rvs = Trace(), {}
+            for name, args, outs in rows:
+                kind = InstructionKind.registry.get(name)
+                if kind is None:
+                    raise ValueError(f"unknown instruction {name!r}")
+                bound = {k: _from_json(v, rvs) for k, v in args.items()}
+                if kind.sampling:
+                    bound["decision"] = None
+                unknown = bound.keys() - {p.name for p in kind.params}
+                if unknown:
+                    raise ValueError(f"{name} has no argument {', '.join(sorted(unknown))}")
+                positional, keyword = kind.call(
+                    {p.name: bound.get(p.name, () if p.kind == p.VAR_POSITIONAL else p.default)
+                     for p in kind.params})
+                trace.append(Instruction(kind, kind.bind(positional, keyword),
+                                         _new_outputs(outs, rvs)))
+            for index, decision in decisions:
+                trace._decisions[int(index)] = _from_json(decision, rvs)
+        except (KeyError, TypeError, ValueError, AttributeError) as err:
+            raise ValueError(f"this is not a trace in JSON: {err}") from err
+        return trace
+
+    @staticmethod
+    def apply_json_to_schedule(json_obj: Any, sch: Any) -> None:
+        """Replay a trace kept as JSON on `sch`."""
+        Trace.from_json(json_obj).apply_to_schedule(sch)
+
+    # ---------------------------------------------------------------------------- from text
+
+    @staticmethod
+    def from_python(text: str) -> "Trace":
+        """The trace of the text `str(trace)` gives. Read from the syntax tree, not executed.
+
+        Raises DiagnosticError with line and column for anything that is no instruction.
+        """
+        return _TextReader(text).read()
+
+
+def _translate(value: Any, table: Mapping[Any, Any]) -> Any:
+    """A recorded argument with its RVs replaced by the new ones."""
+    if isinstance(value, (BlockRV, LoopRV)):
+        return table[value]
+    if isinstance(value, Var):
+        return table.get(value, value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_translate(v, table) for v in value)
+    if isinstance(value, PrimExpr) and not isinstance(value, (IntImm, FloatImm)):
+        from ..tir.functor import substitute
+
+        return substitute(value, {k: v for k, v in table.items() if isinstance(k, Var)})
+    return value
+
+
+def _pair(old: Any, new: Any, table: dict, inst: Instruction) -> None:
+    old_list = inst.output_list
+    new_list = list(new) if isinstance(new, (list, tuple)) else [] if new is None else [new]
+    if len(old_list) != len(new_list):
+        raise ValueError(
+            f"replay of {inst.kind.method} gave {len(new_list)} results where the trace has "
+            f"{len(old_list)}: the trace does not fit this module")
+    table.update(zip(old_list, new_list))
+
+
+def _new_outputs(outs: Any, rvs: dict[str, Any]) -> Any:
+    if outs is None:
+        return None
+    if isinstance(outs, list):
+        return [_new_outputs(o, rvs) for o in outs]
+    if not (isinstance(outs, str) and outs[:1] in "blv" and outs[1:].isdigit()):
+        raise ValueError(f"{outs!r} is no name of an output (b0, l1, v2, ...)")
+    rv = {"b": BlockRV, "l": LoopRV}.get(outs[0], lambda: Var(outs, "int32"))()
+    rvs[outs] = rv
+    return rv
+
+
+def _to_json(value: Any, names: Mapping[Any, str]) -> Any:
+    if isinstance(value, (BlockRV, LoopRV)):
+        return {"rv": names[value]}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(v, names) for v in value] if isinstance(value, list) else {
+            "tuple": [_to_json(v, names) for v in value]}
+    if isinstance(value, dict):
+        return {"dict": {k: _to_json(v, names) for k, v in value.items()}}
+    if isinstance(value, IndexMap):
+        return {"map": python_text(value, names)}
+    if isinstance(value, PrimExpr):
+        return {"expr": python_text(value, names)}
+    return value
+
+
+def _from_json(value: Any, rvs: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_from_json(v, rvs) for v in value]
+    if isinstance(value, dict):
+        (tag, inner), = value.items()
+        if tag == "rv":
+            return rvs[inner]
+        if tag == "tuple":
+            return tuple(_from_json(v, rvs) for v in inner)
+        if tag == "dict":
+            return {k: _from_json(v, rvs) for k, v in inner.items()}
+        return _Values(rvs).of(ast.parse(inner, mode="eval").body)
+    return value
+
+
+class _Values:
+    """Evaluates the values a trace may mention: literals, RVs, arithmetic, lambdas."""
+
+    _OPERATORS = {ast.Add: op.add, ast.Sub: op.sub, ast.Mult: op.mul, ast.FloorDiv: op.floordiv,
+                  ast.Mod: op.floormod, ast.Div: op.div}
+
+    def __init__(self, scope: Mapping[str, Any]) -> None:
+        self.scope = scope
+
+    def of(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            if node.id in self.scope:
+                return self.scope[node.id]
+            raise ValueError(f"{node.id!r} is not defined before this line")
+        if isinstance(node, ast.List):
+            return [self.of(e) for e in node.elts]
+        if isinstance(node, ast.Tuple):
+            return tuple(self.of(e) for e in node.elts)
+        if isinstance(node, ast.Dict):
+            return {self.of(k): self.of(v) for k, v in zip(node.keys, node.values)}
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -self.of(node.operand)
+        if isinstance(node, ast.BinOp) and type(node.op) in self._OPERATORS:
+            left, right = self.of(node.left), self.of(node.right)
+            return self._OPERATORS[type(node.op)](left, right)
+        if isinstance(node, ast.Lambda):
+            names = [a.arg for a in node.args.args]
+            initial = [Var(n, "int32") for n in names]
+            body = _Values({**self.scope, **dict(zip(names, initial))}).of(node.body)
+            final = body if isinstance(body, (tuple, list)) else [body]
+            return IndexMap(initial, final)
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(
+                node.func, "id", None)
+            args = [self.of(a) for a in node.args]
+            if name in ("min", "max") and len(args) == 2:
+                return (op.min_value_of if name == "min" else op.max_value_of)(*args)
+            if name and len(args) == 1 and not node.keywords:  # T.int64(4), T.float32(0)
+                return op.const(args[0], name)
+        raise ValueError(f"a trace cannot contain {ast.unparse(node)!r}")
+
+
+class _TextReader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+        self.scope: dict[str, Any] = {}
+        self.trace = Trace()
+
+    def fail(self, node: Any, message: str, hint: str = "") -> DiagnosticError:
+        line = getattr(node, "lineno", 1)
+        column = getattr(node, "col_offset", 0)
+        end = getattr(node, "end_col_offset", column + 1)
+        source = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        return DiagnosticError(message, "<trace>", line, column + 1, end + 1, source, hint)
+
+    def read(self) -> Trace:
+        try:
+            module = ast.parse(self.text)
+        except SyntaxError as err:
+            at = ast.Pass(lineno=err.lineno or 1, col_offset=(err.offset or 1) - 1,
+                          end_lineno=err.lineno or 1, end_col_offset=err.offset or 1)
+            raise self.fail(at, f"not Python: {err.msg}") from None
+        body = module.body
+        if len(body) == 1 and isinstance(body[0], ast.FunctionDef):
+            body = body[0].body
+        for stmt in body:
+            if not isinstance(stmt, ast.Pass):
+                self.statement(stmt)
+        return self.trace
+
+    def statement(self, stmt: ast.stmt) -> None:
+        targets: Any = None
+        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
+            targets = stmt.targets[0]
+        elif not isinstance(stmt, ast.Expr):
+            raise self.fail(stmt, "a trace holds only calls of the schedule's primitives",
+                            "for example: l1, l2 = sch.get_loops(block=b0)")
+        call = stmt.value
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            raise self.fail(stmt, "expected a call such as sch.split(...)")
+        kind = InstructionKind.by_method.get(call.func.attr)
+        if kind is None:
+            import difflib
+
+            close = difflib.get_close_matches(call.func.attr, InstructionKind.by_method, 1)
+            raise self.fail(call, f"there is no primitive {call.func.attr!r}",
+                            f"did you mean {close[0]!r}?" if close else "")
+        values = _Values(self.scope)
+        try:
+            args = [values.of(a) for a in call.args]
+            kwargs = {k.arg: values.of(k.value) for k in call.keywords}
+            decision = kwargs.get("decision") if kind.sampling else None
+            bound = kind.bind(args, kwargs)
+        except (TypeError, ValueError) as err:
+            raise self.fail(call, str(err)) from None
+        if kind.sampling:
+            bound["decision"] = None
+        outputs = self.outputs(targets)
+        self.trace.append(Instruction(kind, bound, outputs), decision)
+
+    def outputs(self, target: Any) -> Any:
+        if target is None:
+            return None
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return [self.outputs(t) for t in target.elts]
+        if not isinstance(target, ast.Name):
+            raise self.fail(target, "results are assigned to plain names")
+        name = target.id
+        rv = {"b": BlockRV, "l": LoopRV}.get(name[0], lambda: Var(name, "int32"))()
+        self.scope[name] = rv
+        return rv
+
+
+__all__ = ["Trace"]
