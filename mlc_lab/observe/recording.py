@@ -1,0 +1,317 @@
+"""The recording: what a schedule did, step by step, as plain data that any view can draw.
+
+One JSON object. Version 1:
+
+    format    "mlc-lab/recording"
+    version   1
+    title     what is recorded, for a heading
+    prelude   the Python before the first step, for example "sch = tvm.tir.Schedule(Module)"
+    machine   {"cpu": name, "cores": count, "peak_gflops": number}: where the costs were measured;
+              the peak is that of all cores the program may use; {} if nothing was measured
+    flops     floating point operations that the program performs, or null if it cannot be counted
+    lines     [[text, [key, ...]], ...]: every distinct line of all programs, once
+    keys      [[kind, name], ...]: what a key (an index into this list) stands for
+    programs  [{"lines": [index into lines, ...], "cost": cost or null}, ...]: each program once
+    docs      {instruction: {"meaning": one sentence, "doc": the rest}}
+    steps     [{"op": instruction, "python": text, "lead": [text, ...], "before": program,
+                "after": program, "error": null or {"rule": name, "message": text}}, ...]
+
+A **key** is the identity of something in the program: a loop (by its variable), a block, an
+iterator, a statement. The same key in two programs means the same object, because the IR is
+immutable and a rewrite keeps what it does not change; so a view finds a moved loop again without
+comparing text. Lines that stand for no object of their own (decorators) have no keys.
+
+Step 0 is the program as it was: op "start". `lead` are instructions that only looked something up
+(`get_block`, `get_loops`) since the step before. A refused primitive is a step whose `before` and
+`after` are the same and whose `error` says why.
+
+A **cost** is what measuring a program gave: {"time": median seconds, "spread": half the
+interquartile range over the median, "runs": count, "gflops": number, "peak_fraction": number,
+"equal": true, false or null (not checked), "max_error": number, "message": why there is no time}.
+Every entry may be absent.
+
+Later versions may add entries; a reader ignores those it does not know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FORMAT = "mlc-lab/recording"
+VERSION = 1
+
+
+class RecordingError(ValueError):
+    """Data that is not a recording: the message names the entry that is wrong."""
+
+
+@dataclass
+class Program:
+    """One program: indices of its lines, and what measuring it gave (None: not measured)."""
+
+    lines: list[int]
+    cost: dict[str, Any] | None = None
+
+
+@dataclass
+class Step:
+    """One instruction: its Python, the programs before and after it, its error if refused."""
+
+    op: str
+    python: str
+    before: int
+    after: int
+    lead: list[str] = field(default_factory=list)
+    error: dict[str, str] | None = None
+
+
+@dataclass
+class Recording:
+    """A recording in memory. See the head of this file for what each entry means."""
+
+    title: str = "main"
+    prelude: str = ""
+    machine: dict[str, Any] = field(default_factory=dict)
+    flops: float | None = None
+    lines: list[tuple[str, list[int]]] = field(default_factory=list)
+    keys: list[tuple[str, str]] = field(default_factory=list)
+    programs: list[Program] = field(default_factory=list)
+    docs: dict[str, dict[str, str]] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+
+    def text(self, program: int) -> str:
+        """TVMScript of a program, by its number."""
+        return "\n".join(self.lines[i][0] for i in self.programs[program].lines)
+
+    def cost(self, step: int) -> dict[str, Any] | None:
+        """What the program after a step cost; None for a refused step or where not measured."""
+        at = self.steps[step]
+        return None if at.error else self.programs[at.after].cost
+
+    def python_up_to(self, step: int) -> str:
+        """The schedule up to and with a step, as Python. Refused instructions are comments."""
+        out = [self.prelude] if self.prelude else []
+        for at in self.steps[1 : step + 1]:
+            out += at.lead
+            if at.error:
+                out += [f"# refused: {line}" for line in at.python.split("\n")]
+            else:
+                out.append(at.python)
+        return "\n".join(out)
+
+    # ------------------------------------------------------------------------ reading, writing
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recording as plain data, ready for JSON."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "title": self.title,
+            "prelude": self.prelude,
+            "machine": self.machine,
+            "flops": self.flops,
+            "lines": [[text, list(keys)] for text, keys in self.lines],
+            "keys": [list(key) for key in self.keys],
+            "programs": [{"lines": p.lines, "cost": p.cost} for p in self.programs],
+            "docs": self.docs,
+            "steps": [vars(step).copy() for step in self.steps],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Recording:
+        """The recording that plain data holds. Raises RecordingError where it is not one."""
+        validate(data)
+        return cls(
+            title=data["title"],
+            prelude=data.get("prelude", ""),
+            machine=data.get("machine", {}),
+            flops=data.get("flops"),
+            lines=[(text, list(keys)) for text, keys in data["lines"]],
+            keys=[(kind, name) for kind, name in data["keys"]],
+            programs=[Program(list(p["lines"]), p.get("cost")) for p in data["programs"]],
+            docs=data["docs"],
+            steps=[
+                Step(s["op"], s["python"], s["before"], s["after"],
+                     list(s.get("lead", ())), s.get("error"))
+                for s in data["steps"]
+            ],
+        )  # fmt: skip
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The recording as JSON text."""
+        separators = None if indent else (",", ":")
+        return json.dumps(
+            self.to_dict(), indent=indent, separators=separators, ensure_ascii=False,
+            allow_nan=False,
+        )  # fmt: skip
+
+    @classmethod
+    def from_json(cls, text: str) -> Recording:
+        """Read JSON text. Raises RecordingError if it is no recording."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise RecordingError(f"this is not JSON: {error}") from None
+        return cls.from_dict(data)
+
+    def save(self, path: str | Path) -> None:
+        """Write the recording to a file as JSON."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recording:
+        """Read a file that `save` wrote."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    def html(self, path: str | Path | None = None, title: str | None = None) -> str:
+        """The stepper of this recording as one HTML page that needs no kernel and no network.
+
+        Written to `path` if one is given. Returns the page's text.
+        """
+        from mlc_lab_widgets.export import page
+
+        text = page([self], title or self.title)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def show(self) -> Any:
+        """The stepper of this recording as a notebook widget."""
+        from mlc_lab_widgets import Stepper
+
+        return Stepper(self)
+
+
+def save_all(recordings: Iterable[Recording], path: str | Path) -> None:
+    """Write several recordings to one file: a JSON list."""
+    texts = ",\n".join(recording.to_json() for recording in recordings)
+    Path(path).write_text(f"[{texts}]", encoding="utf-8")
+
+
+def load_all(path: str | Path) -> list[Recording]:
+    """Read a file that `save_all` wrote."""
+    data = json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(data, list):
+        raise RecordingError(f"{path} holds no list of recordings")
+    return [Recording.from_dict(item) for item in data]
+
+
+# ------------------------------------------------------------------------------------- checking
+
+
+def _need(condition: bool, where: str, what: str) -> None:
+    if not condition:
+        raise RecordingError(f"not a recording: {where} {what}")
+
+
+def _indices(values: Any, limit: int, where: str) -> None:
+    _need(isinstance(values, list), where, "is no list")
+    for value in values:
+        _need(type(value) is int and 0 <= value < limit, where, f"has {value!r}, no valid index")
+
+
+def validate(data: Any) -> None:
+    """Check plain data against the format. Raises RecordingError naming the first wrong entry."""
+    _need(isinstance(data, dict), "the whole", "is no JSON object")
+    _need(data.get("format") == FORMAT, "format", f"is {data.get('format')!r}, not {FORMAT!r}")
+    version = data.get("version")
+    _need(isinstance(version, int), "version", "is no number")
+    _need(version <= VERSION, "version",
+          f"is {version}; this MLC Lab reads up to {VERSION}: a newer one wrote it")  # fmt: skip
+    for name, kind in (("title", str), ("lines", list), ("keys", list), ("programs", list),
+                       ("docs", dict), ("steps", list)):  # fmt: skip
+        _need(isinstance(data.get(name), kind), name, f"is missing or no {kind.__name__}")
+    for i, key in enumerate(data["keys"]):
+        pair = isinstance(key, (list, tuple)) and len(key) == 2
+        _need(pair, f"keys[{i}]", "is no pair of kind and name")
+    for i, line in enumerate(data["lines"]):
+        pair = isinstance(line, (list, tuple)) and len(line) == 2 and isinstance(line[0], str)
+        _need(pair, f"lines[{i}]", "is no pair of text and keys")
+        _indices(line[1], len(data["keys"]), f"lines[{i}]")
+    for i, program in enumerate(data["programs"]):
+        _need(isinstance(program, dict), f"programs[{i}]", "is no object")
+        _indices(program.get("lines"), len(data["lines"]), f"programs[{i}].lines")
+        _cost(program.get("cost"), f"programs[{i}].cost")
+    _need(bool(data["steps"]), "steps", "is empty: step 0 is the program as it was")
+    for i, step in enumerate(data["steps"]):
+        where = f"steps[{i}]"
+        _need(isinstance(step, dict), where, "is no object")
+        for name in ("op", "python"):
+            _need(isinstance(step.get(name), str), f"{where}.{name}", "is no text")
+        for name in ("before", "after"):
+            _indices([step.get(name)], len(data["programs"]), f"{where}.{name}")
+        error = step.get("error")
+        _need(error is None or isinstance(error, dict) and isinstance(error.get("message"), str),
+              f"{where}.error", "has no message")  # fmt: skip
+        _need(not error or step["before"] == step["after"], f"{where}.after",
+              "is another program though the step was refused")  # fmt: skip
+
+
+def _cost(cost: Any, where: str) -> None:
+    if cost is None:
+        return
+    _need(isinstance(cost, dict), where, "is no object")
+    for name in ("time", "spread", "gflops", "peak_fraction", "max_error"):
+        value = cost.get(name)
+        number = value is None or isinstance(value, (int, float)) and not isinstance(value, bool)
+        _need(number, f"{where}.{name}", "is no number")
+    _need(cost.get("equal") in (True, False, None), f"{where}.equal", "is no truth value")
+
+
+# ------------------------------------------------------------------------------------- building
+
+
+class Recorder:
+    """Builds a recording: gives each line, each key and each program its number, once.
+
+    `identity` objects are kept alive for as long as the recorder, so that an identity is never
+    used twice.
+    """
+
+    def __init__(self, title: str = "main", prelude: str = "") -> None:
+        self.recording = Recording(title=title, prelude=prelude)
+        self._keys: dict[Any, int] = {}
+        self._lines: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._programs: dict[tuple[int, ...], int] = {}
+        self._kept: list[Any] = []
+
+    def key(self, kind: str, name: str, identity: Any, role: str = "") -> int:
+        """The number of the key of an object. `role` tells apart several lines of one object."""
+        # Texts are the same when they are equal; objects, when they are one object.
+        which = identity if isinstance(identity, (str, int, tuple)) else id(identity)
+        found = self._keys.setdefault((kind, which, role), len(self._keys))
+        if found == len(self.recording.keys):
+            self.recording.keys.append((kind, name))
+            self._kept.append(identity)
+        return found
+
+    def program(self, lines: Iterable[tuple[str, Iterable[int]]]) -> int:
+        """The number of a program given as (text, keys) a line; the same program, the same one."""
+        numbers = []
+        for text, keys in lines:
+            line = (text, tuple(keys))
+            found = self._lines.setdefault(line, len(self._lines))
+            if found == len(self.recording.lines):
+                self.recording.lines.append((text, list(line[1])))
+            numbers.append(found)
+        known = self._programs.setdefault(tuple(numbers), len(self._programs))
+        if known == len(self.recording.programs):
+            self.recording.programs.append(Program(numbers))
+        return known
+
+    def step(self, op: str, python: str, before: int, after: int, lead: Iterable[str] = (),
+             error: dict[str, str] | None = None) -> None:  # fmt: skip
+        """Append a step."""
+        self.recording.steps.append(Step(op, python, before, after, list(lead), error))
+
+    def doc(self, op: str, docstring: str | None) -> None:
+        """Keep the documentation of an instruction: its first sentence, and the rest."""
+        if op in self.recording.docs or not docstring:
+            return
+        first, _, rest = docstring.strip().partition("\n\n")
+        meaning = " ".join(line.strip() for line in first.split("\n"))
+        self.recording.docs[op] = {"meaning": meaning, "doc": rest.strip("\n")}
