@@ -2,4 +2,30 @@
 
 Import name: `mlc_lab_widgets`. One module a view, one JavaScript file a view (in `js/`), one shared
 style. A view draws a recording (`mlc_lab.observe.recording`) and contains no compiler logic.
+
+    Stepper   the steps of a schedule: programs side by side, cost, correctness (needs anywidget)
+    page      recordings as one HTML page (needs nothing)
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+from .export import page
+
+__all__ = ["Stepper", "page"]
+
+
+def __getattr__(name: str) -> Any:
+    """Widgets load when they are asked for, so that pages can be written without anywidget."""
+    if name != "Stepper":
+        raise AttributeError(f"module mlc_lab_widgets has no attribute {name!r}")
+    try:
+        from .stepper import Stepper
+    except ImportError as error:
+        raise ImportError(
+            f"the notebook views need {error.name}, which is not installed.\n"
+            "Install it with:  pip install 'mlc-lab[lab]'\n"
+            "Without it, `recording.html(path)` writes the same view as an HTML page."
+        ) from None
+    return Stepper

@@ -1,0 +1,324 @@
+"""The stepper as an exported page, in Chromium: what it says, how it is operated, how fast it is.
+
+Every page is opened through `open_page`, which fails the test if a request leaves the machine or an
+error is thrown.
+"""
+
+import handmade
+import pytest
+from browser import open_page
+from test_recording import big
+
+from mlc_lab_widgets import page as write_page
+
+pytestmark = pytest.mark.browser
+SLIDER = "input[type=range]"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "stepper.html"
+    handmade.recording().html(path, "matmul and relu")
+    return path.as_uri()
+
+
+@pytest.fixture
+def page(chromium, url):
+    with open_page(chromium, scheme="light") as page:
+        page.goto(url)
+        yield page
+
+
+def go(page, step):
+    page.locator(SLIDER).fill(str(step))
+
+
+def pane(page, side):
+    return page.locator(f".pane.{side}")
+
+
+def marked(page, side, mark):
+    found = pane(page, side).locator(f".l.{mark} code").all_inner_texts()
+    return [text.strip() for text in found]
+
+
+def test_it_opens_on_the_program_as_it_was(page):
+    assert page.title() == "matmul and relu"
+    assert page.locator(".count").inner_text() == "0 / 6"
+    assert "for i, j, k in T.grid(128, 128, 128)" in pane(page, "after").inner_text()
+    assert "The program as it was." in page.locator(".meaning").inner_text()
+
+
+def test_the_first_and_last_buttons_go_to_the_ends(page):
+    page.get_by_role("button", name="Last step").click()
+    assert page.locator(".count").inner_text() == "6 / 6"
+    assert "T.vectorized(8)" in pane(page, "after").inner_text()
+    assert page.get_by_role("button", name="Next step").get_attribute("aria-disabled") == "true"
+    page.get_by_role("button", name="Previous step").click()
+    assert page.locator(".count").inner_text() == "5 / 6"
+    page.get_by_role("button", name="First step").click()
+    assert page.locator(".count").inner_text() == "0 / 6"
+
+
+def test_arrow_keys_step_wherever_the_focus_is_inside_the_view(page):
+    for place in (".buttons button >> nth=0", ".pane.before", "summary >> nth=0", SLIDER):
+        page.locator(place).focus()
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        assert page.locator(".count").inner_text() == "1 / 6", place
+        page.keyboard.press("End")
+        assert page.locator(".count").inner_text() == "6 / 6", place
+
+
+def test_keys_outside_the_view_do_nothing(page):
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("End")
+    assert page.locator(".count").inner_text() == "0 / 6"
+
+
+def test_a_reorder_changes_one_line_and_marks_only_the_words_that_moved(page):
+    go(page, 2)
+    assert marked(page, "before", "changed") == ["for i, j_0, j_1, k in T.grid(128, 16, 8, 128):"]
+    assert marked(page, "after", "changed") == ["for i, j_0, k, j_1 in T.grid(128, 16, 128, 8):"]
+    words = pane(page, "after").locator(".l.changed b").all_inner_texts()
+    assert "k" in words and "i" not in words and "j_0" not in words
+    for mark in ("new", "moved", "removed"):
+        assert not marked(page, "before", mark) and not marked(page, "after", mark)
+
+
+def test_a_statement_that_went_elsewhere_is_moved_not_removed(page):
+    go(page, 5)
+    assert marked(page, "before", "moved") == ["Y[vi, vj] = T.float32(0.0)"]
+    assert marked(page, "after", "moved") == ["Y[vi, vj] = T.float32(0.0)"]
+    assert 'with T.block("Y_init"):' in marked(page, "after", "new")
+    assert marked(page, "before", "removed") == ["with T.init():"]
+    # The block is the same block under a new name, the loop over k the same loop.
+    assert 'with T.block("Y_update"):' in marked(page, "after", "changed")
+    assert not any("for k, j_1" in line for line in marked(page, "after", "new"))
+
+
+def test_unchanged_lines_face_each_other(page):
+    for step in range(1, 7):
+        go(page, step)
+        if step == 4:
+            continue
+        misplaced = page.evaluate(
+            """() => {
+              const rows = (side) => [...document.querySelectorAll(`.pane.${side} > .l`)];
+              const [a, b] = [rows("before"), rows("after")];
+              const text = (row) => row.querySelector("code")?.textContent.trim();
+              const plain = (row) => row.className.trim() === "l";
+              const bad = a.filter((row, i) => plain(row) && text(row) !== text(b[i]));
+              return a.length === b.length ? bad.map(text) : ["panes differ in length"];
+            }"""
+        )
+        assert misplaced == []
+
+
+def test_the_cost_of_a_step_is_told(page):
+    go(page, 2)
+    facts = page.locator(".facts").inner_text()
+    assert "410 µs ± 2.0 %" in facts
+    assert "6.56× faster" in facts
+    assert "10.3 GFLOP/s, 4.1 % of peak" in facts
+    assert "equals the original (max error 1.1e-5)" in facts
+    go(page, 1)
+    assert "no change beyond noise" in page.locator(".facts").inner_text()
+    go(page, 5)
+    assert "faster than step 3" in page.locator(".facts").inner_text()  # step 4 was refused
+
+
+def test_a_refused_primitive_is_a_step_with_its_error(page):
+    go(page, 4)
+    after = pane(page, "after").inner_text()
+    assert "Refused: no loop-carried dependence" in after
+    assert "decompose the reduction first" in after
+    assert "refused" in page.locator(".facts").inner_text()
+    go(page, 5)
+    assert "Refused" not in pane(page, "after").inner_text()
+
+
+def test_the_docstring_unfolds_and_stays_unfolded(page):
+    go(page, 1)
+    page.get_by_text("More on this step").click()
+    assert "one may be None and is inferred" in page.locator(".instruction").inner_text()
+    assert 'sch.get_block(name="Y"' in page.locator(".instruction").inner_text()
+    go(page, 4)
+    assert "no iteration depends on another" in page.locator(".instruction").inner_text()
+
+
+def test_the_chart_shows_each_step_and_is_clickable(page):
+    assert page.locator(".chart .dot").count() == 7
+    assert page.locator(".chart .dot.refused").count() == 1
+    assert "peak: 16.8 µs" in page.locator(".chart").inner_text()
+    page.locator('.chart .dot[data-step="3"]').click()
+    assert page.locator(".count").inner_text() == "3 / 6"
+
+
+def test_the_python_so_far_can_be_copied(page):
+    go(page, 4)
+    page.get_by_text("Python so far").click()
+    page.get_by_role("button", name="Copy the Python so far").click()
+    page.wait_for_function("document.querySelector('.so-far .copy').textContent === 'Copied'")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == handmade.recording().python_up_to(4)
+
+
+def test_each_step_is_announced_and_labelled(page):
+    view = page.get_by_role("group", name="Steps of main")
+    assert view.count() == 1
+    live = page.locator("[aria-live=polite]")
+    go(page, 4)
+    assert live.inner_text().startswith("Step 4 of 6: vectorize refused, no loop-carried depend")
+    go(page, 6)
+    assert "GFLOP/s" in live.inner_text()
+    assert page.locator(SLIDER).get_attribute("aria-valuetext") == "6 of 6: vectorize"
+    assert page.get_by_role("region", name="Program before the step").count() == 1
+
+
+def test_the_focus_can_be_seen(page):
+    page.keyboard.press("Tab")
+    outline = page.evaluate(
+        "() => { const s = getComputedStyle(document.activeElement);"
+        " return [document.activeElement.ariaLabel, s.outlineStyle, parseFloat(s.outlineWidth)] }"
+    )
+    assert outline[0] == "First step" and outline[1] != "none" and outline[2] >= 2
+
+
+def test_nothing_jumps_when_the_step_changes(page):
+    tops = set()
+    for step in range(7):
+        go(page, step)
+        view, inner = page.locator(".mlc").bounding_box(), pane(page, "before").bounding_box()
+        tops.add((inner["y"], view["height"]))
+    assert len(tops) == 1
+
+
+def test_lines_of_one_thing_light_up_together(page):
+    go(page, 2)
+    pane(page, "before").get_by_text("vj = T.axis.spatial").first.hover()
+    related = page.locator(".l.rel code").all_inner_texts()
+    assert len(related) == 2 and related[0] == related[1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_both_themes(chromium, url, scheme):
+    """Contrast of every piece of text against what is painted behind it, by the WCAG formula."""
+    with open_page(chromium, scheme=scheme) as page:
+        page.goto(url)
+        page.wait_for_function(f"document.querySelector('.mlc').dataset.theme === '{scheme}'")
+        for step in (1, 4, 5):
+            go(page, step)
+            poor = page.evaluate(CONTRAST)
+            assert poor == [], (scheme, step)
+
+
+CONTRAST = """() => {
+  const parse = (c) => [...c.match(/[\\d.]+/g).map(Number), 1].slice(0, 4);
+  const mix = (top, under, i) => top[i] * top[3] + under[i] * (1 - top[3]);
+  const over = (top, under) => [0, 1, 2].map((i) => mix(top, under, i)).concat(1);
+  const background = (node) => {
+    const stack = [];
+    for (let at = node; at; at = at.parentElement) {
+      stack.push(parse(getComputedStyle(at).backgroundColor));
+    }
+    return stack.reverse().reduce((under, top) => over(top, under), [255, 255, 255, 1]);
+  };
+  const luminance = (c) => {
+    const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = c.slice(0, 3).map((v) => linear(v / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const poor = [];
+  const walker = document.createTreeWalker(document.querySelector(".mlc"), NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim();
+    const parent = walker.currentNode.parentElement;
+    if (!text || !parent.checkVisibility() || parent.closest("svg, .sr, s")) continue;
+    if (parent.closest("[aria-disabled=true]")) continue;
+    const back = background(parent);
+    const [a, b] = [luminance(over(parse(getComputedStyle(parent).color), back)), luminance(back)];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push(`${text}: ${ratio.toFixed(2)} in ${parent.className}`);
+  }
+  return [...new Set(poor)];
+}"""
+
+
+def test_several_views_on_one_page_are_independent(chromium, tmp_path):
+    path = tmp_path / "two.html"
+    path.write_text(write_page([handmade.recording(), handmade.recording(False)]), encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto(path.as_uri())
+        first, second = page.locator(".mlc").all()
+        first.locator(SLIDER).fill("3")
+        second.get_by_role("button", name="Last step").focus()
+        page.keyboard.press("ArrowRight")
+        assert first.locator(".count").inner_text() == "3 / 6"
+        assert second.locator(".count").inner_text() == "1 / 6"
+        assert "not measured" in second.locator(".facts").inner_text()
+        assert second.locator(".chart svg").count() == 0
+
+
+def test_a_narrow_page_stacks_the_programs(chromium, url):
+    with open_page(chromium, width=480) as page:
+        page.goto(url)
+        before, after = pane(page, "before").bounding_box(), pane(page, "after").bounding_box()
+        assert after["y"] > before["y"] + before["height"]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_page_reads_without_scripts(chromium, url):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(url)
+    assert "reverse_compute_at(block=C, loop=j_0)" in page.content()
+    assert page.locator("details summary").count() >= 7
+    page.locator("details summary").nth(4).click()
+    assert "no iteration may depend on another" in page.locator("body").inner_text()
+    context.close()
+
+
+def test_long_programs_fold_what_did_not_change(chromium, tmp_path):
+    path = tmp_path / "big.html"
+    big(steps=4).html(path)
+    with open_page(chromium) as page:
+        page.goto(path.as_uri())
+        go(page, 2)
+        folds = pane(page, "before").locator("button.fold")
+        assert folds.count() == 2
+        shown = pane(page, "after").locator(".l").count()
+        assert shown < 30
+        folds.first.click()
+        assert pane(page, "after").locator(".l").count() > shown + 5
+        page.get_by_role("button", name="Show all lines").click()
+        assert pane(page, "after").locator(".l").count() >= 200
+        assert pane(page, "after").locator(".fold").count() == 0
+
+
+def test_a_step_of_a_two_hundred_line_module_is_drawn_quickly(chromium, tmp_path):
+    """No time is asserted here beyond what tells apart a frame or two from a hang."""
+    path = tmp_path / "big.html"
+    big().html(path)
+    with open_page(chromium) as page:
+        page.goto(path.as_uri())
+        times = page.evaluate(
+            """async () => {
+              const slider = document.querySelector("input[type=range]");
+              const times = [];
+              for (let step = 1; step < 50; step++) {
+                const start = performance.now();
+                slider.value = step;
+                slider.dispatchEvent(new Event("input"));
+                document.body.offsetHeight; // layout included
+                times.push(performance.now() - start);
+                await new Promise((done) => setTimeout(done, 0));
+              }
+              return times.sort((a, b) => a - b);
+            }"""
+        )
+        print(f"median {times[24]:.1f} ms, slowest {times[-1]:.1f} ms a step")
+        assert times[24] < 500

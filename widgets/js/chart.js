@@ -1,0 +1,74 @@
+// The time of each step as a small picture: one point a step, the scale logarithmic.
+
+import { duration, escapeHTML } from "./dom.js";
+
+const HEIGHT = 96;
+const PAD = { left: 56, right: 16, top: 10, bottom: 20 };
+
+/** Gridlines at powers of ten inside [low, high], at most five of them. */
+function decades(low, high) {
+  const found = [];
+  for (let e = Math.ceil(Math.log10(low)); e <= Math.floor(Math.log10(high)); e++) found.push(e);
+  const stride = Math.ceil(found.length / 4) || 1;
+  return found.filter((_, i) => i % stride === 0).map((e) => 10 ** e);
+}
+
+/**
+ * Draw the chart as SVG text.
+ * `points`: one { label, time | null, refused, wrong } a step; `floor`: time at the machine's
+ * peak, or null; `current`: index of the step shown; `width`: in pixels.
+ */
+export function drawChart(points, floor, current, width) {
+  const times = points.map((p) => p.time).filter((t) => t > 0);
+  if (!times.length) return "";
+  let low = Math.min(...times, floor || Infinity) / 1.25;
+  let high = Math.max(...times) * 1.25;
+  if (high / low < 4) [low, high] = [low / 2, high * 2];
+  const span = width - PAD.left - PAD.right;
+  const tall = HEIGHT - PAD.top - PAD.bottom;
+  const x = (i) => PAD.left + (points.length > 1 ? (span * i) / (points.length - 1) : span / 2);
+  const y = (t) => PAD.top + (tall * Math.log(high / t)) / Math.log(high / low);
+  const bottom = HEIGHT - PAD.bottom;
+
+  let svg = "";
+  for (const t of decades(low, high)) {
+    svg += `<line class="grid" x1="${PAD.left}" x2="${width - PAD.right}" y1="${y(t)}" y2="${y(t)}"/>`;
+    svg += `<text x="${PAD.left - 8}" y="${y(t) + 4}" text-anchor="end">${duration(t).replace(/\.0+ /, " ")}</text>`;
+  }
+  if (floor) {
+    svg += `<line class="floor" x1="${PAD.left}" x2="${width - PAD.right}" y1="${y(floor)}" y2="${y(floor)}"/>`;
+    svg += `<text class="floor" x="${PAD.left + 4}" y="${y(floor) - 4}">peak: ${duration(floor)}</text>`;
+  }
+  // Between measured steps the line runs on over those without a time.
+  const path = points.map((p, i) => (p.time > 0 ? `${x(i)},${y(p.time)}` : "")).filter(Boolean);
+  svg += `<polyline class="line" points="${path.join(" ")}"/>`;
+
+  const every = Math.max(1, Math.ceil((points.length * 24) / span));
+  let last = bottom;
+  points.forEach((point, i) => {
+    const classes = ["dot", point.refused && "refused", point.wrong && "wrong"];
+    if (i === current) classes.push("current");
+    if (point.time > 0) last = y(point.time);
+    const at = point.time > 0 ? y(point.time) : last;
+    const shape =
+      point.refused || point.wrong
+        ? `<path d="M${x(i) - 4},${at - 4}l8,8m0,-8l-8,8"/>`
+        : point.time > 0
+          ? `<circle cx="${x(i)}" cy="${at}" r="${i === current ? 5.5 : 3.5}"/>`
+          : `<circle class="untimed" cx="${x(i)}" cy="${at}" r="2.5"/>`;
+    const half = points.length > 1 ? span / (points.length - 1) / 2 : span / 2;
+    svg +=
+      `<g class="${classes.filter(Boolean).join(" ")}" data-step="${i}">` +
+      `<rect x="${x(i) - half}" y="0" width="${2 * half}" height="${HEIGHT}"/>` +
+      (i === current ? `<line class="here" x1="${x(i)}" x2="${x(i)}" y1="${PAD.top}" y2="${bottom}"/>` : "") +
+      shape +
+      (i % every === 0 || i === current
+        ? `<text x="${x(i)}" y="${HEIGHT - 5}" text-anchor="middle">${i}</text>`
+        : "") +
+      `<title>${escapeHTML(point.label)}</title></g>`;
+  });
+  return (
+    `<svg viewBox="0 0 ${width} ${HEIGHT}" width="${width}" height="${HEIGHT}" role="img" ` +
+    `aria-label="Time of each step, logarithmic">${svg}</svg>`
+  );
+}

@@ -1,0 +1,73 @@
+// Building blocks that every view shares: elements, escaped text, numbers a person can read.
+
+/** Make an element: h("button", { class: "x", onclick: f, "aria-label": "y" }, child, ...). */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "html") element.innerHTML = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** Text made safe to stand inside HTML or an attribute. */
+export function escapeHTML(text) {
+  return String(text).replace(/[&<>"]/g, (c) => ESCAPES[c]);
+}
+
+/** Three significant digits, without an exponent for the sizes that occur here. */
+export function digits(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 100) return Math.round(value).toString();
+  return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 3);
+}
+
+/** Seconds as "12.3 ms". */
+export function duration(seconds) {
+  const units = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+  const [size, name] = units.find(([unit]) => seconds >= unit * 0.9995) || units[3];
+  return `${digits(seconds / size)} ${name}`;
+}
+
+/** A fraction as "4.7 %". */
+export function percent(fraction) {
+  const value = 100 * fraction;
+  return `${value.toFixed(value >= 10 || value === 0 ? 0 : value >= 0.095 ? 1 : 2)} %`;
+}
+
+/** A small number as "2.4e-7", an ordinary one in digits. */
+export function small(value) {
+  return value === 0 ? "0" : value < 1e-3 ? value.toExponential(1) : digits(value);
+}
+
+/** Put text on the clipboard; where the host forbids it, through a selection. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = h("textarea", { style: "position:fixed;opacity:0" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+/** A button that copies what `text()` gives and says so for a moment. */
+export function copyButton(label, text) {
+  const button = h("button", { type: "button", class: "copy", "aria-label": label }, "Copy");
+  button.addEventListener("click", async () => {
+    button.textContent = (await copyText(text())) ? "Copied" : "Not allowed here";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  return button;
+}

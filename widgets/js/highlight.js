@@ -1,0 +1,20 @@
+// TVMScript and Python, coloured: text -> [[class, text], ...], classes being those of the style.
+
+const KEYWORDS = new Set(
+  ("and as assert break class continue def elif else False for from if import in is lambda None " +
+    "not or pass raise return True while with yield").split(" ")
+);
+const PATTERN =
+  /(#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(@[\w.]+)|(\b\d[\w.]*(?:[eE][-+]\d+)?)|(\b[TRI]\.\w+(?:\.\w+)*)|([A-Za-z_]\w*)|(\s+)|([^\w\s])/g;
+const CLASSES = ["comment", "string", "meta", "number", "builtin", "name", "", "op"];
+
+/** Tokens of one line; their texts, joined, are the line. */
+export function tokens(line) {
+  const found = [];
+  for (const match of line.matchAll(PATTERN)) {
+    const kind = match.slice(1).findIndex((group) => group !== undefined);
+    const text = match[0];
+    found.push([kind === 5 && KEYWORDS.has(text) ? "keyword" : CLASSES[kind], text]);
+  }
+  return found;
+}

@@ -1,0 +1,311 @@
+// The stepper: walk through the steps of a schedule and see what each one did and what it cost.
+//
+// Draws a recording (see mlc_lab/observe/recording.py) and knows nothing of compilers. The model
+// is anywidget's in a notebook and an object with the same methods in an exported page.
+
+import { copyButton, digits, duration, h, percent, small } from "./dom.js";
+import { drawChart } from "./chart.js";
+import { Programs, SideBySide } from "./program.js";
+import { tokens } from "./highlight.js";
+import { followTheme } from "./theme.js";
+
+const MARKS = ["new", "changed", "moved", "removed"];
+
+/** The measurement that belongs to the program a step leads to, or null. */
+const costOf = (recording, step) =>
+  step.error ? null : recording.programs[step.after].cost || null;
+
+/** Index of the last step before `at` that has a time, or -1. */
+function previousTimed(recording, at) {
+  for (let i = at - 1; i >= 0; i--) {
+    const cost = costOf(recording, recording.steps[i]);
+    if (cost && cost.time) return i;
+  }
+  return -1;
+}
+
+/** What a step changed in time, in words: { text, kind } or null. */
+export function change(recording, at) {
+  const cost = costOf(recording, recording.steps[at]);
+  const from = previousTimed(recording, at);
+  if (!cost || !cost.time || from < 0) return null;
+  const before = costOf(recording, recording.steps[from]);
+  const ratio = before.time / cost.time;
+  const noise = 1 + (before.spread || 0) + (cost.spread || 0);
+  const against = from === at - 1 ? "" : ` than step ${from}`;
+  if (ratio < noise && 1 / ratio < noise) return { text: "no change beyond noise", kind: "same" };
+  if (ratio > 1) return { text: `${digits(ratio)}× faster${against}`, kind: "faster" };
+  return { text: `${digits(1 / ratio)}× slower${against}`, kind: "slower" };
+}
+
+/** The facts of a step's cost: [{ name, value, kind, title }]. */
+export function facts(recording, at) {
+  const step = recording.steps[at];
+  const cost = costOf(recording, step);
+  if (step.error) return [{ name: "Result", value: "refused: nothing changed", kind: "bad" }];
+  if (!cost) return [{ name: "Time", value: "not measured", kind: "none" }];
+  const found = [];
+  if (cost.time) {
+    const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
+    const title = `median of ${cost.runs} runs; half of them lie within the spread`;
+    found.push({ name: "Time", value: duration(cost.time) + spread, title });
+    const step = change(recording, at);
+    if (step) found.push({ name: "Change", value: step.text, kind: step.kind });
+    if (cost.gflops) {
+      const peak = cost.peak_fraction ? `, ${percent(cost.peak_fraction)} of peak` : "";
+      found.push({ name: "Speed", value: `${digits(cost.gflops)} GFLOP/s${peak}` });
+    }
+  } else {
+    found.push({ name: "Time", value: cost.message || "not measured", kind: "none" });
+  }
+  const error = cost.max_error == null ? "" : ` (max error ${small(cost.max_error)})`;
+  const [value, kind] =
+    cost.equal === true ? [`equals the original${error}`, "good"]
+    : cost.equal === false ? [`differs from the original${error}`, "bad"]
+    : ["not checked", "none"];
+  return [...found, { name: "Result", value, kind }];
+}
+
+/** The Python of the schedule up to and with a step, as one would write it. */
+export function pythonUpTo(recording, at) {
+  const lines = recording.prelude ? recording.prelude.split("\n") : [];
+  for (const step of recording.steps.slice(1, at + 1)) {
+    lines.push(...(step.lead || []));
+    if (!step.error) lines.push(step.python);
+    else lines.push(...step.python.split("\n").map((line) => `# refused: ${line}`));
+  }
+  return lines.join("\n");
+}
+
+const coloured = (text) =>
+  text.split("\n").flatMap((line, i) => [
+    i ? "\n" : "",
+    ...tokens(line).map(([kind, part]) => h("span", { class: kind ? `t-${kind}` : "" }, part)),
+  ]);
+
+const icon = (path) =>
+  `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
+
+const SIGN = { good: "✓ ", bad: "✕ ", faster: "▲ ", slower: "▼ ", same: "≈ " };
+
+export class Stepper {
+  constructor(model, element) {
+    this.model = model;
+    this.controller = new AbortController();
+    this.root = h("section", {
+      class: "mlc", role: "group", "aria-roledescription": "stepper", tabindex: "-1",
+      // JupyterLab leaves keys alone in what carries this attribute.
+      "data-lm-suppress-shortcuts": "true",
+    });
+    element.replaceChildren(this.root);
+    this.build();
+    this.stopTheme = followTheme(this.root);
+    this.root.addEventListener("keydown", (event) => this.key(event));
+    this.observer = new ResizeObserver(() => this.drawChart());
+    this.observer.observe(this.chart);
+    this.onRecording = () => this.rebuild();
+    this.onStep = () => this.show(this.model.get("step"), false);
+    model.on("change:recording", this.onRecording);
+    model.on("change:step", this.onStep);
+  }
+
+  remove() {
+    this.stopTheme();
+    this.observer.disconnect();
+    this.model.off("change:recording", this.onRecording);
+    this.model.off("change:step", this.onStep);
+  }
+
+  build() {
+    this.recording = this.model.get("recording");
+    this.programs = new Programs(this.recording);
+    const last = this.recording.steps.length - 1;
+    const button = (label, path, target) =>
+      h("button", { type: "button", "aria-label": label, title: label, html: icon(path),
+        onclick: () => this.show(target()) });
+    this.buttons = [
+      button("First step", "M3 2v12M13 2v12L5 8z", () => 0),
+      button("Previous step", "M11 2v12L4 8z", () => this.step - 1),
+      button("Next step", "M5 2v12L12 8z", () => this.step + 1),
+      button("Last step", "M13 2v12M3 2v12l8-6z", () => last),
+    ];
+    this.slider = h("input", { type: "range", min: 0, max: last, step: 1, "aria-label": "Step" });
+    this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
+    this.count = h("output", { class: "count" });
+    this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
+    this.chart = h("div", { class: "chart" });
+    this.chart.addEventListener("click", (event) => {
+      const point = event.target.closest("[data-step]");
+      if (point) this.show(Number(point.dataset.step));
+    });
+    this.now = h("pre", { class: "now" });
+    this.meaning = h("p", { class: "meaning" });
+    this.more = h("div");
+    const instruction = h("div", { class: "instruction" },
+      h("div", { class: "code" }, this.now, copyButton("Copy this instruction", () => {
+        const { lead, python } = this.recording.steps[this.step];
+        return [...(lead || []), python].join("\n");
+      })),
+      this.meaning, h("details", {}, h("summary", {}, "More on this step"), this.more));
+    this.facts = h("dl", { class: "facts" });
+    this.sides = new SideBySide(this.programs, (side, line) => this.select(side, line));
+    this.legend = h("div", { class: "legend" });
+    this.unfold = h("button", { type: "button", class: "unfold", "aria-pressed": "false",
+      onclick: () => {
+        const all = this.unfold.getAttribute("aria-pressed") !== "true";
+        this.unfold.setAttribute("aria-pressed", String(all));
+        this.sides.unfold(all);
+      } }, "Show all lines");
+    this.python = h("pre", { class: "python" });
+    const copy = copyButton("Copy the Python so far", () => pythonUpTo(this.recording, this.step));
+    this.root.setAttribute("aria-label", `Steps of ${this.recording.title}`);
+    this.root.replaceChildren(
+      h("div", { class: "bar" },
+        h("span", { class: "title" }, this.recording.title),
+        h("div", { class: "buttons", role: "group", "aria-label": "Move between steps" },
+          this.buttons.slice(0, 2), this.slider, this.buttons.slice(2)),
+        this.count),
+      this.chart, instruction, this.facts, this.sides.element,
+      h("div", { class: "foot" }, this.legend, this.unfold),
+      h("details", { class: "so-far" },
+        h("summary", {}, "Python so far"), h("div", { class: "code" }, this.python, copy)),
+      this.live
+    );
+    this.step = -1;
+    this.show(this.model.get("step") || 0, false);
+  }
+
+  /** Draw anew after the recording has changed, at the same step and with the same focus. */
+  rebuild() {
+    const within = this.root.contains(document.activeElement);
+    this.build();
+    this.observer.disconnect();
+    this.observer.observe(this.chart);
+    this.drawChart();
+    if (within) this.root.focus();
+  }
+
+  key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const pane = event.target.closest(".pane");
+    if (event.shiftKey) {
+      if (pane && /^Arrow(Left|Right)$/.test(event.key)) {
+        pane.scrollLeft += event.key === "ArrowLeft" ? -40 : 40;
+        event.preventDefault();
+      }
+      return;
+    }
+    const last = this.recording.steps.length - 1;
+    const targets = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last };
+    if (!(event.key in targets)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.show(targets[event.key]);
+  }
+
+  select(side, line) {
+    const step = this.recording.steps[this.step];
+    const program = side === "before" ? step.before : step.after;
+    const found = this.programs.programs[program][line];
+    const selection = { step: this.step, side, line, text: found.text, keys: found.keys };
+    for (const old of this.root.querySelectorAll(".l.sel")) old.classList.remove("sel");
+    this.root.querySelector(`.pane.${side} .l[data-n="${line}"]`)?.classList.add("sel");
+    this.model.set("selection", selection);
+    this.model.save_changes();
+  }
+
+  /** Show a step; `tell` says whether the model should hear of it. */
+  show(at, tell = true) {
+    const { steps } = this.recording;
+    at = Math.max(0, Math.min(steps.length - 1, at));
+    if (at === this.step) return;
+    this.step = at;
+    const step = steps[at];
+    this.slider.value = at;
+    this.slider.setAttribute("aria-valuetext", `${at} of ${steps.length - 1}: ${step.op}`);
+    this.count.textContent = `${at} / ${steps.length - 1}`;
+    const ends = [at === 0, at === 0, at === steps.length - 1, at === steps.length - 1];
+    // `aria-disabled` and not `disabled`: a button that vanishes from under the focus loses it.
+    this.buttons.forEach((b, i) => b.setAttribute("aria-disabled", String(ends[i])));
+    this.drawInstruction(step);
+    this.drawFacts();
+    this.sides.show(step.before, step.after, step.error);
+    this.drawLegend(step);
+    this.python.replaceChildren(...coloured(pythonUpTo(this.recording, at)));
+    this.drawChart();
+    this.live.textContent = this.spoken();
+    if (tell) {
+      this.model.set("step", at);
+      this.model.save_changes();
+    }
+  }
+
+  spoken() {
+    const step = this.recording.steps[this.step];
+    const said = facts(this.recording, this.step).map((f) => `${f.name}: ${f.value}`).join(". ");
+    const refused = step.error ? ` refused, ${step.error.rule || "not legal"}` : "";
+    return `Step ${this.step} of ${this.recording.steps.length - 1}: ${step.op}${refused}. ${said}.`;
+  }
+
+  /** The elements stay and only their content changes, so that none loses the focus. */
+  drawInstruction(step) {
+    const doc = this.recording.docs[step.op] || {};
+    this.now.replaceChildren(...coloured(step.python));
+    this.meaning.textContent = doc.meaning || "";
+    const more = [];
+    if ((step.lead || []).length) {
+      more.push(h("div", { class: "sub" }, "Asked before it"));
+      more.push(h("pre", {}, coloured(step.lead.join("\n"))));
+    }
+    if (doc.doc) {
+      more.push(h("div", { class: "sub" }, `What ${step.op} does`), h("pre", {}, doc.doc));
+    }
+    if (!more.length) more.push(h("div", { class: "sub" }, "There is no more to say."));
+    this.more.replaceChildren(...more);
+  }
+
+  drawFacts() {
+    this.facts.replaceChildren(
+      ...facts(this.recording, this.step).map((fact) =>
+        h("div", { class: `fact ${fact.kind || ""}`, title: fact.title },
+          h("dt", {}, fact.name), h("dd", {}, (SIGN[fact.kind] || "") + fact.value)))
+    );
+  }
+
+  drawLegend(step) {
+    const counts = this.programs.counts(step.before, step.after);
+    const parts = MARKS.filter((mark) => counts[mark]).map((mark) =>
+      h("span", { class: `l ${mark}` }, `${{ new: "+", removed: "−", changed: "~", moved: "↕" }[mark]} ` +
+        `${counts[mark]} ${mark}`));
+    const none = step.error ? "" : "the program is the same";
+    this.legend.replaceChildren(...(parts.length ? parts : [none]));
+    this.unfold.hidden = !this.sides.element.querySelector(".fold") &&
+      this.unfold.getAttribute("aria-pressed") !== "true";
+  }
+
+  drawChart() {
+    const width = Math.floor(this.chart.clientWidth);
+    if (!width) return;
+    const { steps, machine } = this.recording;
+    const points = steps.map((step, i) => {
+      const cost = costOf(this.recording, step);
+      const said = facts(this.recording, i).map((f) => f.value).join(", ");
+      return {
+        time: cost && cost.time, refused: Boolean(step.error), wrong: cost?.equal === false,
+        label: `${i}: ${step.op}: ${said}`,
+      };
+    });
+    const peak = machine && machine.peak_gflops;
+    const floor = peak && this.recording.flops ? this.recording.flops / (peak * 1e9) : null;
+    this.chart.innerHTML = drawChart(points, floor, this.step, width);
+    this.chart.hidden = !this.chart.innerHTML;
+  }
+}
+
+/** What anywidget calls with an element to draw in; the return value takes the view down. */
+export function render({ model, el }) {
+  const stepper = new Stepper(model, el);
+  return () => stepper.remove();
+}
+
+export default { render };

@@ -1,0 +1,110 @@
+"""A recording as HTML that needs no script: for untrusted notebooks and static renderers.
+
+Of all HTML only `<details>`, `<pre>`, simple text and inline `style=` survive there, so this uses
+nothing else. To stay small it shows the first and the last program whole, and of each step between
+them the lines that changed, as a unified diff by the identity of the lines.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from html import escape
+from typing import Any
+
+CONTEXT = 2
+# Tints that can be read on white and on black.
+_TINT = {"+": "background:rgba(0,114,178,.18)", "-": "background:rgba(213,94,0,.18)"}
+_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as "12.3 ms"."""
+    for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
+        if seconds >= unit * 0.9995 or name == "ns":
+            return f"{seconds / unit:.3g} {name}"
+    raise AssertionError
+
+
+def cost_text(cost: dict[str, Any] | None) -> str:
+    """What a program cost, in one line."""
+    if not cost:
+        return ""
+    parts = []
+    if cost.get("time"):
+        parts.append(duration(cost["time"]))
+        if cost.get("gflops"):
+            parts.append(f"{cost['gflops']:.3g} GFLOP/s")
+        if cost.get("peak_fraction"):
+            parts.append(f"{100 * cost['peak_fraction']:.3g} % of peak")
+    elif cost.get("message"):
+        parts.append(cost["message"])
+    if cost.get("equal") is not None:
+        parts.append("equals the original" if cost["equal"] else "DIFFERS FROM THE ORIGINAL")
+    return ", ".join(parts)
+
+
+def _numbered(recording: Any, program: int) -> list[tuple[str, tuple[int, ...]]]:
+    return [
+        (text.strip(), tuple(keys))
+        for text, keys in (recording.lines[i] for i in recording.programs[program].lines)
+    ]
+
+
+def difference(recording: Any, before: int, after: int) -> list[tuple[str, str]]:
+    """Unified diff of two programs: (" ", "+", "-" or "@", line) a line, two lines of context."""
+    old, new = recording.text(before).split("\n"), recording.text(after).split("\n")
+    lines = (_numbered(recording, program) for program in (before, after))
+    matcher = SequenceMatcher(None, *lines, autojunk=False)
+    out: list[tuple[str, str]] = []
+    for number, group in enumerate(matcher.get_grouped_opcodes(CONTEXT)):
+        if number:
+            out.append(("@", "..."))
+        for tag, a0, a1, b0, b1 in group:
+            if tag == "equal":
+                out += [(" ", line) for line in new[b0:b1]]
+            else:
+                out += [("-", line) for line in old[a0:a1]] + [("+", line) for line in new[b0:b1]]
+    return out
+
+
+def _pre(text: str) -> str:
+    return f'<pre style="{_PRE}">{escape(text)}</pre>'
+
+
+def _diff(recording: Any, before: int, after: int) -> str:
+    lines = []
+    for sign, line in difference(recording, before, after):
+        text = escape(f"{sign} {line}" if sign != "@" else line)
+        lines.append(f'<span style="{_TINT[sign]}">{text}</span>' if sign in _TINT else text)
+    return f'<pre style="{_PRE}">' + "\n".join(lines) + "</pre>"
+
+
+def html(recording: Any) -> str:
+    """The whole recording as static HTML: one foldable part a step."""
+    steps = recording.steps
+    parts = [f"<p><b>Steps of {escape(recording.title)}</b></p>"]
+    for number, step in enumerate(steps):
+        head = f"{number}. {step.python or step.op}" if number else "0. the program as it was"
+        cost = cost_text(recording.cost(number))
+        summary = escape(head) + (f" <i>({escape(cost)})</i>" if cost else "")
+        if step.error:
+            summary += " <b>refused</b>"
+        body = ""
+        meaning = recording.docs.get(step.op, {}).get("meaning")
+        if meaning:
+            body += f"<p>{escape(meaning)}</p>"
+        if step.error:
+            body += _pre(step.error["message"])
+        elif number == 0:
+            body += _pre(recording.text(step.after))
+        elif step.before == step.after:
+            body += "<p>The program is the same.</p>"
+        else:
+            body += _diff(recording, step.before, step.after)
+        parts.append(f"<details><summary>{summary}</summary>{body}</details>")
+    if len(steps) > 1:
+        last = _pre(recording.text(steps[-1].after))
+        parts.append(f"<details><summary>The program in the end</summary>{last}</details>")
+        python = _pre(recording.python_up_to(len(steps) - 1))
+        parts.append(f"<details><summary>The schedule as Python</summary>{python}</details>")
+    return f"<div>{''.join(parts)}</div>"

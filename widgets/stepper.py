@@ -1,0 +1,82 @@
+"""The stepper as a notebook widget: walk through a recording's steps, from Python or by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anywidget
+import traitlets
+
+from . import bundle, static
+
+
+class Stepper(anywidget.AnyWidget):
+    """Shows a recording step by step.
+
+    >>> view = Stepper(recording)          # doctest: +SKIP
+    >>> view.step = 3                      # go to a step; the slider follows
+    >>> view.on_step(lambda n: print(n))   # called when the reader moves
+    >>> view.selection                     # the line clicked last
+
+    Traits
+    ------
+    step       number of the step shown, from 0 (the program as it was) to the last.
+    selection  the line clicked last: {"step", "side" ("before" or "after"), "line", "text",
+               "keys"}; empty at first.
+    recording  the recording as plain data. To show another one, call `show_recording`.
+    """
+
+    _esm = bundle.script()
+    _css = bundle.style()
+
+    recording = traitlets.Dict().tag(sync=True)
+    step = traitlets.Int(0).tag(sync=True)
+    selection = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, recording: Any, step: int = 0, **traits: Any) -> None:
+        """`recording` is an `mlc_lab.observe.recording.Recording`; `step` the one shown first."""
+        self.source = recording
+        super().__init__(recording=recording.to_dict(), step=step, **traits)
+
+    @traitlets.validate("step")
+    def _clamp(self, proposal: Any) -> int:
+        last = len(self.recording.get("steps", ())) - 1
+        return max(0, min(last, proposal["value"])) if last >= 0 else proposal["value"]
+
+    def show_recording(self, recording: Any) -> None:
+        """Show another recording, or the same one after it has been measured."""
+        self.source = recording
+        self.step = min(self.step, len(recording.steps) - 1)
+        self.recording = recording.to_dict()
+
+    def on_step(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call `callback(number)` whenever the step changes. Returns what ends that."""
+
+        def notify(change: Any) -> None:
+            callback(change["new"])
+
+        self.observe(notify, names="step")
+        return lambda: self.unobserve(notify, names="step")
+
+    def on_select(self, callback: Callable[[dict], None]) -> Callable[[], None]:
+        """Call `callback(selection)` whenever a line is clicked. Returns what ends that."""
+
+        def notify(change: Any) -> None:
+            callback(change["new"])
+
+        self.observe(notify, names="selection")
+        return lambda: self.unobserve(notify, names="selection")
+
+    def html(self, path: Any = None) -> str:
+        """The same view as one HTML page with no kernel; written to `path` if given."""
+        return self.source.html(path)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and beside it static HTML for where widgets do not run."""
+        bundle_ = super()._repr_mimebundle_(**kwargs)
+        if bundle_ is None:
+            return None
+        data, metadata = bundle_ if isinstance(bundle_, tuple) else (bundle_, {})
+        text = f"Stepper of {self.source.title}: {len(self.source.steps)} steps"
+        return {**data, "text/plain": text, "text/html": static.html(self.source)}, metadata
