@@ -13,7 +13,7 @@ WIDGETS = ["mlc_lab_widgets", *(f"mlc_lab_widgets.{name}" for name in find_packa
 
 
 def lessons():
-    """(installed folder, files) for every folder under notebooks/ that holds a lesson or its data."""
+    """(installed folder, files) for each folder under notebooks/ with a lesson or its data."""
     kinds = ("*.ipynb", "*.py", "*.md", "*.csv", "*.npz")
     folders = [Path("notebooks"), *(p.relative_to(ROOT) for p in (ROOT / "notebooks").glob("**/"))]
     for folder in sorted(set(folders)):

@@ -186,12 +186,13 @@ def explain(args: argparse.Namespace) -> int:
         status = _run_child([*words, *args.rest], args.time_limit)
         if not kept.exists():
             return status or _fail(f"{path} ended before its schedules could be recorded")
-        from mlc_lab.observe.recording import load_all, save_html
+        from mlc_lab.observe.recording import load_all
+        from mlc_lab_widgets import page
 
         recordings = load_all(kept)
         if not recordings:
             return _fail(f"{path} made no schedule: nothing to explain")
-        save_html(recordings, target, title=path.name)
+        target.write_text(page(recordings, path.name), encoding="utf-8")
     steps = sum(len(recording.steps) for recording in recordings)
     print(f"{target}: {len(recordings)} schedule(s), {steps} step(s)")
     if status:

@@ -39,7 +39,7 @@ LAZY = {
     "mlc_lab_widgets", "nbclient", "nbformat", "onnx", "torch", "tqdm", "tvm",
 }  # fmt: skip
 # The methods through which a view is opened; only they may reach for the widgets.
-VIEW_METHODS = {"show", "explore", "view", "_repr_mimebundle_", "_ipython_display_"}
+VIEW_METHODS = {"show", "explore", "view", "html", "_repr_mimebundle_", "_ipython_display_"}
 
 
 def allowed(package, seen=None):
