@@ -138,3 +138,11 @@ def pair_blocks(old: Any, new: Any, reuse: dict[Block, Block]) -> None:
         reuse[old] = new
     for a, b in zip(sub_statements(old), sub_statements(new)):
         pair_blocks(a, b, reuse)
+
+
+def replace_block(stmt: Stmt, old: Block, new: Block) -> Stmt:
+    """`stmt` with the block `old` (not inside other blocks) replaced by `new`."""
+    if type(stmt) is BlockRealize:
+        return stmt.replace(block=new) if stmt.block is old else stmt
+    return stmt.map_children(
+        lambda s: replace_block(s, old, new) if isinstance(s, Stmt) else s)

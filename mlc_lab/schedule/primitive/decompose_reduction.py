@@ -1,0 +1,118 @@
+"""decompose_reduction: a reduction's init becomes a block of its own."""
+
+from __future__ import annotations
+
+from ...tir import op
+from ...tir.expr import And, PrimExpr, Var
+from ...tir.functor import substitute, uses_var
+from ...tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
+from ..error import Refusal
+from ..guards import REDUCE, is_block, is_loop, reduction_block
+from ..instruction import primitive
+from ..rewrite import fresh_vars, replace_block
+from ..state import ScheduleState, StmtSRef
+
+
+@primitive("DecomposeReduction")
+def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
+    """Move a reduction's init out of its block, to right before `loop`; the init block is returned.
+
+    The block keeps the update and is called `<name>_update`, the new one `<name>_init`.
+
+    Before::
+
+        for i, k in T.grid(128, 64):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0.0)
+                B[vi] = B[vi] + A[vi, vk]
+
+    After `sch.decompose_reduction(B, k)`::
+
+        for i in range(128):
+            with T.block("B_init"):
+                vi = T.axis.spatial(128, i)
+                B[vi] = T.float32(0.0)
+            for k in range(64):
+                with T.block("B_update"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    B[vi] = B[vi] + A[vi, vk]
+
+    Errors: the block is a reduction, `loop` is around it, and no loop outside of `loop` drives a
+    reduction iterator.
+    """
+    is_block(block)
+    is_loop(loop)
+    stmt: Block = block.stmt
+    loops = state.loops_above(block)
+    if loop not in loops:
+        raise Refusal("loop_is_around_block", f"loop {loop.stmt.loop_var.name} is not around block "
+                      f"{stmt.name_hint}", nodes=[loop.stmt, stmt],
+                      hint="use one of sch.get_loops(block)")
+    reduction_block(state, block, state.scope_root(block))
+    realize = state.realize_of(block)
+    place = loops.index(loop)
+    for outer in loops[:place]:
+        for iv, value in zip(stmt.iter_vars, realize.iter_values):
+            if iv.iter_type == REDUCE and uses_var(value, outer.stmt.loop_var):
+                raise Refusal(
+                    "init_runs_once", f"loop {outer.stmt.loop_var.name}, outside of "
+                    f"{loop.stmt.loop_var.name}, drives the reduction iterator {iv.var.name}: an "
+                    "init inside it would wipe out what was summed before",
+                    nodes=[outer.stmt, stmt],
+                    conflict=f"{outer.stmt.loop_var.name} = 0 adds to an element of "
+                    f"{stmt.writes[0].buffer.name}, {outer.stmt.loop_var.name} = 1 resets it",
+                    hint=f"decompose at {outer.stmt.loop_var.name} or further out, or reorder it "
+                    "inside first")
+    init = _init_nest(stmt, realize, [s.stmt for s in loops[place:]])
+    update = _update_block(stmt)
+    new_loop = replace_block(loop.stmt, stmt, update)
+    state.replace(loop, seq(init, new_loop), {stmt: update})
+    return state.refs[_innermost(init).block]
+
+
+def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
+    """The loops and the block that set the outputs to the reduction's start value."""
+    table: dict[Var, PrimExpr] = {}
+    spatial = [(iv, value) for iv, value in zip(block.iter_vars, realize.iter_values)
+               if iv.iter_type != REDUCE]
+    iter_vars = fresh_vars([iv for iv, _ in spatial], table)
+    new_block = Block.from_fields(
+        iter_vars, (), tuple(substitute(w, table) for w in block.writes),
+        f"{block.name_hint}_init", (), tuple(substitute(m, table) for m in block.match_buffers),
+        {}, None, substitute(block.init, table))
+    values = [value for _, value in spatial]
+    kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
+    dropped = {lp.loop_var for lp in loops} - {lp.loop_var for lp in kept}
+    predicate: PrimExpr = op.const(True)
+    for part in _conjuncts(realize.predicate):
+        if not uses_var(part, dropped):
+            predicate = op.logical_and(predicate, part)
+    renamed = {lp.loop_var: Var(f"{lp.loop_var.name}_init", lp.loop_var.dtype) for lp in kept}
+    body: Stmt = BlockRealize([substitute(v, renamed) for v in values],
+                              substitute(predicate, renamed), new_block)
+    for lp in reversed(kept):
+        body = lp.replace(loop_var=renamed[lp.loop_var], min=substitute(lp.min, renamed),
+                          extent=substitute(lp.extent, renamed), body=body)
+    return body
+
+
+def _conjuncts(predicate: PrimExpr) -> list[PrimExpr]:
+    if type(predicate) is And:
+        return _conjuncts(predicate.a) + _conjuncts(predicate.b)
+    return [predicate]
+
+
+def _update_block(block: Block) -> Block:
+    """The block without init; what it accumulates into is now read as well."""
+    have = {r.buffer for r in block.reads}
+    reads: list[BufferRegion] = [w for w in block.writes if w.buffer not in have]
+    return block.replace(name_hint=f"{block.name_hint}_update", init=None,
+                         reads=(*reads, *block.reads))
+
+
+def _innermost(stmt: Stmt) -> BlockRealize:
+    while type(stmt) is For:
+        stmt = stmt.body
+    return stmt
