@@ -415,7 +415,7 @@ def _solve_affine(provided: tuple, required: list[IntSet], doms: dict[Var, Range
     lows, highs = {}, {}
     names = [Var(f"p{i}", p.dtype) for i, p in enumerate(points)]
     inverse = inverse_affine_iter_map(found.indices, names)
-    sets = {n: s for n, s in zip(names, required)}
+    sets = dict(zip(names, required))
     from ...arith import eval_set
 
     for var in used:

@@ -90,7 +90,7 @@ def inline_producer(state: ScheduleState, block: StmtSRef) -> None:
     if not consumers:
         raise Refusal("has_consumers", f"nobody in the scope reads {buffer.name}", nodes=[stmt])
     stage_pipeline(state, scope)
-    variables = [i for i in store.indices]
+    variables = list(store.indices)
     if not all(isinstance(v, Var) for v in variables) or len(set(variables)) != len(variables):
         raise Refusal("store_at_iterators", f"block {stmt.name_hint} stores at "
                       f"[{', '.join(map(repr, store.indices))}]: to inline it, each index must be "
