@@ -1,0 +1,274 @@
+"""Analyzer: what is known of variables, and every question that is asked under that knowledge."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Iterator
+
+from ..tir.expr import EQ, LE, LT, GE, GT, IntImm, PrimExpr, Range, SizeVar, Sub, Var, const_index
+from ..tir.op import equal
+from .canonical_simplify import CanonicalSimplifier, affine_form
+from .const_int_bound import (
+    NEG_INF, POS_INF, ConstIntBound, ConstIntBoundAnalyzer, constraint_bounds, range_bound,
+)
+from .expr_util import INDEX_DTYPES, DoesNotFit, conjuncts, same
+from .modular_set import ModularSet, ModularSetAnalyzer
+from .rewrite_simplify import RewriteSimplifier
+
+
+class Analyzer:
+    """Simplifies and proves facts about integer expressions.
+
+    Results are remembered per expression object until a fact is added or a constraint entered, so
+    one Analyzer should serve a whole job.
+    """
+
+    def __init__(self) -> None:
+        self.bounds = ConstIntBoundAnalyzer(self)
+        self.modular = ModularSetAnalyzer(self)
+        self.rewriter = RewriteSimplifier(self)
+        self.canonical = CanonicalSimplifier(self)
+        self.ranges: dict[Var, Range] = {}
+        self._simplified: dict[PrimExpr, PrimExpr] = {}
+
+    # ------------------------------------------------------------------- facts
+
+    def bind(self, var: Var, value: Any, allow_override: bool = False) -> None:
+        """Say that `var` runs over a Range, or equals an expression (or int).
+
+        Raises ValueError if the variable is bound otherwise already and not `allow_override`.
+        """
+        if not allow_override and (var in self.ranges or var in self.rewriter.var_map):
+            self._check_rebind(var, value)
+        if isinstance(value, Range):
+            extent = value.extent
+            if type(extent) is IntImm and extent.value == 1:
+                self._bind_expr(var, value.min)
+                return
+            self.rewriter.var_map.pop(var, None)
+            self.canonical.var_map.pop(var, None)
+            self.ranges[var] = value
+            self.bounds.bind(var, range_bound(self.bounds, value))
+            self._forget()
+            if type(extent) is not IntImm:
+                self._learn_symbolic(var, value)
+            return
+        self._bind_expr(var, const_index(value))
+
+    def _check_rebind(self, var: Var, value: Any) -> None:
+        old = self.ranges.get(var)
+        if isinstance(value, Range) and not (
+                type(value.extent) is IntImm and value.extent.value == 1):
+            if old is not None and (old is value or (
+                    self.can_prove_equal(old.min, value.min)
+                    and self.can_prove_equal(old.extent, value.extent))):
+                return
+        else:
+            fixed = value.min if isinstance(value, Range) else const_index(value)
+            known = self.rewriter.var_map.get(var)
+            if known is not None and self.can_prove_equal(known, fixed):
+                return
+        raise ValueError(
+            f"{var.name} is bound to something else already; pass allow_override=True to rebind it")
+
+    def _bind_expr(self, var: Var, value: PrimExpr) -> None:
+        value = self.rewriter.visit(self.canonical.visit(value))
+        if value.dtype != var.dtype:
+            value = value.astype(var.dtype)
+        self.ranges[var] = Range.from_min_extent(value, IntImm(var.dtype, 1))
+        self.bounds.bind(var, self.bounds.of(value))
+        self.modular.bind(var, self.modular.of(value))
+        self.rewriter.var_map[var] = value
+        self.canonical.var_map[var] = value
+        self._forget()
+
+    def _learn_symbolic(self, var: Var, rng: Range) -> None:
+        """A variable in [lo, lo + n) with symbolic ends is below lo + n and not below lo."""
+        facts = []
+        end = rng.min + rng.extent
+        facts += self._difference_facts(var, end, -1)
+        if type(rng.min) is not IntImm:
+            facts += self._difference_facts(rng.min, var, 0)
+        self.bounds.learn(facts)
+        self._forget()
+
+    def _difference_facts(self, a: PrimExpr, b: PrimExpr, limit: int) -> list:
+        """Bounds of a - b and b - a from a - b <= limit, in the forms the simplifiers give them."""
+        facts = []
+        for e, bound in ((Sub(a, b), (NEG_INF, limit)), (Sub(b, a), (-limit, POS_INF))):
+            first = self.rewriter.visit(e)
+            second = self.canonical.visit(e)
+            facts.append((first, bound))
+            if not same(first, second):
+                facts.append((second, bound))
+        return [f for f in facts if type(f[0]) is not IntImm]
+
+    def _forget(self) -> None:
+        self.rewriter.memo.clear()
+        self.canonical.memo.clear()
+        self._simplified.clear()
+        self.modular.memo.clear()
+
+    @contextmanager
+    def constraint_scope(self, cond: PrimExpr) -> Iterator[None]:
+        """Within the `with` block, `cond` (and each part of a conjunction) is taken for true."""
+        leave = self.enter_constraint(cond)
+        try:
+            yield
+        finally:
+            leave()
+
+    def enter_constraint(self, cond: PrimExpr) -> Any:
+        """Take `cond` for true until the function returned is called."""
+        if type(cond) is IntImm:
+            return _nothing
+        parts = conjuncts(cond)
+        facts = constraint_bounds(cond)
+        for part in parts:
+            kind = type(part)
+            if kind in _ORDERED and part.a.dtype in INDEX_DTYPES and (
+                    type(part.a) is not IntImm and type(part.b) is not IntImm):
+                a, b = (part.a, part.b) if kind in (LT, LE) else (part.b, part.a)
+                facts += self._difference_facts(a, b, -1 if kind in (LT, GT) else 0)
+        for e, bound in list(facts):  # the same fact of the simplified form
+            form = self.canonical.visit(e)
+            if form is not e and not same(form, e):
+                facts.append((form, bound))
+        leave_bounds = self.bounds.enter(facts)
+        leave_modular = self.modular.enter(cond)
+        rewriter, canonical = self.rewriter, self.canonical
+        saved = (rewriter.memo, canonical.memo, self._simplified, rewriter.literals,
+                 canonical.literals)
+        rewriter.memo, canonical.memo, self._simplified = {}, {}, {}
+        rewriter.literals = saved[3] + parts
+        canonical.literals = saved[4] + parts
+
+        def leave() -> None:
+            leave_bounds()
+            leave_modular()
+            (rewriter.memo, canonical.memo, self._simplified, rewriter.literals,
+             canonical.literals) = saved
+
+        return leave
+
+    def clone(self) -> "Analyzer":
+        """An independent Analyzer that knows the same."""
+        other = Analyzer()
+        other.ranges = dict(self.ranges)
+        other.bounds.vars = dict(self.bounds.vars)
+        other.bounds.known = dict(self.bounds.known)
+        other.modular.vars = dict(self.modular.vars)
+        for mine, theirs in ((self.rewriter, other.rewriter), (self.canonical, other.canonical)):
+            theirs.var_map = dict(mine.var_map)
+            theirs.literals = list(mine.literals)
+        return other
+
+    # ------------------------------------------------------------------- simplifying
+
+    def simplify(self, e: Any, steps: int = 2) -> PrimExpr:
+        """The simplest form: canonical, then by turns rewritten and canonical, `steps` times.
+
+        The same object comes back if nothing changes.
+        """
+        kind = type(e)
+        if kind is IntImm:
+            return e
+        if kind is Var or kind is SizeVar:
+            return self.canonical.var_map.get(e, e)
+        if not isinstance(e, PrimExpr):
+            return const_index(e)
+        found = self._simplified.get(e)
+        if found is not None:
+            return found
+        out = affine_form(e, self.canonical.var_map) if e.dtype in INDEX_DTYPES else None
+        if out is None:
+            out = self.canonical.visit(e)
+            for step in range(steps):
+                if type(out) is IntImm:
+                    break
+                if step % 2:
+                    out = self.canonical.visit(out)
+                else:
+                    new = self.rewriter.visit(out)
+                    if new is out:
+                        break
+                    out = new
+        if out is not e and same(out, e):
+            out = e
+        self._simplified[e] = out
+        self._simplified[out] = out
+        return out
+
+    def rewrite_simplify(self, e: PrimExpr) -> PrimExpr:
+        """Simplified by the rules only."""
+        return self.rewriter.visit(const_index(e))
+
+    def canonical_simplify(self, e: PrimExpr) -> PrimExpr:
+        """In canonical form only."""
+        return self.canonical.visit(const_index(e))
+
+    # ------------------------------------------------------------------- proving
+
+    def can_prove(self, cond: Any) -> bool:
+        """Whether a condition holds for all values that the variables can take."""
+        if isinstance(cond, bool):
+            return cond
+        if type(cond) is IntImm:
+            return cond.value != 0
+        result = self.simplify(cond)
+        return type(result) is IntImm and result.value != 0
+
+    def can_prove_equal(self, a: Any, b: Any) -> bool:
+        """Whether a == b always."""
+        if a is b:
+            return True
+        a, b = const_index(a), const_index(b)
+        if type(a) is IntImm and type(b) is IntImm:
+            return a.value == b.value
+        if same(a, b):
+            return True
+        if a.dtype == b.dtype and a.dtype in INDEX_DTYPES:
+            diff = self.simplify(Sub(a, b))
+            return (type(diff) is IntImm and diff.value == 0) or self.bounds.of(diff) == (0, 0)
+        return self.can_prove(equal(a, b))
+
+    def can_prove_greater_equal(self, e: Any, lower: int) -> bool:
+        """Whether e >= lower always."""
+        e = const_index(e)
+        return self.bounds.of(e)[0] >= lower or self.bounds.of(self.simplify(e))[0] >= lower
+
+    def can_prove_less(self, e: Any, upper: int) -> bool:
+        """Whether e < upper always."""
+        e = const_index(e)
+        return self.bounds.of(e)[1] < upper or self.bounds.of(self.simplify(e))[1] < upper
+
+    # ------------------------------------------------------------------- bounds and sets
+
+    def const_int_bound_tuple(self, e: PrimExpr) -> tuple[int, int]:
+        """(min, max) as a plain tuple, see `const_int_bound`."""
+        return self.bounds.of(e)
+
+    def const_int_bound(self, e: Any) -> ConstIntBound:
+        """The smallest and largest value; `ConstIntBound.POS_INF`/`NEG_INF` if unbounded."""
+        return ConstIntBound(*self.bounds.of(const_index(e)))
+
+    def modular_set(self, e: Any) -> ModularSet:
+        """(coeff, base) such that e = coeff * k + base."""
+        return self.modular.of(const_index(e))
+
+    def int_set(self, e: Any, dom_map: Any = None) -> Any:
+        """The set of values of `e` as the variables of `dom_map` (by default: all bound ones)
+        run over their domains; see `int_set.eval_set`."""
+        from .int_set import eval_set
+
+        return eval_set(const_index(e), self.ranges if dom_map is None else dom_map, self)
+
+
+_ORDERED = (LT, LE, GT, GE)
+
+
+def _nothing() -> None:
+    pass
+
+
+__all__ = ["Analyzer", "ConstIntBound", "DoesNotFit", "EQ", "ModularSet"]
