@@ -130,11 +130,13 @@ def write_packed(
     symbols: Sequence[str],
     kernel: str,
     takes: Sequence[int | Symbol],
+    returns: bool = False,
 ) -> None:
     """Define ``@__tvm_ffi_<name>`` that checks ``args`` and calls ``@kernel``.
 
     ``takes`` lists the kernel's parameters: positions of arguments, and symbols (an i64 each). The
-    kernel returns an i32, zero for success.
+    kernel returns an i32, zero for success; with ``returns`` it also takes the address of the Any
+    for its result.
     """
     desc = _write_table(m, name, args, symbols)
     declare_native(m, "mlc_lab_check_args")
@@ -171,6 +173,8 @@ def write_packed(
                 if bits < 64:
                     value = f.op(f"trunc i64 {value} to i{bits}")
                 operands.append(f"i{bits} {value}")
+        if returns:
+            operands.append("ptr %ret")
         status = f.call("i32", kernel, operands)
         f.ret(f"i32 {status}")
 

@@ -170,6 +170,7 @@ def compile_ir(
     unroll: bool = True,
     level: int = 3,
     emit: bool = True,
+    imports: Iterable[str] = (),
 ) -> Compiled:
     """Optimise IR text with LLVM's standard pipeline and generate object code.
 
@@ -181,7 +182,10 @@ def compile_ir(
     where = where or host_machine()
     tm = where.target_machine
     try:
-        module = llvm.parse_assembly(text, llvm.create_context())
+        context = llvm.create_context()
+        module = llvm.parse_assembly(text, context)
+        for other in imports:
+            module.link_in(llvm.parse_assembly(other, context))
         module.verify()
     except RuntimeError as error:
         raise ValueError(f"the generated LLVM IR is not valid (a bug): {error}") from None

@@ -1,0 +1,184 @@
+"""From lowered TensorIR to a running module, through LLVM.
+
+``generate`` writes the LLVM IR of a module of lowered functions: for each a kernel that takes plain
+pointers and numbers (``<name>_kernel``), and the packed function of tvm-ffi's calling convention
+(``__tvm_ffi_<name>``) that checks the arguments and calls it. ``build`` compiles that and links it
+into the process. The work is in ``llvm_expr``, ``llvm_stmt``, ``llvm_calls``, ``llvm_math`` and
+``llvm_abi``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .. import tir
+from ..ir.module import IRModule
+from ..runtime import jit
+from ..runtime.abi import write_packed
+from ..runtime.export import META_SYMBOL, meta_global, module_of, sources_of
+from ..runtime.llir import ModuleText
+from ..runtime.module import Module
+from ..runtime.native import SYMBOLS
+from .llvm_abi import RETURN_SLOT, Signature, parameter_texts, signature_of
+from .llvm_emit import CodegenError, Unit
+from .llvm_stmt import StmtGen
+
+__all__ = ["CodegenError", "META_SYMBOL", "build", "compile_module", "generate"]
+
+# What compiled code may call of libtvm_ffi.
+_FFI = (
+    "TVMFFIErrorSetRaisedFromCStr",
+    "TVMFFIFunctionCall",
+    "TVMFFIFunctionGetGlobal",
+    "TVMFFIObjectDecRef",
+)
+_HALF = ("__truncsfhf2", "__truncdfhf2", "__extendhfsf2")
+
+
+def function_name(var: Any, func: tir.PrimFunc) -> str:
+    """The name under which a function is found: its global symbol, or its name in the module."""
+    symbol = (func.attrs or {}).get("global_symbol")
+    return str(symbol) if symbol is not None else var.name_hint
+
+
+def _write_kernel(unit: Unit, signature: Signature, func: tir.PrimFunc) -> None:
+    params = ", ".join(parameter_texts(signature, func))
+    header = f"define internal i32 @{signature.kernel}({params}) #0"
+    gen = StmtGen(unit, signature.name, header)
+    noalias = bool(int((func.attrs or {}).get("tir.noalias", 0) or 0))
+    for at, var in enumerate(signature.variables):
+        if var.dtype in ("int32", "int64"):
+            operand = f"%a{at}"
+            if var.dtype == "int32":
+                gen.env[var] = operand
+                operand = gen.op(f"sext i32 {operand} to i64")
+            gen.wide[var] = operand
+        else:
+            gen.env[var] = f"%a{at}"
+        if noalias and signature.args[at].kind == "tensor":
+            gen.objects.add(var)
+    slots = {}
+    for at, (var, symbol) in enumerate(signature.bound):
+        slots[symbol] = f"%s{at}"
+        if var is not None:
+            gen.wide[var] = f"%s{at}"
+    _mark_extents(gen, func)
+    if signature.returns:
+        gen.env[RETURN_SLOT] = "%ret"
+    for symbol, expr, what in signature.checks:
+        good, bad = gen.new_label("fits"), gen.new_label("differs")
+        same = gen.op(f"icmp eq i64 {slots[symbol]}, {gen.index(expr)}")
+        gen.cond_br(same, good, bad)
+        gen.label(bad)
+        gen.fail("ValueError", f"{signature.name}: {what} is not {expr!r} as it has to be")
+        gen.label(good)
+    gen.run(func.body)
+    if not gen.terminated:
+        gen.ret("i32 0")
+    unit.text.functions.append(gen)
+
+
+def _mark_extents(gen: StmtGen, func: tir.PrimFunc) -> None:
+    """Extents of arguments are not negative."""
+    for buffer in func.buffer_map.values():
+        for e in buffer.shape:
+            if isinstance(e, tir.Var):
+                gen.nonneg.add(e)
+
+
+def generate(
+    mod: IRModule, where: jit.Machine, entry: str | None = None
+) -> tuple[str, dict[str, Any], list[str]]:
+    """The LLVM IR of a module of lowered functions.
+
+    Returns the text, the module's description (see ``runtime/export.py``), and LLVM IR that the
+    program imports. Raises CodegenError for what has no machine code.
+    """
+    text = ModuleText(where.triple, where.data_layout)
+    unit = Unit(text)
+    functions = {}
+    for var, func in mod.functions.items():
+        if not isinstance(func, tir.PrimFunc):
+            continue
+        name = function_name(var, func)
+        functions[name] = func
+        unit.signatures[var.name_hint] = signature_of(name, func)
+    if not functions:
+        raise CodegenError("the module has no PrimFunc to build")
+    for var, func in mod.functions.items():
+        signature = unit.signatures.get(var.name_hint)
+        if signature is not None:
+            _write_kernel(unit, signature, func)
+    public = []
+    for var, func in mod.functions.items():
+        signature = unit.signatures.get(var.name_hint)
+        if signature is None or _is_private(func, len(functions)):
+            continue
+        public.append(signature.name)
+        write_packed(
+            text, signature.name, signature.args, signature.symbols, signature.kernel,
+            signature.takes, signature.returns,
+        )
+    text.attributes.append(_attributes(where))
+    needs = [n for n in text.declarations if n in SYMBOLS or n in _FFI]
+    needs += [n for n in ("TVMFFIErrorSetRaisedFromCStr",) if n not in needs]
+    for line in text.functions:
+        if any(" half" in part for part in (*line.lines, line.header)):
+            needs += _HALF
+            break
+    meta = {"functions": public, "triple": where.triple, "needs": needs, "entry": entry}
+    text.globals.append(meta_global(**meta))
+    return str(text), meta, unit.imports
+
+
+def _is_private(func: tir.PrimFunc, count: int) -> bool:
+    """A function of several that carries ``tir.is_private`` is called only from its module."""
+    return count > 1 and bool((func.attrs or {}).get("tir.is_private"))
+
+
+def _attributes(where: jit.Machine) -> str:
+    extra = ""
+    if "+avx512f" in where.features:
+        # Let vectors of 512 bits stay whole where the program wrote them.
+        extra = ' "min-legal-vector-width"="512" "prefer-vector-width"="512"'
+    return f'attributes #0 = {{ noinline nounwind "no-trapping-math"="true"{extra} }}'
+
+
+def _link_imports(imports: list[str]) -> list[str]:
+    """The LLVM IR texts that a program imports by pragma_import_llvm: texts or file names."""
+    out = []
+    for item in imports:
+        if os.path.exists(item):
+            with open(item) as file:
+                item = file.read()
+        out.append(item)
+    return out
+
+
+def compile_module(
+    mod: IRModule, where: jit.Machine | None = None, entry: str | None = None
+) -> tuple[jit.Compiled, dict[str, Any]]:
+    """Compile lowered functions for a machine (by default this one) without linking them."""
+    where = where or jit.host_machine()
+    text, meta, imports = generate(mod, where, entry)
+    compiled = jit.compile_ir(text, where, imports=_link_imports(imports), emit=where.is_host)
+    return compiled, meta
+
+
+def build(mod: IRModule, where: jit.Machine | None = None, entry: str | None = None) -> Module:
+    """Compile lowered functions into a runtime module.
+
+    For a machine other than this one the module can be looked at (``get_source``) and exported, and
+    refuses to be called.
+    """
+    where = where or jit.host_machine()
+    compiled, meta = compile_module(mod, where, entry)
+    if not where.is_host:
+        refusal = (
+            f"the code is for {where.triple}, and this machine is {jit.host_cpu()[0]}; look at it "
+            'with get_source("asm"), or export it and run it there'
+        )
+        return Module({}, "llvm", entry, sources_of(None, compiled), compiled, (), refusal,
+                      meta["functions"])
+    return module_of(compiled.obj, meta, compiled)

@@ -1,0 +1,697 @@
+"""LLVM code for calls: intrinsics, libm, C functions, registered functions, functions of the module.
+
+One row of ``HANDLERS`` per intrinsic of TensorIR that LLVM code exists for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import tir
+from ..ir import dtype as dt
+from ..ir.module import GlobalVar
+from ..runtime.abi import quoted
+from . import llvm_math
+from .llvm_emit import CodegenError, const_int, intrinsic_suffix
+from .llvm_expr import ExprGen
+from .llvm_math import Lanes
+from .llvm_types import element_type, float_constant, register_type
+
+_DL_CODES = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4, "bool": 6}
+
+
+def dl_dtype(dtype: str) -> tuple[int, int, int]:
+    """DLPack's (code, bits, lanes) of a dtype."""
+    code, bits, lanes = dt.parse(dtype)
+    return _DL_CODES[code], 8 if code == "bool" else bits, max(lanes, 1)
+
+
+class CallGen(ExprGen):
+    """The part of the code generator that emits calls."""
+
+    def expr_call(self, e: tir.Call) -> str:
+        op = e.op
+        if type(op) is GlobalVar:
+            return self.call_function(e)
+        handler = HANDLERS.get(op.name)
+        if handler is None:
+            raise CodegenError(
+                f"{self.function_name}: the intrinsic {op.name!r} has no machine code for the CPU"
+                + _advice(op.name)
+            )
+        return handler(self, e)
+
+    # -- choice -----------------------------------------------------------------------------------
+
+    def call_if_then_else(self, e: tir.Call) -> str:
+        cond, a, b = e.args
+        lanes = dt.lanes_of(cond.dtype)
+        ty = register_type(e.dtype)
+        if lanes > 1:
+            return self._choose_lanes(cond, a, b, ty, lanes)
+        test = self.visit(cond)
+        if test in ("true", "false"):
+            return self.visit(a if test == "true" else b)
+        if _is_cheap(a) and _is_cheap(b):
+            return self.pure(f"select i1 {test}, {ty} {self.visit(a)}, {ty} {self.visit(b)}")
+        then, other, end = (self.new_label(h) for h in ("take", "skip", "chosen"))
+        self.cond_br(test, then, other)
+        sides = []
+        for label, value in ((then, a), (other, b)):
+            with self.scope():
+                self.label(label)
+                operand = self.visit(value)
+                sides.append(f"[{operand}, %{self.block}]")
+                self.br(end)
+        self.label(end)
+        return self.op(f"phi {ty} {', '.join(sides)}")
+
+    def _choose_lanes(self, cond: Any, a: Any, b: Any, ty: str, lanes: int) -> str:
+        """A choice lane by lane; the sides load only where their lane is chosen."""
+        test = self.visit(cond)
+        flags = f"<{lanes} x i1>"
+        saved = self.mask, self.mask_width
+        outer = self.mask if self.mask_width == lanes else None
+        sides = []
+        for negate, value in ((False, a), (True, b)):
+            mask = self.pure(f"xor {flags} {test}, splat (i1 true)") if negate else test
+            if outer is not None:
+                mask = self.pure(f"and {flags} {mask}, {outer}")
+            self.mask, self.mask_width = mask, lanes
+            sides.append(self.visit(value))
+        self.mask, self.mask_width = saved
+        return self.pure(f"select {flags} {test}, {ty} {sides[0]}, {ty} {sides[1]}")
+
+    # -- mathematics ------------------------------------------------------------------------------
+
+    def in_float(self, e: tir.Call, compute: Callable[[str, list[str]], str]) -> str:
+        """Compute in float32 where the type is narrower; ``compute`` gets dtype and operands."""
+        dtype = e.dtype
+        code, bits, lanes = dt.parse(dtype)
+        args = [self.visit(a) for a in e.args]
+        if code == "bfloat" or bits == 16:
+            wide = dt.with_lanes("float32", lanes)
+            return self.narrow(compute(wide, [self.widen(a, dtype) for a in args]), dtype)
+        return compute(dtype, args)
+
+    def llvm_math_call(self, name: str, dtype: str, args: list[str]) -> str:
+        """A call of the intrinsic ``llvm.<name>`` on floats."""
+        ty = register_type(dtype)
+        full = f"llvm.{name}.{intrinsic_suffix(dtype)}"
+        return self.call_intrinsic(full, ty, *(f"{ty} {a}" for a in args))
+
+    def libm(self, name: str, dtype: str, args: list[str]) -> str:
+        """A call of the C library's function, once a lane."""
+        lanes, scalar = dt.lanes_of(dtype), element_type(dtype)
+        symbol = name + ("f" if scalar == "float" else "")
+        self.unit.text.declare(scalar, symbol, [scalar] * len(args))
+        if lanes == 1:
+            operands = ", ".join(f"{scalar} {a}" for a in args)
+            return self.pure(f"call {scalar} @{symbol}({operands})")
+        results = []
+        for at in range(lanes):
+            operands = ", ".join(f"{scalar} {self.lane(a, scalar, lanes, at)}" for a in args)
+            results.append(self.op(f"call {scalar} @{symbol}({operands})"))
+        return self.gather_lanes(results, scalar)
+
+    def call_pow(self, e: tir.Call) -> str:
+        exponent = e.args[1].value if type(e.args[1]) is tir.Broadcast else e.args[1]
+        value = exponent.value if type(exponent) in (tir.FloatImm, tir.IntImm) else None
+        if not dt.is_float(e.dtype):
+            return self._int_pow(e, value)
+
+        def compute(dtype: str, args: list[str]) -> str:
+            m = Lanes(self, dtype)
+            x = args[0]
+            if value == 2:
+                return m.mul(x, x)
+            if value == 3:
+                return m.mul(m.mul(x, x), x)
+            return self.llvm_math_call("pow", dtype, args)
+
+        return self.in_float(e, compute)
+
+    def _int_pow(self, e: tir.Call, exponent: Any) -> str:
+        if exponent is None or not 0 <= exponent <= 64:
+            raise CodegenError(
+                f"{self.function_name}: an integer power needs a constant exponent; cast the base "
+                "to a floating point type"
+            )
+        x, ty, result = self.visit(e.args[0]), register_type(e.dtype), None
+        for _ in range(int(exponent)):
+            result = x if result is None else self.pure(f"mul {ty} {result}, {x}")
+        return result or self.visit(tir.op.const(1, e.dtype))
+
+    # -- bits -------------------------------------------------------------------------------------
+
+    def call_binary(self, e: tir.Call, signed: str, unsigned: str) -> str:
+        op = unsigned if dt.is_uint(e.dtype) else signed
+        a, b = (self.visit(x) for x in e.args)
+        return self.pure(f"{op} {register_type(e.dtype)} {a}, {b}")
+
+    def call_not(self, e: tir.Call) -> str:
+        ones = "-1" if dt.lanes_of(e.dtype) == 1 else f"splat ({element_type(e.dtype)} -1)"
+        if dt.is_bool(e.dtype):
+            ones = ones.replace("-1", "true")
+        return self.pure(f"xor {register_type(e.dtype)} {self.visit(e.args[0])}, {ones}")
+
+    def call_popcount(self, e: tir.Call) -> str:
+        source = e.args[0].dtype
+        ty = register_type(source)
+        name = f"llvm.ctpop.{intrinsic_suffix(source)}"
+        count = self.call_intrinsic(name, ty, f"{ty} {self.visit(e.args[0])}")
+        return self.convert(count, _unsigned(source), e.dtype)
+
+    def call_clz(self, e: tir.Call) -> str:
+        source = e.args[0].dtype
+        ty, name = register_type(source), f"llvm.ctlz.{intrinsic_suffix(source)}"
+        self.unit.text.declare(ty, name, [ty, "i1 immarg"])
+        count = self.pure(f"call {ty} @{name}({ty} {self.visit(e.args[0])}, i1 false)")
+        return self.convert(count, _unsigned(source), e.dtype)
+
+    def call_classify(self, e: tir.Call, kind: str) -> str:
+        source = e.args[0].dtype
+        x = self.widen(self.visit(e.args[0]), source)
+        code, bits, lanes = dt.parse(source)
+        dtype = dt.with_lanes("float32", lanes) if bits == 16 else source
+        m = Lanes(self, dtype)
+        if kind == "nan":
+            return m.cmp("uno", x, x)
+        return m.cmp("oeq" if kind == "inf" else "olt", m.abs(x), m.c(float("inf")))
+
+    def call_reinterpret(self, e: tir.Call) -> str:
+        value, source = self.visit(e.args[0]), e.args[0].dtype
+        a, b = register_type(source), register_type(e.dtype)
+        if a == b:
+            return value
+        if "ptr" in (a, b):
+            return self.convert(value, source, e.dtype)
+        return self.pure(f"bitcast {a} {value} to {b}")
+
+    def call_large_uint(self, e: tir.Call) -> str:
+        low, high = (const_int(a) & 0xFFFFFFFF for a in e.args)
+        return str((high << 32) | low)
+
+    def call_q_multiply_shift(self, e: tir.Call) -> str:
+        """round(x * y * 2^-(q + s)), in 64 bits."""
+        x, y = (self.visit(a) for a in e.args[:2])
+        q, s = (const_int(a) for a in e.args[2:])
+        if q is None or s is None:
+            raise CodegenError(f"{self.function_name}: q_multiply_shift needs a constant q and s")
+        lanes = dt.lanes_of(e.dtype)
+        narrow, wide = register_type(e.dtype), register_type(dt.with_lanes("int64", lanes))
+
+        def c(value: int) -> str:
+            return str(value) if lanes == 1 else f"splat (i64 {value})"
+
+        a, b = (self.pure(f"sext {narrow} {v} to {wide}") for v in (x, y))
+        product = self.pure(f"mul {wide} {a}, {b}")
+        shift = q + s
+        if shift > 0:
+            product = self.pure(f"add {wide} {product}, {c(1 << (shift - 1))}")
+            product = self.pure(f"ashr {wide} {product}, {c(shift)}")
+        return self.pure(f"trunc {wide} {product} to {narrow}")
+
+    # -- pointers ---------------------------------------------------------------------------------
+
+    def call_address_of(self, e: tir.Call) -> str:
+        target = e.args[0]
+        if type(target) is tir.Buffer:
+            return self.pointer(target)
+        if type(target) is not tir.BufferLoad:
+            return self.visit(target)
+        last = target.indices[-1]
+        indices = target.indices
+        if type(last) is tir.Ramp:
+            indices = (*indices[:-1], last.base)
+        return self.slot_address(target.buffer, self.flat_index(target.buffer, indices))
+
+    def call_access_ptr(self, e: tir.Call) -> str:
+        kind, data, offset = e.args[:3]
+        pointer, at = self.visit(data), self.index(offset)
+        if at == "0":
+            return pointer
+        ty = register_type(kind.dtype)
+        if dt.is_bool(kind.dtype):
+            ty = "i8"
+        return self.pure(f"getelementptr {ty}, ptr {pointer}, i64 {at}")
+
+    # -- C functions ------------------------------------------------------------------------------
+
+    def call_extern(self, e: tir.Call) -> str:
+        name, args = str(e.args[0].value), e.args[1:]
+        types = [register_type(a.dtype) for a in args]
+        operands = ", ".join(f"{t} {self.operand(a)}" for t, a in zip(types, args, strict=True))
+        ret = register_type(e.dtype)
+        symbol = quoted(name)
+        self.unit.text.declare(ret, symbol, types)
+        return self.emit_call(ret, symbol, operands)
+
+    def call_llvm(self, e: tir.Call) -> str:
+        name, args = e.args[0], list(e.args[1:])
+        if type(name) is not tir.StringImm:
+            raise CodegenError(
+                f"{self.function_name}: LLVM intrinsics are called by name here, for example "
+                f'"llvm.fma.v4f32", not by number ({name!r})'
+            )
+        if args and type(args[0]) is tir.IntImm and args[0].dtype == "uint32":
+            # The number of types in the signature, which older programs give first.
+            if args[0].value == len(args) - 1 or len(args) > 1:
+                args = args[1:]
+        text = _with_suffix(name.value, e.dtype)
+        types = [register_type(a.dtype) for a in args]
+        operands = ", ".join(f"{t} {self.visit(a)}" for t, a in zip(types, args, strict=True))
+        ret = register_type(e.dtype)
+        self.unit.text.declare(ret, text, types)
+        return self.emit_call(ret, text, operands)
+
+    def emit_call(self, ret: str, symbol: str, operands: str) -> str:
+        """A call that may have effects."""
+        if ret == "void":
+            self.do(f"call void @{symbol}({operands})")
+            return "0"
+        return self.op(f"call {ret} @{symbol}({operands})")
+
+    def operand(self, a: Any) -> str:
+        """An argument of a C function: a buffer stands for its pointer."""
+        return self.pointer(a) if type(a) is tir.Buffer else self.visit(a)
+
+    # -- functions of the module ------------------------------------------------------------------
+
+    def call_function(self, e: tir.Call) -> str:
+        """A call of another function of the module, by pointers and numbers."""
+        signature = self.unit.signatures.get(e.op.name_hint)
+        if signature is None:
+            raise CodegenError(
+                f"{self.function_name}: it calls {e.op.name_hint!r}, which the module does not have"
+            )
+        if len(signature.args) != len(e.args):
+            raise CodegenError(
+                f"{self.function_name}: {e.op.name_hint!r} takes {len(signature.args)} arguments, "
+                f"and is called with {len(e.args)}"
+            )
+        if signature.symbols:
+            raise CodegenError(
+                f"{self.function_name}: {e.op.name_hint!r} has symbolic shapes "
+                f"({', '.join(signature.symbols)}), which a call inside a module cannot bind; "
+                "call it with T.call_packed, or fix its shapes"
+            )
+        types = signature.types
+        operands = [f"{ty} {self.data_of(a)}" for ty, a in zip(types, e.args, strict=True)]
+        if signature.returns:
+            operands.append(f"ptr {self.var('i64', count=2)}")
+        code = self.op(f"call i32 @{signature.kernel}({', '.join(operands)})")
+        self.check_code(code)
+        if not signature.returns:
+            return "0"
+        slot = operands[-1].split()[-1]
+        return self._from_any(slot, e.dtype)
+
+    def data_of(self, a: Any) -> str:
+        """A tensor argument as a pointer, or a number."""
+        if type(a) is tir.Buffer:
+            return self.pointer(a)
+        if type(a) is tir.Call and getattr(a.op, "name", "") == "tir.tvm_stack_make_array":
+            return self.visit(a.args[0])
+        if type(a) is tir.BufferLoad and dt.is_handle(a.dtype):
+            return self.visit(a)
+        return self.visit(a)
+
+    def check_code(self, code: str) -> None:
+        """Return from this function if a callee failed."""
+        bad, good = self.new_label("failed"), self.new_label("ok")
+        self.cond_br(self.op(f"icmp eq i32 {code}, 0"), good, bad)
+        self.label(bad)
+        self.fail_through(code)
+        self.label(good)
+
+    # -- registered functions -----------------------------------------------------------------------
+
+    def call_packed(self, e: tir.Call) -> str:
+        """A call of a function of the global registry, found by name at each call."""
+        name, args = e.args[0], e.args[1:]
+        if type(name) is not tir.StringImm:
+            raise CodegenError(
+                f"{self.function_name}: call_packed needs the function's name first, got {name!r}"
+            )
+        text = self.unit.text
+        text.declare("i32", "TVMFFIFunctionGetGlobal", ["ptr", "ptr"])
+        text.declare("i32", "TVMFFIFunctionCall", ["ptr", "ptr", "i32", "ptr"])
+        text.declare("i32", "TVMFFIObjectDecRef", ["ptr"])
+        key = self.var("i64", count=2)
+        self.store("ptr", text.string(name.value), key)
+        self.store("i64", str(len(name.value.encode())), self.gep("i64", key, 1))
+        slot = self.var("ptr")
+        self.store("ptr", "null", slot)
+        self.check_code(self.op(f"call i32 @TVMFFIFunctionGetGlobal(ptr {key}, ptr {slot})"))
+        func = self.load("ptr", slot)
+        missing, found = self.new_label("missing"), self.new_label("found")
+        self.cond_br(self.op(f"icmp eq ptr {func}, null"), missing, found)
+        self.label(missing)
+        self.fail(
+            "ValueError",
+            f"{self.function_name}: it calls the global function {name.value!r}, which is not "
+            f'registered (register one with @register_func("{name.value}"))',
+        )
+        self.label(found)
+        packed = self.var("i64", count=2 * max(len(args), 1), align=8)
+        for position, arg in enumerate(args):
+            self._pack(arg, self.gep("i64", packed, 2 * position))
+        result = self.var("i64", count=2, align=8)
+        for word in range(2):
+            self.store("i64", "0", self.gep("i64", result, word))
+        code = self.op(
+            f"call i32 @TVMFFIFunctionCall(ptr {func}, ptr {packed}, i32 {len(args)}, ptr {result})"
+        )
+        self.do(f"call i32 @TVMFFIObjectDecRef(ptr {func})")
+        self.check_code(code)
+        return self._from_any(result, e.dtype)
+
+    def _pack(self, arg: Any, slot: str) -> None:
+        """Store one argument as tvm-ffi's Any: a type index and eight bytes."""
+        at = self.gep("i64", slot, 1)
+        if type(arg) is tir.StringImm:
+            self.store("i64", "8", slot)
+            self.store("ptr", self.unit.text.string(arg.value), at)
+            return
+        if type(arg) is tir.Buffer:
+            self.store("i64", "7", slot)
+            shape = [self.index(s) for s in arg.shape]
+            strides = [self.index(s) for s in arg.strides]
+            self.store("ptr", self._header(self.pointer(arg), arg.dtype, shape, strides), at)
+            return
+        if type(arg) is tir.Call and getattr(arg.op, "name", "") == "tir.tvm_stack_make_array":
+            self.store("i64", "7", slot)
+            self.store("ptr", self.call_make_array(arg), at)
+            return
+        code = dt.parse(arg.dtype).code
+        value = self.visit(arg)
+        if code == "handle":
+            kind = self.var("i64")
+            self.store("i64", "4", kind)
+            null = self.op(f"icmp eq ptr {value}, null")
+            self.store("i64", self.op(f"select i1 {null}, i64 0, i64 4"), slot)
+            self.store("ptr", value, at)
+        elif code in ("float", "bfloat"):
+            self.store("i64", "3", slot)
+            self.store("double", self.convert(value, arg.dtype, "float64"), at)
+        else:
+            self.store("i64", "2" if code == "bool" else "1", slot)
+            self.store("i64", self.convert(value, arg.dtype, "int64"), at)
+
+    def _header(self, data: str, dtype: str, shape: list[str], strides: list[str]) -> str:
+        """A DLTensor on the stack."""
+        extents = self.var("i64", count=max(len(shape), 1), align=8)
+        for d, extent in enumerate(shape):
+            self.store("i64", extent, self.gep("i64", extents, d))
+        steps = self.var("i64", count=max(len(shape), 1), align=8)
+        if not strides:
+            product = "1"
+            for extent in reversed(shape):
+                strides.insert(0, product)
+                product = self.fold("mul nsw", product, extent)
+        for d, stride in enumerate(strides):
+            self.store("i64", stride, self.gep("i64", steps, d))
+        header = self.var("i64", count=6, align=8)
+        code, bits, lanes = dl_dtype(dtype)
+        packed = code | bits << 8 | lanes << 16
+        self.store("ptr", data, header)
+        self.store("i64", "1", self.gep("i64", header, 1))  # the CPU, device 0
+        self.store("i64", str(len(shape) | packed << 32), self.gep("i64", header, 2))
+        self.store("ptr", extents, self.gep("i64", header, 3))
+        self.store("ptr", steps, self.gep("i64", header, 4))
+        self.store("i64", "0", self.gep("i64", header, 5))
+        return header
+
+    def call_make_array(self, e: tir.Call) -> str:
+        """tvm_stack_make_array(data, shape, strides, ndim, dtype's zero, elem_offset)."""
+        data, shape, strides, _, zero, offset = e.args
+        pointer = self.visit(data)
+        at = self.index(offset)
+        if at != "0":
+            pointer = self.op(
+                f"getelementptr i8, ptr {pointer}, i64 "
+                f"{self.fold('mul nsw', at, str(dt.bytes_of(zero.dtype)))}"
+            )
+        extents = [self.index(s) for s in shape.args]
+        steps = [self.index(s) for s in strides.args] if type(strides) is tir.Call else []
+        return self._header(pointer, zero.dtype, extents, steps)
+
+    def _from_any(self, slot: str, dtype: str) -> str:
+        """The value of an Any as ``dtype``; a float where an integer came, and the reverse."""
+        code = dt.parse(dtype).code
+        if code == "void":
+            return "0"
+        payload = self.gep("i64", slot, 1)
+        if code == "handle":
+            return self.load("ptr", payload)
+        number = self.load("i64", payload)
+        tag = self.load("i32", slot)
+        is_float = self.op(f"icmp eq i32 {tag}, 3")
+        real = self.load("double", payload)
+        if code in ("float", "bfloat"):
+            from_int = self.op(f"sitofp i64 {number} to double")
+            value = self.op(f"select i1 {is_float}, double {real}, double {from_int}")
+            return self.convert(value, "float64", dtype)
+        return self.convert(number, "int64", dtype)
+
+    def call_ret(self, e: tir.Call) -> str:
+        """Return a value: store it as an Any where the caller wants it."""
+        value = e.args[0]
+        slot = self.env.get(RETURN_SLOT)
+        if slot is None:
+            raise CodegenError(f"{self.function_name}: T.ret cannot stand inside a parallel loop")
+        if type(value) is not tir.IntImm or dt.parse(value.dtype).code != "handle":
+            self._pack(value, slot)
+        for block in self.workspaces:
+            self.do(f"call void @mlc_lab_free(ptr {block})")
+        self.ret("i32 0")
+        self.label(self.new_label("after"))
+        return "0"
+
+    def call_tuple_like(self, e: tir.Call) -> str:
+        raise CodegenError(
+            f"{self.function_name}: {e.op.name} may stand only as an argument of a packed call"
+        )
+
+    def call_prefetch(self, e: tir.Call) -> str:
+        self.unit.text.declare("void", "llvm.prefetch.p0", ["ptr"] + ["i32 immarg"] * 3)
+        self.do(f"call void @llvm.prefetch.p0(ptr {self.visit(e.args[0])}, i32 0, i32 3, i32 1)")
+        return "0"
+
+    def call_assume(self, e: tir.Call) -> str:
+        self.unit.text.declare("void", "llvm.assume", ["i1"])
+        self.do(f"call void @llvm.assume(i1 {self.visit(e.args[0])})")
+        return "true"
+
+    def call_atomic_add(self, e: tir.Call) -> str:
+        target, value = e.args[0], e.args[-1]
+        address = self.call_address_of(tir.Call("handle", "tir.address_of", (target,)))
+        ty = register_type(value.dtype)
+        op = "fadd" if dt.is_float(value.dtype) else "add"
+        return self.op(f"atomicrmw {op} ptr {address}, {ty} {self.visit(value)} monotonic")
+
+    def call_half(self, e: tir.Call, high: bool) -> str:
+        value, source = self.visit(e.args[0]), register_type(e.args[0].dtype)
+        lanes = dt.lanes_of(e.dtype)
+        order = ", ".join(f"i32 {i + (lanes if high else 0)}" for i in range(lanes))
+        return self.pure(
+            f"shufflevector {source} {value}, {source} poison, <{lanes} x i32> <{order}>"
+        )
+
+    def call_combine(self, e: tir.Call) -> str:
+        a, b = (self.visit(x) for x in e.args)
+        ty, lanes = register_type(e.args[0].dtype), dt.lanes_of(e.dtype)
+        order = ", ".join(f"i32 {i}" for i in range(lanes))
+        return self.pure(f"shufflevector {ty} {a}, {ty} {b}, <{lanes} x i32> <{order}>")
+
+
+#: stands in the environment for where a returned value goes
+RETURN_SLOT = tir.Var("return_slot", "handle")
+
+_CHEAP = (tir.Add, tir.Sub, tir.Mul, tir.Min, tir.Max, tir.Cast, tir.Select, tir.Not, tir.And,
+          tir.Or, tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE)
+_LEAF = (tir.IntImm, tir.FloatImm, tir.Var, tir.SizeVar)
+
+
+def _is_cheap(e: Any, depth: int = 3) -> bool:
+    """Whether evaluating both sides of a choice is safe and costs less than a branch."""
+    if type(e) in _LEAF:
+        return True
+    return depth > 0 and type(e) in _CHEAP and all(_is_cheap(c, depth - 1) for c in e.children())
+
+
+def _unsigned(dtype: str) -> str:
+    return dt.with_lanes(f"uint{dt.bits_of(dtype)}", dt.lanes_of(dtype))
+
+
+def _with_suffix(name: str, dtype: str) -> str:
+    """The name of an LLVM intrinsic with its type, when the program gave it without."""
+    overloaded = {
+        "fma", "fmuladd", "sqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "pow",
+        "fabs", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "ctpop", "minnum",
+        "maxnum", "bswap", "bitreverse",
+    }
+    if name.startswith("llvm.") and name[5:] in overloaded:
+        return f"{name}.{intrinsic_suffix(dtype)}"
+    return name
+
+
+_GPU = ("tvm_thread_allreduce", "tvm_storage_sync", "tvm_warp", "ptx_", "mma_", "fragment",
+        "matrix_sync", "mma_sync")
+
+
+def _advice(name: str) -> str:
+    if any(word in name for word in _GPU):
+        return ": it is an instruction of GPUs"
+    return ""
+
+
+def _poly(function: Callable[[Lanes, str], str], fallback: str, only32: bool) -> Callable:
+    """A handler that uses a polynomial, or ``llvm.<fallback>`` / libm for float64."""
+
+    def handler(gen: CallGen, e: tir.Call) -> str:
+        def compute(dtype: str, args: list[str]) -> str:
+            if only32 and dt.bits_of(dtype) != 32:
+                if fallback.startswith("libm:"):
+                    return gen.libm(fallback[5:], dtype, args)
+                return gen.llvm_math_call(fallback, dtype, args)
+            return function(Lanes(gen, dtype), args[0])
+
+        return gen.in_float(e, compute)
+
+    return handler
+
+
+def _intrinsic(name: str) -> Callable:
+    def handler(gen: CallGen, e: tir.Call) -> str:
+        return gen.in_float(e, lambda dtype, args: gen.llvm_math_call(name, dtype, args))
+
+    return handler
+
+
+def _libm(name: str) -> Callable:
+    def handler(gen: CallGen, e: tir.Call) -> str:
+        return gen.in_float(e, lambda dtype, args: gen.libm(name, dtype, args))
+
+    return handler
+
+
+def _rsqrt(gen: CallGen, e: tir.Call) -> str:
+    def compute(dtype: str, args: list[str]) -> str:
+        m = Lanes(gen, dtype)
+        return m.div(m.c(1.0), gen.llvm_math_call("sqrt", dtype, args))
+
+    return gen.in_float(e, compute)
+
+
+def _ldexp(gen: CallGen, e: tir.Call) -> str:
+    def compute(dtype: str, args: list[str]) -> str:
+        m = Lanes(gen, dtype)
+        power = e.args[1]
+        count = args[1] if dt.is_float(power.dtype) else gen.convert(args[1], power.dtype, dtype)
+        return m.mul(args[0], llvm_math.exp2(m, count))
+
+    dtype = e.dtype
+    args = [gen.visit(a) for a in e.args]
+    if dt.bits_of(dtype) == 16:
+        wide = dt.with_lanes("float32", dt.lanes_of(dtype))
+        return gen.narrow(compute(wide, [gen.widen(args[0], dtype), args[1]]), dtype)
+    return compute(dtype, args)
+
+
+def _exp10(gen: CallGen, e: tir.Call) -> str:
+    """Through pow: not every C library has exp10."""
+
+    def compute(dtype: str, args: list[str]) -> str:
+        return gen.llvm_math_call("pow", dtype, [Lanes(gen, dtype).c(10.0), args[0]])
+
+    return gen.in_float(e, compute)
+
+
+def _undef(gen: CallGen, e: tir.Call) -> str:
+    if dt.lanes_of(e.dtype) > 1:
+        return "zeroinitializer"
+    if dt.is_handle(e.dtype):
+        return "null"
+    return float_constant(0.0, e.dtype) if dt.is_float(e.dtype) else int_constant_zero(e.dtype)
+
+
+def int_constant_zero(dtype: str) -> str:
+    """Zero, or false."""
+    return "false" if dt.is_bool(dtype) else "0"
+
+
+HANDLERS: dict[str, Callable[[CallGen, tir.Call], str]] = {
+    "tir.exp": _poly(llvm_math.exp, "exp", False),
+    "tir.exp2": _poly(llvm_math.exp2, "exp2", False),
+    "tir.exp10": _exp10,
+    "tir.log": _poly(llvm_math.log, "log", True),
+    "tir.log2": _intrinsic("log2"),
+    "tir.log10": _intrinsic("log10"),
+    "tir.log1p": _libm("log1p"),
+    "tir.sqrt": _intrinsic("sqrt"),
+    "tir.rsqrt": _rsqrt,
+    "tir.sin": _intrinsic("sin"),
+    "tir.cos": _intrinsic("cos"),
+    "tir.tanh": _poly(llvm_math.tanh, "libm:tanh", True),
+    "tir.erf": _poly(llvm_math.erf, "libm:erf", True),
+    "tir.sigmoid": _poly(llvm_math.sigmoid, "sigmoid", False),
+    "tir.floor": _intrinsic("floor"),
+    "tir.ceil": _intrinsic("ceil"),
+    "tir.trunc": _intrinsic("trunc"),
+    "tir.round": _intrinsic("rint"),
+    "tir.nearbyint": _intrinsic("rint"),
+    "tir.fabs": _intrinsic("fabs"),
+    "tir.copysign": _intrinsic("copysign"),
+    "tir.fma": _intrinsic("fma"),
+    **{
+        f"tir.{name}": _libm(name)
+        for name in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
+                     "atan2", "hypot", "nextafter", "fmod")
+    },
+    "tir.ldexp": _ldexp,
+    "tir.pow": CallGen.call_pow,
+    "tir.isnan": lambda g, e: g.call_classify(e, "nan"),
+    "tir.isinf": lambda g, e: g.call_classify(e, "inf"),
+    "tir.isfinite": lambda g, e: g.call_classify(e, "finite"),
+    "tir.isnullptr": lambda g, e: g.pure(f"icmp eq ptr {g.visit(e.args[0])}, null"),
+    "tir.popcount": CallGen.call_popcount,
+    "tir.clz": CallGen.call_clz,
+    "tir.bitwise_and": lambda g, e: g.call_binary(e, "and", "and"),
+    "tir.bitwise_or": lambda g, e: g.call_binary(e, "or", "or"),
+    "tir.bitwise_xor": lambda g, e: g.call_binary(e, "xor", "xor"),
+    "tir.shift_left": lambda g, e: g.call_binary(e, "shl", "shl"),
+    "tir.shift_right": lambda g, e: g.call_binary(e, "ashr", "lshr"),
+    "tir.bitwise_not": CallGen.call_not,
+    "tir.likely": lambda g, e: g.visit(e.args[0]),
+    "tir.if_then_else": CallGen.call_if_then_else,
+    "tir.reinterpret": CallGen.call_reinterpret,
+    "tir.large_uint_imm": CallGen.call_large_uint,
+    "tir.q_multiply_shift": CallGen.call_q_multiply_shift,
+    "tir.address_of": CallGen.call_address_of,
+    "tir.tvm_access_ptr": CallGen.call_access_ptr,
+    "tir.call_extern": CallGen.call_extern,
+    "tir.call_pure_extern": CallGen.call_extern,
+    "tir.call_llvm_intrin": CallGen.call_llvm,
+    "tir.call_llvm_pure_intrin": CallGen.call_llvm,
+    "tir.tvm_call_packed": CallGen.call_packed,
+    "tir.tvm_call_packed_lowered": CallGen.call_packed,
+    "tir.tvm_call_cpacked": CallGen.call_packed,
+    "tir.tvm_stack_make_array": CallGen.call_make_array,
+    "tir.tvm_stack_make_shape": CallGen.call_tuple_like,
+    "tir.tvm_tuple": CallGen.call_tuple_like,
+    "tir.ret": CallGen.call_ret,
+    "tir.prefetch": CallGen.call_prefetch,
+    "tir.assume": CallGen.call_assume,
+    "tir.atomic_add": CallGen.call_atomic_add,
+    "tir.undef": _undef,
+    "tir.vectorlow": lambda g, e: g.call_half(e, False),
+    "tir.vectorhigh": lambda g, e: g.call_half(e, True),
+    "tir.vectorcombine": CallGen.call_combine,
+    "tir.start_profile_intrinsic": lambda g, e: "0",
+    "tir.end_profile_intrinsic": lambda g, e: "0",
+}
+
+CallGen.expr_table = {**ExprGen.expr_table, tir.Call: CallGen.expr_call}

@@ -1,0 +1,245 @@
+"""What every piece of generated code shares: a function being written, and its module.
+
+``Unit`` is one LLVM module; ``Emitter`` one function of it. The emitter numbers values: writing
+the same effect-free instruction again within its scope gives the operand written before. Most index
+arithmetic of unrolled loops repeats, and what is not written need not be parsed and removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..ir import dtype as dt
+from ..runtime.abi import declare_native, quoted
+from ..runtime.llir import FunctionText, ModuleText
+from ..tir import Buffer, PrimExpr, Var
+from .llvm_types import lane_bytes, memory_element, register_type
+
+
+class CodegenError(ValueError):
+    """A program that cannot be turned into machine code; the text says what and what to do."""
+
+
+class Unit:
+    """One LLVM module under construction."""
+
+    def __init__(self, text: ModuleText) -> None:
+        self.text = text
+        self.numbers: dict[str, int] = {}
+        self.signatures: dict[str, Any] = {}
+        self.imports: list[str] = []  # LLVM IR to be linked in
+        self.widest = 0  # bits of the widest vector
+
+    def unique(self, hint: str) -> str:
+        """A global name not used before."""
+        count = self.numbers[hint] = self.numbers.get(hint, -1) + 1
+        return f"{hint}.{count}" if count else hint
+
+
+class Emitter(FunctionText):
+    """One function under construction, and what is known inside it.
+
+    Attributes
+    ----------
+    env : dict
+        The operand of each variable, in the type of the variable.
+    wide : dict
+        The operand as an i64 of integer variables used in index arithmetic.
+    nonneg : set
+        Integer variables known to be >= 0.
+    objects : set
+        Pointer variables whose memory nothing else points to.
+    mask : str or None
+        Inside a vector of conditions: which lanes may load from memory.
+    """
+
+    def __init__(self, unit: Unit, name: str, header: str) -> None:
+        super().__init__(unit.text, header)
+        self.unit = unit
+        self.function_name = name
+        self.env: dict[Var, str] = {}
+        self.wide: dict[Var, str] = {}
+        self.nonneg: set[Var] = set()
+        self.objects: set[Var] = set()
+        self.mask: str | None = None
+        self.error_slot: str | None = None
+        self.workspaces: list[str] = []
+        self._known: dict[str, str] = {}
+        self._log: list[str] = []
+
+    # -- value numbering --------------------------------------------------------------------------
+
+    def pure(self, text: str) -> str:
+        """Emit an effect-free instruction, unless the same one stands above in this scope."""
+        name = self._known.get(text)
+        if name is None:
+            self.count += 1
+            name = self._known[text] = f"%v{self.count}"
+            self.lines.append(f"  {name} = {text}")
+            self._log.append(text)
+        return name
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Code that may not run: what is written inside is not known after it."""
+        mark = len(self._log)
+        yield
+        for text in self._log[mark:]:
+            del self._known[text]
+        del self._log[mark:]
+
+    # -- calls of LLVM's own functions ------------------------------------------------------------
+
+    def call_intrinsic(self, name: str, ret: str, *args: str) -> str:
+        """Call an intrinsic without effects; operands carry their types."""
+        self.unit.text.declare(ret, name, [a.rsplit(" ", 1)[0] if a[0] != "<" else
+                                           a[: a.index(">") + 1] for a in args])
+        return self.pure(f"call {ret} @{name}({', '.join(args)})")
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def pointer(self, buffer: Buffer) -> str:
+        """The data pointer of a buffer."""
+        try:
+            return self.env[buffer.data]
+        except KeyError:
+            raise CodegenError(
+                f"{self.function_name}: buffer {buffer.name!r} is used where it is not defined: "
+                "it is neither a parameter nor allocated around its use"
+            ) from None
+
+    def slot_address(self, buffer: Buffer, index: str) -> str:
+        """The address of the element with the flat index ``index`` (an i64 operand)."""
+        pointer = self.pointer(buffer)
+        if index == "0":
+            return pointer
+        lanes = dt.lanes_of(buffer.dtype)
+        element = memory_element(buffer.dtype)
+        if lanes > 1:
+            element = f"[{lanes} x {element}]"
+        return self.pure(f"getelementptr inbounds {element}, ptr {pointer}, i64 {index}")
+
+    def load_from(self, address: str, dtype: str, predicate: str | None = None) -> str:
+        """Load one value (a vector: consecutive lanes) of ``dtype``."""
+        align, lanes = lane_bytes(dtype), dt.lanes_of(dtype)
+        element = memory_element(dtype)
+        ty = element if lanes == 1 else f"<{lanes} x {element}>"
+        if predicate is not None and lanes > 1:
+            value = self._masked_load(address, ty, element, lanes, align, predicate)
+        else:
+            self.count += 1
+            value = f"%v{self.count}"
+            self.lines.append(f"  {value} = load {ty}, ptr {address}, align {align}")
+        if dt.is_bool(dtype):
+            zero = "0" if lanes == 1 else "zeroinitializer"
+            return self.op(f"icmp ne {ty} {value}, {zero}")
+        return value
+
+    def _masked_load(
+        self, address: str, ty: str, element: str, lanes: int, align: int, mask: str
+    ) -> str:
+        name = f"llvm.masked.load.{_suffix(element, lanes)}.p0"
+        self.unit.text.declare(ty, name, ["ptr", "i32 immarg", f"<{lanes} x i1>", ty])
+        return self.op(
+            f"call {ty} @{name}(ptr {address}, i32 {align}, <{lanes} x i1> {mask}, "
+            f"{ty} zeroinitializer)"
+        )
+
+    def store_to(
+        self, address: str, value: str, dtype: str, predicate: str | None = None
+    ) -> None:
+        """Store one value (a vector: consecutive lanes) of ``dtype``."""
+        align, lanes = lane_bytes(dtype), dt.lanes_of(dtype)
+        element = memory_element(dtype)
+        ty = element if lanes == 1 else f"<{lanes} x {element}>"
+        if dt.is_bool(dtype):
+            value = self.op(f"zext {register_type(dtype)} {value} to {ty}")
+        if predicate is not None and lanes > 1:
+            name = f"llvm.masked.store.{_suffix(element, lanes)}.p0"
+            self.unit.text.declare("void", name, [ty, "ptr", "i32 immarg", f"<{lanes} x i1>"])
+            self.do(
+                f"call void @{name}({ty} {value}, ptr {address}, i32 {align}, "
+                f"<{lanes} x i1> {predicate})"
+            )
+            return
+        self.lines.append(f"  store {ty} {value}, ptr {address}, align {align}")
+
+    # -- vectors ----------------------------------------------------------------------------------
+
+    def splat(self, value: str, ty: str, lanes: int) -> str:
+        """A scalar operand of LLVM type ``ty`` in every lane."""
+        if value[0] != "%" and value[0] != "@":
+            return f"splat ({ty} {value})" if ty != "ptr" else self._splat(value, ty, lanes)
+        return self._splat(value, ty, lanes)
+
+    def _splat(self, value: str, ty: str, lanes: int) -> str:
+        vector = f"<{lanes} x {ty}>"
+        one = self.pure(f"insertelement {vector} poison, {ty} {value}, i64 0")
+        return self.pure(
+            f"shufflevector {vector} {one}, {vector} poison, <{lanes} x i32> zeroinitializer"
+        )
+
+    def lane(self, value: str, ty: str, lanes: int, index: int) -> str:
+        """One lane of a vector with elements of LLVM type ``ty``."""
+        return self.pure(f"extractelement <{lanes} x {ty}> {value}, i64 {index}")
+
+    def gather_lanes(self, values: list[str], ty: str) -> str:
+        """A vector of scalar operands."""
+        lanes = len(values)
+        vector = "poison"
+        for index, value in enumerate(values):
+            vector = self.op(f"insertelement <{lanes} x {ty}> {vector}, {ty} {value}, i64 {index}")
+        return vector
+
+    # -- failing ----------------------------------------------------------------------------------
+
+    def fail(self, kind: str, text: str) -> None:
+        """Return from the function with an error. Code after it needs a new block."""
+        for block in self.workspaces:
+            declare_native(self.unit.text, "mlc_lab_free")
+            self.do(f"call void @mlc_lab_free(ptr {block})")
+        message = self.unit.text.string(text)
+        if self.error_slot is not None:
+            # In a parallel loop: errors belong to a thread, so the launching one raises.
+            self.store("ptr", message, self.error_slot)
+            self.ret("i32 -1")
+            return
+        declare_native(self.unit.text, "mlc_lab_fail")
+        kind = self.unit.text.string(kind)
+        code = self.op(f"call i32 @mlc_lab_fail(ptr {kind}, ptr {message})")
+        self.ret(f"i32 {code}")
+
+    def fail_through(self, code: str) -> None:
+        """Return an error that a callee has raised already."""
+        for block in self.workspaces:
+            declare_native(self.unit.text, "mlc_lab_free")
+            self.do(f"call void @mlc_lab_free(ptr {block})")
+        if self.error_slot is not None:
+            text = f"{self.function_name}: a call inside a parallel loop failed"
+            self.store("ptr", self.unit.text.string(text), self.error_slot)
+        self.ret(f"i32 {code}")
+
+
+def _suffix(element: str, lanes: int) -> str:
+    """How an intrinsic's name spells a vector type."""
+    short = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}.get(element, element)
+    return f"v{lanes}{short}"
+
+
+def intrinsic_suffix(dtype: str) -> str:
+    """How an intrinsic's name spells a dtype: ``v8f32``."""
+    code, bits, lanes = dt.parse(dtype)
+    element = "p0" if code == "handle" else f"{'f' if code == 'float' else 'i'}{bits}"
+    return element if lanes == 1 else f"v{lanes}{element}"
+
+
+def const_int(e: PrimExpr) -> int | None:
+    """The value of an integer constant, else None."""
+    from ..tir import IntImm
+
+    return e.value if type(e) is IntImm else None
+
+
+__all__ = ["CodegenError", "Emitter", "Unit", "const_int", "intrinsic_suffix", "quoted"]
