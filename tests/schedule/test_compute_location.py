@@ -1,0 +1,207 @@
+"""compute_at, reverse_compute_at, inlining, decompose_reduction."""
+
+import pytest
+
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
+
+from .common import blocks_and_loops, chain, check, matmul, mm_relu, stencil
+
+
+def schedule(func):
+    sch = Schedule(func)
+    return sch, sch.mod
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("unit", [False, True])
+def test_compute_at_keeps_the_program(level, unit):
+    sch, original = schedule(chain)
+    (b, *_), (c, *loops) = blocks_and_loops(sch, "B", "C")
+    sch.compute_at(b, loops[level], preserve_unit_loops=unit)
+    check(sch, original)
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("unit", [False, True])
+def test_reverse_compute_at_keeps_the_program(level, unit):
+    sch, original = schedule(chain)
+    (b, *loops), (c, *_) = blocks_and_loops(sch, "B", "C")
+    sch.reverse_compute_at(c, loops[level], preserve_unit_loops=unit)
+    check(sch, original)
+
+
+def test_reverse_compute_at_prints_like_the_course():
+    sch, original = schedule(mm_relu)
+    (y, i, j, k), (c, *_) = blocks_and_loops(sch, "Y", "C")
+    j_0, j_1 = sch.split(j, factors=[None, 4])
+    sch.reorder(j_0, k, j_1)
+    sch.reverse_compute_at(c, j_0)
+    text = sch.mod.script()
+    assert "for ax0 in range(4):" in text
+    assert "vj = T.axis.spatial(16, j_0 * 4 + ax0)" in text
+    sch.decompose_reduction(y, k)
+    check(sch, original)
+
+
+def test_compute_at_with_tiles_that_do_not_divide():
+    sch, original = schedule(chain)
+    (b, *_), (c, i, j) = blocks_and_loops(sch, "B", "C")
+    i_0, i_1 = sch.split(i, factors=[None, 5])
+    j_0, j_1 = sch.split(j, factors=[None, 5])
+    sch.reorder(i_0, j_0, i_1, j_1)
+    sch.compute_at(b, j_0)
+    check(sch, original)
+
+
+def test_compute_at_of_a_stencil_computes_the_halo():
+    sch, original = schedule(stencil)
+    (b, _), (c, i) = blocks_and_loops(sch, "B", "C")
+    i_0, i_1 = sch.split(i, factors=[4, 4])
+    sch.compute_at(b, i_0)
+    assert "for ax0 in range(6):" in sch.mod.script()
+    check(sch, original)
+
+
+def test_compute_at_of_a_reduction():
+    sch, original = schedule(mm_relu)
+    (y, *_), (c, i, j) = blocks_and_loops(sch, "Y", "C")
+    sch.compute_at(y, j)
+    check(sch, original)
+
+
+def test_compute_at_chain():
+    sch, original = schedule(chain)
+    (b, *_), (c, *_), (d, i, j) = blocks_and_loops(sch, "B", "C", "D")
+    sch.compute_at(c, i)
+    sch.compute_at(b, i, index=-2)
+    check(sch, original)
+
+
+def test_compute_at_refuses():
+    sch, _ = schedule(mm_relu)
+    (y, i, j, k), (c, i2, j2) = blocks_and_loops(sch, "Y", "C")
+    for call, rule in ((lambda: sch.compute_at(c, i), "not_an_output_block"),
+                       (lambda: sch.compute_at(y, i), "block_is_not_under_loop"),
+                       (lambda: sch.reverse_compute_at(y, i2), "has_producers"),
+                       (lambda: sch.reverse_compute_at(c, k), "reduction_is_finished"),
+                       (lambda: sch.compute_at(y, y), "expects_loop")):
+        with pytest.raises(ScheduleError) as err:
+            call()
+        assert err.value.rule == rule
+    sch, _ = schedule(chain)
+    (b, i, j), (c, i2, j2), (d, i3, j3) = blocks_and_loops(sch, "B", "C", "D")
+    with pytest.raises(ScheduleError, match="all_consumers_under_loop"):
+        sch.compute_at(b, i3)
+
+
+def test_reverse_compute_at_refuses_what_is_not_produced_yet():
+    sch, _ = schedule(stencil)
+    (b, i), (c, _) = blocks_and_loops(sch, "B", "C")
+    with pytest.raises(ScheduleError) as err:
+        sch.reverse_compute_at(c, i)
+    assert err.value.rule == "producer_covers_consumer"
+
+
+def test_inline_forward_and_backward():
+    sch, original = schedule(chain)
+    sch.compute_inline(sch.get_block("B"))
+    sch.reverse_compute_inline(sch.get_block("D"))
+    assert len(sch.get_child_blocks(sch.get_block("root"))) == 1
+    check(sch, original)
+
+
+def test_inline_into_a_stencil():
+    sch, original = schedule(stencil)
+    sch.compute_inline(sch.get_block("B"))
+    check(sch, original)
+
+
+def test_inline_refuses():
+    sch, _ = schedule(mm_relu)
+    for call, rule in ((lambda: sch.compute_inline(sch.get_block("C")), "not_an_output_block"),
+                       (lambda: sch.compute_inline(sch.get_block("Y")), "complete_block"),
+                       (lambda: sch.reverse_compute_inline(sch.get_block("C")), "complete_block")):
+        with pytest.raises(ScheduleError) as err:
+            call()
+        assert err.value.rule == rule
+    sch, _ = schedule(stencil)
+    with pytest.raises(ScheduleError) as err:
+        sch.reverse_compute_inline(sch.get_block("C"))
+    assert err.value.rule == "one_index_pattern"
+
+
+@T.prim_func
+def transposed(A: T.Buffer((8, 6), "float32"), C: T.Buffer((6, 8), "float32")):
+    B = T.alloc_buffer((8, 6))
+    for i, j in T.grid(8, 6):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid(6, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vj, vi] * T.float32(3)
+
+
+@T.prim_func
+def reshaped(A: T.Buffer((8, 6), "float32"), C: T.Buffer((48,), "float32")):
+    B = T.alloc_buffer((8, 6))
+    for i, j in T.grid(8, 6):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for i in range(48):
+        with T.block("C"):
+            vi = T.axis.spatial(48, i)
+            C[vi] = B[vi // 6, vi % 6] * T.float32(3)
+
+
+@pytest.mark.parametrize("func", [transposed, reshaped])
+@pytest.mark.parametrize("primitive", ["compute_inline", "reverse_compute_inline"])
+def test_inline_through_index_maps(func, primitive):
+    sch, original = schedule(func)
+    getattr(sch, primitive)(sch.get_block("B" if primitive == "compute_inline" else "C"))
+    check(sch, original)
+
+
+@pytest.mark.parametrize("func", [transposed, reshaped])
+@pytest.mark.parametrize("level", [0, -1])
+def test_compute_at_through_index_maps(func, level):
+    sch, original = schedule(func)
+    block, *loops = blocks_and_loops(sch, "C")
+    sch.compute_at(sch.get_block("B"), loops[level])
+    check(sch, original)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_decompose_reduction(level):
+    sch, original = schedule(matmul)
+    block, *loops = blocks_and_loops(sch, "C")
+    init = sch.decompose_reduction(block, loops[level])
+    assert sch.get(init).name_hint == "C_init" and sch.get(block).name_hint == "C_update"
+    check(sch, original)
+
+
+def test_decompose_reduction_with_tiles():
+    sch, original = schedule(matmul)
+    block, i, j, k = blocks_and_loops(sch, "C")
+    j_0, j_1 = sch.split(j, factors=[None, 5])
+    k_0, k_1 = sch.split(k, factors=[None, 3])
+    sch.reorder(i, j_0, k_0, j_1, k_1)
+    sch.decompose_reduction(block, k_0)
+    assert "j_1_init" in sch.mod.script()
+    check(sch, original)
+
+
+def test_decompose_reduction_refuses():
+    sch, _ = schedule(matmul)
+    block, i, j, k = blocks_and_loops(sch, "C")
+    k_0, k_1 = sch.split(k, factors=[None, 4])
+    with pytest.raises(ScheduleError) as err:
+        sch.decompose_reduction(block, k_1)
+    assert err.value.rule == "init_runs_once" and "resets" in str(err.value)
+    sch.decompose_reduction(block, k_0)
+    with pytest.raises(ScheduleError) as err:
+        sch.decompose_reduction(block, k_0)
+    assert err.value.rule == "reduction_block"

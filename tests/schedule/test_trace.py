@@ -1,0 +1,230 @@
+"""Traces: text, JSON, replay, decisions, simplification, other shapes, bad input."""
+
+import json
+
+import pytest
+
+from mlc_lab.ir.diagnostics import DiagnosticError
+from mlc_lab.ir.structural import assert_structural_equal
+from mlc_lab.schedule import Schedule, ScheduleError, Trace
+from mlc_lab.script import tir as T
+
+from .common import check, matmul
+
+
+def stochastic(sch):
+    block = sch.get_block("C", "main")
+    i, j, k = sch.get_loops(block=block)
+    factors = sch.sample_perfect_tile(loop=j, n=2)
+    j_0, j_1 = sch.split(loop=j, factors=factors)
+    sch.reorder(i, j_0, k, j_1)
+    sch.decompose_reduction(block, k)
+    return sch
+
+
+def test_a_trace_prints_as_in_the_course():
+    sch = Schedule(matmul)
+    block = sch.get_block("C", "main")
+    i, j, k = sch.get_loops(block=block)
+    j_0, j_1 = sch.split(loop=j, factors=[None, 4])
+    sch.reorder(i, j_0, k, j_1)
+    sch.decompose_reduction(block, k)
+    assert str(sch.trace) == """\
+# from tvm import tir
+def apply_trace(sch: tir.Schedule) -> None:
+  b0 = sch.get_block(name="C", func_name="main")
+  l1, l2, l3 = sch.get_loops(block=b0)
+  l4, l5 = sch.split(loop=l2, factors=[None, 4], preserve_unit_iters=True, \
+disable_predication=False)
+  sch.reorder(l1, l4, l3, l5)
+  b6 = sch.decompose_reduction(block=b0, loop=l3)"""
+
+
+def test_a_sampled_trace_prints_its_decision():
+    sch = Schedule(matmul, seed=3)
+    stochastic(sch)
+    lines = str(sch.trace).split("\n")
+    decision = sch.trace.get_decision(sch.trace.insts[2])
+    assert lines[4] == ("  v4, v5 = sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, "
+                        f"decision={decision})")
+    assert lines[5].startswith("  l6, l7 = sch.split(loop=l2, factors=[v4, v5], ")
+    check(sch, Schedule(matmul).mod)
+
+
+def test_seeds_make_sampling_repeatable():
+    one, two = stochastic(Schedule(matmul, seed=5)), stochastic(Schedule(matmul, seed=5))
+    assert str(one.trace) == str(two.trace)
+    seen = {str(stochastic(Schedule(matmul, seed=s)).trace) for s in range(12)}
+    assert len(seen) > 2
+    assert Schedule(matmul, seed=1).fork_seed() == Schedule(matmul, seed=1).fork_seed()
+
+
+def test_sampled_values_can_be_computed_with():
+    sch = Schedule(matmul, seed=0)
+    _, j, _ = sch.get_loops(sch.get_block("C"))
+    a, b = sch.sample_perfect_tile(j, n=2, decision=[4, 4])
+    assert sch.get(a) == 4 and sch.get(a * b) == 16 and sch.get(a + 1) == 5
+    sch.split(j, factors=[None, b])
+    check(sch, Schedule(matmul).mod)
+
+
+def test_with_decision_replays_the_other_choice():
+    sch = stochastic(Schedule(matmul, seed=3))
+    inst = next(i for i in sch.trace.insts if i.kind.sampling)
+    other = sch.trace.with_decision(inst, [8, 2], remove_postproc=True)
+    again = Schedule(matmul)
+    other.apply_to_schedule(again, remove_postproc=False)
+    assert "T.grid(16, 8)" in again.mod.script()
+    assert again.trace.get_decision(again.trace.insts[2]) == [8, 2]
+    with pytest.raises(ValueError, match="does not sample"):
+        sch.trace.with_decision(sch.trace.insts[0], [8, 2])
+
+
+def test_a_trace_replays_on_another_shape():
+    @T.prim_func
+    def larger(A: T.Buffer((24, 24), "float32"), B: T.Buffer((24, 24), "float32"),
+               C: T.Buffer((24, 24), "float32")):
+        for i, j, k in T.grid(24, 24, 24):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+    sch = Schedule(matmul)
+    block = sch.get_block("C", "main")
+    i, j, k = sch.get_loops(block)
+    sch.split(j, factors=sch.sample_perfect_tile(j, n=2, decision=[2, 8]))
+    sch.split(i, factors=[None, 5])
+    again = Schedule(larger)
+    sch.trace.apply_to_schedule(again)
+    check(again, Schedule(larger).mod)
+
+
+def test_simplified_drops_what_nobody_uses_and_postprocessing():
+    sch = Schedule(matmul)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    sch.sample_categorical([1, 2], [0.5, 0.5])
+    sch.get_block("root")
+    sch.split(i, factors=[None, 4])
+    sch.enter_postproc()
+    sch.parallel(j)
+    names = [i.kind.name for i in sch.trace.simplified(remove_postproc=True).insts]
+    assert names == ["GetBlock", "GetLoops", "Split"]
+    assert len(sch.trace.simplified(remove_postproc=False).insts) == 5
+
+
+def test_pop_and_append():
+    sch = stochastic(Schedule(matmul, seed=1))
+    trace = sch.trace.copy()
+    last = trace.pop()
+    assert last.kind.name == "DecomposeReduction" and len(trace) == len(sch.trace) - 1
+    trace.append(last)
+    again = Schedule(matmul)
+    trace.apply_to_schedule(again)
+    assert_structural_equal(again.mod, sch.mod)
+    assert Trace().pop() is None and "pass" in str(Trace())
+
+
+def test_json_survives_a_file():
+    sch = stochastic(Schedule(matmul, seed=1))
+    text = json.dumps(sch.trace.as_json())
+    again = Schedule(matmul)
+    Trace.apply_json_to_schedule(text, again)
+    assert_structural_equal(again.mod, sch.mod)
+
+
+@pytest.mark.parametrize("data", [
+    "[]", "[[], []", "{}", '[[["NoSuch", {}, null]], []]', '[[["GetBlock", {"nope": 1}, "b0"]], []]',
+    '[[["GetLoops", {"block": {"rv": "b7"}}, ["l1"]], []]', '[[["GetBlock", {}, "rm -rf"]], []]'])
+def test_a_broken_json_trace_is_refused(data):
+    with pytest.raises(ValueError):
+        Trace.from_json(data)
+
+
+@pytest.mark.parametrize("text, message", [
+    ("sch.splitt(l1)", "did you mean 'split'"), ("b0 = sch.get_block(", "not Python"),
+    ("__import__('os').system('true')", "no primitive"), ("x = 1", "expected a call"),
+    ("sch.reorder(l1)", "not defined"), ("import os", "only calls"),
+    ('b0 = sch.get_block(name=open("x"))', "cannot contain"),
+    ('b0 = sch.get_block(nam="C")', "unexpected keyword")])
+def test_a_broken_text_trace_is_refused_with_its_place(text, message):
+    with pytest.raises(DiagnosticError, match=message) as err:
+        Trace.from_python(text)
+    assert err.value.line == 1 and err.value.column >= 1
+
+
+def test_a_copy_goes_its_own_way_with_the_same_variables():
+    sch = Schedule(matmul)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    other = sch.copy()
+    before = sch.mod.script()
+    other.split(i, factors=[None, 4])
+    other.reorder(k, j)
+    assert sch.mod.script() == before
+    sch.fuse(i, j)
+    check(sch, Schedule(matmul).mod)
+    check(other, Schedule(matmul).mod)
+
+
+def test_steps_record_before_after_and_refusals():
+    sch = Schedule(matmul)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    sch.split(i, factors=[None, 4])
+    with pytest.raises(ScheduleError):
+        sch.parallel(k)
+    assert [s.instruction.kind.name for s in sch.steps] == ["GetBlock", "GetLoops", "Split",
+                                                            "Parallel"]
+    split, refused = sch.steps[2:]
+    assert split.before is sch.steps[1].after and split.after is sch.mod and split.error is None
+    assert refused.error is not None and refused.before is refused.after
+    assert split.python == ("l4, l5 = sch.split(loop=l1, factors=[None, 4], "
+                            "preserve_unit_iters=True, disable_predication=False)")
+    assert split.instruction.kind.meaning.startswith("Split a loop")
+
+
+def test_get_block_suggests_names():
+    sch = Schedule(matmul)
+    with pytest.raises(ScheduleError, match="its blocks are: root, C"):
+        sch.get_block("c")
+    with pytest.raises(ValueError, match="no function 'other'"):
+        sch.get_block("C", func_name="other")
+    with pytest.raises(TypeError, match="IRModule or a PrimFunc"):
+        Schedule("matmul")
+
+
+def test_remove_rv_forgets():
+    sch = Schedule(matmul)
+    block = sch.get_block("C")
+    sch.remove_rv(block)
+    with pytest.raises(ScheduleError, match="known_rv"):
+        sch.get_loops(block)
+
+
+def test_sample_perfect_tile_is_uniform_over_factorisations():
+    from collections import Counter
+
+    sch = Schedule(matmul, seed=0)
+    _, j, _ = sch.get_loops(sch.get_block("C"))
+    seen = Counter()
+    for _ in range(2000):
+        seen[tuple(sch.get(v) for v in sch.sample_perfect_tile(j, n=2))] += 1
+    assert set(seen) == {(16, 1), (8, 2), (4, 4), (2, 8), (1, 16)}
+    assert min(seen.values()) > 300 and max(seen.values()) < 500
+
+
+def test_sample_compute_location():
+    from .common import chain
+
+    seen = set()
+    for seed in range(30):
+        sch = Schedule(chain, seed=seed)
+        block = sch.get_block("B")
+        place = sch.sample_compute_location(block)
+        sch.compute_at(block, place)
+        check(sch, Schedule(chain).mod)
+        seen.add(sch.trace.get_decision(sch.trace.insts[1]))
+    assert seen == {-2, -1, 0, 1}
