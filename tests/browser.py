@@ -44,16 +44,16 @@ def is_local(url: str) -> bool:
 
 
 @contextmanager
-def open_page(browser, *, scheme="light", width=1280, height=900, reduced_motion="reduce"):
+def open_page(browser, *, scheme="light", width=1280, height=900, ours=lambda error: True):
     """A page in a context of its own that fails the test if it looks beyond the machine.
 
     Yields the page. When the block ends, asserts that no request left the machine and that no
-    uncaught error was thrown in the page.
+    uncaught error was thrown in the page, of those for which `ours(error)` holds.
     """
     context = browser.new_context(
         color_scheme=scheme,
         viewport={"width": width, "height": height},
-        reduced_motion=reduced_motion,
+        reduced_motion="reduce",
     )
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
@@ -64,7 +64,7 @@ def open_page(browser, *, scheme="light", width=1280, height=900, reduced_motion
             outside.append(request.url)
 
     page.on("request", note_request)
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("pageerror", lambda error: errors.append(str(error)) if ours(error) else None)
     try:
         yield page
         assert not outside, f"the page asked for things beyond this machine: {outside}"

@@ -1,8 +1,14 @@
 // Building blocks that every view shares: elements, escaped text, numbers a person can read.
 
+// JupyterLab looks at keys before the page does, and lets alone those of elements marked so. Its
+// shortcuts match the focused element itself, so the mark must be on each that can have the focus.
+export const OWN_KEYS = "data-lm-suppress-shortcuts";
+const FOCUSABLE = new Set(["button", "input", "summary"]);
+
 /** Make an element: h("button", { class: "x", onclick: f, "aria-label": "y" }, child, ...). */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute(OWN_KEYS, "true");
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);

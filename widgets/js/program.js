@@ -1,6 +1,6 @@
 // Two programs side by side: aligned, coloured, changes marked, long unchanged runs folded.
 
-import { escapeHTML, h } from "./dom.js";
+import { escapeHTML, h, OWN_KEYS } from "./dom.js";
 import { align, changedWords, folds } from "./diff.js";
 import { tokens } from "./highlight.js";
 
@@ -70,7 +70,7 @@ export class Programs {
       const last = folded.get(i);
       if (last !== undefined && !open.has(i) && !open.has("all")) {
         const label = `${last - i + 1} unchanged lines`;
-        left += `<button type="button" class="fold" data-fold="${i}">⋯ ${label}</button>`;
+        left += `<button type="button" class="fold" data-fold="${i}" ${OWN_KEYS}="true">⋯ ${label}</button>`;
         right += `<div class="fold" data-fold="${i}" aria-hidden="true">⋯</div>`;
         i = last;
         continue;

@@ -94,8 +94,6 @@ export class Stepper {
     this.controller = new AbortController();
     this.root = h("section", {
       class: "mlc", role: "group", "aria-roledescription": "stepper", tabindex: "-1",
-      // JupyterLab leaves keys alone in what carries this attribute.
-      "data-lm-suppress-shortcuts": "true",
     });
     element.replaceChildren(this.root);
     this.build();
