@@ -23,8 +23,9 @@ from ..runtime.native import SYMBOLS
 from .llvm_abi import RETURN_SLOT, Signature, parameter_texts, signature_of
 from .llvm_emit import CodegenError, Unit
 from .llvm_stmt import StmtGen
+from .machine import missing_features
 
-__all__ = ["CodegenError", "META_SYMBOL", "build", "compile_module", "generate"]
+__all__ = ["CodegenError", "META_SYMBOL", "build", "compile_module", "generate", "why_not_here"]
 
 # What compiled code may call of libtvm_ffi.
 _FFI = (
@@ -166,6 +167,20 @@ def compile_module(
     return compiled, meta
 
 
+def why_not_here(where: jit.Machine) -> str:
+    """Why code for ``where`` cannot run in this process; empty when it can."""
+    advice = 'look at it with get_source("asm"), or export it and run it there'
+    if not where.is_host:
+        return f"the code is for {where.triple}, and this machine is {jit.host_cpu()[0]}; {advice}"
+    missing = missing_features(where)
+    if missing:
+        return (
+            f"the code may use {', '.join(missing)}, which this machine's processor "
+            f"({jit.host_cpu()[1]}) does not have; {advice}"
+        )
+    return ""
+
+
 def build(mod: IRModule, where: jit.Machine | None = None, entry: str | None = None) -> Module:
     """Compile lowered functions into a runtime module.
 
@@ -174,11 +189,8 @@ def build(mod: IRModule, where: jit.Machine | None = None, entry: str | None = N
     """
     where = where or jit.host_machine()
     compiled, meta = compile_module(mod, where, entry)
-    if not where.is_host:
-        refusal = (
-            f"the code is for {where.triple}, and this machine is {jit.host_cpu()[0]}; look at it "
-            'with get_source("asm"), or export it and run it there'
-        )
+    refusal = why_not_here(where)
+    if refusal:
         return Module({}, "llvm", entry, sources_of(None, compiled), compiled, (), refusal,
                       meta["functions"])
     return module_of(compiled.obj, meta, compiled)

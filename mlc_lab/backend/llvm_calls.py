@@ -1,4 +1,4 @@
-"""LLVM code for calls: intrinsics, libm, C functions, registered functions, functions of the module.
+"""LLVM code for calls: intrinsics, libm, C functions, registered functions, other kernels.
 
 One row of ``HANDLERS`` per intrinsic of TensorIR that LLVM code exists for.
 """
@@ -326,7 +326,7 @@ class CallGen(ExprGen):
         self.fail_through(code)
         self.label(good)
 
-    # -- registered functions -----------------------------------------------------------------------
+    # -- registered functions ---------------------------------------------------------------------
 
     def call_packed(self, e: tir.Call) -> str:
         """A call of a function of the global registry, found by name at each call."""

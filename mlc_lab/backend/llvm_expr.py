@@ -145,7 +145,8 @@ class ExprGen(Emitter):
         if quotient:
             q = self.pure(f"sdiv {ty} {a}, {b}")
             return self.pure(f"add {ty} {q}, {self.pure(f'sext {flag} {adjust} to {ty}')}")
-        return self.pure(f"select {flag} {adjust}, {ty} {self.pure(f'add {ty} {r}, {b}')}, {ty} {r}")
+        moved = self.pure(f"add {ty} {r}, {b}")
+        return self.pure(f"select {flag} {adjust}, {ty} {moved}, {ty} {r}")
 
     def expr_min_max(self, e: Any) -> str:
         dtype = e.dtype
@@ -619,8 +620,8 @@ ExprGen.expr_table = {
     tir.Ramp: ExprGen.expr_ramp,
     tir.Shuffle: ExprGen.expr_shuffle,
     tir.BufferLoad: ExprGen.expr_load,
-    **{kind: ExprGen.expr_arith for kind in _ARITH},
-    **{kind: ExprGen.expr_compare for kind in _COMPARE},
+    **dict.fromkeys(_ARITH, ExprGen.expr_arith),
+    **dict.fromkeys(_COMPARE, ExprGen.expr_compare),
 }
 ExprGen.index_table = {
     tir.IntImm: ExprGen.index_int,
@@ -633,5 +634,5 @@ ExprGen.index_table = {
     tir.Max: ExprGen.index_min_max,
     tir.Select: ExprGen.index_select,
     tir.Cast: ExprGen.index_cast,
-    **{kind: ExprGen.index_divide for kind in _DIVISIONS},
+    **dict.fromkeys(_DIVISIONS, ExprGen.index_divide),
 }

@@ -1,0 +1,69 @@
+"""From a Target to the machine LLVM generates code for, and whether this computer can run it."""
+
+from __future__ import annotations
+
+from ..runtime import jit
+from ..target import Target
+
+# Processors (by LLVM's names) and what code for them takes for granted.
+_AVX512 = (
+    "skylake-avx512", "skx", "cascadelake", "cooperlake", "cannonlake", "icelake-client",
+    "icelake-server", "rocketlake", "tigerlake", "sapphirerapids", "emeraldrapids",
+    "graniterapids", "graniterapids-d", "diamondrapids", "znver4", "znver5", "knl", "knm",
+    "x86-64-v4",
+)  # fmt: skip
+_AVX2 = (
+    "haswell", "core-avx2", "broadwell", "skylake", "alderlake", "raptorlake", "meteorlake",
+    "gracemont", "sierraforest", "grandridge", "arrowlake", "arrowlake-s", "lunarlake",
+    "pantherlake", "clearwaterforest", "znver1", "znver2", "znver3", "bdver4", "x86-64-v3",
+)  # fmt: skip
+_NEEDS = {
+    **dict.fromkeys(_AVX512, ("avx512f", "avx2", "fma")),
+    **dict.fromkeys(_AVX2, ("avx2", "fma")),
+}
+
+# What a bare triple of these needs to be useful: the hard-float RISC-V that Linux runs on.
+_TRIPLE_DEFAULTS = {
+    "riscv64": ("generic-rv64", "+m,+a,+f,+d,+c", "lp64d"),
+    "riscv32": ("generic-rv32", "+m,+a,+f,+d,+c", "ilp32d"),
+    "nvptx64": ("sm_80", "", ""),
+    "nvptx": ("sm_80", "", ""),
+    "amdgcn": ("gfx90a", "", ""),
+    "wasm32": ("", "+simd128", ""),
+    "wasm64": ("", "+simd128", ""),
+}
+
+
+def machine_of(target: Target) -> jit.Machine:
+    """The machine of an ``llvm`` target; without options it is this computer.
+
+    Raises ValueError for a triple or processor that LLVM does not know.
+    """
+    host_triple, host_cpu, host_features = jit.host_cpu()
+    attrs = target.attrs
+    triple = str(attrs.get("mtriple") or host_triple)
+    cpu = str(attrs.get("mcpu") or "")
+    features = ",".join(attrs.get("mattr", ()))
+    abi = str(attrs.get("mabi") or "")
+    arch = triple.split("-")[0]
+    if not attrs.get("mtriple") and not cpu:
+        cpu = host_cpu
+        features = f"{host_features},{features}" if features else host_features
+    elif arch in _TRIPLE_DEFAULTS:
+        default_cpu, default_features, default_abi = _TRIPLE_DEFAULTS[arch]
+        cpu = cpu or default_cpu
+        features = features or default_features
+        abi = abi or default_abi
+    level = int(attrs.get("opt-level", 3))
+    return jit.machine(triple, cpu, features, max(0, min(level, 3)), abi)
+
+
+def missing_features(where: jit.Machine) -> list[str]:
+    """Features that code for ``where`` may use and this computer's processor lacks."""
+    here = jit.host_cpu()[2].split(",")
+    have = {f[1:] for f in here if f.startswith("+")}
+    known = have | {f[1:] for f in here if f.startswith("-")}
+    wanted = [f[1:] for f in where.features.split(",") if f.startswith("+")]
+    off = {f[1:] for f in where.features.split(",") if f.startswith("-")}
+    wanted += [f for f in _NEEDS.get(where.cpu, ()) if f not in off]
+    return sorted({f for f in wanted if f in known and f not in have})

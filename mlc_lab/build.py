@@ -1,0 +1,111 @@
+"""build: from a tensor program to callable machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import tir
+from .ir.module import IRModule
+from .runtime import Module
+from .target import Target
+
+__all__ = ["build"]
+
+
+def build(
+    inputs: Any,
+    args: Sequence[Any] | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    runtime: Any = None,
+    name: str | None = None,
+) -> Module:
+    """Lower and compile a program for a target.
+
+    Parameters
+    ----------
+    inputs : PrimFunc, IRModule, tir.Schedule, or te.Schedule
+        The program. A te.Schedule comes with ``args``, the tensors that are its parameters. A dict
+        from targets to modules builds each for its target.
+    target : Target, str or dict
+        By default the current target (``with Target(...)``), or this machine.
+    name : str
+        The name of the function when ``inputs`` is a single function.
+
+    Returns
+    -------
+    A runtime module: ``module["name"](a, b, c)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For what cannot be lowered or has no machine code; the text says why.
+    """
+    if isinstance(args, (str, Target, Mapping)) and target is None:
+        args, target = None, args  # build(mod, "llvm")
+    if isinstance(inputs, Mapping) and not isinstance(inputs, IRModule):
+        modules = [build(mod, None, where, target_host) for where, mod in inputs.items()]
+        for other in modules[1:]:
+            modules[0].import_module(other)
+        return modules[0]
+    target = _target(target, target_host)
+    mod = as_module(inputs, args, name)
+    if target.kind.name not in _BUILDERS:
+        have = ", ".join(sorted(_BUILDERS))
+        raise ValueError(
+            f"programs cannot be built for the target kind {target.kind.name!r} here (those that "
+            f'can: {have}); "llvm" is this machine'
+        )
+    return _BUILDERS[target.kind.name](mod, target)
+
+
+def _target(target: Any, host: Any) -> Target:
+    if target is None:
+        target = Target.current() or "llvm"
+    return Target(target, host) if host is not None else Target(target)
+
+
+def as_module(inputs: Any, args: Sequence[Any] | None = None, name: str | None = None) -> IRModule:
+    """A program in any of its forms as a module."""
+    if isinstance(inputs, IRModule):
+        return inputs
+    if isinstance(inputs, tir.PrimFunc):
+        symbol = (inputs.attrs or {}).get("global_symbol")
+        name = name or (str(symbol) if symbol is not None else "main")
+        return IRModule({name: inputs.with_attr("global_symbol", name)})
+    to_module = getattr(inputs, "to_module", None)  # a schedule of te
+    if to_module is not None and args is not None:
+        return to_module(args, name or "main")
+    if isinstance(getattr(inputs, "mod", None), IRModule):  # a tir.Schedule
+        return inputs.mod
+    if isinstance(inputs, (list, tuple)) and inputs and hasattr(inputs[0], "op"):
+        from .te import create_prim_func
+
+        return as_module(create_prim_func(list(inputs)), None, name)
+    raise TypeError(
+        f"cannot build a {type(inputs).__name__}: give a PrimFunc, an IRModule or a Schedule"
+        + (" (a te schedule needs its arguments too: build(s, [A, B, C]))" if args is None else "")
+    )
+
+
+def _build_llvm(mod: IRModule, target: Target) -> Module:
+    from .backend import llvm
+    from .backend.machine import machine_of
+    from .lower import lower
+
+    where = machine_of(target)
+    names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, tir.PrimFunc)]
+    entry = "main" if "main" in names or len(names) != 1 else None
+    return llvm.build(lower(mod, target=target), where, entry)
+
+
+def _build_nvptx(mod: IRModule, target: Target) -> Module:
+    options = {"kind": "llvm", "mtriple": "nvptx64-nvidia-cuda"}
+    if target.attrs.get("mcpu"):
+        options["mcpu"] = target.mcpu
+    return _build_llvm(mod, Target(options))
+
+
+#: the builder of each target kind; other backends add theirs
+_BUILDERS = {"llvm": _build_llvm, "nvptx": _build_nvptx}

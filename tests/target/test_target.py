@@ -1,0 +1,81 @@
+"""Targets: reading their forms, options, the current one."""
+
+import pickle
+
+import pytest
+
+from mlc_lab.target import Target, detect_target
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "llvm -mcpu=skylake -num-cores=4 -mattr=+avx2,-avx512f",
+        "llvm --mcpu=skylake --num-cores 4 --mattr=+avx2,-avx512f",
+        "llvm -mcpu skylake -num-cores 4 -mattr +avx2,-avx512f",
+        {"kind": "llvm", "mcpu": "skylake", "num-cores": 4, "mattr": ["+avx2", "-avx512f"]},
+        {"kind": "llvm", "mcpu": "skylake", "num_cores": 4, "mattr": "+avx2,-avx512f"},
+        '{"kind": "llvm", "mcpu": "skylake", "num-cores": 4, "mattr": ["+avx2", "-avx512f"]}',
+    ],
+)
+def test_all_forms_mean_the_same(form):
+    target = Target(form)
+    assert target.kind.name == "llvm" and target.mcpu == "skylake" and target.num_cores == 4
+    assert target.mattr == ["+avx2", "-avx512f"] and target.attrs["num-cores"] == 4
+    assert target == Target("llvm -mcpu=skylake -num-cores=4 -mattr=+avx2,-avx512f")
+    assert Target(str(target)) == Target(target.export()) == pickle.loads(pickle.dumps(target))
+    assert Target(target) is target
+
+
+def test_defaults_and_keys():
+    assert Target("llvm").keys == ("cpu",) and Target("llvm").num_cores is None
+    assert Target("cuda").max_num_threads == 1024 and Target("cuda").thread_warp_size == 32
+    assert Target("cuda -arch=sm_80").arch == "sm_80"
+    assert Target("nvidia/nvidia-a100").arch == "sm_80"
+    assert Target("llvm -device=arm_cpu").keys == ("arm_cpu", "cpu")
+    assert Target("llvm -mtriple=aarch64-linux-gnu").mtriple == "aarch64-linux-gnu"
+    assert str(Target("llvm -num-cores=4")) == "llvm -keys=cpu -num-cores=4"
+
+
+def test_host():
+    target = Target("cuda", host="llvm -mcpu=skylake")
+    assert target.host.mcpu == "skylake" and Target(target=target.export()).host == target.host
+    assert Target(target, "llvm").host.mcpu == ""
+    assert Target({"kind": "cuda", "host": "llvm"}).host.kind.name == "llvm"
+
+
+def test_current_target():
+    assert Target.current() is None
+    with Target("llvm") as outer, Target("cuda") as inner:
+        assert Target.current() is inner and outer.kind.name == "llvm"
+    with pytest.raises(ValueError, match="no current target"):
+        Target.current(allow_none=False)
+
+
+@pytest.mark.parametrize(
+    "form, text",
+    [
+        ("lvm", "unknown target kind 'lvm'; did you mean 'llvm'"),
+        ("llvm -mcpuu=x", "no option 'mcpuu'; did you mean 'mcpu'"),
+        ("llvm -num-cores=x", "is a whole number, not 'x'"),
+        ("llvm skylake", "'skylake' is no option"),
+        ("-mcpu=x", "starts with its kind"),
+        ("", "the target is empty"),
+    ],
+)
+def test_mistakes_are_explained(form, text):
+    with pytest.raises(ValueError, match=text):
+        Target(form)
+    with pytest.raises(TypeError):
+        Target(3)
+
+
+def test_targets_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Target("llvm").kind = None
+    with pytest.raises(AttributeError, match="no option 'nonsense'"):
+        Target("llvm").nonsense  # noqa: B018
+
+
+def test_this_machine():
+    assert detect_target().mcpu and detect_target().num_cores >= 1
