@@ -145,7 +145,7 @@ export class Stepper {
         return [...(lead || []), python].join("\n");
       })),
       this.meaning, h("details", {}, h("summary", {}, "More on this step"), this.more));
-    this.facts = h("dl", { class: "facts" });
+    this.facts = h("div", { class: "facts", role: "list" });
     this.sides = new SideBySide(this.programs, (side, line) => this.select(side, line));
     this.legend = h("div", { class: "legend" });
     this.unfold = h("button", { type: "button", class: "unfold", "aria-pressed": "false",
@@ -265,8 +265,8 @@ export class Stepper {
   drawFacts() {
     this.facts.replaceChildren(
       ...facts(this.recording, this.step).map((fact) =>
-        h("div", { class: `fact ${fact.kind || ""}`, title: fact.title },
-          h("dt", {}, fact.name), h("dd", {}, (SIGN[fact.kind] || "") + fact.value)))
+        h("div", { class: `fact ${fact.kind || ""}`, role: "listitem", title: fact.title },
+          h("span", {}, fact.name), h("strong", {}, (SIGN[fact.kind] || "") + fact.value)))
     );
   }
 

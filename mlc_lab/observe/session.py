@@ -1,0 +1,145 @@
+"""Recordings of schedules: of one schedule at any time, or of every schedule a program makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..ir.module import IRModule
+from ..schedule import Schedule
+from .measure import Measurement
+from .program import lines_of
+from .recording import Recorder, Recording, save_all
+
+
+class ScheduleRecording:
+    """A schedule's recording together with the modules it was made from, so it can be measured."""
+
+    def __init__(self, recording: Recording, modules: list[IRModule]) -> None:
+        self.recording, self.modules = recording, modules
+
+    def measure(self, budget_s: float = 20.0, progress: bool = True, **options: Any) -> Recording:
+        """Time and check every program; see `measure.Measurement` for the options."""
+        return Measurement(self.recording, self.modules, **options).all(budget_s, progress)
+
+
+def record(sch: Schedule, title: str | None = None) -> ScheduleRecording:
+    """The recording of all steps of a schedule so far, without costs.
+
+    Instructions that only look something up become part of the step after them; those after the
+    last step are left out.
+    """
+    start = sch.steps[0].before if sch.steps else sch.mod
+    recorder = Recorder(title or _title(start), "sch = tvm.tir.Schedule(Module)")
+    modules: list[IRModule] = []
+
+    def number(mod: IRModule) -> int:
+        found = recorder.program(lines_of(mod, recorder))
+        if found == len(modules):
+            modules.append(mod)
+        return found
+
+    now = number(start)
+    recorder.step("start", "", now, now)
+    recorder.doc("start", "The program as it was.")
+    lead: list[str] = []
+    last = start
+    for step in sch.steps:
+        kind = step.instruction.kind
+        if kind.pure and step.error is None and not kind.sampling:
+            lead.append(step.python)
+            continue
+        error = None if step.error is None else _error(step.error)
+        before = now
+        if step.after is not last:
+            now, last = number(step.after), step.after
+        recorder.step(kind.method, step.python, before, now, lead, error)
+        recorder.doc(kind.method, kind.doc)
+        lead = []
+    return ScheduleRecording(recorder.recording, modules)
+
+
+def _title(mod: IRModule) -> str:
+    names = [gv.name_hint for gv in mod.functions]
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _error(error: Any) -> dict[str, str]:
+    """A ScheduleError as a recording has it. The rule and the call stand elsewhere in a view."""
+    parts = [error.reason]
+    if error.conflict:
+        parts.append(f"Two iterations that clash: {error.conflict}")
+    if error.hint:
+        parts.append(f"Try: {error.hint}")
+    try:
+        where = error.underlined()
+    except Exception:  # the reason must be told even if the program cannot be printed
+        where = ""
+    return {"rule": error.rule.replace("_", " "), "message": "\n\n".join([*parts, where]).strip()}
+
+
+def explore(
+    sch: Schedule,
+    measure: bool = True,
+    *,
+    budget_s: float = 20.0,
+    sizes: dict[str, int] | None = None,
+    target: Any = "llvm",
+    title: str | None = None,
+    progress: bool = True,
+) -> Recording:
+    """What `Schedule.explore` shows: the recording of a schedule, measured unless told not to."""
+    made = record(sch, title)
+    if measure:
+        made.measure(budget_s, progress, sizes=sizes, target=target)
+    return made.recording
+
+
+class Session:
+    """The schedules made while recording was on."""
+
+    def __init__(self) -> None:
+        self.schedules: list[Schedule] = []
+
+    def recordings(self, measure: bool = False, budget_s: float = 60.0) -> list[Recording]:
+        """One recording for each schedule that has at least one step, in order of creation."""
+        used = [s for s in self.schedules if s.steps]
+        names: dict[str, int] = {}
+        made = []
+        for sch in used:
+            one = record(sch)
+            count = names[one.recording.title] = names.get(one.recording.title, 0) + 1
+            if count > 1:
+                one.recording.title += f" ({count})"
+            if measure:
+                one.measure(budget_s / len(used))
+            made.append(one.recording)
+        return made
+
+    def save(self, path: str | Path, measure: bool = False, budget_s: float = 60.0) -> None:
+        """Write the recordings to a file that `recording.load_all` reads."""
+        save_all(self.recordings(measure, budget_s), path)
+
+
+@contextmanager
+def recording_schedules() -> Iterator[Session]:
+    """Keep every Schedule that is created inside the block.
+
+    >>> with recording_schedules() as session:     # doctest: +SKIP
+    ...     run_the_program()
+    >>> session.recordings()                       # doctest: +SKIP
+    """
+    session, before = Session(), Schedule.on_create
+
+    def keep(sch: Schedule) -> None:
+        session.schedules.append(sch)
+        if before is not None:
+            before(sch)
+
+    Schedule.on_create = keep
+    try:
+        yield session
+    finally:
+        Schedule.on_create = before
