@@ -2,11 +2,36 @@
 
 `Analyzer` simplifies and proves. Under it: `const_int_bound.py` and `modular_set.py` (what values
 an expression takes), `rules.py` (rewrite rules, as data; `pattern.py` compiles them),
-`canonical_simplify.py` (sums of split terms).
+`canonical_simplify.py` (sums of split terms). Around it: `int_set.py` (symbolic intervals),
+`iter_map.py` (indices as splits and fusions of iterators, `iter_map_inverse.py`,
+`subspace_divide.py`), `region.py` (what of a buffer loops touch), `index_map.py` (inverses of
+layouts), `linear.py` (equations and inequalities solved for a variable).
 """
 
 from .analyzer import Analyzer
 from .const_int_bound import NEG_INF, POS_INF, ConstIntBound
+from .int_set import (
+    NEG_INF_EXPR, POS_INF_EXPR, IntervalSet, IntSet, as_set, eval_set, intersect, union,
+    union_lower_bound,
+)
+from .iter_map import (
+    IterMapResult, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map, iter_map_simplify,
+    normalize_iter_map_to_expr, normalize_to_iter_sum,
+)
+from .iter_map_inverse import inverse_affine_iter_map
+from .linear import deduce_bound, detect_clip_bound, detect_linear_equation
 from .modular_set import ModularSet
+from .region import (
+    estimate_region_lower_bound, estimate_region_strict_bound, estimate_region_upper_bound,
+)
+from .subspace_divide import subspace_divide
 
-__all__ = ["Analyzer", "ConstIntBound", "ModularSet", "NEG_INF", "POS_INF"]
+__all__ = [
+    "Analyzer", "ConstIntBound", "IntSet", "IntervalSet", "IterMapResult", "IterMark",
+    "IterSplitExpr", "IterSumExpr", "ModularSet", "NEG_INF", "NEG_INF_EXPR", "POS_INF",
+    "POS_INF_EXPR", "as_set", "deduce_bound", "detect_clip_bound", "detect_iter_map",
+    "detect_linear_equation", "estimate_region_lower_bound", "estimate_region_strict_bound",
+    "estimate_region_upper_bound", "eval_set", "intersect", "inverse_affine_iter_map",
+    "iter_map_simplify", "normalize_iter_map_to_expr", "normalize_to_iter_sum", "subspace_divide",
+    "union", "union_lower_bound",
+]

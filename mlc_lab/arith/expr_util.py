@@ -281,3 +281,8 @@ def negate(cond: PrimExpr) -> PrimExpr:
 
 
 _NEGATED = {LT: GE, LE: GT, GT: LE, GE: LT, EQ: NE, NE: EQ}
+
+
+def is_one(e: Any) -> bool:
+    """Whether e is the constant 1."""
+    return type(e) is IntImm and e.value == 1

@@ -1,0 +1,887 @@
+"""Iteration maps: indices as sums and splits of iterators, and what that proves about them.
+
+    IterMark    a source (a loop variable, or a sum) taken as one iterator in [0, extent)
+    IterSplit   (mark // lower_factor) % extent * scale
+    IterSum     split + ... + split + base
+
+`detect_iter_map` writes indices in this form. Fusing (`i * 4 + j` with j in [0, 4)) makes a new mark
+out of a sum, splitting (`x // 4`, `x % 4`) takes parts of a mark; from the marks and splits it is
+then read off whether the indices take every combination of values (surjective), and each once
+(bijective). Predicates such as `i * 3 + j < 128` shorten the mark of their sum. The ideas are those
+of TVM's quasi-affine iteration maps.
+
+Factors, extents, scales and bases are Python ints where they are constant, expressions otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Union
+
+from ..tir.expr import (
+    GE, GT, LE, LT, Add, Cast, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Range, SizeVar, Sub,
+    Var, const_index,
+)
+from . import expr_util as U
+from .expr_util import TRUE, DoesNotFit, conjuncts, imm, same
+
+Number = Union[int, PrimExpr]
+
+
+class IterMark:
+    """`source` (a PrimExpr or an IterSumExpr) as an iterator over [0, extent)."""
+
+    __slots__ = ("source", "extent")
+
+    def __init__(self, source: Any, extent: Any) -> None:
+        self.source = source
+        self.extent = number(extent)
+
+    def __repr__(self) -> str:
+        return f"IterMark({self.source!r}, extent={self.extent!r})"
+
+
+class IterSplitExpr:
+    """(source // lower_factor) % extent * scale."""
+
+    __slots__ = ("source", "lower_factor", "extent", "scale")
+
+    def __init__(self, source: IterMark, lower_factor: Any = 1, extent: Any = None,
+                 scale: Any = 1) -> None:
+        self.source = source
+        self.lower_factor = number(lower_factor)
+        self.extent = source.extent if extent is None else number(extent)
+        self.scale = number(scale)
+
+    def __repr__(self) -> str:
+        return (f"IterSplit({self.source!r}, lower_factor={self.lower_factor!r}, "
+                f"extent={self.extent!r}, scale={self.scale!r})")
+
+
+class IterSumExpr:
+    """The sum of splits and a base."""
+
+    __slots__ = ("args", "base", "dtype")
+
+    def __init__(self, args: Iterable[IterSplitExpr], base: Any, dtype: str = "int32") -> None:
+        self.args = list(args)
+        self.base = number(base)
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"IterSum({self.args!r}, base={self.base!r})"
+
+
+class IterMapResult(NamedTuple):
+    """What `detect_iter_map` found: `indices` is empty and `errors` says why if it is no map.
+
+    `padding_predicate` holds where an index lies in the padding of a padded map (False without).
+    """
+
+    indices: list[IterSumExpr]
+    errors: list[str]
+    padding_predicate: PrimExpr
+
+
+LEVELS = {"bijective": "bijective", "surjective": "surjective", "nocheck": "nocheck",
+          0: "nocheck", 1: "surjective", 2: "bijective", None: "nocheck"}
+
+
+class Unresolved(Exception):
+    """The expression is no iteration map; the message says which part."""
+
+
+def number(value: Any) -> Number:
+    """A constant as a Python int, anything else as it is."""
+    return value.value if type(value) is IntImm else value
+
+
+def expression(value: Number, dtype: str) -> PrimExpr:
+    """A number as an expression."""
+    return imm(value, dtype) if type(value) is int else value
+
+
+class Numbers:
+    """Arithmetic on factors and extents: ints at once, symbols through the analyzer."""
+
+    def __init__(self, analyzer: Any) -> None:
+        self.analyzer = analyzer
+
+    def _build(self, build: Any, a: Number, b: Number) -> Number:
+        dtype = b.dtype if type(a) is int else a.dtype
+        return number(self.analyzer.simplify(build(expression(a, dtype), expression(b, dtype))))
+
+    def add(self, a: Number, b: Number) -> Number:
+        """a + b"""
+        return a + b if type(a) is int and type(b) is int else self._build(U.add, a, b)
+
+    def sub(self, a: Number, b: Number) -> Number:
+        """a - b"""
+        return a - b if type(a) is int and type(b) is int else self._build(U.sub, a, b)
+
+    def mul(self, a: Number, b: Number) -> Number:
+        """a * b"""
+        return a * b if type(a) is int and type(b) is int else self._build(U.mul, a, b)
+
+    def div(self, a: Number, b: Number) -> Number:
+        """a // b"""
+        return a // b if type(a) is int and type(b) is int else self._build(U.floordiv, a, b)
+
+    def mod(self, a: Number, b: Number) -> Number:
+        """a % b"""
+        return a % b if type(a) is int and type(b) is int else self._build(U.floormod, a, b)
+
+    def equal(self, a: Number, b: Number) -> bool:
+        """Whether a == b for certain."""
+        if type(a) is int and type(b) is int:
+            return a == b
+        return self.analyzer.can_prove_equal(*_typed(a, b))
+
+    def divides(self, b: Number, a: Number) -> bool:
+        """Whether b divides a for certain."""
+        if type(a) is int and type(b) is int:
+            return b != 0 and a % b == 0
+        if type(b) is int and b == 1 or type(a) is int and a == 0:
+            return True
+        return self.mod(a, b) == 0 if type(self.mod(a, b)) is int else False
+
+    def at_least(self, a: Number, b: Number) -> bool:
+        """Whether a >= b for certain."""
+        if type(a) is int and type(b) is int:
+            return a >= b
+        x, y = _typed(a, b)
+        return self.analyzer.can_prove(U.ge(x, y))
+
+
+def _typed(a: Number, b: Number) -> tuple[PrimExpr, PrimExpr]:
+    dtype = b.dtype if type(a) is int else a.dtype
+    return expression(a, dtype), expression(b, dtype)
+
+
+class _Fused(NamedTuple):
+    """A sum that was made one mark: its value is offset + mark."""
+
+    flat: tuple[IterSplitExpr, ...]
+    mark: IterMark
+    offset: Number
+
+
+class IterMapRewriter:
+    """Rewrites expressions over `input_iters` into iteration maps; see `detect_iter_map`."""
+
+    def __init__(self, analyzer: Any, input_iters: Mapping[Var, Range], trivial: bool = True) -> None:
+        self.analyzer = analyzer
+        self.n = Numbers(analyzer)
+        self.var_map: dict[Var, IterSumExpr] = {}
+        self.input_marks: list[IterMark] = []
+        self.fused: list[_Fused] = []
+        self.constrained: list[_Fused] = []
+        for var, rng in input_iters.items():
+            low, extent = number(rng.min), number(rng.extent)
+            if trivial and type(extent) is int and extent == 1:
+                self.var_map[var] = IterSumExpr([], low, var.dtype)
+                continue
+            source = var if type(low) is int and low == 0 else U.sub(var, rng.min)
+            mark = IterMark(source, extent)
+            self.var_map[var] = IterSumExpr([IterSplitExpr(mark)], low, var.dtype)
+            self.input_marks.append(mark)
+
+    # ------------------------------------------------------------------- reading expressions
+
+    def read(self, e: PrimExpr) -> Any:
+        """An IterSumExpr, or a Number where no iterator occurs."""
+        kind = type(e)
+        if kind is IntImm:
+            return e.value
+        if kind is Var or kind is SizeVar:
+            found = self.var_map.get(e)
+            if found is None:
+                return e
+            return found
+        visit = _READ.get(kind)
+        if visit is not None:
+            return visit(self, e)
+        return self.other(e)
+
+    def other(self, e: PrimExpr) -> PrimExpr:
+        """A node of no affine kind: fine if there is no iterator in it."""
+        for child in e.children():
+            if isinstance(child, PrimExpr) and type(self.read(child)) is IterSumExpr:
+                raise Unresolved(f"{type(e).__name__} of an iterator is not affine: {e!r}")
+        return e
+
+    def to_sum(self, value: Any, dtype: str) -> IterSumExpr:
+        """A fresh sum that may be changed."""
+        if type(value) is IterSumExpr:
+            return IterSumExpr(value.args, value.base, value.dtype)
+        return IterSumExpr([], value, dtype)
+
+    def add_split(self, total: IterSumExpr, split: IterSplitExpr, sign: int) -> None:
+        """Add a split; one of the same part of the same mark takes the scale."""
+        for place, old in enumerate(total.args):
+            if old.source is split.source and self.same_part(old, split):
+                scale = self.n.add(old.scale, self.n.mul(split.scale, sign))
+                if type(scale) is int and scale == 0:
+                    del total.args[place]
+                else:
+                    total.args[place] = IterSplitExpr(old.source, old.lower_factor, old.extent,
+                                                      scale)
+                return
+        if sign == 1:
+            total.args.append(split)
+        else:
+            total.args.append(IterSplitExpr(split.source, split.lower_factor, split.extent,
+                                            self.n.mul(split.scale, sign)))
+
+    def same_part(self, a: IterSplitExpr, b: IterSplitExpr) -> bool:
+        """Whether two splits are equal but for their scale."""
+        return a.source is b.source and self.n.equal(a.lower_factor, b.lower_factor) and (
+            self.n.equal(a.extent, b.extent))
+
+    # ------------------------------------------------------------------- fusing
+
+    def combine(self, args: list[IterSplitExpr]) -> list[IterSplitExpr]:
+        """Join splits that lie side by side in one mark: x // 4 * 4 + x % 4 is x."""
+        if len(args) < 2 or len({id(a.source) for a in args}) == len(args):
+            return args
+        args = list(args)
+        joined = True
+        while joined:
+            joined = False
+            for i, high in enumerate(args):
+                for j, low in enumerate(args):
+                    if i == j or high.source is not low.source:
+                        continue
+                    if self.n.equal(high.lower_factor,
+                                    self.n.mul(low.lower_factor, low.extent)) and self.n.equal(
+                            high.scale, self.n.mul(low.scale, low.extent)):
+                        args[min(i, j)] = IterSplitExpr(
+                            low.source, low.lower_factor, self.n.mul(high.extent, low.extent),
+                            low.scale)
+                        del args[max(i, j)]
+                        joined = True
+                        break
+                if joined:
+                    break
+        return args
+
+    def fuse(self, args: list[IterSplitExpr]) -> tuple[IterSplitExpr, Number]:
+        """Splits added up as one split of a mark, plus an offset. Raises Unresolved.
+
+        Picks the smallest scale first; each next scale must be the product of the extents so far.
+        """
+        n = self.n
+        args = self.combine(args)
+        if len(args) == 1 and not self.constrained:
+            return args[0], 0
+        base = self.smallest(args)
+        base_scale = args[base].scale
+        left = list(range(len(args)))
+        expected, extra = base_scale, 0
+        flat: list[IterSplitExpr] = []
+        grouped: list[IterSplitExpr] = []
+        while left:
+            place = base if not flat else self.with_scale(args, left, expected)
+            pattern = self.longest_constraint(args, left, place, expected)
+            if pattern is None:
+                left.remove(place)
+                split = args[place]
+                flat.append(split)
+                scale = n.div(expected, base_scale)
+                grouped.append(IterSplitExpr(split.source, split.lower_factor, split.extent, scale))
+                expected = n.mul(expected, split.extent)
+            else:
+                fused, places = pattern
+                for k in places:
+                    left.remove(k)
+                    flat.append(args[k])
+                grouped.append(IterSplitExpr(fused.mark, 1, fused.mark.extent,
+                                             n.div(expected, base_scale)))
+                extra = n.add(extra, n.mul(fused.offset, expected))
+                expected = n.mul(expected, fused.mark.extent)
+        if len(grouped) == 1:
+            only = grouped[0]
+            return IterSplitExpr(only.source, only.lower_factor, only.extent, base_scale), extra
+        flat.reverse()
+        grouped.reverse()
+        flat = [IterSplitExpr(s.source, s.lower_factor, s.extent, n.div(s.scale, base_scale))
+                for s in flat]
+        known = self.find(flat)
+        if known is not None:
+            if not n.equal(extra, n.mul(known.offset, base_scale)):
+                raise Unresolved("a sum is used with two different offsets")
+            return IterSplitExpr(known.mark, 1, known.mark.extent, base_scale), extra
+        mark = IterMark(IterSumExpr(grouped, 0), n.div(expected, base_scale))
+        self.fused.append(_Fused(tuple(flat), mark, 0))
+        return IterSplitExpr(mark, 1, mark.extent, base_scale), extra
+
+    def find(self, flat: Sequence[IterSplitExpr]) -> _Fused | None:
+        """The mark made of these splits before."""
+        for known in self.fused:
+            if len(known.flat) == len(flat) and all(
+                    a.source is b.source and self.same_part(a, b) and self.n.equal(
+                        a.scale, b.scale) for a, b in zip(known.flat, flat)):
+                return known
+        return None
+
+    def smallest(self, args: list[IterSplitExpr]) -> int:
+        """The last of the args with the smallest scale; constants before symbols."""
+        best = -1
+        for place in range(len(args) - 1, -1, -1):
+            scale = args[place].scale
+            if type(scale) is int:
+                if scale <= 0:
+                    raise Unresolved(f"an iterator is multiplied with {scale}")
+                if best < 0 or scale < args[best].scale:
+                    best = place
+        if best >= 0:
+            return best
+        for place, arg in enumerate(args):
+            if all(self.n.divides(arg.scale, other.scale) for other in args):
+                return place
+        raise Unresolved("no iterator has the smallest scale for certain")
+
+    def with_scale(self, args: list[IterSplitExpr], left: list[int], expected: Number) -> int:
+        """The remaining arg of the expected scale, from the right."""
+        for place in reversed(left):
+            if self.n.equal(args[place].scale, expected):
+                return place
+        raise Unresolved(
+            f"a sum of iterators is not a mixed-radix number: no iterator is scaled by {expected!r}")
+
+    def longest_constraint(self, args: list[IterSplitExpr], left: list[int], place: int,
+                           expected: Number) -> tuple[_Fused, list[int]] | None:
+        """The largest sum limited by a predicate whose lowest part is args[place]."""
+        best = None
+        for fused in self.constrained:
+            if best is not None and len(fused.flat) <= len(best[0].flat):
+                continue
+            if not self.same_part(fused.flat[-1], args[place]):
+                continue
+            places, unit = [], fused.flat[-1].scale
+            for split in reversed(fused.flat):
+                for k in left:
+                    if k not in places and self.same_part(args[k], split) and self.n.equal(
+                            self.n.mul(split.scale, expected), self.n.mul(args[k].scale, unit)):
+                        places.append(k)
+                        break
+                else:
+                    break
+            if len(places) == len(fused.flat):
+                best = (fused, places)
+            else:
+                raise Unresolved("only a part of a sum that a predicate limits occurs in an index")
+        return best
+
+    def normal(self, value: Any, dtype: str) -> IterSumExpr:
+        """A value with at most one split."""
+        if type(value) is not IterSumExpr:
+            return IterSumExpr([], value, dtype)
+        if not value.args:
+            return value
+        split, extra = self.fuse(value.args)
+        return IterSumExpr([split], self.n.add(value.base, extra), value.dtype)
+
+    def limit(self, e: PrimExpr, low: Number | None, high: Number | None) -> None:
+        """Take a predicate low <= e < high into account."""
+        n = self.n
+        total = self.read(e)
+        if type(total) is not IterSumExpr or not total.args:
+            return
+        if low is not None:
+            low = n.sub(low, total.base)
+        if high is not None:
+            high = n.sub(high, total.base)
+        args = self.combine(total.args)
+        split, offset = self.fuse(args)
+        if not (type(split.scale) is int and split.scale == 1):
+            raise Unresolved(f"a predicate on a multiple is not understood: {e!r}")
+        mark = split.source
+        whole = n.equal(split.lower_factor, 1) and n.equal(split.extent, mark.extent)
+        start, end = offset, n.add(offset, split.extent)
+        if low is not None:
+            start = low if n.at_least(low, start) else start if n.at_least(start, low) else n._build(
+                U.maximum, low, start)
+        if high is not None:
+            end = high if n.at_least(end, high) else end if n.at_least(high, end) else n._build(
+                U.minimum, high, end)
+        if n.equal(start, offset) and n.equal(end, n.add(offset, split.extent)):
+            return  # says nothing new
+        shift = n.sub(start, offset)
+        if isinstance(mark.source, IterSumExpr) and whole:
+            source: Any = IterSumExpr(mark.source.args, n.sub(mark.source.base, shift), e.dtype)
+        else:
+            source = IterSumExpr([IterSplitExpr(mark, split.lower_factor, split.extent, 1)],
+                                 n.sub(0, shift), e.dtype)
+        new = IterMark(source, n.sub(end, start))
+        flat = tuple(self.flatten(args))
+        self.fused = [f for f in self.fused if not self.is_same(f.flat, flat)]
+        self.constrained = [f for f in self.constrained if not self.is_same(f.flat, flat)]
+        entry = _Fused(flat, new, start)
+        self.fused.append(entry)
+        self.constrained.append(entry)
+
+    def flatten(self, args: list[IterSplitExpr]) -> list[IterSplitExpr]:
+        """Splits from the largest scale down, as `fuse` orders them."""
+        constant = [a for a in args if type(a.scale) is int]
+        symbolic = [a for a in args if type(a.scale) is not int]
+        return symbolic + sorted(constant, key=lambda a: -a.scale)
+
+    def is_same(self, a: tuple, b: tuple) -> bool:
+        """Whether two flat sums have the same splits."""
+        return len(a) == len(b) and all(self.same_part(x, y) for x, y in zip(a, b))
+
+    def check_constraints(self) -> None:
+        """Two limited sums must be nested or have nothing in common."""
+        for i, small in enumerate(self.constrained):
+            for large in self.constrained[i + 1:]:
+                inside = [any(self.same_part(a, b) for b in large.flat) for a in small.flat]
+                if any(inside) and not all(inside):
+                    raise Unresolved("the sums that predicates limit overlap in part")
+
+    # ------------------------------------------------------------------- checking
+
+    def check(self, bindings: Sequence[IterSumExpr], level: str) -> None:
+        """The splits of each mark must not overlap; for `bijective` they must cover it."""
+        splits = collect_splits(bindings)
+        for mark, parts in splits.items():
+            self.sorted_splits(mark, parts, level)
+        if level == "bijective":
+            for mark in self.input_marks:
+                if mark not in splits and not self.n.equal(mark.extent, 1):
+                    raise Unresolved(f"iterator {mark.source!r} does not occur in the indices")
+
+    def sorted_splits(self, mark: IterMark, parts: list[IterSplitExpr],
+                      level: str) -> list[IterSplitExpr]:
+        """The parts of a mark from the lowest up. Raises Unresolved where they overlap."""
+        n = self.n
+        left = list(parts)
+        out: list[IterSplitExpr] = []
+        expected: Number = 1
+        while left:
+            found = next((s for s in left if n.equal(s.lower_factor, expected)), None)
+            if found is None:
+                if level == "bijective":
+                    raise Unresolved(f"a part of {mark.source!r} is missing in the indices")
+                found = next((s for s in left if n.divides(expected, s.lower_factor)
+                              and not (type(s.lower_factor) is int and type(expected) is int
+                                       and s.lower_factor < expected)), None)
+                if found is None:
+                    raise Unresolved(f"two indices use overlapping parts of {mark.source!r}")
+                found = min((s for s in left if n.divides(expected, s.lower_factor)),
+                            key=lambda s: s.lower_factor if type(s.lower_factor) is int else 0)
+            left.remove(found)
+            out.append(found)
+            expected = n.mul(found.lower_factor, found.extent)
+        ok = n.equal(expected, mark.extent) if level == "bijective" else n.divides(
+            expected, mark.extent)
+        if not ok:
+            raise Unresolved(f"the indices do not cover {mark.source!r} evenly")
+        return out
+
+
+def collect_splits(bindings: Sequence[IterSumExpr]) -> dict[IterMark, list[IterSplitExpr]]:
+    """The splits of every mark that occurs in `bindings`, inner ones included."""
+    splits: dict[IterMark, list[IterSplitExpr]] = {}
+
+    def visit(total: IterSumExpr) -> None:
+        for split in total.args:
+            known = splits.get(split.source)
+            if known is None:
+                splits[split.source] = [split]
+                if isinstance(split.source.source, IterSumExpr):
+                    visit(split.source.source)
+            else:
+                known.append(split)
+
+    for binding in bindings:
+        visit(binding)
+    return splits
+
+
+# ------------------------------------------------------------------------------- by node type
+
+
+def _read_add(s: IterMapRewriter, e: Any) -> Any:
+    a, b = s.read(e.a), s.read(e.b)
+    sign = 1 if type(e) is Add else -1
+    if type(a) is not IterSumExpr and type(b) is not IterSumExpr:
+        return s.n.add(a, b) if sign == 1 else s.n.sub(a, b)
+    out = s.to_sum(a, e.dtype)
+    if type(b) is IterSumExpr:
+        for split in b.args:
+            s.add_split(out, split, sign)
+        b = b.base
+    out.base = s.n.add(out.base, b) if sign == 1 else s.n.sub(out.base, b)
+    return out
+
+
+def _read_mul(s: IterMapRewriter, e: Mul) -> Any:
+    a, b = s.read(e.a), s.read(e.b)
+    if type(a) is IterSumExpr and type(b) is IterSumExpr:
+        if not b.args:
+            b = b.base
+        elif not a.args:
+            a = a.base
+        else:
+            raise Unresolved(f"the product of two iterators is not affine: {e!r}")
+    if type(a) is not IterSumExpr:
+        a, b = b, a
+    if type(a) is not IterSumExpr:
+        return s.n.mul(a, b)
+    if type(b) is int and b == 0:
+        return 0
+    return IterSumExpr([IterSplitExpr(i.source, i.lower_factor, i.extent, s.n.mul(i.scale, b))
+                        for i in a.args], s.n.mul(a.base, b), a.dtype)
+
+
+def _read_div(s: IterMapRewriter, e: FloorDiv) -> Any:
+    a, b = s.read(e.a), s.read(e.b)
+    if type(b) is IterSumExpr:
+        if b.args:
+            raise Unresolved(f"division by an iterator is not affine: {e!r}")
+        b = b.base
+    if type(a) is not IterSumExpr:
+        return s.n.div(a, b)
+    n, total = s.n, s.normal(a, e.dtype)
+    if not total.args:
+        return n.div(total.base, b)
+    split, base = total.args[0], total.base
+    if n.equal(b, 1):
+        return total
+    if n.divides(b, split.scale):
+        new = IterSplitExpr(split.source, split.lower_factor, split.extent, n.div(split.scale, b))
+        return IterSumExpr([new], n.div(base, b), e.dtype)
+    if not n.divides(split.scale, b):
+        raise Unresolved(f"{e!r} divides by {b!r}, which the scale {split.scale!r} does not divide")
+    divisor = n.div(b, split.scale)  # (x * s + base) // (d * s) = (x + base // s) // d
+    base = n.div(base, split.scale)
+    rest = n.mod(base, divisor)
+    if not n.equal(rest, 0):
+        if type(rest) is int and type(split.extent) is int and type(divisor) is int and (
+                split.extent + rest <= divisor):
+            return n.div(base, divisor)
+        raise Unresolved(f"the offset in {e!r} is no multiple of the divisor")
+    base = n.div(base, divisor)
+    if n.divides(divisor, split.extent):
+        new = IterSplitExpr(split.source, n.mul(split.lower_factor, divisor),
+                            n.div(split.extent, divisor), 1)
+        return IterSumExpr([new], base, e.dtype)
+    if n.at_least(divisor, split.extent):
+        return base
+    raise Unresolved(f"the divisor in {e!r} does not divide the extent {split.extent!r}")
+
+
+def _read_mod(s: IterMapRewriter, e: FloorMod) -> Any:
+    a, b = s.read(e.a), s.read(e.b)
+    if type(b) is IterSumExpr:
+        if b.args:
+            raise Unresolved(f"a remainder by an iterator is not affine: {e!r}")
+        b = b.base
+    if type(a) is not IterSumExpr:
+        return s.n.mod(a, b)
+    n, total = s.n, s.normal(a, e.dtype)
+    if not total.args:
+        return n.mod(total.base, b)
+    split, base = total.args[0], total.base
+    if n.divides(b, split.scale):
+        return n.mod(base, b)
+    if not n.divides(split.scale, b):
+        raise Unresolved(f"{e!r} takes a remainder by {b!r}, which the scale {split.scale!r} does "
+                         "not divide")
+    divisor, scale = n.div(b, split.scale), split.scale
+    small = n.mod(base, scale)  # (x * s + q * s + r) % (d * s) = ((x + q) % d) * s + r
+    offset = n.mod(n.div(base, scale), divisor)
+    if n.equal(offset, 0):
+        if n.divides(divisor, split.extent):
+            new = IterSplitExpr(split.source, split.lower_factor, divisor, scale)
+            return IterSumExpr([new], small, e.dtype)
+        if n.at_least(divisor, split.extent):
+            return IterSumExpr([split], small, e.dtype)
+    elif type(offset) is int and type(divisor) is int and type(split.extent) is int and (
+            offset + split.extent <= divisor):
+        return IterSumExpr([split], n.add(n.mul(offset, scale), small), e.dtype)
+    raise Unresolved(f"the divisor in {e!r} does not divide the extent {split.extent!r}")
+
+
+def _read_cast(s: IterMapRewriter, e: Cast) -> Any:
+    value = s.read(e.value)
+    if type(value) is IterSumExpr:
+        if e.dtype not in U.INDEX_DTYPES:
+            raise Unresolved(f"a cast to {e.dtype} of an iterator is not affine")
+        return IterSumExpr(value.args, value.base, e.dtype)
+    return value if type(value) is int else e
+
+
+_READ = {Add: _read_add, Sub: _read_add, Mul: _read_mul, FloorDiv: _read_div,
+         FloorMod: _read_mod, Cast: _read_cast}
+
+# ------------------------------------------------------------------------------- predicates
+
+
+class _Constraint(NamedTuple):
+    expr: PrimExpr
+    low: Number | None
+    high: Number | None
+    size: int
+
+
+def _uses(e: PrimExpr, iters: Mapping[Var, Range]) -> bool:
+    kind = type(e)
+    if kind is IntImm:
+        return False
+    if kind is Var or kind is SizeVar:
+        return e in iters
+    return any(_uses(c, iters) for c in e.children() if isinstance(c, PrimExpr))
+
+
+def _size(e: PrimExpr) -> int:
+    return 1 + sum(_size(c) for c in e.children() if isinstance(c, PrimExpr))
+
+
+def read_predicate(predicate: PrimExpr, iters: dict[Var, Range],
+                   analyzer: Any) -> list[_Constraint]:
+    """The bounds that a conjunction of comparisons sets; narrows `iters` for single iterators.
+
+    Raises Unresolved for a condition of another form that uses an iterator.
+    """
+    out: list[_Constraint] = []
+    n = Numbers(analyzer)
+    for item in conjuncts(predicate):
+        kind = type(item)
+        if kind not in (LT, LE, GT, GE):
+            if isinstance(item, PrimExpr) and not _uses(item, iters):
+                continue
+            raise Unresolved(f"a predicate of this form is not understood: {item!r}")
+        a, b = item.a, item.b
+        if kind in (GT, GE):
+            a, b, kind = b, a, (LT if kind is GT else LE)
+        left, right = _uses(a, iters), _uses(b, iters)
+        if not left and not right:
+            continue
+        if left and right:  # both sides: everything to the left
+            a, b = analyzer.simplify(U.sub(a, b)), imm(0, a.dtype)
+            right = False
+            if not _uses(a, iters):
+                continue
+        step = 1 if kind is LE else 0
+        if right:  # a < e: e >= a + 1
+            expr, low, high = b, n.add(number(a), 1 - step), None
+        else:
+            expr, low, high = a, None, n.add(number(b), step)
+        while type(expr) in (Add, Sub) and (type(expr.b) is IntImm):
+            shift = expr.b.value if type(expr) is Add else -expr.b.value
+            expr = expr.a
+            low = None if low is None else n.sub(low, shift)
+            high = None if high is None else n.sub(high, shift)
+        if isinstance(expr, Var) and _narrow(expr, low, high, iters, n):
+            continue
+        out.append(_Constraint(expr, low, high, _size(expr)))
+    out.sort(key=lambda c: c.size)
+    return out
+
+
+def _narrow(var: Var, low: Number | None, high: Number | None, iters: dict[Var, Range],
+            n: Numbers) -> bool:
+    """Shorten the range of one iterator if its ends are constant."""
+    rng = iters[var]
+    start, extent = number(rng.min), number(rng.extent)
+    if type(start) is not int or type(extent) is not int:
+        return False
+    end = start + extent
+    if (low is not None and type(low) is not int) or (high is not None and type(high) is not int):
+        return False
+    new_start = start if low is None else max(start, low)
+    new_end = end if high is None else min(end, high)
+    if (new_start, new_end) != (start, end):
+        iters[var] = Range.from_min_extent(imm(new_start, var.dtype),
+                                           imm(max(new_end - new_start, 0), var.dtype))
+    return True
+
+
+# ------------------------------------------------------------------------------- detection
+
+
+def _sane(iters: Mapping[Var, Range]) -> bool:
+    """Ranges of iterators must not depend on iterators."""
+    return not any(
+        (type(r.min) is not IntImm and _uses(r.min, iters))
+        or (type(r.extent) is not IntImm and _uses(r.extent, iters)) for r in iters.values())
+
+
+def detect_iter_map(indices: Sequence[Any], input_iters: Mapping[Var, Range],
+                    predicate: Any = TRUE, check_level: Any = "surjective", analyzer: Any = None,
+                    simplify_trivial_iterators: bool = True) -> IterMapResult:
+    """Write `indices` as an iteration map of `input_iters` restricted to `predicate`.
+
+    `check_level` is "surjective" (every combination of values of the indices occurs), "bijective"
+    (and exactly once) or "nocheck". Each index of the result has at most one split. On failure
+    `indices` of the result is empty and `errors` tells the reason.
+    """
+    level = _level(check_level)
+    analyzer = _new_analyzer(analyzer)
+    try:
+        rewriter, iters = prepared_rewriter(input_iters, predicate, analyzer,
+                                            simplify_trivial_iterators)
+        out = []
+        for index in indices:
+            index = const_index(index)
+            out.append(rewriter.normal(rewriter.read(index), index.dtype))
+        if level != "nocheck":
+            rewriter.check(out, level)
+    except Unresolved as error:
+        return IterMapResult([], [str(error)], U.FALSE)
+    except (DoesNotFit, ZeroDivisionError) as error:
+        return IterMapResult([], [f"not computable: {error}"], U.FALSE)
+    return IterMapResult(out, [], U.FALSE)
+
+
+def prepared_rewriter(input_iters: Mapping[Var, Range], predicate: Any, analyzer: Any,
+                      trivial: bool) -> tuple[IterMapRewriter, dict[Var, Range]]:
+    """A rewriter that has read the predicate, and the ranges as the predicate narrows them."""
+    iters = dict(input_iters)
+    for var, rng in iters.items():
+        if type(rng.extent) is IntImm and rng.extent.value <= 0:
+            raise Unresolved(f"iterator {var.name} has no values")
+    if not _sane(iters):
+        raise Unresolved("the range of an iterator depends on another iterator")
+    predicate = const_index(predicate)
+    constraints = [] if type(predicate) is IntImm else read_predicate(predicate, iters, analyzer)
+    for var, rng in iters.items():
+        if type(rng.extent) is IntImm and rng.extent.value <= 0:
+            raise Unresolved(f"the predicate leaves no values for iterator {var.name}")
+    rewriter = IterMapRewriter(analyzer, iters, trivial)
+    for item in constraints:
+        rewriter.limit(item.expr, item.low, item.high)
+    if len(rewriter.constrained) > 1:
+        rewriter.check_constraints()
+    return rewriter, iters
+
+
+def _level(value: Any) -> str:
+    try:
+        return LEVELS[value.lower() if isinstance(value, str) else value]
+    except KeyError:
+        raise ValueError(f"unknown check level {value!r}: expected 'surjective', 'bijective' or "
+                         "'nocheck'") from None
+
+
+def _new_analyzer(analyzer: Any) -> Any:
+    if analyzer is not None:
+        return analyzer
+    from .analyzer import Analyzer
+
+    return Analyzer()
+
+
+def normalize_to_iter_sum(index: Any, input_iters: Mapping[Var, Range],
+                          analyzer: Any = None) -> IterSumExpr:
+    """An index as a sum of splits, by falling scale; what is not affine goes into the base."""
+    analyzer = _new_analyzer(analyzer)
+    rewriter = IterMapRewriter(analyzer, input_iters)
+    index = const_index(index)
+    total = _best_effort(rewriter, index)
+    total.args = rewriter.flatten(rewriter.combine(total.args))
+    return total
+
+
+def _best_effort(s: IterMapRewriter, e: PrimExpr) -> IterSumExpr:
+    try:
+        return s.to_sum(s.read(e), e.dtype)
+    except Unresolved:
+        pass
+    if type(e) in (Add, Sub):
+        a, b = _best_effort(s, e.a), _best_effort(s, e.b)
+        sign = 1 if type(e) is Add else -1
+        for split in b.args:
+            s.add_split(a, split, sign)
+        a.base = s.n.add(a.base, b.base) if sign == 1 else s.n.sub(a.base, b.base)
+        return a
+    return IterSumExpr([], e, e.dtype)
+
+
+# ------------------------------------------------------------------------------- back to expressions
+
+
+def split_to_expr(split: IterSplitExpr, dtype: str, n: Numbers) -> PrimExpr:
+    """A split as an ordinary expression."""
+    mark = split.source
+    source = mark.source
+    source = sum_to_expr(source, n, dtype) if isinstance(source, IterSumExpr) else source
+    if source.dtype != dtype:
+        source = source.astype(dtype)
+    lower, extent, scale = split.lower_factor, split.extent, split.scale
+    if type(lower) is int and lower == 1 and n.equal(extent, mark.extent):
+        out = source
+    elif n.equal(mark.extent, n.mul(lower, extent)):
+        out = U.floordiv(source, expression(lower, dtype))
+    else:
+        out = U.floordiv(U.floormod(source, expression(n.mul(lower, extent), dtype)),
+                         expression(lower, dtype))
+    return out if type(scale) is int and scale == 1 else U.mul(out, expression(scale, dtype))
+
+
+def sum_to_expr(total: IterSumExpr, n: Numbers, dtype: str | None = None) -> PrimExpr:
+    """A sum as an ordinary expression."""
+    dtype = dtype or total.dtype
+    out: PrimExpr | None = None
+    for split in total.args:
+        item = split_to_expr(split, dtype, n)
+        out = item if out is None else U.add(out, item)
+    base = total.base
+    if out is None:
+        base = expression(base, dtype)
+        return base if base.dtype == dtype else base.astype(dtype)
+    if type(base) is int:
+        return out if base == 0 else Add(out, imm(base, dtype)) if base > 0 else Sub(
+            out, imm(-base, dtype))
+    return U.add(out, base if base.dtype == dtype else base.astype(dtype))
+
+
+def normalize_iter_map_to_expr(e: Any, analyzer: Any = None) -> PrimExpr:
+    """An IterSumExpr, IterSplitExpr or IterMark as an ordinary expression."""
+    n = Numbers(_new_analyzer(analyzer))
+    if isinstance(e, IterSumExpr):
+        return sum_to_expr(e, n)
+    if isinstance(e, IterSplitExpr):
+        return split_to_expr(e, _dtype_of(e.source), n)
+    if isinstance(e, IterMark):
+        return normalize_iter_map_to_expr(e.source, analyzer)
+    return const_index(e)
+
+
+def _dtype_of(mark: IterMark) -> str:
+    return mark.source.dtype
+
+
+def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
+                      input_pred: Any = TRUE, check_level: Any = "surjective",
+                      analyzer: Any = None,
+                      simplify_trivial_iterators: bool = True) -> list[PrimExpr]:
+    """Indices in the normal form of iteration maps, e.g. `i_0 * 4 + i_1`.
+
+    Where they are no iteration map they are simplified one by one. An index that does not change
+    is returned as the same object.
+    """
+    indices = [const_index(i) for i in indices]
+    if all(type(i) in U.VAR_TYPES or type(i) is IntImm for i in indices):
+        if not simplify_trivial_iterators or all(
+                type(i) is IntImm or i not in input_iters or not U.is_one(input_iters[i].extent)
+                for i in indices):
+            return indices
+    analyzer = _new_analyzer(analyzer)
+    found = detect_iter_map(indices, input_iters, input_pred, check_level, analyzer,
+                            simplify_trivial_iterators)
+    if not found.indices and _level(check_level) != "bijective" and not (
+            type(input_pred) is IntImm):
+        found = detect_iter_map(indices, input_iters, TRUE, check_level, analyzer,
+                                simplify_trivial_iterators)
+    if found.indices:
+        n = Numbers(analyzer)
+        out = [sum_to_expr(e, n, i.dtype) for e, i in zip(found.indices, indices)]
+    else:
+        inner = analyzer.clone()
+        for var, rng in input_iters.items():
+            if simplify_trivial_iterators or not U.is_one(rng.extent):
+                inner.bind(var, rng, allow_override=True)
+        out = [inner.simplify(i) for i in indices]
+    return [old if same(old, new) else new for old, new in zip(indices, out)]
