@@ -199,7 +199,8 @@ def node(cls: type) -> type:
     body["fields"] = fields
     body["__match_args__"] = tuple(name for name, _ in fields)
     body["_child_names"] = tuple(name for name, tag in fields if tag is child)
-    own_init = "__init__" in cls.__dict__
+    # a subclass that adds no field keeps the hand-written constructor of its base
+    own_init = "__init__" in cls.__dict__ or (not own and hasattr(cls, "_init"))
     new_cls = type(cls)(cls.__name__, cls.__bases__, body)
     new_cls.__qualname__ = cls.__qualname__
     _fix_closures(cls, new_cls)
