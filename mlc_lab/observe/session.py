@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..ir import hooks
 from ..ir.module import IRModule
 from ..schedule import Schedule
 from .measure import Measurement
@@ -89,12 +90,21 @@ def explore(
     target: Any = "llvm",
     title: str | None = None,
     progress: bool = True,
-) -> Recording:
-    """What `Schedule.explore` shows: the recording of a schedule, measured unless told not to."""
+) -> Any:
+    """The stepper of a schedule, as a notebook widget: what `Schedule.explore` shows.
+
+    Each step is timed and its result checked first, for at most about `budget_s` seconds (an
+    interrupt ends that early and shows what was found); `measure=False` shows the steps at once.
+    `sizes` gives the values of symbolic sizes by name. `.html(path)` of the result writes the same
+    view as a page. Raises ImportError where the notebook parts are not installed.
+    """
     made = record(sch, title)
     if measure:
         made.measure(budget_s, progress, sizes=sizes, target=target)
-    return made.recording
+    return made.recording.show()
+
+
+hooks.explorer = explore
 
 
 class Session:

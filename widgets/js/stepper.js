@@ -249,7 +249,8 @@ export class Stepper {
   drawInstruction(step) {
     const doc = this.recording.docs[step.op] || {};
     this.now.replaceChildren(...coloured(step.python));
-    this.meaning.textContent = doc.meaning || "";
+    this.meaning.replaceChildren(
+      ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)));
     const more = [];
     if ((step.lead || []).length) {
       more.push(h("div", { class: "sub" }, "Asked before it"));

@@ -1,0 +1,156 @@
+"""A program as lines with keys: what a recording stores of it.
+
+The script printer says of each line what it stands for, and this module turns that into keys that
+stay the same as long as the thing does:
+
+    a loop                       its variable
+    a block, and its own lines   its first iterator, or its name if it has none
+    an iterator                  its variable
+    an allocated buffer          the buffer
+    a statement                  the statement itself, and its place in its block
+
+A statement has two keys because some rewrites rebuild it: then its place still faces it with what
+it became.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..ir.module import IRModule
+from ..script.printer import Printer, deep, grid_of
+from ..tir import stmt as s
+from .recording import Recorder
+
+#: lines of a block that are neither its head nor an iterator: first word -> role
+_ROLE = re.compile(r"(?:with )?\w+\.(where|reads|writes|block_attr|init|func_attr)\(")
+_AXIS = re.compile(r"([\w, ]+) = \w+\.axis\.")
+
+
+class KeyedPrinter(Printer):
+    """A printer that notes for every line the keys of what it stands for."""
+
+    def __init__(self, recorder: Recorder, **options: Any) -> None:
+        super().__init__(**options)
+        self.recorder = recorder
+        #: keys of each line, in step with `self.out`
+        self.keys: list[tuple[int, ...]] = []
+        self._stack: list[Any] = []
+        self._blocks: list[tuple[str, Any]] = []
+        self._leaves: dict[tuple[str, int, bool], int] = {}
+        self._buffer: Any = None
+        self._function = ""
+        self._init_indent: int | None = None  # of the `with T.init():` last seen in this block
+
+    # ------------------------------------------------------------- where the printer stands
+
+    def stmt(self, node: s.Stmt) -> None:
+        block = node.block if type(node) is s.BlockRealize else node
+        own = type(block) is s.Block
+        if own:
+            self._blocks.append(_block_identity(self._function, block))
+            self._init_indent = None
+        self._stack.append(node)
+        super().stmt(node)
+        self._stack.pop()
+        if own:
+            self._blocks.pop()
+
+    def function(self, func: Any, name: str) -> None:
+        self._function = name
+        super().function(func, name)
+        self._function = ""
+
+    def define_buffer(self, kind: str, buffer: Any, *rest: Any, **options: Any) -> Any:
+        self._buffer = buffer
+        result = super().define_buffer(kind, buffer, *rest, **options)
+        self._buffer = None
+        return result
+
+    # ----------------------------------------------------------------------------- the lines
+
+    def line(self, text: str) -> None:
+        keys = self._keys_of(text)
+        super().line(text)
+        self._note(keys)
+
+    def insert(self, frame: Any, text: str, node: Any = None) -> None:
+        before = list(self.out)
+        super().insert(frame, text, node)
+        self._fill(len(before))
+        at = next((i for i, line in enumerate(before) if line is not self.out[i]), len(before))
+        self.keys.insert(at, ())
+
+    def _note(self, keys: tuple[int, ...]) -> None:
+        self._fill(len(self.out) - 1)
+        self.keys.append(keys)
+
+    def _fill(self, count: int) -> None:
+        """Lines that the printer added past `line`, such as the blank one between functions."""
+        self.keys += [()] * (count - len(self.keys))
+
+    def _keys_of(self, text: str) -> tuple[int, ...]:
+        key = self.recorder.key
+        if self._buffer is not None:
+            return (key("buffer", self._buffer.name, self._buffer),)
+        if not self._stack:
+            if text.startswith("def "):
+                return (key("function", self._function, ("def", self._function)),)
+            role = _ROLE.match(text)
+            name = self._function
+            return (key("function", name, ("def", name), role[1]),) if role else ()
+        node = self._stack[-1]
+        if type(node) is s.For:
+            loops = (grid_of(node) if self.sugar else []) or [node]
+            return tuple(key("loop", loop.loop_var.name, loop.loop_var) for loop in loops)
+        if type(node) is s.BlockRealize or type(node) is s.Block:
+            return self._block_keys(node, text)
+        place = self._blocks[-1] if self._blocks else ("function", self._function)
+        initial = self._init_indent is not None and len(self.indent) > self._init_indent
+        at = (place[0], id(place[1]), initial)
+        number = self._leaves[at] = self._leaves.get(at, 0) + 1
+        role = f"{'init' if initial else 'body'} {number}"
+        return (key("statement", "", node), key("statement", "", _hashable(place), role))
+
+    def _block_keys(self, node: Any, text: str) -> tuple[int, ...]:
+        key, identity = self.recorder.key, self._blocks[-1]
+        block = node.block if type(node) is s.BlockRealize else node
+        axis = _AXIS.match(text)
+        if axis:
+            left = set(axis[1].split(", "))
+            variables = [iv.var for iv in block.iter_vars if self.names.get(iv.var) in left]
+            return tuple(key("iterator", var.name, var) for var in variables)
+        role = _ROLE.match(text)
+        if role and role[1] == "init":
+            self._init_indent = len(self.indent)
+        return (key("block", block.name_hint, _hashable(identity), role[1] if role else ""),)
+
+
+def _block_identity(function: str, block: s.Block) -> tuple[str, Any]:
+    """What stays the same of a block whose parts are rewritten."""
+    if block.iter_vars:
+        return "iterator", block.iter_vars[0].var
+    return function, block.name_hint
+
+
+def _hashable(identity: tuple[str, Any]) -> Any:
+    """An identity as `Recorder.key` takes it: an object stands for itself, texts for a tuple."""
+    kind, what = identity
+    return what if kind == "iterator" else identity
+
+
+def lines_of(mod: IRModule, recorder: Recorder) -> list[tuple[str, tuple[int, ...]]]:
+    """The lines of a module's script, each with its keys; without the comment of its imports."""
+
+    def print_it() -> KeyedPrinter:
+        printer = KeyedPrinter(recorder)
+        text = printer.print(mod)
+        lines = text.split("\n")
+        header = next(i for i, line in enumerate(lines) if line and not line.startswith("# from"))
+        printer.text = lines[header:]
+        return printer
+
+    printer = deep(print_it)
+    keys = printer.keys + [()] * (len(printer.text) - len(printer.keys))
+    return list(zip(printer.text, keys))

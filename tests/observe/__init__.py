@@ -1,0 +1,1 @@
+"""Tests of recordings, measurements and what else observes the compiler."""
