@@ -19,7 +19,7 @@ show_printer: Callable[..., None] | None = None
 script_underliner: Callable[..., str] | None = None
 #: `text_shower(text, style=None)`: print Python text highlighted; set by `mlc_lab.script`
 text_shower: Callable[..., None] | None = None
-#: `explorer(schedule, **options)`: the stepper on a schedule; set by the façade
+#: `explorer(schedule, **options)`: the stepper on a schedule; set by `mlc_lab.observe.session`
 explorer: Callable[..., Any] | None = None
 
 
@@ -61,7 +61,9 @@ def show_text(text: str, style: str | None = None) -> None:
 def explore(obj: Any, *args: Any, **options: Any) -> Any:
     """The stepper on a schedule."""
     if explorer is None:
-        raise ImportError("the stepper needs the notebook parts: pip install 'mlc-lab[lab]'")
+        import importlib
+
+        importlib.import_module("mlc_lab.observe.session")
     return explorer(obj, *args, **options)
 
 
