@@ -57,8 +57,9 @@ class Schedule:
     def __init__(self, mod: Any, *, seed: int | None = None, debug_mask: str | int = "none",
                  error_render_level: str = "detail", enable_check: bool = True) -> None:
         if isinstance(mod, PrimFunc):
-            name = str((mod.attrs or {}).get("global_symbol") or "main")
-            mod = IRModule({name: mod})
+            if "global_symbol" in mod.attrs:
+                mod = mod.with_attr("global_symbol", "main")
+            mod = IRModule({"main": mod})
         if not isinstance(mod, IRModule):
             raise TypeError(f"Schedule takes an IRModule or a PrimFunc, got {type(mod).__name__}")
         self.state = ScheduleState(mod)
@@ -211,10 +212,10 @@ class Schedule:
         state = self.state
         before = state.mod
         snapshot = None if kind.pure else state.snapshot()
-        if kind.normalize is not None:
-            kind.normalize(self, args)
         decision = None
         try:
+            if kind.normalize is not None:
+                kind.normalize(self, args)
             positional, keyword = kind.call({k: self._resolve(v) for k, v in args.items()})
             if kind.sampling:
                 result, decision = kind.fn(state, self._rng, *positional, **keyword)
@@ -288,6 +289,13 @@ class Schedule:
     reverse_compute_inline = p.reverse_compute_inline
     # reductions
     decompose_reduction = p.decompose_reduction
+    rfactor = p.rfactor
+    # buffers
+    cache_read = p.cache_read
+    cache_write = p.cache_write
+    set_scope = p.set_scope
+    storage_align = p.storage_align
+    unsafe_set_dtype = p.unsafe_set_dtype
     # annotations
     annotate = p.annotate
     unannotate = p.unannotate

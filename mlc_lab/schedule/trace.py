@@ -288,6 +288,10 @@ def _from_json(value: Any, rvs: Mapping[str, Any]) -> Any:
     return value
 
 
+_TYPES = {"bool", *(f"int{b}" for b in (8, 16, 32, 64)), *(f"uint{b}" for b in (8, 16, 32, 64)),
+          "float16", "float32", "float64", "bfloat16"}
+
+
 class _Values:
     """Evaluates the values a trace may mention: literals, RVs, arithmetic, lambdas."""
 
@@ -327,7 +331,7 @@ class _Values:
             args = [self.of(a) for a in node.args]
             if name in ("min", "max") and len(args) == 2:
                 return (op.min_value_of if name == "min" else op.max_value_of)(*args)
-            if name and len(args) == 1 and not node.keywords:  # T.int64(4), T.float32(0)
+            if name in _TYPES and len(args) == 1 and not node.keywords:  # T.int64(4)
                 return op.const(args[0], name)
         raise ValueError(f"a trace cannot contain {ast.unparse(node)!r}")
 

@@ -148,7 +148,7 @@ def test_a_broken_json_trace_is_refused(data):
     ("__import__('os').system('true')", "no primitive"), ("x = 1", "expected a call"),
     ("sch.reorder(l1)", "not defined"), ("import os", "only calls"),
     ('b0 = sch.get_block(name=open("x"))', "cannot contain"),
-    ('b0 = sch.get_block(nam="C")', "unexpected keyword")])
+    ('b0 = sch.get_block(nam="C")', "missing a required argument")])
 def test_a_broken_text_trace_is_refused_with_its_place(text, message):
     with pytest.raises(DiagnosticError, match=message) as err:
         Trace.from_python(text)

@@ -12,7 +12,7 @@ from ...tir.buffer import Buffer
 from ...tir.expr import (
     FloorDiv, IntImm, PrimExpr, Range, Var,
 )
-from ...tir.functor import substitute, uses_var
+from ...tir.functor import free_vars, substitute, uses_var
 from ...tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt, seq
 from ..error import Refusal
 from ..guards import (
@@ -312,11 +312,11 @@ def _needed_regions(state: ScheduleState, block: Block, loop: StmtSRef, partners
     for partner in partners:
         realize = state.realize_of(partner)
         binding = {iv.var: v for iv, v in zip(partner.stmt.iter_vars, realize.iter_values)}
-        predicate = substitute(realize.predicate, binding)
         for region in partner.stmt.reads if producer else partner.stmt.writes:
             if region.buffer not in buffers:
                 continue
             domains = _relaxed_domains(partner, loop, region.buffer.scope)
+            predicate = _closed_over(realize.predicate, domains)
             bound = [Range.from_min_extent(substitute(r.min, binding),
                                            substitute(r.extent, binding)) for r in region.region]
             sets = estimate_region_upper_bound(bound, domains, predicate, analyzer)
@@ -327,6 +327,15 @@ def _needed_regions(state: ScheduleState, block: Block, loop: StmtSRef, partners
                 sets = [union([a, b]) for a, b in zip(out[region.buffer], sets)]
             out[region.buffer] = sets
     return out
+
+
+def _closed_over(predicate: PrimExpr, domains: dict[Var, Range]) -> PrimExpr:
+    """The predicate if it speaks of the relaxed loops alone, else none.
+
+    One that also depends on outer loops would make the extents of the new loops depend on them; a
+    constant extent with a predicate of its own is worth more.
+    """
+    return predicate if all(v in domains for v in free_vars(predicate)) else op.const(True)
 
 
 def _clip(found: IntSet, dim: PrimExpr, analyzer: Analyzer) -> IntSet:
