@@ -129,6 +129,7 @@ def generate(
             needs += _HALF
             break
     meta = {"functions": public, "triple": where.triple, "needs": needs, "entry": entry}
+    meta["externs"] = [] if unit.imports else unit.externs
     text.globals.append(meta_global(**meta))
     return str(text), meta, unit.imports
 

@@ -246,6 +246,8 @@ class CallGen(ExprGen):
         ret = register_type(e.dtype)
         symbol = quoted(name)
         self.unit.text.declare(ret, symbol, types)
+        if name not in self.unit.externs:
+            self.unit.externs.append(name)
         return self.emit_call(ret, symbol, operands)
 
     def call_llvm(self, e: tir.Call) -> str:

@@ -30,7 +30,7 @@ class Unit:
         self.numbers: dict[str, int] = {}
         self.signatures: dict[str, Any] = {}
         self.imports: list[str] = []  # LLVM IR to be linked in
-        self.widest = 0  # bits of the widest vector
+        self.externs: list[str] = []  # C functions that the program calls by name
 
     def unique(self, hint: str) -> str:
         """A global name not used before."""

@@ -27,9 +27,19 @@ META_SYMBOL = "__mlc_lab_meta"
 _SHARED = (".so", ".dylib", ".dll")
 
 
-def meta_global(functions: list[str], triple: str, needs: list[str], entry: str | None) -> str:
-    """The LLVM global that describes a module. ``needs`` are the external symbols it refers to."""
+def meta_global(
+    functions: list[str],
+    triple: str,
+    needs: list[str],
+    entry: str | None,
+    externs: list[str] | None = None,
+) -> str:
+    """The LLVM global that describes a module.
+
+    ``needs`` are the symbols it takes from the runtime, ``externs`` those from elsewhere.
+    """
     meta = {"functions": functions, "triple": triple, "needs": needs, "entry": entry}
+    meta["externs"] = externs or []
     body, size = c_string(json.dumps(meta))
     return f"@{META_SYMBOL} = constant [{size} x i8] {body}, align 1"
 
@@ -48,6 +58,12 @@ def module_of(
     symbols = jit.native_symbols(meta["needs"])
     ffi = jit.ffi_symbols()
     symbols.update({name: ffi[name] for name in meta["needs"] if name in ffi})
+    missing = [n for n in meta.get("externs", ()) if n not in symbols and not jit.in_process(n)]
+    if missing:
+        raise RuntimeError(
+            f"the program calls {', '.join(map(repr, missing))}, and no library in this process "
+            "defines that; load the library first (ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL))"
+        )
     library = jit.link(obj, [SYMBOL_PREFIX + name for name in names], symbols, keep)
     functions = {
         name: jit.packed(library.address(SYMBOL_PREFIX + name), library, name) for name in names

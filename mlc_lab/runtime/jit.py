@@ -263,6 +263,20 @@ def link(
     return Library(tracker, keep)
 
 
+def in_process(name: str) -> bool:
+    """Whether some library in this process defines the symbol."""
+    return _llvm().address_of_symbol(name) is not None or _in_c_library(name)
+
+
+@functools.cache
+def _in_c_library(name: str) -> bool:
+    try:
+        library = ctypes.CDLL(None) if os.name != "nt" else ctypes.cdll.msvcrt
+        return hasattr(library, name)
+    except (OSError, TypeError):
+        return False
+
+
 # -- the native runtime ---------------------------------------------------------------------------
 
 

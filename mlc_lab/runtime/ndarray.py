@@ -87,6 +87,8 @@ class NDArray(Tensor):
                 f"this tensor lives on {self.device!r}, and only memory of the CPU can be read "
                 "here; copy it to the CPU with the library that made it"
             )
+        if not self.__chandle__():
+            return self._borrowed_view()
         if self.dtype == "bfloat16":
             dl = _dl_tensor(self)
             was, dl.code = dl.code, 1  # exported as uint16, which numpy can take
@@ -102,6 +104,29 @@ class NDArray(Tensor):
             # numpy marks what arrives through the older protocol read-only; the memory is ours.
             view = _writable(view)
         return view
+
+    def _borrowed_view(self) -> np.ndarray:
+        """The view of a tensor that lives in its caller's memory: an argument of a packed call.
+
+        Such a tensor has no object that DLPack could keep alive; it is valid during the call.
+        """
+        storage = "uint16" if self.dtype == "bfloat16" else str(self.dtype)
+        dtype = np.dtype(storage)
+        if 0 in self.shape:
+            view = np.empty(self.shape, dtype)
+        else:
+            strides = tuple(s * dtype.itemsize for s in self.strides)
+            span = sum((n - 1) * s for n, s in zip(self.shape, strides, strict=True))
+            memory = (ctypes.c_char * (span + dtype.itemsize)).from_address(self.data_ptr())
+            view = np.ndarray(self.shape, dtype, memory, 0, strides)
+        bfloat16 = _ml_bfloat16() if self.dtype == "bfloat16" else None
+        return view if bfloat16 is None else view.view(bfloat16)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule over the same memory."""
+        if self.__chandle__():
+            return super().__dlpack__(**options)
+        return self._borrowed_view().__dlpack__(**options)
 
     def numpy(self) -> np.ndarray:
         """A copy of the tensor as a numpy array.

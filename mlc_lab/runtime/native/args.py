@@ -248,6 +248,10 @@ class _Checks:
         product = f.var("i64")
         f.store("i64", "1", product)
         slot = f.var("i64")
+        # Strides do not matter where an extent is zero.
+        with f.for_range("0", ndim) as d:
+            with f.if_(f.op(f"icmp eq i64 {f.load('i64', f.gep('i64', shape, d))}, 0")):
+                f.br(end)
         f.store("i64", ndim, slot)
         with f.loop():
             left = f.load("i64", slot)
