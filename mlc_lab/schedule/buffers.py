@@ -1,0 +1,243 @@
+"""Buffers in a schedule: how an argument names one, copies of it elsewhere, redirected accesses."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from ..tir import op
+from ..tir.buffer import Buffer
+from ..tir.expr import BufferLoad, PointerType, PrimExpr, PrimType, Range, Var
+from ..tir.functor import Mutator
+from ..tir.stmt import (
+    Block, BlockRealize, BufferRegion, BufferStore, MatchBufferRegion, Stmt,
+)
+from .error import Refusal
+from .instruction import BlockRV
+from .state import ScheduleState, StmtSRef
+
+READ, WRITE = "read", "write"
+
+# ------------------------------------------------------------------------------- arguments
+
+
+def block_argument(sch: Any, args: dict[str, Any], name: str = "block") -> Block:
+    """A block argument given by name becomes a BlockRV; the block it stands for."""
+    if isinstance(args[name], str):
+        args[name] = sch.get_block(args[name])
+    sref = sch._resolve(args[name])
+    block = getattr(sref, "stmt", None)
+    if type(block) is not Block:
+        raise Refusal("expects_block", f"{name}= must be a block (from sch.get_block or its name)")
+    return block
+
+
+def buffer_position(block: Block, buffer: Any, required: str | None = None) -> tuple[str, int]:
+    """Which access of `block` the argument `buffer` means, as TVM records it: ("read", 0).
+
+    `buffer` is an index (then `required` says of what), a name, ("read", 0), or the Buffer itself.
+    """
+    if isinstance(buffer, int) and not isinstance(buffer, bool):
+        if required is None:
+            raise Refusal("buffer_is_named", f"buffer={buffer}: say whether it is a read or a "
+                          f'write, for example ("read", {buffer})', nodes=[block])
+        return required, buffer
+    if isinstance(buffer, (tuple, list)):
+        kind, index = buffer
+        if kind not in (READ, WRITE):
+            raise Refusal("buffer_is_named", f'buffer={buffer!r}: the first part is "read" or '
+                          '"write"', nodes=[block])
+        return str(kind), int(index)
+    matches = [(kind, i, r.buffer) for kind, regions in ((READ, block.reads), (WRITE, block.writes))
+               for i, r in enumerate(regions)
+               if (r.buffer is buffer if isinstance(buffer, Buffer) else r.buffer.name == buffer)]
+    if not matches:
+        have = ", ".join(dict.fromkeys(r.buffer.name for r in (*block.reads, *block.writes)))
+        raise Refusal("buffer_is_accessed", f"block {block.name_hint} does not access a buffer "
+                      f"{getattr(buffer, 'name', buffer)!r}; it accesses: {have or 'none'}",
+                      nodes=[block])
+    if len({m[2] for m in matches}) > 1:
+        raise Refusal("buffer_name_is_unique", f"block {block.name_hint} accesses several buffers "
+                      f"called {buffer!r}", nodes=[block], hint='say which one: ("read", 0)')
+    if required is None:
+        return matches[-1][:2] if not isinstance(buffer, Buffer) else matches[0][:2]
+    for kind, index, _ in matches:
+        if kind == required:
+            return kind, index
+    raise Refusal("buffer_is_accessed", f"block {block.name_hint} does not {required} "
+                  f"{matches[0][2].name}", nodes=[block])
+
+
+def index_of(required: str, name: str) -> Callable[[Any, dict[str, Any]], None]:
+    """A `normalize` for primitives that record a buffer as its index among reads or writes."""
+
+    def normalize(sch: Any, args: dict[str, Any]) -> None:
+        consumers = args.get("consumer_blocks")
+        if consumers:
+            if isinstance(consumers, (str, BlockRV)):
+                consumers = [consumers]
+            args["consumer_blocks"] = [sch.get_block(c) if isinstance(c, str) else c
+                                       for c in consumers]
+        block = block_argument(sch, args)
+        args[name] = buffer_position(block, args[name], required)[1]
+
+    return normalize
+
+
+def nth_region(block: Block, index: int, kind: str) -> BufferRegion:
+    """The index-th read or write region of a block."""
+    regions = block.reads if kind == READ else block.writes
+    if not 0 <= index < len(regions):
+        names = ", ".join(f"{i}: {r.buffer.name}" for i, r in enumerate(regions)) or "none"
+        raise Refusal("buffer_index_in_range", f"block {block.name_hint} has no {kind} number "
+                      f"{index}; it has {names}", nodes=[block])
+    return regions[index]
+
+
+#: first parts of the names of storage scopes
+_SCOPES = ("global", "shared", "warp", "local", "wmma.matrix_a", "wmma.matrix_b",
+           "wmma.accumulator", "m16n8k8.matrixA", "m16n8k8.matrixB", "m16n8k8.matrixC", "texture",
+           "amx.tmm", "metal.simdgroup")
+
+
+def storage_scope_exists(scope: str) -> None:
+    """The storage scope must be one that a target may have."""
+    if not (isinstance(scope, str) and scope.startswith(_SCOPES)):
+        import difflib
+
+        close = difflib.get_close_matches(str(scope), _SCOPES, 1)
+        raise Refusal("storage_scope_exists", f"{scope!r} is no storage scope; there are "
+                      + ", ".join(_SCOPES), hint=f"did you mean {close[0]!r}?" if close else "")
+
+
+def allocated_by(state: ScheduleState, block: StmtSRef, buffer: Buffer) -> StmtSRef:
+    """The block around `block` that allocates `buffer`."""
+    at: StmtSRef | None = block
+    while at is not None:
+        if type(at.stmt) is Block and buffer in at.stmt.alloc_buffers:
+            return at
+        at = at.parent
+    raise Refusal("buffer_is_allocated_here", f"buffer {buffer.name} is not allocated by a block: "
+                  "it is a parameter of the function or a view of another buffer, whose form is "
+                  "agreed on with a caller", nodes=[block.stmt],
+                  hint="copy it first with sch.cache_read or sch.cache_write, and change the copy")
+
+
+# ------------------------------------------------------------------------------- new buffers
+
+
+def buffer_like(buffer: Buffer, name: str, scope: str | None = None,
+                shape: Sequence[PrimExpr] | None = None, dtype: str | None = None) -> Buffer:
+    """A new compact buffer like `buffer` with some properties changed."""
+    dtype = dtype or buffer.dtype
+    shape = buffer.shape if shape is None else tuple(shape)
+    scope = buffer.scope if scope is None else scope
+    data = Var(name, PointerType(PrimType("int8" if dtype == "bool" else dtype), str(scope)))
+    index_dtype = shape[0].dtype if shape else "int32"
+    separators = buffer.axis_separators if len(shape) == len(buffer.shape) else ()
+    return Buffer(data, dtype, shape, (), op.const(0, index_dtype), name, buffer.data_alignment, 1,
+                  1, separators)
+
+
+# ------------------------------------------------------------------------------- redirecting
+
+
+class Redirect(Mutator):
+    """Accesses of buffers go to other buffers of the same rank; what is defined inside stays.
+
+    `offsets` gives, for a buffer, an offset to subtract in each dimension. Views
+    (`T.match_buffer`) of a redirected buffer follow it to its storage scope and dtype. `reuse`
+    collects which block became which.
+    """
+
+    def __init__(self, table: Mapping[Buffer, Buffer],
+                 offsets: Mapping[Buffer, Sequence[PrimExpr]] | None = None,
+                 analyzer: Any = None) -> None:
+        super().__init__()
+        self.buffers = dict(table)
+        self.data = {old.data: new.data for old, new in table.items()}
+        self.offsets = dict(offsets or {})
+        self.analyzer = analyzer
+        self.reuse: dict[Block, Block] = {}
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return self.data.get(node, node)
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return self.buffers.get(buffer, buffer)
+
+    def _shift(self, buffer: Buffer, indices: tuple) -> tuple:
+        offsets = self.offsets.get(buffer)
+        if offsets is None:
+            return indices
+        return tuple(self.analyzer.simplify(op.sub(i, o)) for i, o in zip(indices, offsets))
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        new = super().visit_BufferLoad(node)
+        if node.buffer in self.offsets:
+            new = BufferLoad.from_fields(new.buffer, self._shift(node.buffer, new.indices),
+                                         new.predicate)
+        return new
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        new = super().visit_BufferStore(node)
+        if node.buffer in self.offsets:
+            new = new.replace(indices=self._shift(node.buffer, new.indices))
+        return new
+
+    def visit_BufferRegion(self, node: BufferRegion) -> BufferRegion:
+        new = super().visit_BufferRegion(node)
+        if node.buffer in self.offsets:
+            mins = self._shift(node.buffer, tuple(r.min for r in new.region))
+            new = BufferRegion(new.buffer, tuple(
+                Range.from_min_extent(m, r.extent) for m, r in zip(mins, new.region)))
+        return new
+
+    def visit_MatchBufferRegion(self, node: MatchBufferRegion) -> MatchBufferRegion:
+        source = self.visit(node.source)
+        if source is node.source:
+            return node
+        view, target = node.buffer, source.buffer
+        if target is not node.source.buffer and (
+                view.scope != target.scope or view.dtype != target.dtype):
+            data = Var(view.data.name, target.data.type_annotation)
+            fresh = view.replace(data=data, dtype=target.dtype)
+            self.buffers[view] = fresh
+            self.data[view.data] = data
+            view = fresh
+        return MatchBufferRegion(view, source)
+
+    def visit_Block(self, node: Block) -> Stmt:
+        new = super().visit_Block(node)
+        if new is not node:
+            self.reuse[node] = new
+        return new
+
+
+def rewrite_blocks(stmt: Stmt, rewrites: Mapping[Block, Callable[[Block], Block]],
+                   reuse: dict[Block, Block]) -> Stmt:
+    """`stmt` with some of its child blocks (not inside other blocks) rewritten."""
+    if type(stmt) is BlockRealize:
+        make = rewrites.get(stmt.block)
+        if make is None:
+            return stmt
+        new = make(stmt.block)
+        if new is not stmt.block:
+            reuse[stmt.block] = new
+        return stmt if new is stmt.block else stmt.replace(block=new)
+    return stmt.map_children(
+        lambda s: rewrite_blocks(s, rewrites, reuse) if isinstance(s, Stmt) else s)
+
+
+def accesses(block: Block, buffer: Buffer, kind: str) -> bool:
+    """Whether a block reads or writes a buffer."""
+    return any(r.buffer is buffer for r in (block.reads if kind == READ else block.writes))
+
+
+def replace_allocation(buffers: Iterable[Buffer], old: Buffer, new: Buffer) -> tuple:
+    """Allocations with one buffer in the place of another."""
+    return tuple(new if b is old else b for b in buffers)
+
+
+__all__ = ["READ", "WRITE", "Redirect", "accesses", "allocated_by", "block_argument",
+           "buffer_like", "buffer_position", "index_of", "nth_region", "replace_allocation",
+           "rewrite_blocks", "storage_scope_exists"]

@@ -1,0 +1,217 @@
+"""Copies of buffers: where a copying block goes, what it copies, and how it is written.
+
+What cache_read, cache_write and their relatives share.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from ..arith import Analyzer, estimate_region_upper_bound
+from ..tir import op
+from ..tir.buffer import Buffer
+from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.functor import substitute
+from ..tir.stmt import (
+    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, SeqStmt, Stmt, seq,
+)
+from .buffers import READ, accesses
+from .error import Refusal
+from .move import replace_loop
+from .state import ScheduleState, StmtSRef, child_realizes
+
+
+class Location(NamedTuple):
+    """A place among the statements of a loop or block: before the `position`-th."""
+
+    at: StmtSRef
+    position: int
+
+
+def only_writer(state: ScheduleState, scope: StmtSRef, buffer: Buffer) -> StmtSRef | None:
+    """The block of the scope that writes `buffer`, None if no block does.
+
+    Raises Refusal if there are several.
+    """
+    writers = state.scope(scope).writers.get(buffer, [])
+    if len(writers) > 1:
+        names = ", ".join(b.name_hint for b in writers)
+        raise Refusal("single_writer", f"buffer {buffer.name} is written by several blocks: "
+                      f"{names}; a copy would have to be kept in step with each of them",
+                      nodes=writers, hint="make the copy before decompose_reduction, or of the "
+                      "buffer that one block alone writes")
+    return state.refs[writers[0]] if writers else None
+
+
+def find_location(state: ScheduleState, scope: StmtSRef, writer: StmtSRef,
+                  later: Sequence[StmtSRef]) -> Location:
+    """Where a stage between `writer` and the blocks `later` goes: before the first of them,
+    as deep in the loops as holds both; at the end of the scope if there are none."""
+    wanted = {s.stmt for s in later}
+    if wanted:
+        inside: Stmt = writer.stmt
+        owner = writer.parent
+        while owner is not None:
+            body = owner.stmt.body
+            if type(body) is SeqStmt:
+                here = next(i for i, s in enumerate(body.seq) if _holds(s, inside))
+                for position in range(here + 1, len(body.seq)):
+                    if _blocks(body.seq[position]) & wanted:
+                        return Location(owner, position)
+            if owner is scope:
+                break
+            inside, owner = owner.stmt, owner.parent
+    body = scope.stmt.body
+    return Location(scope, len(body.seq) if type(body) is SeqStmt else 1)
+
+
+def _holds(stmt: Stmt, inside: Stmt) -> bool:
+    if stmt is inside or type(stmt) is BlockRealize and stmt.block is inside:
+        return True
+    if type(stmt) in (For, BlockRealize):
+        return False
+    from .state import sub_statements
+
+    return any(_holds(s, inside) for s in sub_statements(stmt))
+
+
+def _blocks(stmt: Stmt) -> set[Block]:
+    return {stmt.block} if type(stmt) is BlockRealize else {
+        r.block for r in child_realizes(stmt)}
+
+
+# ------------------------------------------------------------------------------- regions
+
+_RANKS = {"global": 0, "shared": 1, "warp": 2, "local": 3}
+
+
+def _relaxed_over(scope: str, thread_tag: str) -> bool:
+    """Whether memory of `scope` is shared by the threads of an axis."""
+    rank = _RANKS.get(scope.split(".")[0], 3)
+    if rank == 2:
+        return thread_tag == "threadIdx.x"
+    return rank <= (0 if thread_tag.startswith("blockIdx") else 1)
+
+
+def region_at(state: ScheduleState, block: StmtSRef, region: BufferRegion, stop: StmtSRef
+              ) -> tuple[Range, ...]:
+    """What `block` touches of a buffer in one iteration of `stop` (a loop or its scope)."""
+    realize = state.realize_of(block)
+    binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
+    analyzer = Analyzer()
+    state.loop_domains_into(stop, analyzer)
+    chain: list[For] = []
+    at = block.parent
+    while at is not None and at is not stop:
+        chain.append(at.stmt)
+        at = at.parent
+    while at is not None:
+        stmt = at.stmt
+        if type(stmt) is For and stmt.thread_binding is not None and _relaxed_over(
+                str(region.buffer.scope), stmt.thread_binding.thread_tag):
+            chain.append(stmt)
+        at = at.parent
+    domains = {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in reversed(chain)}
+    bound = [Range.from_min_extent(substitute(r.min, binding), substitute(r.extent, binding))
+             for r in region.region]
+    sets = estimate_region_upper_bound(bound, domains, substitute(realize.predicate, binding),
+                                       analyzer)
+    out = []
+    for found, dim in zip(sets, region.buffer.shape):
+        if found.has_lower_bound() and found.has_upper_bound():
+            low = analyzer.simplify(found.min_value)
+            out.append(Range.from_min_extent(low, analyzer.simplify(
+                op.add(op.sub(found.max_value, low), 1))))
+        else:
+            out.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
+    return tuple(out)
+
+
+# ------------------------------------------------------------------------------- the stage
+
+
+class Stage(NamedTuple):
+    """A copying block: its loops and all, and the block itself."""
+
+    stmt: Stmt
+    block: Block
+
+
+def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: Sequence[PrimExpr],
+               name: str, packed: Buffer | None) -> Stage:
+    """Loops `ax0, ax1, ...` over `region` around a block that copies `source` to `target`.
+
+    `packed` is that one of the two that holds only the region (its index 0 is the region's
+    start); if it is None both have the full shape `shape`.
+    """
+    loops, values, iters, inner, outer = [], [], [], [], []
+    for axis, (rng, dim) in enumerate(zip(region, shape)):
+        loop_var = Var(f"ax{axis}", rng.extent.dtype)
+        loops.append((loop_var, rng.extent))
+        var = Var(f"v{axis}", rng.extent.dtype)
+        zero = IntImm(rng.extent.dtype, 0)
+        if packed is None:
+            values.append(op.add(rng.min, loop_var))
+            iters.append(IterVar(Range.from_min_extent(IntImm(dim.dtype, 0), dim), var,
+                                 IterVar.DataPar))
+            outer.append(var)
+        else:
+            values.append(loop_var)
+            iters.append(IterVar(Range.from_min_extent(zero, rng.extent), var, IterVar.DataPar))
+            outer.append(op.add(rng.min, var))
+        inner.append(var)
+    read_at = inner if source is packed else outer
+    write_at = inner if target is packed else outer
+    block = Block(iters, [BufferRegion.from_point(source, read_at)],
+                  [BufferRegion.from_point(target, write_at)], name,
+                  BufferStore(target, BufferLoad(source, read_at), write_at))
+    stmt: Stmt = BlockRealize(values, True, block)
+    for var, extent in reversed(loops):
+        stmt = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, stmt)
+    return Stage(stmt, block)
+
+
+def insert_statement(scope: Block, body: Stmt, location: Location, new: Stmt) -> Stmt:
+    """`body`, a rewritten body of `scope`, with `new` at the location."""
+
+    def put(into: Stmt) -> Stmt:
+        items = list(into.seq) if type(into) is SeqStmt else [into]
+        items.insert(location.position, new)
+        return seq(*items)
+
+    owner = location.at.stmt
+    if type(owner) is Block:
+        return put(body)
+    return replace_loop(body, owner.loop_var, lambda loop: loop.replace(body=put(loop.body)))
+
+
+def readers(state: ScheduleState, scope: StmtSRef, buffer: Buffer) -> list[StmtSRef]:
+    """The blocks of a scope that read `buffer`, in program order."""
+    return [state.refs[b] for b in state.scope(scope).blocks if accesses(b, buffer, READ)]
+
+
+def given_consumers(state: ScheduleState, scope: StmtSRef, buffer: Buffer,
+                    consumers: Sequence[StmtSRef]) -> list[StmtSRef]:
+    """Consumers named by the user: blocks of the scope that read the buffer."""
+    for consumer in consumers:
+        if consumer.stmt is None or type(consumer.stmt) is not Block or (
+                not accesses(consumer.stmt, buffer, READ)
+                or state.scope_root(consumer) is not scope):
+            name = getattr(consumer.stmt, "name_hint", consumer)
+            raise Refusal("consumers_read_the_buffer", f"consumer_blocks: block {name} does not "
+                          f"read {buffer.name} in this scope", nodes=[consumer.stmt],
+                          hint="name blocks that read it, or leave consumer_blocks out")
+    return list(consumers)
+
+
+def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequence[Buffer],
+           reuse: dict[Block, Block], stages: Sequence[Block]) -> list[StmtSRef]:
+    """Give the scope its new body and allocations; the references of the new stages."""
+    old: Block = scope.stmt
+    new = old.replace(body=body, alloc_buffers=(*old.alloc_buffers, *allocated))
+    state.replace(scope, new, {**reuse, old: new})
+    return [state.refs[b] for b in stages]
+
+
+__all__ = ["Location", "Stage", "copy_stage", "find_location", "finish",
+           "given_consumers", "insert_statement", "only_writer", "readers", "region_at"]

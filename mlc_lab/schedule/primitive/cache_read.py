@@ -1,0 +1,97 @@
+"""cache_read: readers of a buffer read a copy of it."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ...arith import Analyzer
+from ...tir.buffer import Buffer
+from ...tir.expr import Range
+from ...tir.stmt import Block, BufferRegion
+from ..buffers import (
+    READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, rewrite_blocks,
+    storage_scope_exists,
+)
+from ..cache_stage import (
+    Location, copy_stage, find_location, finish, given_consumers, insert_statement, only_writer,
+    readers, region_at,
+)
+from ..error import Refusal
+from ..guards import is_block
+from ..instruction import primitive
+from ..state import ScheduleState, StmtSRef
+
+
+@primitive("CacheRead", normalize=index_of(READ, "read_buffer_index"))
+def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | str | Buffer,
+               storage_scope: str, consumer_blocks: Sequence[StmtSRef] | None = None) -> StmtSRef:
+    """Copy a buffer into another kind of memory and let its readers read the copy.
+
+    The copying block, which is returned, is called `<buffer>_<scope>`. It goes right before the
+    first reader, as deep in the loops as the buffer's writer is; for an input, to the start of the
+    scope. `consumer_blocks` restricts who reads the copy.
+
+    Before::
+
+        for i, j in T.grid(128, 128):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2.0)
+
+    After `sch.cache_read(B, 0, "local")`::
+
+        A_local = T.alloc_buffer((128, 128), scope="local")
+        for ax0, ax1 in T.grid(128, 128):
+            with T.block("A_local"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                A_local[v0, v1] = A[v0, v1]
+        for i, j in T.grid(128, 128):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A_local[vi, vj] * T.float32(2.0)
+
+    Errors: the block must read the buffer and not write it too; at most one block of the scope
+    writes it; the storage scope must exist.
+    """
+    is_block(block)
+    storage_scope_exists(storage_scope)
+    region = nth_region(block.stmt, read_buffer_index, READ)
+    buffer = region.buffer
+    scope = state.scope_root(block)
+    if accesses(block.stmt, buffer, WRITE):
+        raise Refusal("reader_does_not_write", f"block {block.stmt.name_hint} also writes "
+                      f"{buffer.name}: reading a copy, it would not see what it wrote itself",
+                      nodes=[block.stmt], hint="use sch.cache_write, or cache_read before "
+                      "sch.decompose_reduction")
+    writer = only_writer(state, scope, buffer)
+    targets = given_consumers(state, scope, buffer, consumer_blocks or ()) or [
+        r for r in readers(state, scope, buffer) if not accesses(r.stmt, buffer, WRITE)]
+    if writer is None:
+        location = Location(scope, 0)
+        span = _whole(scope.stmt, buffer)
+    else:
+        location = find_location(state, scope, writer, targets)
+        written = next(w for w in writer.stmt.writes if w.buffer is buffer)
+        span = region_at(state, writer, written, location.at)
+    full = location.at is not scope
+    copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
+                       None if full else [r.extent for r in span])
+    stage = copy_stage(buffer, copy, span, buffer.shape, copy.name, None if full else copy)
+    offsets = None if full or _starts_at_zero(span) else {buffer: [r.min for r in span]}
+    redirect = Redirect({buffer: copy}, offsets, Analyzer())
+    body = rewrite_blocks(scope.stmt.body, {t.stmt: redirect.visit for t in targets},
+                          redirect.reuse)
+    body = insert_statement(scope.stmt, body, location, stage.stmt)
+    return finish(state, scope, body, [copy], redirect.reuse, [stage.block])[0]
+
+
+def _whole(scope: Block, buffer: Buffer) -> tuple[Range, ...]:
+    """What a scope reads of a buffer that comes from outside of it."""
+    for region in scope.reads:
+        if region.buffer is buffer:
+            return region.region
+    return BufferRegion.full_region(buffer).region
+
+
+def _starts_at_zero(span: Sequence[Any]) -> bool:
+    return all(getattr(r.min, "value", None) == 0 for r in span)

@@ -1,0 +1,81 @@
+"""cache_write: a block writes to a copy of its output, which is stored afterwards."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from ...arith import Analyzer
+from ...tir.buffer import Buffer
+from ...tir.stmt import Block
+from ..buffers import (
+    READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, rewrite_blocks,
+    storage_scope_exists,
+)
+from ..cache_stage import (
+    copy_stage, find_location, finish, given_consumers, insert_statement, only_writer, readers,
+    region_at,
+)
+from ..error import Refusal
+from ..guards import is_block
+from ..instruction import primitive
+from ..state import ScheduleState, StmtSRef
+
+
+@primitive("CacheWrite", normalize=index_of(WRITE, "write_buffer_index"))
+def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int | str | Buffer,
+                storage_scope: str, consumer_blocks: Sequence[StmtSRef] | None = None) -> StmtSRef:
+    """Let a block write into another kind of memory, from where a new block stores the result.
+
+    The storing block, which is returned, is called `<buffer>_<scope>`. It goes right before the
+    first reader of the buffer, as deep in the loops as the writer is, or to the end of the scope.
+    `consumer_blocks` names readers that read the copy directly.
+
+    Before::
+
+        for i, j in T.grid(128, 128):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2.0)
+
+    After `sch.cache_write(B, 0, "local")`::
+
+        B_local = T.alloc_buffer((128, 128), scope="local")
+        for i, j in T.grid(128, 128):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B_local[vi, vj] = A[vi, vj] * T.float32(2.0)
+        for ax0, ax1 in T.grid(128, 128):
+            with T.block("B_local"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                B[v0, v1] = B_local[v0, v1]
+
+    Errors: the block must be the only writer of the buffer in its scope, and must not build on what
+    the buffer held before (a reduction's own init is fine); the storage scope must exist.
+    """
+    is_block(block)
+    storage_scope_exists(storage_scope)
+    region = nth_region(block.stmt, write_buffer_index, WRITE)
+    buffer = region.buffer
+    scope = state.scope_root(block)
+    only_writer(state, scope, buffer)
+    if accesses(block.stmt, buffer, READ):
+        raise Refusal("writer_does_not_read", f"block {block.stmt.name_hint} reads {buffer.name}, "
+                      "which it writes: the copy would start without the values it builds on",
+                      nodes=[block.stmt], hint="cache_write a reduction before "
+                      "sch.decompose_reduction, while its init is part of it; or sch.cache_inplace")
+    direct = given_consumers(state, scope, buffer, consumer_blocks or ())
+    others = [r for r in readers(state, scope, buffer) if r not in direct]
+    location = find_location(state, scope, block, others)
+    span = region_at(state, block, region, location.at)
+    full = location.at is not scope
+    copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
+                       None if full else [r.extent for r in span])
+    stage = copy_stage(copy, buffer, span, buffer.shape, copy.name, None if full else copy)
+    offsets = None if full or all(getattr(r.min, "value", None) == 0 for r in span) else {
+        buffer: [r.min for r in span]}
+    redirect = Redirect({buffer: copy}, offsets, Analyzer())
+    rewrites: dict[Block, object] = {block.stmt: redirect.visit}
+    rewrites.update({c.stmt: redirect.visit for c in direct})
+    body = rewrite_blocks(scope.stmt.body, rewrites, redirect.reuse)
+    body = insert_statement(scope.stmt, body, location, stage.stmt)
+    return finish(state, scope, body, [copy], redirect.reuse, [stage.block])[0]

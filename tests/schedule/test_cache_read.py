@@ -1,0 +1,148 @@
+"""cache_read: readers of a buffer read a copy of it."""
+
+import pytest
+
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
+
+from .common import chain, check, matmul, mm_relu
+
+
+def start(func):
+    sch = Schedule(func)
+    return sch, sch.mod
+
+
+@T.prim_func
+def two_readers(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32"),
+                D: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8))
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+    for i, j in T.grid(8, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = B[vj, vi]
+
+
+def test_an_input_is_copied_at_the_start():
+    sch, before = start(matmul)
+    copy = sch.cache_read(sch.get_block("C"), 0, "shared")
+    assert sch.get(copy).name_hint == "A_shared"
+    assert [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))] == [
+        "A_shared", "C"]
+    check(sch, before)
+
+
+def test_a_buffer_can_be_named_in_four_ways():
+    scripts, traces = set(), set()
+    for how in (1, "B", ("read", 1), None):
+        sch, before = start(matmul)
+        block = sch.get_block("C")
+        sch.cache_read(block, sch.get(block).reads[1].buffer if how is None else how, "local")
+        scripts.add(sch.mod.script())
+        traces.add(str(sch.trace))
+        check(sch, before)
+    assert len(scripts) == len(traces) == 1
+    assert "read_buffer_index=1" in traces.pop()
+
+
+def test_a_block_can_be_given_by_its_name():
+    sch, before = start(two_readers)
+    sch.cache_read("C", "B", "local", consumer_blocks=["C"])
+    check(sch, before)
+    assert str(sch.trace).count("get_block") == 2
+
+
+def test_the_copy_goes_before_the_first_reader():
+    sch, before = start(two_readers)
+    sch.cache_read(sch.get_block("D"), 0, "local")
+    names = [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
+    assert names == ["B", "B_local", "C", "D"]
+    assert all("B_local" in [r.buffer.name for r in sch.get(sch.get_block(b)).reads] for b in "CD")
+    check(sch, before)
+
+
+def test_only_the_given_consumers_read_the_copy():
+    sch, before = start(two_readers)
+    sch.cache_read(sch.get_block("D"), 0, "local", consumer_blocks=[sch.get_block("D")])
+    assert sch.get(sch.get_block("C")).reads[0].buffer.name == "B"
+    assert sch.get(sch.get_block("D")).reads[0].buffer.name == "B_local"
+    check(sch, before)
+
+
+def test_the_copy_is_made_in_the_loops_shared_with_the_writer():
+    sch, before = start(mm_relu)
+    last = sch.get_block("C")
+    sch.reverse_compute_at(last, sch.get_loops(sch.get_block("Y"))[0])
+    copy = sch.cache_read(last, 0, "local")
+    assert len(sch.get_loops(copy)) == 3
+    check(sch, before)
+
+
+def test_copies_of_copies():
+    sch, before = start(matmul)
+    block = sch.get_block("C")
+    shared = sch.cache_read(block, 0, "shared")
+    local = sch.cache_read(block, 0, "local")
+    assert [r.buffer.name for r in sch.get(block).reads] == ["A_shared_local", "B"]
+    i, j, k = sch.get_loops(block)
+    k0, k1 = sch.split(k, factors=[None, 4])
+    sch.reorder(k0, i, j, k1)
+    sch.compute_at(local, k0)
+    sch.compute_at(shared, k0)
+    check(sch, before)
+
+
+def test_after_splitting_with_a_remainder():
+    sch, before = start(chain)
+    block = sch.get_block("B")
+    sch.split(sch.get_loops(block)[0], factors=[None, 5])
+    sch.cache_read(sch.get_block("C"), 0, "local")
+    check(sch, before)
+
+
+REFUSALS = [
+    ("storage_scope_exists", lambda s: s.cache_read(s.get_block("C"), 0, "shred")),
+    ("buffer_index_in_range", lambda s: s.cache_read(s.get_block("C"), 2, "local")),
+    ("buffer_is_accessed", lambda s: s.cache_read(s.get_block("C"), "X", "local")),
+    ("buffer_is_accessed", lambda s: s.cache_read(s.get_block("C"), "C", "local")),
+    ("buffer_is_named", lambda s: s.cache_read(s.get_block("C"), ("reads", 0), "local")),
+]
+
+
+@pytest.mark.parametrize("rule, step", REFUSALS)
+def test_it_is_refused(rule, step):
+    sch, before = start(matmul)
+    with pytest.raises(ScheduleError) as caught:
+        step(sch)
+    assert caught.value.rule == rule
+    assert sch.mod.script() == before.script()
+
+
+def test_it_is_refused_where_the_reader_writes_the_buffer_or_several_blocks_do():
+    sch, _ = start(matmul)
+    block = sch.get_block("C")
+    sch.decompose_reduction(block, sch.get_loops(block)[2])
+    with pytest.raises(ScheduleError) as caught:
+        sch.cache_read(block, "C", "local")
+    assert caught.value.rule == "reader_does_not_write"
+    sch, _ = start(mm_relu)
+    block = sch.get_block("Y")
+    sch.decompose_reduction(block, sch.get_loops(block)[2])
+    with pytest.raises(ScheduleError) as caught:
+        sch.cache_read(sch.get_block("C"), 0, "local")
+    assert caught.value.rule == "single_writer"
+
+
+def test_it_is_refused_for_consumers_that_do_not_read_the_buffer():
+    sch, _ = start(two_readers)
+    with pytest.raises(ScheduleError) as caught:
+        sch.cache_read(sch.get_block("C"), 0, "local", consumer_blocks=[sch.get_block("B")])
+    assert caught.value.rule == "consumers_read_the_buffer"

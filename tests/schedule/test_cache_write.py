@@ -1,0 +1,86 @@
+"""cache_write: a block writes to a copy of its output, which is stored afterwards."""
+
+import pytest
+
+from mlc_lab.schedule import Schedule, ScheduleError
+
+from .common import chain, check, matmul, mm_relu
+from .test_cache_read import start, two_readers
+
+
+def test_an_output_is_stored_at_the_end():
+    sch, before = start(matmul)
+    stage = sch.cache_write(sch.get_block("C"), 0, "local")
+    assert sch.get(stage).name_hint == "C_local"
+    assert [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))] == [
+        "C", "C_local"]
+    check(sch, before)
+
+
+def test_it_is_stored_before_the_first_reader():
+    sch, before = start(two_readers)
+    sch.cache_write(sch.get_block("B"), "B", "shared")
+    names = [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
+    assert names == ["B", "B_shared", "C", "D"]
+    check(sch, before)
+
+
+def test_consumers_can_read_the_copy_directly():
+    sch, before = start(two_readers)
+    sch.cache_write(sch.get_block("B"), 0, "local", consumer_blocks=[sch.get_block("C")])
+    assert sch.get(sch.get_block("C")).reads[0].buffer.name == "B_local"
+    assert sch.get(sch.get_block("D")).reads[0].buffer.name == "B"
+    check(sch, before)
+
+
+def test_it_is_stored_within_the_loops_shared_with_readers():
+    sch, before = start(mm_relu)
+    block = sch.get_block("Y")
+    sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(block)[0])
+    stage = sch.cache_write(block, 0, "local")
+    assert len(sch.get_loops(stage)) == 3
+    check(sch, before)
+
+
+def test_a_tiled_matmul_accumulates_in_registers():
+    sch, before = start(matmul)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    i0, i1 = sch.split(i, factors=[None, 4])
+    j0, j1 = sch.split(j, factors=[None, 8])
+    sch.reorder(i0, j0, k, i1, j1)
+    stage = sch.cache_write(block, 0, "local")
+    sch.reverse_compute_at(stage, j0)
+    sch.decompose_reduction(block, k)
+    check(sch, before)
+
+
+def test_after_splitting_with_a_remainder():
+    sch, before = start(chain)
+    block = sch.get_block("C")
+    sch.split(sch.get_loops(block)[1], factors=[None, 5])
+    sch.cache_write(block, 0, "local")
+    check(sch, before)
+
+
+@pytest.mark.parametrize("rule, step", [
+    ("storage_scope_exists", lambda s, b: s.cache_write(b, 0, "nowhere")),
+    ("buffer_index_in_range", lambda s, b: s.cache_write(b, 1, "local")),
+    ("buffer_is_accessed", lambda s, b: s.cache_write(b, "A", "local")),
+    ("consumers_read_the_buffer", lambda s, b: s.cache_write(b, 0, "local", consumer_blocks=[b])),
+])
+def test_it_is_refused(rule, step):
+    sch, before = start(matmul)
+    with pytest.raises(ScheduleError) as caught:
+        step(sch, sch.get_block("C"))
+    assert caught.value.rule == rule
+    assert sch.mod.script() == before.script()
+
+
+def test_it_is_refused_once_the_init_is_apart():
+    sch = Schedule(matmul)
+    block = sch.get_block("C")
+    sch.decompose_reduction(block, sch.get_loops(block)[2])
+    with pytest.raises(ScheduleError) as caught:
+        sch.cache_write(block, 0, "local")
+    assert caught.value.rule == "single_writer"

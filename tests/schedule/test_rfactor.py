@@ -1,0 +1,180 @@
+"""rfactor: a reduction becomes partial reductions that are independent of each other."""
+
+import numpy as np
+import pytest
+
+from mlc_lab.backend.interp import interpret
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
+
+from .common import check, matmul, mm_relu, row_sum
+from .test_cache_read import start
+
+
+@T.prim_func
+def sum3(A: T.Buffer((6, 4, 5), "float32"), B: T.Buffer((6,), "float32")):
+    for i, j, k in T.grid(6, 4, 5):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SRR", [i, j, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vj, vk]
+
+
+@T.prim_func
+def row_max(A: T.Buffer((6, 20), "float32"), B: T.Buffer((6,), "float32")):
+    for i, k in T.grid(6, 20):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.min_value("float32")
+            B[vi] = T.max(B[vi], A[vi, vk])
+
+
+@T.prim_func
+def argmax(idx: T.Buffer((6, 20), "int32"), val: T.Buffer((6, 20), "float32"),
+           best_idx: T.Buffer((6,), "int32"), best: T.Buffer((6,), "float32")):
+    for i0, i1 in T.grid(6, 20):
+        with T.block("argmax"):
+            i, k = T.axis.remap("SR", [i0, i1])
+            T.reads(idx[i, k], val[i, k])
+            T.writes(best_idx[i], best[i])
+            with T.init():
+                best_idx[i] = -1
+                best[i] = T.min_value("float32")
+            x0: T.int32 = T.Select(best[i] >= val[i, k], best_idx[i], idx[i, k])
+            x1: T.float32 = T.Select(best[i] >= val[i, k], best[i], val[i, k])
+            best_idx[i] = x0
+            best[i] = x1
+
+
+@T.prim_func
+def difference(A: T.Buffer((6, 20), "float32"), B: T.Buffer((6,), "float32")):
+    for i, k in T.grid(6, 20):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] - A[vi, vk]
+
+
+@pytest.mark.parametrize("which", [1, 2])
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_slices_can_lie_along_any_axis(which, axis):
+    sch, before = start(sum3)
+    partial = sch.rfactor(sch.get_loops(sch.get_block("B"))[which], axis)
+    assert sch.get(partial).name_hint == "B_rf"
+    extent = (4, 5)[which - 1]
+    shape = [d.value for d in sch.get(partial).writes[0].buffer.shape]
+    assert shape == ([extent, 6] if axis % 2 == 0 else [6, extent])
+    check(sch, before)
+
+
+def test_the_only_reduction_loop_leaves_no_init():
+    sch, before = start(row_sum)
+    partial = sch.rfactor(sch.get_loops(sch.get_block("B"))[1], 0)
+    assert sch.get(partial).init is None
+    check(sch, before)
+
+
+def test_a_split_reduction_runs_in_parallel_slices():
+    sch, before = start(row_sum)
+    block = sch.get_block("B")
+    outer, _ = sch.split(sch.get_loops(block)[1], factors=[None, 6])
+    partial = sch.rfactor(outer, 0)
+    sch.parallel(sch.get_loops(partial)[1])
+    sch.rfactor(sch.get_loops(block)[-1], 0)
+    check(sch, before)
+
+
+def test_other_combiners():
+    for func in (row_max, argmax):
+        sch, before = start(func)
+        block = sch.get_child_blocks(sch.get_block("root"))[0]
+        outer, _ = sch.split(sch.get_loops(block)[1], factors=[None, 5])
+        sch.rfactor(outer, 0)
+        sch.state.verify()
+        args = [np.random.default_rng(1).permutation(20 * 6).reshape(6, 20).astype("int32"),
+                np.random.default_rng(2).standard_normal((6, 20)).astype("float32")]
+        if func is row_max:
+            check(sch, before)
+            continue
+        outs = [np.zeros(6, "int32"), np.zeros(6, "float32")]
+        interpret(sch.mod["main"], *args, *outs)
+        at = args[1].argmax(1)
+        np.testing.assert_array_equal(outs[0], args[0][np.arange(6), at])
+        np.testing.assert_array_equal(outs[1], args[1].max(1))
+
+
+def test_under_a_consumer():
+    sch, before = start(mm_relu)
+    block = sch.get_block("Y")
+    i, j, k = sch.get_loops(block)
+    sch.reverse_compute_at(sch.get_block("C"), i)
+    _, inner = sch.split(k, factors=[None, 4])
+    partial = sch.rfactor(inner, 2)
+    sch.vectorize(sch.get_loops(partial)[-1])
+    check(sch, before)
+
+
+def test_a_remainder_is_fine_where_every_slice_starts():
+    for which in (0, 1):
+        sch, before = start(row_sum)
+        loops = sch.split(sch.get_loops(sch.get_block("B"))[1], factors=[None, 7])
+        sch.rfactor(loops[which], 0)
+        check(sch, before)
+
+
+def test_it_is_refused_where_a_slice_would_never_start():
+    sch = Schedule(row_sum)
+    _, inner = sch.split(sch.get_loops(sch.get_block("B"))[1], factors=[1, 32])
+    with pytest.raises(ScheduleError) as caught:
+        sch.rfactor(inner, 0)
+    assert caught.value.rule == "every_slice_is_started"
+
+
+def _fused(sch, block):
+    sch.rfactor(sch.fuse(*sch.get_loops(block)), 0)
+
+
+def _unrolled(sch, block):
+    sch.unroll(sch.get_loops(block)[1])
+    sch.rfactor(sch.get_loops(block)[1], 0)
+
+
+@pytest.mark.parametrize("func, rule, step", [
+    (row_sum, "loop_is_a_reduction", lambda s, b: s.rfactor(s.get_loops(b)[0], 0)),
+    (row_sum, "factor_axis_in_range", lambda s, b: s.rfactor(s.get_loops(b)[1], 2)),
+    (row_sum, "factor_axis_in_range", lambda s, b: s.rfactor(s.get_loops(b)[1], -3)),
+    (row_sum, "loops_drive_one_kind", _fused),
+    (row_sum, "loop_is_serial", _unrolled),
+    (row_sum, "expects_loop", lambda s, b: s.rfactor(b, 0)),
+    (difference, "known_reduction", lambda s, b: s.rfactor(s.get_loops(b)[1], 0)),
+    (row_sum, "reduction_block", lambda s, b: (
+        s.decompose_reduction(b, s.get_loops(b)[1]), s.rfactor(s.get_loops(b)[1], 0))),
+])
+def test_it_is_refused(func, rule, step):
+    sch = Schedule(func)
+    with pytest.raises(ScheduleError) as caught:
+        step(sch, sch.get_block("B"))
+    assert caught.value.rule == rule
+
+
+def test_it_is_refused_where_the_loop_holds_several_blocks():
+    sch = Schedule(mm_relu)
+    i, j, k = sch.get_loops(sch.get_block("Y"))
+    sch.reverse_compute_at(sch.get_block("C"), j)
+    with pytest.raises(ScheduleError) as caught:
+        sch.rfactor(j, 0)
+    assert caught.value.rule == "one_block_under_loop"
+
+
+def test_it_works_on_a_matmul():
+    sch, before = start(matmul)
+    block = sch.get_block("C")
+    outer, _ = sch.split(sch.get_loops(block)[2], factors=[4, None])
+    partial = sch.rfactor(outer, 0)
+    i, j, ko, ki = sch.get_loops(partial)
+    sch.reorder(ko, i, j, ki)
+    sch.parallel(ko)
+    check(sch, before)
