@@ -297,8 +297,11 @@ def main(argv: list[str] | None = None) -> int:
     if rest and not args.takes_rest:
         parser.error(f"unknown words: {' '.join(rest)}")
     args.rest = rest[1:] if rest[:1] == ["--"] else rest
-    os.environ.setdefault("PYTHONUNBUFFERED", "1")
-    return args.act(args)
+    try:
+        return args.act(args)
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 if __name__ == "__main__":

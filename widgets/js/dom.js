@@ -44,6 +44,7 @@ export function duration(seconds) {
 /** A fraction as "4.7 %". */
 export function percent(fraction) {
   const value = 100 * fraction;
+  if (value > 0 && value < 0.005) return "< 0.01 %";
   return `${value.toFixed(value >= 10 || value === 0 ? 0 : value >= 0.095 ? 1 : 2)} %`;
 }
 
