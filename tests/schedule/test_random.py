@@ -3,9 +3,12 @@
 import numpy as np
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import from_source
 
-from .common import chain, check, matmul, mm_relu, row_sum, run, stencil
+from .common import chain, check, matmul, mm_relu, random_arguments, row_sum, run
+from .programs import programs
 
 PROGRAMS = [matmul, mm_relu, chain, row_sum]
 
@@ -60,6 +63,21 @@ def test_random_schedules_keep_the_meaning(data):
     check(sch, Schedule(func).mod)
 
 
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(), st.data())
+def test_random_programs_under_random_schedules_keep_the_meaning(program, data):
+    func = from_source(program.text)
+    inputs = random_arguments(func)[:-1]
+    want = program.reference(*inputs)
+    sch = Schedule(func)
+    for _ in range(data.draw(st.integers(0, 6))):
+        a_random_step(data.draw, sch)
+    check(sch, Schedule(func).mod)
+    out = np.empty(want.shape, "float32")
+    interpret(sch.mod["main"], *inputs, out)
+    np.testing.assert_allclose(out, want, rtol=1e-3, atol=1e-4)
+
+
 def test_the_programs_compute_what_numpy_computes():
     a, b, c = run(Schedule(mm_relu).mod)
     np.testing.assert_allclose(c, np.maximum(a @ b, 0), rtol=1e-5, atol=1e-5)
@@ -69,5 +87,3 @@ def test_the_programs_compute_what_numpy_computes():
     np.testing.assert_allclose(d, (a * 2 + 1) ** 2, rtol=1e-5)
     a, b = run(Schedule(row_sum).mod)
     np.testing.assert_allclose(b, a.sum(1), rtol=1e-4, atol=1e-6)
-    a, c = run(Schedule(stencil).mod)
-    np.testing.assert_allclose(c, 2 * (a[:-2] + a[1:-1] + a[2:]), rtol=1e-5)
