@@ -489,6 +489,7 @@ INTRINSICS: tuple[Intrinsic, ...] = (
     Intrinsic("large_uint_imm", 2, PURE, "given", "a 64-bit unsigned constant in two halves"),
     Intrinsic("q_multiply_shift", 4, PURE, "int32", "fixed point multiply of quantised kernels"),
     Intrinsic("address_of", 1, READS, "given", "pointer to an element"),
+    Intrinsic("type_annotation", 0, PURE, "given", "a dtype as an argument"),
     Intrinsic("tvm_access_ptr", 5, READS, "given", "pointer to a part of a buffer"),
     Intrinsic("call_extern", None, OPAQUE, "given", "call of a C function by symbol"),
     Intrinsic("call_pure_extern", None, PURE, "given", "call of a C function without effects"),
@@ -554,7 +555,8 @@ def call_intrin(dtype: str, func_name: Any, *args: Any, span: Any = None) -> Pri
     return Call(dtype, func_name, tuple(convert(a) for a in args))
 
 
-_INT_OK = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+#: intrinsics that take integers as they are; the others convert them to float32
+ACCEPTS_INTEGERS = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
            "shift_left", "shift_right", "likely", "if_then_else", "isnullptr"}
 _UNCHANGED_ON_INT = {"floor", "ceil", "trunc", "round", "nearbyint"}
 
@@ -567,7 +569,7 @@ def _intrinsic_function(row: Intrinsic) -> Callable[..., PrimExpr]:
             raise TypeError(f"{row.name} takes {row.arity} argument(s), got {len(args)}")
         like = next((a for a in args if isinstance(a, PrimExpr)), None)
         values = [convert(a, like) for a in args]
-        if row.name not in _INT_OK and not dt.is_float(values[0].dtype):
+        if row.name not in ACCEPTS_INTEGERS and not dt.is_float(values[0].dtype):
             if row.name in _UNCHANGED_ON_INT:
                 return values[0]
             if row.name in ("isnan", "isinf"):

@@ -1,0 +1,579 @@
+"""Evaluates the expressions of a script over its syntax tree, without ever running them.
+
+Values are IR expressions, buffers, and the Python values a script mentions. Only functions of this
+package, arithmetic on numbers and a few harmless builtins are called; a function of the user's is
+interpreted from its own source.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import inspect
+import math
+import operator
+import types
+from typing import Any, Callable, Mapping
+
+from ..ir.diagnostics import DiagnosticError, MLCError
+from ..ir.module import GlobalVar
+from ..tir import expr as E
+from ..tir import op as O
+from ..tir.buffer import Buffer
+from ..tir.stmt import BufferRegion
+from . import tir as T
+from .regions import extent_between
+from .source import Source, find_function
+
+#: builtins that a script may call on Python values
+_BUILTINS = {f: f for f in (len, int, float, bool, str, abs, min, max, sum, tuple, list, range,
+                            enumerate, zip, sorted, reversed, divmod, round, slice, dict, pow)}
+_BINARY: dict[type, tuple[str, Callable]] = {
+    ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv), ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod), ast.Pow: ("**", operator.pow),
+    ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift),
+    ast.BitAnd: ("&", operator.and_), ast.BitOr: ("|", operator.or_),
+    ast.BitXor: ("^", operator.xor), ast.MatMult: ("@", operator.matmul),
+}
+_COMPARE: dict[type, Callable] = {
+    ast.Eq: O.equal, ast.NotEq: O.not_equal, ast.Lt: O.less, ast.LtE: O.less_equal,
+    ast.Gt: O.greater, ast.GtE: O.greater_equal,
+}
+_COMPARE_PLAIN: dict[type, Callable] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+}
+_WRAPPED = (TypeError, ValueError, ZeroDivisionError, AttributeError, KeyError, IndexError,
+            OverflowError, MLCError)
+#: packages whose functions may be called from a script
+_CALLABLE_PACKAGES = ("mlc_lab.tir", "mlc_lab.script", "mlc_lab.ir", "mlc_lab.relax",
+                      "mlc_lab.compat.")
+
+
+class Pending:
+    """A definition that waits for the name it is assigned to."""
+
+    __slots__ = ("finish", "done")
+
+    def __init__(self, finish: Callable[[str], Any]) -> None:
+        self.finish = finish
+        self.done: Any = None
+
+
+class ModuleRef:
+    """The module under construction, by its class name or `cls`: its functions are attributes."""
+
+    def __init__(self, functions: Mapping[str, GlobalVar]) -> None:
+        self.functions = functions
+
+
+class Evaluator:
+    """Expressions. `scopes` are the script's own names, `env` those of the place it stands in."""
+
+    def __init__(self, source: Source, env: Mapping[str, Any]) -> None:
+        self.source = source
+        self.env = env
+        self.scopes: list[dict[str, Any]] = [{}]
+
+    # --------------------------------------------------------------------------- errors, names
+
+    def error(self, node: Any, message: str, hint: str = "") -> DiagnosticError:
+        """The error for a mistake at a node of the syntax tree."""
+        return self.source.error(node, message, hint)
+
+    def define(self, name: str, value: Any) -> None:
+        """Bind a name in the innermost scope."""
+        self.scopes[-1][name] = value
+
+    def lookup(self, node: ast.Name) -> Any:
+        """The value of a name."""
+        name = node.id
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        if name in self.env:
+            return self.env[name]
+        found = getattr(builtins, name, self)
+        if found is not self:
+            return found
+        known = {n for s in self.scopes for n in s} | set(self.env)
+        close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else (
+            "define it before this line, or in the scope around the function")
+        raise self.error(node, f"undefined name {name!r}", hint)
+
+    # --------------------------------------------------------------------------- dispatch
+
+    def eval(self, node: ast.AST) -> Any:
+        """The value of an expression; errors point at the innermost part that fails."""
+        method = _TABLE.get(type(node))
+        if method is None:
+            raise self.error(node, f"{type(node).__name__} cannot be used in a script")
+        try:
+            return method(self, node)
+        except DiagnosticError:
+            raise
+        except _WRAPPED as error:
+            raise self.error(node, _message(error)) from error
+
+    def operand(self, node: ast.AST) -> Any:
+        """The value of an expression as an operand of arithmetic."""
+        value = self.eval(node)
+        if isinstance(value, Pending):
+            value = self.settle(value, "v")
+        return T.as_expr(value)
+
+    def settle(self, pending: Pending, name: str) -> Any:
+        """Complete a definition under a name."""
+        if pending.done is None:
+            pending.done = pending.finish(name)
+        return pending.done
+
+    def eval_constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, (bytes, complex)):
+            raise self.error(node, f"{type(node.value).__name__} has no meaning in a script")
+        return node.value
+
+    def eval_attribute(self, node: ast.Attribute) -> Any:
+        base = self.eval(node.value)
+        name = node.attr
+        if isinstance(base, Pending):
+            base = self.settle(base, "v")
+        if isinstance(base, ModuleRef):
+            if name in base.functions:
+                return base.functions[name]
+            have = ", ".join(base.functions) or "none"
+            raise self.error(node, f"the module has no function {name!r}", f"it has: {have}")
+        if name.startswith("_"):
+            raise self.error(node, f"names such as {name!r} cannot be used in a script")
+        try:
+            return getattr(base, name)
+        except AttributeError as error:
+            names = getattr(base, "NAMES", None) if isinstance(base, types.ModuleType) else None
+            names = names or [n for n in dir(base) if not n.startswith("_")]
+            close = difflib.get_close_matches(name, names, 3)
+            prefix = ast.unparse(node.value)
+            hint = f"did you mean {' or '.join(f'{prefix}.{c}' for c in close)}?" if close else ""
+            what = (f"{prefix} has no name {name!r}" if isinstance(base, types.ModuleType)
+                    or isinstance(base, type) else
+                    f"{prefix} ({_kind(base)}) has no attribute {name!r}")
+            end = types.SimpleNamespace(
+                lineno=node.end_lineno, end_lineno=node.end_lineno,
+                col_offset=node.end_col_offset - len(name), end_col_offset=node.end_col_offset)
+            raise self.error(end, what, hint) from error
+
+    # --------------------------------------------------------------------------- operators
+
+    def eval_binop(self, node: ast.BinOp) -> Any:
+        a, b = self.operand(node.left), self.operand(node.right)
+        return self.binary(node, type(node.op), a, b)
+
+    def binary(self, node: ast.AST, op: type, a: Any, b: Any) -> Any:
+        """a op b, on expressions or on Python values."""
+        symbol, fn = _BINARY[op]
+        ea, eb = isinstance(a, E.PrimExpr), isinstance(b, E.PrimExpr)
+        if not ea and not eb:
+            return fn(a, b)
+        for side, is_expr in ((a, ea), (b, eb)):
+            if not is_expr and not _is_number(side):
+                raise self.error(node, f"cannot apply {symbol} to {_kind(a)} and {_kind(b)}")
+        if op is ast.Div and not (_is_floating(a) or _is_floating(b)):
+            raise self.error(node, "/ on integers is ambiguous",
+                             "use // to round down, or T.truncdiv to round toward zero")
+        if op is ast.Pow:
+            return O.pow(a, b)
+        return fn(a, b)
+
+    def eval_unaryop(self, node: ast.UnaryOp) -> Any:
+        value = self.operand(node.operand)
+        if isinstance(node.op, ast.Not):
+            return O.logical_not(value) if isinstance(value, E.PrimExpr) else not value
+        if isinstance(node.op, ast.USub):
+            return -value
+        return ~value if isinstance(node.op, ast.Invert) else value
+
+    def eval_boolop(self, node: ast.BoolOp) -> Any:
+        is_and = isinstance(node.op, ast.And)
+        build = O.logical_and if is_and else O.logical_or
+        result = self.operand(node.values[0])
+        for item in node.values[1:]:
+            if not isinstance(result, E.PrimExpr):
+                if bool(result) is not is_and:
+                    return result
+                result = self.operand(item)
+            else:
+                result = build(result, self.operand(item))
+        return result
+
+    def eval_compare(self, node: ast.Compare) -> Any:
+        left = self.operand(node.left)
+        result: Any = None
+        for op, item in zip(node.ops, node.comparators):
+            right = self.operand(item)
+            if isinstance(left, E.PrimExpr) or isinstance(right, E.PrimExpr):
+                build = _COMPARE.get(type(op))
+                if build is None:
+                    raise self.error(node, "`is` and `in` have no meaning on expressions")
+                for side in (left, right):
+                    if not isinstance(side, E.PrimExpr) and not _is_number(side):
+                        raise self.error(node, f"cannot compare {_kind(left)} with {_kind(right)}")
+                part = build(left, right)
+            else:
+                part = _COMPARE_PLAIN[type(op)](left, right)
+            if result is None:
+                result = part
+            elif isinstance(result, E.PrimExpr) or isinstance(part, E.PrimExpr):
+                result = O.logical_and(result, part)
+            else:
+                result = result and part
+            left = right
+        return result
+
+    def eval_ifexp(self, node: ast.IfExp) -> Any:
+        test = self.operand(node.test)
+        if not isinstance(test, E.PrimExpr):
+            return self.eval(node.body if test else node.orelse)
+        return O.if_then_else(test, self.operand(node.body), self.operand(node.orelse))
+
+    # --------------------------------------------------------------------------- containers
+
+    def items(self, nodes: list[ast.expr]) -> list[Any]:
+        """Values of a list of expressions, `*x` spread."""
+        out: list[Any] = []
+        for item in nodes:
+            if isinstance(item, ast.Starred):
+                out.extend(self.eval(item.value))
+            else:
+                out.append(self.eval(item))
+        return out
+
+    def eval_dict(self, node: ast.Dict) -> Any:
+        out: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values):
+            if key is None:
+                out.update(self.eval(value))
+            else:
+                out[self.eval(key)] = self.eval(value)
+        return out
+
+    def eval_joinedstr(self, node: ast.JoinedStr) -> str:
+        parts = []
+        for item in node.values:
+            if isinstance(item, ast.Constant):
+                parts.append(str(item.value))
+            else:
+                spec = self.eval_joinedstr(item.format_spec) if item.format_spec else ""
+                parts.append(format(self.eval(item.value), spec))
+        return "".join(parts)
+
+    def eval_comprehension(self, node: Any) -> list[Any]:
+        """[f(x) for x in values if test], over Python values."""
+        out: list[Any] = []
+
+        def run(index: int) -> None:
+            if index == len(node.generators):
+                out.append(self.eval(node.elt))
+                return
+            part = node.generators[index]
+            for value in self.eval(part.iter):
+                self.assign_names(part.target, value)
+                if all(self.eval(test) for test in part.ifs):
+                    run(index + 1)
+
+        self.scopes.append({})
+        run(0)
+        self.scopes.pop()
+        return out
+
+    def assign_names(self, target: ast.AST, value: Any) -> None:
+        """Bind plain Python values to a target, without any IR."""
+        if isinstance(target, ast.Name):
+            self.define(target.id, value)
+            return
+        values = list(value)
+        if len(values) != len(target.elts):
+            raise self.error(target, f"{len(values)} values for {len(target.elts)} names")
+        for item, part in zip(target.elts, values):
+            self.assign_names(item, part)
+
+    def eval_lambda(self, node: ast.Lambda) -> Callable:
+        names = [a.arg for a in node.args.args]
+        scopes = list(self.scopes)
+
+        def call(*args: Any) -> Any:
+            saved, self.scopes = self.scopes, [*scopes, dict(zip(names, args))]
+            try:
+                return self.eval(node.body)
+            finally:
+                self.scopes = saved
+
+        call.__signature__ = inspect.Signature(
+            [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
+        call.from_script = True
+        return call
+
+    # --------------------------------------------------------------------------- subscripts
+
+    def eval_subscript(self, node: ast.Subscript) -> Any:
+        base = self.eval(node.value)
+        if isinstance(base, Pending):
+            base = self.settle(base, "v")
+        if isinstance(base, Buffer):
+            return self.load(node, base, self.buffer_indices(node, base))
+        index = self.eval(node.slice)
+        if isinstance(index, E.IntImm):
+            index = index.value
+        if isinstance(base, E.PrimExpr):
+            raise self.error(node, f"{ast.unparse(node.value)} is a scalar of type {base.dtype} "
+                                   "and has no elements")
+        if isinstance(base, E.Var):
+            raise self.error(node, "a variable has no elements")
+        return base[index]
+
+    def buffer_indices(self, node: ast.Subscript, buffer: Buffer) -> list[Any]:
+        """The indices of an access: expressions and slices. Checks their number and types."""
+        part = node.slice
+        parts = self.items(part.elts) if isinstance(part, ast.Tuple) else [self.eval(part)]
+        if len(parts) == 1 and isinstance(parts[0], (tuple, list)):
+            parts = list(parts[0])
+        parts = [self.settle(v, "v") if isinstance(v, Pending) else v for v in parts]
+        parts = [v if isinstance(v, slice) else T.as_expr(v) for v in parts]
+        if len(parts) != len(buffer.shape) and not any(isinstance(v, slice) for v in parts):
+            name = ast.unparse(node.value)
+            shape = ", ".join(map(repr, buffer.shape))
+            raise self.error(
+                node, f"{name} has {len(buffer.shape)} dimension(s), it is accessed with "
+                f"{len(parts)} ind{'ex' if len(parts) == 1 else 'ices'}",
+                f"its shape is ({shape})")
+        if len(parts) > len(buffer.shape):
+            raise self.error(node, f"{ast.unparse(node.value)} has only {len(buffer.shape)} "
+                                   "dimension(s)")
+        for value in parts:
+            if isinstance(value, (float, E.FloatImm, str)) or (
+                    isinstance(value, E.PrimExpr) and _is_floating(value)):
+                raise self.error(node, f"an index must be an integer, not {_kind(value)}",
+                                 "convert it with T.cast(x, \"int32\")")
+        return parts
+
+    def load(self, node: ast.AST, buffer: Buffer, parts: list[Any]) -> Any:
+        """A load, or a region where there are slices without step."""
+        slices = [v for v in parts if isinstance(v, slice)]
+        if not slices:
+            return E.BufferLoad(buffer, parts)
+        if any(s.step is not None for s in slices):
+            return E.BufferLoad(buffer, self.vector_indices(node, buffer, parts))
+        ranges = []
+        for axis, value in enumerate(parts):
+            if isinstance(value, slice):
+                low = E.const_index(0 if value.start is None else T.as_expr(value.start))
+                high = E.const_index(buffer.shape[axis] if value.stop is None
+                                     else T.as_expr(value.stop))
+                low, high = _same_dtype(low, high, value.start)
+                ranges.append(E.Range.from_min_extent(low, extent_between(low, high)))
+            else:
+                value = E.const_index(value)
+                ranges.append(E.Range.from_min_extent(value, E.IntImm(value.dtype, 1)))
+        for dim in buffer.shape[len(parts):]:
+            ranges.append(E.Range.from_min_extent(E.IntImm(dim.dtype, 0), dim))
+        return BufferRegion(buffer, tuple(ranges))
+
+    def vector_indices(self, node: ast.AST, buffer: Buffer, parts: list[Any]) -> list[Any]:
+        """Indices with slices as ramps."""
+        out = []
+        for axis, value in enumerate(parts):
+            if isinstance(value, slice):
+                low = E.const_index(0 if value.start is None else T.as_expr(value.start))
+                high = E.const_index(buffer.shape[axis] if value.stop is None
+                                     else T.as_expr(value.stop))
+                step = O.convert(1 if value.step is None else value.step, low)
+                length = O.as_int(extent_between(*_same_dtype(low, high, value.start)))
+                stride = O.as_int(step)
+                if length is None or stride is None:
+                    raise self.error(node, "the length of a vector access must be a constant")
+                lanes = -(-length // stride)
+                out.append(low if lanes == 1 else E.Ramp(low, step, lanes))
+            else:
+                out.append(E.const_index(value))
+        return out
+
+    def eval_slice(self, node: ast.Slice) -> slice:
+        part = lambda n: None if n is None else self.operand(n)
+        return slice(part(node.lower), part(node.upper), part(node.step))
+
+    # --------------------------------------------------------------------------- calls
+
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments of a call."""
+        kwargs: dict[str, Any] = {}
+        for item in node.keywords:
+            if item.arg is None:
+                kwargs.update(self.eval(item.value))
+            else:
+                kwargs[item.arg] = self.eval(item.value)
+        return self.items(node.args), kwargs
+
+    def eval_call(self, node: ast.Call) -> Any:
+        fn = self.eval(node.func)
+        if isinstance(fn, T.Form):
+            return self.call_form(node, fn)
+        args, kwargs = self.arguments(node)
+        args = [self.settle(a, "v") if isinstance(a, Pending) else a for a in args]
+        if isinstance(fn, GlobalVar):
+            return self.call_global(node, fn, args)
+        try:
+            known = fn in _BUILTINS
+        except TypeError:
+            known = False
+        if known:
+            return fn(*args, **kwargs)
+        expand = getattr(fn, "expand_in_script", None)
+        if expand is not None:
+            return expand(self, node, args, kwargs)
+        if self.may_call(fn):
+            try:
+                return fn(*args, **kwargs)
+            except TypeError as error:
+                if "positional argument" in str(error) or "keyword" in str(error):
+                    text = ast.unparse(node.func)
+                    raise self.error(node, f"{text}: {_arity(error)}") from error
+                raise
+        if isinstance(fn, types.FunctionType):
+            return self.interpret(node, fn, args, kwargs)
+        raise self.error(
+            node, f"{ast.unparse(node.func)} cannot be called in a script: scripts are parsed and "
+            "never executed", "compute the value outside and mention it by name, or use T.macro")
+
+    def may_call(self, fn: Any) -> bool:
+        """Whether calling a function builds IR or computes with numbers, and does nothing else."""
+        if getattr(fn, "from_script", False) or isinstance(fn, T.DtypeName):
+            return True
+        owner = getattr(fn, "__self__", None)
+        if isinstance(owner, (E.Node, str)) or type(owner).__name__ == "_CallableStr":
+            return True
+        if type(fn).__name__ == "_CallableStr":
+            return True
+        if isinstance(owner, types.ModuleType) and owner is math:
+            return True
+        module = getattr(fn, "__module__", None) or ""
+        if module == "math" or (module.startswith("numpy") and isinstance(fn, type)):
+            return True
+        return (module + ".").startswith(tuple(p + "." for p in _CALLABLE_PACKAGES)) or (
+            module.startswith(_CALLABLE_PACKAGES[-1]))
+
+    def interpret(self, node: ast.AST, fn: types.FunctionType, args: list[Any],
+                  kwargs: dict[str, Any]) -> Any:
+        """A function of the user's: assignments, conditions on Python values and a return."""
+        source, tree = find_function(fn)
+        if tree is None:
+            raise self.error(node, f"the source of {fn.__name__} is not available, and scripts "
+                                   "never execute functions")
+        bound = inspect.signature(fn).bind(*args, **kwargs)
+        bound.apply_defaults()
+        inner = Evaluator(source, source.environment_of(fn))
+        inner.scopes.append(dict(bound.arguments))
+        return inner.run_python(tree.body)[1]
+
+    def run_python(self, body: list[ast.stmt]) -> tuple[bool, Any]:
+        """Statements of a helper function; (whether it returned, what)."""
+        for stmt in body:
+            if isinstance(stmt, ast.Return):
+                return True, None if stmt.value is None else self.eval(stmt.value)
+            if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant):
+                continue
+            if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
+                self.assign_names(stmt.targets[0], self.eval(stmt.value))
+            elif isinstance(stmt, ast.If):
+                test = self.eval(stmt.test)
+                if isinstance(test, E.PrimExpr) and type(test) is not E.IntImm:
+                    raise self.error(stmt.test, "a helper function cannot branch on an expression",
+                                     "use T.if_then_else")
+                done, value = self.run_python(stmt.body if test else stmt.orelse)
+                if done:
+                    return True, value
+            elif isinstance(stmt, ast.For):
+                for value in self.eval(stmt.iter):
+                    self.assign_names(stmt.target, value)
+                    done, result = self.run_python(stmt.body)
+                    if done:
+                        return True, result
+            elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
+                self.define(stmt.target.id, self.binary(
+                    stmt, type(stmt.op), self.lookup(stmt.target), self.operand(stmt.value)))
+            elif not isinstance(stmt, (ast.Pass, ast.Import, ast.ImportFrom)):
+                raise self.error(stmt, "a helper function called in a script may only assign, "
+                                       "branch on Python values and return")
+        return False, None
+
+    def call_form(self, node: ast.Call, form: T.Form) -> Any:
+        """A word of the script language; the statement parser overrides this."""
+        if isinstance(form, T.BufferName):
+            args, kwargs = self.arguments(node)
+            return form(*args, **kwargs)
+        raise self.error(node, f"T.{form.name} has no meaning here")
+
+    def call_global(self, node: ast.AST, var: GlobalVar, args: list[Any]) -> Any:
+        """A call of a function of the module."""
+        values = [a.data if isinstance(a, Buffer) else O.convert(T.as_expr(a)) for a in args]
+        return E.Call("void", var, values)
+
+
+def _message(error: BaseException) -> str:
+    text = str(error)
+    if isinstance(error, KeyError) and error.args:
+        return f"no key {error.args[0]!r}"
+    return text or type(error).__name__
+
+
+def _arity(error: TypeError) -> str:
+    text = str(error)
+    return text.split("() ", 1)[1] if "() " in text else text
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float)) or hasattr(value, "item")
+
+
+def _is_floating(value: Any) -> bool:
+    if isinstance(value, E.PrimExpr):
+        return value.dtype.startswith(("float", "bfloat"))
+    return isinstance(value, float) or str(getattr(value, "dtype", "")).startswith("float")
+
+
+def _same_dtype(low: Any, high: Any, start: Any) -> tuple[Any, Any]:
+    """Both bounds in one dtype; a literal takes the other's."""
+    if low.dtype == high.dtype:
+        return low, high
+    if type(low) is E.IntImm and not isinstance(start, E.PrimExpr):
+        return O.cast(low, high.dtype), high
+    if type(high) is E.IntImm:
+        return low, O.cast(high, low.dtype)
+    return O.match_types(low, high)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Buffer):
+        return f"buffer {value.name}"
+    if isinstance(value, E.PrimExpr):
+        return f"a value of type {value.dtype}"
+    if isinstance(value, T.Form):
+        return repr(value)
+    return f"a Python {type(value).__name__}"
+
+
+_TABLE: dict[type, Callable[[Evaluator, Any], Any]] = {
+    ast.Constant: Evaluator.eval_constant, ast.Name: Evaluator.lookup,
+    ast.Attribute: Evaluator.eval_attribute, ast.BinOp: Evaluator.eval_binop,
+    ast.UnaryOp: Evaluator.eval_unaryop, ast.BoolOp: Evaluator.eval_boolop,
+    ast.Compare: Evaluator.eval_compare, ast.IfExp: Evaluator.eval_ifexp,
+    ast.Tuple: lambda self, node: tuple(self.items(node.elts)),
+    ast.List: lambda self, node: self.items(node.elts),
+    ast.Dict: Evaluator.eval_dict, ast.JoinedStr: Evaluator.eval_joinedstr,
+    ast.ListComp: Evaluator.eval_comprehension, ast.GeneratorExp: Evaluator.eval_comprehension,
+    ast.Lambda: Evaluator.eval_lambda, ast.Subscript: Evaluator.eval_subscript,
+    ast.Slice: Evaluator.eval_slice, ast.Call: Evaluator.eval_call,
+}
+
+__all__ = ["Evaluator", "ModuleRef", "Pending"]

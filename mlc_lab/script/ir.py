@@ -1,0 +1,33 @@
+"""The names of module scripts: `from mlc_lab.script import ir as I`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.module import GlobalVar
+from .tir import Form, Range
+
+#: words whose meaning is in the parser
+module_attrs = Form("module_attrs")
+module_get_attrs = Form("module_get_attrs")
+module_global_infos = Form("module_global_infos")
+
+
+def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:
+    """Decorator: a class of functions as an IRModule.
+
+    The class's source is parsed; nothing in it runs. Raises DiagnosticError at the place of a
+    mistake.
+    """
+    from . import parser
+
+    if mod is None:
+        return lambda cls: parser.decorate_class(cls, 2)
+    return parser.decorate_class(mod, 2)
+
+
+#: TVM's older name
+module = ir_module
+
+__all__ = ["GlobalVar", "Range", "ir_module", "module", "module_attrs", "module_get_attrs",
+           "module_global_infos"]

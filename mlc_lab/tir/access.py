@@ -1,0 +1,355 @@
+"""What a block reads and writes: what `T.reads` and `T.writes` say, found from the block's body.
+
+Each index is an interval over the loops inside the block; accesses of one buffer are united into
+one box. What cannot be bounded becomes the whole dimension, as in TVM.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..ir.node import Node
+from . import op as O
+from .buffer import Buffer
+from .expr import (
+    Add, BufferLoad, Call, Cast, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mul, Ramp,
+    Range, Select, Sub, Var,
+)
+from .functor import substitute
+from .stmt import (
+    Block, BlockRealize, BufferRegion, BufferStore, For, LetStmt, MatchBufferRegion, Stmt,
+)
+
+#: an inclusive interval of expressions; None where nothing is known
+Interval = "tuple[Any, Any] | None"
+
+
+def contains_block(node: Stmt) -> bool:
+    """Whether there is a block at or under a statement."""
+    stack: list[Node] = [node]
+    while stack:
+        item = stack.pop()
+        if type(item) is BlockRealize:
+            return True
+        stack.extend(k for k in item.children() if isinstance(k, Stmt))
+    return False
+
+
+def block_access_regions(block: Block, buffer_var_map: Mapping[Var, Buffer] | None = None
+                         ) -> tuple[tuple, tuple, tuple]:
+    """(reads, writes, opaque): the boxes a block touches, in order of first access.
+
+    `buffer_var_map` gives the buffer of each data pointer; a pointer used by itself (not through an
+    access) makes its buffer opaque. In a block with an init, buffers it writes are left out of the
+    reads. Buffers allocated inside the block are left out of everything.
+    """
+    found = _Detector(buffer_var_map or {})
+    for match in block.match_buffers:
+        found.matches[match.buffer] = match
+    own = set(block.alloc_buffers)
+    for iv in block.iter_vars:
+        found.visit(iv.dom)
+    if block.init is not None:
+        found.visit(block.init)
+    found.visit(block.body)
+    skip = {region.buffer for region in found.collect(found.writes, own)} if (
+        block.init is not None) else set()
+    return (tuple(found.collect(found.reads, own | skip)),
+            tuple(found.collect(found.writes, own)),
+            tuple(found.collect(found.opaque, own)))
+
+
+class _Detector:
+    def __init__(self, pointers: Mapping[Var, Buffer]) -> None:
+        self.pointers = pointers
+        self.bounds: dict[Var, Any] = {}
+        self.lets: dict[Var, Any] = {}
+        self.matches: dict[Buffer, MatchBufferRegion] = {}
+        self.reads: dict[Buffer, list] = {}
+        self.writes: dict[Buffer, list] = {}
+        self.opaque: dict[Buffer, list] = {}
+
+    # ------------------------------------------------------------------------- walking
+
+    def visit(self, node: Any) -> None:
+        kind = type(node)
+        if kind is BufferLoad:
+            self.touch(self.reads, node.buffer, [self.interval(i) for i in node.indices])
+        elif kind is BufferStore:
+            self.touch(self.writes, node.buffer, [self.interval(i) for i in node.indices])
+        elif kind is For:
+            self.visit(node.min)
+            self.visit(node.extent)
+            self.bounds[node.loop_var] = self.span(node.min, node.extent)
+            self.visit(node.body)
+            del self.bounds[node.loop_var]
+            return
+        elif kind is LetStmt or kind is Let:
+            self.visit(node.value)
+            self.lets[node.var] = node.value
+            self.visit(node.body)
+            del self.lets[node.var]
+            return
+        elif kind is BlockRealize:
+            self.realize(node)
+            return
+        elif kind is Call and self.pointer_call(node):
+            return
+        elif kind is Var and node in self.pointers:
+            buffer = self.pointers[node]
+            self.touch(self.opaque, buffer, [None] * len(buffer.shape))
+            return
+        for item in node.children():
+            self.visit(item)
+
+    def span(self, low: Any, extent: Any) -> Any:
+        """The interval min .. min + extent - 1, with what its ends depend on relaxed."""
+        first = self.interval(low)
+        last = self.interval(O.sub(O.add(low, extent), 1))
+        return None if first is None or last is None else (first[0], last[1])
+
+    def pointer_call(self, call: Call) -> bool:
+        """Calls that name what they access: tvm_access_ptr with its mask."""
+        if getattr(call.op, "name", "") != "tir.tvm_access_ptr" or len(call.args) != 5:
+            return False
+        data, offset, extent, mask = call.args[1:]
+        buffer = self.pointers.get(data)
+        if buffer is None or type(mask) is not IntImm:
+            return False
+        if len(buffer.shape) == 1:
+            region = [self.span(offset, extent)]
+        else:
+            region = [None] * len(buffer.shape)
+        if mask.value & 1:
+            self.touch(self.reads, buffer, region)
+        if mask.value & 2:
+            self.touch(self.writes, buffer, region)
+        self.visit(offset)
+        self.visit(extent)
+        return True
+
+    def realize(self, node: BlockRealize) -> None:
+        """A nested block touches what it says, at the values its iterators get."""
+        block = node.block
+        table = {iv.var: value for iv, value in zip(block.iter_vars, node.iter_values)}
+        for value in node.iter_values:
+            self.visit(value)
+        local = set(block.alloc_buffers) | {m.buffer for m in block.match_buffers}
+        for home, regions in ((self.reads, block.reads), (self.writes, block.writes)):
+            for region in regions:
+                if region.buffer in local:
+                    continue
+                box = [self.span(substitute(r.min, table), substitute(r.extent, table))
+                       for r in region.region]
+                self.touch(home, region.buffer, box)
+
+    # ------------------------------------------------------------------------- intervals
+
+    def interval(self, e: Any) -> Any:
+        """The values an index takes, relaxed over the loops inside the block."""
+        kind = type(e)
+        if isinstance(e, Var):
+            if e in self.bounds:
+                return self.bounds[e]
+            if e in self.lets:
+                return self.interval(self.lets[e])
+            return e, e
+        if kind is IntImm:
+            return e, e
+        if not self.varies(e):
+            return e, e
+        if kind is Ramp:
+            last = O.add(e.base, O.mul(e.stride, IntImm(e.stride.dtype, e.lanes - 1)))
+            low, high = self.interval(e.base), self.interval(last)
+            return None if low is None or high is None else (low[0], high[1])
+        if kind is Cast:
+            inner = self.interval(e.value)
+            return inner and (O.cast(inner[0], e.dtype), O.cast(inner[1], e.dtype))
+        if kind in (Add, Sub, Mul, FloorDiv, FloorMod, Min, Max):
+            return self.combine(kind, self.interval(e.a), self.interval(e.b))
+        if kind is Select or (kind is Call and getattr(e.op, "name", "") == "tir.if_then_else"):
+            a, b = (self.interval(x) for x in e.children()[1:3])
+            return self.union(a, b)
+        return None
+
+    def varies(self, e: Any) -> bool:
+        """Whether an expression depends on a loop inside the block."""
+        if isinstance(e, Var):
+            return e in self.bounds or e in self.lets
+        if type(e) is Ramp:
+            return True
+        return any(self.varies(k) for k in e.children())
+
+    @staticmethod
+    def combine(kind: type, a: Any, b: Any) -> Any:
+        if a is None or b is None:
+            if kind is FloorMod and b is not None and b[0] is b[1] and type(b[0]) is IntImm and (
+                    b[0].value > 0):
+                return IntImm(b[0].dtype, 0), IntImm(b[0].dtype, b[0].value - 1)
+            return None
+        if kind is Add:
+            return O.add(a[0], b[0]), O.add(a[1], b[1])
+        if kind is Sub:
+            return O.sub(a[0], b[1]), O.sub(a[1], b[0])
+        if kind is Min:
+            return O.min_value_of(a[0], b[0]), O.min_value_of(a[1], b[1])
+        if kind is Max:
+            return O.max_value_of(a[0], b[0]), O.max_value_of(a[1], b[1])
+        if kind is Mul and a[0] is a[1] and type(a[0]) is IntImm:
+            a, b = b, a
+        if b[0] is not b[1] or type(b[0]) is not IntImm:
+            return None
+        factor = b[0].value
+        if kind is Mul:
+            low, high = O.mul(a[0], b[0]), O.mul(a[1], b[0])
+            return (low, high) if factor >= 0 else (high, low)
+        if factor <= 0:
+            return None
+        if kind is FloorDiv:
+            return O.floordiv(a[0], b[0]), O.floordiv(a[1], b[0])
+        if type(a[0]) is IntImm and type(a[1]) is IntImm and (
+                a[0].value // factor == a[1].value // factor):
+            return O.floormod(a[0], b[0]), O.floormod(a[1], b[0])
+        return IntImm(b[0].dtype, 0), IntImm(b[0].dtype, factor - 1)
+
+    @staticmethod
+    def union(a: Any, b: Any) -> Any:
+        """The smallest interval over two, ends compared where their difference is constant."""
+        if a is None or b is None:
+            return None
+        return _smaller(a[0], b[0], True), _smaller(a[1], b[1], False)
+
+    # ------------------------------------------------------------------------- regions
+
+    def touch(self, home: dict, buffer: Buffer, box: list) -> None:
+        """Add an access; a matched buffer counts as its source."""
+        match = self.matches.get(buffer)
+        if match is not None:
+            buffer, box = self.through(match, box)
+        known = home.get(buffer)
+        home[buffer] = box if known is None else [self.union(a, b) for a, b in zip(known, box)]
+
+    def through(self, match: MatchBufferRegion, box: list) -> tuple[Buffer, list]:
+        """An access of a matched buffer in terms of its source: offsets added, unit dims kept."""
+        source = match.source
+        out: list[Any] = []
+        skip = len(source.region) - len(box)
+        for axis, r in enumerate(source.region):
+            inner = box[axis - skip] if axis >= skip else None
+            if axis < skip:
+                out.append((r.min, r.min))
+            elif inner is None:
+                out.append((r.min, O.sub(O.add(r.min, r.extent), 1)))
+            else:
+                out.append((O.add(r.min, inner[0]), O.add(r.min, inner[1])))
+        if source.buffer in self.matches:
+            return self.through(self.matches[source.buffer], out)
+        return source.buffer, out
+
+    def collect(self, home: dict, skip: set) -> list[BufferRegion]:
+        """The boxes as regions."""
+        out = []
+        for buffer, box in home.items():
+            if buffer in skip:
+                continue
+            ranges = []
+            for dim, interval in zip(buffer.shape, box):
+                if interval is None:
+                    ranges.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
+                    continue
+                low, high = interval
+                if low is high:
+                    extent = IntImm(low.dtype, 1)
+                else:
+                    extent = _extent(low, high)
+                ranges.append(Range.from_min_extent(_tidy(low), extent))
+            out.append(BufferRegion(buffer, tuple(ranges)))
+        return out
+
+
+def _terms(e: Any, factor: int, out: dict) -> None:
+    """e as {variable or opaque term: factor}, the constant under None."""
+    kind = type(e)
+    if kind is IntImm:
+        out[None] = out.get(None, 0) + factor * e.value
+    elif kind is Add:
+        _terms(e.a, factor, out)
+        _terms(e.b, factor, out)
+    elif kind is Sub:
+        _terms(e.a, factor, out)
+        _terms(e.b, -factor, out)
+    elif kind is Mul and type(e.b) is IntImm:
+        _terms(e.a, factor * e.b.value, out)
+    elif kind is Mul and type(e.a) is IntImm:
+        _terms(e.b, factor * e.a.value, out)
+    else:
+        if not isinstance(e, Var):
+            from ..ir.structural import structural_equal
+
+            e = next((t for t in out if t is not None and structural_equal(t, e)), e)
+        out[e] = out.get(e, 0) + factor
+
+
+def _difference(a: Any, b: Any) -> dict:
+    out: dict = {}
+    _terms(a, 1, out)
+    _terms(b, -1, out)
+    return {k: v for k, v in out.items() if v != 0}
+
+
+def _smaller(a: Any, b: Any, want_min: bool) -> Any:
+    if a is b:
+        return a
+    rest = _difference(a, b)
+    if not rest or set(rest) == {None}:
+        return a if (rest.get(None, 0) <= 0) == want_min or not rest else b
+    return O.min_value_of(a, b) if want_min else O.max_value_of(a, b)
+
+
+def _extent(low: Any, high: Any) -> Any:
+    """high - low + 1, with equal terms cancelled."""
+    rest = _difference(high, low)
+    constant = rest.pop(None, 0) + 1
+    dtype = low.dtype
+    result: Any = None
+    for term, factor in sorted(rest.items(), key=lambda item: item[1] < 0):
+        part = term if abs(factor) == 1 else O.mul(term, O.const(abs(factor), dtype))
+        if result is None:
+            result = part if factor > 0 else O.mul(term, O.const(factor, dtype))
+        else:
+            result = O.add(result, part) if factor > 0 else O.sub(result, part)
+    if result is None:
+        return O.const(constant, dtype)
+    if constant > 0:
+        return O.add(result, O.const(constant, dtype))
+    return O.sub(result, O.const(-constant, dtype)) if constant < 0 else result
+
+
+def _tidy(e: Any) -> Any:
+    """x + 3 - 1 as x + 2: constants gathered at the end of a sum that has several."""
+    count, stack = 0, [e]
+    while stack:
+        item = stack.pop()
+        if type(item) is IntImm:
+            count += 1
+        elif type(item) in (Add, Sub):
+            stack += [item.a, item.b]
+    if count < 2:
+        return e
+    terms: dict = {}
+    _terms(e, 1, terms)
+    constant = terms.pop(None, 0)
+    terms[None] = constant - 1
+    return _extent(IntImm(e.dtype, 0), _sum(terms, e.dtype))
+
+
+def _sum(terms: dict, dtype: str) -> Any:
+    result: Any = None
+    for term, factor in terms.items():
+        part = O.const(factor, dtype) if term is None else (
+            term if factor == 1 else O.mul(term, O.const(factor, dtype)))
+        result = part if result is None else O.add(result, part)
+    return result
+
+
+__all__ = ["block_access_regions", "contains_block"]
