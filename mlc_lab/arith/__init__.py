@@ -8,6 +8,7 @@ an expression takes), `rules.py` (rewrite rules, as data; `pattern.py` compiles 
 layouts), `linear.py` (equations and inequalities solved for a variable).
 """
 
+from . import index_map
 from .analyzer import Analyzer
 from .const_int_bound import NEG_INF, POS_INF, ConstIntBound
 from .int_set import (
@@ -31,7 +32,7 @@ __all__ = [
     "IterSplitExpr", "IterSumExpr", "ModularSet", "NEG_INF", "NEG_INF_EXPR", "POS_INF",
     "POS_INF_EXPR", "as_set", "deduce_bound", "detect_clip_bound", "detect_iter_map",
     "detect_linear_equation", "estimate_region_lower_bound", "estimate_region_strict_bound",
-    "estimate_region_upper_bound", "eval_set", "intersect", "inverse_affine_iter_map",
-    "iter_map_simplify", "normalize_iter_map_to_expr", "normalize_to_iter_sum", "subspace_divide",
-    "union", "union_lower_bound",
+    "estimate_region_upper_bound", "eval_set", "index_map", "intersect",
+    "inverse_affine_iter_map", "iter_map_simplify", "normalize_iter_map_to_expr",
+    "normalize_to_iter_sum", "subspace_divide", "union", "union_lower_bound",
 ]

@@ -59,12 +59,11 @@ class Sum:
         if scale == 0:
             return
         terms = self.terms
-        for place, old in enumerate(terms):
+        place = 0
+        for old in terms:
             if old[0] is index or same(old[0], index):
                 break
-        else:
-            terms.append(new)
-            return
+            place += 1
         while place < len(terms):
             old = terms[place]
             if not (old[0] is index or same(old[0], index)) or lower > old[1]:

@@ -326,9 +326,9 @@ def _add(s: _Evaluator, e: Add) -> IntSet:
         return found
     if a.is_nothing() or b.is_nothing():
         return IntSet.nothing()
-    low = NEG_INF_EXPR if NEG_INF_EXPR in (a.min_value, b.min_value) else _op(
+    low = NEG_INF_EXPR if a.min_value is NEG_INF_EXPR or b.min_value is NEG_INF_EXPR else _op(
         s, U.add, a.min_value, b.min_value)
-    high = POS_INF_EXPR if POS_INF_EXPR in (a.max_value, b.max_value) else _op(
+    high = POS_INF_EXPR if a.max_value is POS_INF_EXPR or b.max_value is POS_INF_EXPR else _op(
         s, U.add, a.max_value, b.max_value)
     return IntSet(low, high)
 
@@ -537,5 +537,5 @@ _EVAL: dict[type, Callable[[_Evaluator, Any], IntSet]] = {
     Add: _add, Sub: _sub, Mul: _mul, FloorDiv: _divide(U.floordiv), Div: _divide(U.div),
     FloorMod: _floormod, Mod: _mod, Min: _min_node, Max: _max_node, Select: _select, Call: _call,
     Cast: _cast, Ramp: _ramp, Broadcast: lambda s, e: s.of(e.value), Let: _let,
-    **{kind: _compare for kind in (EQ, NE, LT, LE, GT, GE, And, Or, Not)},
+    **dict.fromkeys((EQ, NE, LT, LE, GT, GE, And, Or, Not), _compare),
 }

@@ -4,9 +4,9 @@
     IterSplit   (mark // lower_factor) % extent * scale
     IterSum     split + ... + split + base
 
-`detect_iter_map` writes indices in this form. Fusing (`i * 4 + j` with j in [0, 4)) makes a new mark
-out of a sum, splitting (`x // 4`, `x % 4`) takes parts of a mark; from the marks and splits it is
-then read off whether the indices take every combination of values (surjective), and each once
+`detect_iter_map` writes indices in this form. Fusing (`i * 4 + j` with j in [0, 4)) makes a new
+mark out of a sum, splitting (`x // 4`, `x % 4`) takes parts of a mark; from the marks and splits it
+is then read off whether the indices take every combination of values (surjective), and each once
 (bijective). Predicates such as `i * 3 + j < 128` shorten the mark of their sum. The ideas are those
 of TVM's quasi-affine iteration maps.
 
@@ -151,6 +151,16 @@ class Numbers:
         x, y = _typed(a, b)
         return self.analyzer.can_prove(U.ge(x, y))
 
+    def max(self, a: Number, b: Number) -> Number:
+        """The larger one."""
+        return a if self.at_least(a, b) else b if self.at_least(b, a) else self._build(
+            U.maximum, a, b)
+
+    def min(self, a: Number, b: Number) -> Number:
+        """The smaller one."""
+        return a if self.at_least(b, a) else b if self.at_least(a, b) else self._build(
+            U.minimum, a, b)
+
 
 def _typed(a: Number, b: Number) -> tuple[PrimExpr, PrimExpr]:
     dtype = b.dtype if type(a) is int else a.dtype
@@ -168,7 +178,11 @@ class _Fused(NamedTuple):
 class IterMapRewriter:
     """Rewrites expressions over `input_iters` into iteration maps; see `detect_iter_map`."""
 
-    def __init__(self, analyzer: Any, input_iters: Mapping[Var, Range], trivial: bool = True) -> None:
+    #: whether `padded` is asked before a division; see `index_map.py`
+    pads = False
+
+    def __init__(self, analyzer: Any, input_iters: Mapping[Var, Range],
+                 trivial: bool = True) -> None:
         self.analyzer = analyzer
         self.n = Numbers(analyzer)
         self.var_map: dict[Var, IterSumExpr] = {}
@@ -346,7 +360,7 @@ class IterMapRewriter:
             if self.n.equal(args[place].scale, expected):
                 return place
         raise Unresolved(
-            f"a sum of iterators is not a mixed-radix number: no iterator is scaled by {expected!r}")
+            f"a sum of iterators is no mixed-radix number: no iterator is scaled by {expected!r}")
 
     def longest_constraint(self, args: list[IterSplitExpr], left: list[int], place: int,
                            expected: Number) -> tuple[_Fused, list[int]] | None:
@@ -399,11 +413,9 @@ class IterMapRewriter:
         whole = n.equal(split.lower_factor, 1) and n.equal(split.extent, mark.extent)
         start, end = offset, n.add(offset, split.extent)
         if low is not None:
-            start = low if n.at_least(low, start) else start if n.at_least(start, low) else n._build(
-                U.maximum, low, start)
+            start = n.max(low, start)
         if high is not None:
-            end = high if n.at_least(end, high) else end if n.at_least(high, end) else n._build(
-                U.minimum, high, end)
+            end = n.min(high, end)
         if n.equal(start, offset) and n.equal(end, n.add(offset, split.extent)):
             return  # says nothing new
         shift = n.sub(start, offset)
@@ -445,10 +457,28 @@ class IterMapRewriter:
         splits = collect_splits(bindings)
         for mark, parts in splits.items():
             self.sorted_splits(mark, parts, level)
+        for fused in self.constrained:
+            if fused.mark not in splits:
+                self.check_unused_constraint(fused, splits)
         if level == "bijective":
             for mark in self.input_marks:
                 if mark not in splits and not self.n.equal(mark.extent, 1):
                     raise Unresolved(f"iterator {mark.source!r} does not occur in the indices")
+
+    def check_unused_constraint(self, fused: _Fused, splits: Mapping[IterMark, Any]) -> None:
+        """A limited sum that no index contains: using its parts is fine if they are not limited.
+
+        Alone, the topmost part still takes all its values if the limit lies in its last round.
+        """
+        used = [s for s in fused.flat if s.source in splits]
+        if not used:
+            return
+        top = fused.flat[0]
+        if used == [top] and self.n.equal(fused.offset, 0) and not self.n.at_least(
+                self.n.mul(self.n.sub(top.extent, 1), top.scale), fused.mark.extent) and all(
+                type(v) is int for v in (top.extent, top.scale, fused.mark.extent)):
+            return
+        raise Unresolved("a predicate limits a sum of which the indices use only parts")
 
     def sorted_splits(self, mark: IterMark, parts: list[IterSplitExpr],
                       level: str) -> list[IterSplitExpr]:
@@ -555,6 +585,8 @@ def _read_div(s: IterMapRewriter, e: FloorDiv) -> Any:
         raise Unresolved(f"{e!r} divides by {b!r}, which the scale {split.scale!r} does not divide")
     divisor = n.div(b, split.scale)  # (x * s + base) // (d * s) = (x + base // s) // d
     base = n.div(base, split.scale)
+    if s.pads:
+        split, base = s.padded(split, base, divisor)
     rest = n.mod(base, divisor)
     if not n.equal(rest, 0):
         if type(rest) is int and type(split.extent) is int and type(divisor) is int and (
@@ -590,7 +622,10 @@ def _read_mod(s: IterMapRewriter, e: FloorMod) -> Any:
                          "not divide")
     divisor, scale = n.div(b, split.scale), split.scale
     small = n.mod(base, scale)  # (x * s + q * s + r) % (d * s) = ((x + q) % d) * s + r
-    offset = n.mod(n.div(base, scale), divisor)
+    base = n.div(base, scale)
+    if s.pads:
+        split, base = s.padded(split, base, divisor)
+    offset = n.mod(base, divisor)
     if n.equal(offset, 0):
         if n.divides(divisor, split.extent):
             new = IterSplitExpr(split.source, split.lower_factor, divisor, scale)
@@ -799,7 +834,7 @@ def _best_effort(s: IterMapRewriter, e: PrimExpr) -> IterSumExpr:
     return IterSumExpr([], e, e.dtype)
 
 
-# ------------------------------------------------------------------------------- back to expressions
+# ------------------------------------------------------------------------------- written out
 
 
 def split_to_expr(split: IterSplitExpr, dtype: str, n: Numbers) -> PrimExpr:
@@ -871,8 +906,8 @@ def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
     analyzer = _new_analyzer(analyzer)
     found = detect_iter_map(indices, input_iters, input_pred, check_level, analyzer,
                             simplify_trivial_iterators)
-    if not found.indices and _level(check_level) != "bijective" and not (
-            type(input_pred) is IntImm):
+    if not found.indices and _level(check_level) != "bijective" and (
+            type(input_pred) is not IntImm):
         found = detect_iter_map(indices, input_iters, TRUE, check_level, analyzer,
                                 simplify_trivial_iterators)
     if found.indices:

@@ -1,4 +1,4 @@
-"""Linear equations: coefficients of variables in an expression, and bounds solved for a variable."""
+"""Linear equations: coefficients of variables, and bounds solved for a variable."""
 
 from __future__ import annotations
 

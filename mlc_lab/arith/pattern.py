@@ -97,9 +97,20 @@ def rules_of(cls: type) -> list[Rule]:
     """The rows of an operator, parsed on first use."""
     found = _RULES.get(cls)
     if found is None:
-        lines = (line.strip() for line in TABLES.get(cls.__name__, "").splitlines())
-        found = _RULES[cls] = [parse_rule(line) for line in lines if line]
+        found = _RULES[cls] = [parse_rule(row) for row in rows(TABLES.get(cls.__name__, ""))]
     return found
+
+
+def rows(table: str) -> list[str]:
+    """The rows of a table; a line that starts with `|`, `->`, `if` or `and` goes on the last."""
+    out: list[str] = []
+    for line in table.splitlines():
+        line = line.strip()
+        if line.startswith(("| ", "->", "if ", "and ")):
+            out[-1] += " " + line
+        elif line:
+            out.append(line)
+    return out
 
 
 def is_constant(tree: Tree) -> bool:

@@ -94,7 +94,8 @@ class RewriteSimplifier:
         if type(a) is IntImm:
             low, high = bound(b)
             c = a.value
-            return (NEG_INF if high == POS_INF else c - high, POS_INF if low == NEG_INF else c - low)
+            return (NEG_INF if high == POS_INF else c - high,
+                    POS_INF if low == NEG_INF else c - low)
         try:
             return bound(self.visit(sub(a, b)))
         except DoesNotFit:
@@ -389,7 +390,7 @@ def _reduce(s: RewriteSimplifier, e: Reduce) -> PrimExpr:
 
 
 _HANDLERS: dict[type, Callable[[RewriteSimplifier, Any], PrimExpr]] = {
-    **{cls: _arith for cls in (Add, Sub, Mul, FloorDiv, FloorMod, Div, Mod, Min, Max)},
+    **dict.fromkeys((Add, Sub, Mul, FloorDiv, FloorMod, Div, Mod, Min, Max), _arith),
     LT: _lt, GT: _gt, LE: _le, GE: _ge, EQ: _eq, NE: _ne, And: _and, Or: _or, Not: _not,
     Select: _select, Cast: _cast, Call: _call, Let: _let, BufferLoad: _load, Reduce: _reduce,
     FloatImm: lambda s, e: e, StringImm: lambda s, e: e,

@@ -13,8 +13,8 @@ Rules without vectors hold for the integers and are applied to int32 and int64 s
 indices are: their arithmetic is taken not to overflow. `pattern.py` compiles a group for a pair of
 operand types into one Python function when such a node is first met. A test takes every row and
 checks it for all small values. Division by zero has no meaning, so a rule need not keep it.
-`a <= b` is rewritten as `not (b < a)`, so it has no group of its own. The rules are what TVM's rewrite simplifier knows as facts of
-arithmetic, and their results take the forms that it prints.
+`a <= b` is rewritten as `not (b < a)`, so it has no group of its own. The rules are what TVM's
+rewrite simplifier knows as facts of arithmetic, and their results take the forms that it prints.
 """
 
 from __future__ import annotations
@@ -40,21 +40,26 @@ VECTOR_ARITH = {
     """,
     "//": """
         bcast(x, lanes) // bcast(y, lanes) -> bcast(x // y, lanes)
-        ramp(x, c1, lanes) // bcast(c2, lanes) -> ramp(x // c2, c1 // c2, lanes) if c2 > 0 and c1 % c2 == 0
-        ramp(x, c1, lanes) // bcast(c2, lanes) -> bcast(x // c2, lanes) if c2 > 0 and c1 >= 0 and lt(x % c2 + c1 * (lanes - 1), c2)
+        ramp(x, c1, lanes) // bcast(c2, lanes) -> ramp(x // c2, c1 // c2, lanes) if c2 > 0
+            and c1 % c2 == 0
+        ramp(x, c1, lanes) // bcast(c2, lanes) -> bcast(x // c2, lanes) if c2 > 0 and c1 >= 0
+            and lt(x % c2 + c1 * (lanes - 1), c2)
     """,
     "%": """
         bcast(x, lanes) % bcast(y, lanes) -> bcast(x % y, lanes)
         ramp(x, c1, lanes) % bcast(c2, lanes) -> bcast(x % c2, lanes) if c2 > 0 and c1 % c2 == 0
-        ramp(x, c1, lanes) % bcast(c2, lanes) -> ramp(x % c2, c1, lanes) if c2 > 0 and c1 >= 0 and lt(x % c2 + c1 * (lanes - 1), c2)
+        ramp(x, c1, lanes) % bcast(c2, lanes) -> ramp(x % c2, c1, lanes) if c2 > 0 and c1 >= 0
+            and lt(x % c2 + c1 * (lanes - 1), c2)
     """,
     "div": """
         div(bcast(x, lanes), bcast(y, lanes)) -> bcast(div(x, y), lanes)
-        div(ramp(x, c1, lanes), bcast(c2, lanes)) -> ramp(div(x, c2), c1 // c2, lanes) if c2 > 0 and c1 % c2 == 0 and c1 >= 0 and ge(x, 0)
+        div(ramp(x, c1, lanes), bcast(c2, lanes)) -> ramp(div(x, c2), c1 // c2, lanes)
+            if c2 > 0 and c1 % c2 == 0 and c1 >= 0 and ge(x, 0)
     """,
     "mod": """
         mod(bcast(x, lanes), bcast(y, lanes)) -> bcast(mod(x, y), lanes)
-        mod(ramp(x, c1, lanes), bcast(c2, lanes)) -> bcast(mod(x, c2), lanes) if c2 > 0 and c1 % c2 == 0 and c1 >= 0 and ge(x, 0)
+        mod(ramp(x, c1, lanes), bcast(c2, lanes)) -> bcast(mod(x, c2), lanes) if c2 > 0
+            and c1 % c2 == 0 and c1 >= 0 and ge(x, 0)
     """,
     "min": "min(bcast(x, lanes), bcast(y, lanes)) -> bcast(min(x, y), lanes)",
     "max": "max(bcast(x, lanes), bcast(y, lanes)) -> bcast(max(x, y), lanes)",
@@ -62,7 +67,8 @@ VECTOR_ARITH = {
     "<": """
         (bcast(x, lanes) < bcast(y, lanes)) -> bcast(x < y, lanes)
         (ramp(x, z, lanes) < ramp(y, z, lanes)) -> bcast(x < y, lanes)
-        (ramp(x, c1, lanes) < bcast(y, lanes)) -> bcast(True, lanes) if c1 > 0 and lt(x + c1 * (lanes - 1), y)
+        (ramp(x, c1, lanes) < bcast(y, lanes)) -> bcast(True, lanes) if c1 > 0
+            and lt(x + c1 * (lanes - 1), y)
         (ramp(x, c1, lanes) < bcast(y, lanes)) -> bcast(False, lanes) if c1 > 0 and ge(x, y)
     """,
     "and": "(bcast(x, lanes) and bcast(y, lanes)) -> bcast(x and y, lanes)",
@@ -193,17 +199,22 @@ FLOORDIV = """
     (x * c1) // x -> c1
     (x * c1 + y) // c2 ->> x * (c1 // c2) + y // c2 if c2 > 0 and c1 % c2 == 0
     (y + x * c1) // c2 ->> x * (c1 // c2) + y // c2 if c2 > 0 and c1 % c2 == 0
-    (x * c1 + y) // c2 | (y + x * c1) // c2 ->> x // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0 and ge(y, 0) and lt(y, c1)
+    (x * c1 + y) // c2 | (y + x * c1) // c2 ->> x // (c2 // c1) if c1 > 0 and c2 > 0
+        and c2 % c1 == 0 and ge(y, 0) and lt(y, c1)
     (y - x * c1) // c2 ->> y // c2 - x * (c1 // c2) if c2 > 0 and c1 % c2 == 0
     (x * c1 - y) // c2 ->> x * (c1 // c2) + (0 - y) // c2 if c2 > 0 and c1 % c2 == 0
-    (x * c1 + y + z) // c2 | (y + x * c1 + z) // c2 ->> x * (c1 // c2) + (y + z) // c2 if c2 > 0 and c1 % c2 == 0
+    (x * c1 + y + z) // c2 | (y + x * c1 + z) // c2 ->> x * (c1 // c2) + (y + z) // c2
+        if c2 > 0 and c1 % c2 == 0
     (x * c1 - y + z) // c2 ->> x * (c1 // c2) + (z - y) // c2 if c2 > 0 and c1 % c2 == 0
-    (x * c1 + y - z) // c2 | (y + x * c1 - z) // c2 ->> x * (c1 // c2) + (y - z) // c2 if c2 > 0 and c1 % c2 == 0
+    (x * c1 + y - z) // c2 | (y + x * c1 - z) // c2 ->> x * (c1 // c2) + (y - z) // c2
+        if c2 > 0 and c1 % c2 == 0
     (x + c1) // c2 -> x // c2 + c1 // c2 if c2 > 0 and c1 % c2 == 0
     (x * c1) // (y * c1) -> x // y if c1 > 0
     (x * c1 + c3) // c2 ->> (x + c3 // c1) // (c2 // c1) if c1 > 1 and c2 > 0 and c2 % c1 == 0
-    min(x * c1, y) // c2 | min(y, x * c1) // c2 ->> min(x * (c1 // c2), y // c2) if c2 > 0 and c1 % c2 == 0
-    max(x * c1, y) // c2 | max(y, x * c1) // c2 ->> max(x * (c1 // c2), y // c2) if c2 > 0 and c1 % c2 == 0
+    min(x * c1, y) // c2 | min(y, x * c1) // c2 ->> min(x * (c1 // c2), y // c2) if c2 > 0
+        and c1 % c2 == 0
+    max(x * c1, y) // c2 | max(y, x * c1) // c2 ->> max(x * (c1 // c2), y // c2) if c2 > 0
+        and c1 % c2 == 0
     (x * y) // y | (y * x) // y -> x
     (x * y * z) // y | (y * x * z) // y -> x * z
     (x + y) // x | (y + x) // x -> y // x + 1
@@ -221,14 +232,16 @@ FLOORMOD = """
     x % c1 -> x if c1 > 0 and ge(x, 0) and lt(x, c1)
     x % c1 -> remainder(x, c1) if c1 > 0 and has_remainder(x, c1)
     (x * c1 + y) % c2 | (y + x * c1) % c2 ->> y % c2 if c2 > 0 and c1 % c2 == 0
-    (x * c1 + y) % c2 | (y + x * c1) % c2 ->> x % (c2 // c1) * c1 + y if c1 > 0 and c2 > 0 and c2 % c1 == 0 and ge(y, 0) and lt(y, c1)
+    (x * c1 + y) % c2 | (y + x * c1) % c2 ->> x % (c2 // c1) * c1 + y if c1 > 0 and c2 > 0
+        and c2 % c1 == 0 and ge(y, 0) and lt(y, c1)
     (x * c1 + y) % c2 ->> (x * (c1 % c2) + y) % c2 if c2 > 0 and (c1 >= c2 or c1 < 0)
     (y + x * c1) % c2 ->> (y + x * (c1 % c2)) % c2 if c2 > 0 and (c1 >= c2 or c1 < 0)
     (y - x * c1) % c2 ->> y % c2 if c2 > 0 and c1 % c2 == 0
     (x * c1 - y) % c2 ->> (0 - y) % c2 if c2 > 0 and c1 % c2 == 0
     (x + c1) % c2 -> x % c2 if c2 > 0 and c1 % c2 == 0
     (x + c1) % c2 -> (x + c1 % c2) % c2 if c2 > 0 and (c1 < 0 or c1 >= c2)
-    (x * c1 + c3) % c2 ->> (x + c3 // c1) % (c2 // c1) * c1 + c3 % c1 if c1 > 1 and c2 > 0 and c2 % c1 == 0
+    (x * c1 + c3) % c2 ->> (x + c3 // c1) % (c2 // c1) * c1 + c3 % c1 if c1 > 1 and c2 > 0
+        and c2 % c1 == 0
     x % c1 % c2 -> x % c2 if c1 != 0 and c2 > 0 and c1 % c2 == 0
     x % c1 % c2 -> x % c1 if c1 > 0 and c2 > 0 and c2 % c1 == 0
     (x % c1 + y) % c2 | (y + x % c1) % c2 ->> (x + y) % c2 if c1 > 0 and c2 > 0 and c1 % c2 == 0
@@ -245,8 +258,10 @@ DIV = """
     div(x * c1, c2) -> div(x, c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0
     div(x, c1) -> 0 if c1 > 0 and lt(x, c1) and lt(0 - x, c1)
     div(x, x) -> 1
-    div(x * c1 + y, c2) | div(y + x * c1, c2) ->> x * (c1 // c2) + div(y, c2) if c1 >= 0 and c2 > 0 and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
-    div(x * c1 + y, c2) | div(y + x * c1, c2) ->> div(x, c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0 and ge(x, 0) and ge(y, 0) and lt(y, c1)
+    div(x * c1 + y, c2) | div(y + x * c1, c2) ->> x * (c1 // c2) + div(y, c2) if c1 >= 0
+        and c2 > 0 and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
+    div(x * c1 + y, c2) | div(y + x * c1, c2) ->> div(x, c2 // c1) if c1 > 0 and c2 > 0
+        and c2 % c1 == 0 and ge(x, 0) and ge(y, 0) and lt(y, c1)
     div(x + c1, c2) -> div(x, c2) + c1 // c2 if c1 > 0 and c2 > 0 and c1 % c2 == 0 and ge(x, 0)
     div(x * y, y) | div(y * x, y) -> x
 """
@@ -254,7 +269,8 @@ DIV = """
 MOD = """
     mod(x * c1, c2) -> 0 if c2 != 0 and c1 % c2 == 0
     mod(x, c1) -> x if c1 > 0 and lt(x, c1) and lt(0 - x, c1)
-    mod(x * c1 + y, c2) | mod(y + x * c1, c2) ->> mod(y, c2) if c1 >= 0 and c2 > 0 and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
+    mod(x * c1 + y, c2) | mod(y + x * c1, c2) ->> mod(y, c2) if c1 >= 0 and c2 > 0
+        and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
     mod(x + c1, c2) -> mod(x, c2) if c1 >= 0 and c2 > 0 and c1 % c2 == 0 and ge(x, 0)
     mod(x, c1) -> remainder(x, c1) if c1 > 0 and ge(x, 0) and has_remainder(x, c1)
     mod(x, x) -> 0
@@ -306,7 +322,8 @@ MAX_ONLY = """
     max(x // c1, y // c1) -> min(x, y) // c1 if c1 < 0
     max(x * c1, c2) -> max(x, c2 // c1) * c1 if c1 > 1 and c2 != 0 and c2 % c1 == 0
     max(x // c1 * c1, x) | max(x, x // c1 * c1) -> x if c1 > 0
-    max((x + c1) // c2 * c2, x) | max(x, (x + c1) // c2 * c2) -> (x + c1) // c2 * c2 if c2 > 0 and c1 + 1 == c2
+    max((x + c1) // c2 * c2, x) | max(x, (x + c1) // c2 * c2) -> (x + c1) // c2 * c2 if c2 > 0
+        and c1 + 1 == c2
     max(min(x, c1), c2) -> c2 if c1 <= c2
 """
 
@@ -362,7 +379,8 @@ LT = """
     (x // c1 * c1 < x + y) | (x // c1 * c1 < y + x) ->> 0 < x % c1 + y if c1 > 0
     ((x + c2) // c1 * c1 < x + c3) ->> c2 - c3 < (x + c2) % c1 if c1 > 0
     ((x + c2) // c1 * c1 < x) ->> c2 < (x + c2) % c1 if c1 > 0
-    (x * c1 + y < c2) | (y + x * c1 < c2) ->> x < c2 // c1 if c1 > 0 and c2 % c1 == 0 and ge(y, 0) and lt(y, c1)
+    (x * c1 + y < c2) | (y + x * c1 < c2) ->> x < c2 // c1 if c1 > 0 and c2 % c1 == 0
+        and ge(y, 0) and lt(y, c1)
     (min(x, y) < x) | (min(y, x) < x) ->> y < x
     (max(x, y) < x) | (max(y, x) < x) -> False
     (x < min(x, y)) | (x < min(y, x)) -> False
