@@ -83,12 +83,13 @@ def cpu() -> dict[str, Any]:
 
 
 def measured() -> dict[str, Any]:
-    """FMA peak of one core (GFLOP/s) and memory bandwidth (GB/s), as measured now."""
+    """Peaks of one core, measured now: multiply-adds by type, bytes read by level of memory."""
     from ..backend import peak
 
+    levels = [*sorted(peak.cache_bytes()), "memory"]
     return {
-        "peak_gflops_one_core": round(peak.measure_peak() / 1e9, 1),
-        "bandwidth_gbs": round(peak.measure_bandwidth() / 1e9, 1),
+        "peak_gflops": {t: round(peak.measure_peak(t) / 1e9, 1) for t in ("float32", "float64")},
+        "bandwidth_gbs": {at: round(peak.measure_bandwidth(at) / 1e9, 1) for at in levels},
     }
 
 
@@ -158,8 +159,10 @@ def as_text(report: dict[str, Any]) -> str:
     if found and "error" in found:
         rows.append(("measured", f"could not measure: {found['error']}"))
     elif found:
-        rows.append(("FMA peak", f"{found['peak_gflops_one_core']} GFLOP/s float32, one core"))
-        rows.append(("bandwidth", f"{found['bandwidth_gbs']} GB/s read from memory"))
+        peaks = (f"{name} {value}" for name, value in found["peak_gflops"].items())
+        speeds = (f"{name} {value}" for name, value in found["bandwidth_gbs"].items())
+        rows.append(("FMA peak", f"{', '.join(peaks)} GFLOP/s a core"))
+        rows.append(("bandwidth", f"{', '.join(speeds)} GB/s read by one core"))
     for name, tool in report["tools"].items():
         rows.append((name, tool["path"] or f"- ({tool['used_for']})"))
     width = max(len(name) for name, _ in rows)

@@ -12,7 +12,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,13 +98,14 @@ def is_parallel(mod: IRModule) -> bool:
     )
 
 
-@lru_cache(maxsize=1)
-def _peak_of_one_core() -> float | None:
-    """FMA peak of one core in float32 GFLOP/s, measured once a process; None if it cannot be."""
+def _peak_of_one_core(dtype: str) -> float | None:
+    """FMA peak of one core in GFLOP/s for a dtype, measured once a process; None if unknown."""
     from ..backend import peak
 
+    if dtype not in ("float16", "float32", "float64"):
+        return None
     try:
-        return peak.measure_peak() / 1e9
+        return peak.peak(dtype) / 1e9
     except Exception:  # a step's time is worth showing where the machine's peak is not known
         return None
 
@@ -188,17 +188,21 @@ class Measurement:
     def _examine(self) -> None:
         """Fill in what the costs are compared with: the machine's peak, the operations."""
         recording = self.recording
+        try:
+            _, func = only_function(self.modules[0])
+        except Unmeasurable:
+            return  # each cost will say so
         if recording.flops is None:
             try:
-                recording.flops = flops.count(only_function(self.modules[0])[1], self.sizes) or None
-            except (flops.Uncountable, Unmeasurable):
+                recording.flops = flops.count(func, self.sizes) or None
+            except flops.Uncountable:
                 recording.flops = None
         if recording.machine:
             return
         import llvmlite.binding as llvm
 
         cores = _usable_cores() if any(map(is_parallel, self.modules)) else 1
-        peak = _peak_of_one_core()
+        peak = _peak_of_one_core(func.buffers[-1].dtype) if func.buffers else None
         recording.machine = {"cpu": llvm.get_host_cpu_name(), "cores": cores}
         if peak:
             recording.machine["peak_gflops"] = round(peak * cores, 1)

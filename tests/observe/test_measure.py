@@ -19,7 +19,7 @@ BUILD = measure._build
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(measure, "TIME_EACH", 0.005)
-    monkeypatch.setattr(measure, "_peak_of_one_core", lambda: 100.0)
+    monkeypatch.setattr(measure, "_peak_of_one_core", lambda dtype: 100.0)
 
 
 def test_every_step_gets_its_time_and_equals_the_original():
