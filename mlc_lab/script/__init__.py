@@ -9,11 +9,13 @@ from . import ir, tir
 from .ir import ir_module
 from .parser import from_source
 from .printer import Printer, script
-from .show import show
-from .spans import Printed, Span, print_with_spans
+from .show import show, show_text
+from .spans import Printed, Span, print_with_spans, script_underlined
 
 hooks.script_printer = script
 hooks.show_printer = show
+hooks.script_underliner = script_underlined
+hooks.text_shower = show_text
 
 __all__ = ["Printed", "Printer", "Span", "from_source", "ir", "ir_module", "print_with_spans",
            "script", "show", "tir"]

@@ -54,7 +54,11 @@ def _notebook() -> bool:
 
 def show(obj: Any, style: str | None = None, black_format: bool = False, **options: Any) -> None:
     """Print the script of `obj`. `style` is "light" or "dark" (TVM's names are accepted)."""
-    text = script(obj, **options)
+    show_text(script(obj, **options), style)
+
+
+def show_text(text: str, style: str | None = None) -> None:
+    """Print Python text highlighted: HTML in a notebook, colours in a terminal."""
     if _notebook():
         from IPython.display import HTML, display
 
@@ -66,4 +70,4 @@ def show(obj: Any, style: str | None = None, black_format: bool = False, **optio
     print(text)
 
 
-__all__ = ["highlight_ansi", "highlight_html", "show"]
+__all__ = ["highlight_ansi", "highlight_html", "show", "show_text"]

@@ -177,9 +177,25 @@ def script_with_marks(obj: Any, underline: Sequence[Any], annotate: Mapping[Any,
         place = printed.find(node)
         if place is not None:
             lines[place[0]] += f"  # {note}"
-    wanted = [tuple(s[1:]) for s in printed.spans
-              if any(s[0] is n for n in underline) and s.role != "body"]
+    loops = {id(s[0]) for s in printed.spans if s.role == "loop"}
+    wanted = []
+    for span in printed.spans:
+        node, line0, col0, line1, col1 = span
+        if span.role == "body" or not any(node is n for n in underline):
+            continue
+        if span.role == "stmt" and id(node) in loops:
+            continue  # its variable and extent are underlined instead
+        if line1 > line0:  # of a statement of several lines, the first says which it is
+            line1, col1 = line0, len(lines[line0])
+        wanted.append((line0, col0, line1, col1))
     return render_source("\n".join(lines), wanted, context if context and context > 0 else None)
 
 
-__all__ = ["Printed", "Span", "SpanPrinter", "print_with_spans", "script_with_marks"]
+def script_underlined(obj: Any, nodes: Sequence[Any], context: int | None = None,
+                      **options: Any) -> str:
+    """The script with `nodes` underlined, for errors; `context` keeps that many lines around."""
+    return script_with_marks(obj, nodes, {}, context, **options)
+
+
+__all__ = ["Printed", "Span", "SpanPrinter", "print_with_spans",
+           "script_underlined", "script_with_marks"]
