@@ -2,8 +2,13 @@
 
 import random
 
-from schedule.common import chain, matmul, mm_relu, row_sum, stencil
+from mlc_lab.arith import Analyzer
+from mlc_lab.ir.module import IRModule
+from mlc_lab.ir.structural import structural_equal
 from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import from_source
+from mlc_lab.tir.functor import Mutator
+from schedule.common import chain, matmul, mm_relu, row_sum, stencil
 
 from .bridge import ask, needs_oracle
 
@@ -99,11 +104,28 @@ def random_schedule(func, seed):
 @needs_oracle
 def test_random_schedules_give_tvms_script():
     schedules = []
-    for seed in range(60):
+    for seed in range(100):
         func = list(PROGRAMS.values())[seed % len(PROGRAMS)]
         schedules.append((func, random_schedule(func, seed)))
     answers = ask([{"program": Schedule(f).mod.script(), "trace": lines(s)}
                    for f, s in schedules])
+    exact = 0
     for (_, sch), answer in zip(schedules, answers):
         assert not answer.get("error") and not answer["refused"], answer
-        assert sch.mod.script() == answer["script"], str(sch.trace)
+        if sch.mod.script() == answer["script"]:
+            exact += 1
+        else:  # sums that are no iteration maps may list their terms in another order
+            same = structural_equal(normal(sch.mod), normal(from_source(answer["script"])))
+            assert same, f"{same!r}\n{sch.trace}\n{sch.mod.script()}\n{answer['script']}"
+    assert exact >= 0.9 * len(schedules)
+
+
+class _Normal(Mutator):
+    def visit_BinaryOp(self, node):
+        return Analyzer().simplify(node)
+
+
+def normal(mod):
+    """A module with every index and predicate simplified."""
+    return IRModule({v.name_hint: f.with_body(_Normal().visit(f.body))
+                     for v, f in mod.functions.items()})
