@@ -1,0 +1,429 @@
+"""Speed of compiled kernels, side by side with apache-tvm 0.27 on the same programs and schedules.
+
+    python benchmarks/kernels.py --oracle /path/to/python-with-apache-tvm
+
+Without --oracle (or the variable MLC_LAB_ORACLE) only this compiler is measured. Each compiler runs
+in a process of its own, on one thread; the two take turns kernel by kernel, so that what else the
+machine does meets both. Printed are medians, their ratio, and for the matrix products the fraction
+of the measured peak of fused multiply-adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+MATMUL = """
+@T.prim_func
+def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
+         C: T.Buffer(({n}, {n}), "float32")):
+    T.func_attr({{"tir.noalias": True}})
+    for i, j, k in T.grid({n}, {n}, {n}):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+PACKED = """
+@T.prim_func
+def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
+         C: T.Buffer(({n}, {n}), "float32")):
+    T.func_attr({{"tir.noalias": True}})
+    P = T.alloc_buffer(({panels}, {n}, {width}), "float32")
+    for p, k, j in T.grid({panels}, {n}, {width}):
+        with T.block("P"):
+            vp, vk, vj = T.axis.remap("SSS", [p, k, j])
+            P[vp, vk, vj] = B[vk, vp * {width} + vj]
+    for i, j, k in T.grid({n}, {n}, {n}):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * P[vj // {width}, vk, vj % {width}]
+"""
+
+CONV2D = """
+@T.prim_func
+def main(X: T.Buffer((1, 64, 58, 58), "float32"), W: T.Buffer((64, 64, 3, 3), "float32"),
+         Y: T.Buffer((1, 64, 56, 56), "float32")):
+    T.func_attr({"tir.noalias": True})
+    for n, f, y, x, c, r, s in T.grid(1, 64, 56, 56, 64, 3, 3):
+        with T.block("Y"):
+            vn, vf, vy, vx, vc, vr, vs = T.axis.remap("SSSSRRR", [n, f, y, x, c, r, s])
+            with T.init():
+                Y[vn, vf, vy, vx] = T.float32(0)
+            Y[vn, vf, vy, vx] = (Y[vn, vf, vy, vx]
+                                 + X[vn, vc, vy + vr, vx + vs] * W[vf, vc, vr, vs])
+"""
+
+SOFTMAX = """
+@T.prim_func
+def main(X: T.Buffer((512, 1024), "float32"), Y: T.Buffer((512, 1024), "float32")):
+    T.func_attr({"tir.noalias": True})
+    M = T.alloc_buffer((512,), "float32")
+    E = T.alloc_buffer((512, 1024), "float32")
+    S = T.alloc_buffer((512,), "float32")
+    for i, k in T.grid(512, 1024):
+        with T.block("M"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                M[vi] = T.float32(-3.4028234663852886e38)
+            M[vi] = T.max(M[vi], X[vi, vk])
+    for i, k in T.grid(512, 1024):
+        with T.block("E"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            E[vi, vk] = T.exp(X[vi, vk] - M[vi])
+    for i, k in T.grid(512, 1024):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + E[vi, vk]
+    for i, k in T.grid(512, 1024):
+        with T.block("Y"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            Y[vi, vk] = E[vi, vk] / S[vi]
+"""
+
+LAYERNORM = """
+@T.prim_func
+def main(X: T.Buffer((512, 1024), "float32"), G: T.Buffer((1024,), "float32"),
+         B: T.Buffer((1024,), "float32"), Y: T.Buffer((512, 1024), "float32")):
+    T.func_attr({"tir.noalias": True})
+    S = T.alloc_buffer((512,), "float32")
+    Q = T.alloc_buffer((512,), "float32")
+    for i, k in T.grid(512, 1024):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + X[vi, vk]
+    for i, k in T.grid(512, 1024):
+        with T.block("Q"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                Q[vi] = T.float32(0)
+            Q[vi] = Q[vi] + X[vi, vk] * X[vi, vk]
+    for i, k in T.grid(512, 1024):
+        with T.block("Y"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            Y[vi, vk] = ((X[vi, vk] - S[vi] * T.float32(0.0009765625))
+                         * T.rsqrt(Q[vi] * T.float32(0.0009765625)
+                                   - S[vi] * T.float32(0.0009765625)
+                                   * (S[vi] * T.float32(0.0009765625)) + T.float32(1e-5))
+                         * G[vk] + B[vk])
+"""
+
+ADD = """
+@T.prim_func
+def main(A: T.Buffer((16777216,), "float32"), B: T.Buffer((16777216,), "float32"),
+         C: T.Buffer((16777216,), "float32")):
+    T.func_attr({"tir.noalias": True})
+    for i in range(16777216):
+        with T.block("C"):
+            vi = T.axis.spatial(16777216, i)
+            C[vi] = A[vi] + B[vi]
+"""
+
+TRANSPOSE = """
+@T.prim_func
+def main(A: T.Buffer((4096, 4096), "float32"), B: T.Buffer((4096, 4096), "float32")):
+    T.func_attr({"tir.noalias": True})
+    for i, j in T.grid(4096, 4096):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi]
+"""
+
+
+def tile_matmul(rows, columns):
+    """Register tile: rows unrolled, columns a vector, initialisation taken out of the loop."""
+
+    def schedule(sch):
+        block = sch.get_block("C")
+        i, j, k = sch.get_loops(block)
+        i0, i1 = sch.split(i, [None, rows])
+        j0, j1 = sch.split(j, [None, columns])
+        sch.reorder(i0, j0, k, i1, j1)
+        sch.unroll(i1)
+        sch.vectorize(j1)
+        init = sch.decompose_reduction(block, k)
+        ii, ij = sch.get_loops(init)[-2:]
+        sch.unroll(ii)
+        sch.vectorize(ij)
+
+    return schedule
+
+
+def tile_packed(rows, columns, panel):
+    """As tile_matmul, over a packed right operand and with the loop over k cut into panels."""
+
+    def schedule(sch):
+        pack = sch.get_block("P")
+        sch.vectorize(sch.get_loops(pack)[-1])
+        block = sch.get_block("C")
+        i, j, k = sch.get_loops(block)
+        i0, i1 = sch.split(i, [None, rows])
+        j0, j1 = sch.split(j, [None, columns])
+        k0, k1 = sch.split(k, [None, panel])
+        sch.reorder(k0, j0, i0, k1, i1, j1)
+        sch.unroll(i1)
+        sch.vectorize(j1)
+        init = sch.decompose_reduction(block, k0)
+        loops = sch.get_loops(init)
+        sch.unroll(loops[-2])
+        sch.vectorize(loops[-1])
+
+    return schedule
+
+
+def schedule_conv(sch):
+    """A vector of outputs along x, a few filters at once, reduction outside of both."""
+    block = sch.get_block("Y")
+    n, f, y, x, c, r, s = sch.get_loops(block)
+    f0, f1 = sch.split(f, [None, 4])
+    x0, x1 = sch.split(x, [None, 8])
+    sch.reorder(n, f0, y, x0, c, r, s, f1, x1)
+    sch.unroll(f1)
+    sch.vectorize(x1)
+    init = sch.decompose_reduction(block, c)
+    loops = sch.get_loops(init)
+    sch.unroll(loops[-2])
+    sch.vectorize(loops[-1])
+
+
+def schedule_softmax(sch):
+    """Elementwise stages as vectors; the exponentials are where the time goes."""
+    for name in ("E", "Y"):
+        k = sch.get_loops(sch.get_block(name))[-1]
+        sch.vectorize(sch.split(k, [None, 16])[1])
+
+
+def schedule_layernorm(sch):
+    """The elementwise stage as vectors."""
+    k = sch.get_loops(sch.get_block("Y"))[-1]
+    sch.vectorize(sch.split(k, [None, 16])[1])
+
+
+def schedule_add(sch):
+    """Vectors of sixteen."""
+    (i,) = sch.get_loops(sch.get_block("C"))
+    sch.vectorize(sch.split(i, [None, 16])[1])
+
+
+def schedule_transpose(sch):
+    """Square tiles that fit the cache."""
+    i, j = sch.get_loops(sch.get_block("B"))
+    i0, i1 = sch.split(i, [None, 16])
+    j0, j1 = sch.split(j, [None, 16])
+    sch.reorder(i0, j0, i1, j1)
+
+
+def none(sch):
+    """As written."""
+
+
+def kernels(rows, columns):
+    """name -> (program, schedule, shapes, operations or None)."""
+
+    def mm(n):
+        return [(n, n)] * 3, 2 * n**3
+
+    width = columns
+    packed = PACKED.format(n=1024, panels=1024 // width, width=width)
+    return {
+        "matmul 128 naive": (MATMUL.format(n=128), none, *mm(128)),
+        "matmul 512 naive": (MATMUL.format(n=512), none, *mm(512)),
+        "matmul 128 tiled": (MATMUL.format(n=128), tile_matmul(rows, columns), *mm(128)),
+        "matmul 512 tiled": (MATMUL.format(n=512), tile_matmul(rows, columns), *mm(512)),
+        "matmul 1024 packed": (packed, tile_packed(rows, columns, 256), *mm(1024)),
+        "conv2d 64x56x56": (
+            CONV2D, schedule_conv, [(1, 64, 58, 58), (64, 64, 3, 3), (1, 64, 56, 56)],
+            2 * 64 * 56 * 56 * 64 * 9,
+        ),
+        "softmax 512x1024": (SOFTMAX, schedule_softmax, [(512, 1024)] * 2, None),
+        "layernorm 512x1024": (
+            LAYERNORM, schedule_layernorm, [(512, 1024), (1024,), (1024,), (512, 1024)], None
+        ),
+        "add 2^24": (ADD, schedule_add, [(1 << 24,)] * 3, None),
+        "transpose 4096": (TRANSPOSE, schedule_transpose, [(4096, 4096)] * 2, None),
+    }
+
+
+class Ours:
+    """This compiler."""
+
+    def __init__(self):
+        import numpy as np
+
+        from mlc_lab.build import build
+        from mlc_lab.runtime import array, cpu
+        from mlc_lab.schedule import Schedule
+        from mlc_lab.script import from_source
+
+        self.np, self.array, self.cpu = np, array, cpu
+        self.compile, self.schedule, self.parse = build, Schedule, from_source
+
+    def build(self, text, schedule):
+        sch = self.schedule(self.parse(text))
+        schedule(sch)
+        start = time.perf_counter()
+        module = self.compile(sch.mod, target="llvm")
+        return module, time.perf_counter() - start
+
+    def time(self, module, arrays, number, repeat):
+        tensors = [self.array(a) for a in arrays]
+        timer = module.time_evaluator("main", self.cpu(), number=number, repeat=repeat)
+        return timer(*tensors).results, [t.numpy() for t in tensors]
+
+
+class Theirs:
+    """apache-tvm 0.27, whose names differ."""
+
+    def __init__(self):
+        import numpy as np
+        import tvm
+        from tvm import s_tir
+
+        s_tir.Schedule.get_block = s_tir.Schedule.get_sblock
+        self.np, self.tvm, self.s_tir = np, tvm, s_tir
+
+    def build(self, text, schedule):
+        text = text.replace("T.block(", "T.sblock(").replace('"tir.noalias"', '"tirx.noalias"')
+        text = text.replace("@T.prim_func", "@T.prim_func(s_tir=True)")
+        text = text.replace("T.alloc_buffer", "T.sblock_alloc_buffer")
+        func = self.tvm.script.from_source("# from tvm.script import tirx as T\n" + text)
+        sch = self.s_tir.Schedule(func)
+        schedule(sch)
+        target = json.loads(os.environ["MLC_LAB_BENCH_TARGET"])
+        start = time.perf_counter()
+        module = self.tvm.compile(sch.mod, target=target)
+        module["main"]
+        return module, time.perf_counter() - start
+
+    def time(self, module, arrays, number, repeat):
+        tensors = [self.tvm.runtime.tensor(a) for a in arrays]
+        inner = getattr(module, "mod", module)
+        timer = inner.time_evaluator("main", self.tvm.cpu(), number=number, repeat=repeat)
+        result = timer(*tensors)
+        return list(result.results), [t.numpy() for t in tensors]
+
+
+def serve(which):
+    """Answer requests, one JSON text a line: a kernel's name and how often to run it."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print must not mix with the answers
+    side = Ours() if which == "ours" else Theirs()
+    np = side.np
+    built = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        table = kernels(*request["tile"])
+        name = request["kernel"]
+        program, schedule, shapes, _ = table[name]
+        rng = np.random.default_rng(0)
+        arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
+        try:
+            if name not in built:
+                built[name] = side.build(program, schedule)
+            module, build = built[name]
+            times, after = side.time(module, arrays, request["number"], request["repeat"])
+            answer = {"times": times, "build": build, "sum": float(np.abs(after[-1]).sum())}
+        except Exception as error:  # reported, so that one kernel does not end the comparison
+            answer = {"error": f"{type(error).__name__}: {error}"[:2000]}
+        out.write(json.dumps(answer) + "\n")
+        out.flush()
+
+
+def worker(python, which):
+    environment = dict(os.environ, TVM_NUM_THREADS="1", MLC_LAB_NUM_THREADS="1")
+    return subprocess.Popen(
+        [python, __file__, "--serve", which], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, env=environment,
+    )  # fmt: skip
+
+
+def ask(process, **request):
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    line = process.stdout.readline()
+    return json.loads(line) if line else {"error": "the process ended"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--oracle", default=os.environ.get("MLC_LAB_ORACLE"))
+    parser.add_argument("--serve", choices=("ours", "theirs"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="part of a kernel's name")
+    parser.add_argument("--json", help="write the numbers to this file")
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve)
+        return
+    from mlc_lab.backend import peak
+    from mlc_lab.runtime import jit
+
+    triple, cpu, _ = jit.host_cpu()
+    os.environ["MLC_LAB_BENCH_TARGET"] = json.dumps({"kind": "llvm", "mcpu": cpu})
+    # The register tile that the vector registers hold.
+    tile = (8, 32) if peak.vector_bits() == 512 else (4, 16)
+    top = peak.measure_peak()
+    print(f"{cpu}, {top / 1e9:.1f} GFLOP/s a core, register tile {tile[0]}x{tile[1]}")
+    print(f"{'kernel':<20} {'ours ms':>9} {'tvm ms':>9} {'ratio':>6} {'of peak':>8} {'tvm':>6}"
+          f" {'build ms':>9} {'tvm':>6}")
+    ours = worker(sys.executable, "ours")
+    theirs = worker(options.oracle, "theirs") if options.oracle else None
+    table, numbers = kernels(*tile), {}
+    for name, (_, _, _, operations) in table.items():
+        if options.only not in name:
+            continue
+        times = {"ours": [], "theirs": []}
+        answers = {}
+        for _ in range(options.rounds):
+            for which, process in (("ours", ours), ("theirs", theirs)):
+                if process is None:
+                    continue
+                number = 1 if operations is None or operations > 1e8 else 10
+                answer = answers[which] = ask(
+                    process, kernel=name, tile=tile, number=number, repeat=7
+                )
+                times[which] += answer.get("times", [])
+        row = {w: statistics.median(t) for w, t in times.items() if t}
+        problems = [f"{w}: {a['error']}" for w, a in answers.items() if "error" in a]
+        sums = [a["sum"] for a in answers.values() if "sum" in a]
+        if len(sums) == 2 and abs(sums[0] - sums[1]) > 1e-3 * abs(sums[0]):
+            problems.append(f"the results differ: {sums}")
+        a, b = row.get("ours"), row.get("theirs")
+        of_peak = [f"{operations / t / top:.2f}" if t and operations else "" for t in (a, b)]
+        builds = [f"{answers[w]['build'] * 1e3:.0f}" if "build" in answers.get(w, {}) else ""
+                  for w in ("ours", "theirs")]
+        print(
+            f"{name:<20} {a * 1e3 if a else 0:>9.3f} {b * 1e3 if b else 0:>9.3f} "
+            f"{a / b if a and b else 0:>6.2f} {of_peak[0]:>8} {of_peak[1]:>6} "
+            f"{builds[0]:>9} {builds[1]:>6}",
+            flush=True,
+        )
+        for problem in problems:
+            print(f"    {problem}")
+        numbers[name] = {**row, "operations": operations}
+    if options.json:
+        Path(options.json).write_text(json.dumps({"peak": top, "kernels": numbers}, indent=1))
+    for process in (ours, theirs):
+        if process is not None:
+            process.stdin.close()
+            process.wait()
+
+
+if __name__ == "__main__":
+    main()
