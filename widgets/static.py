@@ -95,6 +95,8 @@ def html(recording: Any) -> str:
             body += f"<p>{escape(meaning)}</p>"
         if step.error:
             body += _pre(step.error["message"])
+            if step.error.get("where"):
+                body += _pre(step.error["where"])
         elif number == 0:
             body += _pre(recording.text(step.after))
         elif step.before == step.after:

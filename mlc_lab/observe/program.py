@@ -16,11 +16,14 @@ it became.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from ..ir.module import IRModule
 from ..script.printer import Printer, deep, grid_of
 from ..tir import stmt as s
+from ..tir.buffer import Buffer
+from ..tir.expr import IterVar
 from .recording import Recorder
 
 #: lines of a block that are neither its head nor an iterator: first word -> role
@@ -59,6 +62,7 @@ class KeyedPrinter(Printer):
 
     def function(self, func: Any, name: str) -> None:
         self._function = name
+        self.recorder.functions.add(name)
         super().function(func, name)
         self._function = ""
 
@@ -125,6 +129,29 @@ class KeyedPrinter(Printer):
         if role and role[1] == "init":
             self._init_indent = len(self.indent)
         return (key("block", block.name_hint, _hashable(identity), role[1] if role else ""),)
+
+
+def keys_of(nodes: Iterable[Any], recorder: Recorder) -> list[int]:
+    """Keys of the lines that stand for some nodes: of a loop or block, the line of its head."""
+    found = []
+    for node in nodes:
+        kind = type(node)
+        if kind is s.For:
+            known = recorder.known("loop", node.loop_var)
+        elif kind is s.Block or kind is s.BlockRealize:
+            block = node if kind is s.Block else node.block
+            function = [recorder.known("block", _hashable(_block_identity(name, block)))
+                        for name in recorder.functions]  # fmt: skip
+            known = next((key for key in function if key is not None), None)
+        elif kind is IterVar:
+            known = recorder.known("iterator", node.var)
+        elif isinstance(node, Buffer):
+            known = recorder.known("buffer", node)
+        else:
+            known = recorder.known("statement", node)
+        if known is not None and known not in found:
+            found.append(known)
+    return found
 
 
 def _block_identity(function: str, block: s.Block) -> tuple[str, Any]:

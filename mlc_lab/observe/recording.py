@@ -14,7 +14,7 @@ One JSON object. Version 1:
     programs  [{"lines": [index into lines, ...], "cost": cost or null}, ...]: each program once
     docs      {instruction: {"meaning": one sentence, "doc": the rest}}
     steps     [{"op": instruction, "python": text, "lead": [text, ...], "before": program,
-                "after": program, "error": null or {"rule": name, "message": text}}, ...]
+                "after": program, "error": null or error}, ...]
 
 A **key** is the identity of something in the program: a loop (by its variable), a block, an
 iterator, a statement. The same key in two programs means the same object, because the IR is
@@ -23,7 +23,9 @@ comparing text. Lines that stand for no object of their own (decorators) have no
 
 Step 0 is the program as it was: op "start". `lead` are instructions that only looked something up
 (`get_block`, `get_loops`) since the step before. A refused primitive is a step whose `before` and
-`after` are the same and whose `error` says why.
+`after` are the same and whose `error` says why: {"rule": name, "message": text, "keys": [key, ...]
+of the lines at fault, "where": the program with them underlined}, of which only the message must
+be there.
 
 A **cost** is what measuring a program gave: {"time": median seconds, "spread": half the
 interquartile range over the median, "runs": count, "gflops": number, "peak_fraction": number,
@@ -66,7 +68,7 @@ class Step:
     before: int
     after: int
     lead: list[str] = field(default_factory=list)
-    error: dict[str, str] | None = None
+    error: dict[str, Any] | None = None
 
 
 @dataclass
@@ -245,6 +247,8 @@ def validate(data: Any) -> None:
         for name in ("before", "after"):
             _indices([step.get(name)], len(data["programs"]), f"{where}.{name}")
         error = step.get("error")
+        if isinstance(error, dict):
+            _indices(error.get("keys", []), len(data["keys"]), f"{where}.error.keys")
         _need(error is None or isinstance(error, dict) and isinstance(error.get("message"), str),
               f"{where}.error", "has no message")  # fmt: skip
         _need(not error or step["before"] == step["after"], f"{where}.after",
@@ -265,6 +269,11 @@ def _cost(cost: Any, where: str) -> None:
 # ------------------------------------------------------------------------------------- building
 
 
+def _which(identity: Any) -> Any:
+    """Texts are the same when they are equal; objects, when they are one object."""
+    return identity if isinstance(identity, (str, int, tuple)) else id(identity)
+
+
 class Recorder:
     """Builds a recording: gives each line, each key and each program its number, once.
 
@@ -278,16 +287,20 @@ class Recorder:
         self._lines: dict[tuple[str, tuple[int, ...]], int] = {}
         self._programs: dict[tuple[int, ...], int] = {}
         self._kept: list[Any] = []
+        #: names of the functions in the programs so far
+        self.functions: set[str] = set()
 
     def key(self, kind: str, name: str, identity: Any, role: str = "") -> int:
         """The number of the key of an object. `role` tells apart several lines of one object."""
-        # Texts are the same when they are equal; objects, when they are one object.
-        which = identity if isinstance(identity, (str, int, tuple)) else id(identity)
-        found = self._keys.setdefault((kind, which, role), len(self._keys))
+        found = self._keys.setdefault((kind, _which(identity), role), len(self._keys))
         if found == len(self.recording.keys):
             self.recording.keys.append((kind, name))
             self._kept.append(identity)
         return found
+
+    def known(self, kind: str, identity: Any, role: str = "") -> int | None:
+        """The key that an object already has, or None."""
+        return self._keys.get((kind, _which(identity), role))
 
     def program(self, lines: Iterable[tuple[str, Iterable[int]]]) -> int:
         """The number of a program given as (text, keys) a line; the same program, the same one."""
@@ -304,7 +317,7 @@ class Recorder:
         return known
 
     def step(self, op: str, python: str, before: int, after: int, lead: Iterable[str] = (),
-             error: dict[str, str] | None = None) -> None:  # fmt: skip
+             error: dict[str, Any] | None = None) -> None:  # fmt: skip
         """Append a step."""
         self.recording.steps.append(Step(op, python, before, after, list(lead), error))
 

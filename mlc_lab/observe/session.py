@@ -11,7 +11,7 @@ from ..ir import hooks
 from ..ir.module import IRModule
 from ..schedule import Schedule
 from .measure import Measurement
-from .program import lines_of
+from .program import keys_of, lines_of
 from .recording import Recorder, Recording, save_all
 
 
@@ -52,7 +52,7 @@ def record(sch: Schedule, title: str | None = None) -> ScheduleRecording:
         if kind.pure and step.error is None and not kind.sampling:
             lead.append(step.python)
             continue
-        error = None if step.error is None else _error(step.error)
+        error = None if step.error is None else _error(step.error, recorder)
         before = now
         if step.after is not last:
             now, last = number(step.after), step.after
@@ -67,18 +67,20 @@ def _title(mod: IRModule) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _error(error: Any) -> dict[str, str]:
-    """A ScheduleError as a recording has it. The rule and the call stand elsewhere in a view."""
+def _error(error: Any, recorder: Recorder) -> dict[str, Any]:
+    """A ScheduleError as a recording has it. The call stands elsewhere in a view."""
     parts = [error.reason]
     if error.conflict:
         parts.append(f"Two iterations that clash: {error.conflict}")
     if error.hint:
         parts.append(f"Try: {error.hint}")
+    told = {"rule": error.rule.replace("_", " "), "message": "\n\n".join(parts)}
+    told["keys"] = keys_of(error.nodes, recorder)
     try:
-        where = error.underlined()
+        told["where"] = error.underlined()
     except Exception:  # the reason must be told even if the program cannot be printed
-        where = ""
-    return {"rule": error.rule.replace("_", " "), "message": "\n\n".join([*parts, where]).strip()}
+        told["where"] = ""
+    return told
 
 
 def explore(

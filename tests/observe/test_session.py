@@ -36,10 +36,13 @@ def test_steps_hang_together():
 
 
 def test_a_refused_primitive_is_a_step_that_changes_nothing():
-    step = record(schedule()).recording.steps[4]
+    recording = record(schedule()).recording
+    step = recording.steps[4]
     assert step.before == step.after
     assert step.error["rule"] and "_" not in step.error["rule"]
     assert "reduction" in step.error["message"]
+    assert ("loop", "k") in [recording.keys[fault] for fault in step.error["keys"]]
+    assert "^" in step.error["where"]
 
 
 def test_programs_read_as_they_are_printed():

@@ -182,6 +182,7 @@ def recording(measured=True):
             recorder.step(op, python, before, now, lead)
         else:
             error = {"rule": "no loop-carried dependence", "message": REFUSAL}
+            error["keys"] = [recorder.key("loop", "k", "k")]
             recorder.step(op, python, now, now, lead, error)
         if cost and measured:
             time, spread, equal, error = cost

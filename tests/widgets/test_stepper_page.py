@@ -136,6 +136,8 @@ def test_a_refused_primitive_is_a_step_with_its_error(page):
     after = pane(page, "after").inner_text()
     assert "Refused: no loop-carried dependence" in after
     assert "decompose the reduction first" in after
+    fault = pane(page, "before").locator(".l.fault")
+    assert fault.inner_text().split() == "✕ for k, j_1 in T.grid(128, 8):".split()
     assert "refused" in page.locator(".facts").inner_text()
     go(page, 5)
     assert "Refused" not in pane(page, "after").inner_text()

@@ -144,7 +144,8 @@ export class SideBySide {
     this.open = new Set(this.open.has("all") ? ["all"] : []);
     this.shown = [before, after];
     this.draw();
-    const changed = this.element.querySelector(".l.new, .l.changed, .l.moved, .l.removed");
+    const telling = ".l.fault, .l.new, .l.changed, .l.moved, .l.removed";
+    const changed = this.element.querySelector(telling);
     if (!changed) return;
     const top = changed.offsetTop - changed.parentElement.offsetTop;
     const pane = changed.parentElement;
@@ -162,6 +163,10 @@ export class SideBySide {
       const { rule, message } = this.refusal;
       const why = h("strong", {}, `✕ Refused${rule ? `: ${rule}` : ""}`);
       this.right.replaceChildren(why, h("pre", {}, message));
+      for (const line of this.linesOf(this.refusal.keys || [], this.left)) {
+        line.classList.add("fault");
+        line.querySelector("i").textContent = "✕";
+      }
       return;
     }
     this.right.innerHTML = right;
@@ -178,7 +183,12 @@ export class SideBySide {
     for (const old of this.element.querySelectorAll(".rel")) old.classList.remove("rel");
     const keys = line && line.dataset.k ? line.dataset.k.trim() : "";
     if (!keys) return;
-    const query = keys.split(" ").map((key) => `.l[data-k*=" ${key} "]`).join(",");
-    for (const found of this.element.querySelectorAll(query)) found.classList.add("rel");
+    for (const found of this.linesOf(keys.split(" "), this.element)) found.classList.add("rel");
+  }
+
+  /** The lines within an element that carry one of some keys. */
+  linesOf(keys, within) {
+    if (!keys.length) return [];
+    return within.querySelectorAll(keys.map((key) => `.l[data-k*=" ${key} "]`).join(","));
   }
 }
