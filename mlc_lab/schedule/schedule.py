@@ -216,6 +216,8 @@ class Schedule:
         try:
             if kind.normalize is not None:
                 kind.normalize(self, args)
+            if isinstance(args.get("block"), str):  # blocks may be given by name
+                args["block"] = self.get_block(args["block"])
             positional, keyword = kind.call({k: self._resolve(v) for k, v in args.items()})
             if kind.sampling:
                 result, decision = kind.fn(state, self._rng, *positional, **keyword)
@@ -296,6 +298,9 @@ class Schedule:
     set_scope = p.set_scope
     storage_align = p.storage_align
     unsafe_set_dtype = p.unsafe_set_dtype
+    # blocks
+    blockize = p.blockize
+    tensorize = p.tensorize
     # annotations
     annotate = p.annotate
     unannotate = p.unannotate

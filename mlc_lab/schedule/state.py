@@ -255,8 +255,6 @@ class ScheduleState:
         while parent is not None:
             before = parent.stmt
             after = before.replace(body=_swap(before.body, old, new))
-            if type(before) is Block and before.init is not None and after.body is before.body:
-                after = before.replace(init=_swap(before.init, old, new))
             self.refs.pop(before, None)
             self._scopes.pop(before, None)
             self.refs[after] = parent
@@ -323,12 +321,14 @@ class ScheduleState:
 
 
 def sub_statements(stmt: Stmt) -> Any:
-    """The statements directly inside a statement."""
+    """The statements directly inside a statement.
+
+    A block's init is part of the block, as in TVM: loops and blocks in it cannot be scheduled until
+    decompose_reduction makes a block of it.
+    """
     kind = type(stmt)
-    if kind is For:
+    if kind is For or kind is Block:
         return (stmt.body,)
-    if kind is Block:
-        return (stmt.body,) if stmt.init is None else (stmt.init, stmt.body)
     if kind is BlockRealize:
         return (stmt.block,)
     if kind is SeqStmt:

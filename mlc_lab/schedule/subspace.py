@@ -1,0 +1,224 @@
+"""Cutting a block in two: an outer block over some loops around an inner one over the rest.
+
+What blockize and tensorize share. The iterator vi of the block becomes vi_o of the outer block and
+vi_i of the inner one, with vi = vi_o * extent(vi_i) + vi_i.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from ..arith import Analyzer, eval_set, normalize_iter_map_to_expr, subspace_divide
+from ..tir import op
+from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.functor import substitute, uses_var
+from ..tir.stmt import (
+    TRUE, Block, BlockRealize, BufferRegion, For, ForKind, Stmt,
+)
+from .error import Refusal
+from .guards import REDUCE, SPATIAL
+from .rewrite import pair_blocks
+from .state import ScheduleState, StmtSRef
+
+
+class Halves(NamedTuple):
+    """A block cut in two: iterators and bindings of each, and the body for the inner one."""
+
+    outer_iters: list[IterVar]
+    outer_values: list[PrimExpr]
+    outer_predicate: PrimExpr
+    inner_iters: list[IterVar]
+    inner_values: list[PrimExpr]
+    inner_predicate: PrimExpr
+    block: Block  # the old block with its iterators expressed by the new ones
+
+
+def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[StmtSRef],
+                 preserve_unit_iters: bool) -> Halves:
+    """Cut `block` at its loops: `inner_loops` (its innermost ones) go to the inner half."""
+    stmt: Block = block.stmt
+    realize = state.realize_of(block)
+    for iv in stmt.iter_vars:
+        if not op.is_const_int(iv.dom.min, 0):
+            raise Refusal("iterators_start_at_zero", f"iterator {iv.var.name} of block "
+                          f"{stmt.name_hint} starts at {iv.dom.min!r}, so it cannot be written as "
+                          "outer * extent + inner", nodes=[stmt])
+    domains = {s.stmt.loop_var: Range.from_min_extent(s.stmt.min, s.stmt.extent)
+               for s in state.loops_above(block)}
+    inside = [s.stmt.loop_var for s in inner_loops]
+    analyzer = Analyzer()
+    pairs = subspace_divide(realize.iter_values, domains, inside, realize.predicate, "surjective",
+                            analyzer, not preserve_unit_iters) if domains else []
+    if pairs:
+        parts = [(normalize_iter_map_to_expr(a.source, analyzer), a.extent,
+                  normalize_iter_map_to_expr(b.source, analyzer), b.extent)
+                 for a, b in pairs[:-1]]
+        outer_predicate, inner_predicate = pairs[-1]
+    else:
+        parts, outer_predicate, inner_predicate = _trivial_division(
+            block, realize, set(domains) - set(inside), set(inside), inner_loops)
+    outer_iters, outer_values, inner_iters, inner_values = [], [], [], []
+    table: dict[Var, PrimExpr] = {}
+    for iv, (outer, outer_extent, inner, inner_extent) in zip(stmt.iter_vars, parts):
+        dtype = iv.var.dtype
+        outer_extent, inner_extent = _extent(outer_extent, dtype), _extent(inner_extent, dtype)
+        outer_var = Var(f"{iv.var.name}_o", dtype)
+        outer_iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), outer_extent),
+                                   outer_var, iv.iter_type))
+        outer_values.append(outer)
+        if op.is_const_int(inner_extent, 1):
+            known = op.is_const_int(outer_extent, 1) and not preserve_unit_iters
+            table[iv.var] = IntImm(dtype, 0) if known else outer_var
+            continue
+        inner_var = Var(f"{iv.var.name}_i", dtype)
+        inner_iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), inner_extent),
+                                   inner_var, iv.iter_type))
+        inner_values.append(inner)
+        table[iv.var] = inner_var if op.is_const_int(outer_extent, 1) else op.add(
+            op.mul(outer_var, inner_extent), inner_var)
+    new = substitute(stmt, table)
+    return Halves(outer_iters, outer_values, _condition(outer_predicate), inner_iters, inner_values,
+                  _condition(inner_predicate), new)
+
+
+def _extent(value: PrimExpr | int, dtype: str) -> PrimExpr:
+    return IntImm(dtype, value) if isinstance(value, int) else op.cast(value, dtype)
+
+
+def _condition(value: PrimExpr | None) -> PrimExpr:
+    return TRUE if value is None else value
+
+
+def _trivial_division(block: StmtSRef, realize: BlockRealize, outside: set[Var], inside: set[Var],
+                      inner_loops: Sequence[StmtSRef]) -> tuple:
+    """A division of bindings that are not affine: each must belong to one half whole."""
+    parts = []
+    for iv, value in zip(block.stmt.iter_vars, realize.iter_values):
+        zero, one = IntImm(iv.var.dtype, 0), IntImm(iv.var.dtype, 1)
+        if not uses_var(value, inside):
+            parts.append((value, iv.dom.extent, zero, one))
+        elif not uses_var(value, outside):
+            parts.append((zero, one, value, iv.dom.extent))
+        else:
+            raise _not_divisible(block, inner_loops, iv)
+    predicate = realize.predicate
+    if not uses_var(predicate, inside):
+        return parts, predicate, TRUE
+    if not uses_var(predicate, outside):
+        return parts, TRUE, predicate
+    raise _not_divisible(block, inner_loops, None)
+
+
+def _not_divisible(block: StmtSRef, inner_loops: Sequence[StmtSRef], iv: IterVar | None) -> Refusal:
+    what = f"iterator {iv.var.name}" if iv is not None else "the predicate"
+    name = inner_loops[0].stmt.loop_var.name if inner_loops else "the block"
+    return Refusal("subspace_is_divisible", f"{what} of block {block.stmt.name_hint} mixes loops "
+                   f"outside of {name} with loops in it in a way that is not outer * extent + "
+                   "inner", nodes=[block.stmt, *(s.stmt for s in inner_loops[:1])],
+                   hint="split loops by factors that divide their extents, and reorder so that "
+                   "the inner parts are inside")
+
+
+# ------------------------------------------------------------------------------- building blocks
+
+
+def relaxed_regions(regions: Sequence[BufferRegion], inner_iters: Sequence[IterVar],
+                    outer_iters: Sequence[IterVar] = ()) -> list[BufferRegion]:
+    """Regions over all values of `inner_iters`."""
+    analyzer = Analyzer()
+    for iv in (*outer_iters, *inner_iters):
+        analyzer.bind(iv.var, iv.dom)
+    domains = {iv.var: iv.dom for iv in inner_iters}
+    out = []
+    for region in regions:
+        ranges = []
+        for rng, dim in zip(region.region, region.buffer.shape):
+            if not (uses_var(rng.min, domains) or uses_var(rng.extent, domains)):
+                ranges.append(rng)
+                continue
+            last = op.sub(op.add(rng.min, rng.extent), 1)
+            low, high = eval_set(rng.min, domains), eval_set(last, domains)
+            if low.has_lower_bound() and high.has_upper_bound():
+                start = analyzer.simplify(low.min_value)
+                ranges.append(Range.from_min_extent(start, analyzer.simplify(
+                    op.sub(op.add(high.max_value, 1), low.min_value))))
+            else:
+                ranges.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
+        out.append(BufferRegion(region.buffer, tuple(ranges)))
+    return out
+
+
+def build_blocks(halves: Halves, loops: Sequence[For]
+                 ) -> tuple[BlockRealize, Block]:
+    """The outer block around `loops` and the inner block; the latter is returned too."""
+    block = halves.block
+    reduces_outside = block.init is not None and any(
+        iv.iter_type == REDUCE for iv in halves.outer_iters)
+    changes: dict = {"iter_vars": tuple(halves.inner_iters)}
+    if reduces_outside:
+        changes.update(init=None, reads=(*block.writes, *block.reads))
+    inner = block.replace(**changes)
+    inner_realize = BlockRealize(halves.inner_values, halves.inner_predicate, inner)
+    init = _outer_init(block, inner_realize, loops) if reduces_outside else None
+    body: Stmt = inner_realize
+    for loop in reversed(loops):
+        body = loop.replace(body=body)
+    outer = Block(halves.outer_iters,
+                  relaxed_regions(block.reads, halves.inner_iters, halves.outer_iters),
+                  relaxed_regions(block.writes, halves.inner_iters, halves.outer_iters),
+                  block.name_hint + "_o", body, init)
+    return BlockRealize(halves.outer_values, halves.outer_predicate, outer), inner
+
+
+def _outer_init(block: Block, inner: BlockRealize, loops: Sequence[For]) -> Stmt:
+    """The init of a reduction cut in two: a block over the inner spatial iterators."""
+    table: dict[Var, PrimExpr] = {}
+    iters, values = [], []
+    for iv, value in zip(inner.block.iter_vars, inner.iter_values):
+        if iv.iter_type == SPATIAL and uses_var(block.init, iv.var):
+            var = Var(f"{iv.var.name}_init", iv.var.dtype)
+            table[iv.var] = var
+            iters.append(iv.replace(var=var))
+            values.append(value)
+    made = Block(iters, [], [substitute(w, table) for w in block.writes],
+                 block.name_hint + "_init", substitute(block.init, table))
+    kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
+    fresh = {lp.loop_var: lp.loop_var.with_name(lp.loop_var.name) for lp in kept}
+    predicate = inner.predicate
+    dropped = {lp.loop_var: lp.min for lp in loops if lp not in kept}
+    stmt: Stmt = BlockRealize([substitute(v, fresh) for v in values],
+                              substitute(predicate, {**fresh, **dropped}), made)
+    for loop in reversed(kept):
+        stmt = For(fresh[loop.loop_var], substitute(loop.min, fresh),
+                   substitute(loop.extent, fresh), ForKind.SERIAL, stmt)
+    return stmt
+
+
+def only_block(state: ScheduleState, loop: StmtSRef) -> StmtSRef:
+    """The one block under a loop, reached through single loops only."""
+    at = loop.stmt
+    while type(at) is For:
+        at = at.body
+    if type(at) is not BlockRealize:
+        blocks = state.child_blocks(loop)
+        names = ", ".join(b.stmt.name_hint for b in blocks)
+        raise Refusal("one_block_under_loop", f"loop {loop.stmt.loop_var.name} must hold one block "
+                      f"and loops around it, nothing else; it holds {names}", nodes=[loop.stmt],
+                      hint="use an inner loop, or give a list of blocks to sch.blockize")
+    return state.refs[at.block]
+
+
+def blockized(state: ScheduleState, loop: StmtSRef, preserve_unit_iters: bool
+              ) -> tuple[BlockRealize, dict[Block, Block]]:
+    """The loop nest at `loop` as an outer block, and which blocks became which."""
+    block = only_block(state, loop)
+    around = state.loops_above(block)
+    inner_loops = around[around.index(loop):]
+    halves = divide_block(state, block, inner_loops, preserve_unit_iters)
+    realize, inner = build_blocks(halves, [s.stmt for s in inner_loops])
+    reuse = {block.stmt: inner}
+    pair_blocks(block.stmt.body, inner.body, reuse)
+    return realize, reuse
+
+
+__all__ = ["Halves", "blockized", "build_blocks", "divide_block", "only_block", "relaxed_regions"]

@@ -1,0 +1,146 @@
+"""blockize: a loop nest, or several blocks, become one block."""
+
+import pytest
+
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
+
+from .common import chain, check, matmul, mm_relu
+from .test_cache_read import start
+
+
+@T.prim_func
+def shifted(A: T.Buffer((18,), "float32"), B: T.Buffer((18,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial((1, 17), i + 1)
+            B[vi] = A[vi] * T.float32(2)
+
+
+@T.prim_func
+def with_unit(A: T.Buffer((1, 32), "float32"), B: T.Buffer((1, 32), "float32")):
+    for n, i in T.grid(1, 32):
+        with T.block("B"):
+            vn, vi = T.axis.remap("SS", [n, i])
+            B[vn, vi] = A[vn, vi] * T.float32(2)
+
+
+def tiled(func, name, *factors):
+    sch, before = start(func)
+    block = sch.get_block(name)
+    pairs = [sch.split(loop, factors=[None, f]) for loop, f in zip(sch.get_loops(block), factors)]
+    sch.reorder(*(p[0] for p in pairs), *(p[1] for p in pairs))
+    return sch, before, block, [p[0] for p in pairs], [p[1] for p in pairs]
+
+
+def test_a_tile_becomes_a_block():
+    sch, before, block, outer, inner = tiled(chain, "B", 4, 3)
+    made = sch.blockize(inner[0])
+    assert sch.get(made).name_hint == "B_o"
+    assert [iv.var.name for iv in sch.get(made).iter_vars] == ["vi_o", "vj_o"]
+    assert [iv.var.name for iv in sch.get(block).iter_vars] == ["vi_i", "vj_i"]
+    assert [sch.get(b) for b in sch.get_child_blocks(made)] == [sch.get(block)]
+    check(sch, before)
+
+
+def test_it_can_be_done_at_every_level():
+    for level in range(2):
+        sch, before, block, outer, inner = tiled(chain, "C", 4, 3)
+        sch.blockize(inner[1])
+        sch.blockize(outer[level])
+        check(sch, before)
+
+
+def test_the_init_of_a_reduction_moves_to_the_outer_block():
+    sch, before, block, outer, inner = tiled(matmul, "C", 4, 4, 8)
+    made = sch.blockize(inner[0])
+    assert sch.get(block).init is None and sch.get(made).init is not None
+    check(sch, before)
+    sch.decompose_reduction(made, outer[2])
+    check(sch, before)
+
+
+def test_a_reduction_wholly_outside_or_inside():
+    sch, before = start(matmul)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    sch.reorder(k, i, j)
+    sch.blockize(i)
+    check(sch, before)
+    sch, before = start(matmul)
+    sch.blockize(sch.get_loops(sch.get_block("C"))[2])
+    check(sch, before)
+
+
+def test_unit_iterators_may_be_dropped():
+    sch, before = start(with_unit)
+    sch.blockize(sch.get_loops(sch.get_block("B"))[1], preserve_unit_iters=False)
+    assert "B[0, vi_i] = A[0, vi_i]" in sch.mod.script()
+    check(sch, before)
+
+
+def test_the_block_can_be_moved_and_cached_afterwards():
+    sch, before, block, outer, inner = tiled(mm_relu, "Y", 4, 4, 4)
+    made = sch.blockize(inner[0])
+    sch.cache_read(made, 0, "shared")
+    last = sch.get_block("C")
+    i, j = sch.get_loops(last)
+    i0, i1 = sch.split(i, factors=[None, 4])
+    sch.compute_at(made, i0)
+    check(sch, before)
+
+
+def test_several_blocks_become_one():
+    sch, before = start(chain)
+    made = sch.blockize([sch.get_block("B"), sch.get_block("C")])
+    assert sch.get(made).name_hint == "outer_B_C_"
+    assert [sch.get(b).name_hint for b in sch.get_child_blocks(made)] == ["B", "C"]
+    check(sch, before)
+    sch, before = start(chain)
+    sch.compute_at("C", sch.get_loops(sch.get_block("D"))[0])
+    sch.blockize(["C", "D"])
+    check(sch, before)
+    sch, before = start(chain)
+    sch.blockize(["B"])
+    check(sch, before)
+
+
+def remainder(sch):
+    _, inner = sch.split(sch.get_loops(sch.get_block("B"))[0], factors=[None, 5])
+    sch.blockize(inner)
+
+
+def fused(sch):
+    loop = sch.fuse(*sch.get_loops(sch.get_block("B")))
+    sch.blockize(sch.split(loop, factors=[None, 24])[1])
+
+
+def apart(sch):
+    sch.blockize([sch.get_block("B"), sch.get_block("D")])
+
+
+@pytest.mark.parametrize("func, rule, step", [
+    (chain, "subspace_is_divisible", remainder),
+    (chain, "subspace_is_divisible", fused),
+    (chain, "blocks_follow_one_another", apart),
+    (chain, "expects_loop", lambda s: s.blockize(3)),
+    (chain, "blocks_are_given", lambda s: s.blockize([])),
+    (shifted, "iterators_start_at_zero", lambda s: s.blockize(s.get_loops(s.get_block("B"))[0])),
+])
+def test_it_is_refused(func, rule, step):
+    sch = Schedule(func)
+    with pytest.raises(ScheduleError) as caught:
+        step(sch)
+    assert caught.value.rule == rule
+
+
+def test_it_is_refused_where_other_statements_would_be_caught():
+    sch = Schedule(mm_relu)
+    i, j, k = sch.get_loops(sch.get_block("Y"))
+    sch.reverse_compute_at(sch.get_block("C"), j)
+    with pytest.raises(ScheduleError) as caught:
+        sch.blockize(j)
+    assert caught.value.rule == "one_block_under_loop"
+    with pytest.raises(ScheduleError) as caught:
+        sch.blockize(["Y", "C"])
+    assert caught.value.rule == "no_reduction_outside"

@@ -1,0 +1,149 @@
+"""tensorize: a block's computation becomes a call of a tensor intrinsic."""
+
+import pytest
+
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
+from mlc_lab.tir import TensorIntrin
+
+from .common import check, matmul, mm_relu
+from .test_blockize import tiled
+
+
+@T.prim_func
+def tile_desc(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4, 4), offset_factor=1)
+    B = T.match_buffer(b, (4, 4), offset_factor=1)
+    C = T.match_buffer(c, (4, 4), offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:4, 0:4], A[0:4, 0:4], B[0:4, 0:4])
+        T.writes(C[0:4, 0:4])
+        for i, j, k in T.grid(4, 4, 4):
+            with T.block("update"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+
+@T.prim_func
+def tile_impl(a: T.handle, b: T.handle, c: T.handle):
+    sa = T.int32()
+    sb = T.int32()
+    sc = T.int32()
+    A = T.match_buffer(a, (4, 4), offset_factor=1, strides=[sa, 1])
+    B = T.match_buffer(b, (4, 4), offset_factor=1, strides=[sb, 1])
+    C = T.match_buffer(c, (4, 4), offset_factor=1, strides=[sc, 1])
+    with T.block("root"):
+        T.reads(C[0:4, 0:4], A[0:4, 0:4], B[0:4, 0:4])
+        T.writes(C[0:4, 0:4])
+        T.block_attr({"made_by": "an intrinsic"})
+        for k, i, j in T.grid(4, 4, 4):
+            C[i, j] = C[i, j] + A[i, k] * B[k, j]
+
+
+@T.prim_func
+def dot_desc(A: T.Buffer((4,), "float32", offset_factor=1),
+             B: T.Buffer((4,), "float32", offset_factor=1),
+             C: T.Buffer((1,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(C[0], A[0:4], B[0:4])
+        T.writes(C[0])
+        for k in range(4):
+            with T.block("update"):
+                vk = T.axis.remap("R", [k])
+                C[0] = C[0] + A[vk] * B[vk]
+
+
+@T.prim_func
+def dot_impl(A: T.Buffer((4,), "float32", offset_factor=1),
+             B: T.Buffer((4,), "float32", offset_factor=1),
+             C: T.Buffer((1,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(C[0], A[0:4], B[0:4])
+        T.writes(C[0])
+        C[0] = C[0] + A[0] * B[0] + A[1] * B[1] + A[2] * B[2] + A[3] * B[3]
+
+
+@T.prim_func
+def matmul_nt(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"),
+              C: T.Buffer((8, 8), "float32")):
+    for i, j, k in T.grid(8, 8, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    TensorIntrin.register("test_tile_4x4x4", tile_desc, tile_impl, override=True)
+    TensorIntrin.register("test_dot_4", dot_desc, dot_impl, override=True)
+
+
+def test_a_decomposed_tile():
+    sch, before, block, outer, inner = tiled(matmul, "C", 4, 4, 4)
+    sch.decompose_reduction(block, outer[2])
+    sch.tensorize(inner[0], "test_tile_4x4x4")
+    script = sch.mod.script()
+    assert "A_1 = T.match_buffer(A[vi_o * 4:vi_o * 4 + 4, vk_o * 4:vk_o * 4 + 4]" in script
+    assert '"made_by": "an intrinsic"' in script
+    check(sch, before)
+
+
+def test_with_the_init_still_inside():
+    sch, before, block, outer, inner = tiled(mm_relu, "Y", 4, 4, 4)
+    sch.tensorize(inner[0], "test_tile_4x4x4")
+    check(sch, before)
+
+
+def test_a_block_can_be_given():
+    sch, before, block, outer, inner = tiled(matmul, "C", 4, 4, 4)
+    made = sch.blockize(inner[0])
+    sch.annotate(made, "kept", 1)
+    sch.decompose_reduction(made, outer[2])
+    sch.tensorize(made, TensorIntrin.get("test_tile_4x4x4"))
+    assert sch.get(made).annotations.keys() == {"kept", "made_by"}
+    check(sch, before)
+
+
+def test_a_description_of_lower_rank():
+    sch, before, block, outer, inner = tiled(matmul_nt, "C", 8, 8, 4)
+    sch.tensorize(inner[2], "test_dot_4")
+    assert "T.match_buffer(C[vi_o, vj_o], (1,), offset_factor=1)" in sch.mod.script()
+    check(sch, before)
+
+
+def test_twice_in_one_program():
+    sch, before, block, outer, inner = tiled(matmul_nt, "C", 4, 8, 4)
+    sch.tensorize(inner[2], "test_dot_4")
+    again = Schedule(before)
+    again.apply_trace(str(sch.trace))
+    assert again.mod.script() == sch.mod.script()
+
+
+@pytest.mark.parametrize("func, factors, level, name, why", [
+    (matmul_nt, (4, 4, 4), 0, "test_tile_4x4x4", "dimension 0 of B"),
+    (matmul, (8, 4, 4), 0, "test_tile_4x4x4", "runs 8 times, not 4"),
+    (matmul, (4, 4, 4), 1, "test_tile_4x4x4", "stands where the description has a For"),
+    (matmul, (4, 4, 4), 2, "test_dot_4", "it touches"),
+])
+def test_it_is_refused_where_something_else_is_computed(func, factors, level, name, why):
+    sch, before, block, outer, inner = tiled(func, "C", *factors)
+    with pytest.raises(ScheduleError) as caught:
+        sch.tensorize(inner[level], name)
+    assert caught.value.rule == "block_is_the_described_one"
+    assert why in caught.value.reason or name == "test_dot_4"
+
+
+def test_it_is_refused_for_memory_of_another_scope_or_an_unknown_name():
+    sch, before, block, outer, inner = tiled(matmul, "C", 4, 4, 4)
+    with pytest.raises(ScheduleError) as caught:
+        sch.tensorize(inner[0], "no_such_intrinsic")
+    assert caught.value.rule == "intrinsic_is_registered"
+    sch.cache_read(block, 0, "shared")
+    with pytest.raises(ScheduleError) as caught:
+        sch.tensorize(inner[0], "test_tile_4x4x4")
+    assert "shared memory" in caught.value.reason
+    with pytest.raises(ScheduleError) as caught:
+        sch.tensorize(inner[0], TensorIntrin(dot_desc, dot_impl))
+    assert caught.value.rule == "intrinsic_is_registered"
