@@ -172,6 +172,14 @@ class StmtGen(CallGen):
     # -- stores -----------------------------------------------------------------------------------
 
     def stmt_store(self, s: tir.BufferStore) -> None:
+        pieces = even_pieces(s)
+        if pieces is not None:
+            # All values first: a piece may read what another one writes.
+            values = [self.visit(piece.value) for piece in pieces]
+            for piece, value in zip(pieces, values, strict=True):
+                base = self.flat_index(piece.buffer, (*piece.indices[:-1], piece.indices[-1].base))
+                self.store_to(self.slot_address(piece.buffer, base), value, piece.value.dtype)
+            return
         buffer, dtype = s.buffer, s.value.dtype
         value = self.visit(s.value)
         lanes = dt.lanes_of(s.indices[-1].dtype) if s.indices else 1
@@ -322,6 +330,74 @@ class StmtGen(CallGen):
         )
         self.env[s.buffer_var] = f"@{name}"
         self.run(s.body)
+
+
+def even_pieces(s: tir.BufferStore) -> list[tir.BufferStore] | None:
+    """A vector store as several, when its number of lanes is no power of two.
+
+    LLVM keeps such vectors in single lanes when they live across a loop. Gives None where the
+    store is to stay as it is.
+    """
+    if not s.indices or s.predicate is not None:
+        return None
+    last = s.indices[-1]
+    if type(last) is not tir.Ramp or last.lanes & (last.lanes - 1) == 0:
+        return None
+    if const_int(last.stride) != 1 or dt.lanes_of(last.base.dtype) > 1 or s.buffer.strides:
+        return None
+    if dt.lanes_of(s.value.dtype) != last.lanes:
+        return None
+    pieces, start = [], 0
+    while start < last.lanes:
+        count = 1 << ((last.lanes - start).bit_length() - 1)
+        if count == 1:
+            return None
+        try:
+            value, at = (_piece(e, start, count, last.lanes) for e in (s.value, last))
+        except _Indivisible:
+            return None
+        pieces.append(tir.BufferStore(s.buffer, value, (*s.indices[:-1], at)))
+        start += count
+    return pieces
+
+
+class _Indivisible(Exception):
+    """An expression whose lanes cannot be taken apart here."""
+
+
+_LANEWISE = (
+    tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod, tir.Min, tir.Max,
+    tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE, tir.And, tir.Or, tir.Not, tir.Select,
+)  # fmt: skip
+
+
+def _piece(e: Any, start: int, count: int, lanes: int) -> Any:
+    """Lanes ``start`` to ``start + count`` of an expression of ``lanes`` lanes."""
+    kind = type(e)
+    if dt.lanes_of(e.dtype) != lanes:
+        raise _Indivisible
+    if kind is tir.Ramp and dt.lanes_of(e.base.dtype) == 1:
+        return tir.Ramp(e.base + e.stride * start, e.stride, count)
+    if kind is tir.Broadcast and dt.lanes_of(e.value.dtype) == 1:
+        return tir.Broadcast(e.value, count)
+    if kind in _LANEWISE:
+        return e.map_children(lambda c: _piece(c, start, count, lanes))
+    if kind is tir.Cast:
+        value = _piece(e.value, start, count, lanes)
+        return tir.Cast(dt.with_lanes(e.dtype, count), value)
+    if kind is tir.BufferLoad and e.predicate is None and len(e.indices) == 1:
+        return tir.BufferLoad(e.buffer, [_piece(e.indices[0], start, count, lanes)])
+    if kind is tir.Call and tir.op.effect_of(e) == tir.op.PURE and e.op.name in _ELEMENTWISE:
+        args = [_piece(a, start, count, lanes) for a in e.args]
+        return tir.Call(dt.with_lanes(e.dtype, count), e.op, args)
+    raise _Indivisible
+
+
+_ELEMENTWISE = {
+    f"tir.{name}"
+    for name in ("exp", "exp2", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "fabs", "floor",
+                 "ceil", "trunc", "round", "sin", "cos", "pow", "fma")
+}
 
 
 def free_variables(s: Any) -> list[tir.Var]:

@@ -107,7 +107,7 @@ def _aligned(nbytes: int) -> np.ndarray:
 def measure_peak(dtype: str = "float32", seconds: float = 0.1) -> float:
     """Floating point operations a second of one core, a fused multiply-add counting as two.
 
-    The best of several runs of about ``seconds / 8``; dtype is float16, float32 or float64.
+    The best of several runs; dtype is float16, float32 or float64.
     """
     if dtype not in _TYPES:
         raise ValueError(f"the peak is measured for {', '.join(_TYPES)}, not for {dtype!r}")
@@ -115,22 +115,20 @@ def measure_peak(dtype: str = "float32", seconds: float = 0.1) -> float:
     data = _aligned(192)
     values = data.view(dtype)
     values[:] = 0.5
-    count, best = 20000, 0.0
+    count, best, runs = 20000, 0.0, 0
     end = time.perf_counter() + seconds
-    while True:
+    # The best of many short runs: a long one is interrupted more surely.
+    while runs < 8 or time.perf_counter() < end:
         start = time.perf_counter()
         run(count, data.ctypes.data)
         took = time.perf_counter() - start
         values[:] = 0.5
-        if took < seconds / 8:
-            # Still too short to trust: grow, unless a long enough run is there already.
-            count = int(count * min(10.0, max(1.5, seconds / 8 / max(took, 1e-7))))
-            if time.perf_counter() < end + seconds:
-                best = max(best, operations * count / took if took > seconds / 16 else 0.0)
-                continue
+        if took < seconds / 50:
+            count *= 2
+            continue
         best = max(best, operations * count / took)
-        if time.perf_counter() > end:
-            return best
+        runs += 1
+    return best
 
 
 @functools.cache
