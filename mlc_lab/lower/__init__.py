@@ -1,0 +1,28 @@
+"""Lowering: from TensorIR's blocks to flat loops over one-dimensional memory, pass by pass.
+
+Read `pipeline.py` first: the passes in order. Each pass is a file that shows what it does.
+"""
+
+from .common import LowerError
+from .compact_buffer_allocation import CompactBufferAllocation
+from .convert_blocks_to_opaque import ConvertBlocksToOpaque
+from .flatten_buffer import FlattenBuffer
+from .loop_partition import LoopPartition
+from .lower_init_block import LowerInitBlock
+from .lower_intrin import LowerIntrin
+from .lower_match_buffer import LowerMatchBuffer
+from .lower_opaque_block import LowerOpaqueBlock
+from .pipeline import default_passes, lower, stage_names, stages
+from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+from .remove_no_op import RemoveNoOp
+from .simplify import Simplify
+from .storage_rewrite import StorageRewrite
+from .unroll_loop import UnrollLoop
+from .vectorize_loop import VectorizeLoop
+
+__all__ = [
+    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "LoopPartition",
+    "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
+    "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify", "StorageRewrite",
+    "UnrollLoop", "VectorizeLoop", "default_passes", "lower", "stage_names", "stages",
+]

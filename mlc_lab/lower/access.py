@@ -1,0 +1,202 @@
+"""Where a program touches the buffers it allocates: every access with the loops around it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping
+
+from ..arith import Analyzer, IntSet, eval_set, union
+from ..tir.buffer import Buffer
+from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Var
+from ..tir.functor import Visitor, pre_order, substitute
+from ..tir.stmt import (
+    Block, BlockRealize, BufferStore, For, IfThenElse, LetStmt, Stmt, While,
+)
+
+#: calls that take the address of what they are given
+POINTER_CALLS = {"tir.address_of", "tir.tvm_access_ptr"}
+
+
+class Access:
+    """One access (or the declared region of a block that uses pointers) of a buffer.
+
+    `region` holds (min, extent) per dimension, block iterators replaced by what is bound to them.
+    `path` are the loops and block realizations around it, outermost first. `guarded` says that it
+    may not happen though its loops run; `init` that it is the initial value of a reduction.
+    """
+
+    __slots__ = ("buffer", "write", "region", "path", "guarded", "init", "order", "block", "lets")
+
+    def __init__(self, buffer: Buffer, write: bool, region: tuple, walk: "Accesses") -> None:
+        self.buffer, self.write = buffer, write
+        self.region = tuple((walk.resolve(low), walk.resolve(size)) for low, size in region)
+        self.path = tuple(walk.path)
+        self.guarded = walk.guards > 0
+        self.init = walk.in_init
+        self.order = walk.order
+        self.block = walk.block
+        self.lets = walk.lets
+
+    def domains(self, depth: int) -> dict[Var, Any]:
+        """Domains of the loops around this access from `path[depth]` inwards."""
+        table: dict[Var, Any] = {v: IntSet.everything() for v in self.lets}
+        for item in self.path[depth:]:
+            if type(item) is For:
+                table[item.loop_var] = Range.from_min_extent(item.min, item.extent)
+        return table
+
+    def bounds(self, depth: int, analyzer: Analyzer) -> list[IntSet]:
+        """What is touched while the loops from `path[depth]` inwards run, one set a dimension."""
+        domains = self.domains(depth)
+        out = []
+        for low, size in self.region:
+            if any(type(e) in (BufferLoad, Call) for e in pre_order(low)):
+                out.append(IntSet.everything())  # depends on data
+            else:
+                out.append(eval_set(Range.from_min_extent(low, size), domains, analyzer))
+        return out
+
+
+class Accesses(Visitor):
+    """Collects the accesses of `wanted` buffers under a statement.
+
+    `pointers` holds buffers whose data pointer is used in a way that no region describes.
+    """
+
+    def __init__(self, wanted: Callable[[Buffer], bool]) -> None:
+        self.wanted = wanted
+        self.found: dict[Buffer, list[Access]] = {}
+        self.pointers: set[Var] = set()
+        self.path: list[Stmt] = []
+        self.values: dict[Var, PrimExpr] = {}
+        self.guards, self.in_init, self.order = 0, False, 0
+        self.block: Block | None = None
+        self.lets: tuple[Var, ...] = ()
+        self.data: dict[Var, Buffer] = {}
+
+    def resolve(self, e: PrimExpr) -> PrimExpr:
+        """An expression in terms of loop variables."""
+        if type(e) is IntImm or not self.values:
+            return e
+        if isinstance(e, Var):
+            return self.values.get(e, e)
+        return substitute(e, self.values)
+
+    def _add(self, buffer: Buffer, write: bool, region: tuple) -> None:
+        self.order += 1
+        self.data[buffer.data] = buffer
+        self.found.setdefault(buffer, []).append(Access(buffer, write, region, self))
+
+    def visit_BufferLoad(self, node: BufferLoad) -> None:
+        if self.wanted(node.buffer):
+            self._add(node.buffer, False, _points(node.indices))
+        for index in node.indices:
+            self.visit(index)
+
+    def visit_BufferStore(self, node: BufferStore) -> None:
+        self.visit(node.value)
+        for index in node.indices:
+            self.visit(index)
+        if self.wanted(node.buffer):
+            self._add(node.buffer, True, _points(node.indices))
+
+    def visit_Call(self, node: Call) -> None:
+        for arg in node.args:
+            if type(arg) is Buffer:
+                self.pointers.add(arg.data)
+            elif getattr(node.op, "name", "") in POINTER_CALLS and type(arg) is BufferLoad:
+                self.pointers.add(arg.buffer.data)
+            else:
+                if getattr(node.op, "name", "") == "tir.if_then_else":
+                    self.guards += 1
+                    self.visit(arg)
+                    self.guards -= 1
+                else:
+                    self.visit(arg)
+
+    def visit_Var(self, node: Var) -> None:
+        if node.dtype == "handle":
+            self.pointers.add(node)
+
+    def visit_For(self, node: For) -> None:
+        self.visit(node.min)
+        self.visit(node.extent)
+        self.path.append(node)
+        self.visit(node.body)
+        self.path.pop()
+
+    def visit_While(self, node: While) -> None:
+        self.visit(node.condition)
+        self.guards += 1
+        self.visit(node.body)
+        self.guards -= 1
+
+    def visit_IfThenElse(self, node: IfThenElse) -> None:
+        self.visit(node.condition)
+        self.guards += 1
+        self.visit(node.then_case)
+        if node.else_case is not None:
+            self.visit(node.else_case)
+        self.guards -= 1
+
+    def visit_LetStmt(self, node: LetStmt) -> None:
+        self.visit(node.value)
+        before = self.lets
+        self.lets = (*before, node.var)
+        self.visit(node.body)
+        self.lets = before
+
+    def visit_BlockRealize(self, node: BlockRealize) -> None:
+        block = node.block
+        for value in node.iter_values:
+            self.visit(value)
+        if type(node.predicate) is not IntImm:
+            self.visit(node.predicate)
+        for iv, value in zip(block.iter_vars, [self.resolve(v) for v in node.iter_values]):
+            self.values[iv.var] = value
+        self.path.append(node)
+        outer, self.block = self.block, block
+        for match in block.match_buffers:
+            if self.wanted(match.source.buffer):
+                region = tuple((r.min, r.extent) for r in match.source.region)
+                self._add(match.source.buffer, False, region)
+                self._add(match.source.buffer, True, region)
+        if block.init is not None:
+            self.in_init = True
+            self.visit(block.init)
+            self.in_init = False
+        self.visit(block.body)
+        self.block = outer
+        self.path.pop()
+
+
+def _points(indices: tuple) -> tuple:
+    """Indices as (min, extent) pairs; vector indices are no such thing and give a wide one."""
+    out = []
+    for index in indices:
+        if "x" in index.dtype:
+            base = getattr(index, "base", None)
+            stride = getattr(index, "stride", None)
+            if base is not None and isinstance(stride, IntImm) and stride.value > 0:
+                span = (index.lanes - 1) * stride.value + 1
+                out.append((base, IntImm(base.dtype, span)))
+                continue
+            out.append((Call("int32", "tir.undef", ()), IntImm("int32", 1)))
+        else:
+            out.append((index, IntImm(index.dtype, 1)))
+    return tuple(out)
+
+
+def hull(accesses: list[Access], depth: int, analyzer: Analyzer) -> list[IntSet]:
+    """The box around all that `accesses` touch while the loops from `depth` inwards run."""
+    boxes = [a.bounds(depth, analyzer) for a in accesses]
+    return [union(list(sets), analyzer) for sets in zip(*boxes)]
+
+
+def bind_loops(analyzer: Analyzer, path: Any) -> None:
+    """Tell an analyzer the domains of the loops on a path."""
+    for item in path:
+        if type(item) is For:
+            analyzer.bind(item.loop_var, Range.from_min_extent(item.min, item.extent), True)
+
+
+__all__ = ["Access", "Accesses", "Mapping", "bind_loops", "hull"]

@@ -1,0 +1,100 @@
+"""What the lowering passes share: a pass over functions, reading annotations, vector arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..ir.diagnostics import MLCError
+from ..ir.module import IRModule
+from ..ir.transform import Pass, PassContext, PassInfo
+from ..tir.expr import Add, Broadcast, IntImm, Mul, PrimExpr, Ramp, StringImm, Sub
+from ..tir.function import PrimFunc
+from ..tir.op import add, as_int, mul, sub
+from ..tir.stmt import SeqStmt, Stmt
+
+
+class LowerError(MLCError, ValueError):
+    """A program that cannot be lowered (for this target); the text says why and what to do."""
+
+
+def function_pass(name: str, rewrite: Callable[[PrimFunc, PassContext], PrimFunc]) -> Pass:
+    """A module pass that rewrites each PrimFunc; the module is the same object if none changed."""
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        out = mod
+        for var, func in list(mod.functions.items()):
+            if type(func) is not PrimFunc:
+                continue
+            new = rewrite(func, ctx)
+            if new is not func:
+                if out is mod:
+                    out = mod.copy()
+                out.functions[var] = new
+        return out
+
+    run.__doc__ = rewrite.__doc__
+    return Pass(run, PassInfo(f"tir.{name}"))
+
+
+def annotation_int(value: Any, default: int = 0) -> int:
+    """The int an annotation holds."""
+    found = as_int(value)
+    return default if found is None else found
+
+
+def annotation_str(value: Any) -> str:
+    """The string an annotation holds."""
+    return value.value if isinstance(value, StringImm) else str(value)
+
+
+def statements(body: Stmt) -> tuple[Stmt, ...]:
+    """A body as the sequence of its statements."""
+    return body.seq if type(body) is SeqStmt else (body,)
+
+
+_DO = {Add: add, Sub: sub, Mul: mul}
+
+
+def lane_arithmetic(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """a + b, a - b or a * b where one is a Ramp and the other the same in all lanes, as a Ramp.
+
+    None where the result is no ramp.
+    """
+    if type(a) is Ramp and type(b) is Ramp and kind is not Mul and a.lanes == b.lanes:
+        return Ramp(_DO[kind](a.base, b.base), _DO[kind](a.stride, b.stride), a.lanes)
+    if type(b) is Broadcast and type(a) is Ramp and a.lanes == b.lanes:
+        b = b.value
+    if type(a) is Broadcast and type(b) is Ramp and a.lanes == b.lanes:
+        a = a.value
+    if type(a) is Broadcast and type(b) is Broadcast and a.lanes == b.lanes:
+        return Broadcast(_DO[kind](a.value, b.value), a.lanes)
+    scalar_a = not isinstance(a, (Ramp, Broadcast)) and "x" not in a.dtype
+    scalar_b = not isinstance(b, (Ramp, Broadcast)) and "x" not in b.dtype
+    if type(a) is Ramp and scalar_b:
+        if kind is Mul:
+            return Ramp(mul(a.base, b), mul(a.stride, b), a.lanes)
+        return Ramp(_DO[kind](a.base, b), a.stride, a.lanes)
+    if type(b) is Ramp and scalar_a:
+        if kind is Mul:
+            return Ramp(mul(a, b.base), mul(a, b.stride), b.lanes)
+        stride = b.stride if kind is Add else sub(IntImm(b.stride.dtype, 0), b.stride)
+        return Ramp(_DO[kind](a, b.base), stride, b.lanes)
+    return None
+
+
+def lane_add(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    """a + b for indices, ramps kept as ramps."""
+    return _lane(Add, a, b)
+
+
+def lane_mul(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    """a * b for indices, ramps kept as ramps."""
+    return _lane(Mul, a, b)
+
+
+def _lane(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    if type(a) in (Ramp, Broadcast) or type(b) in (Ramp, Broadcast):
+        found = lane_arithmetic(kind, a, b)
+        if found is not None:
+            return found
+    return _DO[kind](a, b)

@@ -1,0 +1,183 @@
+"""CompactBufferAllocation: an allocation shrinks to the region that is touched.
+
+Before::
+
+    for i in range(8):
+        with T.block(""):
+            B = T.alloc_buffer((128,))
+            for j in range(16): B[i * 16 + j] = A[i * 16 + j] * 2
+            for j in range(16): C[i * 16 + j] = B[i * 16 + j] + 1
+
+After::
+
+    for i in range(8):
+        with T.block(""):
+            B = T.alloc_buffer((16,))
+            for j in range(16): B[j] = A[i * 16 + j] * 2
+            for j in range(16): C[i * 16 + j] = B[j] + 1
+
+Here too the paddings of `storage_align` (block annotation `buffer_dim_align`) become strides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arith import Analyzer
+from ..ir.transform import Pass
+from ..tir.buffer import Buffer
+from ..tir.expr import BufferLoad, IntImm, PrimExpr, Range
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator, pre_order
+from ..tir.op import as_int, const
+from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt
+from .access import Access, Accesses, hull
+from .common import function_pass, lane_add
+
+_ALIGN = "buffer_dim_align"
+
+
+class _Compact(Mutator):
+    def __init__(self, accesses: dict[Buffer, list[Access]], pointers: set,
+                 aligned: dict[Buffer, list]) -> None:
+        super().__init__()
+        self.accesses, self.pointers, self.aligned = accesses, pointers, aligned
+        self.new: dict[Buffer, tuple[Buffer, tuple]] = {}
+        self.analyzer = Analyzer()
+
+    def visit_For(self, node: For) -> Stmt:
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        return super().visit_For(node)
+
+    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
+        allocs = node.block.alloc_buffers
+        if allocs:
+            for buffer in allocs:
+                self._plan(buffer, node)
+            kept = tuple(self.new[b][0] if b in self.new else b for b in allocs)
+            node = node.replace(block=node.block.replace(alloc_buffers=kept))
+        return self.default(node)
+
+    def visit_Block(self, node: Block) -> Stmt:
+        return self.default(node)
+
+    def _plan(self, buffer: Buffer, home: Stmt) -> None:
+        """Decide the new shape of a buffer and where its old index 0 lies in it."""
+        accesses = self.accesses.get(buffer, [])
+        shape, mins = buffer.shape, (const(0),) * len(buffer.shape)
+        if accesses and buffer.data not in self.pointers and not buffer.strides:
+            depth = next((at for at, item in enumerate(accesses[0].path) if item is home), 0)
+            sets = hull(accesses, depth, self.analyzer)
+            if len(sets) == len(buffer.shape):
+                pairs = [self._extent(s, d) for s, d in zip(sets, buffer.shape)]
+                shape, mins = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
+        strides = _aligned_strides(shape, self.aligned.get(buffer, ()))
+        same = all(a is b for a, b in zip(shape, buffer.shape))
+        if same and not strides:
+            return
+        small = buffer.replace(shape=shape, strides=strides or buffer.strides)
+        self.new[buffer] = (small, mins)
+
+    def _extent(self, touched: Any, dim: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        """(extent, min) of one dimension; the whole dimension where no smaller size is known."""
+        whole = dim, IntImm(dim.dtype, 0)
+        if not touched.has_lower_bound() or not touched.has_upper_bound():
+            return whole
+        low = self.analyzer.simplify(touched.min_value)
+        size = self.analyzer.simplify(touched.max_value - low + 1)
+        count, limit = as_int(size), as_int(dim)
+        if count is None:
+            bound = self.analyzer.const_int_bound(size)
+            if not 0 < bound.max_value < 2 ** 31:
+                return whole
+            count = bound.max_value
+        if limit is not None and count >= limit:
+            return whole
+        return IntImm(dim.dtype, max(count, 1)), low
+
+    # uses
+
+    def _shift(self, mins: tuple, indices: tuple) -> tuple:
+        out = []
+        for low, index in zip(mins, indices):
+            if as_int(low) == 0:
+                out.append(index)
+            elif "x" in index.dtype:
+                out.append(lane_add(index, const(0, low.dtype) - low))
+            else:
+                out.append(self.analyzer.simplify(index - low))
+        return tuple(out)
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        found = self.new.get(node.buffer)
+        new = self.default(node)
+        if found is None:
+            return new
+        return BufferLoad.from_fields(found[0], self._shift(found[1], new.indices), new.predicate)
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        found = self.new.get(node.buffer)
+        new = self.default(node)
+        if found is None:
+            return new
+        return BufferStore.from_fields(found[0], new.value, self._shift(found[1], new.indices),
+                                       new.predicate)
+
+    def visit_BufferRegion(self, node: BufferRegion) -> BufferRegion:
+        found = self.new.get(node.buffer)
+        if found is None:
+            return node
+        mins = self._shift(found[1], tuple(r.min for r in node.region))
+        return BufferRegion.from_fields(found[0], tuple(
+            Range.from_min_extent(low, r.extent) for low, r in zip(mins, node.region)))
+
+    def visit_MatchBufferRegion(self, node: MatchBufferRegion) -> MatchBufferRegion:
+        source = self.visit(node.source)
+        return node if source is node.source else MatchBufferRegion.from_fields(
+            node.buffer, source)
+
+
+def _aligned_strides(shape: tuple, entries: Any) -> tuple:
+    """Row-major strides with the asked padding; () where there is none."""
+    sizes = [as_int(d) for d in shape]
+    if not entries or None in sizes:
+        return ()
+    wanted = {axis: (factor, offset) for axis, factor, offset in entries}
+    strides, stride = [], 1
+    for axis in reversed(range(len(sizes))):
+        if axis in wanted:
+            factor, offset = wanted[axis]
+            stride += (factor + offset - stride % factor) % factor
+        strides.append(IntImm(shape[axis].dtype, stride))
+        stride *= sizes[axis]
+    return tuple(reversed(strides))
+
+
+def _alignments(body: Stmt) -> dict[Buffer, list]:
+    """What storage_align asks for, by buffer."""
+    out: dict[Buffer, list] = {}
+    for item in pre_order(body):
+        if type(item) is not Block or _ALIGN not in item.annotations:
+            continue
+        for entry in item.annotations[_ALIGN]:
+            index, axis, factor, offset = (int(as_int(x)) for x in entry)
+            buffer = item.writes[index].buffer
+            axis = axis if axis >= 0 else axis + len(buffer.shape)
+            out.setdefault(buffer, []).append((axis, factor, offset))
+    return out
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Allocations of the size that is used."""
+    allocated = {b for s in pre_order(func.body) if type(s) is Block for b in s.alloc_buffers}
+    if not allocated:
+        return func
+    walk = Accesses(allocated.__contains__)
+    walk.visit(func.body)
+    mutator = _Compact(walk.found, walk.pointers, _alignments(func.body))
+    return func.with_body(mutator.visit(func.body))
+
+
+def CompactBufferAllocation() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("CompactBufferAllocation", _rewrite)

@@ -1,0 +1,64 @@
+"""ConvertBlocksToOpaque: block iterators are replaced by the loop expressions bound to them.
+
+Before::
+
+    for i0, i1 in T.grid(8, 16):
+        with T.block("B"):
+            vi = T.axis.spatial(128, i0 * 16 + i1)
+            B[vi] = A[vi] + 1
+
+After::
+
+    for i0, i1 in T.grid(8, 16):
+        with T.block("B"):
+            B[i0 * 16 + i1] = A[i0 * 16 + i1] + 1
+
+What is left of a block is its predicate, its allocations and its annotations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.transform import Pass
+from ..tir.expr import PrimExpr, Var
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator
+from ..tir.stmt import BlockRealize, Stmt
+from .common import LowerError, function_pass
+
+
+class _ToOpaque(Mutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[Var, PrimExpr] = {}
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return self.values.get(node, node)
+
+    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
+        block = node.block
+        if block.init is not None:
+            raise LowerError(f"block {block.name_hint!r} still has an init: run LowerInitBlock "
+                             "before ConvertBlocksToOpaque")
+        for iv, value in zip(block.iter_vars, [self.visit(v) for v in node.iter_values]):
+            self.values[iv.var] = value
+        predicate = self.visit(node.predicate)
+        new = self.visit_Block(block)
+        if new.iter_vars:
+            new = new.replace(iter_vars=())
+        if not node.iter_values and predicate is node.predicate and new is block:
+            return node
+        return BlockRealize.from_fields((), predicate, new)
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Blocks without iterators."""
+    return func.with_body(_ToOpaque().visit(func.body))
+
+
+def ConvertBlocksToOpaque() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("ConvertBlocksToOpaque", _rewrite)
+
+

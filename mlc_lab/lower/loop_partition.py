@@ -1,0 +1,307 @@
+"""LoopPartition: a loop is cut where a bound stops to matter, so that most of it has no branches.
+
+Before (a split of 100 by 16)::
+
+    for i in range(7):
+        for j in T.vectorized(16):
+            if i * 16 + j < 100:
+                B[i * 16 + j] = A[i * 16 + j] + 1.0
+
+After::
+
+    for i in range(6):
+        for j in T.vectorized(16):
+            B[i * 16 + j] = A[i * 16 + j] + 1.0
+    for j in T.vectorized(4):
+        B[96 + j] = A[96 + j] + 1.0
+
+From the outermost loop inwards: a condition in the loop's body is taken at the worst that the inner
+loops can make it; where that holds, the condition is dropped, the rest of the iterations keep it.
+A parallel loop, and one whose variable sits inside of a division, is not cut: it gets the
+two versions of its body under one `if`. Reference: the loop partitioning of Halide and of TVM.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arith import Analyzer, detect_linear_equation, eval_set
+from ..ir.transform import Pass
+from ..tir import op
+from ..tir.expr import (
+    LE, LT, And, BufferLoad, Call, IntImm, IterVar, Max, Min, PrimExpr, Range, Var,
+)
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator, pre_order, substitute
+from ..tir.op import as_int, const
+from ..tir.stmt import (
+    TRUE, AttrStmt, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
+)
+from .common import function_pass
+from .simplify import NO_OP, Simplifier
+
+#: a function is not partitioned further when it has grown by this many nodes
+_GROWTH = 20000
+
+
+class _Condition:
+    """One part of a conjunction that guards statements, with the loops between it and the loop
+    that is looked at."""
+
+    __slots__ = ("expr", "loops")
+
+    def __init__(self, expr: PrimExpr, loops: tuple[For, ...]) -> None:
+        self.expr, self.loops = expr, loops
+
+
+def _conjuncts(e: PrimExpr) -> list[PrimExpr]:
+    if type(e) is And:
+        return _conjuncts(e.a) + _conjuncts(e.b)
+    if type(e) is Call and getattr(e.op, "name", "") == "tir.likely":
+        return _conjuncts(e.args[0])
+    return [e]
+
+
+def _conditions(body: Stmt) -> list[_Condition]:
+    """The bounds that guard statements under `body`, outermost first."""
+    out: list[_Condition] = []
+
+    def walk(s: Any, loops: tuple[For, ...], hidden: frozenset) -> None:
+        kind = type(s)
+        if kind is For:
+            walk(s.body, (*loops, s), hidden)
+        elif kind is IfThenElse:
+            for part in _conjuncts(s.condition):
+                if type(part) in (LT, LE) and _plain(part, hidden):
+                    out.append(_Condition(part, loops))
+            walk(s.then_case, loops, hidden)
+            if s.else_case is not None:
+                walk(s.else_case, loops, hidden)
+        elif kind is SeqStmt:
+            for item in s.seq:
+                walk(item, loops, hidden)
+        elif kind is LetStmt:
+            walk(s.body, loops, hidden | {s.var})
+        elif kind is AttrStmt and isinstance(s.node, IterVar):
+            walk(s.body, loops, hidden | {s.node.var})
+        elif hasattr(s, "body"):
+            walk(s.body, loops, hidden)
+
+    walk(body, (), frozenset())
+    return out
+
+
+def _plain(e: PrimExpr, hidden: frozenset) -> bool:
+    """Whether a condition is arithmetic on loop variables and sizes only."""
+    if e.a.dtype not in ("int32", "int64"):
+        return False
+    for item in pre_order(e):
+        if type(item) in (BufferLoad, Call) or (isinstance(item, Var) and item in hidden):
+            return False
+    return True
+
+
+class _Drop(Mutator):
+    """Removes one condition, known to hold."""
+
+    def __init__(self, holds: PrimExpr) -> None:
+        super().__init__()
+        self.holds = holds
+
+    def visit(self, node: Any) -> Any:
+        """Only conditions of if statements matter."""
+        return super().visit(node) if isinstance(node, Stmt) else node
+
+    def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
+        new = self.default(node)
+        condition = self._without(node.condition)
+        if condition is node.condition:
+            return new
+        if as_int(condition) == 1:
+            return new.then_case
+        return new.replace(condition=condition)
+
+    def _without(self, e: PrimExpr) -> PrimExpr:
+        if e is self.holds:
+            return TRUE
+        if type(e) is And:
+            a, b = self._without(e.a), self._without(e.b)
+            return e if a is e.a and b is e.b else op.logical_and(a, b)
+        if type(e) is Call and getattr(e.op, "name", "") == "tir.likely":
+            inner = self._without(e.args[0])
+            return e if inner is e.args[0] else inner
+        return e
+
+
+class _Partition(Mutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self.outer: list[tuple[Var, Any]] = []
+        self.known: list[PrimExpr] = []
+        self.budget = _GROWTH
+
+    def visit(self, node: Any) -> Any:
+        """Only statements hold loops."""
+        return super().visit(node) if isinstance(node, Stmt) else node
+
+    def _analyzer(self) -> Analyzer:
+        analyzer = Analyzer()
+        for var, rng in self.outer:
+            analyzer.bind(var, rng, True)
+        for condition in self.known:
+            analyzer.enter_constraint(condition)
+        return analyzer
+
+    def _simplified(self, s: Stmt) -> Stmt:
+        """A piece in its simplest form, under what is known around it."""
+        simplifier = Simplifier()
+        simplifier.analyzer = self._analyzer()
+        return simplifier.visit(s)
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        if isinstance(node.node, IterVar):
+            var = node.node.var
+            self.outer.append((var, Range.from_min_extent(const(0, var.dtype), node.value)))
+            new = self.default(node)
+            self.outer.pop()
+            return new
+        return self.default(node)
+
+    def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
+        self.known.append(node.condition)
+        then = self.visit(node.then_case)
+        self.known.pop()
+        other = self.visit(node.else_case) if node.else_case is not None else None
+        if then is node.then_case and other is node.else_case:
+            return node
+        return IfThenElse(node.condition, then, other)
+
+    def visit_For(self, node: For) -> Stmt:
+        conditions = _conditions(node.body)
+        if not conditions:
+            return node  # none further in either
+        analyzer = self._analyzer()
+        domain = Range.from_min_extent(node.min, node.extent)
+        analyzer.bind(node.loop_var, domain, True)
+        for condition in conditions:
+            new = self._try(node, condition, analyzer)
+            if new is not None:
+                return new
+        self.outer.append((node.loop_var, domain))
+        body = self.visit(node.body)
+        self.outer.pop()
+        if body is NO_OP:
+            return NO_OP
+        return node if body is node.body else node.replace(body=body)
+
+    def _try(self, node: For, found: _Condition, analyzer: Analyzer) -> Stmt | None:
+        """The loop in pieces for one condition; None if there is nothing to gain."""
+        e, var = found.expr, node.loop_var
+        if not any(item is var for item in pre_order(e)) or self.budget <= 0:
+            return None
+        excess = op.sub(e.a, e.b) if type(e) is LT else op.sub(e.a, e.b) - 1
+        excess = analyzer.simplify(excess)  # the condition: excess < 0
+        inner = {f.loop_var: Range.from_min_extent(f.min, f.extent) for f in found.loops}
+        linear = detect_linear_equation(excess, [var])
+        factor = as_int(linear[0]) if len(linear) == 2 else None
+        if factor and node.kind is not ForKind.PARALLEL:
+            worst = eval_set(linear[1], inner, analyzer)
+            if not worst.has_upper_bound():
+                return None
+            return self._cut(node, e, factor, analyzer.simplify(worst.max_value), analyzer)
+        worst = eval_set(excess, inner, analyzer)
+        if not worst.has_upper_bound():
+            return None
+        return self._versions(node, e, op.less(analyzer.simplify(worst.max_value), 0), analyzer)
+
+    def _cut(self, node: For, e: PrimExpr, factor: int, worst: PrimExpr,
+             analyzer: Analyzer) -> Stmt | None:
+        """Pieces of a serial loop: factor * var + worst < 0 holds up to, or from, some value."""
+        begin, end = node.min, node.min + node.extent
+        zero = const(0, worst.dtype)
+        if factor > 0:
+            edge = op.floordiv(zero - worst - 1, factor) + 1  # holds below the edge
+        else:
+            edge = op.floordiv(worst, -factor) + 1  # holds from the edge on
+        edge = analyzer.simplify(op.max(op.min(edge, end), begin))
+        sure = (begin, edge) if factor > 0 else (edge, end)
+        rest = (edge, end) if factor > 0 else (begin, edge)
+        if analyzer.can_prove(sure[0] >= sure[1]) or not self._pays(node, edge):
+            return None
+        self.budget -= sum(1 for _ in pre_order(node.body))
+        main = self._piece(node, *sure, _Drop(e).visit(node.body), analyzer)
+        tail = self._piece(node, *rest, node.body, analyzer)
+        parts = [main, tail] if factor > 0 else [tail, main]
+        parts = [p for p in parts if p is not NO_OP]
+        return seq(*parts) if parts else NO_OP
+
+    def _pays(self, node: For, edge: PrimExpr) -> bool:
+        """Not where the size of the pieces is a puzzle: minima and maxima of inner loops' sizes."""
+        depth = sum(type(item) in (Min, Max) for item in pre_order(edge))
+        return depth <= 2
+
+    def _piece(self, node: For, begin: PrimExpr, end: PrimExpr, body: Stmt,
+               analyzer: Analyzer) -> Stmt:
+        extent = analyzer.simplify(op.sub(end, begin))
+        if as_int(extent) is not None and as_int(extent) <= 0:
+            return NO_OP
+        var = Var(node.loop_var.name, node.loop_var.dtype)
+        kind = node.kind
+        if as_int(extent) is None and kind in (ForKind.VECTORIZED, ForKind.UNROLLED):
+            kind = ForKind.SERIAL
+        loop = For.from_fields(var, begin, extent, kind, substitute(body, {node.loop_var: var}),
+                               node.thread_binding, node.annotations)
+        return self.visit(self._simplified(loop))
+
+    def _versions(self, node: For, e: PrimExpr, holds: PrimExpr,
+                  analyzer: Analyzer) -> Stmt | None:
+        """The body twice, under the condition at its worst and under its contrary."""
+        holds = analyzer.simplify(holds)
+        var = node.loop_var
+        if as_int(holds) is not None or not any(item is var for item in pre_order(holds)):
+            return None
+        self.budget -= sum(1 for _ in pre_order(node.body))
+        self.outer.append((var, Range.from_min_extent(node.min, node.extent)))
+        bodies = []
+        for condition, body in ((holds, _Drop(e).visit(node.body)),
+                                (op.logical_not(holds), node.body)):
+            self.known.append(condition)
+            # its own variables: the two versions are two programs
+            bodies.append(self.visit(self._simplified(_renamed(body))))
+            self.known.pop()
+        self.outer.pop()
+        then, other = bodies
+        body = IfThenElse(holds, then, None if other is NO_OP else other)
+        return node.replace(body=body)
+
+
+def _renamed(body: Stmt) -> Stmt:
+    """A copy of a statement with loop variables of its own."""
+    return _Rename().visit(body)
+
+
+class _Rename(Mutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table: dict[Var, Var] = {}
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return self.table.get(node, node)
+
+    def visit_For(self, node: For) -> Stmt:
+        self.table[node.loop_var] = Var(node.loop_var.name, node.loop_var.dtype)
+        return self.default(node).replace(loop_var=self.table[node.loop_var])
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Loops cut so that their main part has no bound checks."""
+    has_if = any(type(s) is IfThenElse for s in pre_order(func.body) if isinstance(s, Stmt))
+    if not has_if:
+        return func
+    body = _Partition().visit(func.body)
+    return func.with_body(body if body is not NO_OP else Evaluate(IntImm("int32", 0)))
+
+
+def LoopPartition() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("LoopPartition", _rewrite)

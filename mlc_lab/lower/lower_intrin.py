@@ -1,0 +1,68 @@
+"""LowerIntrin: divisions that round down become the machine's, where the operands allow it.
+
+Before::
+
+    B[i // 8] = A[i % 8]          # i in 0 .. 63, so never negative
+
+After::
+
+    B[T.Div(i, 8)] = A[T.Mod(i, 8)]
+
+The machine's division rounds toward zero; where both operands are provably not negative, that is
+the same. (Where they are not, the code generator adds the correction.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arith import Analyzer
+from ..ir.transform import Pass
+from ..tir.expr import Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Range
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator, pre_order
+from ..tir.op import const
+from ..tir.stmt import AttrStmt, For, Stmt
+from .common import function_pass
+
+
+class _LowerIntrin(Mutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self.analyzer = Analyzer()
+
+    def visit_For(self, node: For) -> Stmt:
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        return super().visit_For(node)
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        if isinstance(node.node, IterVar):
+            var = node.node.var
+            self.analyzer.bind(var, Range.from_min_extent(const(0, var.dtype), node.value), True)
+        return self.default(node)
+
+    def visit_FloorDiv(self, node: FloorDiv) -> PrimExpr:
+        new = self.default(node)
+        return Div(new.a, new.b) if self._natural(new) else new
+
+    def visit_FloorMod(self, node: FloorMod) -> PrimExpr:
+        new = self.default(node)
+        return Mod(new.a, new.b) if self._natural(new) else new
+
+    def _natural(self, node: Any) -> bool:
+        if node.dtype not in ("int32", "int64"):
+            return node.dtype.startswith("uint") and "x" not in node.dtype
+        bounds = self.analyzer.const_int_bound
+        return bounds(node.a).min_value >= 0 and bounds(node.b).min_value >= 0
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Divisions as the machine does them."""
+    if not any(type(e) in (FloorDiv, FloorMod) for e in pre_order(func.body)):
+        return func
+    return func.with_body(_LowerIntrin().visit(func.body))
+
+
+def LowerIntrin() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("LowerIntrin", _rewrite)

@@ -1,0 +1,125 @@
+"""The way from scheduled TensorIR to flat loops, as a named list of passes.
+
+    blocks                                      loops                        memory
+    PlanAndUpdateBufferAllocationLocation  ->   LoopPartition           ->   StorageRewrite
+    LowerInitBlock                              VectorizeLoop                RemoveNoOp
+    ConvertBlocksToOpaque                       UnrollLoop                   Simplify
+    CompactBufferAllocation                                                  LowerIntrin
+    LowerMatchBuffer
+    LowerOpaqueBlock
+    FlattenBuffer
+    Simplify
+
+`lower(mod)` runs all; `lower(mod, until="FlattenBuffer")` stops after a stage; `stages(mod)` keeps
+the module after every stage, to be looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..ir.module import IRModule
+from ..ir.transform import Pass
+from ..tir.function import PrimFunc
+from .compact_buffer_allocation import CompactBufferAllocation
+from .convert_blocks_to_opaque import ConvertBlocksToOpaque
+from .flatten_buffer import FlattenBuffer
+from .loop_partition import LoopPartition
+from .lower_init_block import LowerInitBlock
+from .lower_intrin import LowerIntrin
+from .lower_match_buffer import LowerMatchBuffer
+from .lower_opaque_block import LowerOpaqueBlock
+from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+from .remove_no_op import RemoveNoOp
+from .simplify import Simplify
+from .storage_rewrite import StorageRewrite
+from .unroll_loop import UnrollLoop
+from .vectorize_loop import VectorizeLoop
+
+_GPU_KINDS = {"cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu"}
+
+
+def is_gpu(target: Any) -> bool:
+    """Whether a target (Target, string or None) has thread axes."""
+    if target is None:
+        return False
+    kind = getattr(getattr(target, "kind", None), "name", None)
+    text = str(target)
+    return (kind or text.split(" ")[0]) in _GPU_KINDS or "nvptx" in text or "amdgcn" in text
+
+
+def default_passes(target: Any = None, simple_mode: bool = False) -> list[Pass]:
+    """The passes for a target, in order. `simple_mode` keeps loops as they were written: no
+    partition, vectors, unrolling or reuse of memory."""
+    passes = [
+        PlanAndUpdateBufferAllocationLocation(), LowerInitBlock(), ConvertBlocksToOpaque(),
+        CompactBufferAllocation(), LowerMatchBuffer(), LowerOpaqueBlock(is_gpu(target)),
+        FlattenBuffer(), Simplify(),
+    ]
+    if not simple_mode:
+        passes += [LoopPartition(), VectorizeLoop(), UnrollLoop(), StorageRewrite(), RemoveNoOp(),
+                   Simplify(), LowerIntrin()]
+    return passes
+
+
+def stage_names(target: Any = None) -> list[str]:
+    """The names of the stages, as `until=` takes them."""
+    return [name for name, _ in _named(default_passes(target))]
+
+
+def _named(passes: Sequence[Pass]) -> list[tuple[str, Pass]]:
+    """Passes by stage name; the second run of a pass is called e.g. Simplify_2."""
+    seen: dict[str, int] = {}
+    out = []
+    for step in passes:
+        name = step.info.name.rsplit(".", 1)[-1]
+        seen[name] = seen.get(name, 0) + 1
+        out.append((name if seen[name] == 1 else f"{name}_{seen[name]}", step))
+    return out
+
+
+def as_module(program: Any) -> IRModule:
+    """A PrimFunc, an IRModule or a Schedule as a module."""
+    if isinstance(program, IRModule):
+        return program
+    if isinstance(program, PrimFunc):
+        return IRModule.from_expr(program)
+    mod = getattr(program, "mod", None)
+    if isinstance(mod, IRModule):
+        return mod
+    raise TypeError("lower takes a PrimFunc, an IRModule or a Schedule, "
+                    f"got {type(program).__name__}")
+
+
+def lower(program: Any, until: str | None = None, target: Any = None,
+          simple_mode: bool = False) -> IRModule:
+    """The program in flat loops, ready for code generation.
+
+    `until` names the last stage to run (see `stage_names()`); `target` decides whether loops may
+    be bound to GPU threads. Raises LowerError for what the target cannot run, ValueError for an
+    unknown stage.
+    """
+    mod = as_module(program)
+    named = _named(default_passes(target, simple_mode))
+    if until is not None and until not in [name for name, _ in named]:
+        have = ", ".join(name for name, _ in named)
+        raise ValueError(f"there is no lowering stage {until!r}; the stages are: {have}")
+    for name, step in named:
+        mod = step(mod)
+        if name == until:
+            break
+    return mod
+
+
+def stages(program: Any, target: Any = None, simple_mode: bool = False
+           ) -> list[tuple[str, IRModule]]:
+    """The module after each stage, by name; the first entry is ("input", the program itself).
+
+    A stage that had nothing to do keeps the very same module, so `is` tells what changed.
+    """
+    mod = as_module(program)
+    out = [("input", mod)]
+    for name, step in _named(default_passes(target, simple_mode)):
+        mod = step(mod)
+        out.append((name, mod))
+    return out

@@ -1,0 +1,209 @@
+"""PlanAndUpdateBufferAllocationLocation: buffers are allocated in the innermost place that serves.
+
+Before::
+
+    B = T.alloc_buffer((128,))
+    for i in range(8):
+        for j in range(16):
+            with T.block("B"): B[i * 16 + j] = A[i * 16 + j] * 2
+        for j in range(16):
+            with T.block("C"): C[i * 16 + j] = B[i * 16 + j] + 1
+
+After::
+
+    for i in range(8):
+        with T.block(""):
+            B = T.alloc_buffer((128,))
+            ...the two loops over j
+
+The place is the innermost loop or block that holds every access, moved outwards until each element
+that is read there has been written there before, in the same iteration: a value that one iteration
+leaves for the next keeps its buffer outside of that loop. (CompactBufferAllocation then makes B
+as small as what one iteration touches.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arith import Analyzer
+from ..ir.transform import Pass
+from ..tir.buffer import Buffer
+from ..tir.expr import LE, LT, And, Call, IntImm, IterVar, PrimExpr
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator, pre_order, uses_var
+from ..tir.op import as_int
+from ..tir.stmt import TRUE, Block, BlockRealize, For, ForKind, Stmt
+from .access import Access, Accesses, bind_loops
+from .common import function_pass
+
+
+def _place(buffer: Buffer, accesses: list[Access]) -> Stmt | None:
+    """The loop or block realization in which `buffer` is to be allocated; None: where it is."""
+    common = accesses[0].path
+    for access in accesses[1:]:
+        depth = 0
+        for a, b in zip(common, access.path):
+            if a is not b:
+                break
+            depth += 1
+        common = common[:depth]
+    shared = str(buffer.scope).startswith("shared") or buffer.scope == "global"
+    limit = len(common)
+    for at, item in enumerate(common):
+        if type(item) is not For:
+            continue
+        tag = item.thread_binding.thread_tag if item.thread_binding is not None else ""
+        if item.kind is ForKind.VECTORIZED or (shared and tag.startswith("threadIdx")) or (
+                buffer.scope == "global" and tag.startswith("blockIdx")):
+            limit = min(limit, at)
+    analyzer = Analyzer()
+    bind_loops(analyzer, common[:limit])
+    for depth in range(limit, 0, -1):
+        item = common[depth - 1]
+        if type(item) is BlockRealize and item.block.iter_vars and depth == len(common):
+            continue  # inside of the one block that touches it: there is nothing to allocate for
+        if _serves(accesses, depth, analyzer):
+            return item
+    return None
+
+
+def _serves(accesses: list[Access], depth: int, analyzer: Analyzer) -> bool:
+    """Whether inside of `path[depth - 1]` every read follows a write that covers it."""
+    boxes: dict[int, list] = {}
+
+    def box(access: Access) -> list:
+        found = boxes.get(access.order)
+        if found is None:
+            found = boxes[access.order] = access.bounds(depth, analyzer)
+        return found
+
+    for access in accesses:
+        if access.write:
+            continue
+        for write in accesses:
+            if write.write and (write.order < access.order) and _certain(write, access, depth):
+                if all(_covers(w, r, dim, analyzer) for w, r, dim in zip(
+                        box(write), box(access), access.buffer.shape)):
+                    break
+        else:
+            return False
+    return True
+
+
+def _certain(write: Access, read: Access, depth: int) -> bool:
+    """Whether a write happens in each iteration before a read: no condition skips it.
+
+    The bounds that splits put on blocks (`T.where(i * 16 + j < 100)`) cut reader and writer
+    alike; the init of a reduction counts if the reduction runs inside of the place.
+    """
+    if write.guarded:
+        return False
+    outer = {item.loop_var for item in write.path[:depth] if type(item) is For}
+    for item in write.path[depth:]:
+        if type(item) is not BlockRealize:
+            continue
+        if not _is_bound(item.predicate):
+            return False
+        if write.init and item.block is write.block:
+            for iv, value in zip(item.block.iter_vars, item.iter_values):
+                if iv.iter_type == IterVar.CommReduce and outer and uses_var(value, outer):
+                    return False
+    return True
+
+
+def _is_bound(predicate: PrimExpr) -> bool:
+    kind = type(predicate)
+    if kind is And:
+        return _is_bound(predicate.a) and _is_bound(predicate.b)
+    if kind is Call and getattr(predicate.op, "name", "") == "tir.likely":
+        return _is_bound(predicate.args[0])
+    return kind in (LT, LE) or (kind is IntImm and predicate.value == 1)
+
+
+def _covers(write: Any, read: Any, dim: PrimExpr, analyzer: Analyzer) -> bool:
+    """Whether one interval holds another, as far as both lie inside of the buffer."""
+    if not write.has_lower_bound() or not write.has_upper_bound():
+        return False
+    if not read.has_lower_bound() or not read.has_upper_bound():
+        low_ok = analyzer.can_prove(write.min_value <= 0)
+        return low_ok and analyzer.can_prove(write.max_value >= dim - 1)
+    low = write.min_value is read.min_value or analyzer.can_prove(
+        write.min_value <= read.min_value) or analyzer.can_prove(write.min_value <= 0)
+    if not low:
+        return False
+    return write.max_value is read.max_value or analyzer.can_prove(
+        write.max_value >= read.max_value) or analyzer.can_prove(write.max_value >= dim - 1)
+
+
+class _Update(Mutator):
+    """Moves allocations to their places."""
+
+    def __init__(self, places: dict[Stmt, list[Buffer]], moved: set[Buffer]) -> None:
+        super().__init__()
+        self.places, self.moved = places, moved
+
+    def visit(self, node: Any) -> Any:
+        """Only statements matter."""
+        return super().visit(node) if isinstance(node, Stmt) else node
+
+    def visit_For(self, node: For) -> Stmt:
+        body = self.visit(node.body)
+        buffers = self.places.get(node)
+        if buffers:
+            body = BlockRealize.from_fields((), TRUE, Block(
+                (), (), (), "", body, alloc_buffers=buffers))
+        return node if body is node.body else node.replace(body=body)
+
+    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
+        block = self.visit_Block(node.block)
+        extra = self.places.get(node)
+        if extra:
+            block = block.replace(alloc_buffers=block.alloc_buffers + tuple(extra))
+        return node if block is node.block else node.replace(block=block)
+
+    def visit_Block(self, node: Block) -> Stmt:
+        kept = tuple(b for b in node.alloc_buffers if b not in self.moved)
+        new = node.map_children(self._statement)
+        if len(kept) != len(node.alloc_buffers):
+            new = new.replace(alloc_buffers=kept)
+        return new
+
+    def _statement(self, item: Any) -> Any:
+        return self.visit(item) if isinstance(item, Stmt) else item
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Allocations where they are needed."""
+    allocated = {b for s in pre_order(func.body) if type(s) is Block for b in s.alloc_buffers}
+    if not allocated:
+        return func
+    walk = Accesses(allocated.__contains__)
+    walk.visit(func.body)
+    homes = {}
+    for item in pre_order(func.body):
+        if type(item) is BlockRealize:
+            homes.update((b, item) for b in item.block.alloc_buffers)
+    places: dict[Stmt, list[Buffer]] = {}
+    moved: set[Buffer] = set()
+    for buffer, accesses in walk.found.items():
+        if buffer.data in walk.pointers or buffer not in homes or any(
+                type(d) is not IntImm and as_int(d) is None for d in buffer.shape):
+            continue
+        place = _place(buffer, accesses)
+        if place is None or place is homes[buffer] or not _inside(place, homes[buffer]):
+            continue
+        places.setdefault(place, []).append(buffer)
+        moved.add(buffer)
+    if not moved:
+        return func
+    return func.with_body(_Update(places, moved).visit(func.body))
+
+
+def _inside(place: Stmt, home: Stmt) -> bool:
+    return any(item is place for item in pre_order(home))
+
+
+def PlanAndUpdateBufferAllocationLocation() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("PlanAndUpdateBufferAllocationLocation", _rewrite)

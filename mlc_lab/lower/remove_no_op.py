@@ -1,0 +1,148 @@
+"""RemoveNoOp: statements that do nothing are removed.
+
+Before::
+
+    for i in range(8):
+        T.evaluate(0)
+    B = T.allocate([16], "float32")
+    C[0] = 1.0
+
+After::
+
+    C[0] = 1.0
+
+Also: loops without iterations, branches without statements, lets and allocations nobody uses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.transform import Pass
+from ..tir.expr import Call, IntImm, PrimExpr, Var
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator, pre_order
+from ..tir.op import PURE, READS, as_int, effect_of, logical_not
+from ..tir.stmt import (
+    Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt,
+    Stmt, seq,
+)
+from .common import function_pass
+from .simplify import NO_OP
+
+
+def _does_nothing(s: Any) -> bool:
+    if s is None or s is NO_OP:
+        return True
+    if type(s) is not Evaluate:
+        return False
+    return _without_effect(s.value)
+
+
+def _without_effect(e: PrimExpr) -> bool:
+    return all(type(item) is not Call or effect_of(item) in (PURE, READS) for item in pre_order(e))
+
+
+class _RemoveNoOp(Mutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self.used: set[Var] = set()
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        self.used.add(node)
+        return node
+
+    def visit_IntImm(self, node: IntImm) -> PrimExpr:
+        return node
+
+    def visit_BufferLoad(self, node: Any) -> PrimExpr:
+        self.used.add(node.buffer.data)
+        return self.default(node)
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        self.used.add(node.buffer.data)
+        return self.default(node)
+
+    def visit_Evaluate(self, node: Evaluate) -> Stmt:
+        if _does_nothing(node):
+            return NO_OP
+        for item in pre_order(node.value):
+            if type(item) is Call:
+                self.used.update(a.data for a in item.args if hasattr(a, "data"))
+        return self.default(node)
+
+    def visit_For(self, node: For) -> Stmt:
+        if as_int(node.extent) is not None and as_int(node.extent) <= 0:
+            return NO_OP
+        body = self.visit(node.body)
+        if _does_nothing(body):
+            return NO_OP
+        self.visit(node.min)
+        self.visit(node.extent)
+        return node if body is node.body else node.replace(body=body)
+
+    def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
+        then = self.visit(node.then_case)
+        other = self.visit(node.else_case) if node.else_case is not None else None
+        if _does_nothing(other):
+            other = None
+        condition = self.visit(node.condition)
+        if _does_nothing(then):
+            if other is None:
+                return NO_OP if _without_effect(condition) else Evaluate(condition)
+            return IfThenElse(logical_not(condition), other)
+        if then is node.then_case and other is node.else_case:
+            return node
+        return IfThenElse(condition, then, other)
+
+    def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
+        new = [self.visit(s) for s in node.seq]
+        kept = [s for s in new if not _does_nothing(s)]
+        if not kept:
+            return NO_OP
+        if len(kept) == len(new) and all(a is b for a, b in zip(new, node.seq)):
+            return node
+        return seq(*kept)
+
+    def visit_LetStmt(self, node: LetStmt) -> Stmt:
+        body = self.visit(node.body)
+        if _does_nothing(body) and _without_effect(node.value):
+            return NO_OP
+        if node.var not in self.used and _without_effect(node.value):
+            return body
+        value = self.visit(node.value)
+        return node if body is node.body and value is node.value else LetStmt.from_fields(
+            node.var, value, body)
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        body = self.visit(node.body)
+        if _does_nothing(body):
+            return NO_OP
+        self.visit(node.value)
+        return node if body is node.body else node.replace(body=body)
+
+    def visit_DeclBuffer(self, node: DeclBuffer) -> Stmt:
+        body = self.visit(node.body)
+        if _does_nothing(body):
+            return NO_OP
+        if node.buffer.data not in self.used:
+            return body
+        return node if body is node.body else DeclBuffer.from_fields(node.buffer, body)
+
+    def visit_Allocate(self, node: Allocate) -> Stmt:
+        body = self.visit(node.body)
+        if _does_nothing(body):
+            return NO_OP
+        if node.buffer_var not in self.used:
+            return body
+        return node if body is node.body else node.replace(body=body)
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Only statements that do something."""
+    return func.with_body(_RemoveNoOp().visit(func.body))
+
+
+def RemoveNoOp() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("RemoveNoOp", _rewrite)

@@ -1,0 +1,223 @@
+"""Simplify: indices, bounds and conditions in their simplest form; what is decided is gone.
+
+Before::
+
+    for i, j in T.grid(8, 16):
+        if i * 16 + j < 128:
+            A[(i * 16 + j) // 16 * 16 + (i * 16 + j) % 16] = 0.0
+
+After::
+
+    for i, j in T.grid(8, 16):
+        A[i * 16 + j] = 0.0
+
+Only index arithmetic and conditions are touched: the values that a program computes are left as
+they were written, since integers of data may wrap around and floats round.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arith import Analyzer
+from ..ir.transform import Pass
+from ..tir import op
+from ..tir.expr import (
+    Broadcast, BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Ramp, Range, Select, Var,
+)
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator
+from ..tir.op import as_int, const
+from ..tir.stmt import (
+    Allocate, AssertStmt, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt,
+    SeqStmt, Stmt, seq,
+)
+from .common import function_pass
+
+NO_OP = Evaluate(IntImm("int32", 0))
+
+
+class Simplifier(Mutator):
+    """Rewrites statements under what loops and conditions say of the variables."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.analyzer = Analyzer()
+        self.values: dict[Var, PrimExpr] = {}
+        self.memo: dict[PrimExpr, PrimExpr] = {}
+
+    # expressions
+
+    def index(self, e: PrimExpr) -> PrimExpr:
+        """An index, bound or condition, simplified."""
+        kind = type(e)
+        if kind is IntImm:
+            return e
+        if kind is Var:
+            return self.values.get(e, e)
+        if kind is Ramp:
+            base, stride = self.index(e.base), self.index(e.stride)
+            return e if base is e.base and stride is e.stride else Ramp(base, stride, e.lanes)
+        if kind is Broadcast:
+            value = self.index(e.value)
+            return e if value is e.value else Broadcast(value, e.lanes)
+        found = self.memo.get(e)
+        if found is None:
+            new = self.default(e)
+            if "x" not in e.dtype:
+                new = self.analyzer.simplify(new)
+            found = self.memo[e] = new
+        return found
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return self.values.get(node, node)
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        indices = tuple(map(self.index, node.indices))
+        predicate = node.predicate and self.visit(node.predicate)
+        if predicate is node.predicate and all(a is b for a, b in zip(indices, node.indices)):
+            return node
+        return BufferLoad.from_fields(node.buffer, indices, predicate)
+
+    def visit_Select(self, node: Select) -> PrimExpr:
+        condition = self.condition(node.condition)
+        t, f = self.visit(node.true_value), self.visit(node.false_value)
+        if as_int(condition) is not None:
+            return t if as_int(condition) else f
+        if condition is node.condition and t is node.true_value and f is node.false_value:
+            return node
+        return Select(condition, t, f)
+
+    def visit_Call(self, node: Call) -> PrimExpr:
+        if getattr(node.op, "name", "") != "tir.if_then_else":
+            return self.default(node)
+        condition = self.condition(node.args[0])
+        if as_int(condition) is not None:
+            return self.visit(node.args[1 if as_int(condition) else 2])
+        t = self._under(condition, node.args[1])
+        f = self._under(op.logical_not(condition), node.args[2])
+        if condition is node.args[0] and t is node.args[1] and f is node.args[2]:
+            return node
+        return Call.from_fields(node.dtype, node.op, (condition, t, f), node.annotations)
+
+    def _under(self, condition: PrimExpr, node: Any) -> Any:
+        """`node` rewritten where `condition` holds."""
+        if "x" in condition.dtype:
+            return self.visit(node)
+        memo, self.memo = self.memo, {}
+        with self.analyzer.constraint_scope(condition):
+            out = self.visit(node)
+        self.memo = memo
+        return out
+
+    def condition(self, e: PrimExpr) -> PrimExpr:
+        """A condition, simplified; a constant where it is decided."""
+        if type(e) is Call and getattr(e.op, "name", "") == "tir.likely":
+            e = e.args[0]
+        return self.index(e)
+
+    def visit_Let(self, node: Let) -> PrimExpr:
+        return self.default(node)
+
+    # statements
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        indices = tuple(map(self.index, node.indices))
+        value = self.visit(node.value)
+        predicate = node.predicate and self.visit(node.predicate)
+        if value is node.value and predicate is node.predicate and all(
+                a is b for a, b in zip(indices, node.indices)):
+            return node
+        return BufferStore.from_fields(node.buffer, value, indices, predicate)
+
+    def visit_For(self, node: For) -> Stmt:
+        low, extent = self.index(node.min), self.index(node.extent)
+        count = as_int(extent)
+        if count is not None and count <= 0:
+            return NO_OP
+        if count == 1 and not node.annotations and node.kind is not ForKind.THREAD_BINDING:
+            self.values[node.loop_var] = low
+            self.analyzer.bind(node.loop_var, low, True)
+            return self.visit(node.body)
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(low, extent), True)
+        body = self.visit(node.body)
+        if body is NO_OP:
+            return body
+        if low is node.min and extent is node.extent and body is node.body:
+            return node
+        return For.from_fields(node.loop_var, low, extent, node.kind, body, node.thread_binding,
+                               node.annotations)
+
+    def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
+        condition = self.condition(node.condition)
+        decided = as_int(condition)
+        if decided is not None:
+            if decided:
+                return self.visit(node.then_case)
+            return self.visit(node.else_case) if node.else_case is not None else NO_OP
+        then = self._under(condition, node.then_case)
+        other = node.else_case
+        if other is not None:
+            other = self._under(op.logical_not(condition), other)
+            if other is NO_OP:
+                other = None
+        if then is NO_OP and other is None:
+            return NO_OP
+        if condition is node.condition and then is node.then_case and other is node.else_case:
+            return node
+        return IfThenElse(condition, then, other)
+
+    def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
+        new = [self.visit(s) for s in node.seq]
+        if all(a is b for a, b in zip(new, node.seq)):
+            return node
+        kept = [s for s in new if s is not NO_OP]
+        return seq(*kept) if kept else NO_OP
+
+    def visit_LetStmt(self, node: LetStmt) -> Stmt:
+        value = self.visit(node.value)
+        if node.var.dtype in ("int32", "int64") and type(value) in (IntImm, Var):
+            self.values[node.var] = value
+            self.analyzer.bind(node.var, value, True)
+            return self.visit(node.body)
+        body = self.visit(node.body)
+        if value is node.value and body is node.body:
+            return node
+        return LetStmt.from_fields(node.var, value, body)
+
+    def visit_AssertStmt(self, node: AssertStmt) -> Stmt:
+        condition = self.condition(node.condition)
+        if as_int(condition):
+            return self.visit(node.body)
+        body = self._under(condition, node.body)
+        if condition is node.condition and body is node.body:
+            return node
+        return AssertStmt.from_fields(condition, node.message, body)
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        if node.attr_key in ("thread_extent", "virtual_thread") and isinstance(node.node, IterVar):
+            var = node.node.var
+            self.analyzer.bind(var, Range.from_min_extent(const(0, var.dtype), node.value), True)
+        body = self.visit(node.body)
+        if body is NO_OP:
+            return body
+        return node if body is node.body else node.replace(body=body)
+
+    def visit_Allocate(self, node: Allocate) -> Stmt:
+        body = self.visit(node.body)
+        extents = tuple(map(self.index, node.extents))
+        if body is NO_OP:
+            return body
+        if body is node.body and all(a is b for a, b in zip(extents, node.extents)):
+            return node
+        return node.replace(extents=extents, body=body)
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Simplest indices and conditions."""
+    return func.with_body(Simplifier().visit(func.body))
+
+
+def Simplify() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("Simplify", _rewrite)
