@@ -415,6 +415,14 @@ class Evaluator:
                 kwargs[item.arg] = self.eval(item.value)
         return self.items(node.args), kwargs
 
+    def loop_over(self, start: Any, stop: Any = None, step: int = 1) -> Any:
+        """`range` over expressions: a serial loop."""
+        from .forms import FORMS
+
+        if step != 1:
+            raise TypeError("the step of a loop must be 1")
+        return FORMS["serial"](self, start, stop)
+
     def eval_call(self, node: ast.Call) -> Any:
         fn = self.eval(node.func)
         if isinstance(fn, T.Form):
@@ -428,6 +436,8 @@ class Evaluator:
         except TypeError:
             known = False
         if known:
+            if fn is range and any(isinstance(a, E.PrimExpr) for a in args):
+                return self.loop_over(*args)
             return fn(*args, **kwargs)
         expand = getattr(fn, "expand_in_script", None)
         if expand is not None:
@@ -572,8 +582,10 @@ _TABLE: dict[type, Callable[[Evaluator, Any], Any]] = {
     ast.List: lambda self, node: self.items(node.elts),
     ast.Dict: Evaluator.eval_dict, ast.JoinedStr: Evaluator.eval_joinedstr,
     ast.ListComp: Evaluator.eval_comprehension, ast.GeneratorExp: Evaluator.eval_comprehension,
-    ast.Lambda: Evaluator.eval_lambda, ast.Subscript: Evaluator.eval_subscript,
-    ast.Slice: Evaluator.eval_slice, ast.Call: Evaluator.eval_call,
+    ast.Lambda: Evaluator.eval_lambda,
+    ast.Subscript: lambda self, node: self.eval_subscript(node),
+    ast.Slice: Evaluator.eval_slice,
+    ast.Call: lambda self, node: self.eval_call(node),
 }
 
 __all__ = ["Evaluator", "ModuleRef", "Pending"]
