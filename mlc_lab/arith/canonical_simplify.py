@@ -37,21 +37,21 @@ class Sum:
 
     __slots__ = ("dtype", "terms", "base", "summed")
 
-    def __init__(self, dtype: str, terms: list[Term], base: int) -> None:
+    def __init__(self, dtype: str, terms: list[Term], base: int, summed: bool = False) -> None:
         self.dtype = dtype
         self.terms = terms
         self.base = base
-        self.summed = False  # whether it came from + or -: then -x is written 0 - x
+        self.summed = summed  # whether it came from + or -: then -x is written 0 - x
 
     def scaled(self, factor: int) -> "Sum":
         """This sum times a constant."""
         return Sum(self.dtype, [(i, lo, up, s * factor, m) for i, lo, up, s, m in self.terms],
-                   self.base * factor)
+                   self.base * factor, self.summed)
 
     def divided(self, by: int) -> "Sum":
         """This sum divided by a constant that divides every scale and the base."""
         return Sum(self.dtype, [(i, lo, up, s // by, m) for i, lo, up, s, m in self.terms],
-                   self.base // by)
+                   self.base // by, self.summed)
 
     def add_term(self, new: Term) -> None:
         """Add one term: next to those of its index, finer splits last; equal splits join."""
@@ -188,7 +188,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         if type(value) is not Sum:
             return value
         terms = value.terms
-        if len(terms) == 1 and value.base == 0 and not (value.summed and terms[0][3] == -1):
+        if len(terms) == 1 and value.base == 0 and not (value.summed and terms[0][3] < 0):
             return split_text(terms[0], value.dtype)
         if len(terms) > 1:
             terms = _join_splits(terms)
@@ -199,7 +199,7 @@ class CanonicalSimplifier(RewriteSimplifier):
     def to_sum(self, value: Any) -> Sum:
         """A fresh Sum that may be changed."""
         if type(value) is Sum:
-            return Sum(value.dtype, list(value.terms), value.base)
+            return Sum(value.dtype, list(value.terms), value.base, value.summed)
         if type(value) is IntImm:
             return Sum(value.dtype, [], value.value)
         return Sum(value.dtype, [(value, 1, INF, 1, FLOOR)], 0)
@@ -269,7 +269,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         for term in value.terms:
             (whole if term[3] % c == 0 else rest).append(term)
         base, left = (value.base, 0) if value.base % c == 0 else (0, value.base)
-        return Sum(value.dtype, whole, base), Sum(value.dtype, rest, left)
+        return Sum(value.dtype, whole, base, True), Sum(value.dtype, rest, left, True)
 
 
 # ------------------------------------------------------------------------------- + - *
@@ -353,7 +353,7 @@ def _floordiv(s: CanonicalSimplifier, e: FloorDiv) -> Any:
     c, dtype = b.value, e.dtype
     if c == 1:
         return a
-    if type(a) is Sum:
+    if type(a) is Sum and (a.summed or len(a.terms) != 1 or a.base):
         whole, rest = s.separate(a, c)
         whole = whole.divided(c)
         if not rest.terms:
@@ -363,17 +363,14 @@ def _floordiv(s: CanonicalSimplifier, e: FloorDiv) -> Any:
         low, high = s.parent.bounds.of(text)
         if low >= 0 and high < c:
             return whole
-        if low > -INF and high < INF and low // c == high // c:
-            whole.base += low // c
-            return whole
-        term = rest.terms[0] if len(rest.terms) == 1 and rest.base == 0 else (
-            text, 1, INF, 1, FLOOR)
+        plain = len(rest.terms) == 1 and rest.base == 0 and rest.terms[0][3] > 0
+        term = rest.terms[0] if plain else (text, 1, INF, 1, FLOOR)
         whole.add(s.divide_term(term, c, FLOOR, dtype))
         return whole
-    low, high = s.parent.bounds.of(a)
+    low, high = s.bound_of(a)
     if low >= 0 and high < c:
         return imm(0, dtype)
-    return s.divide_term((a, 1, INF, 1, FLOOR), c, FLOOR, dtype)
+    return s.divide_term(s.to_term(a), c, FLOOR, dtype)
 
 
 def _floormod(s: CanonicalSimplifier, e: FloorMod) -> Any:
@@ -385,7 +382,7 @@ def _floormod(s: CanonicalSimplifier, e: FloorMod) -> Any:
     c, dtype = b.value, e.dtype
     if c == 1:
         return imm(0, dtype)
-    if type(a) is Sum:
+    if type(a) is Sum and (a.summed or len(a.terms) != 1 or a.base):
         _, rest = s.separate(a, c)
         if not rest.terms:
             return imm(rest.base % c, dtype)
@@ -394,13 +391,13 @@ def _floormod(s: CanonicalSimplifier, e: FloorMod) -> Any:
         if low >= 0 and high < c:
             return rest
         rest.base %= c
-        if len(rest.terms) == 1 and rest.base == 0:
+        if len(rest.terms) == 1 and rest.base == 0 and rest.terms[0][3] > 0:
             return s.reduce_term(rest.terms[0], c, FLOOR, dtype)
         return s.reduce_term((s.normal(rest), 1, INF, 1, FLOOR), c, FLOOR, dtype)
-    low, high = s.parent.bounds.of(a)
+    low, high = s.bound_of(a)
     if low >= 0 and high < c:
         return a
-    return s.reduce_term((a, 1, INF, 1, FLOOR), c, FLOOR, dtype)
+    return s.reduce_term(s.to_term(a), c, FLOOR, dtype)
 
 
 def _div(s: CanonicalSimplifier, e: Div) -> Any:
@@ -547,21 +544,24 @@ def affine_form(e: PrimExpr, var_map: dict[Var, PrimExpr]) -> PrimExpr | None:
         return None
     dtype = e.dtype
     try:
-        if len(terms) == 1 and base == 0:
-            (var, scale), = terms.items()
+        items = [(v, 1, INF, c, FLOOR) for v, c in terms.items() if c]
+        if len(items) == 1 and base == 0:
+            var, _, _, scale, _ = items[0]
             if scale == 1:
                 return var
-            if scale == -1:
-                return e if _is_negated(e, var) else Sub(imm(0, dtype), var)
-            return Mul(var, imm(scale, dtype)) if scale else imm(0, dtype)
-        items = [(v, 1, INF, c, FLOOR) for v, c in terms.items() if c]
+            if scale == -1 and not _is_product(e):
+                return Sub(imm(0, dtype), var)
+            return Mul(var, imm(scale, dtype))
         return write_sum(dtype, items, base)
     except DoesNotFit:
         return None
 
 
-def _is_negated(e: PrimExpr, var: Var) -> bool:
-    return type(e) is Mul and e.a is var
+def _is_product(e: PrimExpr) -> bool:
+    """Whether e is a variable times constants, written without a sum."""
+    while type(e) is Mul:
+        e = e.b if type(e.a) is IntImm else e.a
+    return type(e) in U.VAR_TYPES
 
 
 def _collect(e: PrimExpr, scale: int, terms: dict, var_map: dict) -> int | None:

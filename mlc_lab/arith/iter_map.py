@@ -181,8 +181,9 @@ class IterMapRewriter:
     #: whether `padded` is asked before a division; see `index_map.py`
     pads = False
 
-    def __init__(self, analyzer: Any, input_iters: Mapping[Var, Range],
-                 trivial: bool = True) -> None:
+    def __init__(self, analyzer: Any, input_iters: Mapping[Var, Range], trivial: bool = True,
+                 windows: bool = False) -> None:
+        self.windows = windows  # whether sums may overlap, as in a sliding window
         self.analyzer = analyzer
         self.n = Numbers(analyzer)
         self.var_map: dict[Var, IterSumExpr] = {}
@@ -281,7 +282,8 @@ class IterMapRewriter:
     def fuse(self, args: list[IterSplitExpr]) -> tuple[IterSplitExpr, Number]:
         """Splits added up as one split of a mark, plus an offset. Raises Unresolved.
 
-        Picks the smallest scale first; each next scale must be the product of the extents so far.
+        Picks the smallest scale first; each next scale must be the product of the extents so far
+        (or less, if sums may overlap).
         """
         n = self.n
         args = self.combine(args)
@@ -290,28 +292,29 @@ class IterMapRewriter:
         base = self.smallest(args)
         base_scale = args[base].scale
         left = list(range(len(args)))
-        expected, extra = base_scale, 0
+        covered, extra = base_scale, 0  # the values reached so far: multiples of base_scale below
         flat: list[IterSplitExpr] = []
         grouped: list[IterSplitExpr] = []
         while left:
-            place = base if not flat else self.with_scale(args, left, expected)
-            pattern = self.longest_constraint(args, left, place, expected)
+            place, scale = base, base_scale
+            if flat:
+                place, scale = self.next_scale(args, left, covered, base_scale)
+            pattern = self.longest_constraint(args, left, place, scale)
             if pattern is None:
                 left.remove(place)
                 split = args[place]
                 flat.append(split)
-                scale = n.div(expected, base_scale)
-                grouped.append(IterSplitExpr(split.source, split.lower_factor, split.extent, scale))
-                expected = n.mul(expected, split.extent)
+                part, lower, extent = split.source, split.lower_factor, split.extent
             else:
                 fused, places = pattern
                 for k in places:
                     left.remove(k)
                     flat.append(args[k])
-                grouped.append(IterSplitExpr(fused.mark, 1, fused.mark.extent,
-                                             n.div(expected, base_scale)))
-                extra = n.add(extra, n.mul(fused.offset, expected))
-                expected = n.mul(expected, fused.mark.extent)
+                part, lower, extent = fused.mark, 1, fused.mark.extent
+                extra = n.add(extra, n.mul(fused.offset, scale))
+            grouped.append(IterSplitExpr(part, lower, extent, n.div(scale, base_scale)))
+            covered = n.mul(covered, extent) if scale is covered or n.equal(scale, covered) else (
+                n.add(n.mul(n.sub(extent, 1), scale), covered))
         if len(grouped) == 1:
             only = grouped[0]
             return IterSplitExpr(only.source, only.lower_factor, only.extent, base_scale), extra
@@ -324,7 +327,7 @@ class IterMapRewriter:
             if not n.equal(extra, n.mul(known.offset, base_scale)):
                 raise Unresolved("a sum is used with two different offsets")
             return IterSplitExpr(known.mark, 1, known.mark.extent, base_scale), extra
-        mark = IterMark(IterSumExpr(grouped, 0), n.div(expected, base_scale))
+        mark = IterMark(IterSumExpr(grouped, 0), n.div(covered, base_scale))
         self.fused.append(_Fused(tuple(flat), mark, 0))
         return IterSplitExpr(mark, 1, mark.extent, base_scale), extra
 
@@ -354,13 +357,24 @@ class IterMapRewriter:
                 return place
         raise Unresolved("no iterator has the smallest scale for certain")
 
-    def with_scale(self, args: list[IterSplitExpr], left: list[int], expected: Number) -> int:
-        """The remaining arg of the expected scale, from the right."""
+    def next_scale(self, args: list[IterSplitExpr], left: list[int], covered: Number,
+                   unit: Number) -> tuple[int, Number]:
+        """The remaining arg whose scale is what is covered so far, from the right, and its scale.
+
+        In a sliding window (i * 2 + k with k in [0, 3)) the scale may also be smaller: the steps
+        overlap, but all values are taken.
+        """
         for place in reversed(left):
-            if self.n.equal(args[place].scale, expected):
-                return place
+            if self.n.equal(args[place].scale, covered):
+                return place, covered
+        if self.windows and type(covered) is int and type(unit) is int:
+            inside = [k for k in left if type(args[k].scale) is int
+                      and args[k].scale <= covered and args[k].scale % unit == 0]
+            if inside:
+                place = min(reversed(inside), key=lambda k: args[k].scale)
+                return place, args[place].scale
         raise Unresolved(
-            f"a sum of iterators is no mixed-radix number: no iterator is scaled by {expected!r}")
+            f"a sum of iterators is no mixed-radix number: no iterator is scaled by {covered!r}")
 
     def longest_constraint(self, args: list[IterSplitExpr], left: list[int], place: int,
                            expected: Number) -> tuple[_Fused, list[int]] | None:
@@ -755,8 +769,8 @@ def detect_iter_map(indices: Sequence[Any], input_iters: Mapping[Var, Range],
     level = _level(check_level)
     analyzer = _new_analyzer(analyzer)
     try:
-        rewriter, iters = prepared_rewriter(input_iters, predicate, analyzer,
-                                            simplify_trivial_iterators)
+        rewriter, _ = prepared_rewriter(input_iters, predicate, analyzer,
+                                        simplify_trivial_iterators, level == "surjective")
         out = []
         for index in indices:
             index = const_index(index)
@@ -771,7 +785,7 @@ def detect_iter_map(indices: Sequence[Any], input_iters: Mapping[Var, Range],
 
 
 def prepared_rewriter(input_iters: Mapping[Var, Range], predicate: Any, analyzer: Any,
-                      trivial: bool) -> tuple[IterMapRewriter, dict[Var, Range]]:
+                      trivial: bool, windows: bool) -> tuple[IterMapRewriter, dict[Var, Range]]:
     """A rewriter that has read the predicate, and the ranges as the predicate narrows them."""
     iters = dict(input_iters)
     for var, rng in iters.items():
@@ -784,7 +798,7 @@ def prepared_rewriter(input_iters: Mapping[Var, Range], predicate: Any, analyzer
     for var, rng in iters.items():
         if type(rng.extent) is IntImm and rng.extent.value <= 0:
             raise Unresolved(f"the predicate leaves no values for iterator {var.name}")
-    rewriter = IterMapRewriter(analyzer, iters, trivial)
+    rewriter = IterMapRewriter(analyzer, iters, trivial, windows)
     for item in constraints:
         rewriter.limit(item.expr, item.low, item.high)
     if len(rewriter.constrained) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from ..tir.expr import IntImm, Range, SizeVar, Var, const_index
+from . import expr_util as U
 from .expr_util import TRUE, DoesNotFit
 from .int_set import IntSet, eval_set
 from .iter_map import (
@@ -28,7 +29,7 @@ def estimate_region_strict_bound(region: Sequence[Range], var_dom: Mapping[Var, 
         return quick
     n = Numbers(analyzer)
     try:
-        rewriter, _ = prepared_rewriter(var_dom, predicate, analyzer, True)
+        rewriter, _ = prepared_rewriter(var_dom, predicate, analyzer, True, True)
         totals = [rewriter.normal(rewriter.read(r.min), r.min.dtype) for r in region]
         rewriter.check(totals, "surjective")
         return [_touched(t, r, rewriter, n) for t, r in zip(totals, region)]
@@ -79,9 +80,14 @@ def _touched(total: Any, rng: Range, rewriter: IterMapRewriter, n: Numbers) -> I
         raise Unresolved("the extent of the region changes from iteration to iteration")
     if not n.at_least(extent, split.scale):
         raise Unresolved("the region has gaps")
-    length = n.add(n.mul(n.sub(split.extent, 1), split.scale), extent)
-    high = n.sub(n.add(total.base, length), 1)
-    return IntSet(base, expression(high, dtype))
+    if type(split.extent) is int and type(split.scale) is int and type(extent) is int:
+        last = (split.extent - 1) * split.scale + extent - 1
+        return IntSet(base, expression(n.add(total.base, last), dtype))
+    # as TVM writes it: simplifying here would lose the length, which callers want
+    length = U.add(expression(extent, dtype), U.mul(
+        U.sub(expression(split.extent, dtype), expression(1, dtype)),
+        expression(split.scale, dtype)))
+    return IntSet(base, U.sub(U.add(length, base), expression(1, dtype)))
 
 
 def estimate_region_lower_bound(region: Sequence[Range], var_dom: Mapping[Var, Range],
@@ -112,7 +118,7 @@ def _relaxed(rng: Range, var_dom: Mapping[Var, Range], predicate: Any, analyzer:
     domains: dict[Var, Any] = dict(var_dom)
     if type(predicate) is not IntImm:
         try:
-            prepared, narrowed = prepared_rewriter(var_dom, predicate, analyzer, True)
+            prepared, narrowed = prepared_rewriter(var_dom, predicate, analyzer, True, True)
             domains = narrowed
         except (Unresolved, DoesNotFit):
             pass

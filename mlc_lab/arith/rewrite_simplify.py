@@ -101,6 +101,19 @@ class RewriteSimplifier:
         except DoesNotFit:
             return (NEG_INF, POS_INF)
 
+    def never_equal(self, a: PrimExpr, b: PrimExpr) -> bool:
+        """Whether modular sets tell that a != b."""
+        if type(b) is IntImm:
+            coeff, base = self.parent.modular.of(a)
+            return coeff > 1 and (b.value - base) % coeff != 0
+        if type(a) is IntImm:
+            return False
+        try:
+            coeff, base = self.parent.modular.of(self.visit(sub(a, b)))
+        except DoesNotFit:
+            return False
+        return coeff > 1 and base != 0
+
     def ge(self, a: PrimExpr, b: Any) -> bool:
         """Whether a >= b is certain."""
         if type(b) is int:
@@ -210,10 +223,24 @@ def _gt(s: RewriteSimplifier, e: GT) -> PrimExpr:
 def _le(s: RewriteSimplifier, e: LE) -> PrimExpr:
     if not _comparable(e.a.dtype):  # not (b < a) is no synonym where there are NaNs
         return _float_compare(s, e)
-    result = s.visit(LT(e.b, e.a))
-    if type(result) is LT:
-        return e if result.b is e.a and result.a is e.b else LE(result.b, result.a)
-    return s.visit(logical_not(result))
+    a, b = s.visit(e.a), s.visit(e.b)
+    if a.dtype in INDEX_DTYPES and not (type(a) is IntImm and type(b) is IntImm):
+        low, high = s.difference(a, b)
+        if high <= 0:
+            return TRUE
+        if low > 0:
+            return FALSE
+    result = _less(s, b, a, None)
+    if type(result) is not LT:
+        return s.visit(logical_not(result))
+    a, b = result.b, result.a
+    if a.dtype in INDEX_DTYPES:
+        if s.difference(a, b)[0] >= 0:
+            return s.visit(EQ(a, b))
+        if s.never_equal(a, b):
+            return _less(s, a, b, None)
+    result = e if a is e.a and b is e.b else LE(a, b)
+    return s.literal(result) if s.literals else result
 
 
 def _ge(s: RewriteSimplifier, e: GE) -> PrimExpr:
@@ -241,14 +268,8 @@ def _eq(s: RewriteSimplifier, e: EQ) -> PrimExpr:
             return TRUE
         if low > 0 or high < 0:
             return FALSE
-        if type(b) is IntImm:
-            coeff, base = s.parent.modular.of(a)
-            if coeff > 1 and (b.value - base) % coeff:
-                return FALSE
-        elif type(a) is not IntImm:
-            coeff, base = s.parent.modular.of(s.visit(sub(a, b)))
-            if coeff > 1 and base:
-                return FALSE
+        if s.never_equal(a, b):
+            return FALSE
     result = s.apply(EQ, a, b)
     if result is not None:
         return result

@@ -168,7 +168,6 @@ SUB = """
     x - y * x | x - x * y ->> x * (1 - y)
     x - x // c1 * c1 -> x % c1 if c1 != 0
     x // c1 * c1 - x -> 0 - x % c1 if c1 != 0
-    x - x % c1 -> x // c1 * c1 if c1 != 0
     x - div(x, c1) * c1 -> mod(x, c1) if c1 != 0
     (x + y) // c1 - x // c1 -> (x % c1 + y) // c1 if c1 > 0
     (x + c2) // c1 - x // c1 -> (x % c1 + c2) // c1 if c1 > 0
@@ -209,8 +208,9 @@ FLOORDIV = """
     (x * c1 + y - z) // c2 | (y + x * c1 - z) // c2 ->> x * (c1 // c2) + (y - z) // c2
         if c2 > 0 and c1 % c2 == 0
     (x + c1) // c2 -> x // c2 + c1 // c2 if c2 > 0 and c1 % c2 == 0
+    (x * c1 + c3) // c2 -> x // (c2 // c1) + c3 // c2
+        if c1 > 0 and c2 > 0 and c2 % c1 == 0 and c3 % c2 < c1
     (x * c1) // (y * c1) -> x // y if c1 > 0
-    (x * c1 + c3) // c2 ->> (x + c3 // c1) // (c2 // c1) if c1 > 1 and c2 > 0 and c2 % c1 == 0
     min(x * c1, y) // c2 | min(y, x * c1) // c2 ->> min(x * (c1 // c2), y // c2) if c2 > 0
         and c1 % c2 == 0
     max(x * c1, y) // c2 | max(y, x * c1) // c2 ->> max(x * (c1 // c2), y // c2) if c2 > 0
@@ -227,24 +227,18 @@ FLOORDIV = """
 
 FLOORMOD = """
     (x * c1) % c2 -> 0 if c2 != 0 and c1 % c2 == 0
-    (x * c1) % c2 -> x % (c2 // c1) * c1 if c1 > 1 and c2 > 0 and c2 % c1 == 0
     (x * c1) % c2 -> (x * (c1 % c2)) % c2 if c2 > 0 and (c1 >= c2 or c1 < 0)
     x % c1 -> x if c1 > 0 and ge(x, 0) and lt(x, c1)
     x % c1 -> remainder(x, c1) if c1 > 0 and has_remainder(x, c1)
     (x * c1 + y) % c2 | (y + x * c1) % c2 ->> y % c2 if c2 > 0 and c1 % c2 == 0
     (x * c1 + y) % c2 | (y + x * c1) % c2 ->> x % (c2 // c1) * c1 + y if c1 > 0 and c2 > 0
         and c2 % c1 == 0 and ge(y, 0) and lt(y, c1)
-    (x * c1 + y) % c2 ->> (x * (c1 % c2) + y) % c2 if c2 > 0 and (c1 >= c2 or c1 < 0)
-    (y + x * c1) % c2 ->> (y + x * (c1 % c2)) % c2 if c2 > 0 and (c1 >= c2 or c1 < 0)
     (y - x * c1) % c2 ->> y % c2 if c2 > 0 and c1 % c2 == 0
     (x * c1 - y) % c2 ->> (0 - y) % c2 if c2 > 0 and c1 % c2 == 0
     (x + c1) % c2 -> x % c2 if c2 > 0 and c1 % c2 == 0
     (x + c1) % c2 -> (x + c1 % c2) % c2 if c2 > 0 and (c1 < 0 or c1 >= c2)
-    (x * c1 + c3) % c2 ->> (x + c3 // c1) % (c2 // c1) * c1 + c3 % c1 if c1 > 1 and c2 > 0
-        and c2 % c1 == 0
     x % c1 % c2 -> x % c2 if c1 != 0 and c2 > 0 and c1 % c2 == 0
     x % c1 % c2 -> x % c1 if c1 > 0 and c2 > 0 and c2 % c1 == 0
-    (x % c1 + y) % c2 | (y + x % c1) % c2 ->> (x + y) % c2 if c1 > 0 and c2 > 0 and c1 % c2 == 0
     x % x -> 0
     (x * y) % y | (y * x) % y -> 0
     (x + y * z) % z | (x + z * y) % z | (y * z + x) % z | (z * y + x) % z -> x % z
@@ -294,12 +288,11 @@ EXTREMUM = """
     MIN(MIN(x, c1), y) -> MIN(MIN(x, y), c1)
     MIN(x + y, x + z) | MIN(y + x, x + z) ->> MIN(y, z) + x
     MIN(x + y, z + x) | MIN(y + x, z + x) ->> MIN(y, z) + x
-    MIN(x + y, x) | MIN(y + x, x) | MIN(x, x + y) | MIN(x, y + x) ->> MIN(y, 0) + x
     MIN(x - y, x - z) -> x - MAX(y, z)
     MIN(x - y, z - y) -> MIN(x, z) - y
     MIN(x + c1, y + c1) -> MIN(x, y) + c1
     MIN(c1 - x, c2 - x) -> MIN(c1, c2) - x
-    MIN(c1 - x, c2) -> c1 - MAX(x, c1 - c2) if c2 != 0
+    MIN(c1 - x, c2) ->> c1 - MAX(x, c1 - c2) if c2 != 0
 """
 MIN_ONLY = """
     min(x, y) -> x if always_le(x, y)
@@ -333,7 +326,6 @@ EQ = """
     (x - c1 == c2) -> x == c2 + c1
     (c1 - x == c2) -> x == c1 - c2
     (x * c1 == 0) -> x == 0 if c1 != 0
-    (x * c1 == c2) -> x == c2 // c1 if c1 != 0 and c2 % c1 == 0
     (x * y == 0) ->> x == 0 or y == 0
     (min(x, y) == x) | (min(y, x) == x) ->> x <= y
     (max(x, y) == x) | (max(y, x) == x) ->> y <= x
@@ -343,9 +335,6 @@ EQ = """
     (max(x, c1) == c2) -> x == c2 if c1 < c2
     (min(x, c1) == c2) ->> c1 <= x if c1 == c2
     (max(x, c1) == c2) ->> x <= c1 if c1 == c2
-    (x + y == x + z) | (y + x == x + z) | (x + y == z + x) | (y + x == z + x) ->> y == z
-    (x - y == x - z) ->> y == z
-    (y - x == z - x) ->> y == z
 """
 
 LT = """
@@ -355,15 +344,19 @@ LT = """
     (x - y < x - z) ->> z < y
     (x < x + z) | (x < z + x) ->> 0 < z
     (x < x - z) ->> z < 0
-    (x + y < x) | (y + x < x) ->> y < 0
-    (x - y < x) ->> 0 < y
     (c1 < x + c2) ->> c1 - c2 < x
     (c1 < c2 - x) ->> x < c2 - c1
     (x + c1 < c2) ->> x < c2 - c1
     (x - c1 < c2) ->> x < c2 + c1
     (c1 - x < c2) ->> c1 - c2 < x
     (x + c1 < y + c2) ->> x < y + (c2 - c1)
-    (x + c1 < y) ->> x < y + -c1 if c1 < 0
+    (x < y + c1) ->> x <= y if c1 == 1
+    (x < y + c1) ->> x + -c1 < y if c1 < 0
+    (x < y - c1) ->> x + c1 < y if c1 > 0
+    (x + c1 < y) ->> x <= y if c1 == -1
+    (x + c1 < y) ->> x < y + -c1 if c1 < -1
+    (x - c1 < y) ->> x <= y if c1 == 1
+    (x - c1 < y) ->> x < y + c1 if c1 > 1
     (x * c1 < y * c1) ->> x < y if c1 > 0
     (x * c1 < y * c1) ->> y < x if c1 < 0
     (x * c1 < c2) ->> x < (c2 - 1) // c1 + 1 if c1 > 0

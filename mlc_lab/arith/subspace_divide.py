@@ -101,9 +101,9 @@ class _Divider:
         outer_args: list[IterSplitExpr] = []
         inner_args: list[IterSplitExpr] = []
         extent: Number = 1
-        if not any(n.equal(a.scale, 1) for a in total.args):
-            raise Unresolved("a sum of multiples of iterators cannot be divided")
         for arg in reversed(total.args):  # from the lowest up: inner ones first
+            if not n.equal(arg.scale, extent):
+                raise Unresolved("a sliding window cannot be divided")
             division = self.divide_split(arg)
             if division.side == "inner":
                 if outer_args and not n.equal(division.inner_extent, 1):

@@ -118,7 +118,7 @@ def test_the_inverse_of_a_bijective_map_gives_the_iterators_back(exprs, extents,
     for point, value in zip(points, values_of(exprs, points)):
         for var, e in inverse.items():
             assert function_of(e, outputs)(*value) == point[VARS.index(var)]
-    for var, rng in doms.items():
+    for var in doms:
         assert var in inverse or len({p[VARS.index(var)] for p in points}) <= 1
 
 
@@ -162,13 +162,20 @@ def test_a_predicate_makes_an_uneven_split_bijective():
 
 
 @pytest.mark.parametrize("exprs,word", [
-    ([I, I], "overlapping"), ([I + J], "mixed-radix"), ([I * J], "product"), ([I * 3 + J], "radix"),
+    ([I, I], "overlapping"), ([I * J], "product"), ([I * 5 + J], "radix"),
     ([tir.min(I, J)], "affine"), ([I // 3], "divide"), ([I % 3, I // 3], "divide"),
 ], ids=lambda e: str(e) if isinstance(e, str) else None)
 def test_what_is_no_map_is_refused_with_a_reason(exprs, word):
     found = detect_iter_map(exprs, {I: Range(0, 8), J: Range(0, 4)})
     assert not found.indices
     assert word in found.errors[0]
+
+
+def test_a_sliding_window_is_surjective_but_not_bijective():
+    doms = {I: Range(0, 8), J: Range(0, 3)}
+    found = detect_iter_map([I * 2 + J], doms, True, "surjective")
+    assert found.indices[0].args[0].extent == 17
+    assert not detect_iter_map([I * 2 + J], doms, True, "bijective").indices
 
 
 def test_a_missing_iterator_is_surjective_but_not_bijective():
