@@ -137,7 +137,7 @@ def time_program(run: Callable[..., Any], arrays: list[Any], seconds: float, fir
     found = measure(run, tuple(arrays), number=min(number, 10000), repeat=repeat).results
     cost = {"time": statistics.median(found), "runs": len(found) * number}
     if len(found) >= 3:
-        low, _, high = statistics.quantiles(found, n=4)
+        low, _, high = statistics.quantiles(found, n=4, method="inclusive")
         cost["spread"] = (high - low) / 2 / cost["time"]
     return cost
 
