@@ -112,10 +112,21 @@ def affine_binding(state: ScheduleState, block: StmtSRef) -> None:
 
 
 def why_not_dominant(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
-    """Why the block is not the only writer of its outputs in the scope, "" if it is."""
-    writers = state.scope(scope).writers
+    """Why the block is not the only writer of its outputs in the scope, "" if it is.
+
+    The scope may be a loop: then only the blocks below it count.
+    """
+    if type(scope.stmt) is For:
+        blocks = [b.stmt for b in state.child_blocks(scope)]
+    else:
+        blocks = None
+        writers = state.scope(scope).writers
     for region in block.stmt.writes:
-        others = [b.name_hint for b in writers.get(region.buffer, ()) if b is not block.stmt]
+        if blocks is None:
+            candidates = writers.get(region.buffer, ())
+        else:
+            candidates = [b for b in blocks if any(w.buffer is region.buffer for w in b.writes)]
+        others = [b.name_hint for b in candidates if b is not block.stmt]
         if others:
             return (f"buffer {region.buffer.name} is also written by block "
                     f"{', '.join(others)}: the block is not dominant")
@@ -187,10 +198,10 @@ def complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef
 
 
 def compact_dataflow(state: ScheduleState, root: StmtSRef) -> None:
-    """Every block directly under `root` must be complete or a reduction."""
-    scope = state.scope_root(root) if type(root.stmt) is For else root
+    """Every block directly under `root` must be complete or a reduction, seen from there: what
+    writes the same buffer outside of `root` does not matter."""
     for block in state.child_blocks(root):
-        complete_or_reduction(state, block, scope)
+        complete_or_reduction(state, block, root)
 
 
 # ------------------------------------------------------------------------------- pipelines
