@@ -312,12 +312,6 @@ def _add_axis(parser: Parser, dom: E.Range, value: Any, kind: int) -> Pending:
     if isinstance(value, int) and not isinstance(value, bool):
         value = E.IntImm(dtype, value)
     value = E.const_index(T.as_expr(value))
-    if value.dtype != dtype:
-        if type(dom.extent) is E.IntImm:  # a literal domain follows the value
-            dtype = value.dtype
-            dom = E.Range.from_min_extent(O.cast(dom.min, dtype), O.cast(dom.extent, dtype))
-        else:
-            value = O.cast(value, dtype)
     slot = len(block.iter_vars)
     block.iter_vars.append(None)
     block.iter_values.append(value)

@@ -22,8 +22,8 @@ def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:
     from . import parser
 
     if mod is None:
-        return lambda cls: parser.decorate_class(cls, 2)
-    return parser.decorate_class(mod, 2)
+        return lambda cls: parser.decorate_class(cls, 2, check_well_formed)
+    return parser.decorate_class(mod, 2, check_well_formed)
 
 
 #: TVM's older name

@@ -15,14 +15,16 @@ from collections import ChainMap
 from typing import Any, Callable, Mapping
 
 from ..ir import dtype as dt
-from ..ir.diagnostics import DiagnosticError
+from ..ir.diagnostics import DiagnosticError, WellFormedError
 from ..ir.module import GlobalVar, IRModule
+from ..ir.node import Node
 from ..tir import access
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir import stmt as S
 from ..tir.buffer import Buffer, decl_buffer
 from ..tir.function import PrimFunc
+from ..tir.well_formed import verify_well_formed
 from . import ir as I_names
 from . import tir as T
 from .evaluator import Evaluator, ModuleRef, Pending
@@ -81,6 +83,8 @@ class Parser(Evaluator):
         self.func: FuncContext | None = None
         self.loops: dict[E.Var, E.Range] = {}
         self.buffers: dict[E.Var, Buffer] = {}
+        #: where the statements (and the function) stand, for errors found after parsing
+        self.places: dict[Any, tuple[Source, ast.AST]] = {}
         self.functions = dict(functions or {})
 
     # --------------------------------------------------------------------------- bodies
@@ -102,6 +106,14 @@ class Parser(Evaluator):
 
     def statement(self, node: ast.stmt) -> None:
         """Parse one statement."""
+        before = len(self.items_of[-1])
+        self._statement(node)
+        if len(self.items_of[-1]) > before:
+            made = self.items_of[-1][-1]
+            if isinstance(made, S.Stmt):
+                self.places.setdefault(made, (self.source, node))
+
+    def _statement(self, node: ast.stmt) -> None:
         method = _STATEMENTS.get(type(node))
         if method is None:
             raise self.error(node, f"{type(node).__name__} is no statement of a script",
@@ -452,6 +464,7 @@ class Parser(Evaluator):
                                   writes=writes if context.writes is None else block.writes)
         self.buffers = known
         predicate = context.predicate if context.predicate is not None else S.TRUE
+        self.places[block] = self.source, node.items[0].context_expr
         if scope.realize:
             self.emit(S.BlockRealize(context.iter_values, predicate, block))
         else:
@@ -470,6 +483,20 @@ class Parser(Evaluator):
         self.blocks[-1].init = fold(self.items_of.pop())
 
     # --------------------------------------------------------------------------- functions
+
+    def eval_call(self, node: ast.Call) -> Any:
+        """range over expressions is a loop; every other call is the evaluator's."""
+        if isinstance(node.func, ast.Name) and node.func.id == "range" and (
+                self.lookup(node.func) is range):
+            args, _ = self.arguments(node)
+            args = [T.as_expr(a) for a in args]
+            if any(isinstance(a, E.PrimExpr) for a in args):
+                if len(args) > 2:
+                    raise self.error(node, "the step of a loop must be 1",
+                                     "loop over the count and scale the index")
+                return FORMS.table["serial"](self, *args)
+            return range(*args)
+        return super().eval_call(node)
 
     def call_form(self, node: ast.Call, form: T.Form) -> Any:
         """A word of the language."""
@@ -515,11 +542,30 @@ class Parser(Evaluator):
         body = self.body(node.body)
         self.scopes.pop()
         self.func = None
-        attrs = context.attrs
+        attrs = dict(context.attrs)
         if not private and "global_symbol" not in attrs:
             attrs = {"global_symbol": node.name, **attrs}
-        return PrimFunc(context.params, with_root(body, context.allocs), context.ret_type,
+        func = PrimFunc(context.params, with_root(body, context.allocs), context.ret_type,
                         context.buffer_map, attrs)
+        self.places[func] = self.source, node
+        return func
+
+    def check(self, obj: Any) -> Any:
+        """Raise the error of a program that is not well formed, at its place in the source."""
+        try:
+            for func in obj.functions.values() if isinstance(obj, IRModule) else [obj]:
+                if isinstance(func, PrimFunc):
+                    self.current = func
+                    verify_well_formed(func)
+        except WellFormedError as error:
+            places = [p for p in (error.node, error.statement, self.current) if isinstance(p, Node)]
+            found = next((self.places[p] for p in places if p in self.places), None)
+            if found is None:
+                raise
+            hint = error.hint or ("pass check_well_formed=False to the decorator to build the "
+                                  "program anyway")
+            raise found[0].error(found[1], f"{error.reason} [{error.rule}]", hint) from error
+        return obj
 
     def parameter(self, arg: ast.arg) -> None:
         """One parameter and its annotation."""
@@ -674,7 +720,7 @@ def _in_class_body(frame: types.FrameType) -> bool:
         frame.f_code.co_name != "<module>")
 
 
-def decorate_function(fn: Any, private: bool, depth: int) -> Any:
+def decorate_function(fn: Any, private: bool, depth: int, check: bool = True) -> Any:
     """What @T.prim_func does to a Python function; `depth` is the caller's frame."""
     if not isinstance(fn, types.FunctionType):
         return fn
@@ -685,7 +731,9 @@ def decorate_function(fn: Any, private: bool, depth: int) -> Any:
     if tree is None:
         raise _no_source(fn.__name__, fn.__code__.co_filename)
     env = Source.environment_of(fn, frame.f_locals)
-    return _run(lambda: Parser(source, env).prim_func(tree, private))
+    parser = Parser(source, env)
+    func = _run(lambda: parser.prim_func(tree, private))
+    return parser.check(func) if check else func
 
 
 def decorate_macro(fn: Any, hygienic: bool, depth: int) -> Any:
@@ -699,7 +747,7 @@ def decorate_macro(fn: Any, hygienic: bool, depth: int) -> Any:
     return Macro(tree, source, Source.environment_of(fn, frame.f_locals), hygienic, [])
 
 
-def decorate_class(cls: Any, depth: int) -> Any:
+def decorate_class(cls: Any, depth: int, check: bool = True) -> Any:
     """What @I.ir_module does to a class."""
     if not isinstance(cls, type):
         raise TypeError("@I.ir_module decorates a class of functions")
@@ -715,8 +763,9 @@ def decorate_class(cls: Any, depth: int) -> Any:
                     cells[name] = cell.cell_contents
                 except ValueError:
                     continue
-    env = ChainMap(cells, dict(frame.f_locals), frame.f_globals)
-    return _run(lambda: Parser(source, env).module(tree))
+    parser = Parser(source, ChainMap(cells, dict(frame.f_locals), frame.f_globals))
+    mod = _run(lambda: parser.module(tree))
+    return parser.check(mod) if check else mod
 
 
 def _no_source(name: str, filename: str) -> DiagnosticError:
@@ -745,32 +794,38 @@ def from_source(program: Any, extra_vars: Mapping[str, Any] | None = None,
             raise _no_source(program.__name__, program.__code__.co_filename)
         env = ChainMap(dict(extra_vars or {}), Source.environment_of(program), DEFAULT_NAMES)
         parser = Parser(source, env)
-        if not tree.decorator_list:
-            return _run(lambda: parser.prim_func(tree, False))
-        return _run(lambda: parser.function(tree))
+        result = _run(lambda: parser.function(tree) if tree.decorator_list else
+                      parser.prim_func(tree, False))
+        return parser.check(result) if check_well_formed else result
     if isinstance(program, type):
         frame = sys._getframe(1)
         source, tree = find_class(program, frame)
         if tree is None:
             raise _no_source(program.__name__, frame.f_code.co_filename)
         env = ChainMap(dict(extra_vars or {}), frame.f_locals, frame.f_globals, DEFAULT_NAMES)
-        return _run(lambda: Parser(source, env).module(tree))
+        parser = Parser(source, env)
+        mod = _run(lambda: parser.module(tree))
+        return parser.check(mod) if check_well_formed else mod
     if not isinstance(program, str):
         raise TypeError(f"expected the text of a script, got {type(program).__name__}")
-    return _run(lambda: _parse_text(program, extra_vars or {}))
+    parser, result = _run(lambda: _parse_text(program, extra_vars or {}))
+    return parser.check(result) if check_well_formed else result
 
 
-def _parse_text(text: str, extra_vars: Mapping[str, Any]) -> Any:
+def _parse_text(text: str, extra_vars: Mapping[str, Any]) -> tuple[Parser, Any]:
     source, tree = parse_dedented(text, "<source>")
     names: dict[str, Any] = dict(extra_vars)
     result: Any = None
+    owner = Parser(source, names)
     for node in tree.body:
         parser = Parser(source, ChainMap(names, DEFAULT_NAMES))
         if isinstance(node, ast.ClassDef):
             result = names[node.name] = parser.module(node)
+            owner = parser
         elif isinstance(node, ast.FunctionDef):
             value = names[node.name] = parser.function(node)
-            result = result if isinstance(value, Macro) else value
+            if not isinstance(value, Macro):
+                result, owner = value, parser
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names.update(imported_names(parser, node))
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -787,7 +842,7 @@ def _parse_text(text: str, extra_vars: Mapping[str, Any]) -> Any:
         raise DiagnosticError("the text defines no function and no module", source.filename,
                               hint="it needs a function under @T.prim_func or a class under "
                                    "@I.ir_module")
-    return result
+    return owner, result
 
 
 def imported_names(parser: Parser, node: Any) -> dict[str, Any]:

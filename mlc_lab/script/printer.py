@@ -543,8 +543,8 @@ class Printer:
             if self.show_meta:
                 lines = [*self._metadata(), *lines]
             else:
-                lines = [*lines, "# Metadata omitted. Use show_meta=True in script() method to "
-                                 "show it."]
+                lines = [*lines, *([""] if header else []),
+                         "# Metadata omitted. Use show_meta=True in script() method to show it."]
         return "\n".join(lines)
 
     def _imports(self) -> list[str]:
@@ -708,7 +708,8 @@ def _write_float(p: Printer, e: E.FloatImm, outer: int) -> str:
     if e.dtype == p.float_dtype:
         return _float(e.value)
     p.used.add("T")
-    return f"{p.T}.{e.dtype}({_float(e.value)})"
+    text = _float(e.value)
+    return f"{p.T}.{e.dtype}({text[6:-1] if text[0] == 'f' else text})"
 
 
 def _operator(symbol: str, cls: type, strength: int, keeps: Callable[[Any, Any], bool],

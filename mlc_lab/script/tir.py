@@ -409,14 +409,15 @@ def prim_func(func: Any = None, private: bool = False, check_well_formed: bool =
               **options: Any) -> Any:
     """Decorator: a Python function as a PrimFunc. `private` leaves out `global_symbol`.
 
-    The function's source is parsed and never executed. Inside a class (under @I.ir_module) the
+    The function's source is parsed and never executed; the program is checked to be well formed
+    unless `check_well_formed` is False. Inside a class (under @I.ir_module) the
     class's decorator does the parsing. Raises DiagnosticError at the place of a mistake.
     """
     from . import parser
 
     if func is None:
-        return lambda f: parser.decorate_function(f, private, 2)
-    return parser.decorate_function(func, private, 2)
+        return lambda f: parser.decorate_function(f, private, 2, check_well_formed)
+    return parser.decorate_function(func, private, 2, check_well_formed)
 
 
 def macro(func: Any = None, *, hygienic: bool = True) -> Any:

@@ -42,6 +42,21 @@ from .functor import (
 from .op import *  # noqa: F403
 from .op import abs, all, any, max, min, pow, round  # noqa: A004, F401
 from .stmt import *  # noqa: F403
+from .well_formed import verify_well_formed
+
+#: names that upper layers add (`Schedule`, `transform`, ...): filled by the facade `mlc_lab`
+UPPER_NAMES: dict = {}
+
+
+def __getattr__(name: str):
+    """A name that an upper layer added, loaded when first asked for."""
+    load = UPPER_NAMES.get(name)
+    if load is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = load()
+    globals()[name] = value
+    return value
+
 
 #: names that would hide Python's own in `from mlc_lab.tir import *`
 _SHADOWING = {"abs", "all", "any", "max", "min", "pow", "round"}
@@ -49,5 +64,5 @@ _SHADOWING = {"abs", "all", "any", "max", "min", "pow", "round"}
 __all__ = [
     "Buffer", "IndexMap", "Mutator", "PrimFunc", "TensorIntrin", "Visitor", "decl_buffer", "expr",
     "free_vars", "function", "functor", "ir_transform", "op", "post_order_visit", "pre_order",
-    "pre_order_visit", "stmt", "substitute", "uses_var",
+    "pre_order_visit", "stmt", "substitute", "uses_var", "verify_well_formed",
 ] + expr.__all__ + stmt.__all__ + [n for n in op.__all__ if n not in _SHADOWING]

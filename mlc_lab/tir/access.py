@@ -6,22 +6,23 @@ one box. What cannot be bounded becomes the whole dimension, as in TVM.
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 from ..ir.node import Node
 from . import op as O
 from .buffer import Buffer
 from .expr import (
-    Add, BufferLoad, Call, Cast, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mul, Ramp,
-    Range, Select, Sub, Var,
+    EQ, GE, GT, LE, LT, NE, Add, And, BufferLoad, Call, Cast, FloorDiv, FloorMod, IntImm, Let, Max,
+    Min, Mul, Not, Or, Ramp, Range, Select, Sub, Var,
 )
 from .functor import substitute
 from .stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, For, LetStmt, MatchBufferRegion, Stmt,
+    Block, BlockRealize, BufferRegion, BufferStore, For, IfThenElse, LetStmt, MatchBufferRegion,
+    Stmt,
 )
 
-#: an inclusive interval of expressions; None where nothing is known
-Interval = "tuple[Any, Any] | None"
+_OPPOSITE = {LT: GE, LE: GT, GT: LE, GE: LT, EQ: NE, NE: EQ}
+_MIRROR = {LT: GT, LE: GE, GT: LT, GE: LE, EQ: EQ, NE: NE}
 
 
 def contains_block(node: Stmt) -> bool:
@@ -93,6 +94,18 @@ class _Detector:
         elif kind is BlockRealize:
             self.realize(node)
             return
+        elif kind is IfThenElse:
+            self.visit(node.condition)
+            self.under(node.condition, node.then_case)
+            if node.else_case is not None:
+                self.under(Not(node.condition), node.else_case)
+            return
+        elif kind is Call and getattr(node.op, "name", "") == "tir.if_then_else":
+            condition, yes, no = node.args
+            self.visit(condition)
+            self.under(condition, yes)
+            self.under(Not(condition), no)
+            return
         elif kind is Call and self.pointer_call(node):
             return
         elif kind is Var and node in self.pointers:
@@ -101,6 +114,54 @@ class _Detector:
             return
         for item in node.children():
             self.visit(item)
+
+    def under(self, condition: Any, node: Any) -> None:
+        """Visit a node with the loops' bounds narrowed by a condition that holds there."""
+        saved = dict(self.bounds)
+        for var, low, high in self.narrowed(condition, True):
+            known = self.bounds[var]
+            if known is not None:
+                self.bounds[var] = (known[0] if low is None else _larger(known[0], low),
+                                    known[1] if high is None else _lesser(known[1], high))
+        self.visit(node)
+        self.bounds = saved
+
+    def narrowed(self, condition: Any, holds: bool) -> Iterator[tuple[Var, Any, Any]]:
+        """(loop variable, lower bound, upper bound) that a condition gives, None where it gives
+        none. Knows comparisons of `variable + constant` with what no inner loop changes."""
+        kind = type(condition)
+        if kind is Not:
+            yield from self.narrowed(condition.a, not holds)
+            return
+        if kind is (And if holds else Or):
+            yield from self.narrowed(condition.a, holds)
+            yield from self.narrowed(condition.b, holds)
+            return
+        if kind is Call and getattr(condition.op, "name", "") == "tir.likely":
+            yield from self.narrowed(condition.args[0], holds)
+            return
+        if kind not in _OPPOSITE:
+            return
+        if not holds:
+            kind = _OPPOSITE[kind]
+        terms = _difference(condition.a, condition.b)
+        for var in [t for t in terms if isinstance(t, Var) and t in self.bounds]:
+            factor = terms[var]
+            rest = {k: -v * factor for k, v in terms.items() if k is not var}
+            if factor not in (1, -1) or any(self.varies(k) for k in rest if k is not None):
+                continue
+            limit = _sum(rest, var.dtype) if rest else IntImm(var.dtype, 0)
+            op = kind if factor == 1 else _MIRROR[kind]
+            if op is LT:
+                yield var, None, O.sub(limit, 1)
+            elif op is LE:
+                yield var, None, limit
+            elif op is GT:
+                yield var, O.add(limit, 1), None
+            elif op is GE:
+                yield var, limit, None
+            elif op is EQ:
+                yield var, limit, limit
 
     def span(self, low: Any, extent: Any) -> Any:
         """The interval min .. min + extent - 1, with what its ends depend on relaxed."""
@@ -206,7 +267,7 @@ class _Detector:
         if factor <= 0:
             return None
         if kind is FloorDiv:
-            return O.floordiv(a[0], b[0]), O.floordiv(a[1], b[0])
+            return _divided(a[0], b[0]), _divided(a[1], b[0])
         if type(a[0]) is IntImm and type(a[1]) is IntImm and (
                 a[0].value // factor == a[1].value // factor):
             return O.floormod(a[0], b[0]), O.floormod(a[1], b[0])
@@ -306,23 +367,40 @@ def _smaller(a: Any, b: Any, want_min: bool) -> Any:
     return O.min_value_of(a, b) if want_min else O.max_value_of(a, b)
 
 
+def _larger(a: Any, b: Any) -> Any:
+    """The larger of two lower bounds; the first where they cannot be compared."""
+    rest = _difference(a, b)
+    return b if set(rest) == {None} and rest[None] < 0 else a
+
+
+def _lesser(a: Any, b: Any) -> Any:
+    """The smaller of two upper bounds; the first where they cannot be compared."""
+    rest = _difference(a, b)
+    return b if set(rest) == {None} and rest[None] > 0 else a
+
+
+def _divided(e: Any, by: IntImm) -> Any:
+    """e // by, with the multiples of `by` in a sum divided one by one."""
+    terms: dict = {}
+    _terms(e, 1, terms)
+    constant = terms.pop(None, 0)
+    if all(factor % by.value == 0 for factor in terms.values()):
+        terms = {k: v // by.value for k, v in terms.items() if v}
+        if constant // by.value or not terms:
+            terms[None] = constant // by.value
+        return _sum(terms, e.dtype)
+    return O.floordiv(e, by)
+
+
 def _extent(low: Any, high: Any) -> Any:
-    """high - low + 1, with equal terms cancelled."""
+    """high - low + 1; a constant where the symbolic parts cancel."""
     rest = _difference(high, low)
     constant = rest.pop(None, 0) + 1
-    dtype = low.dtype
-    result: Any = None
-    for term, factor in sorted(rest.items(), key=lambda item: item[1] < 0):
-        part = term if abs(factor) == 1 else O.mul(term, O.const(abs(factor), dtype))
-        if result is None:
-            result = part if factor > 0 else O.mul(term, O.const(factor, dtype))
-        else:
-            result = O.add(result, part) if factor > 0 else O.sub(result, part)
-    if result is None:
-        return O.const(constant, dtype)
-    if constant > 0:
-        return O.add(result, O.const(constant, dtype))
-    return O.sub(result, O.const(-constant, dtype)) if constant < 0 else result
+    if not rest:
+        return O.const(constant, low.dtype)
+    if type(low) is IntImm and low.value == 0:
+        return _sum({**rest, **({None: constant} if constant else {})}, low.dtype)
+    return O.sub(O.add(high, 1), low)
 
 
 def _tidy(e: Any) -> Any:
@@ -339,16 +417,20 @@ def _tidy(e: Any) -> Any:
     terms: dict = {}
     _terms(e, 1, terms)
     constant = terms.pop(None, 0)
-    terms[None] = constant - 1
-    return _extent(IntImm(e.dtype, 0), _sum(terms, e.dtype))
+    return _sum({**terms, **({None: constant} if constant or not terms else {})}, e.dtype)
 
 
 def _sum(terms: dict, dtype: str) -> Any:
+    """The expression of {term: factor}: terms in order, those subtracted after the others."""
     result: Any = None
-    for term, factor in terms.items():
-        part = O.const(factor, dtype) if term is None else (
-            term if factor == 1 else O.mul(term, O.const(factor, dtype)))
-        result = part if result is None else O.add(result, part)
+    for term, factor in sorted(terms.items(), key=lambda item: item[1] < 0):
+        size = abs(factor)
+        part = O.const(size, dtype) if term is None else (
+            term if size == 1 else O.mul(term, O.const(size, dtype)))
+        if result is None:
+            result = part if factor >= 0 else O.mul(part, O.const(-1, dtype))
+        else:
+            result = O.add(result, part) if factor > 0 else O.sub(result, part)
     return result
 
 
