@@ -120,3 +120,56 @@ def test_lab_copies_lessons_but_never_over_a_students_work(tmp_path):
     assert copy_notebooks(source, target) == 1
     assert (target / "01.ipynb").read_text() == "my work"
     assert (target / "data" / "x.txt").read_text() == "x"
+
+
+SCHEDULES = '''
+import sys
+import tvm
+from tvm.script import tir as T
+
+
+@T.prim_func
+def add(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for i in range(64):
+        with T.block("B"):
+            vi = T.axis.spatial(64, i)
+            B[vi] = A[vi] + T.float32(1)
+
+
+for factor in (4, 8):
+    sch = tvm.tir.Schedule(add)
+    (i,) = sch.get_loops(sch.get_block("B"))
+    i0, i1 = sch.split(i, factors=[None, factor])
+    sch.vectorize(i1)
+if "fail" in sys.argv:
+    raise SystemExit(3)
+'''
+
+
+def test_explain_writes_one_page_with_every_schedule(tmp_path):
+    file, page = tmp_path / "schedules.py", tmp_path / "out.html"
+    file.write_text(SCHEDULES)
+    done = mlc_lab("explain", file, "-o", page, "--budget", "5")
+    assert done.returncode == 0, done.stderr
+    assert "2 schedule(s), 6 step(s)" in done.stdout
+    text = page.read_text(encoding="utf-8")
+    assert text.count('type="application/json"') == 2
+    assert "factors=[None, 4]" in text and "factors=[None, 8]" in text
+    assert text.count('"equal":true') == 6
+
+
+def test_explain_shows_what_a_failing_file_did_and_tells_its_status(tmp_path):
+    file = tmp_path / "schedules.py"
+    file.write_text(SCHEDULES)
+    done = mlc_lab("explain", file, "--no-measure", "--", "fail")
+    assert done.returncode == 3
+    assert "the file itself failed" in done.stdout
+    assert (tmp_path / "schedules.html").exists()
+
+
+def test_explain_says_when_there_is_nothing_to_explain(tmp_path):
+    file = tmp_path / "none.py"
+    file.write_text("print('no schedule here')\n")
+    done = mlc_lab("explain", file)
+    assert done.returncode == 2
+    assert "nothing to explain" in done.stderr

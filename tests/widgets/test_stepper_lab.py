@@ -62,6 +62,24 @@ def test_the_view_is_live(lab, chromium, path):
         )  # fmt: skip
 
 
+def test_a_schedule_is_explored(lab, chromium):
+    """The whole way: a schedule is made, its steps timed and checked, and the view shows it."""
+    with open_in_lab(chromium) as page:
+        make = "from tests.observe.schedules import schedule\nsch = schedule()\nsch.explore()"
+        lab.write("explore.ipynb", make)
+        lab.open(page, "explore.ipynb")
+        lab.run_all(page)
+        view = page.locator(".mlc")
+        view.get_by_role("button", name="Last step").click(timeout=60000)
+        assert "decompose_reduction" in view.locator(".now").inner_text()
+        assert "equals the original" in view.locator(".facts").inner_text()
+        assert "GFLOP/s" in view.locator(".facts").inner_text()
+        assert view.locator(".chart .dot.refused").count() == 1
+        for _ in range(2):
+            view.get_by_role("button", name="Previous step").click()
+        assert "Refused" in view.locator(".pane.after").inner_text()
+
+
 def test_python_moves_the_view(lab, chromium):
     with open_in_lab(chromium) as page:
         lab.write("drive.ipynb", SHOW, "view.step = 5", "view.step = 99; print('at', view.step)")
