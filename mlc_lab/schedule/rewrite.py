@@ -9,7 +9,7 @@ from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer
 from ..tir.expr import IntImm, PrimExpr, Range, Var
 from ..tir.functor import Mutator, substitute
-from ..tir.op import logical_and
+from ..tir.op import cast, logical_and
 from ..tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
 from .state import ScheduleState, StmtSRef
 
@@ -146,3 +146,26 @@ def replace_block(stmt: Stmt, old: Block, new: Block) -> Stmt:
         return stmt.replace(block=new) if stmt.block is old else stmt
     return stmt.map_children(
         lambda s: replace_block(s, old, new) if isinstance(s, Stmt) else s)
+
+
+class _Widen(Mutator):
+    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
+        table: dict[Var, PrimExpr] = {}
+        iter_vars = []
+        for iv, value in zip(node.block.iter_vars, node.iter_values):
+            if iv.var.dtype != value.dtype:
+                var = Var(iv.var.name, value.dtype)
+                table[iv.var] = var
+                dom = Range.from_min_extent(cast(iv.dom.min, value.dtype),
+                                            cast(iv.dom.extent, value.dtype))
+                iv = iv.replace(var=var, dom=dom)
+            iter_vars.append(iv)
+        if not table:
+            return node
+        block = substitute(node.block, table).replace(iter_vars=tuple(iter_vars))
+        return node.replace(block=block)
+
+
+def widen_iterators(stmt: Stmt) -> Stmt:
+    """Iterators in the type of the values bound to them, where int32 loops met int64 ones."""
+    return _Widen().visit(stmt)

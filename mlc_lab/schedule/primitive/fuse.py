@@ -10,7 +10,7 @@ from ...tir.stmt import For, ForKind
 from ..error import Refusal
 from ..guards import is_loop, loop_from_zero, loop_is_plain
 from ..instruction import primitive
-from ..rewrite import pair_blocks, simplify_bindings
+from ..rewrite import pair_blocks, simplify_bindings, widen_iterators
 from ..state import ScheduleState, StmtSRef
 
 
@@ -79,6 +79,8 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
     analyzer = Analyzer()
     state.loop_domains_into(loops[0], analyzer)
     body = substitute(loops[-1].stmt.body, table)
+    if any(s.stmt.loop_var.dtype != dtype for s in loops):
+        body = widen_iterators(body)
     new = For(fused, IntImm(dtype, 0), analyzer.simplify(_product(loops)), ForKind.SERIAL, body)
     new = simplify_bindings(state, new, state.loops_above(loops[0]), preserve_unit_iters)
     reuse: dict = {}
