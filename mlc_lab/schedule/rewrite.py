@@ -162,10 +162,19 @@ class _Widen(Mutator):
             iter_vars.append(iv)
         if not table:
             return node
-        block = substitute(node.block, table).replace(iter_vars=tuple(iter_vars))
+        block = substitute(node.block, table)
+        block = block.replace(iter_vars=tuple(iter_vars), reads=_one_type(block.reads),
+                              writes=_one_type(block.writes))
         return node.replace(block=block)
 
 
 def widen_iterators(stmt: Stmt) -> Stmt:
     """Iterators in the type of the values bound to them, where int32 loops met int64 ones."""
     return _Widen().visit(stmt)
+
+
+def _one_type(regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
+    """Regions whose extents have the type of their starts."""
+    return tuple(BufferRegion(r.buffer, tuple(
+        Range.from_min_extent(d.min, cast(d.extent, d.min.dtype)) for d in r.region))
+        for r in regions)
