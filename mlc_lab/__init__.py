@@ -1,1 +1,117 @@
-"""MLC Lab: a tensor compiler one can see through."""
+"""MLC Lab: a tensor compiler one can see through.
+
+The way from a tensor program to machine code in readable Python, in the API of TVM 0.12 to 0.18:
+`import mlc_lab as tvm` reads like the Machine Learning Compilation course, and after
+`mlc_lab.compat.install()` (or `%load_ext mlc_lab`) `import tvm` itself finds this package.
+
+A reader's path through the source:
+
+1. `tir/expr.py`, `tir/stmt.py`: what a tensor program is made of; the whole grammar is in
+   `tir/__init__.py`
+2. `backend/interp.py`: what it means
+3. `script/`: TVMScript, printed (`printer.py`) and parsed (`parser.py`)
+4. `schedule/primitive/split.py`, `schedule/state.py`, `schedule/trace.py`: how it is transformed
+5. `arith/`: why a split is legal
+6. `schedule/primitive/compute_at.py`: a transformation with much to prove
+7. `lower/pipeline.py`: from blocks to flat loops
+8. `backend/llvm.py`: machine code
+9. `te/`, `topi/`: programs from expressions
+10. `relax/expr.py`, `relax/transform/fuse_ops.py`, `relax/vm/`: whole models
+11. `meta_schedule/`: searching for a schedule
+
+Names are loaded when they are first used, so importing this package is cheap.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+__version__ = "0.1.0"
+
+#: TVM's name -> where it is: a module, or "module:name"
+_NAMES: dict[str, str] = {
+    "arith": "mlc_lab.arith", "backend": "mlc_lab.backend", "compat": "mlc_lab.compat",
+    "exercises": "mlc_lab.exercises", "ir": "mlc_lab.ir", "meta_schedule": "mlc_lab.meta_schedule",
+    "observe": "mlc_lab.observe", "relax": "mlc_lab.relax", "runtime": "mlc_lab.runtime",
+    "schedule": "mlc_lab.schedule", "script": "mlc_lab.script", "target": "mlc_lab.target",
+    "te": "mlc_lab.te", "testing": "mlc_lab.testing", "tir": "mlc_lab.tir",
+    "topi": "mlc_lab.topi", "build": "mlc_lab.build", "lower": "mlc_lab.lower",
+    "transform": "mlc_lab.ir.transform",
+    "IRModule": "mlc_lab.ir:IRModule",
+    "MLCError": "mlc_lab.ir:MLCError", "TVMError": "mlc_lab.ir:MLCError",
+    "DiagnosticError": "mlc_lab.ir:DiagnosticError",
+    "nd": "mlc_lab.compat.namespaces:nd", "instrument": "mlc_lab.compat.namespaces:instrument",
+    "s_tir": "mlc_lab.compat.namespaces:s_tir", "tirx": "mlc_lab.tir",
+    "error": "mlc_lab.compat.namespaces:error",
+    "Device": "mlc_lab.runtime:Device", "cpu": "mlc_lab.runtime:cpu",
+    "cuda": "mlc_lab.runtime:cuda", "gpu": "mlc_lab.runtime:cuda",
+    "device": "mlc_lab.runtime:device",
+    "register_func": "mlc_lab.runtime:register_func",
+    "register_global_func": "mlc_lab.runtime:register_func",
+    "get_global_func": "mlc_lab.runtime:get_global_func",
+    "NDArray": "mlc_lab.runtime:NDArray",
+    "load_ipython_extension": "mlc_lab.compat:load_ipython_extension",
+    "unload_ipython_extension": "mlc_lab.compat:unload_ipython_extension",
+}
+
+
+def _load(path: str) -> Any:
+    """The module or object that "module" or "module:name" names."""
+    module, _, name = path.partition(":")
+    found = import_module(module)
+    return getattr(found, name) if name else found
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, loaded the first time it is asked for."""
+    path = _NAMES.get(name)
+    if path is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value = _load(path)
+    except ModuleNotFoundError as error:
+        if error.name != path.partition(":")[0]:
+            raise
+        raise AttributeError(f"{name} is not part of this version of MLC Lab") from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Everything that can be asked for."""
+    return sorted({*globals(), *_NAMES})
+
+
+class _CallableModule(ModuleType):
+    """A module that is called like the function of its own name: `build(...)`, `lower(...)`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
+
+
+class _Facade(ModuleType):
+    """This package. Importing a part of it passes by here."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType):
+            if name in ("build", "lower") and type(value) is ModuleType:
+                value.__class__ = _CallableModule
+            elif name == "tir" and not value.UPPER_NAMES:
+                value.UPPER_NAMES.update(_upper_names_of_tir())
+        super().__setattr__(name, value)
+
+
+def _upper_names_of_tir() -> dict[str, Any]:
+    """What TVM has under `tir` and this package in layers above it."""
+    names = {name: f"mlc_lab.schedule:{name}" for name in (
+        "Schedule", "ScheduleError", "Trace", "Instruction", "InstructionKind", "BlockRV",
+        "LoopRV", "ExprRV", "ScheduleState", "StmtSRef")}
+    names.update({name: f"mlc_lab.compat.namespaces:tir_{name}" for name in (
+        "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")})
+    return {name: (lambda path=path: _load(path)) for name, path in names.items()}
+
+
+sys.modules[__name__].__class__ = _Facade

@@ -439,12 +439,22 @@ _fill()
 NAMES = frozenset(name for name in globals() if not name.startswith("_")) - {
     "annotations", "dt", "E", "O", "Any", "Callable", "Form", "DtypeName", "HandleName",
     "BufferName", "CALL_NAMES", "DTYPE_FIRST", "DTYPE_LAST", "GIVEN_DTYPES", "FORMS", "NAMES",
-    "dtype_of", "as_expr", "BufferRegion", "MetaVar"}
+    "dtype_of", "as_expr", "BufferRegion", "MetaVar", "OTHER_NAMES"}
+
+
+#: names of other versions of TVMScript; `compat/dialect.py` fills it
+OTHER_NAMES: dict[str, Any] = {}
 
 
 def __getattr__(name: str) -> Any:
-    """A dtype with an unusual number of lanes, or the names meant by a wrong one."""
+    """A name of another version, a dtype with an unusual number of lanes, or an error that helps."""
     if not name.startswith("_"):
+        if not OTHER_NAMES:
+            import importlib
+
+            importlib.import_module("mlc_lab.compat.dialect")  # by name: it lies above
+        if name in OTHER_NAMES:
+            return OTHER_NAMES[name]
         try:
             return DtypeName(dt.canonical(name))
         except ValueError:

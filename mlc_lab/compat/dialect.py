@@ -1,0 +1,36 @@
+"""Other vintages of TVMScript: names that later (or earlier) versions use for the same things.
+
+The parser looks here for a name after `T.` that it does not know.
+"""
+
+from __future__ import annotations
+
+from ..script import parser, tir
+
+#: name in another version -> name here
+T_NAMES: dict[str, str] = {
+    # 0.21 and later: blocks of schedulable programs are "sblocks"
+    "sblock": "block", "sblock_attr": "block_attr", "sblock_alloc_buffer": "alloc_buffer",
+    "alloc_sblock_buffer": "alloc_buffer",
+    # before 0.10
+    "store": "buffer_store", "realize": "realize",
+    "tvm_call_cpacked": "call_cpacked", "Var": "var",
+}
+#: module that a text may import -> module here
+MODULE_NAMES: dict[str, str] = {
+    "tvm.script.tirx": "tvm.script.tir", "tvm.script.parser.tir": "tvm.script.tir",
+    "tvm.script.parser.ir": "tvm.script.ir",
+}
+
+
+def _register() -> None:
+    for name, known in T_NAMES.items():
+        if known in vars(tir):
+            tir.OTHER_NAMES[name] = vars(tir)[known]
+    for name, known in MODULE_NAMES.items():
+        parser.MODULES.setdefault(name, parser.MODULES[known])
+
+
+_register()
+
+__all__ = ["MODULE_NAMES", "T_NAMES"]

@@ -1,0 +1,65 @@
+"""The import hook behind `install()`: `tvm.a.b` is `mlc_lab.a.b`, the very same module object."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+#: names under `tvm` whose module is called otherwise here
+ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "script.tir",
+           "script.parser.ir": "script.ir", "transform": "ir.transform",
+           "runtime.ndarray": "runtime.ndarray", "tir.buffer": "tir.buffer"}
+
+
+class _AliasLoader(Loader):
+    """Gives the module that exists already, and leaves it as it was."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+        self.kept = {n: module.__dict__.get(n) for n in ("__spec__", "__loader__", "__package__")}
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__.update(self.kept)  # the import system wrote the alias's name there
+
+
+class TvmFinder(MetaPathFinder):
+    """Finds `tvm.*`."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        """The spec of an alias; ModuleNotFoundError says what is not here."""
+        if not fullname.startswith("tvm."):
+            return None
+        dotted = fullname[len("tvm."):]
+        module = self.resolve(ALIASES.get(dotted, dotted))
+        if module is None:
+            raise ModuleNotFoundError(
+                f"{fullname} is not part of MLC Lab, which stands in for tvm in this process",
+                name=fullname)
+        return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
+
+    @staticmethod
+    def resolve(dotted: str) -> ModuleType | None:
+        """The module that `tvm.<dotted>` means."""
+        from .namespaces import by_dotted_name
+
+        found = by_dotted_name(dotted)
+        if found is not None:
+            return found
+        name = f"mlc_lab.{dotted}"
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not (name + ".").startswith(error.name + "."):
+                raise
+        parent, _, last = name.rpartition(".")
+        try:
+            value = getattr(import_module(parent), last, None)
+        except ModuleNotFoundError:
+            return None
+        return value if isinstance(value, ModuleType) else None

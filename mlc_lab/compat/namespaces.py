@@ -1,0 +1,107 @@
+"""TVM's namespaces that are no packages here, made from a table: `tvm.nd`, `tvm.tir.transform`.
+
+A name in the table is where the thing is, "module:name"; it is loaded when first used. A namespace
+may also pass on whatever a module has (`"*"`).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+#: namespace -> name -> "module:name"; "*" names a module whose public names all belong to it
+TABLE: dict[str, dict[str, str]] = {
+    "nd": {
+        "NDArray": "mlc_lab.runtime:NDArray", "array": "mlc_lab.runtime:array",
+        "empty": "mlc_lab.runtime:empty", "cpu": "mlc_lab.runtime:cpu",
+        "cuda": "mlc_lab.runtime:cuda", "gpu": "mlc_lab.runtime:cuda",
+        "device": "mlc_lab.runtime:device", "from_dlpack": "mlc_lab.runtime.ndarray:from_dlpack",
+    },
+    "instrument": {
+        "PassInstrument": "mlc_lab.ir.transform:PassInstrument",
+        "PassTimingInstrument": "mlc_lab.ir.transform:PassTimingInstrument",
+        "PrintBeforeAll": "mlc_lab.ir.transform:PrintBeforeAll",
+        "PrintAfterAll": "mlc_lab.ir.transform:PrintAfterAll",
+    },
+    "error": {
+        "DiagnosticError": "mlc_lab.ir:DiagnosticError", "TVMError": "mlc_lab.ir:MLCError",
+    },
+    "s_tir": {
+        "*": "mlc_lab.schedule", "TensorIntrin": "mlc_lab.tir:TensorIntrin",
+        "SBlockRV": "mlc_lab.schedule:BlockRV",
+    },
+    "tir_schedule": {
+        "*": "mlc_lab.schedule",
+    },
+    "tir_transform": {
+        "*": "mlc_lab.lower",
+        "prim_func_pass": "mlc_lab.compat.passes:prim_func_pass",
+        "Apply": "mlc_lab.compat.passes:Apply",
+    },
+    "tir_analysis": {
+        "verify_well_formed": "mlc_lab.tir:verify_well_formed",
+        "get_block_access_region": "mlc_lab.compat.passes:get_block_access_region",
+        "expr_deep_equal": "mlc_lab.compat.passes:expr_deep_equal",
+        "undefined_vars": "mlc_lab.compat.passes:undefined_vars",
+        "estimate_tir_flops": "mlc_lab.compat.passes:estimate_tir_flops",
+    },
+    "tir_stmt_functor": {
+        "ir_transform": "mlc_lab.tir:ir_transform",
+        "post_order_visit": "mlc_lab.tir:post_order_visit",
+        "pre_order_visit": "mlc_lab.tir:pre_order_visit",
+        "substitute": "mlc_lab.tir:substitute",
+    },
+    "tir_tensor_intrin": {},
+}
+#: the dotted name each namespace has under `tvm`
+DOTTED = {name: name.replace("tir_", "tir.") if name != "s_tir" else name for name in TABLE}
+
+
+class Namespace(ModuleType):
+    """A module made from a row of the table."""
+
+    def __init__(self, name: str, rows: dict[str, str]) -> None:
+        super().__init__(f"mlc_lab.{DOTTED[name]}", f"TVM's namespace {DOTTED[name]}.")
+        self.__dict__["_rows"] = rows
+        self.__dict__["__path__"] = []  # lets `import tvm.tir.transform` treat it as a package
+
+    def __getattr__(self, name: str) -> Any:
+        path = self._rows.get(name)
+        if path is None and "*" in self._rows and not name.startswith("_"):
+            path = f"{self._rows['*']}:{name}"
+        if path is None:
+            raise AttributeError(f"{self.__name__} has no attribute {name!r}")
+        module, _, attribute = path.partition(":")
+        try:
+            value = getattr(import_module(module), attribute)
+        except AttributeError:
+            raise AttributeError(f"{self.__name__} has no attribute {name!r}") from None
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        names = {n for n in self._rows if n != "*"}
+        if "*" in self._rows:
+            names |= {n for n in dir(import_module(self._rows["*"])) if not n.startswith("_")}
+        return sorted(names)
+
+
+def __getattr__(name: str) -> Any:
+    """The namespace of that name, made when first asked for."""
+    rows = TABLE.get(name)
+    if rows is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = globals()[name] = Namespace(name, rows)
+    return made
+
+
+def by_dotted_name(dotted: str) -> Any:
+    """The namespace called `dotted` under tvm ("tir.transform"), or None."""
+    for name, text in DOTTED.items():
+        if text == dotted:
+            return globals().get(name) or __getattr__(name)
+    return None
+
+
+__all__ = ["DOTTED", "Namespace", "TABLE", "by_dotted_name"]

@@ -1,0 +1,75 @@
+"""Small functions of TVM's `tir.transform` and `tir.analysis` on top of what is here."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from ..ir.module import IRModule
+from ..ir.structural import structural_equal
+from ..ir.transform import Pass, PassInfo, PassContext
+from ..tir.access import block_access_regions
+from ..tir.function import PrimFunc
+from ..tir.functor import free_vars
+
+
+def prim_func_pass(pass_func: Any = None, opt_level: int = 0, name: str | None = None,
+                   required: Sequence[str] = (), traceable: bool = False) -> Any:
+    """Decorator: a function (func, mod, ctx) -> PrimFunc as a pass over all PrimFuncs.
+
+    A class has `transform_function(self, func, mod, ctx)` and is called to make the pass.
+    """
+
+    def make_pass(transform: Callable, title: str, doc: Any) -> Pass:
+        def run(mod: IRModule, ctx: PassContext) -> IRModule:
+            new = mod.copy()
+            for var, func in mod.functions.items():
+                if isinstance(func, PrimFunc):
+                    new.update_func(var, transform(func, mod, ctx))
+            return new
+
+        run.__doc__ = doc
+        return Pass(run, PassInfo(title, opt_level, tuple(required)))
+
+    def decorate(target: Any) -> Any:
+        title = name or target.__name__
+        if isinstance(target, type):
+            def make(*args: Any, **kwargs: Any) -> Pass:
+                return make_pass(target(*args, **kwargs).transform_function, title, target.__doc__)
+
+            make.__name__, make.__doc__ = target.__name__, target.__doc__
+            return make
+        return make_pass(target, title, target.__doc__)
+
+    return decorate if pass_func is None else decorate(pass_func)
+
+
+def Apply(ftransform: Callable[[PrimFunc], PrimFunc]) -> Pass:
+    """A pass that applies a function to every PrimFunc."""
+    return prim_func_pass(lambda func, mod, ctx: ftransform(func), name="Apply")
+
+
+def get_block_access_region(block: Any, buffer_var_map: Any = None) -> list[list[Any]]:
+    """[reads, writes, opaque] of a block, found from its body."""
+    return [list(part) for part in block_access_regions(block, buffer_var_map)]
+
+
+def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
+    """Whether two expressions are written the same, over the same variables."""
+    return bool(structural_equal(lhs, rhs))
+
+
+def undefined_vars(node: Any, defs: Sequence[Any] = ()) -> list[Any]:
+    """Variables that are used but not bound in `node` and not among `defs`."""
+    known = set(defs)
+    return [v for v in free_vars(node) if v not in known]
+
+
+def estimate_tir_flops(mod: Any) -> float:
+    """The floating point operations that a program does."""
+    from ..observe.flops import count
+
+    return float(count(mod))
+
+
+__all__ = ["Apply", "estimate_tir_flops", "expr_deep_equal", "get_block_access_region",
+           "prim_func_pass", "undefined_vars"]
