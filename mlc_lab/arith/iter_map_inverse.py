@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ..tir.expr import PrimExpr, Sub, Var, const_index
+from ..tir.expr import Add, PrimExpr, Sub, Var, const_index
 from . import expr_util as U
 from .iter_map import (
     IterMark, IterSumExpr, Numbers, _new_analyzer, collect_splits, expression,
@@ -43,6 +43,8 @@ def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[A
             inverse[source] = value
         elif type(source) is Sub and isinstance(source.a, Var):  # an iterator that starts at b
             inverse[source.a] = U.add(value, source.b)
+        elif type(source) is Add and isinstance(source.a, Var):  # one that padding shifts by b
+            inverse[source.a] = U.sub(value, source.b)
     return {var: n.analyzer.simplify(value) for var, value in inverse.items()}
 
 
