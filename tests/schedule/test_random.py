@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from mlc_lab.backend.interp import interpret
+from mlc_lab.build import build
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
 
@@ -73,9 +74,11 @@ def test_random_programs_under_random_schedules_keep_the_meaning(program, data):
     for _ in range(data.draw(st.integers(0, 6))):
         a_random_step(data.draw, sch)
     check(sch, Schedule(func).mod)
-    out = np.empty(want.shape, "float32")
-    interpret(sch.mod["main"], *inputs, out)
-    np.testing.assert_allclose(out, want, rtol=1e-3, atol=1e-4)
+    for execute in (lambda *args: interpret(sch.mod["main"], *args),
+                    build(sch.mod, target="llvm")["main"]):
+        out = np.full(want.shape, np.nan, "float32")
+        execute(*inputs, out)
+        np.testing.assert_allclose(out, want, rtol=1e-3, atol=1e-4)
 
 
 def test_the_programs_compute_what_numpy_computes():
