@@ -184,6 +184,7 @@ class IterMapRewriter:
     def __init__(self, analyzer: Any, input_iters: Mapping[Var, Range], trivial: bool = True,
                  windows: bool = False) -> None:
         self.windows = windows  # whether sums may overlap, as in a sliding window
+        self.uneven = windows  # whether divisors need not divide the extent
         self.analyzer = analyzer
         self.n = Numbers(analyzer)
         self.var_map: dict[Var, IterSumExpr] = {}
@@ -251,6 +252,10 @@ class IterMapRewriter:
         """Whether two splits are equal but for their scale."""
         return a.source is b.source and self.n.equal(a.lower_factor, b.lower_factor) and (
             self.n.equal(a.extent, b.extent))
+
+    def is_top(self, split: IterSplitExpr) -> bool:
+        """Whether a split reaches to the end of its mark."""
+        return self.n.at_least(self.n.mul(split.lower_factor, split.extent), split.source.extent)
 
     # ------------------------------------------------------------------- fusing
 
@@ -494,6 +499,12 @@ class IterMapRewriter:
             return
         raise Unresolved("a predicate limits a sum of which the indices use only parts")
 
+    def takes_all(self, split: IterSplitExpr) -> bool:
+        """Whether one split of a mark, divided unevenly, takes all its values."""
+        numbers = (split.lower_factor, split.extent, split.source.extent)
+        return all(type(v) is int for v in numbers) and (
+            split.lower_factor * (split.extent - 1) < split.source.extent)
+
     def sorted_splits(self, mark: IterMark, parts: list[IterSplitExpr],
                       level: str) -> list[IterSplitExpr]:
         """The parts of a mark from the lowest up. Raises Unresolved where they overlap."""
@@ -517,7 +528,7 @@ class IterMapRewriter:
             out.append(found)
             expected = n.mul(found.lower_factor, found.extent)
         ok = n.equal(expected, mark.extent) if level == "bijective" else n.divides(
-            expected, mark.extent)
+            expected, mark.extent) or len(parts) == 1 and self.takes_all(parts[0])
         if not ok:
             raise Unresolved(f"the indices do not cover {mark.source!r} evenly")
         return out
@@ -614,6 +625,10 @@ def _read_div(s: IterMapRewriter, e: FloorDiv) -> Any:
         return IterSumExpr([new], base, e.dtype)
     if n.at_least(divisor, split.extent):
         return base
+    if s.uneven and type(divisor) is int and type(split.extent) is int and s.is_top(split):
+        new = IterSplitExpr(split.source, n.mul(split.lower_factor, divisor),
+                            -(-split.extent // divisor), 1)
+        return IterSumExpr([new], base, e.dtype)
     raise Unresolved(f"the divisor in {e!r} does not divide the extent {split.extent!r}")
 
 
@@ -646,6 +661,9 @@ def _read_mod(s: IterMapRewriter, e: FloorMod) -> Any:
             return IterSumExpr([new], small, e.dtype)
         if n.at_least(divisor, split.extent):
             return IterSumExpr([split], small, e.dtype)
+        if s.uneven and type(divisor) is int and type(split.extent) is int and s.is_top(split):
+            new = IterSplitExpr(split.source, split.lower_factor, divisor, scale)
+            return IterSumExpr([new], small, e.dtype)
     elif type(offset) is int and type(divisor) is int and type(split.extent) is int and (
             offset + split.extent <= divisor):
         return IterSumExpr([split], n.add(n.mul(offset, scale), small), e.dtype)
@@ -771,6 +789,7 @@ def detect_iter_map(indices: Sequence[Any], input_iters: Mapping[Var, Range],
     try:
         rewriter, _ = prepared_rewriter(input_iters, predicate, analyzer,
                                         simplify_trivial_iterators, level == "surjective")
+        rewriter.uneven = level != "bijective"
         out = []
         for index in indices:
             index = const_index(index)
@@ -859,9 +878,11 @@ def split_to_expr(split: IterSplitExpr, dtype: str, n: Numbers) -> PrimExpr:
     if source.dtype != dtype:
         source = source.astype(dtype)
     lower, extent, scale = split.lower_factor, split.extent, split.scale
+    if type(extent) is int and extent == 1 and not (type(lower) is int and lower == 1):
+        return imm(0, dtype)
     if type(lower) is int and lower == 1 and n.equal(extent, mark.extent):
         out = source
-    elif n.equal(mark.extent, n.mul(lower, extent)):
+    elif n.at_least(n.mul(lower, extent), mark.extent):
         out = U.floordiv(source, expression(lower, dtype))
     else:
         out = U.floordiv(U.floormod(source, expression(n.mul(lower, extent), dtype)),
@@ -880,9 +901,10 @@ def sum_to_expr(total: IterSumExpr, n: Numbers, dtype: str | None = None) -> Pri
     if out is None:
         base = expression(base, dtype)
         return base if base.dtype == dtype else base.astype(dtype)
-    if type(base) is int:
+    if type(base) is int and type(out) is not IntImm:
         return out if base == 0 else Add(out, imm(base, dtype)) if base > 0 else Sub(
             out, imm(-base, dtype))
+    base = expression(base, dtype)
     return U.add(out, base if base.dtype == dtype else base.astype(dtype))
 
 
@@ -908,8 +930,8 @@ def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
                       simplify_trivial_iterators: bool = True) -> list[PrimExpr]:
     """Indices in the normal form of iteration maps, e.g. `i_0 * 4 + i_1`.
 
-    Where they are no iteration map they are simplified one by one. An index that does not change
-    is returned as the same object.
+    Where they are no iteration map they come back as they are. An index that does not change is
+    returned as the same object.
     """
     indices = [const_index(i) for i in indices]
     if all(type(i) in U.VAR_TYPES or type(i) is IntImm for i in indices):
@@ -924,13 +946,8 @@ def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
             type(input_pred) is not IntImm):
         found = detect_iter_map(indices, input_iters, TRUE, check_level, analyzer,
                                 simplify_trivial_iterators)
-    if found.indices:
-        n = Numbers(analyzer)
-        out = [sum_to_expr(e, n, i.dtype) for e, i in zip(found.indices, indices)]
-    else:
-        inner = analyzer.clone()
-        for var, rng in input_iters.items():
-            if simplify_trivial_iterators or not U.is_one(rng.extent):
-                inner.bind(var, rng, allow_override=True)
-        out = [inner.simplify(i) for i in indices]
+    if not found.indices:
+        return indices
+    n = Numbers(analyzer)
+    out = [sum_to_expr(e, n, i.dtype) for e, i in zip(found.indices, indices)]
     return [old if same(old, new) else new for old, new in zip(indices, out)]

@@ -163,7 +163,7 @@ def test_a_predicate_makes_an_uneven_split_bijective():
 
 @pytest.mark.parametrize("exprs,word", [
     ([I, I], "overlapping"), ([I * J], "product"), ([I * 5 + J], "radix"),
-    ([tir.min(I, J)], "affine"), ([I // 3], "divide"), ([I % 3, I // 3], "divide"),
+    ([tir.min(I, J)], "affine"), ([I // 3, I % 3], "evenly"), ([I % 6 // 4], "divide"),
 ], ids=lambda e: str(e) if isinstance(e, str) else None)
 def test_what_is_no_map_is_refused_with_a_reason(exprs, word):
     found = detect_iter_map(exprs, {I: Range(0, 8), J: Range(0, 4)})
