@@ -32,6 +32,13 @@ class Unit:
         self.imports: list[str] = []  # LLVM IR to be linked in
         self.externs: list[str] = []  # C functions that the program calls by name
 
+    def loop_note(self) -> str:
+        """Metadata for one loop that says not to unroll it; a node of its own for each."""
+        text, at = self.text, len(self.text.metadata)
+        text.node(f"distinct !{{!{at}, !{at + 1}}}")
+        text.node('!{!"llvm.loop.unroll.disable"}')
+        return f"!{at}"
+
     def unique(self, hint: str) -> str:
         """A global name not used before."""
         count = self.numbers[hint] = self.numbers.get(hint, -1) + 1
@@ -66,6 +73,8 @@ class Emitter(FunctionText):
         self.mask: str | None = None
         self.error_slot: str | None = None
         self.workspaces: list[str] = []
+        self.vector_accesses = 0  # loads and stores of vectors written so far
+        self.loops_kept = 0  # loops written so far that LLVM is asked not to unroll
         self._known: dict[str, str] = {}
         self._log: list[str] = []
 
@@ -126,6 +135,7 @@ class Emitter(FunctionText):
         align, lanes = lane_bytes(dtype), dt.lanes_of(dtype)
         element = memory_element(dtype)
         ty = element if lanes == 1 else f"<{lanes} x {element}>"
+        self.vector_accesses += lanes > 1
         if predicate is not None and lanes > 1:
             value = self._masked_load(address, ty, element, lanes, align, predicate)
         else:
@@ -154,6 +164,7 @@ class Emitter(FunctionText):
         align, lanes = lane_bytes(dtype), dt.lanes_of(dtype)
         element = memory_element(dtype)
         ty = element if lanes == 1 else f"<{lanes} x {element}>"
+        self.vector_accesses += lanes > 1
         if dt.is_bool(dtype):
             value = self.op(f"zext {register_type(dtype)} {value} to {ty}")
         if predicate is not None and lanes > 1:

@@ -16,6 +16,11 @@ from .llvm_types import element_type, iota, memory_element, register_type
 # Constant allocations up to this many bytes live on the stack.
 _STACK_BYTES = 16 * 1024
 _ALIGN = 64
+# Loops with so many accesses of vectors are not unrolled by LLVM, unless they have few iterations:
+# the program says how wide and how deep, and more copies of the body cost time to compile. Nor are
+# loops around one that stays a loop.
+_VECTORS_ENOUGH = 8
+_FEW = 8
 
 
 class StmtGen(CallGen):
@@ -57,12 +62,16 @@ class StmtGen(CallGen):
         low = self.index(s.min)
         extent = self.index(s.extent)
         self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
-                        self.is_nonneg(s.min), lambda: self.run(s.body))
+                        self.is_nonneg(s.min), lambda: self.run(s.body), _is_elementwise(s))
 
     def count_loop(
-        self, var: tir.Var, low: str, high: str, extent: str, nonneg: bool, body: Callable
+        self, var: tir.Var, low: str, high: str, extent: str, nonneg: bool, body: Callable,
+        as_written: bool = False,
     ) -> None:
-        """A loop of ``var`` from ``low`` up to, not including, ``high`` (i64 operands)."""
+        """A loop of ``var`` from ``low`` up to, not including, ``high`` (i64 operands).
+
+        ``as_written`` asks LLVM not to unroll it.
+        """
         known = extent[0] != "%"
         if nonneg:
             self.nonneg.add(var)
@@ -78,7 +87,7 @@ class StmtGen(CallGen):
         with self.scope():
             self.label(head)
             i = self.wide[var] = self.fresh()
-            place = len(self.lines)
+            place, vectors, kept = len(self.lines), self.vector_accesses, self.loops_kept
             self.lines.append("")
             body()
             step = self.op(f"add {'nuw ' if nonneg else ''}nsw i64 {i}, 1")
@@ -86,7 +95,13 @@ class StmtGen(CallGen):
             self.lines[place] = (
                 f"  {i} = phi i64 [{low}, %{before}], [{step}, %{self.block}]"
             )
-            self.cond_br(more, head, end)
+            large = self.vector_accesses - vectors >= _VECTORS_ENOUGH
+            few = known and int(extent) <= _FEW
+            if self.loops_kept > kept or ((as_written or large) and not few):
+                self.loops_kept += 1
+                self.cond_br(more, head, end, f", !llvm.loop {self.unit.loop_note()}")
+            else:
+                self.cond_br(more, head, end)
         self.label(end)
 
     def stmt_while(self, s: tir.While) -> None:
@@ -330,6 +345,21 @@ class StmtGen(CallGen):
         )
         self.env[s.buffer_var] = f"@{name}"
         self.run(s.body)
+
+
+def _is_elementwise(s: tir.For) -> bool:
+    """Whether a loop only stores to places that differ from one iteration to the next.
+
+    LLVM makes vectors of such a loop. Unrolling it first, which is what LLVM does with short ones,
+    takes it longer to arrive at the same.
+    """
+    body = s.body
+    stores = body.seq if type(body) is tir.SeqStmt else (body,)
+    return all(
+        type(store) is tir.BufferStore
+        and any(tir.uses_var(index, s.loop_var) for index in store.indices)
+        for store in stores
+    )
 
 
 def even_pieces(s: tir.BufferStore) -> list[tir.BufferStore] | None:
