@@ -37,11 +37,11 @@ def script(obj: Any, **options: Any) -> str:
     return script_printer(obj, **options)
 
 
-def show(obj: Any, **options: Any) -> None:
+def show(obj: Any, *args: Any, **options: Any) -> None:
     """Print TVMScript highlighted: HTML in a notebook, ANSI colours in a terminal."""
     if show_printer is None:
         _load_script()
-    show_printer(obj, **options)
+    show_printer(obj, *args, **options)
 
 
 def script_underlined(obj: Any, nodes: Any, context: int | None = 4) -> str:

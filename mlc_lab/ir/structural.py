@@ -84,6 +84,10 @@ class _Comparer:
                 math.isnan(a) and math.isnan(b)) or self.fail(a, b, f"{a!r} against {b!r}")
         if isinstance(a, IRModule):
             return self.same_module(a, b)
+        parts = getattr(a, "structural_parts", None)
+        if parts is not None:  # an object that is no node: what it binds, then what it holds
+            (names_a, held_a), (names_b, held_b) = parts(), b.structural_parts()
+            return self.same(names_a, names_b, True) and self.same(held_a, held_b)
         if hasattr(a, "__array__"):
             import numpy as np
 
@@ -265,6 +269,10 @@ class _Hasher:
             by_name = {v.name_hint: f for v, f in a.functions.items()}
             return hash((tuple((n, self.of(by_name[n])) for n in sorted(by_name)),
                          self.of(a.attrs)))
+        parts = getattr(a, "structural_parts", None)
+        if parts is not None:
+            names, held = parts()
+            return hash((type(a).__name__, self.of(names, True), self.of(held)))
         if hasattr(a, "__array__"):
             import numpy as np
 

@@ -144,6 +144,7 @@ def _declared(shape: Any, dtype: Any, data: Any, strides: Any, elem_offset: Any,
               first_use: Callable[[Buffer], Any] | None = None) -> Pending:
     shape = _shape(shape)
     index = shape[0].dtype if shape else "int32"
+    kind = T.dtype_of(dtype)
 
     def finish(name: str) -> Buffer:
         made: dict[str, E.Var] = {}
@@ -159,7 +160,7 @@ def _declared(shape: Any, dtype: Any, data: Any, strides: Any, elem_offset: Any,
             offset = offset.with_name(f"{name}_elem_offset")
         pointer = data.data if isinstance(data, Buffer) else data
         buffer = decl_buffer(
-            shape, T.dtype_of(dtype), name, pointer, steps, offset,
+            shape, kind, name, pointer, steps, offset,
             "" if scope == "global" else scope, align, offset_factor,
             buffer_type if buffer_type != "default" else "",
             [int(a) for a in axis_separators or ()])

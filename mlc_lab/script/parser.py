@@ -134,7 +134,7 @@ class Parser(Evaluator):
         if isinstance(target, ast.Subscript):
             buffer = self.eval(target.value)
             if isinstance(buffer, Buffer):
-                self.store(target, buffer, self.eval(node.value))
+                self.store(target, buffer, self.eval(node.value), None, node.value)
                 return
             raise self.error(target.value, f"{ast.unparse(target.value)} is no buffer: only "
                                            "buffers can be stored to")
@@ -233,7 +233,7 @@ class Parser(Evaluator):
             raise self.error(target, "cannot assign to this")
 
     def store(self, target: ast.Subscript, buffer: Any, value: Any,
-              parts: list[Any] | None = None) -> None:
+              parts: list[Any] | None = None, value_node: ast.AST | None = None) -> None:
         """`buffer[indices] = value`; Python numbers take the buffer's type."""
         if not isinstance(buffer, Buffer):
             raise self.error(target.value, f"{ast.unparse(target.value)} is no buffer")
@@ -248,8 +248,8 @@ class Parser(Evaluator):
             value = self.settle(value, "v")
         indices = tuple(map(E.const_index, parts))
         wanted = E.load_dtype(buffer, indices)
-        self.emit(S.BufferStore(buffer, self.converted(target, T.as_expr(value), wanted,
-                                                       buffer), indices))
+        value = self.converted(value_node or target, T.as_expr(value), wanted, buffer)
+        self.emit(S.BufferStore(buffer, value, indices))
 
     def converted(self, node: ast.AST, value: Any, wanted: str, buffer: Buffer) -> E.PrimExpr:
         """A stored value in the buffer's type, where that is a conversion TVM makes silently."""
@@ -457,9 +457,10 @@ class Parser(Evaluator):
             reads, writes, opaque = access.block_access_regions(block, self.buffers)
             if opaque:
                 names = ", ".join(sorted({r.buffer.name for r in opaque}))
-                raise self.error(node.items[0], f"cannot tell what the block reads and writes: "
-                                 f"the data pointer of {names} is used directly",
-                                 "write T.reads(...) and T.writes(...)")
+                raise self.error(
+                    node.items[0].context_expr, "cannot tell what the block reads and writes: the "
+                    f"data pointer of {names} is used directly",
+                    "write T.reads(...) and T.writes(...)")
             block = block.replace(reads=reads if context.reads is None else block.reads,
                                   writes=writes if context.writes is None else block.writes)
         self.buffers = known

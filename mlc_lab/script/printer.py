@@ -90,7 +90,7 @@ class Printer:
     def leave(self) -> None:
         """Close the innermost frame: what it defined is forgotten."""
         for obj, name in self.frames.pop().names:
-            del self.names[obj]
+            self.names.pop(obj, None)
             if name:
                 self.taken.discard(name)
 

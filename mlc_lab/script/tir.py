@@ -447,7 +447,7 @@ OTHER_NAMES: dict[str, Any] = {}
 
 
 def __getattr__(name: str) -> Any:
-    """A name of another version, a dtype with an unusual number of lanes, or an error that helps."""
+    """A name of another version, a dtype of unusual lanes, or an error that helps."""
     if not name.startswith("_"):
         if not OTHER_NAMES:
             import importlib

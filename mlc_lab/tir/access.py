@@ -17,8 +17,8 @@ from .expr import (
 )
 from .functor import substitute
 from .stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, For, IfThenElse, LetStmt, MatchBufferRegion,
-    Stmt,
+    Allocate, AllocateConst, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For,
+    IfThenElse, LetStmt, MatchBufferRegion, Stmt,
 )
 
 _OPPOSITE = {LT: GE, LE: GT, GT: LE, GE: LT, EQ: NE, NE: EQ}
@@ -42,7 +42,7 @@ def block_access_regions(block: Block, buffer_var_map: Mapping[Var, Buffer] | No
 
     `buffer_var_map` gives the buffer of each data pointer; a pointer used by itself (not through an
     access) makes its buffer opaque. In a block with an init, buffers it writes are left out of the
-    reads. Buffers allocated inside the block are left out of everything.
+    reads. Buffers whose memory is made inside the block are left out of everything.
     """
     found = _Detector(buffer_var_map or {})
     for match in block.match_buffers:
@@ -69,11 +69,18 @@ class _Detector:
         self.reads: dict[Buffer, list] = {}
         self.writes: dict[Buffer, list] = {}
         self.opaque: dict[Buffer, list] = {}
+        #: pointers to memory made inside the block
+        self.inner: set[Var] = set()
+        self.declared: set[Buffer] = set()
 
     # ------------------------------------------------------------------------- walking
 
     def visit(self, node: Any) -> None:
         kind = type(node)
+        if kind is Allocate or kind is AllocateConst:
+            self.inner.add(node.buffer_var)
+        elif kind is DeclBuffer:
+            self.declared.add(node.buffer)
         if kind is BufferLoad:
             self.touch(self.reads, node.buffer, [self.interval(i) for i in node.indices])
         elif kind is BufferStore:
@@ -311,7 +318,7 @@ class _Detector:
         """The boxes as regions."""
         out = []
         for buffer, box in home.items():
-            if buffer in skip:
+            if buffer in skip or buffer in self.declared or buffer.data in self.inner:
                 continue
             ranges = []
             for dim, interval in zip(buffer.shape, box):

@@ -145,6 +145,10 @@ class IndexMap:
                                                    index_dtype=index_dtype)
         return IndexMap(initial, final, inverse_index_map), separators
 
+    def structural_parts(self) -> tuple:
+        """What it binds and what it holds, for structural equality."""
+        return self.initial_indices, (self.final_indices, self.inverse_index_map)
+
     def map_indices(self, indices: Sequence[Any]) -> list[Any]:
         """The final indices for given initial ones."""
         from .expr import const_index
