@@ -38,8 +38,17 @@ class Analyzer:
 
         Raises ValueError if the variable is bound otherwise already and not `allow_override`.
         """
-        if not allow_override and (var in self.ranges or var in self.rewriter.var_map):
-            self._check_rebind(var, value)
+        if var in self.ranges:
+            if not allow_override:
+                self._check_rebind(var, value)
+        elif type(value) is Range:  # the commonest case, without detours
+            low, extent = value.min, value.extent
+            if type(extent) is IntImm and type(low) is IntImm and extent.value > 1:
+                self.ranges[var] = value
+                self.bounds.vars[var] = (low.value, low.value + extent.value - 1)
+                self.bounds.memo.clear()
+                self._forget()
+                return
         if isinstance(value, Range):
             extent = value.extent
             if type(extent) is IntImm and extent.value == 1:

@@ -6,7 +6,7 @@ The functions here are also methods of `IndexMap` once `arith` is imported.
 from __future__ import annotations
 
 from math import lcm
-from typing import Any, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..tir.expr import EQ, LE, LT, And, IntImm, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
@@ -16,7 +16,7 @@ from .expr_util import FALSE, TRUE, imm
 from .int_set import eval_set
 from .iter_map import (
     IterMapRewriter, IterMark, IterSplitExpr, IterSumExpr, Number, Unresolved, _new_analyzer,
-    detect_iter_map, number,
+    detect_iter_map, sum_to_expr,
 )
 from .iter_map_inverse import inverse_affine_iter_map
 
@@ -102,7 +102,9 @@ def non_surjective_inverse(index_map: IndexMap, shape: Sequence[Any],
     known = inverse_affine_iter_map(totals, outputs, analyzer)
     inner = analyzer.clone()
     for var, total in zip(outputs, totals):
-        inner.bind(var, _range_of(total))
+        rng = _range_of(total)
+        if not U.is_one(rng.extent):  # an index that is always 0 keeps its name
+            inner.bind(var, rng)
     final = []
     for var, rng in doms.items():
         value = known.get(var)
@@ -124,88 +126,107 @@ def _range_of(total: IterSumExpr) -> Range:
     return Range.from_min_extent(const_index(total.base), extent)
 
 
+class _Need(NamedTuple):
+    """What divisions ask of an iterator or fused sum: `place`, padded on the left by `left`, must
+    have an extent that is a multiple of `step`."""
+
+    place: PrimExpr
+    extent: int
+    step: int
+    left: int
+
+
 class _PaddingRewriter(IterMapRewriter):
-    """Notes down by what each iterator is divided, and makes its extent a multiple of that."""
+    """Pads the iterators and sums that are divided unevenly; learns of needs by trying."""
 
     pads = True
 
-    def __init__(self, analyzer: Any, iters: dict[Var, Range],
-                 wanted: dict[Var, tuple[int, int]]) -> None:
-        super().__init__(analyzer, iters)
-        self.var_of: dict[IterMark, Var] = {}
-        self.wanted = dict(wanted)
-        self.input_marks = []
-        for var in iters:
-            total = self.var_map[var]
-            if not total.args:
-                continue
-            mark = total.args[0].source
-            if var in wanted:
-                step, left = wanted[var]
-                extent = -(-(mark.extent + left) // step) * step
-                source = U.add(var, imm(left - total.base, var.dtype))
-                mark = IterMark(source, extent)
-                total = IterSumExpr([IterSplitExpr(mark)], total.base - left, var.dtype)
-                self.var_map[var] = total
-            self.var_of[mark] = var
-            self.input_marks.append(mark)
+    def __init__(self, analyzer: Any, iters: Mapping[Var, Range], needs: list[_Need]) -> None:
+        super().__init__(analyzer, iters, trivial=False)
+        self.needs = needs
+        self.replaced: dict[IterMark, tuple[IterMark, int]] = {}
 
     def padded(self, split: IterSplitExpr, base: Number,
                divisor: Number) -> tuple[IterSplitExpr, Number]:
-        """Before a division of split + base: remember what it needs of the iterator below."""
-        var = self.var_of.get(split.source)
-        numbers = (base, divisor, split.extent, split.lower_factor)
-        if var is None or not all(type(v) is int for v in numbers):
+        """split + base before a division, in terms of the padded mark.
+
+        Raises _Again where padding is needed that is not foreseen yet.
+        """
+        mark = split.source
+        numbers = (base, divisor, split.extent, split.lower_factor, mark.extent)
+        if not all(type(v) is int for v in numbers):
             return split, base
-        if split.extent % divisor == 0 and base % divisor == 0:
+        pads = [old for old, (new, _) in self.replaced.items() if new is mark]
+        place = self.place_of(pads[0] if pads else mark)
+        known = next((n for n in self.needs if U.same(n.place, place)), None)
+        step, left = split.lower_factor * divisor, base % divisor * split.lower_factor
+        if known is None:
+            if split.extent % divisor == 0 and base % divisor == 0:
+                return split, base
+            if not self.is_top(split):
+                return split, base  # not the topmost part: padding would not help
+            self.needs.append(_Need(place, mark.extent, step, left))
+            raise _Again
+        if known.step % step:
+            self.needs[self.needs.index(known)] = known._replace(step=lcm(known.step, step))
+            raise _Again
+        if pads:
             return split, base
-        if split.lower_factor * split.extent < split.source.extent:
-            return split, base  # not the topmost part: padding would not help
-        step, left = self.wanted.get(var, (1, 0))
-        self.wanted[var] = (lcm(step, split.lower_factor * divisor),
-                            left + base % divisor * split.lower_factor)
-        raise _Again
+        if mark not in self.replaced:
+            source = IterSumExpr([IterSplitExpr(mark)], known.left, place.dtype)
+            extent = -(-(mark.extent + known.left) // known.step) * known.step
+            self.replaced[mark] = (IterMark(source, extent), known.left)
+        new, left = self.replaced[mark]
+        if split.lower_factor != 1 or split.extent != mark.extent:
+            return split, base
+        return IterSplitExpr(new, 1, new.extent, split.scale), base - left
+
+    def place_of(self, mark: IterMark) -> PrimExpr:
+        """A mark's value as an expression in the iterators."""
+        return sum_to_expr(mark.source, self.n) if isinstance(mark.source, IterSumExpr) else (
+            mark.source)
 
 
 class _Again(Exception):
     """A need was noted down: start over with it."""
 
 
-def _padded_map(indices: Sequence[PrimExpr], doms: dict[Var, Range],
+def _padded_map(indices: Sequence[PrimExpr], doms: Mapping[Var, Range],
                 analyzer: Any) -> tuple[list[IterSumExpr], PrimExpr]:
     """A bijective map onto a padded box, and the condition (on iterators) of the padding."""
-    found = detect_iter_map(indices, doms, TRUE, "bijective", analyzer)
+    found = detect_iter_map(indices, doms, TRUE, "bijective", analyzer, False)
     if found.indices or not indices:
         return found.indices, FALSE
-    wanted: dict[Var, tuple[int, int]] = {}
+    needs: list[_Need] = []
     for _ in range(4 * len(doms) + 8):
-        rewriter = _PaddingRewriter(analyzer, doms, wanted)
+        rewriter = _PaddingRewriter(analyzer, doms, needs)
         try:
             totals = [rewriter.normal(rewriter.read(i), i.dtype) for i in indices]
             rewriter.check(totals, "bijective")
             break
         except _Again:
-            wanted = rewriter.wanted
+            continue
     else:
         raise Unresolved("no padding makes the divisions even")
     where: PrimExpr = FALSE
-    for var, (step, left) in wanted.items():
-        where = U.logical_or(where, _outside(var, doms[var], step, left))
+    for need in needs:
+        where = U.logical_or(where, _outside(need))
     return totals, where
 
 
-def _outside(var: Var, rng: Range, step: int, left: int) -> PrimExpr:
-    """Where `var`, shifted and padded to a multiple of `step`, lies outside its range."""
-    start, extent = number(rng.min), number(rng.extent)
-    place = U.add(var, imm(left - start, var.dtype))
-    tile, inside = U.floordiv(place, imm(step, var.dtype)), U.floormod(place, imm(step, var.dtype))
+def _outside(need: _Need) -> PrimExpr:
+    """Where a padded place lies outside of what it came from."""
+    _, extent, step, left = need
+    dtype = need.place.dtype
+    place = U.add(need.place, imm(left, dtype))
+    tile, inside = U.floordiv(place, imm(step, dtype)), U.floormod(place, imm(step, dtype))
     out: PrimExpr = FALSE
     if left % step:
-        out = And(EQ(tile, imm(left // step, var.dtype)), LT(inside, imm(left % step, var.dtype)))
+        out = And(EQ(tile, imm(left // step, dtype)), LT(inside, imm(left % step, dtype)))
     if (left + extent) % step:
         end = left + extent
-        out = U.logical_or(out, And(EQ(tile, imm(end // step, var.dtype)),
-                                    LE(imm(end % step, var.dtype), inside)))
+        out = U.logical_or(out, And(EQ(tile, imm(end // step, dtype)),
+                                    LE(imm(end % step, dtype), inside)))
     return out
 
 

@@ -579,10 +579,10 @@ def _read_mul(s: IterMapRewriter, e: Mul) -> Any:
             a = a.base
         else:
             raise Unresolved(f"the product of two iterators is not affine: {e!r}")
+    if type(a) is not IterSumExpr and type(b) is not IterSumExpr:
+        return s.n.mul(a, b)
     if type(a) is not IterSumExpr:
         a, b = b, a
-    if type(a) is not IterSumExpr:
-        return s.n.mul(a, b)
     if type(b) is int and b == 0:
         return 0
     return IterSumExpr([IterSplitExpr(i.source, i.lower_factor, i.extent, s.n.mul(i.scale, b))

@@ -153,6 +153,7 @@ def _solve(var: Var, item: PrimExpr, relax: Mapping[Var, Any], analyzer: Any) ->
         b, kind = U.sub(b, one), LE
     elif kind is GT:
         b, kind = U.add(b, one), GE
+    b = analyzer.simplify(b)
     values = eval_set(b, relax, analyzer)  # the bound must hold for every value of the relaxed
     if kind is LE:
         return IntSet(NEG_INF_EXPR, values.min_value) if values.has_lower_bound() else None
