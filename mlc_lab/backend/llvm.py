@@ -34,6 +34,9 @@ _FFI = (
     "TVMFFIFunctionGetGlobal",
     "TVMFFIObjectDecRef",
 )
+# A kernel that makes no more stores than this, and calls nothing, takes a few microseconds at most;
+# it is called without releasing Python's lock, which would take a good part of that.
+_QUICK_STORES = 4096
 _HALF = ("__truncsfhf2", "__truncdfhf2", "__extendhfsf2")
 
 
@@ -78,6 +81,8 @@ def _write_kernel(unit: Unit, signature: Signature, func: tir.PrimFunc) -> None:
     if not gen.terminated:
         gen.ret("i32 0")
     unit.text.functions.append(gen)
+    if gen.work <= _QUICK_STORES:
+        unit.quick.append(signature.name)
 
 
 def _mark_extents(gen: StmtGen, func: tir.PrimFunc) -> None:
@@ -129,6 +134,7 @@ def generate(
             needs += _HALF
             break
     meta = {"functions": public, "triple": where.triple, "needs": needs, "entry": entry}
+    meta["quick"] = [name for name in unit.quick if name in public]
     meta["externs"] = [] if unit.imports else unit.externs
     text.globals.append(meta_global(**meta))
     return str(text), meta, unit.imports

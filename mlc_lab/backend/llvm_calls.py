@@ -269,7 +269,8 @@ class CallGen(ExprGen):
         return self.emit_call(ret, text, operands)
 
     def emit_call(self, ret: str, symbol: str, operands: str) -> str:
-        """A call that may have effects."""
+        """A call that may have effects, and take any time."""
+        self.work = float("inf")
         if ret == "void":
             self.do(f"call void @{symbol}({operands})")
             return "0"
@@ -283,6 +284,7 @@ class CallGen(ExprGen):
 
     def call_function(self, e: tir.Call) -> str:
         """A call of another function of the module, by pointers and numbers."""
+        self.work = float("inf")
         signature = self.unit.signatures.get(e.op.name_hint)
         if signature is None:
             raise CodegenError(
@@ -332,6 +334,7 @@ class CallGen(ExprGen):
 
     def call_packed(self, e: tir.Call) -> str:
         """A call of a function of the global registry, found by name at each call."""
+        self.work = float("inf")
         name, args = e.args[0], e.args[1:]
         if type(name) is not tir.StringImm:
             raise CodegenError(

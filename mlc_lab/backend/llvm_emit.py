@@ -30,6 +30,7 @@ class Unit:
         self.numbers: dict[str, int] = {}
         self.signatures: dict[str, Any] = {}
         self.imports: list[str] = []  # LLVM IR to be linked in
+        self.quick: list[str] = []  # functions that surely return at once
         self.externs: list[str] = []  # C functions that the program calls by name
 
     def loop_note(self) -> str:
@@ -74,6 +75,8 @@ class Emitter(FunctionText):
         self.error_slot: str | None = None
         self.workspaces: list[str] = []
         self.vector_accesses = 0  # loads and stores of vectors written so far
+        self.work = 0.0  # stores the function makes, where that is known; infinite where not
+        self.repeats = 1.0  # how often the code being written runs
         self.loops_kept = 0  # loops written so far that LLVM is asked not to unroll
         self._known: dict[str, str] = {}
         self._log: list[str] = []

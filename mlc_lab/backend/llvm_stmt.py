@@ -86,10 +86,13 @@ class StmtGen(CallGen):
         before = self.block
         with self.scope():
             self.label(head)
+            outside = self.repeats
+            self.repeats *= int(extent) if known else float("inf")
             i = self.wide[var] = self.fresh()
             place, vectors, kept = len(self.lines), self.vector_accesses, self.loops_kept
             self.lines.append("")
             body()
+            self.repeats = outside
             step = self.op(f"add {'nuw ' if nonneg else ''}nsw i64 {i}, 1")
             more = self.op(f"icmp slt i64 {step}, {high}")
             self.lines[place] = (
@@ -105,6 +108,7 @@ class StmtGen(CallGen):
         self.label(end)
 
     def stmt_while(self, s: tir.While) -> None:
+        self.work = float("inf")
         head, body, end = (self.new_label(h) for h in ("while", "body", "done"))
         with self.scope():
             self.label(head)
@@ -122,6 +126,7 @@ class StmtGen(CallGen):
         A closure on the stack carries the captured values; its first word receives the message of
         an assertion that fails inside.
         """
+        self.work = float("inf")
         low, extent = self.index(s.min), self.index(s.extent)
         captured = [v for v in free_variables(s) if v in self.env or v in self.wide]
         types = ["i64" if v in self.wide else register_type(v.dtype) for v in captured]
@@ -187,6 +192,7 @@ class StmtGen(CallGen):
     # -- stores -----------------------------------------------------------------------------------
 
     def stmt_store(self, s: tir.BufferStore) -> None:
+        self.work += self.repeats
         pieces = even_pieces(s)
         if pieces is not None:
             # All values first: a piece may read what another one writes.

@@ -33,13 +33,15 @@ def meta_global(
     needs: list[str],
     entry: str | None,
     externs: list[str] | None = None,
+    quick: list[str] | None = None,
 ) -> str:
     """The LLVM global that describes a module.
 
-    ``needs`` are the symbols it takes from the runtime, ``externs`` those from elsewhere.
+    ``needs`` are the symbols it takes from the runtime, ``externs`` those from elsewhere; ``quick``
+    are functions so short that a call need not release Python's lock.
     """
     meta = {"functions": functions, "triple": triple, "needs": needs, "entry": entry}
-    meta["externs"] = externs or []
+    meta["externs"], meta["quick"] = externs or [], quick or []
     body, size = c_string(json.dumps(meta))
     return f"@{META_SYMBOL} = constant [{size} x i8] {body}, align 1"
 
@@ -68,6 +70,8 @@ def module_of(
     functions = {
         name: jit.packed(library.address(SYMBOL_PREFIX + name), library, name) for name in names
     }
+    for name in meta.get("quick", ()):
+        functions[name].release_gil = False
     return Module(functions, "llvm", meta.get("entry"), sources_of(obj, compiled), compiled)
 
 
