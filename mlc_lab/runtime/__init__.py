@@ -4,6 +4,7 @@ It stands on apache-tvm-ffi, whose tensors and calling convention it uses, and k
 compiler's IR. ``jit`` and ``native`` turn LLVM IR text into running code.
 """
 
+from . import quick_ffi  # noqa: F401  (before anything imports tvm_ffi)
 from .device import Device, cpu, cuda, device
 from .module import Module, load_module
 from .ndarray import NDArray, array, empty
