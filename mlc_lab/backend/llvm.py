@@ -23,7 +23,7 @@ from ..runtime.native import SYMBOLS
 from .llvm_abi import RETURN_SLOT, Signature, parameter_texts, signature_of
 from .llvm_emit import CodegenError, Unit
 from .llvm_stmt import StmtGen
-from .machine import missing_features
+from .machine import has_avx512, missing_features
 
 __all__ = ["CodegenError", "META_SYMBOL", "build", "compile_module", "generate", "why_not_here"]
 
@@ -147,7 +147,7 @@ def _is_private(func: tir.PrimFunc, count: int) -> bool:
 
 def _attributes(where: jit.Machine) -> str:
     extra = ""
-    if "+avx512f" in where.features:
+    if has_avx512(where):
         # Let vectors of 512 bits stay whole where the program wrote them.
         extra = ' "min-legal-vector-width"="512" "prefer-vector-width"="512"'
     return f'attributes #0 = {{ noinline nounwind "no-trapping-math"="true"{extra} }}'

@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..ir import dtype as dt
+from ..ir.diagnostics import MLCError
 from ..runtime.abi import declare_native, quoted
 from ..runtime.llir import FunctionText, ModuleText
 from ..tir import Buffer, PrimExpr, Var
 from .llvm_types import lane_bytes, memory_element, register_type
 
 
-class CodegenError(ValueError):
+class CodegenError(MLCError, ValueError):
     """A program that cannot be turned into machine code; the text says what and what to do."""
 
 

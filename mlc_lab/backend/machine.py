@@ -58,6 +58,12 @@ def machine_of(target: Target) -> jit.Machine:
     return jit.machine(triple, cpu, features, max(0, min(level, 3)), abi)
 
 
+def has_avx512(where: jit.Machine) -> bool:
+    """Whether code for ``where`` may use vectors of 512 bits."""
+    features = where.features.split(",")
+    return "-avx512f" not in features and ("+avx512f" in features or where.cpu in _AVX512)
+
+
 def missing_features(where: jit.Machine) -> list[str]:
     """Features that code for ``where`` may use and this computer's processor lacks."""
     here = jit.host_cpu()[2].split(",")
