@@ -558,7 +558,7 @@ def call_intrin(dtype: str, func_name: Any, *args: Any, span: Any = None) -> Pri
 #: intrinsics that take integers as they are; the others convert them to float32
 ACCEPTS_INTEGERS = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
                     "shift_left", "shift_right", "likely", "if_then_else", "isnullptr",
-                    "q_multiply_shift"}
+                    "q_multiply_shift", "assume"}
 _UNCHANGED_ON_INT = {"floor", "ceil", "trunc", "round", "nearbyint"}
 
 
