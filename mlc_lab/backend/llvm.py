@@ -3,8 +3,8 @@
 ``generate`` writes the LLVM IR of a module of lowered functions: for each a kernel that takes plain
 pointers and numbers (``<name>_kernel``), and the packed function of tvm-ffi's calling convention
 (``__tvm_ffi_<name>``) that checks the arguments and calls it. ``build`` compiles that and links it
-into the process. The work is in ``llvm_expr``, ``llvm_stmt``, ``llvm_calls``, ``llvm_math`` and
-``llvm_abi``.
+into the process. Read on in ``llvm_stmt`` (loops), ``llvm_expr``, ``llvm_index``, ``llvm_calls``,
+``llvm_math``, ``llvm_packed`` and ``llvm_abi``.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from typing import Any
 from .. import tir
 from ..ir import dtype as dt
 from ..runtime.abi import Arg, Symbol, quoted
-from .llvm_calls import RETURN_SLOT, dl_dtype
+from .llvm_calls import RETURN_SLOT
 from .llvm_emit import CodegenError, const_int
+from .llvm_packed import dl_dtype
 from .llvm_types import lane_bytes, register_type
 
 

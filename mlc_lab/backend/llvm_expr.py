@@ -1,9 +1,4 @@
-"""LLVM code for expressions.
-
-``ExprGen.visit`` gives the operand of an expression in the type of its dtype. ``ExprGen.index``
-gives an integer expression as an i64, computed in 64 bits throughout: TensorIR's index arithmetic
-does not overflow, so widening its leaves is the same, and LLVM need not widen it again.
-"""
+"""LLVM code for expressions: arithmetic, conversions, vectors, loads."""
 
 from __future__ import annotations
 
@@ -12,7 +7,8 @@ from typing import Any
 
 from ..ir import dtype as dt
 from .. import tir
-from .llvm_emit import CodegenError, Emitter, const_int
+from .llvm_emit import CodegenError, const_int
+from .llvm_index import DIVISIONS, IndexGen
 from .llvm_types import (
     element_type,
     float_constant,
@@ -39,14 +35,12 @@ _COMPARE = {
     tir.GT: ("ogt", "sgt", "ugt"),
     tir.GE: ("oge", "sge", "uge"),
 }
-_INDEX_OPS = {tir.Add: "add nsw", tir.Sub: "sub nsw", tir.Mul: "mul nsw"}
 
 
-class ExprGen(Emitter):
+class ExprGen(IndexGen):
     """The part of the code generator that evaluates expressions."""
 
     expr_table: dict[type, Callable[[Any, Any], str]] = {}
-    index_table: dict[type, Callable[[Any, Any], str]] = {}
 
     def visit(self, e: Any) -> str:
         """The operand of ``e``."""
@@ -91,7 +85,7 @@ class ExprGen(Emitter):
     def expr_arith(self, e: Any) -> str:
         dtype = e.dtype
         code, bits, _ = dt.parse(dtype)
-        if code in ("int", "uint") and type(e) in _DIVISIONS:
+        if code in ("int", "uint") and type(e) in DIVISIONS:
             return self.divide(e)
         ops = _ARITH[type(e)]
         a, b = self.visit(e.a), self.visit(e.b)
@@ -132,21 +126,6 @@ class ExprGen(Emitter):
         if not floor:
             return self.pure(f"{'sdiv' if quotient else 'srem'} {ty} {a}, {b}")
         return self.floor_divide(ty, a, b, quotient, dt.lanes_of(dtype))
-
-    def floor_divide(self, ty: str, a: str, b: str, quotient: bool, lanes: int = 1) -> str:
-        """Division that rounds down, from the one that rounds toward zero."""
-        flag = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        zero = "0" if lanes == 1 else "zeroinitializer"
-        r = self.pure(f"srem {ty} {a}, {b}")
-        inexact = self.pure(f"icmp ne {ty} {r}, {zero}")
-        signs = self.pure(f"xor {ty} {r}, {b}")
-        differ = self.pure(f"icmp slt {ty} {signs}, {zero}")
-        adjust = self.pure(f"and {flag} {inexact}, {differ}")
-        if quotient:
-            q = self.pure(f"sdiv {ty} {a}, {b}")
-            return self.pure(f"add {ty} {q}, {self.pure(f'sext {flag} {adjust} to {ty}')}")
-        moved = self.pure(f"add {ty} {r}, {b}")
-        return self.pure(f"select {flag} {adjust}, {ty} {moved}, {ty} {r}")
 
     def expr_min_max(self, e: Any) -> str:
         dtype = e.dtype
@@ -472,133 +451,6 @@ class ExprGen(Emitter):
             return self.op(f"icmp ne {ty} {value}, zeroinitializer")
         return value
 
-    # -- index arithmetic -------------------------------------------------------------------------
-
-    def index(self, e: Any) -> str:
-        """An integer expression as an i64 operand."""
-        method = self.index_table.get(type(e))
-        if method is not None and e.dtype in ("int32", "int64"):
-            return method(self, e)
-        value = self.visit(e)
-        code, bits, _ = dt.parse(e.dtype)
-        if bits == 64:
-            return value
-        if value.lstrip("-").isdigit():
-            return value
-        if value in ("true", "false"):
-            return "1" if value == "true" else "0"
-        return self.pure(f"{'sext' if code == 'int' else 'zext'} {register_type(e.dtype)} "
-                         f"{value} to i64")
-
-    def fold(self, op: str, a: str, b: str) -> str:
-        """An i64 operation with constants folded."""
-        a_const, b_const = a[0] != "%", b[0] != "%"
-        if a_const and b_const:
-            x, y = int(a), int(b)
-            return str(x + y if op[0] == "a" else x - y if op[0] == "s" else x * y)
-        if op[0] == "m":
-            if a == "0" or b == "0":
-                return "0"
-            if a == "1":
-                return b
-            if b == "1":
-                return a
-        elif b == "0":
-            return a
-        elif a == "0" and op[0] == "a":
-            return b
-        return self.pure(f"{op} i64 {a}, {b}")
-
-    def index_int(self, e: tir.IntImm) -> str:
-        return str(e.value)
-
-    def index_var(self, e: tir.Var) -> str:
-        wide = self.wide.get(e)
-        if wide is not None:
-            return wide
-        value = self.env.get(e)
-        if value is None:
-            return self.expr_var(e)
-        return self.pure(f"sext i32 {value} to i64") if e.dtype == "int32" else value
-
-    def index_arith(self, e: Any) -> str:
-        return self.fold(_INDEX_OPS[type(e)], self.index(e.a), self.index(e.b))
-
-    def index_divide(self, e: Any) -> str:
-        quotient = type(e) in (tir.Div, tir.FloorDiv)
-        floor = type(e) in (tir.FloorDiv, tir.FloorMod)
-        a, b = self.index(e.a), self.index(e.b)
-        nonneg = self.is_nonneg(e.a)
-        if b[0] != "%":
-            value = int(b)
-            if a[0] != "%" and value:
-                x = int(a)
-                q = x // value if floor else abs(x) // abs(value) * (
-                    1 if (x < 0) == (value < 0) else -1)
-                return str(q if quotient else x - q * value)
-            if value == 1:
-                return a if quotient else "0"
-            if value > 0 and value & (value - 1) == 0 and (floor or nonneg):
-                if quotient:
-                    return self.pure(f"{'lshr' if nonneg else 'ashr'} i64 {a}, "
-                                     f"{value.bit_length() - 1}")
-                return self.pure(f"and i64 {a}, {value - 1}")
-            if value > 0 and nonneg:
-                return self.pure(f"{'udiv' if quotient else 'urem'} i64 {a}, {b}")
-        if nonneg and self.is_nonneg(e.b):
-            return self.pure(f"{'udiv' if quotient else 'urem'} i64 {a}, {b}")
-        if not floor:
-            return self.pure(f"{'sdiv' if quotient else 'srem'} i64 {a}, {b}")
-        return self.floor_divide("i64", a, b, quotient)
-
-    def index_min_max(self, e: Any) -> str:
-        a, b = self.index(e.a), self.index(e.b)
-        if a[0] != "%" and b[0] != "%":
-            return str((min if type(e) is tir.Min else max)(int(a), int(b)))
-        less = "slt" if type(e) is tir.Min else "sgt"
-        cond = self.pure(f"icmp {less} i64 {a}, {b}")
-        return self.pure(f"select i1 {cond}, i64 {a}, i64 {b}")
-
-    def index_select(self, e: tir.Select) -> str:
-        cond = self.visit(e.condition)
-        return self.pure(
-            f"select i1 {cond}, i64 {self.index(e.true_value)}, i64 {self.index(e.false_value)}"
-        )
-
-    def index_cast(self, e: tir.Cast) -> str:
-        if e.value.dtype in ("int32", "int64") and e.dtype == "int64":
-            return self.index(e.value)
-        value = self.expr_cast(e)
-        if e.dtype == "int64" or value[0] != "%":
-            return value
-        return self.pure(f"sext i32 {value} to i64")
-
-    def is_nonneg(self, e: Any) -> bool:
-        """Whether an integer expression is known to be >= 0, from its form."""
-        kind = type(e)
-        if kind is tir.IntImm:
-            return e.value >= 0
-        if kind is tir.Var:
-            return e in self.nonneg
-        if kind in (tir.Add, tir.Mul, tir.Div, tir.FloorDiv, tir.Min):
-            return self.is_nonneg(e.a) and self.is_nonneg(e.b)
-        if kind is tir.FloorMod:
-            return self.is_nonneg(e.b)
-        if kind is tir.Mod:
-            return self.is_nonneg(e.a)
-        if kind is tir.Max:
-            return self.is_nonneg(e.a) or self.is_nonneg(e.b)
-        if kind is tir.Cast:
-            source = e.value.dtype
-            return (dt.is_int(source) or dt.is_uint(source)) and self.is_nonneg(e.value)
-        if kind is tir.Broadcast:
-            return self.is_nonneg(e.value)
-        if kind is tir.Ramp:
-            return self.is_nonneg(e.base) and self.is_nonneg(e.stride)
-        return kind is tir.SizeVar
-
-
-_DIVISIONS = (tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod)
 
 ExprGen.expr_table = {
     tir.Var: ExprGen.expr_var,
@@ -622,17 +474,4 @@ ExprGen.expr_table = {
     tir.BufferLoad: ExprGen.expr_load,
     **dict.fromkeys(_ARITH, ExprGen.expr_arith),
     **dict.fromkeys(_COMPARE, ExprGen.expr_compare),
-}
-ExprGen.index_table = {
-    tir.IntImm: ExprGen.index_int,
-    tir.Var: ExprGen.index_var,
-    tir.SizeVar: ExprGen.index_var,
-    tir.Add: ExprGen.index_arith,
-    tir.Sub: ExprGen.index_arith,
-    tir.Mul: ExprGen.index_arith,
-    tir.Min: ExprGen.index_min_max,
-    tir.Max: ExprGen.index_min_max,
-    tir.Select: ExprGen.index_select,
-    tir.Cast: ExprGen.index_cast,
-    **dict.fromkeys(_DIVISIONS, ExprGen.index_divide),
 }
