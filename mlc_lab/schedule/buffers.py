@@ -93,7 +93,7 @@ def nth_region(block: Block, index: int, kind: str) -> BufferRegion:
     return regions[index]
 
 
-#: first parts of the names of storage scopes
+#: storage scopes; what follows a dot is the target's own business
 _SCOPES = ("global", "shared", "warp", "local", "wmma.matrix_a", "wmma.matrix_b",
            "wmma.accumulator", "m16n8k8.matrixA", "m16n8k8.matrixB", "m16n8k8.matrixC", "texture",
            "amx.tmm", "metal.simdgroup")
@@ -101,7 +101,9 @@ _SCOPES = ("global", "shared", "warp", "local", "wmma.matrix_a", "wmma.matrix_b"
 
 def storage_scope_exists(scope: str) -> None:
     """The storage scope must be one that a target may have."""
-    if not (isinstance(scope, str) and scope.startswith(_SCOPES)):
+    known = isinstance(scope, str) and (scope in _SCOPES or scope.startswith(
+        tuple(s + "." for s in _SCOPES)))  # shared.dyn, global.vtcm and the like
+    if not known:
         import difflib
 
         close = difflib.get_close_matches(str(scope), _SCOPES, 1)

@@ -31,6 +31,10 @@ class LoopRV:
         return f"LoopRV(0x{id(self) & 0xFFFFFF:06x})"
 
 
+class RangesMap(IndexMap):
+    """An IndexMap whose final indices are (begin, end) pairs, written as such in a trace."""
+
+
 #: a sampled integer is a TensorIR variable, so one can compute with it
 ExprRV = Var
 
@@ -216,7 +220,13 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
     if isinstance(value, IndexMap):
         left = ", ".join(v.name for v in value.initial_indices)
         own = {v: v.name for v in value.initial_indices}
-        right = "".join(python_text(e, {**names, **own}) + ", " for e in value.final_indices)
+        if isinstance(value, RangesMap):
+            ends = [python_text(e, {**names, **own}) for e in value.final_indices]
+            pairs = ", ".join(f"({a}, {b})" for a, b in zip(ends[::2], ends[1::2]))
+            return f"lambda {left}: [{pairs}]"
+        right = "".join(
+            (f"T.{e.dtype}({e.value!r})" if isinstance(e, FloatImm)
+             else python_text(e, {**names, **own})) + ", " for e in value.final_indices)
         return f"lambda {left}: ({right.rstrip()})"
     if isinstance(value, Var):
         return names.get(value, value.name)
@@ -236,5 +246,5 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
     return repr(value)
 
 
-__all__ = ["BlockRV", "ExprRV", "Instruction", "InstructionKind", "LoopRV", "primitive",
-           "python_text"]
+__all__ = ["BlockRV", "ExprRV", "Instruction", "InstructionKind", "LoopRV", "RangesMap",
+           "primitive", "python_text"]

@@ -66,8 +66,8 @@ class _Matcher:
         if theirs is not None:
             first = repr(theirs).strip().split("\n")[0]
             quote = f"; the description has {first}"
-        raise Refusal("block_is_the_described_one", f"block {self.block.name_hint} does not compute "
-                      f"what intrinsic {self.name!r} describes: {why}{quote}",
+        raise Refusal("block_is_the_described_one", f"block {self.block.name_hint} does not "
+                      f"compute what intrinsic {self.name!r} describes: {why}{quote}",
                       nodes=[ours if ours is not None else self.block],
                       hint="split, reorder and decompose_reduction until the loop nest reads like "
                       "the description")

@@ -66,3 +66,15 @@ def replace_loop(stmt: Stmt, loop_var: object, make: object) -> Stmt:
         return stmt
     return stmt.map_children(
         lambda s: replace_loop(s, loop_var, make) if isinstance(s, Stmt) else s)
+
+
+def replace_realize(stmt: Stmt, realize: BlockRealize, *new: Stmt) -> Stmt:
+    """`stmt` with a BlockRealize (not inside other blocks) replaced by statements."""
+    if stmt is realize:
+        return seq(*new)
+    if type(stmt) is BlockRealize:
+        return stmt
+    if type(stmt) is SeqStmt:
+        return seq(*(replace_realize(s, realize, *new) for s in stmt.seq))
+    return stmt.map_children(
+        lambda s: replace_realize(s, realize, *new) if isinstance(s, Stmt) else s)

@@ -298,9 +298,21 @@ class Schedule:
     set_scope = p.set_scope
     storage_align = p.storage_align
     unsafe_set_dtype = p.unsafe_set_dtype
+    reindex = p.reindex
+    reindex_cache_read = p.reindex_cache_read
+    reindex_cache_write = p.reindex_cache_write
+    transform_layout = p.transform_layout
+    set_axis_separator = p.set_axis_separator
+    cache_inplace = p.cache_inplace
+    cache_index = p.cache_index
+    annotate_buffer_access = p.annotate_buffer_access
     # blocks
     blockize = p.blockize
     tensorize = p.tensorize
+    transform_block_layout = p.transform_block_layout
+    reorder_block_iter_var = p.reorder_block_iter_var
+    decompose_padding = p.decompose_padding
+    pad_einsum = p.pad_einsum
     # annotations
     annotate = p.annotate
     unannotate = p.unannotate

@@ -19,7 +19,9 @@ from ..ir.diagnostics import DiagnosticError
 from ..tir import op
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import IndexMap
-from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
+from .instruction import (
+    BlockRV, Instruction, InstructionKind, LoopRV, RangesMap, python_text,
+)
 
 
 class Trace:
@@ -324,6 +326,8 @@ class _Values:
             initial = [Var(n, "int32") for n in names]
             body = _Values({**self.scope, **dict(zip(names, initial))}).of(node.body)
             final = body if isinstance(body, (tuple, list)) else [body]
+            if final and all(isinstance(pair, tuple) for pair in final):
+                return RangesMap(initial, [end for pair in final for end in pair])
             return IndexMap(initial, final)
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(
@@ -331,6 +335,8 @@ class _Values:
             args = [self.of(a) for a in node.args]
             if name in ("min", "max") and len(args) == 2:
                 return (op.min_value_of if name == "min" else op.max_value_of)(*args)
+            if name in ("Cast", "cast") and len(args) == 2 and args[0] in _TYPES:
+                return op.cast(op.convert(args[1]), args[0])
             if name in _TYPES and len(args) == 1 and not node.keywords:  # T.int64(4)
                 return op.const(args[0], name)
         raise ValueError(f"a trace cannot contain {ast.unparse(node)!r}")

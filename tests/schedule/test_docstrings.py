@@ -49,7 +49,9 @@ def as_function(body, shapes=None):
     """The statements of an example as a function over the buffers they mention."""
     tree = ast.parse(body)
     known = extents(tree)
-    shapes = dict(shapes or {})
+    shapes = dict(shapes or {})  # some are given in a comment: `# A: (128,)`
+    shapes.update({name: ast.literal_eval(shape)
+                   for name, shape in re.findall(r"# (\w+): (\([\d, ]+\))", body)})
     order, written, read_after_write = [], set(), set()
     declared = {n.targets[0].id for n in ast.walk(tree) if isinstance(n, ast.Assign)
                 and isinstance(n.value, ast.Call)

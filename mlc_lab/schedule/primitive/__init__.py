@@ -1,17 +1,23 @@
 """The schedule primitives, one idea a file: meaning, rules, rewrite, and how it is recorded."""
 
 from .annotate import annotate, enter_postproc, unannotate
+from .annotate_buffer_access import annotate_buffer_access
 from .blockize import blockize
+from .cache_index import cache_index
+from .cache_inplace import cache_inplace
 from .cache_read import cache_read
 from .cache_write import cache_write
 from .compute_at import compute_at, reverse_compute_at
 from .compute_inline import compute_inline, reverse_compute_inline
+from .decompose_padding import decompose_padding
 from .decompose_reduction import decompose_reduction
 from .fuse import fuse
 from .get_blocks import (
     get_block, get_child_blocks, get_consumers, get_loops, get_output_blocks, get_producers,
 )
 from .loop_kind import add_unit_loop, bind, parallel, unroll, vectorize
+from .pad_einsum import pad_einsum
+from .reindex import reindex, reindex_cache_read, reindex_cache_write
 from .reorder import reorder
 from .rfactor import rfactor
 from .sampling import sample_categorical, sample_compute_location, sample_perfect_tile
@@ -19,12 +25,17 @@ from .set_scope import set_scope, unsafe_set_dtype
 from .split import split
 from .storage_align import storage_align
 from .tensorize import tensorize
+from .transform_block_layout import reorder_block_iter_var, transform_block_layout
+from .transform_layout import set_axis_separator, transform_layout
 
 __all__ = [
-    "add_unit_loop", "annotate", "bind", "blockize", "cache_read", "cache_write", "compute_at",
-    "compute_inline", "decompose_reduction", "enter_postproc", "fuse", "get_block",
+    "add_unit_loop", "annotate", "annotate_buffer_access", "bind", "blockize", "cache_index",
+    "cache_inplace", "cache_read", "cache_write", "compute_at", "compute_inline",
+    "decompose_padding", "decompose_reduction", "enter_postproc", "fuse", "get_block",
     "get_child_blocks", "get_consumers", "get_loops", "get_output_blocks", "get_producers",
-    "parallel", "reorder", "reverse_compute_at", "reverse_compute_inline", "rfactor",
-    "sample_categorical", "sample_compute_location", "sample_perfect_tile", "set_scope", "split",
-    "storage_align", "tensorize", "unannotate", "unroll", "unsafe_set_dtype", "vectorize",
+    "pad_einsum", "parallel", "reindex", "reindex_cache_read", "reindex_cache_write", "reorder",
+    "reorder_block_iter_var", "reverse_compute_at", "reverse_compute_inline", "rfactor",
+    "sample_categorical", "sample_compute_location", "sample_perfect_tile", "set_axis_separator",
+    "set_scope", "split", "storage_align", "tensorize", "transform_block_layout",
+    "transform_layout", "unannotate", "unroll", "unsafe_set_dtype", "vectorize",
 ]

@@ -31,10 +31,10 @@ def tensorize(state: ScheduleState, block_or_loop: StmtSRef, tensor_intrin: str,
               preserve_unit_iters: bool = True) -> None:
     """Replace what a block computes by the implementation of a tensor intrinsic.
 
-    A tensor intrinsic is a pair of functions: `desc` says in plain TensorIR what is computed, `impl`
-    how the machine does it. The block must compute just what `desc` does, on parts of its buffers;
-    `impl` then gets views of those parts (`T.match_buffer`). Given a loop, the nest at it is made a
-    block first, as by blockize.
+    A tensor intrinsic is a pair of functions: `desc` says in plain TensorIR what is computed,
+    `impl` how the machine does it. The block must compute just what `desc` does, on parts of its
+    buffers; `impl` then gets views of those parts (`T.match_buffer`). Given a loop, the nest at it
+    is made a block first, as by blockize.
 
     Before::
 
@@ -51,7 +51,7 @@ def tensorize(state: ScheduleState, block_or_loop: StmtSRef, tensor_intrin: str,
             T.writes(B[0:16, 0:16])
             T.evaluate(T.call_extern("int32", "copy_16x16", A.access_ptr("r"), B.access_ptr("w")))
 
-    `sch.tensorize(i_1, "copy_16x16")` gives a block B_o over i_0 and j_0 with that call as its body.
+    `sch.tensorize(i_1, "copy_16x16")` gives a block B_o over i_0 and j_0 with that call as body.
 
     Errors: the intrinsic must be registered; the loop can be made a block (see blockize); the
     block's loops, iterators, accesses and expressions are those of the description.

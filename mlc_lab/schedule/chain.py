@@ -1,0 +1,107 @@
+"""Blocks that are alone in their loops, each iterator bound to a loop of its own.
+
+What transform_block_layout and pad_einsum ask for, and how they put a new nest in the place.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..arith import Analyzer, iter_map_simplify
+from ..tir import op
+from ..tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
+from ..tir.functor import Mutator
+from ..tir.stmt import (
+    TRUE, BlockRealize, BufferRegion, BufferStore, For, SeqStmt, Stmt, seq,
+)
+from .error import Refusal
+from .state import ScheduleState, StmtSRef
+
+
+def alone_in_its_loops(state: ScheduleState, block: StmtSRef) -> None:
+    """All loops around the block, up to its scope, hold nothing else."""
+    inner: Any = state.realize_of(block)
+    for loop in reversed(state.loops_above(block)):
+        if loop.stmt.body is not inner:
+            raise Refusal("alone_in_its_loops", f"block {block.stmt.name_hint} shares loop "
+                          f"{loop.stmt.loop_var.name} with other statements, which would be torn "
+                          "from it", nodes=[loop.stmt],
+                          hint="do this before compute_at and decompose_reduction")
+        inner = loop.stmt
+
+
+def trivially_bound(state: ScheduleState, block: StmtSRef) -> BlockRealize:
+    """Each iterator is bound to a loop variable of its own, each loop binds one iterator."""
+    realize = state.realize_of(block)
+    loops = {s.stmt.loop_var: s.stmt for s in state.loops_above(block)}
+    bound: set[Var] = set()
+    for iv, value in zip(block.stmt.iter_vars, realize.iter_values):
+        unit = op.is_const_int(iv.dom.extent, 1) and not isinstance(value, Var)
+        if unit:
+            continue
+        if value not in loops or value in bound:
+            raise Refusal("trivial_bindings", f"iterator {iv.var.name} of block "
+                          f"{block.stmt.name_hint} is bound to {value!r}, not to a loop of its own",
+                          nodes=[realize], hint="do this before splitting and fusing loops")
+        bound.add(value)
+    extra = [v.name for v, lp in loops.items()
+             if v not in bound and not op.is_const_int(lp.extent, 1)]
+    if extra:
+        raise Refusal("trivial_bindings", f"loop {extra[0]} binds no iterator of block "
+                      f"{block.stmt.name_hint}", nodes=[realize])
+    if not op.is_const_int(realize.predicate, 1):
+        raise Refusal("trivial_bindings", f"block {block.stmt.name_hint} has the predicate "
+                      f"{realize.predicate!r}", nodes=[realize])
+    return realize
+
+
+def replace_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, *new: Stmt) -> Stmt:
+    """The scope's body with the block's whole nest replaced."""
+    loops = state.loops_above(block)
+    top: Stmt = loops[0].stmt if loops else state.realize_of(block)
+    body = scope.stmt.body
+    items = list(body.seq) if type(body) is SeqStmt else [body]
+    place = next(i for i, s in enumerate(items) if s is top)
+    return seq(*items[:place], *new, *items[place + 1:])
+
+
+class SubstituteAccesses(Mutator):
+    """Variables replaced by expressions over iterators, with indices brought to normal form."""
+
+    def __init__(self, table: dict[Var, PrimExpr], iters: Sequence[IterVar]) -> None:
+        super().__init__()
+        self.table, self.analyzer = table, Analyzer()
+        self.domains = {}
+        for iv in iters:
+            self.domains[iv.var] = iv.dom
+            self.analyzer.bind(iv.var, iv.dom)
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return self.table.get(node, node)
+
+    def simplified(self, indices: tuple) -> tuple:
+        """Indices rewritten and brought to normal form."""
+        new = [self.analyzer.rewrite_simplify(self.visit(i)) for i in indices]
+        return tuple(iter_map_simplify(new, self.domains, TRUE, "nocheck", self.analyzer))
+
+    def visit_For(self, node: For) -> Stmt:
+        domain = Range.from_min_extent(self.visit(node.min), self.visit(node.extent))
+        self.domains[node.loop_var] = domain
+        self.analyzer.bind(node.loop_var, domain)
+        return super().visit_For(node)
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        return BufferLoad(node.buffer, self.simplified(node.indices), node.predicate)
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        return BufferStore(node.buffer, self.visit(node.value), self.simplified(node.indices),
+                           node.predicate)
+
+    def visit_BufferRegion(self, node: BufferRegion) -> BufferRegion:
+        mins = self.simplified(tuple(r.min for r in node.region))
+        return BufferRegion(node.buffer, tuple(
+            Range.from_min_extent(m, self.analyzer.simplify(self.visit(r.extent)))
+            for m, r in zip(mins, node.region)))
+
+
+__all__ = ["SubstituteAccesses", "alone_in_its_loops", "replace_nest", "trivially_bound"]

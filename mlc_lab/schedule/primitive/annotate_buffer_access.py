@@ -1,0 +1,90 @@
+"""annotate_buffer_access: say what a block reads or writes where analysis cannot see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...arith import Analyzer
+from ...tir import op
+from ...tir.expr import PrimExpr, Range
+from ...tir.function import IndexMap
+from ...tir.stmt import BufferRegion, annotation_value
+from ..buffers import READ, WRITE, block_argument, nth_region
+from ..error import Refusal
+from ..guards import is_block
+from ..instruction import RangesMap, primitive
+from ..state import ScheduleState, StmtSRef
+
+
+def _ranges(sch: Any, args: dict[str, Any]) -> None:
+    """A function of the iterators that gives points and (begin, end) pairs, as a RangesMap."""
+    block = block_argument(sch, args)
+    given = args["gen_new_ranges"]
+    if isinstance(given, IndexMap):
+        return
+    initial = [iv.var.with_name(iv.var.name) for iv in block.iter_vars]
+    found = given(*initial)
+    ends: list[PrimExpr] = []
+    for item in found if isinstance(found, (tuple, list)) else [found]:
+        if isinstance(item, (tuple, list)):
+            if len(item) != 2:
+                raise Refusal("range_is_a_pair", f"{item!r} is no range: give (begin, end)",
+                              nodes=[block])
+            ends += [op.convert(item[0]), op.convert(item[1])]
+        else:
+            point = op.convert(item)
+            ends += [point, op.add(point, 1)]
+    args["gen_new_ranges"] = RangesMap(initial, ends)
+
+
+@primitive("AnnotateBufferAccess", normalize=_ranges)
+def annotate_buffer_access(state: ScheduleState, block: StmtSRef, buffer_index: int, buf_type: str,
+                           gen_new_ranges: Any) -> None:
+    """Declare the region that a block reads or writes of a buffer, in place of what was found.
+
+    `gen_new_ranges` is a function of the block's iterators that gives, for each dimension, a point
+    or a pair (begin, end). Later passes keep the region as it is declared; what it leaves out must
+    really not be touched.
+
+    Before::
+
+        for i in range(128):
+            with T.block("B"):
+                vi = T.axis.spatial(128, i)
+                B[vi] = A[vi] * T.float32(2.0)
+
+    After `sch.annotate_buffer_access(B, 0, "read", lambda vi: ((vi, vi + 2),))`::
+
+        for i in range(128):
+            with T.block("B"):
+                vi = T.axis.spatial(128, i)
+                T.reads(A[vi:vi + 2])
+                T.writes(B[vi])
+                T.block_attr({"explicit_read_region": [0]})
+                B[vi] = A[vi] * T.float32(2.0)
+
+    Errors: the buffer has as many dimensions as ranges are given.
+    """
+    is_block(block)
+    if buf_type not in (READ, WRITE):
+        raise Refusal("buffer_is_named", f'buf_type={buf_type!r} is neither "read" nor "write"',
+                      nodes=[block.stmt])
+    stmt = block.stmt
+    region = nth_region(stmt, buffer_index, buf_type)
+    ends = gen_new_ranges.map_indices([iv.var for iv in stmt.iter_vars])
+    if len(ends) != 2 * len(region.buffer.shape):
+        raise Refusal("one_range_a_dimension", f"{len(ends) // 2} ranges are given for "
+                      f"{region.buffer.name}, which has {len(region.buffer.shape)} dimensions",
+                      nodes=[stmt])
+    analyzer = Analyzer()
+    ranges = tuple(Range.from_min_extent(a, analyzer.simplify(op.sub(b, a)))
+                   for a, b in zip(ends[::2], ends[1::2]))
+    field, key = ("reads", "explicit_read_region") if buf_type == READ else (
+        "writes", "explicit_write_region")
+    regions = list(getattr(stmt, field))
+    regions[buffer_index] = BufferRegion(region.buffer, ranges)
+    known = [op.as_int(v) for v in stmt.annotations.get(key, ())]
+    if buffer_index not in known:
+        known.append(buffer_index)
+    state.replace(block, stmt.replace(**{
+        field: tuple(regions), "annotations": {**stmt.annotations, key: annotation_value(known)}}))

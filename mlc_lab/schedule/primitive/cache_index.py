@@ -1,0 +1,144 @@
+"""cache_index: computed indices are kept in buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.structural import structural_equal
+from ...tir import op
+from ...tir.buffer import decl_buffer
+from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.functor import Mutator, free_vars, pre_order, substitute
+from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
+from ..buffers import rewrite_blocks, storage_scope_exists
+from ..cache_stage import Location, finish, insert_statement
+from ..error import Refusal
+from ..guards import is_block
+from ..instruction import primitive
+from ..state import ScheduleState, StmtSRef, child_realizes
+
+
+@primitive("CacheIndex")
+def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_thresh: int = 0
+                ) -> list[StmtSRef]:
+    """Compute the indices at which a block reads once, into buffers `index_var_0`, ...
+
+    For each index that is an expression of iterators a block `index_<n>` fills a buffer over just
+    those iterators. With `cse_thresh` only indices that occur at least so often are kept. Where no
+    index is computed nothing changes and the result is empty.
+
+    Before::
+
+        # A: (20, 40)
+        for i, j in T.grid(80, 80):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi // 4, vj // 2]
+
+    After `sch.cache_index(B, "global")`::
+
+        index_var_0 = T.alloc_buffer((80,), "int32")
+        index_var_1 = T.alloc_buffer((80,), "int32")
+        for ax0 in range(80):
+            with T.block("index_0"):
+                v0 = T.axis.spatial(80, ax0)
+                index_var_0[v0] = v0 // 4
+        for ax0 in range(80):
+            with T.block("index_1"):
+                v0 = T.axis.spatial(80, ax0)
+                index_var_1[v0] = v0 // 2
+        for i, j in T.grid(80, 80):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(A[vi // 4, vj // 2], index_var_0[vi], index_var_1[vj])
+                T.writes(B[vi, vj])
+                B[vi, vj] = A[index_var_0[vi], index_var_1[vj]]
+
+    Errors: the storage scope must exist; iterators start at zero.
+    """
+    is_block(block)
+    storage_scope_exists(storage_scope)
+    stmt: Block = block.stmt
+    scope = state.scope_root(block)
+    own = {iv.var: iv for iv in stmt.iter_vars}
+    chosen = [e for e, count in _computed_indices(stmt, own) if count >= cse_thresh]
+    if not chosen:
+        return []
+    buffers, stages, blocks = [], [], []
+    table: list[tuple[PrimExpr, Any]] = []
+    for number, index in enumerate(chosen):
+        used = [own[v] for v in own if any(u is v for u in free_vars(index))]
+        for iv in used:
+            if not op.is_const_int(iv.dom.min, 0):
+                raise Refusal("iterators_start_at_zero", f"iterator {iv.var.name} starts at "
+                              f"{iv.dom.min!r}, a buffer's dimension at 0", nodes=[stmt])
+        buffer = decl_buffer([iv.dom.extent for iv in used], index.dtype, f"index_var_{number}",
+                             scope=storage_scope)
+        nest, made = _filling(buffer, used, index, number)
+        buffers.append(buffer)
+        stages.append(nest)
+        blocks.append(made)
+        table.append((index, BufferLoad(buffer, [iv.var for iv in used])))
+    rewriter = _UseIndices(table)
+    new = stmt.replace(body=rewriter.visit(stmt.body), reads=(
+        *stmt.reads, *(BufferRegion.from_point(load.buffer, load.indices) for _, load in table)))
+    body = rewrite_blocks(scope.stmt.body, {stmt: lambda _: new}, {})
+    loops = state.loops_above(block)
+    top: Stmt = loops[0].stmt if loops else state.realize_of(block)
+    items = getattr(scope.stmt.body, "seq", (scope.stmt.body,))
+    place = next(i for i, s in enumerate(items) if s is top)
+    for offset, nest in enumerate(stages):
+        body = insert_statement(scope.stmt, body, Location(scope, place + offset), nest)
+    return finish(state, scope, body, buffers, {stmt: new}, blocks)
+
+
+def _computed_indices(stmt: Block, own: dict) -> list[tuple[PrimExpr, int]]:
+    """The computed indices of loads over iterators alone, and how often each occurs."""
+    found: list[list] = []
+    if child_realizes(stmt):
+        return []
+    for node in pre_order(stmt.body):
+        if type(node) is not BufferLoad:
+            continue
+        for index in node.indices:
+            if isinstance(index, (Var, IntImm)) or any(type(n) is BufferLoad
+                                                       for n in pre_order(index)):
+                continue
+            if not all(v in own for v in free_vars(index)):
+                continue
+            for entry in found:
+                if structural_equal(entry[0], index):
+                    entry[1] += 1
+                    break
+            else:
+                found.append([index, 1])
+    return [(e, n) for e, n in found]
+
+
+def _filling(buffer: Any, used: list[IterVar], index: PrimExpr, number: int
+             ) -> tuple[Stmt, Block]:
+    loops = [(Var(f"ax{k}", iv.var.dtype), iv.dom.extent) for k, iv in enumerate(used)]
+    iters = [IterVar(Range.from_min_extent(IntImm(iv.var.dtype, 0), iv.dom.extent),
+                     Var(f"v{k}", iv.var.dtype), IterVar.DataPar) for k, iv in enumerate(used)]
+    at = [iv.var for iv in iters]
+    value = substitute(index, dict(zip([iv.var for iv in used], at)))
+    made = Block(iters, [], [BufferRegion.from_point(buffer, at)], f"index_{number}",
+                 BufferStore(buffer, value, at))
+    nest: Stmt = BlockRealize([var for var, _ in loops], True, made)
+    for var, extent in reversed(loops):
+        nest = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, nest)
+    return nest, made
+
+
+class _UseIndices(Mutator):
+    """Loads' indices that are among the kept ones are read from their buffers."""
+
+    def __init__(self, table: list[tuple[PrimExpr, Any]]) -> None:
+        super().__init__()
+        self.table = table
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        new = super().visit_BufferLoad(node)
+        indices = tuple(next((load for e, load in self.table if structural_equal(e, i)), i)
+                        for i in new.indices)
+        return BufferLoad(new.buffer, indices, new.predicate)

@@ -1,0 +1,191 @@
+"""decompose_padding: a block that pads becomes one that fills and one that copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...arith import Analyzer, detect_linear_equation
+from ...tir import op
+from ...tir.expr import (
+    GE, GT, LE, LT, And, Call, FloatImm, IntImm, IterVar, PrimExpr, Range, Select, Var,
+)
+from ...tir.functor import free_vars, substitute
+from ...tir.stmt import Block, BlockRealize, BufferStore, For, Stmt, seq
+from ..chain import SubstituteAccesses
+from ..error import Refusal
+from ..guards import complete_block, is_block, is_loop
+from ..instruction import primitive
+from ..rewrite import fresh_vars
+from ..state import ScheduleState, StmtSRef
+
+
+@primitive("DecomposePadding")
+def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
+    """Split a block that stores a value or, outside of a box, a constant: first fill, then copy.
+
+    The block `<block>_pad_const`, which is returned, stores the constant everywhere, right before
+    `loop`. The block itself then runs over the box only, without a condition.
+
+    Before::
+
+        # A: (128,)
+        for i in range(140):
+            with T.block("B"):
+                vi = T.axis.spatial(140, i)
+                B[vi] = T.if_then_else(vi >= 6 and vi < 134, A[vi - 6], T.float32(0.0))
+
+    After `sch.decompose_padding(B, i)`::
+
+        for i in range(140):
+            with T.block("B_pad_const"):
+                vi = T.axis.spatial(140, i)
+                B[vi] = T.float32(0.0)
+        for i in range(128):
+            with T.block("B"):
+                vi = T.axis.spatial(128, i)
+                B[vi + 6] = A[vi]
+
+    Errors: the block is complete; its body is one store of `if_then_else(condition, value,
+    constant)`, the condition bounds on single iterators; `loop` is around the block and holds
+    nothing else.
+    """
+    is_block(block)
+    is_loop(loop)
+    stmt: Block = block.stmt
+    complete_block(state, block, state.scope_root(block))
+    loops = state.loops_above(block)
+    if loop not in loops:
+        raise Refusal("loop_is_around_block", f"loop {loop.stmt.loop_var.name} is not around block "
+                      f"{stmt.name_hint}", nodes=[loop.stmt, stmt],
+                      hint="use one of sch.get_loops(block)")
+    inner = [s.stmt for s in loops[loops.index(loop):]]
+    realize = state.realize_of(block)
+    at: Any = realize
+    for item in reversed(inner):
+        if item.body is not at:
+            raise Refusal("one_block_under_loop", f"loop {item.loop_var.name} holds more than "
+                          f"block {stmt.name_hint}", nodes=[item])
+        at = item
+    store, condition, value, constant = _pattern(stmt)
+    bounds = _bounds(stmt, condition)
+    fill, filler = _filling_nest(stmt, realize, store, constant, inner)
+    nest, made = _copying_nest(stmt, realize, store, value, bounds, inner)
+    state.replace(loop, seq(fill, nest), {stmt: made})
+    return state.refs[filler]
+
+
+def _pattern(stmt: Block) -> tuple[BufferStore, PrimExpr, PrimExpr, PrimExpr]:
+    store = stmt.body
+    if type(store) is BufferStore and stmt.init is None:
+        value: Any = store.value
+        if type(value) is Call and getattr(value.op, "name", "") == "tir.if_then_else":
+            condition, inside, outside = value.args
+        elif type(value) is Select:
+            condition, inside, outside = value.condition, value.true_value, value.false_value
+        else:
+            condition = None
+        if condition is not None and isinstance(outside, (IntImm, FloatImm)):
+            return store, condition, inside, outside
+    raise Refusal("padding_pattern", f"block {stmt.name_hint} does not pad: its body is not one "
+                  "store of T.if_then_else(condition, value, constant)", nodes=[stmt])
+
+
+def _bounds(stmt: Block, condition: PrimExpr) -> dict[Var, tuple[int, int]]:
+    """The box in which the condition holds: [low, high) of each iterator."""
+    box: dict[Var, tuple[int, int]] = {}
+    for iv in stmt.iter_vars:
+        low, extent = op.as_int(iv.dom.min), op.as_int(iv.dom.extent)
+        if low is not None and extent is not None:
+            box[iv.var] = (low, low + extent)
+    parts = [condition]
+    while parts:
+        part: Any = parts.pop()
+        if type(part) is And:
+            parts += [part.a, part.b]
+            continue
+        if type(part) is Call and getattr(part.op, "name", "") == "tir.likely":
+            parts.append(part.args[0])
+            continue
+        if type(part) in (GE, GT):
+            part = {GE: LE, GT: LT}[type(part)](part.b, part.a)
+        # a <= b is b - a >= 0; a < b is b - a - 1 >= 0
+        strict = type(part) is LT
+        used = [v for v in free_vars(part) if v in box] if type(part) in (LT, LE) else []
+        found = detect_linear_equation(op.sub(part.b, part.a), used) if len(used) == 1 else []
+        numbers = [op.as_int(Analyzer().simplify(c)) for c in found]
+        if len(numbers) != 2 or None in numbers or abs(numbers[0]) != 1:
+            raise Refusal("condition_is_a_box", f"{part!r} is not a bound on one iterator: where "
+                          "the value is stored is not a box", nodes=[stmt],
+                          hint="write the condition as T.And of bounds such as 6 <= vi, vi < 134")
+        factor, rest = numbers[0], numbers[1] - strict
+        low, high = box[used[0]]
+        box[used[0]] = (max(low, -rest), high) if factor == 1 else (low, min(high, rest + 1))
+    for iv in stmt.iter_vars:
+        if iv.var in box and box[iv.var][0] >= box[iv.var][1]:
+            raise Refusal("condition_is_a_box", f"the condition never holds for {iv.var.name}",
+                          nodes=[stmt])
+    return box
+
+
+def _filling_nest(stmt: Block, realize: BlockRealize, store: BufferStore, constant: PrimExpr,
+                  inner: list[For]) -> tuple[Stmt, Block]:
+    table: dict[Var, PrimExpr] = {}
+    iters = fresh_vars(stmt.iter_vars, table)
+    made = Block(iters, [], [substitute(w, table) for w in stmt.writes],
+                 stmt.name_hint + "_pad_const",
+                 BufferStore(store.buffer, constant, [substitute(i, table) for i in store.indices]))
+    fresh = {lp.loop_var: lp.loop_var.with_name(lp.loop_var.name) for lp in inner}
+    nest: Stmt = BlockRealize([substitute(v, fresh) for v in realize.iter_values],
+                              substitute(realize.predicate, fresh), made)
+    for loop in reversed(inner):
+        nest = loop.replace(loop_var=fresh[loop.loop_var], min=substitute(loop.min, fresh),
+                            extent=substitute(loop.extent, fresh), body=nest)
+    return nest, made
+
+
+def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value: PrimExpr,
+                  bounds: dict[Var, tuple[int, int]], inner: list[For]) -> tuple[Stmt, Block]:
+    analyzer = Analyzer()
+    loops = {lp.loop_var: lp for lp in inner}
+    table: dict[Var, PrimExpr] = {}
+    iters, values = [], []
+    predicate = realize.predicate
+    used: set[Var] = set()
+    for iv, bound in zip(stmt.iter_vars, realize.iter_values):
+        low, high = bounds.get(iv.var, (None, None))
+        var = iv.var.with_name(iv.var.name)
+        start, end = op.as_int(iv.dom.min), op.as_int(iv.dom.extent)
+        if low is None or (low, high) == (start, start + end):
+            table[iv.var] = var
+            iters.append(iv.replace(var=var))
+            values.append(bound)
+            continue
+        dtype = iv.var.dtype
+        extent = IntImm(dtype, high - low)
+        iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), extent), var, iv.iter_type))
+        table[iv.var] = op.add(var, IntImm(dtype, low))
+        loop = loops.get(bound) if isinstance(bound, Var) else None
+        alone = loop is not None and bound not in used and sum(
+            bound in free_vars(v) for v in realize.iter_values) == 1 and bound not in free_vars(
+            realize.predicate) and op.is_const_int(loop.min, 0) and op.as_int(
+            loop.extent) == start + end and start == 0
+        if alone:
+            used.add(bound)
+            loops[bound] = loop.replace(extent=extent)
+            values.append(bound)
+            continue
+        values.append(analyzer.simplify(op.sub(bound, IntImm(dtype, low))))
+        if low > start:
+            predicate = op.logical_and(predicate, analyzer.rewrite_simplify(
+                op.less_equal(IntImm(dtype, low), bound)))
+        if high < start + end:
+            predicate = op.logical_and(predicate, analyzer.rewrite_simplify(
+                op.less(bound, IntImm(dtype, high))))
+    to = SubstituteAccesses(table, iters)
+    made = stmt.replace(iter_vars=tuple(iters), reads=tuple(to.visit(r) for r in stmt.reads),
+                        writes=tuple(to.visit(w) for w in stmt.writes),
+                        body=to.visit(BufferStore(store.buffer, value, store.indices)))
+    nest: Stmt = BlockRealize(values, predicate, made)
+    for loop in reversed(inner):
+        nest = loops[loop.loop_var].replace(body=nest)
+    return nest, made

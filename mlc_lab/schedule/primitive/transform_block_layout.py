@@ -1,0 +1,144 @@
+"""transform_block_layout and reorder_block_iter_var: the iterators of a block."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ...arith import Analyzer
+from ...arith.index_map import inverse, map_ranges
+from ...tir import op
+from ...tir.expr import IntImm, IterVar, Range, Var
+from ...tir.functor import uses_var
+from ...tir.stmt import Block, BlockRealize, For, ForKind, Stmt
+from ..chain import SubstituteAccesses, alone_in_its_loops, replace_nest, trivially_bound
+from ..error import Refusal
+from ..guards import KIND_NAMES, REDUCE, SPATIAL, is_block
+from ..instruction import primitive
+from ..move import replace_realize
+from ..rewrite import pair_blocks
+from ..state import ScheduleState, StmtSRef
+from .reindex import block_index_map
+
+
+@primitive("TransformBlockLayout", normalize=block_index_map)
+def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any) -> None:
+    """Give a block other iterators, computed from the old ones by `index_map`, and other loops.
+
+    The loops around the block are replaced by one for each new iterator. With the bijective map
+    (i, j) -> (i * 64 + j) two iterators become one.
+
+    Before::
+
+        for i, j in T.grid(128, 64):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2.0)
+
+    After `sch.transform_block_layout(B, lambda i, j: (j, i // 16, i % 16))`::
+
+        for ax0, ax1, ax2 in T.grid(64, 8, 16):
+            with T.block("B"):
+                v0, v1, v2 = T.axis.remap("SSS", [ax0, ax1, ax2])
+                B[v1 * 16 + v2, v0] = A[v1 * 16 + v2, v0] * T.float32(2.0)
+
+    Errors: the block is alone in its loops, each iterator bound to a loop of its own; the map is
+    bijective, and each of its indices uses iterators of one kind.
+    """
+    is_block(block)
+    scope = state.scope_root(block)
+    alone_in_its_loops(state, block)
+    realize = trivially_bound(state, block)
+    stmt = block.stmt
+    for iv in stmt.iter_vars:
+        if iv.iter_type not in (SPATIAL, REDUCE):
+            raise Refusal("iterators_commute", f"iterator {iv.var.name} of block {stmt.name_hint} "
+                          f"is {KIND_NAMES.get(iv.iter_type)}: its iterations have an order that "
+                          "must be kept", nodes=[stmt])
+    old = [iv.var for iv in stmt.iter_vars]
+    if len(index_map.initial_indices) != len(old):
+        raise Refusal("map_takes_the_iterators", f"the index map takes "
+                      f"{len(index_map.initial_indices)} indices, block {stmt.name_hint} has "
+                      f"{len(old)} iterators", nodes=[stmt])
+    kinds = [_kind(stmt, index) for index in index_map.map_indices(old)]
+    ranges = [iv.dom for iv in stmt.iter_vars]
+    try:
+        back = inverse(index_map, ranges)
+        extents = [r.extent for r in map_ranges(index_map, ranges)]
+    except ValueError as err:
+        raise Refusal("map_is_bijective", f"{err}", nodes=[stmt], hint="a block's iterators must "
+                      "be covered exactly: each once, none left over") from None
+    analyzer = Analyzer()
+    loops, iters = [], []
+    for position, (extent, kind) in enumerate(zip(extents, kinds)):
+        dom = Range.from_min_extent(IntImm(extent.dtype, 0), extent)
+        loops.append((Var(f"ax{position}", extent.dtype), extent))
+        iters.append(IterVar(dom, Var(f"v{position}", extent.dtype), kind))
+        analyzer.bind(iters[-1].var, dom)
+    values = back.map_indices([iv.var for iv in iters])
+    table = {var: analyzer.simplify(value) for var, value in zip(old, values)}
+    to = SubstituteAccesses(table, iters)
+    new = stmt.replace(
+        iter_vars=tuple(iters), reads=tuple(to.visit(r) for r in stmt.reads),
+        writes=tuple(to.visit(w) for w in stmt.writes), body=to.visit(stmt.body),
+        init=to.visit(stmt.init) if stmt.init is not None else None)
+    nest: Stmt = BlockRealize([var for var, _ in loops], realize.predicate, new)
+    for var, extent in reversed(loops):
+        nest = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, nest)
+    body = replace_nest(state, scope, block, nest)
+    reuse = {stmt: new}
+    pair_blocks(stmt.body, new.body, reuse)
+    changed = scope.stmt.replace(body=body)
+    state.replace(scope, changed, {**reuse, scope.stmt: changed})
+
+
+def _kind(stmt: Any, mapped: Any) -> int:
+    kinds = {iv.iter_type for iv in stmt.iter_vars
+             if uses_var(mapped, iv.var) and not op.is_const_int(iv.dom.extent, 1)}
+    if len(kinds) > 1:
+        names = " and ".join(sorted(KIND_NAMES.get(k, "other") for k in kinds))
+        raise Refusal("iterators_of_one_kind", f"the new iterator {mapped!r} of block "
+                      f"{stmt.name_hint} would mix {names} iterators", nodes=[stmt])
+    return kinds.pop() if kinds else SPATIAL
+
+
+@primitive("ReorderBlockIterVar")
+def reorder_block_iter_var(state: ScheduleState, block: StmtSRef, new_order: Sequence[int]) -> None:
+    """Put the iterators of a block in another order; the loops stay as they are.
+
+    Before::
+
+        for i, k in T.grid(128, 64):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0.0)
+                B[vi] = B[vi] + A[vi, vk]
+
+    After `sch.reorder_block_iter_var(B, [1, 0])`::
+
+        for i, k in T.grid(128, 64):
+            with T.block("B"):
+                vk, vi = T.axis.remap("RS", [k, i])
+                with T.init():
+                    B[vi] = T.float32(0.0)
+                B[vi] = B[vi] + A[vi, vk]
+
+    Errors: `new_order` is a permutation of the iterators' positions.
+    """
+    is_block(block)
+    stmt = block.stmt
+    order = [int(p) for p in new_order]
+    if sorted(order) != list(range(len(stmt.iter_vars))):
+        raise Refusal("order_is_a_permutation", f"new_order={order}: block {stmt.name_hint} has "
+                      f"iterators {list(range(len(stmt.iter_vars)))}, each is named once",
+                      nodes=[stmt])
+    realize = state.realize_of(block)
+    new = stmt.replace(iter_vars=tuple(stmt.iter_vars[p] for p in order))
+    fresh = BlockRealize([realize.iter_values[p] for p in order], realize.predicate, new)
+    parent = block.parent
+    body = replace_realize(parent.stmt.body, realize, fresh)
+    changed = parent.stmt.replace(body=body)
+    reuse = {stmt: new}
+    if type(changed) is Block:
+        reuse[parent.stmt] = changed
+    state.replace(parent, changed, reuse)

@@ -1,0 +1,452 @@
+"""transform_layout and set_axis_separator: how a buffer lies in memory."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ...arith import Analyzer
+from ...arith.index_map import map_ranges, map_shape, non_surjective_inverse
+from ...ir import dtype as dt
+from ...tir import op
+from ...tir.buffer import Buffer
+from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.function import IndexMap
+from ...tir.functor import pre_order, substitute
+from ...tir.stmt import (
+    Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq,
+)
+from ..buffers import Redirect, block_argument, buffer_position, nth_region, replace_allocation
+from ..error import Refusal
+from ..guards import SPATIAL, is_block
+from ..instruction import primitive
+from ..state import ScheduleState, StmtSRef, child_realizes
+
+
+def _arguments(sch: Any, args: dict[str, Any]) -> None:
+    """Functions become IndexMaps, a plain pad value becomes a constant one."""
+    block = block_argument(sch, args)
+    kind, index = args["buffer"] = buffer_position(block, args["buffer"])
+    buffer = nth_region(block, index, kind).buffer
+    dtype = buffer.shape[0].dtype if buffer.shape else "int32"
+    if not isinstance(args["index_map"], IndexMap):
+        args["index_map"] = IndexMap.from_func(args["index_map"], len(buffer.shape),
+                                               index_dtype=dtype)
+    value, rank = args["pad_value"], len(args["index_map"].final_indices)
+    if value is None or isinstance(value, IndexMap):
+        return
+    if not callable(value):
+        constant = value if isinstance(value, PrimExpr) else op.const(value, buffer.dtype)
+        args["pad_value"] = IndexMap([Var(f"indices_{i}", dtype) for i in range(rank)], [constant])
+    else:
+        made = IndexMap.from_func(value, rank, index_dtype=dtype)
+        args["pad_value"] = IndexMap(made.initial_indices,
+                                     [op.cast(e, buffer.dtype) for e in made.final_indices])
+
+
+def _position(sch: Any, args: dict[str, Any]) -> None:
+    args["buffer"] = buffer_position(block_argument(sch, args), args["buffer"])
+    args["axis_separators"] = [int(a) for a in args["axis_separators"]]
+
+
+@primitive("TransformLayout", normalize=_arguments)
+def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_map: Any,
+                     pad_value: Any = None, assume_injective_transform: bool = False) -> None:
+    """Rearrange a buffer: what was at index i lies at `index_map(i)` from now on.
+
+    Every access of the buffer is rewritten, and so is its shape; a parameter of the function
+    changes its type. Where the new shape has room that no old index maps to, `pad_value` says what
+    is there: the block that writes the buffer is made to write it too, or a block that does is
+    added; for an input it is stated as an assumption.
+
+    Before::
+
+        B = T.alloc_buffer((128, 128))
+        for i, j in T.grid(128, 128):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2.0)
+        for i, j in T.grid(128, 128):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] + T.float32(1.0)
+
+    After `sch.transform_layout(B, ("write", 0), lambda m, n: (m // 16, n, m % 16))`::
+
+        B = T.alloc_buffer((8, 128, 16))
+        for i, j in T.grid(128, 128):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi // 16, vj, vi % 16] = A[vi, vj] * T.float32(2.0)
+        for i, j in T.grid(128, 128):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi // 16, vj, vi % 16] + T.float32(1.0)
+
+    Errors: the map takes as many indices as the buffer has dimensions and different ones to
+    different places (not checked with `assume_injective_transform`); padding needs a `pad_value`;
+    the buffer is not viewed by `T.match_buffer` nor used through its pointer.
+    """
+    is_block(block)
+    old = nth_region(block.stmt, buffer[1], buffer[0]).buffer
+    site, is_param = _site(state, block, old)
+    _only_plain_accesses(site.stmt, old)
+    if len(index_map.initial_indices) != len(old.shape):
+        raise Refusal("map_takes_the_dimensions", f"the index map takes "
+                      f"{len(index_map.initial_indices)} indices, buffer {old.name} has "
+                      f"{len(old.shape)} dimensions", nodes=[block.stmt])
+    new = old.replace(shape=tuple(map_shape(index_map, old.shape)), strides=(),
+                      axis_separators=())
+    inverse, padding = _inverse(index_map, old, assume_injective_transform, block.stmt)
+    pads = not op.is_const_int(padding, 0)
+    if pads and pad_value is None:
+        shape = ", ".join(map(repr, new.shape))
+        raise Refusal("padding_has_a_value", f"the new shape ({shape}) of {old.name} has room that "
+                      f"no old index maps to, where {padding!r}: what should be there?",
+                      nodes=[block.stmt], hint="give pad_value=, or a map that divides the extents")
+    layout = _Layout(old, new, index_map)
+    root: Block = site.stmt
+    body = root.body
+    plan = _Padding(old, new, inverse, padding, pad_value) if pads else None
+    if plan is not None:
+        root, body = plan.apply(root, is_param, layout)
+    changed = layout.visit(root if body is root.body else root.replace(body=body))
+    if not is_param:
+        changed = changed.replace(alloc_buffers=replace_allocation(root.alloc_buffers, old, new))
+    reuse = {**layout.reuse, site.stmt: changed}
+    if plan is not None and plan.replaced is not None:
+        made = plan.replaced[1]
+        reuse[plan.replaced[0]] = layout.reuse.get(made, made)
+    state.replace(site, changed, reuse)
+    if is_param:
+        func = state.func_of(site)
+        state.update_func(site, func.replace(buffer_map={
+            p: new if b is old else b for p, b in func.buffer_map.items()}))
+
+
+_recorded = transform_layout
+
+
+def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,  # noqa: F811
+                     pad_value: Any = None, *, axis_separators: Sequence[int] | None = None,
+                     assume_injective_transform: bool = False) -> None:
+    """See the recorded primitive; `axis_separators` adds a step, set_axis_separator."""
+    block = self.get_block(block) if isinstance(block, str) else block
+    if callable(index_map) and not isinstance(index_map, IndexMap) and axis_separators is None:
+        try:
+            found = self.get(block)
+            kind, index = buffer_position(found, buffer)
+            rank = len(nth_region(found, index, kind).buffer.shape)
+        except Refusal:
+            rank = None  # the primitive itself will refuse, with the reason
+        if rank is not None:
+            index_map, separators = IndexMap.from_func_with_separators(index_map, rank)
+            axis_separators = separators or None
+    _recorded(self, block, buffer, index_map, pad_value, assume_injective_transform)
+    if axis_separators:
+        self.set_axis_separator(block, buffer, axis_separators)
+
+
+transform_layout.kind = _recorded.kind
+transform_layout.__doc__ = _recorded.__doc__
+
+
+@primitive("SetAxisSeparator", normalize=_position)
+def set_axis_separator(state: ScheduleState, block: StmtSRef, buffer: Any,
+                       axis_separators: Sequence[int]) -> None:
+    """Say which dimensions of a buffer stay apart when it is flattened.
+
+    Flattening joins the dimensions between separators into one: separators [1] of a buffer of 3
+    dimensions leave 2 (for memory that is addressed by row and column, such as textures).
+
+    Before::
+
+        B = T.alloc_buffer((128, 128))
+        for i, j in T.grid(128, 128):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2.0)
+        for i, j in T.grid(128, 128):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] + T.float32(1.0)
+
+    After `sch.set_axis_separator(B, ("write", 0), [1])`::
+
+        B = T.alloc_buffer((128, 128), axis_separators=[1])
+        for i, j in T.grid(128, 128):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2.0)
+        for i, j in T.grid(128, 128):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] + T.float32(1.0)
+
+    Errors: separators are increasing and lie between dimensions.
+    """
+    is_block(block)
+    old = nth_region(block.stmt, buffer[1], buffer[0]).buffer
+    site, is_param = _site(state, block, old)
+    rank = len(old.shape)
+    if sorted(set(axis_separators)) != list(axis_separators) or not all(
+            0 <= a <= rank for a in axis_separators):
+        raise Refusal("separators_lie_between_dimensions", f"axis_separators={axis_separators}: "
+                      f"buffer {old.name} has {rank} dimensions; separators are increasing and in "
+                      f"0 .. {rank}", nodes=[block.stmt])
+    new = old.replace(axis_separators=tuple(axis_separators))
+    redirect = Redirect({old: new})
+    redirect.data = {}
+    changed = redirect.visit(site.stmt)
+    state.replace(site, changed, {**redirect.reuse, site.stmt: changed})
+    if is_param:
+        func = state.func_of(site)
+        state.update_func(site, func.replace(buffer_map={
+            p: new if b is old else b for p, b in func.buffer_map.items()}))
+
+
+# ------------------------------------------------------------------------------- rules
+
+
+def _site(state: ScheduleState, block: StmtSRef, buffer: Buffer) -> tuple[StmtSRef, bool]:
+    """The block under which all uses of the buffer are, and whether it is a parameter."""
+    at: StmtSRef | None = block
+    while at is not None:
+        if type(at.stmt) is Block:
+            if buffer in at.stmt.alloc_buffers:
+                return at, False
+            if any(m.buffer is buffer for m in at.stmt.match_buffers):
+                raise Refusal("buffer_is_no_view", f"{buffer.name} is a view made by "
+                              "T.match_buffer: its layout is that of the buffer it views",
+                              nodes=[at.stmt])
+        at = at.parent
+    return state.root_of(block), True
+
+
+def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
+    for node in pre_order(root):
+        if type(node) is Block and any(m.source.buffer is buffer for m in node.match_buffers):
+            raise Refusal("buffer_has_no_views", f"block {node.name_hint} views {buffer.name} by "
+                          "T.match_buffer; the view would see another layout", nodes=[node],
+                          hint="transform the layout before tensorize")
+        if isinstance(node, Var) and node is buffer.data:
+            raise Refusal("buffer_is_not_opaque", f"{buffer.name} is used through its pointer, "
+                          "where nothing can be rewritten", nodes=[root])
+        if type(node) in (BufferLoad, BufferStore) and node.buffer is buffer and any(
+                dt.lanes_of(i.dtype) > 1 for i in node.indices):
+            raise Refusal("accesses_points", f"{buffer.name} is accessed as a vector, whose "
+                          "elements would not be next to each other any more", nodes=[node],
+                          hint="transform the layout before vectorizing")
+
+
+def _inverse(index_map: IndexMap, old: Buffer, assume: bool, block: Block
+             ) -> tuple[IndexMap | None, PrimExpr]:
+    if assume:
+        return None, IntImm("bool", 0)
+    try:
+        inverse, padding = non_surjective_inverse(index_map, old.shape)
+    except ValueError as err:
+        raise Refusal("map_is_injective", f"{index_map!r} may take different elements of "
+                      f"{old.name} to the same place: {err}", nodes=[block],
+                      hint="use each index once, split with // and %; or take the responsibility "
+                      "with assume_injective_transform=True") from None
+    return inverse, padding
+
+
+# ------------------------------------------------------------------------------- accesses
+
+
+class _Layout(Redirect):
+    """Accesses of one buffer, mapped and simplified."""
+
+    def __init__(self, old: Buffer, new: Buffer, index_map: IndexMap) -> None:
+        super().__init__({old: new})
+        self.data = {}
+        self.old, self.new, self.map = old, new, index_map
+        self.known = Analyzer()
+
+    def visit_For(self, node: For) -> Stmt:
+        self.known.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
+        return super().visit_For(node)
+
+    def visit_Block(self, node: Block) -> Stmt:
+        for iv in node.iter_vars:
+            self.known.bind(iv.var, iv.dom)
+        return super().visit_Block(node)
+
+    def mapped(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        """The new place of old indices."""
+        return tuple(self.known.simplify(e) for e in self.map.map_indices(indices))
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        if node.buffer is not self.old:
+            return super().visit_BufferLoad(node)
+        return BufferLoad(self.new, self.mapped([self.visit(i) for i in node.indices]))
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        if node.buffer is not self.old:
+            return super().visit_BufferStore(node)
+        return BufferStore(self.new, self.visit(node.value),
+                           self.mapped([self.visit(i) for i in node.indices]))
+
+    def visit_BufferRegion(self, node: BufferRegion) -> BufferRegion:
+        if node.buffer is not self.old:
+            return super().visit_BufferRegion(node)
+        if all(op.is_const_int(r.extent, 1) for r in node.region):
+            return BufferRegion.from_point(self.new, self.mapped([r.min for r in node.region]))
+        return BufferRegion(self.new, tuple(map_ranges(self.map, node.region, self.known)))
+
+
+# ------------------------------------------------------------------------------- padding
+
+
+class _Padding:
+    """Puts the pad value where the new layout has room: how depends on who writes the buffer."""
+
+    def __init__(self, old: Buffer, new: Buffer, inverse: IndexMap, padding: PrimExpr,
+                 value: IndexMap) -> None:
+        self.old, self.new, self.inverse = old, new, inverse
+        self.padding, self.value = padding, value
+        self.replaced: tuple[Block, Block] | None = None
+
+    def apply(self, root: Block, is_param: bool, layout: _Layout) -> tuple[Block, Stmt]:
+        """The root block and its body with the padding written; `layout` is applied after."""
+        items = list(root.body.seq) if type(root.body) is SeqStmt else [root.body]
+        writers = [i for i, s in enumerate(items) if any(
+            type(n) is BufferStore and n.buffer is self.old for n in pre_order(s))]
+        if not writers:
+            return root, seq(self._assumption(), *items) if is_param else root.body
+        if len(writers) == 1:
+            nest = self._padded_nest(items[writers[0]])
+            if nest is not None:
+                items[writers[0]] = nest
+                return root, seq(*items)
+        items.insert(writers[-1] + 1, self._padding_block())
+        return root, seq(*items)
+
+    def _loops(self) -> tuple[list[For], list[IterVar], dict, dict]:
+        """Loops and iterators over the new shape, and the inverse's variables by each."""
+        loops, iters, by_loop, by_iter = [], [], {}, {}
+        for var, dim in zip(self.inverse.initial_indices, self.new.shape):
+            loop_var = Var(var.name, dim.dtype)
+            zero = IntImm(dim.dtype, 0)
+            loops.append(For(loop_var, zero, dim, ForKind.SERIAL, Evaluate(zero)))
+            iv = IterVar(Range.from_min_extent(zero, dim), Var(f"v_{var.name}", dim.dtype), SPATIAL)
+            iters.append(iv)
+            by_loop[var], by_iter[var] = loop_var, iv.var
+        return loops, iters, by_loop, by_iter
+
+    def _pad(self, by: dict) -> tuple[PrimExpr, PrimExpr]:
+        """The padding condition and the pad value at the new indices."""
+        condition = substitute(self.padding, by)
+        (value,) = self.value.map_indices([by[v] for v in self.inverse.initial_indices])
+        return condition, value
+
+    @staticmethod
+    def _wrap(loops: Sequence[For], body: Stmt) -> Stmt:
+        for loop in reversed(loops):
+            body = loop.replace(body=body)
+        return body
+
+    def _padding_block(self) -> Stmt:
+        loops, iters, by_loop, by_iter = self._loops()
+        _, value = self._pad(by_iter)
+        at = [iv.var for iv in iters]
+        made = Block(iters, [], [BufferRegion.from_point(self.new, at)],
+                     f"buffer_{self.old.name}_padding", BufferStore(self.new, value, at))
+        return self._wrap(loops, BlockRealize([lp.loop_var for lp in loops],
+                                              substitute(self.padding, by_loop), made))
+
+    def _assumption(self) -> Stmt:
+        loops, iters, _, by_iter = self._loops()
+        condition, value = self._pad(by_iter)
+        at = [iv.var for iv in iters]
+        load = BufferLoad(self.new, at)
+        fact = op.call_intrin("bool", "tir.assume", op.logical_or(
+            op.logical_not(condition), op.equal(load, value)))
+        made = Block(iters, [BufferRegion.from_point(self.new, at)], [],
+                     f"buffer_{self.old.name}_assumptions", Evaluate(fact))
+        return self._wrap(loops, BlockRealize([lp.loop_var for lp in loops], True, made))
+
+    def _padded_nest(self, nest: Stmt) -> Stmt | None:
+        """The writer's nest over the new shape, the pad value written where there is padding.
+
+        Only where the nest's outer loops run over the old buffer in order; None otherwise.
+        """
+        chain: list[For] = []
+        at = nest
+        while type(at) is For:
+            if at.kind is not ForKind.SERIAL or at.annotations:
+                return None
+            chain.append(at)
+            at = at.body
+        if type(at) is not BlockRealize or not op.is_const_int(at.predicate, 1):
+            return None
+        block, rank = at.block, len(self.old.shape)
+        stores = [n for part in (block.init, block.body) if part is not None
+                  for n in pre_order(part) if type(n) is BufferStore]
+        if len(chain) < rank or type(block.body) is not BufferStore or any(
+                s.buffer is not self.old for s in stores) or child_realizes(block):
+            return None
+        bound = {iv.var: v for iv, v in zip(block.iter_vars, at.iter_values)}
+        for store in stores:
+            for index, dim, loop in zip(store.indices, self.old.shape, chain):
+                if bound.get(index) is not loop.loop_var or not op.is_const_int(loop.min, 0):
+                    return None
+                if op.as_int(loop.extent) != op.as_int(dim) or op.as_int(dim) is None:
+                    return None
+        indexed = list(stores[0].indices)
+        if any(iv.iter_type != SPATIAL for iv in block.iter_vars if iv.var in indexed):
+            return None
+        rest = [(iv, v) for iv, v in zip(block.iter_vars, at.iter_values) if iv.var not in indexed]
+        new_loops, iters, by_loop, by_iter = self._loops()
+        analyzer = Analyzer()
+        for iv in (*iters, *(iv for iv, _ in rest)):
+            analyzer.bind(iv.var, iv.dom)
+        origin = [analyzer.simplify(e) for e in self.inverse.map_indices([iv.var for iv in iters])]
+        table = dict(zip(indexed, origin))
+        condition, value = self._pad(by_iter)
+        places = [iv.var for iv in iters]
+        to = _Rebase(self.old, self.new, table, places, condition, value, analyzer)
+        made = Block([*iters, *(iv for iv, _ in rest)], to.regions(block.reads),
+                     to.regions(block.writes), block.name_hint, to.visit(block.body),
+                     to.visit(block.init) if block.init is not None else None, (), (),
+                     block.annotations)
+        self.replaced = (block, made)
+        realize = BlockRealize([*(lp.loop_var for lp in new_loops), *(v for _, v in rest)], True,
+                               made)
+        return self._wrap([*new_loops, *chain[rank:]], realize)
+
+
+class _Rebase(Redirect):
+    """A writer's body in terms of the new indices; its store writes the pad value in padding."""
+
+    def __init__(self, old: Buffer, new: Buffer, table: dict, at: Sequence[Var],
+                 condition: PrimExpr, value: PrimExpr, analyzer: Analyzer) -> None:
+        super().__init__({old: new})
+        self.data = {}
+        self.old, self.new, self.table, self.at = old, new, table, tuple(at)
+        self.condition, self.value, self.known = condition, value, analyzer
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return self.table.get(node, node)
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        if node.buffer is self.old:
+            return BufferLoad(self.new, self.at)
+        return BufferLoad(node.buffer, [self.known.simplify(self.visit(i)) for i in node.indices])
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        value = op.if_then_else(self.condition, self.value, self.visit(node.value))
+        return BufferStore(self.new, value, self.at)
+
+    def regions(self, regions: Sequence[BufferRegion]) -> list[BufferRegion]:
+        """Regions in terms of the new indices."""
+        out = []
+        for region in regions:
+            if region.buffer is self.old:
+                out.append(BufferRegion.from_point(self.new, self.at))
+            else:
+                out.append(BufferRegion(region.buffer, tuple(Range.from_min_extent(
+                    self.known.simplify(self.visit(r.min)),
+                    self.known.simplify(self.visit(r.extent))) for r in region.region)))
+        return out

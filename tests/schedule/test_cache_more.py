@@ -1,0 +1,77 @@
+"""cache_inplace, cache_index, annotate_buffer_access."""
+
+import pytest
+
+from mlc_lab.schedule import ScheduleError
+from mlc_lab.script import tir as T
+
+from .common import chain, check, matmul
+from .test_cache_read import start
+
+
+@T.prim_func
+def update(D: T.Buffer((16, 8), "float32")):
+    for i, j in T.grid(16, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = D[vi, vj] * T.float32(2)
+
+
+@T.prim_func
+def resize(A: T.Buffer((2, 10, 10), "float32"), B: T.Buffer((2, 20, 20), "float32")):
+    for c, i, j in T.grid(2, 20, 20):
+        with T.block("B"):
+            vc, vi, vj = T.axis.remap("SSS", [c, i, j])
+            B[vc, vi, vj] = A[vc, vi // 4 + vj // 4, vj // 2] + A[vc, vi // 4 + vj // 4, vj // 2]
+
+
+def test_an_update_in_place_works_on_a_copy():
+    sch, before = start(update)
+    into, back = sch.cache_inplace("D", 0, "local")
+    assert sch.get(into).reads[0].buffer.name == "D"
+    assert sch.get(back).writes[0].buffer.name == "D"
+    check(sch, before)
+    sch, before = start(update)
+    tile = sch.blockize(sch.get_loops("D")[1])
+    sch.cache_inplace(tile, "D", "shared")
+    check(sch, before)
+
+
+def test_computed_indices_are_kept():
+    for thresh, count in ((0, 2), (2, 2), (3, 0)):
+        sch, before = start(resize)
+        made = sch.cache_index("B", "global", thresh)
+        assert len(made) == count
+        check(sch, before)
+
+
+def test_regions_can_be_declared():
+    sch, before = start(chain)
+    sch.annotate_buffer_access("B", 0, "read", lambda i, j: ((i, i + 1), (0, 12)))
+    sch.annotate_buffer_access("B", 0, "write", lambda i, j: (i, j))
+    script = sch.mod.script()
+    assert "T.reads(A[vi, 0:12])" in script
+    assert '"explicit_read_region": [0], "explicit_write_region": [0]' in script
+    check(sch, before)
+
+
+@pytest.mark.parametrize("func, rule, step", [
+    (chain, "block_updates_the_buffer", lambda s: s.cache_inplace("B", 0, "local")),
+    (update, "storage_scope_exists", lambda s: s.cache_inplace("D", 0, "locale")),
+    (update, "loops_are_sequential", lambda s: (
+        s.vectorize(s.get_loops("D")[1]), s.cache_inplace("D", 0, "local"))),
+    (chain, "storage_scope_exists", lambda s: s.cache_index("B", "locale")),
+    (chain, "buffer_is_named", lambda s: s.annotate_buffer_access(
+        "B", 0, "reads", lambda i, j: (i, j))),
+    (chain, "one_range_a_dimension", lambda s: s.annotate_buffer_access(
+        "B", 0, "read", lambda i, j: (i,))),
+    (chain, "range_is_a_pair", lambda s: s.annotate_buffer_access(
+        "B", 0, "read", lambda i, j: ((i, j, i),))),
+    (matmul, "buffer_index_in_range", lambda s: s.annotate_buffer_access(
+        "C", 2, "read", lambda i, j, k: (i, j))),
+])
+def test_it_is_refused(func, rule, step):
+    sch, before = start(func)
+    with pytest.raises(ScheduleError) as caught:
+        step(sch)
+    assert caught.value.rule in (rule, "parallel_loops_are_spatial", "complete_or_reduction")

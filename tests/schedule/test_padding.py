@@ -1,0 +1,127 @@
+"""pad_einsum and decompose_padding."""
+
+import pytest
+
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
+
+from .common import chain, check, matmul, row_sum
+from .test_cache_read import start
+from .test_reindex import conv2d
+from .test_rfactor import row_max
+
+
+@T.prim_func
+def odd_matmul(A: T.Buffer((13, 10), "float32"), B: T.Buffer((10, 7), "float32"),
+               D: T.Buffer((13, 7), "float32")):
+    C = T.alloc_buffer((13, 7))
+    for i, j, k in T.grid(13, 7, 10):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(13, 7):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
+
+
+@T.prim_func
+def pad2d(x: T.Buffer((8, 6), "float32"), y: T.Buffer((12, 6), "float32")):
+    for i, j in T.grid(12, 6):
+        with T.block("y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = T.if_then_else(vi >= 3 and vi < 11, x[vi - 3, vj], T.float32(0))
+
+
+@T.prim_func
+def triangle(x: T.Buffer((8, 8), "float32"), y: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.block("y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = T.if_then_else(vi < vj, x[vi, vj], T.float32(0))
+
+
+@pytest.mark.parametrize("padding", [[4, 4, 4], [1, 1, 8], [16, 1, 1], [1, 1, 1], [13, 7, 10]])
+def test_extents_are_rounded_up(padding):
+    sch, before = start(odd_matmul)
+    sch.pad_einsum("C", padding)
+    extents = [sch.get(lp).extent.value for lp in sch.get_loops("C")]
+    assert extents == [-(-e // p) * p for e, p in zip((13, 7, 10), padding)]
+    check(sch, before)
+
+
+def test_a_padded_matmul_tiles_without_remainder():
+    sch, before = start(odd_matmul)
+    sch.pad_einsum("C", [4, 8, 1])
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    sch.split(i, factors=[None, 4])
+    sch.split(j, factors=[None, 8])
+    assert "T.where" not in sch.mod.script()
+    check(sch, before)
+
+
+def test_spatial_padding_needs_no_zeros():
+    sch, before = start(row_max)
+    sch.pad_einsum("B", [4, 1])
+    check(sch, before)
+
+
+def shared_loops(sch):
+    sch.compute_at("C", sch.get_loops("D")[0])
+    sch.pad_einsum("C", [1, 8])
+
+
+@pytest.mark.parametrize("func, rule, step", [
+    (odd_matmul, "one_padding_each", lambda s: s.pad_einsum("C", [4, 4])),
+    (odd_matmul, "one_padding_each", lambda s: s.pad_einsum("C", [4, 4, 0])),
+    (row_max, "zeros_add_nothing", lambda s: s.pad_einsum("B", [1, 16])),
+    (conv2d, "einsum_pattern", lambda s: s.pad_einsum("Y", [1, 8, 1, 1, 1, 1, 1])),
+    (chain, "alone_in_its_loops", shared_loops),
+    (odd_matmul, "trivial_bindings", lambda s: (
+        s.fuse(*s.get_loops("C")[:2]), s.pad_einsum("C", [4, 4, 4]))),
+    (matmul, "padding_pattern", lambda s: (
+        s.decompose_padding("C", s.get_loops("C")[0]))),
+    (triangle, "condition_is_a_box", lambda s: s.decompose_padding("y", s.get_loops("y")[0])),
+    (odd_matmul, "loop_is_around_block", lambda s: s.decompose_padding(
+        "D", s.get_loops("C")[0])),
+])
+def test_it_is_refused(func, rule, step):
+    sch = Schedule(func)
+    with pytest.raises(ScheduleError) as caught:
+        step(sch)
+    assert caught.value.rule in (rule, "complete_block")
+
+
+def test_filling_and_copying_apart():
+    for level in (0, 1):
+        sch, before = start(pad2d)
+        made = sch.decompose_padding("y", sch.get_loops("y")[level])
+        assert sch.get(made).name_hint == "y_pad_const"
+        check(sch, before)
+
+
+def test_in_other_loops():
+    sch, before = start(pad2d)
+    i, j = sch.get_loops("y")
+    sch.reorder(j, i)
+    sch.decompose_padding("y", i)
+    check(sch, before)
+    for step in ("split", "fuse", "remainder"):
+        sch, before = start(pad2d)
+        i, j = sch.get_loops("y")
+        if step == "fuse":
+            loop = sch.fuse(i, j)
+        else:
+            loop = sch.split(i, factors=[None, 5 if step == "remainder" else 4])[1]
+        sch.decompose_padding("y", loop)
+        check(sch, before)
+
+
+def test_it_takes_a_complete_block():
+    sch = Schedule(row_sum)
+    with pytest.raises(ScheduleError) as caught:
+        sch.decompose_padding("B", sch.get_loops("B")[0])
+    assert caught.value.rule == "complete_block"

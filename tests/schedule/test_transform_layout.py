@@ -1,0 +1,183 @@
+"""transform_layout, set_axis_separator, transform_block_layout, reorder_block_iter_var."""
+
+import numpy as np
+import pytest
+
+from mlc_lab.backend.interp import interpret
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
+from mlc_lab.tir import IndexMap, TensorIntrin
+
+from .common import chain, check, matmul, mm_relu, run
+from .test_blockize import tiled
+from .test_cache_read import start
+from .test_reindex import conv2d
+from .test_tensorize import tile_desc, tile_impl
+
+
+@T.prim_func
+def fourteen(A: T.Buffer((16,), "float32"), C: T.Buffer((14,), "float32")):
+    B = T.alloc_buffer((14,))
+    for i in range(14):
+        with T.block("B"):
+            vi = T.axis.spatial(14, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(14):
+        with T.block("C"):
+            vi = T.axis.spatial(14, i)
+            C[vi] = B[vi] + T.float32(1)
+
+
+def test_an_intermediate_buffer_in_tiles():
+    sch, before = start(chain)
+    sch.transform_layout("B", ("write", 0), lambda i, j: (i // 4, j // 3, i % 4, j % 3))
+    assert "B = T.alloc_buffer((4, 4, 4, 3))" in sch.mod.script()
+    check(sch, before)
+
+
+def test_a_buffer_can_be_named_and_the_map_given_as_indexmap():
+    scripts = set()
+    for buffer in ("B", ("write", 0)):
+        for index_map in (lambda i, j: (j, i), IndexMap.from_func(lambda i, j: (j, i))):
+            sch, before = start(chain)
+            sch.transform_layout("B", buffer, index_map)
+            scripts.add(str(sch.trace) + sch.mod.script())
+            check(sch, before)
+    assert len(scripts) == 1
+
+
+def test_a_parameter_changes_its_shape():
+    sch, before = start(matmul)
+    sch.transform_layout("C", ("read", 1), lambda k, j: (j // 8, k, j % 8))
+    assert "B: T.Buffer((2, 16, 8), " in sch.mod.script()
+    a, b, _ = (np.asarray(x) for x in run(before))
+    out = np.zeros((16, 16), "float32")
+    interpret(sch.mod["main"], a, np.ascontiguousarray(
+        b.reshape(16, 2, 8).transpose(1, 0, 2)), out)
+    np.testing.assert_allclose(out, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_reductions_tiles_and_decomposed_blocks_follow():
+    sch, before, block, outer, inner = tiled(mm_relu, "Y", 4, 4, 4)
+    made = sch.blockize(inner[0])
+    sch.transform_layout(made, ("write", 0), lambda i, j: (i // 4, j // 4, i % 4, j % 4))
+    assert "T.writes(Y[vi_o, vj_o, 0:4, 0:4])" in sch.mod.script()
+    check(sch, before)
+    sch.decompose_reduction(made, outer[2])
+    check(sch, before)
+
+
+def test_padding_is_written_by_the_block_that_writes_the_buffer():
+    sch, before = start(fourteen)
+    sch.transform_layout("B", "B", lambda i: (i // 4, i % 4), pad_value=0.0)
+    assert "T.if_then_else(v_axis0 == 3 and 2 <= v_axis1, T.float32(0.0)" in sch.mod.script()
+    check(sch, before)
+    sch, before = start(fourteen)
+    sch.transform_layout("B", "B", lambda i: ((i + 1) // 4, (i + 1) % 4),
+                         pad_value=lambda i, j: T.Cast("float32", i * 4 + j))
+    check(sch, before)
+
+
+def test_a_padded_reduction():
+    sch, before = start(mm_relu)
+    sch.transform_layout("Y", ("write", 0), lambda i, j: (i // 5, j, i % 5), pad_value=1.0)
+    assert len(sch.get_loops(sch.get_block("Y"))) == 4
+    check(sch, before)
+
+
+def test_padding_is_written_by_a_block_of_its_own_where_loops_are_split():
+    sch, before = start(fourteen)
+    sch.split(sch.get_loops(sch.get_block("B"))[0], factors=[None, 7])
+    sch.transform_layout("B", "B", lambda i: (i // 4, i % 4), pad_value=0.0)
+    assert 'T.block("buffer_B_padding")' in sch.mod.script()
+    check(sch, before)
+
+
+def test_padding_of_an_input_is_assumed():
+    sch, before = start(fourteen)
+    sch.transform_layout("B", "A", lambda i: (i // 5, i % 5), pad_value=0.0)
+    script = sch.mod.script()
+    assert 'T.block("buffer_A_assumptions")' in script and "T.assume(" in script
+    a, c = (np.asarray(x) for x in run(before))
+    wide = np.zeros(20, "float32")
+    wide[:16] = a
+    out = np.zeros(14, "float32")
+    interpret(sch.mod["main"], wide.reshape(4, 5), out)
+    np.testing.assert_allclose(out, c)
+
+
+def test_an_unchecked_map():
+    sch, before = start(fourteen)
+    sch.transform_layout("B", "B", lambda i: (i * 2,), assume_injective_transform=True)
+    check(sch, before)
+
+
+def test_axis_separators_are_a_step_of_their_own():
+    sch, before = start(chain)
+    sch.transform_layout("B", ("write", 0), lambda i, j: [i // 4, IndexMap.AXIS_SEPARATOR,
+                                                          i % 4, j])
+    sch.transform_layout("C", ("write", 0), lambda i, j: (j, i), axis_separators=[1])
+    assert str(sch.trace).count("set_axis_separator") == 2
+    assert sch.mod.script().count("axis_separators=[1]") == 2
+    check(sch, before)
+
+
+@pytest.mark.parametrize("func, rule, step", [
+    (fourteen, "padding_has_a_value", lambda s: s.transform_layout(
+        "B", "B", lambda i: (i // 4, i % 4))),
+    (fourteen, "map_is_injective", lambda s: s.transform_layout("B", "B", lambda i: (i // 2,))),
+    (fourteen, "map_takes_the_dimensions", lambda s: s.transform_layout(
+        "B", "B", IndexMap.from_func(lambda i, j: (i, j)))),
+    (fourteen, "buffer_is_accessed", lambda s: s.transform_layout("B", "C", lambda i: (i,))),
+    (chain, "separators_lie_between_dimensions", lambda s: s.set_axis_separator("B", "B", [3])),
+    (chain, "separators_lie_between_dimensions", lambda s: s.set_axis_separator("B", "B", [1, 1])),
+    (chain, "trivial_bindings", lambda s: (
+        s.split(s.get_loops("B")[0], factors=[None, 4]),
+        s.transform_block_layout("B", lambda i, j: (j, i)))),
+    (chain, "alone_in_its_loops", lambda s: (
+        s.compute_at("C", s.get_loops("D")[0]),
+        s.transform_block_layout("C", lambda i, j: (j, i)))),
+    (chain, "map_is_bijective", lambda s: s.transform_block_layout("B", lambda i, j: (i,))),
+    (chain, "map_is_bijective", lambda s: s.transform_block_layout(
+        "B", lambda i, j: (i // 5, i % 5, j))),
+    (chain, "map_takes_the_iterators", lambda s: s.transform_block_layout("B", lambda i: (i,))),
+    (matmul, "iterators_of_one_kind", lambda s: s.transform_block_layout(
+        "C", lambda i, j, k: (i, j * 16 + k))),
+    (matmul, "order_is_a_permutation", lambda s: s.reorder_block_iter_var("C", [0, 1])),
+    (matmul, "order_is_a_permutation", lambda s: s.reorder_block_iter_var("C", [0, 1, 3])),
+])
+def test_it_is_refused(func, rule, step):
+    sch = Schedule(func)
+    with pytest.raises(ScheduleError) as caught:
+        step(sch)
+    assert caught.value.rule == rule
+
+
+def test_it_is_refused_where_an_intrinsic_views_the_buffer():
+    TensorIntrin.register("test_tile_4x4x4", tile_desc, tile_impl, override=True)
+    sch, before, block, outer, inner = tiled(mm_relu, "Y", 4, 4, 4)
+    sch.tensorize(inner[0], "test_tile_4x4x4")
+    with pytest.raises(ScheduleError) as caught:
+        sch.transform_layout("Y_o", ("write", 0), lambda i, j: (j, i))
+    assert caught.value.rule == "buffer_has_no_views"
+
+
+def test_a_block_gets_other_iterators():
+    for func, name, index_map in (
+            (chain, "B", lambda i, j: (i * 12 + j,)),
+            (chain, "C", lambda i, j: (j, i // 4, i % 4)),
+            (matmul, "C", lambda i, j, k: (k, i * 16 + j)),
+            (conv2d, "Y", lambda n, h, w, co, rh, rw, rc: (
+                n * 16 + h * 4 + w, co, rh * 6 + rw * 2 + rc))):
+        sch, before = start(func)
+        sch.transform_block_layout(name, index_map)
+        check(sch, before)
+
+
+def test_iterators_in_another_order():
+    sch, before = start(matmul)
+    loops = sch.get_loops("C")
+    sch.reorder_block_iter_var("C", [2, 0, 1])
+    assert [iv.var.name for iv in sch.get(sch.get_block("C")).iter_vars] == ["vk", "vi", "vj"]
+    assert [sch.get(a) for a in loops] == [sch.get(b) for b in sch.get_loops("C")]
+    check(sch, before)
