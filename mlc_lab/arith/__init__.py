@@ -3,9 +3,10 @@
 `Analyzer` simplifies and proves. Under it: `const_int_bound.py` and `modular_set.py` (what values
 an expression takes), `rules.py` (rewrite rules, as data; `pattern.py` compiles them),
 `canonical_simplify.py` (sums of split terms). Around it: `int_set.py` (symbolic intervals),
-`iter_map.py` (indices as splits and fusions of iterators, `iter_map_inverse.py`,
-`subspace_divide.py`), `region.py` (what of a buffer loops touch), `index_map.py` (inverses of
-layouts), `linear.py` (equations and inequalities solved for a variable).
+`iter_map.py` (indices as splits and fusions of iterators; its parts are `iter_map_expr.py`,
+`iter_map_predicate.py`, `iter_map_rewriter.py`, `iter_map_inverse.py`, `subspace_divide.py`),
+`region.py` (what of a buffer loops touch), `index_map.py` (inverses of layouts), `linear.py`
+(equations and inequalities solved for a variable).
 """
 
 from . import index_map

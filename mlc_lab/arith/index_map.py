@@ -14,11 +14,12 @@ from ..tir.functor import substitute
 from . import expr_util as U
 from .expr_util import FALSE, TRUE, imm
 from .int_set import eval_set
-from .iter_map import (
-    IterMapRewriter, IterMark, IterSplitExpr, IterSumExpr, Number, Unresolved, _new_analyzer,
-    detect_iter_map, sum_to_expr,
+from .iter_map import detect_iter_map
+from .iter_map_expr import (
+    IterMark, IterSplitExpr, IterSumExpr, Number, Unresolved, new_analyzer, sum_to_expr,
 )
 from .iter_map_inverse import inverse_affine_iter_map
+from .iter_map_rewriter import IterMapRewriter
 
 
 def as_ranges(shape: Sequence[Any], index_map: IndexMap) -> list[Range]:
@@ -40,7 +41,7 @@ def as_ranges(shape: Sequence[Any], index_map: IndexMap) -> list[Range]:
 
 def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None) -> list[Range]:
     """The ranges of the final indices as the initial ones run over `ranges`."""
-    analyzer = _new_analyzer(analyzer)
+    analyzer = new_analyzer(analyzer)
     doms = dict(zip(index_map.initial_indices, as_ranges(ranges, index_map)))
     out = []
     for index in index_map.final_indices:
@@ -55,7 +56,7 @@ def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None)
 
 def map_shape(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None) -> list[PrimExpr]:
     """The shape of a buffer of `shape` after the map: one extent a final index."""
-    analyzer = _new_analyzer(analyzer)
+    analyzer = new_analyzer(analyzer)
     return [analyzer.simplify(r.min + r.extent) for r in map_ranges(index_map, shape, analyzer)]
 
 
@@ -88,7 +89,7 @@ def non_surjective_inverse(index_map: IndexMap, shape: Sequence[Any],
     The condition is in the variables of the inverse: where it holds, the index comes from outside
     the original shape. Raises ValueError if the map cannot be inverted.
     """
-    analyzer = _new_analyzer(analyzer)
+    analyzer = new_analyzer(analyzer)
     ranges = as_ranges(shape, index_map)
     if index_map.inverse_index_map is not None:
         return index_map.inverse_index_map, FALSE

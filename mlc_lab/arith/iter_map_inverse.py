@@ -10,8 +10,8 @@ from typing import Any, Sequence
 
 from ..tir.expr import Add, PrimExpr, Sub, Var, const_index
 from . import expr_util as U
-from .iter_map import (
-    IterMark, IterSumExpr, Numbers, _new_analyzer, collect_splits, expression,
+from .iter_map_expr import (
+    IterMark, IterSumExpr, Numbers, collect_splits, expression, new_analyzer,
 )
 
 
@@ -26,7 +26,7 @@ def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[A
     if len(iter_map) != len(outputs):
         raise ValueError(f"the map has {len(iter_map)} indices, but {len(outputs)} outputs are "
                          "given")
-    n = Numbers(_new_analyzer(analyzer))
+    n = Numbers(new_analyzer(analyzer))
     pending: dict[IterMark, PrimExpr] = {}
     order = _outer_first(iter_map)
     for total, value in zip(iter_map, outputs):

@@ -10,7 +10,7 @@ from ..tir.expr import (
 from . import expr_util as U
 from .expr_util import conjuncts, imm
 from .int_set import NEG_INF_EXPR, POS_INF_EXPR, IntSet, as_set, eval_set
-from .iter_map import _new_analyzer
+from .iter_map_expr import new_analyzer
 
 
 def uses_any(e: PrimExpr, variables: Any) -> bool:
@@ -24,7 +24,7 @@ def detect_linear_equation(e: Any, variables: Sequence[Var]) -> list[PrimExpr]:
     """Coefficients [c1, ..., cn, base] with e = c1*v1 + ... + cn*vn + base, none of which uses the
     variables; [] if `e` is not linear in them."""
     e = const_index(e)
-    analyzer = _new_analyzer(None)
+    analyzer = new_analyzer(None)
     order = {v: i for i, v in enumerate(variables)}
 
     def visit(e: PrimExpr) -> tuple[dict[int, PrimExpr], PrimExpr | None] | None:
@@ -66,7 +66,7 @@ def detect_linear_equation(e: Any, variables: Sequence[Var]) -> list[PrimExpr]:
 def detect_clip_bound(e: PrimExpr, variables: Sequence[Var]) -> list[PrimExpr | None]:
     """[min1, max1, ..., minn, maxn] from a conjunction of comparisons linear in one variable each;
     None where there is no bound, [] where a part is not understood."""
-    analyzer = _new_analyzer(None)
+    analyzer = new_analyzer(None)
     bounds: dict[Var, list[PrimExpr | None]] = {v: [None, None] for v in variables}
     for item in conjuncts(e):
         kind = type(item)
@@ -110,7 +110,7 @@ def deduce_bound(var: Var, cond: PrimExpr, hint_map: Mapping[Var, Any],
     variables over all of which it must hold; `hint_map` those of variables that are fixed. The
     answer is `nothing` if no bound can be deduced.
     """
-    analyzer = _new_analyzer(None)
+    analyzer = new_analyzer(None)
     for name, dom in {**hint_map, **relax_map}.items():
         found = as_set(dom)
         if name is not var and found.has_lower_bound() and found.has_upper_bound():

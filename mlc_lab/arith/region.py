@@ -8,9 +8,10 @@ from ..tir.expr import IntImm, Range, SizeVar, Var, const_index
 from . import expr_util as U
 from .expr_util import TRUE, DoesNotFit
 from .int_set import IntSet, eval_set
-from .iter_map import (
-    IterMapRewriter, Numbers, Unresolved, _new_analyzer, _uses, expression, prepared_rewriter,
-)
+from .iter_map import prepared_rewriter
+from .iter_map_expr import Numbers, Unresolved, expression, new_analyzer
+from .iter_map_predicate import uses_iter
+from .iter_map_rewriter import IterMapRewriter
 
 _VARS = (Var, SizeVar)
 
@@ -23,7 +24,7 @@ def estimate_region_strict_bound(region: Sequence[Range], var_dom: Mapping[Var, 
     One IntSet a dimension, or None if the region touched is not a box that is filled without gaps
     (or cannot be shown to be one).
     """
-    analyzer = _new_analyzer(analyzer)
+    analyzer = new_analyzer(analyzer)
     quick = _plain(region, var_dom, predicate)
     if quick is not None:
         return quick
@@ -47,7 +48,7 @@ def _plain(region: Sequence[Range], var_dom: Mapping[Var, Range],
     for rng in region:
         start = rng.min
         if type(rng.extent) is not IntImm:
-            if _uses(rng.extent, var_dom):
+            if uses_iter(rng.extent, var_dom):
                 return None
         if type(start) in _VARS and start in var_dom:
             dom = var_dom[start]
@@ -61,7 +62,7 @@ def _plain(region: Sequence[Range], var_dom: Mapping[Var, Range],
             low = dom.min
             high = low.value + dom.extent.value + rng.extent.value - 2
             out.append(IntSet(low, expression(high, start.dtype)))
-        elif type(start) is IntImm or not _uses(start, var_dom):
+        elif type(start) is IntImm or not uses_iter(start, var_dom):
             out.append(IntSet.from_min_extent(start, rng.extent))
         else:
             return None
@@ -76,7 +77,7 @@ def _touched(total: Any, rng: Range, rewriter: IterMapRewriter, n: Numbers) -> I
         return IntSet.from_min_extent(base, rng.extent)
     split = total.args[0]
     extent: Any = rng.extent.value if type(rng.extent) is IntImm else rng.extent
-    if type(extent) is not int and _uses(extent, rewriter.var_map):
+    if type(extent) is not int and uses_iter(extent, rewriter.var_map):
         raise Unresolved("the extent of the region changes from iteration to iteration")
     if not n.at_least(extent, split.scale):
         raise Unresolved("the region has gaps")
@@ -100,7 +101,7 @@ def estimate_region_lower_bound(region: Sequence[Range], var_dom: Mapping[Var, R
 def estimate_region_upper_bound(region: Sequence[Range], var_dom: Mapping[Var, Range],
                                 predicate: Any = TRUE, analyzer: Any = None) -> list[IntSet]:
     """A box outside of which nothing is touched: exact where that is possible."""
-    analyzer = _new_analyzer(analyzer)
+    analyzer = new_analyzer(analyzer)
     found = estimate_region_strict_bound(region, var_dom, predicate, analyzer)
     if found is not None:
         return found

@@ -11,9 +11,10 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 from ..tir.expr import LT, PrimExpr, Range, Sub, Var
 from . import expr_util as U
 from .expr_util import TRUE
-from .iter_map import (
-    IterMark, IterSplitExpr, IterSumExpr, Number, Numbers, Unresolved, _new_analyzer, _sane,
-    collect_splits, detect_iter_map, expression, sum_to_expr,
+from .iter_map import detect_iter_map, ranges_are_independent
+from .iter_map_expr import (
+    IterMark, IterSplitExpr, IterSumExpr, Number, Numbers, Unresolved, collect_splits, expression,
+    new_analyzer, sum_to_expr,
 )
 
 
@@ -38,8 +39,8 @@ def subspace_divide(bindings: Sequence[Any], input_iters: Mapping[Var, Range],
     where the space cannot be divided so. For z*12 + y*3 + x + c and the subspace of x (extent 3)
     the pair is (z*4 + y, x + c).
     """
-    analyzer = _new_analyzer(analyzer)
-    if not _sane(input_iters):
+    analyzer = new_analyzer(analyzer)
+    if not ranges_are_independent(input_iters):
         return []
     found = detect_iter_map(bindings, input_iters, predicate, check_level, analyzer,
                             simplify_trivial_iterators)
