@@ -1079,12 +1079,14 @@ def _block_axes(p: Printer, block: S.Block, values: tuple | None) -> None:
             dom = p.expr(extent)
         else:
             dom = f"({p.expr(low)}, {p.expr(O.add(low, extent))})"
-        value = f", {p.expr(values[index])}" if values is not None else ""
+        bound = values is not None and index < len(values)
+        value = f", {p.expr(values[index])}" if bound else ""
         name = p.define(iv.var, iv.var.name)
         p.line(f"{name} = {p.T}.axis.{_AXIS[iv.iter_type][0]}({dom}{value})")
 
     for index, iv in enumerate(block.iter_vars):
-        loop = loops.get(values[index]) if loops and iv.iter_type in (0, 2) else None
+        bound = bool(loops) and index < len(values) and iv.iter_type in (0, 2)
+        loop = loops.get(values[index]) if bound else None
         if loop is not None and iv.var.dtype == loop.loop_var.dtype and (
                 _same_expr(loop.min, iv.dom.min) and _same_expr(loop.extent, iv.dom.extent)):
             pending.append(index)

@@ -322,7 +322,7 @@ class _Detector:
                 continue
             ranges = []
             for dim, interval in zip(buffer.shape, box):
-                if interval is None:
+                if interval is None or any(map(_reads_float, interval)):
                     ranges.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
                     continue
                 low, high = interval
@@ -333,6 +333,13 @@ class _Detector:
                 ranges.append(Range.from_min_extent(_tidy(low), extent))
             out.append(BufferRegion(buffer, tuple(ranges)))
         return out
+
+
+def _reads_float(e: Any) -> bool:
+    """Whether an index is made of a floating point value in memory."""
+    if type(e) is BufferLoad and e.dtype.startswith(("float", "bfloat")):
+        return True
+    return any(map(_reads_float, e.children()))
 
 
 def _terms(e: Any, factor: int, out: dict) -> None:
