@@ -33,6 +33,9 @@ from .source import Source, file_text, find_class, find_function, parse_dedented
 
 #: parsers of other function dialects: kind of decorator -> function(parser, node, options)
 FUNCTION_PARSERS: dict[str, Callable[["Parser", ast.FunctionDef, dict], Any]] = {}
+# TVM's own names for what this module offers: `from tvm.script.parser import tir as T`
+tir, ir, prim_func, ir_module = T, I_names, T.prim_func, I_names.ir_module
+
 #: the names a text may use without importing them
 DEFAULT_NAMES: dict[str, Any] = {"T": T, "I": I_names}
 #: modules that scripts import by their TVM names
@@ -873,10 +876,11 @@ class _Names(types.SimpleNamespace):
 
 
 def _tvm_names() -> _Names:
-    from .. import ir, tir
+    from .. import ir as ir_package
+    from .. import tir as tir_package
 
     script = _Names(ir_module=I_names.ir_module, tir=T, ir=I_names)
-    return _Names(script=script, tir=tir, ir=ir)
+    return _Names(script=script, tir=tir_package, ir=ir_package)
 
 
 DEFAULT_NAMES["tvm"] = _tvm_names()

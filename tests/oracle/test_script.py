@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 
 from mlc_lab.script import from_source
 from script.programs import BODIES, HEADER, SIGNATURE

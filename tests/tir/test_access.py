@@ -59,8 +59,9 @@ def test_a_pointer_makes_its_buffer_opaque_and_access_ptr_does_not():
             with T.block("b"):
                 T.reads(A[0:16])
                 T.writes(B[0:16])
-                T.evaluate(T.call_extern("int32", "f", A.data, A.access_ptr("r", offset=4, extent=2),
-                                         B.access_ptr("w")))
+                T.evaluate(T.call_extern(
+                    "int32", "f", A.data, A.access_ptr("r", offset=4, extent=2),
+                    B.access_ptr("w")))
     """)
     reads, writes, opaque = block_access_regions(
         func.body.block, {b.data: b for b in func.buffers})
