@@ -306,6 +306,7 @@ class Schedule:
     cache_inplace = p.cache_inplace
     cache_index = p.cache_index
     annotate_buffer_access = p.annotate_buffer_access
+    rolling_buffer = p.rolling_buffer
     # blocks
     blockize = p.blockize
     tensorize = p.tensorize

@@ -20,6 +20,7 @@ from .pad_einsum import pad_einsum
 from .reindex import reindex, reindex_cache_read, reindex_cache_write
 from .reorder import reorder
 from .rfactor import rfactor
+from .rolling_buffer import rolling_buffer
 from .sampling import sample_categorical, sample_compute_location, sample_perfect_tile
 from .set_scope import set_scope, unsafe_set_dtype
 from .split import split
@@ -35,7 +36,8 @@ __all__ = [
     "get_child_blocks", "get_consumers", "get_loops", "get_output_blocks", "get_producers",
     "pad_einsum", "parallel", "reindex", "reindex_cache_read", "reindex_cache_write", "reorder",
     "reorder_block_iter_var", "reverse_compute_at", "reverse_compute_inline", "rfactor",
-    "sample_categorical", "sample_compute_location", "sample_perfect_tile", "set_axis_separator",
-    "set_scope", "split", "storage_align", "tensorize", "transform_block_layout",
-    "transform_layout", "unannotate", "unroll", "unsafe_set_dtype", "vectorize",
+    "rolling_buffer", "sample_categorical", "sample_compute_location", "sample_perfect_tile",
+    "set_axis_separator", "set_scope", "split", "storage_align", "tensorize",
+    "transform_block_layout", "transform_layout", "unannotate", "unroll", "unsafe_set_dtype",
+    "vectorize",
 ]

@@ -1,0 +1,92 @@
+"""rolling_buffer: what overlaps between iterations is computed once, in a circular buffer."""
+
+import pytest
+
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
+
+from .common import chain, check, stencil
+from .test_cache_read import start
+
+
+@T.prim_func
+def pools(A: T.Buffer((12, 12), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((10, 10))
+    for i, j, ri, rj in T.grid(10, 10, 3, 3):
+        with T.block("B"):
+            vi, vj, vri, vrj = T.axis.remap("SSRR", [i, j, ri, rj])
+            with T.init():
+                B[vi, vj] = T.min_value("float32")
+            B[vi, vj] = T.max(B[vi, vj], A[vi + vri, vj + vrj])
+    for i, j, ri, rj in T.grid(8, 8, 3, 3):
+        with T.block("C"):
+            vi, vj, vri, vrj = T.axis.remap("SSRR", [i, j, ri, rj])
+            with T.init():
+                C[vi, vj] = T.min_value("float32")
+            C[vi, vj] = T.max(C[vi, vj], B[vi + vri, vj + vrj])
+
+
+def tiled_pools(order, factors=(4, 4)):
+    sch, before = start(pools)
+    block = sch.get_block("C")
+    i, j, ri, rj = sch.get_loops(block)
+    i0, i1 = sch.split(i, factors=[None, factors[0]])
+    j0, j1 = sch.split(j, factors=[None, factors[1]])
+    outer = [i0, j0] if order == "ij" else [j0, i0]
+    sch.reorder(*outer, i1, j1, ri, rj)
+    sch.compute_at("B", outer[1])
+    return sch, before, outer
+
+
+@pytest.mark.parametrize("order, shape", [("ij", "(6, 10)"), ("ji", "(10, 6)")])
+def test_the_outermost_loops_dimension_rolls(order, shape):
+    sch, before, _ = tiled_pools(order)
+    sch.rolling_buffer("B", 0)
+    script = sch.mod.script()
+    assert f"B = T.alloc_buffer({shape})" in script and "% 6" in script
+    check(sch, before)
+
+
+def test_less_is_computed():
+    sch, before, _ = tiled_pools("ij", (2, 8))
+    sch.rolling_buffer("B", "B")
+    assert "T.where(i_0 < 1 or 2 <= ax0)" in sch.mod.script()
+    check(sch, before)
+
+
+def test_one_dimension():
+    sch, before = start(stencil)
+    outer, _ = sch.split(sch.get_loops("C")[0], factors=[None, 4])
+    sch.compute_at("B", outer)
+    sch.rolling_buffer("B", 0)
+    check(sch, before)
+
+
+def test_the_order_of_iterations_is_kept_afterwards():
+    sch, before, outer = tiled_pools("ij")
+    sch.rolling_buffer("B", 0)
+    for loop in outer:
+        with pytest.raises(ScheduleError):
+            sch.parallel(loop)
+    with pytest.raises(ScheduleError):
+        sch.reorder(outer[1], outer[0])
+
+
+def test_it_is_refused():
+    sch = Schedule(stencil)
+    with pytest.raises(ScheduleError) as caught:
+        sch.rolling_buffer("B", 0)
+    assert caught.value.rule == "consumers_share_a_loop"
+    with pytest.raises(ScheduleError) as caught:
+        sch.rolling_buffer("C", 0)
+    assert caught.value.rule == "buffer_is_allocated_here"
+    sch = Schedule(chain)
+    sch.compute_at("B", sch.get_loops("C")[0])
+    with pytest.raises(ScheduleError) as caught:
+        sch.rolling_buffer("B", 0)
+    assert caught.value.rule == "iterations_overlap"
+    sch, before, outer = tiled_pools("ij")
+    sch.parallel(outer[0])
+    with pytest.raises(ScheduleError) as caught:
+        sch.rolling_buffer("B", 0)
+    assert caught.value.rule == "loops_are_sequential"
