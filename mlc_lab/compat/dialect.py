@@ -5,7 +5,7 @@ The parser looks here for a name after `T.` that it does not know.
 
 from __future__ import annotations
 
-from ..script import parser, tir
+from ..script import entry, tir
 
 #: name in another version -> name here
 T_NAMES: dict[str, str] = {
@@ -28,7 +28,7 @@ def _register() -> None:
         if known in vars(tir):
             tir.OTHER_NAMES[name] = vars(tir)[known]
     for name, known in MODULE_NAMES.items():
-        parser.MODULES.setdefault(name, parser.MODULES[known])
+        entry.MODULES.setdefault(name, entry.MODULES[known])
 
 
 _register()

@@ -1,13 +1,14 @@
 """TVMScript: the parser (text -> IR, nothing executed) and the printer (IR -> text).
 
-`tir` (T) and `ir` (I) hold the names of the language. Read `printer.py` first: it shows the whole
-grammar as text; then `evaluator.py`, `parser.py` and `forms.py`.
+`tir` (T) and `ir` (I) hold the names of the language. Read `printer.py`, `print_stmt.py` and
+`print_expr.py` first: they show the whole grammar as text; then `parser.py`, `forms.py`,
+`evaluator.py`, and `entry.py` (the decorators and `from_source`).
 """
 
 from ..ir import hooks
 from . import ir, tir
+from .entry import from_source
 from .ir import ir_module
-from .parser import from_source
 from .printer import Printer, script
 from .show import show, show_text
 from .spans import Printed, Span, print_with_spans, script_underlined

@@ -19,11 +19,11 @@ def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:
     The class's source is parsed; nothing in it runs. Raises DiagnosticError at the place of a
     mistake.
     """
-    from . import parser
+    from . import entry
 
     if mod is None:
-        return lambda cls: parser.decorate_class(cls, 2, check_well_formed)
-    return parser.decorate_class(mod, 2, check_well_formed)
+        return lambda cls: entry.decorate_class(cls, 2, check_well_formed)
+    return entry.decorate_class(mod, 2, check_well_formed)
 
 
 #: TVM's older name

@@ -12,7 +12,8 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ..ir.diagnostics import render_source
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
-from .printer import Printer, deep
+from .deep import deep
+from .printer import Printer
 
 _MARK = re.compile("\x01(\\d+)\x02|\x03")
 

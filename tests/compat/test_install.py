@@ -122,7 +122,7 @@ def test_the_extension_of_ipython():
                 A[0] = missing
         '''))
         error = bad.error_in_exec
-        assert error.line == 4 and error.source_line.strip() == "A[0] = missing", error
+        assert error.line == 3 and error.source_line.strip() == "A[0] = missing", error
         shell.run_line_magic("unload_ext", "mlc_lab")
     """)
 
