@@ -1,4 +1,4 @@
-"""What every level of the IR shares: node declaration, modules, dtypes, sameness, passes, errors."""
+"""What every level of the IR shares: declaration, modules, dtypes, sameness, passes, errors."""
 
 from .diagnostics import DiagnosticError, MLCError, WellFormedError, render_source
 from .module import BaseFunc, GlobalVar, IRModule

@@ -154,8 +154,8 @@ def _generate(cls: type, own_init: bool) -> None:
     extra = ""
     for derived, source in getattr(cls, "derived", {}).items():
         extra += f"\n    _set_{derived}(self, {source})"
-    exec(f"def raw({', '.join(names)}):\n    self = new(cls)\n    {setters}{extra}\n    return self",
-         {**scope, "new": object.__new__}, out := {})
+    body = f"    self = new(cls)\n    {setters}{extra}\n    return self"
+    exec(f"def raw({', '.join(names)}):\n{body}", {**scope, "new": object.__new__}, out := {})
     cls.from_fields = staticmethod(out["raw"])
     # map_children
     kids = cls._child_names

@@ -113,7 +113,7 @@ class _Comparer:
                     return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
                 return self.bind(a, b)
             # a buffer: compare what it is, defining what it introduces, then pair it
-            for name, tag in a.fields:
+            for name, _ in a.fields:
                 if name == "name":
                     continue
                 self.path.append("." + name)

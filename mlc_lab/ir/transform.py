@@ -1,4 +1,4 @@
-"""Passes: functions from IRModule to IRModule with a name, run in a PassContext with instruments."""
+"""Passes: named functions from IRModule to IRModule, run in a PassContext with instruments."""
 
 from __future__ import annotations
 

@@ -71,7 +71,8 @@ _FROM = [(r"\bT\.sblock\(", "T.block("), (r"\bT\.sblock_attr\(", "T.block_attr("
          (r"@T\.prim_func\(private=True, s_tir=True\)", "@T.prim_func(private=True)"),
          (r"@T\.prim_func\(s_tir=True\)", "@T.prim_func"),
          (r"from tvm\.script import tirx as T", "from tvm.script import tir as T"),
-         (r"# from tvm\.tirx\.layout import Axis\n", ""), (r"\bsch\.get_sblock\(", "sch.get_block("),
+         (r"# from tvm\.tirx\.layout import Axis\n", ""),
+         (r"\bsch\.get_sblock\(", "sch.get_block("),
          (r'"tirx\.noalias": (T\.bool\(True\)|True)', '"tir.noalias": T.bool(True)'),
          (r"from tvm import s_tir", "from tvm import tir"), (r"s_tir\.Schedule", "tir.Schedule")]
 

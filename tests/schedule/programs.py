@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 
 class Program:
-    """A chain of stages over small arrays. `text` is the script, `reference(*inputs)` the answer."""
+    """A chain of stages over small arrays: `text` is its script, `reference` its answer."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.inputs: list[tuple[str, tuple[int, ...]]] = [("A", shape)]

@@ -1,4 +1,4 @@
-"""split, fuse, reorder, loop kinds, unit loops: legal forms keep the meaning, others are refused."""
+"""split, fuse, reorder, loop kinds, unit loops: legal forms keep the meaning, others refuse."""
 
 import pytest
 

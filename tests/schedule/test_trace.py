@@ -136,7 +136,8 @@ def test_json_survives_a_file():
 
 
 @pytest.mark.parametrize("data", [
-    "[]", "[[], []", "{}", '[[["NoSuch", {}, null]], []]', '[[["GetBlock", {"nope": 1}, "b0"]], []]',
+    "[]", "[[], []", "{}", '[[["NoSuch", {}, null]], []]',
+    '[[["GetBlock", {"nope": 1}, "b0"]], []]',
     '[[["GetLoops", {"block": {"rv": "b7"}}, ["l1"]], []]', '[[["GetBlock", {}, "rm -rf"]], []]'])
 def test_a_broken_json_trace_is_refused(data):
     with pytest.raises(ValueError):

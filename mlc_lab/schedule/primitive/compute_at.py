@@ -298,9 +298,9 @@ def _reads_are_covered(state: ScheduleState, stmt: Block, values: list[PrimExpr]
             if not (low and high):
                 raise Refusal(
                     "producer_covers_consumer", f"in one iteration block {stmt.name_hint} reads "
-                    f"{region.buffer.name}[{w.min_value!r} .. {w.max_value!r}] in dimension {axis}, "
-                    f"but its producers have written only {h.min_value!r} .. {h.max_value!r} by "
-                    "then", nodes=[stmt],
+                    f"{region.buffer.name}[{w.min_value!r} .. {w.max_value!r}] in dimension "
+                    f"{axis}, but its producers have written only {h.min_value!r} .. "
+                    f"{h.max_value!r} by then", nodes=[stmt],
                     hint="choose an outer loop, whose iterations produce more")
 
 
