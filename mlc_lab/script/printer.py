@@ -24,7 +24,7 @@ from ..tir.buffer import Buffer
 from ..tir.function import IndexMap, PrimFunc
 from .deep import deep
 from .print_expr import EXPR, PARTS, float_text, quote
-from .print_stmt import STMT, is_true
+from .print_stmt import STMT, grid_of, is_true
 from .uses import lowest_common
 
 _RESERVED = frozenset(keyword.kwlist) | {"range", "float"}
@@ -632,5 +632,5 @@ def script(obj: Any, *, printer: type = Printer, print_line_numbers: bool = Fals
     return text
 
 
-__all__ = ["ATTR_PRINTERS", "EXTRA_PRINTERS", "FUNCTION_PRINTERS", "Printer", "is_simple_buffer",
-           "script"]
+__all__ = ["ATTR_PRINTERS", "EXTRA_PRINTERS", "FUNCTION_PRINTERS", "Printer", "grid_of",
+           "is_simple_buffer", "script"]
