@@ -29,13 +29,13 @@ from ..arith import Analyzer, detect_linear_equation, eval_set
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.expr import (
-    LE, LT, And, BufferLoad, Call, IntImm, IterVar, Max, Min, PrimExpr, Range, Var,
+    GE, GT, LE, LT, And, BufferLoad, Call, IntImm, IterVar, Max, Min, PrimExpr, Range, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order, substitute
 from ..tir.op import as_int, const
 from ..tir.stmt import (
-    TRUE, AttrStmt, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
+    AttrStmt, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
 from .common import function_pass
 from .simplify import NO_OP, Simplifier
@@ -72,7 +72,7 @@ def _conditions(body: Stmt) -> list[_Condition]:
             walk(s.body, (*loops, s), hidden)
         elif kind is IfThenElse:
             for part in _conjuncts(s.condition):
-                if type(part) in (LT, LE) and _plain(part, hidden):
+                if type(part) in _COMPARISONS and _plain(part, hidden):
                     out.append(_Condition(part, loops))
             walk(s.then_case, loops, hidden)
             if s.else_case is not None:
@@ -91,6 +91,11 @@ def _conditions(body: Stmt) -> list[_Condition]:
     return out
 
 
+#: what must be negative for a comparison of a and b to hold
+_COMPARISONS = {LT: lambda a, b: op.sub(a, b), LE: lambda a, b: op.sub(a, b) - 1,
+                GT: lambda a, b: op.sub(b, a), GE: lambda a, b: op.sub(b, a) - 1}
+
+
 def _plain(e: PrimExpr, hidden: frozenset) -> bool:
     """Whether a condition is arithmetic on loop variables and sizes only."""
     if e.a.dtype not in ("int32", "int64"):
@@ -101,34 +106,52 @@ def _plain(e: PrimExpr, hidden: frozenset) -> bool:
     return True
 
 
-class _Drop(Mutator):
-    """Removes one condition, known to hold."""
+def _decided(body: Stmt, e: PrimExpr, known: bool | None) -> Stmt:
+    """`body` where a condition is known to hold, or not to (None: unknown)."""
+    return body if known is None else _Decide(e, known).visit(body)
 
-    def __init__(self, holds: PrimExpr) -> None:
+
+class _Decide(Mutator):
+    """Replaces one condition by what is known of it."""
+
+    def __init__(self, condition: PrimExpr, known: bool) -> None:
         super().__init__()
-        self.holds = holds
+        self.target, self.value = condition, IntImm("bool", int(known))
 
     def visit(self, node: Any) -> Any:
         """Only conditions of if statements matter."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
     def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
+        condition = self._replaced(node.condition)
+        decided = as_int(condition)
+        if decided is not None and condition is not node.condition:
+            case = node.then_case if decided else node.else_case
+            return NO_OP if case is None else self.visit(case)
         new = self.default(node)
-        condition = self._without(node.condition)
-        if condition is node.condition:
-            return new
-        if as_int(condition) == 1:
-            return new.then_case
-        return new.replace(condition=condition)
+        return new if condition is node.condition else new.replace(condition=condition)
 
-    def _without(self, e: PrimExpr) -> PrimExpr:
-        if e is self.holds:
-            return TRUE
+    def visit_For(self, node: For) -> Stmt:
+        body = self.visit(node.body)
+        if body is NO_OP:
+            return NO_OP
+        return node if body is node.body else node.replace(body=body)
+
+    def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
+        new = [self.visit(s) for s in node.seq]
+        if all(a is b for a, b in zip(new, node.seq)):
+            return node
+        kept = [s for s in new if s is not NO_OP]
+        return seq(*kept) if kept else NO_OP
+
+    def _replaced(self, e: PrimExpr) -> PrimExpr:
+        if e is self.target:
+            return self.value
         if type(e) is And:
-            a, b = self._without(e.a), self._without(e.b)
+            a, b = self._replaced(e.a), self._replaced(e.b)
             return e if a is e.a and b is e.b else op.logical_and(a, b)
         if type(e) is Call and getattr(e.op, "name", "") == "tir.likely":
-            inner = self._without(e.args[0])
+            inner = self._replaced(e.args[0])
             return e if inner is e.args[0] else inner
         return e
 
@@ -199,49 +222,59 @@ class _Partition(Mutator):
         e, var = found.expr, node.loop_var
         if not any(item is var for item in pre_order(e)) or self.budget <= 0:
             return None
-        excess = op.sub(e.a, e.b) if type(e) is LT else op.sub(e.a, e.b) - 1
-        excess = analyzer.simplify(excess)  # the condition: excess < 0
+        # the condition is: excess < 0
+        excess = analyzer.simplify(_COMPARISONS[type(e)](e.a, e.b))
         inner = {f.loop_var: Range.from_min_extent(f.min, f.extent) for f in found.loops}
         linear = detect_linear_equation(excess, [var])
         factor = as_int(linear[0]) if len(linear) == 2 else None
         if factor and node.kind is not ForKind.PARALLEL:
-            worst = eval_set(linear[1], inner, analyzer)
-            if not worst.has_upper_bound():
+            rest = eval_set(linear[1], inner, analyzer)
+            if not rest.has_upper_bound() or not rest.has_lower_bound():
                 return None
-            return self._cut(node, e, factor, analyzer.simplify(worst.max_value), analyzer)
+            return self._cut(node, e, factor, rest, analyzer)
         worst = eval_set(excess, inner, analyzer)
-        if not worst.has_upper_bound():
+        if not worst.has_upper_bound() or not found.loops:
             return None
         return self._versions(node, e, op.less(analyzer.simplify(worst.max_value), 0), analyzer)
 
-    def _cut(self, node: For, e: PrimExpr, factor: int, worst: PrimExpr,
+    def _cut(self, node: For, e: PrimExpr, factor: int, rest: Any,
              analyzer: Analyzer) -> Stmt | None:
-        """Pieces of a serial loop: factor * var + worst < 0 holds up to, or from, some value."""
+        """A serial loop in up to three pieces: factor * var + rest < 0 holds for all `rest` up to
+        (or from) some value, for none from (or up to) another, and has to be checked between."""
         begin, end = node.min, node.min + node.extent
-        zero = const(0, worst.dtype)
+
+        def edge(value: PrimExpr) -> PrimExpr:
+            """Where factor * var + value changes its sign."""
+            if factor > 0:
+                at = op.floordiv(const(0, value.dtype) - value - 1, factor) + 1
+            else:
+                at = op.floordiv(value, -factor) + 1
+            return analyzer.simplify(op.max(op.min(at, end), begin))
+
+        sure = edge(analyzer.simplify(rest.max_value))
+        hopeless = edge(analyzer.simplify(rest.min_value))
         if factor > 0:
-            edge = op.floordiv(zero - worst - 1, factor) + 1  # holds below the edge
+            ranges = [(begin, sure, True), (sure, hopeless, None), (hopeless, end, False)]
         else:
-            edge = op.floordiv(worst, -factor) + 1  # holds from the edge on
-        edge = analyzer.simplify(op.max(op.min(edge, end), begin))
-        sure = (begin, edge) if factor > 0 else (edge, end)
-        rest = (edge, end) if factor > 0 else (begin, edge)
-        if analyzer.can_prove(sure[0] >= sure[1]) or not self._pays(node, edge):
+            ranges = [(begin, hopeless, False), (hopeless, sure, None), (sure, end, True)]
+        if not self._pays(sure) or not self._pays(hopeless) or all(
+                known is None or analyzer.can_prove(low >= high) for low, high, known in ranges):
             return None
         self.budget -= sum(1 for _ in pre_order(node.body))
-        main = self._piece(node, *sure, _Drop(e).visit(node.body), analyzer)
-        tail = self._piece(node, *rest, node.body, analyzer)
-        parts = [main, tail] if factor > 0 else [tail, main]
+        parts = [self._piece(node, low, high, _decided(node.body, e, known), analyzer)
+                 for low, high, known in ranges]
         parts = [p for p in parts if p is not NO_OP]
         return seq(*parts) if parts else NO_OP
 
-    def _pays(self, node: For, edge: PrimExpr) -> bool:
+    def _pays(self, edge: PrimExpr) -> bool:
         """Not where the size of the pieces is a puzzle: minima and maxima of inner loops' sizes."""
         depth = sum(type(item) in (Min, Max) for item in pre_order(edge))
         return depth <= 2
 
     def _piece(self, node: For, begin: PrimExpr, end: PrimExpr, body: Stmt,
                analyzer: Analyzer) -> Stmt:
+        if body is NO_OP:
+            return NO_OP
         extent = analyzer.simplify(op.sub(end, begin))
         if as_int(extent) is not None and as_int(extent) <= 0:
             return NO_OP
@@ -263,7 +296,7 @@ class _Partition(Mutator):
         self.budget -= sum(1 for _ in pre_order(node.body))
         self.outer.append((var, Range.from_min_extent(node.min, node.extent)))
         bodies = []
-        for condition, body in ((holds, _Drop(e).visit(node.body)),
+        for condition, body in ((holds, _decided(node.body, e, True)),
                                 (op.logical_not(holds), node.body)):
             self.known.append(condition)
             # its own variables: the two versions are two programs

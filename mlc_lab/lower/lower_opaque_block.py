@@ -38,6 +38,10 @@ from ..tir.stmt import (
 from .common import LowerError, function_pass
 
 
+#: the subject of a pragma: what it is about is its body
+_NOTHING = IntImm("int32", 0)
+
+
 class _LowerOpaque(Mutator):
     def __init__(self, gpu: bool, name: str) -> None:
         super().__init__()
@@ -62,7 +66,7 @@ class _LowerOpaque(Mutator):
             body = _allocate(buffer, body)
         for key, value in reversed(block.annotations.items()):
             if key.startswith("pragma_"):
-                body = AttrStmt(IntImm("int32", 0), key, _as_expr(value), body)
+                body = AttrStmt(_NOTHING, key, _as_expr(value), body)
         if as_int(predicate) != 1:
             body = IfThenElse(predicate, body)
         return body
@@ -89,7 +93,7 @@ class _LowerOpaque(Mutator):
         loop: Stmt = For.from_fields(node.loop_var, low, extent, node.kind, body,
                                      node.thread_binding, rest)
         for key, value in reversed(pragmas.items()):
-            loop = AttrStmt(node.loop_var, key, _as_expr(value), loop)
+            loop = AttrStmt(_NOTHING, key, _as_expr(value), loop)
         return loop
 
     def _thread(self, node: For, low: PrimExpr, extent: PrimExpr) -> Stmt:

@@ -29,9 +29,9 @@ from typing import Any
 from ..arith import Analyzer
 from ..ir.transform import Pass
 from ..tir.buffer import Buffer
-from ..tir.expr import LE, LT, And, Call, IntImm, IterVar, PrimExpr
+from ..tir.expr import LE, LT, And, Call, IntImm, IterVar, PrimExpr, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, pre_order, uses_var
+from ..tir.functor import Mutator, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import TRUE, Block, BlockRealize, For, ForKind, Stmt
 from .access import Access, Accesses, bind_loops
@@ -82,7 +82,7 @@ def _serves(accesses: list[Access], depth: int, analyzer: Analyzer) -> bool:
         if access.write:
             continue
         for write in accesses:
-            if write.write and (write.order < access.order) and _certain(write, access, depth):
+            if write.write and write.order < access.order and _certain(write, depth, analyzer):
                 if all(_covers(w, r, dim, analyzer) for w, r, dim in zip(
                         box(write), box(access), access.buffer.shape)):
                     break
@@ -91,11 +91,11 @@ def _serves(accesses: list[Access], depth: int, analyzer: Analyzer) -> bool:
     return True
 
 
-def _certain(write: Access, read: Access, depth: int) -> bool:
-    """Whether a write happens in each iteration before a read: no condition skips it.
+def _certain(write: Access, depth: int, analyzer: Analyzer) -> bool:
+    """Whether a write, as far as it lies inside of the buffer, happens in each iteration of
+    `path[depth - 1]`: no condition skips it.
 
-    The bounds that splits put on blocks (`T.where(i * 16 + j < 100)`) cut reader and writer
-    alike; the init of a reduction counts if the reduction runs inside of the place.
+    The init of a reduction counts if the reduction runs inside of the place.
     """
     if write.guarded:
         return False
@@ -103,7 +103,7 @@ def _certain(write: Access, read: Access, depth: int) -> bool:
     for item in write.path[depth:]:
         if type(item) is not BlockRealize:
             continue
-        if not _is_bound(item.predicate):
+        if not all(_only_bounds(c, write, depth, analyzer) for c in _conjuncts(item.predicate)):
             return False
         if write.init and item.block is write.block:
             for iv, value in zip(item.block.iter_vars, item.iter_values):
@@ -112,13 +112,32 @@ def _certain(write: Access, read: Access, depth: int) -> bool:
     return True
 
 
-def _is_bound(predicate: PrimExpr) -> bool:
-    kind = type(predicate)
-    if kind is And:
-        return _is_bound(predicate.a) and _is_bound(predicate.b)
-    if kind is Call and getattr(predicate.op, "name", "") == "tir.likely":
-        return _is_bound(predicate.args[0])
-    return kind in (LT, LE) or (kind is IntImm and predicate.value == 1)
+def _conjuncts(e: PrimExpr) -> list[PrimExpr]:
+    if type(e) is And:
+        return _conjuncts(e.a) + _conjuncts(e.b)
+    if type(e) is Call and getattr(e.op, "name", "") == "tir.likely":
+        return _conjuncts(e.args[0])
+    return [] if type(e) is IntImm and e.value == 1 else [e]
+
+
+def _only_bounds(e: PrimExpr, write: Access, depth: int, analyzer: Analyzer) -> bool:
+    """Whether a predicate skips no element of the buffer, as the bounds of splits do.
+
+    Either it says that the index written lies inside of the buffer (`i * 16 + j < 100` for an
+    element i * 16 + j of 100), or it cuts iterations of a reduction, of which the first is left.
+    """
+    if type(e) not in (LT, LE):
+        return False
+    limit = e.b if type(e) is LT else e.b + 1
+    for (index, size), dim in zip(write.region, write.buffer.shape):
+        if as_int(size) == 1 and analyzer.can_prove_equal(e.a, index):
+            return analyzer.can_prove(dim <= limit)
+    inner = {item.loop_var: item.min for item in write.path[depth:] if type(item) is For}
+    used = [item for item in pre_order(e) if isinstance(item, Var)]
+    if not all(v in inner for v in used) or any(
+            uses_var(index, v) for index, _ in write.region for v in used):
+        return False
+    return analyzer.can_prove(substitute(e, inner))
 
 
 def _covers(write: Any, read: Any, dim: PrimExpr, analyzer: Analyzer) -> bool:

@@ -95,7 +95,7 @@ class Simplifier(Mutator):
         if as_int(condition) is not None:
             return self.visit(node.args[1 if as_int(condition) else 2])
         t = self._under(condition, node.args[1])
-        f = self._under(op.logical_not(condition), node.args[2])
+        f = self._under(self._contrary(condition), node.args[2])
         if condition is node.args[0] and t is node.args[1] and f is node.args[2]:
             return node
         return Call.from_fields(node.dtype, node.op, (condition, t, f), node.annotations)
@@ -109,6 +109,11 @@ class Simplifier(Mutator):
             out = self.visit(node)
         self.memo = memo
         return out
+
+    def _contrary(self, condition: PrimExpr) -> PrimExpr:
+        """The negation in a form that facts can be read from."""
+        return condition if "x" in condition.dtype else self.analyzer.simplify(
+            op.logical_not(condition))
 
     def condition(self, e: PrimExpr) -> PrimExpr:
         """A condition, simplified; a constant where it is decided."""
@@ -158,7 +163,7 @@ class Simplifier(Mutator):
         then = self._under(condition, node.then_case)
         other = node.else_case
         if other is not None:
-            other = self._under(op.logical_not(condition), other)
+            other = self._under(self._contrary(condition), other)
             if other is NO_OP:
                 other = None
         if then is NO_OP and other is None:

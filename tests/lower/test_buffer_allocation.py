@@ -1,0 +1,160 @@
+"""Where buffers are allocated, and how large: PlanAndUpdate..., CompactBufferAllocation."""
+
+import pytest
+from mlc_lab.lower import lower
+from mlc_lab.schedule import Schedule
+from mlc_lab.script import tir as T
+from mlc_lab.tir import stmt as S
+from mlc_lab.tir.functor import pre_order
+from programs import chain, check_stages, conv_padded, mm_relu
+
+
+def allocations(mod):
+    """name -> (shape, names of the loops around) of the blocks' buffers."""
+    out = {}
+
+    def walk(s, loops):
+        if isinstance(s, S.For):
+            loops = (*loops, s.loop_var.name)
+        if isinstance(s, S.Block):
+            for b in s.alloc_buffers:
+                out[b.name] = ([int(d) for d in b.shape], loops)
+        for item in s.children():
+            if isinstance(item, S.Stmt):
+                walk(item, loops)
+
+    walk(mod["main"].body, ())
+    return out
+
+
+def compacted(program):
+    check_stages(program)
+    return allocations(lower(program, until="CompactBufferAllocation"))
+
+
+def test_a_tile_is_allocated_where_it_is_computed():
+    s = Schedule(chain)
+    i0, i1 = s.split(s.get_loops(s.get_block("D"))[0], [5, 8])
+    s.compute_at(s.get_block("C"), i0)
+    s.compute_at(s.get_block("B"), i0)
+    assert compacted(s.mod) == {"B": ([8], ("i_0",)), "C": ([8], ("i_0",))}
+
+
+def test_a_halo_is_allocated_with_the_tile():
+    s = Schedule(conv_padded)
+    loops = s.get_loops(s.get_block("conv"))
+    h0, h1 = s.split(loops[1], [4, 2])
+    s.reorder(h0, loops[0])
+    s.compute_at(s.get_block("pad"), h0)
+    assert compacted(s.mod) == {"P": ([2, 4, 11], ("h_0",))}
+
+
+def test_an_accumulator_stays_outside_of_its_reduction():
+    s = Schedule(mm_relu)
+    b = s.get_block("C")
+    i, j, k = s.get_loops(b)
+    cache = s.cache_write(b, 0, "local")
+    s.reverse_compute_at(cache, j)
+    found = compacted(s.mod)
+    assert found["C_local"] == ([1, 1], ("i", "j"))
+
+
+def test_an_outer_reduction_keeps_the_whole_accumulator():
+    s = Schedule(mm_relu)
+    b = s.get_block("C")
+    i, j, k = s.get_loops(b)
+    s.reorder(k, i, j)
+    assert compacted(s.mod)["C"] == ([16, 16], ())
+
+
+@T.prim_func
+def carried(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    S_ = T.alloc_buffer((1,), "float32")
+    for i in range(8):
+        if i == 0:
+            S_[0] = T.float32(0)
+        S_[0] = S_[0] + A[i]
+        B[i] = S_[0]
+
+
+@T.prim_func
+def carried_window(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    W = T.alloc_buffer((9,), "float32")
+    W[0] = T.float32(1)
+    for i in range(8):
+        W[i + 1] = A[i]
+        B[i] = W[i] + W[i + 1]
+
+
+@pytest.mark.parametrize("program", [carried, carried_window])
+def test_what_one_iteration_leaves_for_the_next_stays_outside(program):
+    check_stages(program)
+
+
+@T.prim_func
+def running(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    W = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("W"):
+            vi = T.axis.opaque(8, i)
+            W[vi] = A[vi]
+        with T.block("B"):
+            vi = T.axis.opaque(8, i)
+            B[vi] = T.if_then_else(vi > 0, W[vi - 1], T.float32(0)) + W[vi]
+
+
+def test_a_sliding_window_is_not_cut_into_iterations():
+    check_stages(running)
+    assert compacted(running) == {"W": ([8], ())}
+
+
+@T.prim_func
+def two_cases(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    T.func_attr({"global_symbol": "main"})
+    W = T.alloc_buffer((1,), "int32")
+    for i in range(8):
+        with T.block("W"):
+            vi = T.axis.opaque(8, i)
+            T.where(i < 1)
+            W[0] = A[vi]
+        with T.block("B"):
+            vi = T.axis.opaque(8, i)
+            B[vi] = W[0]
+
+
+def test_a_write_that_only_some_iterations_do():
+    check_stages(two_cases)
+
+
+@T.prim_func
+def indirect(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    T.func_attr({"global_symbol": "main"})
+    W = T.alloc_buffer((50,), "int32")
+    for i in range(50):
+        W[i] = i * 2
+    for i in range(8):
+        B[i] = W[A[i]]
+
+
+def test_an_index_from_data_keeps_the_whole_buffer():
+    assert compacted(indirect) == {"W": ([50], ())}
+
+
+def test_storage_align_becomes_strides():
+    s = Schedule(mm_relu)
+    s.storage_align(s.get_block("C"), 0, 0, 32, 8)
+    check_stages(s.mod)
+    mod = lower(s.mod)
+    alloc = next(x for x in pre_order(mod["main"].body) if isinstance(x, S.Allocate))
+    assert int(alloc.extents[0]) == 16 * 40
+
+
+def test_parallel_iterations_get_buffers_of_their_own():
+    s = Schedule(mm_relu)
+    i, j, k = s.get_loops(s.get_block("C"))
+    s.reverse_compute_at(s.get_block("D"), i)
+    s.parallel(i)
+    assert compacted(s.mod)["C"] == ([1, 16], ("i",))

@@ -1,0 +1,137 @@
+"""LoopPartition: the main part of a loop has no branches."""
+
+import pytest
+from mlc_lab.ir.module import IRModule
+from mlc_lab.lower import LoopPartition, lower
+from mlc_lab.schedule import Schedule
+from mlc_lab.script import tir as T
+from mlc_lab.tir import stmt as S
+from mlc_lab.tir.functor import pre_order
+from programs import arguments, check_stages, matmul, run
+
+
+def partitioned(func):
+    mod = IRModule({"main": func})
+    out = LoopPartition()(mod)
+    args = arguments(func)
+    for a, b in zip(run(mod, args), run(out, args)):
+        assert (a == b).all()
+    return out["main"].body
+
+
+def ifs(body):
+    return [s for s in pre_order(body) if isinstance(s, S.IfThenElse)]
+
+
+@T.prim_func
+def tail(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i, j in T.grid(7, 16):
+        if i * 16 + j < 100:
+            B[i * 16 + j] = A[i * 16 + j] + 1.0
+
+
+def test_a_tail_is_split_off():
+    body = partitioned(tail)
+    assert [int(s.extent) for s in body.seq] == [6, 4]
+    assert not ifs(body)
+
+
+@T.prim_func
+def both_ends(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for i in range(64):
+        if i >= 3 and i < 60:
+            B[i] = A[i - 3] + A[i + 4]
+
+
+@T.prim_func
+def swapped(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for j, i in T.grid(16, 7):
+        if i * 16 + j < 100:
+            B[i * 16 + j] = A[i * 16 + j] + 1.0
+
+
+@T.prim_func
+def falling(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i, j in T.grid(20, 5):
+        if 90 - i * 5 - j >= 7:
+            B[i * 5 + j] = A[i * 5 + j] + 1.0
+
+
+@T.prim_func
+def never(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i, j in T.grid(10, 10):
+        if i * 10 + j < 3:
+            B[i * 10 + j] = A[i * 10 + j] + 1.0
+
+
+@pytest.mark.parametrize("program", [both_ends, swapped, falling, never])
+def test_all_conditions_go(program):
+    assert not ifs(partitioned(program))
+
+
+def test_two_dimensions_give_four_parts():
+    s = Schedule(matmul)
+    i, j, k = s.get_loops(s.get_block("C"))
+    i0, i1 = s.split(i, [None, 4])
+    j0, j1 = s.split(j, [None, 8])
+    s.reorder(i0, j0, k, i1, j1)
+    s.vectorize(j1)
+    s.decompose_reduction(s.get_block("C"), k)
+    last = check_stages(s.mod)["LoopPartition"]
+    assert not ifs(last["main"].body)
+
+
+def test_a_parallel_loop_is_not_cut():
+    s = Schedule(matmul)
+    i, j, k = s.get_loops(s.get_block("C"))
+    i0, i1 = s.split(i, [None, 4])
+    s.parallel(i0)
+    body = check_stages(s.mod)["LoopPartition"]["main"].body
+    loops = [x for x in pre_order(body) if isinstance(x, S.For)
+             and x.kind is S.ForKind.PARALLEL]
+    assert len(loops) == 1 and int(loops[0].extent) == 4
+
+
+def test_a_fused_loop_gets_two_versions():
+    s = Schedule(matmul)
+    i, j, k = s.get_loops(s.get_block("C"))
+    i0, i1 = s.split(i, [None, 4])
+    j0, j1 = s.split(j, [None, 8])
+    s.reorder(i0, j0, i1, j1, k)
+    s.parallel(s.fuse(i0, j0))
+    check_stages(s.mod)
+
+
+@T.prim_func
+def by_size(a: T.handle, b: T.handle):
+    T.func_attr({"global_symbol": "main"})
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi] * 2.0
+
+
+def test_a_symbolic_bound():
+    s = Schedule(by_size)
+    i0, i1 = s.split(s.get_loops(s.get_block("B"))[0], [None, 8])
+    s.vectorize(i1)
+    for n in (3, 8, 20):
+        check_stages(s.mod, {"n": n})
+    body = lower(s.mod)["main"].body
+    loop = next(x for x in pre_order(body) if isinstance(x, S.For))
+    assert isinstance(loop.body, S.BufferStore) and loop.body.indices[0].lanes == 8
+
+
+@T.prim_func
+def by_data(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        if A[i] < 25:
+            B[i] = 1
+
+
+def test_conditions_on_data_are_left():
+    mod = IRModule({"main": by_data})
+    assert LoopPartition()(mod) is mod

@@ -1,0 +1,93 @@
+"""Simplify: indices and conditions."""
+
+from mlc_lab.ir import structural_equal
+from mlc_lab.ir.module import IRModule
+from mlc_lab.lower import RemoveNoOp, Simplify
+from mlc_lab.script import tir as T
+from mlc_lab.tir import stmt as S
+from programs import arguments, run
+
+
+def same_meaning(before, after):
+    args = arguments(before)
+    for a, b in zip(run(IRModule({"main": before}), args), run(IRModule({"main": after}), args)):
+        assert (a == b).all()
+
+
+def apply(step, func):
+    after = step(IRModule({"main": func}))["main"]
+    same_meaning(func, after)
+    return after
+
+
+@T.prim_func
+def before(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    for i, j in T.grid(8, 16):
+        if i * 16 + j < 128:
+            B[(i * 16 + j) // 16 * 16 + (i * 16 + j) % 16] = A[i * 16 + j]
+        if i > 8:
+            B[0] = T.float32(0)
+    for i in range(1):
+        B[i] = T.if_then_else(i < 1, A[i] + 1.0, T.float32(3))
+
+
+@T.prim_func
+def after(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    for i, j in T.grid(8, 16):
+        B[i * 16 + j] = A[i * 16 + j]
+    B[0] = A[0] + 1.0
+
+
+def test_decided_conditions_and_plain_indices():
+    assert structural_equal(apply(Simplify(), before), after) is True
+
+
+@T.prim_func
+def data(A: T.Buffer((8,), "int8"), B: T.Buffer((8,), "int8")):
+    for i in range(8):
+        B[i] = (A[i] * T.int8(2) + T.int8(100)) // T.int8(2) * T.int8(2)
+
+
+def test_values_of_data_are_left_alone():
+    mod = IRModule({"main": data})
+    assert Simplify()(mod) is mod
+
+
+@T.prim_func
+def nested(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        if i < 8:
+            if i < 10:
+                B[i] = A[i % 8]
+        else:
+            if i < 8:
+                B[i] = T.float32(0)
+            B[i] = T.Select(i >= 8, A[i], T.float32(9))
+
+
+def test_a_condition_is_known_inside_of_its_branch():
+    found = apply(Simplify(), nested)
+    branch = found.body.body
+    assert type(branch.then_case) is S.BufferStore
+    assert type(branch.else_case) is S.BufferStore
+    assert branch.then_case.value.indices[0] is branch.then_case.indices[0]
+
+
+@T.prim_func
+def idle(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        T.evaluate(0)
+    for i in range(8):
+        if i < 4:
+            T.evaluate(1)
+    for i in range(0):
+        A[i] = T.float32(1)
+    B = T.allocate([8], "float32", "global")
+    A[0] = T.float32(2)
+
+
+def test_statements_that_do_nothing_are_removed():
+    found = RemoveNoOp()(IRModule({"main": idle}))["main"]
+    assert type(found.body) is S.BufferStore

@@ -1,0 +1,161 @@
+"""VectorizeLoop: vectors where they are right, lanes one by one where not."""
+
+import pytest
+from mlc_lab.ir.module import IRModule
+from mlc_lab.lower import VectorizeLoop
+from mlc_lab.script import tir as T
+from mlc_lab.tir import expr as E
+from mlc_lab.tir import stmt as S
+from mlc_lab.tir.functor import pre_order
+from programs import arguments, run
+
+
+def vectorized(func):
+    mod = IRModule({"main": func})
+    out = VectorizeLoop()(mod)
+    args = arguments(func)
+    for a, b in zip(run(mod, args), run(out, args)):
+        assert (a == b).all()
+    body = out["main"].body
+    assert not any(isinstance(s, S.For) and s.kind is S.ForKind.VECTORIZED
+                   for s in pre_order(body))
+    return body
+
+
+def loops(body):
+    return [s for s in pre_order(body) if isinstance(s, S.For)]
+
+
+def test_ramps_and_broadcasts():
+    @T.prim_func
+    def f(A: T.Buffer((32,), "float32"), S: T.Buffer((4,), "float32"),
+          B: T.Buffer((32,), "float32")):
+        for i in range(4):
+            for j in T.vectorized(8):
+                B[i * 8 + j] = T.max(A[31 - (i * 8 + j)] * S[i], T.float32(0)) + T.exp(A[j])
+
+    body = vectorized(f).body
+    assert isinstance(body, S.BufferStore) and body.indices[0].lanes == 8
+    loads = [e for e in pre_order(body.value) if isinstance(e, E.BufferLoad)]
+    assert loads[0].indices[0].stride.value == -1
+    assert isinstance(loads[1].indices[0], E.Var)
+
+
+def test_selects_casts_lets_and_comparisons():
+    @T.prim_func
+    def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            B[j] = T.Select(A[j] > 20 and j < 6, T.Cast("float32", A[j] + j),
+                            T.float32(1)) + T.Cast("float32", T.popcount(A[j]))
+
+    assert not loops(vectorized(f))
+
+
+def test_a_branch_per_lane_is_done_lane_by_lane():
+    @T.prim_func
+    def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            if j < 5:
+                B[j] = A[j]
+            B[j] = B[j] + 1.0
+
+    body = vectorized(f)
+    assert isinstance(body.seq[0], S.For)
+    assert isinstance(body.seq[1], S.BufferStore)
+
+
+def test_a_uniform_branch_stays_a_branch():
+    @T.prim_func
+    def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(2):
+            for j in T.vectorized(8):
+                if A[i] > 0.0:
+                    B[i * 8 + j] = A[i * 8 + j]
+
+    assert len(loops(vectorized(f))) == 1
+
+
+def test_lazy_choice_between_lanes():
+    @T.prim_func
+    def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            B[j] = T.if_then_else(j > 0, A[j - 1], T.float32(0))
+
+    @T.prim_func
+    def harmless(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            B[j] = A[j] + T.if_then_else(j > 3, T.float32(1), T.float32(2))
+
+    assert len(loops(vectorized(f))) == 1
+    assert not loops(vectorized(harmless))
+
+
+def test_an_update_of_one_element_is_serial():
+    @T.prim_func
+    def f(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+        for j in T.vectorized(8):
+            B[0] = B[0] + A[j]
+
+    @T.prim_func
+    def g(B: T.Buffer((1,), "float32")):
+        for _j in T.vectorized(8):
+            B[0] = B[0] + 1.0
+
+    @T.prim_func
+    def once(B: T.Buffer((1,), "float32")):
+        for _j in T.vectorized(8):
+            B[0] = T.float32(3)
+
+    assert len(loops(vectorized(f))) == 1
+    assert len(loops(vectorized(g))) == 1
+    assert isinstance(vectorized(once), S.BufferStore)
+
+
+def test_a_dependence_between_lanes_is_serial():
+    @T.prim_func
+    def f(A: T.Buffer((9,), "float32")):
+        for j in T.vectorized(8):
+            A[j + 1] = A[j] + 1.0
+
+    assert len(loops(vectorized(f))) == 1
+
+
+def test_loops_inside():
+    @T.prim_func
+    def f(A: T.Buffer((4, 8), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            B[j] = T.float32(0)
+            for k in range(4):
+                B[j] = B[j] + A[k, j]
+
+    @T.prim_func
+    def ragged(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            for k in range(j):
+                B[j] = B[j] + A[k]
+
+    body = vectorized(f)
+    assert isinstance(body.seq[1], S.For) and isinstance(body.seq[1].body, S.BufferStore)
+    assert len(loops(vectorized(ragged))) == 2
+
+
+def test_effects_and_allocations_are_per_lane():
+    @T.prim_func
+    def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            C = T.allocate([1], "float32", "local")
+            C_1 = T.decl_buffer((1,), "float32", data=C, scope="local")
+            C_1[0] = A[j]
+            B[j] = C_1[0] * 2.0
+
+    assert len(loops(vectorized(f))) == 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "float64"])
+def test_other_types(dtype):
+    @T.prim_func
+    def f(A: T.Buffer((8,), dtype), B: T.Buffer((8,), dtype)):
+        for j in T.vectorized(8):
+            B[j] = A[j] * A[7 - j] + A[j]
+
+    assert not loops(vectorized(f))
