@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
@@ -10,7 +10,10 @@ from ..ir.transform import Pass, PassContext, PassInfo
 from ..tir.expr import Add, Broadcast, IntImm, Mul, PrimExpr, Ramp, StringImm, Sub
 from ..tir.function import PrimFunc
 from ..tir.op import add, as_int, mul, sub
-from ..tir.stmt import SeqStmt, Stmt
+from ..tir.stmt import (
+    Allocate, AllocateConst, AssertStmt, AttrStmt, Block, BlockRealize, BufferStore, DeclBuffer,
+    Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt, While,
+)
 
 
 class LowerError(MLCError, ValueError):
@@ -45,6 +48,41 @@ def annotation_int(value: Any, default: int = 0) -> int:
 def annotation_str(value: Any) -> str:
     """The string an annotation holds."""
     return value.value if isinstance(value, StringImm) else str(value)
+
+
+_BODIES: dict[type, tuple[str, ...]] = {
+    For: ("body",), Block: ("init", "body"), BlockRealize: ("block",), SeqStmt: (),
+    IfThenElse: ("then_case", "else_case"), LetStmt: ("body",), AttrStmt: ("body",),
+    Allocate: ("body",), AllocateConst: ("body",), DeclBuffer: ("body",), While: ("body",),
+    AssertStmt: ("body",), BufferStore: (), Evaluate: (),
+}
+
+
+def all_statements(root: Stmt) -> Iterator[Stmt]:
+    """Every statement under (and with) `root`, parents first, in no order among siblings."""
+    stack = [root]
+    while stack:
+        item = stack.pop()
+        yield item
+        kind = type(item)
+        if kind is SeqStmt:
+            stack.extend(item.seq)
+            continue
+        for name in _BODIES[kind]:
+            part = getattr(item, name)
+            if part is not None:
+                stack.append(part)
+
+
+def contains(root: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether a node of one of these types is under `root`."""
+    stack = [root]
+    while stack:
+        item = stack.pop()
+        if type(item) in kinds:
+            return True
+        stack.extend(item.children())
+    return False
 
 
 def statements(body: Stmt) -> tuple[Stmt, ...]:

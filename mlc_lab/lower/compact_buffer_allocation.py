@@ -28,11 +28,11 @@ from ..ir.transform import Pass
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, IntImm, PrimExpr, Range
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, pre_order
+from ..tir.functor import Mutator
 from ..tir.op import as_int, const
 from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt
 from .access import Access, Accesses, hull
-from .common import function_pass, lane_add
+from .common import all_statements, function_pass, lane_add
 
 _ALIGN = "buffer_dim_align"
 
@@ -156,7 +156,7 @@ def _aligned_strides(shape: tuple, entries: Any) -> tuple:
 def _alignments(body: Stmt) -> dict[Buffer, list]:
     """What storage_align asks for, by buffer."""
     out: dict[Buffer, list] = {}
-    for item in pre_order(body):
+    for item in all_statements(body):
         if type(item) is not Block or _ALIGN not in item.annotations:
             continue
         for entry in item.annotations[_ALIGN]:
@@ -169,7 +169,7 @@ def _alignments(body: Stmt) -> dict[Buffer, list]:
 
 def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """Allocations of the size that is used."""
-    allocated = {b for s in pre_order(func.body) if type(s) is Block for b in s.alloc_buffers}
+    allocated = {b for s in all_statements(func.body) if type(s) is Block for b in s.alloc_buffers}
     if not allocated:
         return func
     walk = Accesses(allocated.__contains__)

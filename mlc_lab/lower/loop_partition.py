@@ -37,7 +37,7 @@ from ..tir.op import as_int, const
 from ..tir.stmt import (
     AttrStmt, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
-from .common import function_pass
+from .common import all_statements, function_pass
 from .simplify import NO_OP, Simplifier
 
 #: a function is not partitioned further when it has grown by this many nodes
@@ -328,8 +328,7 @@ class _Rename(Mutator):
 
 def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """Loops cut so that their main part has no bound checks."""
-    has_if = any(type(s) is IfThenElse for s in pre_order(func.body) if isinstance(s, Stmt))
-    if not has_if:
+    if not any(type(s) is IfThenElse for s in all_statements(func.body)):
         return func
     body = _Partition().visit(func.body)
     return func.with_body(body if body is not NO_OP else Evaluate(IntImm("int32", 0)))

@@ -20,10 +20,10 @@ from ..arith import Analyzer
 from ..ir.transform import Pass
 from ..tir.expr import Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Range
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, pre_order
+from ..tir.functor import Mutator
 from ..tir.op import const
 from ..tir.stmt import AttrStmt, For, Stmt
-from .common import function_pass
+from .common import contains, function_pass
 
 
 class _LowerIntrin(Mutator):
@@ -58,7 +58,7 @@ class _LowerIntrin(Mutator):
 
 def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """Divisions as the machine does them."""
-    if not any(type(e) in (FloorDiv, FloorMod) for e in pre_order(func.body)):
+    if not contains(func.body, (FloorDiv, FloorMod)):
         return func
     return func.with_body(_LowerIntrin().visit(func.body))
 

@@ -21,10 +21,10 @@ from ..ir.transform import Pass
 from ..tir.buffer import Buffer, compact_strides
 from ..tir.expr import BufferLoad, Call, PrimExpr, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, pre_order
+from ..tir.functor import Mutator
 from ..tir.op import as_int
 from ..tir.stmt import Block, BufferRegion, BufferStore, MatchBufferRegion, Stmt
-from .common import LowerError, function_pass, lane_add
+from .common import LowerError, all_statements, function_pass, lane_add
 
 
 class _LowerMatch(Mutator):
@@ -115,7 +115,7 @@ class _LowerMatch(Mutator):
 
 def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """No match_buffers in blocks."""
-    if not any(type(s) is Block and s.match_buffers for s in pre_order(func.body)):
+    if not any(type(s) is Block and s.match_buffers for s in all_statements(func.body)):
         return func
     return func.with_body(_LowerMatch().visit(func.body))
 

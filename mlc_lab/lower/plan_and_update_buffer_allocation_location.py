@@ -35,7 +35,7 @@ from ..tir.functor import Mutator, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import TRUE, Block, BlockRealize, For, ForKind, Stmt
 from .access import Access, Accesses, bind_loops
-from .common import function_pass
+from .common import all_statements, function_pass
 
 
 def _place(buffer: Buffer, accesses: list[Access]) -> Stmt | None:
@@ -194,13 +194,13 @@ class _Update(Mutator):
 
 def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """Allocations where they are needed."""
-    allocated = {b for s in pre_order(func.body) if type(s) is Block for b in s.alloc_buffers}
+    allocated = {b for s in all_statements(func.body) if type(s) is Block for b in s.alloc_buffers}
     if not allocated:
         return func
     walk = Accesses(allocated.__contains__)
     walk.visit(func.body)
     homes = {}
-    for item in pre_order(func.body):
+    for item in all_statements(func.body):
         if type(item) is BlockRealize:
             homes.update((b, item) for b in item.block.alloc_buffers)
     places: dict[Stmt, list[Buffer]] = {}
@@ -220,7 +220,7 @@ def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
 
 
 def _inside(place: Stmt, home: Stmt) -> bool:
-    return any(item is place for item in pre_order(home))
+    return any(item is place for item in all_statements(home))
 
 
 def PlanAndUpdateBufferAllocationLocation() -> Pass:

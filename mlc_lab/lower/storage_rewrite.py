@@ -35,7 +35,7 @@ from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order
 from ..tir.op import as_int, const
 from ..tir.stmt import Allocate, BufferStore, DeclBuffer, For, Stmt
-from .common import function_pass, statements
+from .common import all_statements, function_pass, statements
 
 #: allocations of at most this many bytes are left to become registers
 _REGISTERS = 4096
@@ -177,7 +177,7 @@ def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """Shared memory."""
     if ctx.config.get("tir.disable_storage_rewrite"):
         return func
-    count = sum(type(s) is Allocate for s in pre_order(func.body) if isinstance(s, Stmt))
+    count = sum(type(s) is Allocate for s in all_statements(func.body))
     return func if count < 2 else func.with_body(_Reuse().visit(func.body))
 
 

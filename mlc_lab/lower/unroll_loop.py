@@ -21,12 +21,12 @@ from typing import Any
 
 from ..ir.transform import Pass
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, pre_order, substitute
+from ..tir.functor import Mutator, substitute
 from ..tir.op import as_int, const
 from ..tir.stmt import (
     AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, seq,
 )
-from .common import annotation_int, function_pass
+from .common import all_statements, annotation_int, function_pass
 
 #: loops around loops that automatic unrolling writes out at most
 _MAX_DEPTH = 8
@@ -122,7 +122,7 @@ def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     wanted = bool(config) or any(
         (type(s) is For and s.kind is ForKind.UNROLLED)
         or (type(s) is AttrStmt and s.attr_key.startswith("pragma_"))
-        for s in pre_order(func.body) if isinstance(s, Stmt))
+        for s in all_statements(func.body))
     if not wanted:
         return func
     return func.with_body(_Unroll(config).visit(func.body))

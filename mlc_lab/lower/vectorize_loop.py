@@ -314,11 +314,6 @@ class _Vectorize(Mutator):
         return vectorizer.stmt(body)
 
 
-def has_vectorized(body: Any) -> bool:
-    """Whether a vectorized loop is there."""
-    return any(type(s) is For and s.kind is ForKind.VECTORIZED for s in pre_order(body))
-
-
 def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """Vectors in place of vectorized loops."""
     if ctx.config.get("tir.disable_vectorize"):
