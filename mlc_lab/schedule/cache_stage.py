@@ -11,9 +11,10 @@ from ..arith import Analyzer, estimate_region_upper_bound
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
-from ..tir.functor import substitute
+from ..tir.functor import pre_order, substitute
 from ..tir.stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, SeqStmt, Stmt, seq,
+    TRUE, Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt,
+    While, seq,
 )
 from .buffers import READ, accesses
 from .error import Refusal
@@ -138,13 +139,16 @@ class Stage(NamedTuple):
 
 
 def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: Sequence[PrimExpr],
-               name: str, packed: Buffer | None) -> Stage:
+               name: str, packed: Buffer | None, known: Analyzer | None = None) -> Stage:
     """Loops `ax0, ax1, ...` over `region` around a block that copies `source` to `target`.
 
     `packed` is that one of the two that holds only the region (its index 0 is the region's
-    start); if it is None both have the full shape `shape`.
+    start); if it is None both have the full shape `shape`. Where it cannot be proved that the
+    region lies in the shape, with `known` about the loops around, a predicate cuts it off.
     """
     loops, values, iters, inner, outer = [], [], [], [], []
+    predicate: PrimExpr = TRUE
+    known = known or Analyzer()
     for axis, (rng, dim) in enumerate(zip(region, shape)):
         loop_var = Var(f"ax{axis}", rng.extent.dtype)
         loops.append((loop_var, rng.extent))
@@ -160,15 +164,49 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
             iters.append(IterVar(Range.from_min_extent(zero, rng.extent), var, IterVar.DataPar))
             outer.append(op.add(rng.min, var))
         inner.append(var)
+        known.bind(loop_var, Range.from_min_extent(zero, rng.extent))
+        place = op.add(rng.min, loop_var)
+        for inside in (op.greater_equal(place, 0), op.less(place, dim)):
+            if not known.can_prove(inside):
+                predicate = op.logical_and(predicate, inside)
     read_at = inner if source is packed else outer
     write_at = inner if target is packed else outer
     block = Block(iters, [BufferRegion.from_point(source, read_at)],
                   [BufferRegion.from_point(target, write_at)], name,
                   BufferStore(target, BufferLoad(source, read_at), write_at))
-    stmt: Stmt = BlockRealize(values, True, block)
+    stmt: Stmt = BlockRealize(values, predicate, block)
     for var, extent in reversed(loops):
         stmt = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, stmt)
     return Stage(stmt, block)
+
+
+def loops_known(state: ScheduleState, at: StmtSRef) -> Analyzer:
+    """An analyzer that knows the loops and block iterators around a place."""
+    analyzer = Analyzer()
+    parent: StmtSRef | None = at
+    while parent is not None:
+        stmt = parent.stmt
+        if type(stmt) is For:
+            analyzer.bind(stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent))
+        else:
+            for iv in stmt.iter_vars:
+                analyzer.bind(iv.var, iv.dom)
+        parent = parent.parent
+    return analyzer
+
+
+def every_element_is_written(block: Block, buffer: Buffer) -> None:
+    """What a block declares to write it must write in every iteration, for a copy to be valid."""
+
+    def conditional(stmt: Stmt) -> bool:
+        if type(stmt) in (IfThenElse, While):
+            return any(type(n) is BufferStore and n.buffer is buffer for n in pre_order(stmt))
+        return any(conditional(s) for s in stmt.children() if isinstance(s, Stmt))
+
+    if conditional(block.body):
+        raise Refusal("every_element_is_written", f"block {block.name_hint} writes {buffer.name} "
+                      "only under a condition; elements that it leaves alone would be overwritten "
+                      "with what the copy happens to hold", nodes=[block])
 
 
 def insert_statement(scope: Block, body: Stmt, location: Location, new: Stmt) -> Stmt:
@@ -213,5 +251,6 @@ def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequenc
     return [state.refs[b] for b in stages]
 
 
-__all__ = ["Location", "Stage", "copy_stage", "find_location", "finish",
-           "given_consumers", "insert_statement", "only_writer", "readers", "region_at"]
+__all__ = ["Location", "Stage", "copy_stage", "every_element_is_written", "find_location", "finish",
+           "given_consumers", "insert_statement", "loops_known", "only_writer", "readers",
+           "region_at"]

@@ -10,7 +10,7 @@ from typing import NamedTuple, Sequence
 
 from ..arith import Analyzer, eval_set, normalize_iter_map_to_expr, subspace_divide
 from ..tir import op
-from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.expr import And, IntImm, IterVar, PrimExpr, Range, Var
 from ..tir.functor import substitute, uses_var
 from ..tir.stmt import (
     TRUE, Block, BlockRealize, BufferRegion, For, ForKind, Stmt,
@@ -53,10 +53,11 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
         parts = [(normalize_iter_map_to_expr(a.source, analyzer), a.extent,
                   normalize_iter_map_to_expr(b.source, analyzer), b.extent)
                  for a, b in pairs[:-1]]
-        outer_predicate, inner_predicate = pairs[-1]
     else:
-        parts, outer_predicate, inner_predicate = _trivial_division(
-            block, realize, set(domains) - set(inside), set(inside), inner_loops)
+        parts = _trivial_division(block, realize, set(domains) - set(inside), set(inside),
+                                  inner_loops)
+    outer_predicate, inner_predicate = _divide_predicate(
+        block, realize.predicate, set(domains) - set(inside), set(inside), inner_loops)
     outer_iters, outer_values, inner_iters, inner_values = [], [], [], []
     table: dict[Var, PrimExpr] = {}
     for iv, (outer, outer_extent, inner, inner_extent) in zip(stmt.iter_vars, parts):
@@ -77,20 +78,16 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
         table[iv.var] = inner_var if op.is_const_int(outer_extent, 1) else op.add(
             op.mul(outer_var, inner_extent), inner_var)
     new = substitute(stmt, table)
-    return Halves(outer_iters, outer_values, _condition(outer_predicate), inner_iters, inner_values,
-                  _condition(inner_predicate), new)
+    return Halves(outer_iters, outer_values, outer_predicate, inner_iters, inner_values,
+                  inner_predicate, new)
 
 
 def _extent(value: PrimExpr | int, dtype: str) -> PrimExpr:
     return IntImm(dtype, value) if isinstance(value, int) else op.cast(value, dtype)
 
 
-def _condition(value: PrimExpr | None) -> PrimExpr:
-    return TRUE if value is None else value
-
-
 def _trivial_division(block: StmtSRef, realize: BlockRealize, outside: set[Var], inside: set[Var],
-                      inner_loops: Sequence[StmtSRef]) -> tuple:
+                      inner_loops: Sequence[StmtSRef]) -> list[tuple]:
     """A division of bindings that are not affine: each must belong to one half whole."""
     parts = []
     for iv, value in zip(block.stmt.iter_vars, realize.iter_values):
@@ -101,12 +98,26 @@ def _trivial_division(block: StmtSRef, realize: BlockRealize, outside: set[Var],
             parts.append((zero, one, value, iv.dom.extent))
         else:
             raise _not_divisible(block, inner_loops, iv)
-    predicate = realize.predicate
-    if not uses_var(predicate, inside):
-        return parts, predicate, TRUE
-    if not uses_var(predicate, outside):
-        return parts, TRUE, predicate
-    raise _not_divisible(block, inner_loops, None)
+    return parts
+
+
+def _divide_predicate(block: StmtSRef, predicate: PrimExpr, outside: set[Var], inside: set[Var],
+                      inner_loops: Sequence[StmtSRef]) -> tuple[PrimExpr, PrimExpr]:
+    """Each condition of a predicate goes to the half whose loops it speaks of."""
+    outer: PrimExpr = TRUE
+    inner: PrimExpr = TRUE
+    parts = [predicate]
+    while parts:
+        part = parts.pop(0)
+        if type(part) is And:
+            parts[:0] = [part.a, part.b]
+        elif not uses_var(part, inside):
+            outer = op.logical_and(outer, part)
+        elif not uses_var(part, outside):
+            inner = op.logical_and(inner, part)
+        else:
+            raise _not_divisible(block, inner_loops, None)
+    return outer, inner
 
 
 def _not_divisible(block: StmtSRef, inner_loops: Sequence[StmtSRef], iv: IterVar | None) -> Refusal:

@@ -7,6 +7,7 @@ from mlc_lab.script import tir as T
 
 from .common import chain, check, matmul, mm_relu
 from .test_cache_read import start
+from .test_padding import pad2d
 
 
 @T.prim_func
@@ -144,3 +145,18 @@ def test_it_is_refused_where_other_statements_would_be_caught():
     with pytest.raises(ScheduleError) as caught:
         sch.blockize(["Y", "C"])
     assert caught.value.rule == "no_reduction_outside"
+
+
+def test_each_half_keeps_its_conditions():
+    sch, before = start(pad2d)
+    i, j = sch.get_loops("y")
+    sch.decompose_padding("y", j)
+    sch.blockize(sch.get_loops("y")[1])
+    assert "T.where(3 <= i and i < 11)" in sch.mod.script()
+    check(sch, before)
+    sch, before = start(chain)
+    block = sch.get_block("B")
+    i, j = sch.get_loops(block)
+    sch.split(i, factors=[None, 5])
+    sch.blockize(j)
+    check(sch, before)

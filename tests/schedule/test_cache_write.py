@@ -3,6 +3,7 @@
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
 
 from .common import chain, check, matmul, mm_relu
 from .test_cache_read import start, two_readers
@@ -84,3 +85,33 @@ def test_it_is_refused_once_the_init_is_apart():
     with pytest.raises(ScheduleError) as caught:
         sch.cache_write(block, 0, "local")
     assert caught.value.rule == "single_writer"
+
+
+def test_inside_a_loop_with_a_remainder_the_copy_stays_in_bounds():
+    sch, before = start(mm_relu)
+    block = sch.get_block("Y")
+    i, j, k = sch.get_loops(block)
+    sch.reverse_compute_at(sch.get_block("C"), j)
+    sch.split(j, factors=[None, 5])
+    sch.cache_write(block, 0, "local")
+    check(sch, before)
+
+
+@T.prim_func
+def some_elements(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            if A[vi] > T.float32(0):
+                B[vi] = A[vi]
+
+
+def test_it_is_refused_where_only_some_elements_are_written():
+    for step in (lambda s: s.cache_write("B", 0, "local"),
+                 lambda s: s.reindex("B", ("write", 0)),
+                 lambda s: s.reindex_cache_write("B", 0, "local", lambda i: (i,))):
+        with pytest.raises(ScheduleError) as caught:
+            step(Schedule(some_elements))
+        assert caught.value.rule == "every_element_is_written"

@@ -84,6 +84,8 @@ def test_a_map_lays_out_what_is_written():
     (stencil, "one_index_pattern", lambda s: s.reindex("C", ("read", 0))),
     (matmul, "buffer_is_named", lambda s: s.reindex("C", 0)),
     (padded, "copy_reads_in_bounds", lambda s: s.reindex("B", ("read", 0))),
+    (padded, "copy_reads_in_bounds", lambda s: s.reindex_cache_read(
+        "B", 0, "local", lambda i: (i,))),
     (matmul, "map_uses_the_access", lambda s: s.reindex_cache_read(
         "C", 0, "local", lambda i, j, k: (i, j))),
     (matmul, "map_uses_the_access", lambda s: s.reindex_cache_read(

@@ -8,7 +8,7 @@ from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 from mlc_lab.tir import IndexMap, TensorIntrin
 
-from .common import chain, check, matmul, mm_relu, run
+from .common import chain, check, matmul, mm_relu, row_sum, run
 from .test_blockize import tiled
 from .test_cache_read import start
 from .test_reindex import conv2d
@@ -180,4 +180,15 @@ def test_iterators_in_another_order():
     sch.reorder_block_iter_var("C", [2, 0, 1])
     assert [iv.var.name for iv in sch.get(sch.get_block("C")).iter_vars] == ["vk", "vi", "vj"]
     assert [sch.get(a) for a in loops] == [sch.get(b) for b in sch.get_loops("C")]
+    check(sch, before)
+
+
+def test_a_reduction_iterator_that_stands_still_stays_one():
+    sch, before = start(matmul)
+    made = sch.blockize(sch.get_loops("C")[2])
+    sch.reorder_block_iter_var(made, [2, 0, 1])
+    check(sch, before)
+    sch, before = start(row_sum)
+    sch.blockize(sch.get_loops("B")[1])
+    sch.transform_block_layout("B_o", lambda i, k: (k, i))
     check(sch, before)

@@ -7,7 +7,7 @@ from ...tir.stmt import ForKind
 from ..buffers import (
     READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, storage_scope_exists,
 )
-from ..cache_stage import copy_stage, region_at
+from ..cache_stage import copy_stage, loops_known, region_at
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
@@ -72,8 +72,10 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
         spans.append(region_at(state, block, region, block.parent))
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope)
     redirect = Redirect({buffer: copy})
-    into = copy_stage(buffer, copy, spans[0], buffer.shape, copy.name, None)
-    back = copy_stage(copy, buffer, spans[1], buffer.shape, copy.name, None)
+    into = copy_stage(buffer, copy, spans[0], buffer.shape, copy.name, None,
+                      loops_known(state, block.parent))
+    back = copy_stage(copy, buffer, spans[1], buffer.shape, copy.name, None,
+                      loops_known(state, block.parent))
     realize = state.realize_of(block)
     new = realize.replace(block=redirect.visit(stmt))
     redirect.reuse[stmt] = new.block

@@ -13,8 +13,8 @@ from ..buffers import (
     storage_scope_exists,
 )
 from ..cache_stage import (
-    Location, copy_stage, find_location, finish, given_consumers, insert_statement, only_writer,
-    readers, region_at,
+    Location, copy_stage, find_location, finish, given_consumers, insert_statement, loops_known,
+    only_writer, readers, region_at,
 )
 from ..error import Refusal
 from ..guards import is_block
@@ -76,7 +76,8 @@ def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | s
     full = location.at is not scope
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
                        None if full else [r.extent for r in span])
-    stage = copy_stage(buffer, copy, span, buffer.shape, copy.name, None if full else copy)
+    stage = copy_stage(buffer, copy, span, buffer.shape, copy.name, None if full else copy,
+                       loops_known(state, location.at))
     offsets = None if full or _starts_at_zero(span) else {buffer: [r.min for r in span]}
     redirect = Redirect({buffer: copy}, offsets, Analyzer())
     body = rewrite_blocks(scope.stmt.body, {t.stmt: redirect.visit for t in targets},

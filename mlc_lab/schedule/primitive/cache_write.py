@@ -12,8 +12,8 @@ from ..buffers import (
     storage_scope_exists,
 )
 from ..cache_stage import (
-    copy_stage, find_location, finish, given_consumers, insert_statement, only_writer, readers,
-    region_at,
+    copy_stage, every_element_is_written, find_location, finish, given_consumers, insert_statement,
+    loops_known, only_writer, readers, region_at,
 )
 from ..error import Refusal
 from ..guards import is_block
@@ -63,6 +63,7 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
                       "which it writes: the copy would start without the values it builds on",
                       nodes=[block.stmt], hint="cache_write a reduction before "
                       "sch.decompose_reduction, while its init is part of it; or sch.cache_inplace")
+    every_element_is_written(block.stmt, buffer)
     direct = given_consumers(state, scope, buffer, consumer_blocks or ())
     others = [r for r in readers(state, scope, buffer) if r not in direct]
     location = find_location(state, scope, block, others)
@@ -70,7 +71,8 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     full = location.at is not scope
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
                        None if full else [r.extent for r in span])
-    stage = copy_stage(copy, buffer, span, buffer.shape, copy.name, None if full else copy)
+    stage = copy_stage(copy, buffer, span, buffer.shape, copy.name, None if full else copy,
+                       loops_known(state, location.at))
     offsets = None if full or all(getattr(r.min, "value", None) == 0 for r in span) else {
         buffer: [r.min for r in span]}
     redirect = Redirect({buffer: copy}, offsets, Analyzer())

@@ -22,7 +22,8 @@ from ..buffers import (
     nth_region, rewrite_blocks, storage_scope_exists,
 )
 from ..cache_stage import (
-    Location, Stage, copy_stage, find_location, finish, insert_statement, only_writer, readers,
+    Location, Stage, copy_stage, every_element_is_written, find_location, finish,
+    insert_statement, only_writer, readers,
 )
 from ..chain import alone_in_its_loops
 from ..error import Refusal
@@ -213,6 +214,10 @@ def _cache_with_map(state: ScheduleState, scope: StmtSRef, block: StmtSRef, targ
                     ) -> StmtSRef:
     stmt: Block = block.stmt
     indices = _the_indices(stmt, target)
+    if kind == READ:
+        _reads_in_bounds(stmt, target, indices)
+    else:
+        every_element_is_written(stmt, target)
     used = _covered(stmt, indices)
     places = _mapped(stmt, index_map, used, indices)
     used_map = IndexMap([iv.var for iv in used], places)
@@ -366,6 +371,7 @@ def _bounded_accesses(state: ScheduleState, block: StmtSRef, kind: str, buffer: 
     stmt: Block = block.stmt
     if kind == WRITE:
         only_writer(state, scope, buffer)
+        every_element_is_written(stmt, buffer)
         complete_or_reduction(state, block, scope)
         if accesses(stmt, buffer, READ):
             raise Refusal("writer_does_not_read", f"block {stmt.name_hint} reads {buffer.name}, "
@@ -375,6 +381,11 @@ def _bounded_accesses(state: ScheduleState, block: StmtSRef, kind: str, buffer: 
     if accesses(stmt, buffer, WRITE):
         raise Refusal("reader_does_not_write", f"block {stmt.name_hint} also writes {buffer.name}",
                       nodes=[stmt])
+    _reads_in_bounds(stmt, buffer, indices)
+
+
+def _reads_in_bounds(stmt: Block, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
+    """A copy reads unconditionally, so the block's guarded reads must be in bounds as well."""
     guarded = any(type(n) in (Select, IfThenElse)
                   or type(n) is Call and getattr(n.op, "name", "") == "tir.if_then_else"
                   for n in pre_order(stmt.body))

@@ -92,8 +92,10 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
 
 
 def _kind(stmt: Any, mapped: Any) -> int:
-    kinds = {iv.iter_type for iv in stmt.iter_vars
-             if uses_var(mapped, iv.var) and not op.is_const_int(iv.dom.extent, 1)}
+    used = [iv for iv in stmt.iter_vars if uses_var(mapped, iv.var)]
+    kinds = {iv.iter_type for iv in used}
+    if len(kinds) > 1:  # iterators that stand still may go with any
+        kinds = {iv.iter_type for iv in used if not op.is_const_int(iv.dom.extent, 1)} or {SPATIAL}
     if len(kinds) > 1:
         names = " and ".join(sorted(KIND_NAMES.get(k, "other") for k in kinds))
         raise Refusal("iterators_of_one_kind", f"the new iterator {mapped!r} of block "
