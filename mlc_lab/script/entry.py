@@ -9,7 +9,7 @@ import ast
 import sys
 import types
 from collections import ChainMap
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from ..ir.diagnostics import DiagnosticError
 from . import ir as I_names
@@ -23,6 +23,14 @@ DEFAULT_NAMES: dict[str, Any] = {"T": T, "I": I_names}
 #: modules that scripts import by their TVM names
 MODULES: dict[str, Any] = {"tvm.script.tir": T, "tvm.script.ir": I_names,
                            "mlc_lab.script.tir": T, "mlc_lab.script.ir": I_names}
+
+
+def _parse(action: Callable[[], Any]) -> Any:
+    """Run the parser; a mistake in the script is raised without the parser's own stack."""
+    try:
+        return deep(action)
+    except DiagnosticError as error:
+        raise error.with_traceback(None) from None
 
 
 def _in_class_body(frame: types.FrameType) -> bool:
@@ -42,7 +50,7 @@ def decorate_function(fn: Any, private: bool, depth: int, check: bool = True) ->
         raise _no_source(fn.__name__, fn.__code__.co_filename)
     env = Source.environment_of(fn, frame.f_locals)
     parser = Parser(source, env)
-    func = deep(lambda: parser.prim_func(tree, private))
+    func = _parse(lambda: parser.prim_func(tree, private))
     return parser.check(func) if check else func
 
 
@@ -74,7 +82,7 @@ def decorate_class(cls: Any, depth: int, check: bool = True) -> Any:
                 except ValueError:
                     continue
     parser = Parser(source, ChainMap(cells, dict(frame.f_locals), frame.f_globals))
-    mod = deep(lambda: parser.module(tree))
+    mod = _parse(lambda: parser.module(tree))
     return parser.check(mod) if check else mod
 
 
@@ -98,7 +106,7 @@ def from_source(program: Any, extra_vars: Mapping[str, Any] | None = None,
             raise _no_source(program.__name__, program.__code__.co_filename)
         env = ChainMap(dict(extra_vars or {}), Source.environment_of(program), DEFAULT_NAMES)
         parser = Parser(source, env)
-        result = deep(lambda: parser.function(tree) if tree.decorator_list else
+        result = _parse(lambda: parser.function(tree) if tree.decorator_list else
                       parser.prim_func(tree, False))
         return parser.check(result) if check_well_formed else result
     if isinstance(program, type):
@@ -108,11 +116,11 @@ def from_source(program: Any, extra_vars: Mapping[str, Any] | None = None,
             raise _no_source(program.__name__, frame.f_code.co_filename)
         env = ChainMap(dict(extra_vars or {}), frame.f_locals, frame.f_globals, DEFAULT_NAMES)
         parser = Parser(source, env)
-        mod = deep(lambda: parser.module(tree))
+        mod = _parse(lambda: parser.module(tree))
         return parser.check(mod) if check_well_formed else mod
     if not isinstance(program, str):
         raise TypeError(f"expected the text of a script, got {type(program).__name__}")
-    parser, result = deep(lambda: _parse_text(program, extra_vars or {}))
+    parser, result = _parse(lambda: _parse_text(program, extra_vars or {}))
     return parser.check(result) if check_well_formed else result
 
 

@@ -117,7 +117,7 @@ class Evaluator:
         except DiagnosticError:
             raise
         except _WRAPPED as error:
-            raise self.error(node, _message(error)) from error
+            raise self.error(node, _message(error)) from None
 
     def operand(self, node: ast.AST) -> Any:
         """The value of an expression as an operand of arithmetic."""
@@ -151,7 +151,7 @@ class Evaluator:
             raise self.error(node, f"names such as {name!r} cannot be used in a script")
         try:
             return getattr(base, name)
-        except AttributeError as error:
+        except AttributeError:
             names = getattr(base, "NAMES", None) if isinstance(base, types.ModuleType) else None
             names = names or [n for n in dir(base) if not n.startswith("_")]
             close = difflib.get_close_matches(name, names, 3)
@@ -163,7 +163,7 @@ class Evaluator:
             end = types.SimpleNamespace(
                 lineno=node.end_lineno, end_lineno=node.end_lineno,
                 col_offset=node.end_col_offset - len(name), end_col_offset=node.end_col_offset)
-            raise self.error(end, what, hint) from error
+            raise self.error(end, what, hint) from None
 
     # --------------------------------------------------------------------------- operators
 
@@ -448,7 +448,7 @@ class Evaluator:
             except TypeError as error:
                 if "positional argument" in str(error) or "keyword" in str(error):
                     text = ast.unparse(node.func)
-                    raise self.error(node, f"{text}: {_arity(error)}") from error
+                    raise self.error(node, f"{text}: {_arity(error)}") from None
                 raise
         if isinstance(fn, types.FunctionType):
             return self.interpret(node, fn, args, kwargs)

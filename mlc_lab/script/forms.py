@@ -86,7 +86,7 @@ class _Forms:
             names = [str(p) for p in list(_signature(fn).parameters.values())[1:]]
             text = str(error).replace("'parser'", "")
             raise parser.error(node, f"T.{form.name}: {text}",
-                               f"it is T.{form.name}({_plain(names)})") from error
+                               f"it is T.{form.name}({_plain(names)})") from None
         return fn(*bound.args, **bound.kwargs)
 
     def buffer(self, parser: Parser, *args: Any, **kwargs: Any) -> Pending:

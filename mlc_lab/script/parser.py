@@ -81,6 +81,8 @@ class Parser(Evaluator):
         #: where the statements (and the function) stand, for errors found after parsing
         self.places: dict[Any, tuple[Source, ast.AST]] = {}
         self.functions = dict(functions or {})
+        #: result types of the module's functions, where their heads say one
+        self.return_types: dict[GlobalVar, str] = {}
 
     # --------------------------------------------------------------------------- bodies
 
@@ -118,7 +120,7 @@ class Parser(Evaluator):
         except DiagnosticError:
             raise
         except (TypeError, ValueError, ZeroDivisionError) as error:
-            raise self.error(node, str(error)) from error
+            raise self.error(node, str(error)) from None
 
     # --------------------------------------------------------------------------- binding
 
@@ -494,6 +496,12 @@ class Parser(Evaluator):
             return range(*args)
         return super().eval_call(node)
 
+    def call_global(self, node: ast.AST, var: GlobalVar, args: list[Any]) -> Any:
+        """A call of a function of the module, with the type its head says."""
+        call = super().call_global(node, var, args)
+        kind = self.return_types.get(var)
+        return call if kind is None else E.Call(kind, call.op, call.args)
+
     def call_form(self, node: ast.Call, form: T.Form) -> Any:
         """A word of the language."""
         return FORMS.call(self, node, form)
@@ -560,7 +568,7 @@ class Parser(Evaluator):
                 raise
             hint = error.hint or ("pass check_well_formed=False to the decorator to build the "
                                   "program anyway")
-            raise found[0].error(found[1], f"{error.reason} [{error.rule}]", hint) from error
+            raise found[0].error(found[1], f"{error.reason} [{error.rule}]", hint) from None
         return obj
 
     def parameter(self, arg: ast.arg) -> None:
@@ -612,6 +620,11 @@ class Parser(Evaluator):
         """A class under @I.ir_module."""
         definitions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
         self.functions = {n.name: GlobalVar(n.name) for n in definitions}
+        for item in definitions:
+            plain = isinstance(item.returns, (ast.Attribute, ast.Name))
+            kind = self.eval(item.returns) if plain else None
+            if isinstance(kind, T.DtypeName):
+                self.return_types[self.functions[item.name]] = kind.dtype
         reference = ModuleRef(self.functions)
         self.define(node.name, reference)
         self.define("cls", reference)

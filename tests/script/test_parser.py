@@ -466,3 +466,20 @@ def test_comm_reducer_and_lambda():
 def test_equal_scripts_are_equal_programs():
     text = at_module_level.script()
     assert_structural_equal(from_source(text), at_module_level)
+
+
+def test_a_call_has_the_type_its_function_returns():
+    mod = from_source("""
+        @I.ir_module
+        class Mod:
+            @T.prim_func(private=True)
+            def add(a: T.int32, b: T.int32) -> T.int32:
+                return a + b
+
+            @T.prim_func
+            def main(A: T.Buffer((4,), "int32")):
+                for i in range(4):
+                    A[i] = Mod.add(A[i], i)
+    """)
+    assert "A[i] = Module.add(A[i], i)" in check_program(mod)
+    assert mod["main"].body.body.value.dtype == "int32"
