@@ -1,7 +1,9 @@
 """pad_einsum and decompose_padding."""
 
+import numpy as np
 import pytest
 
+from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 
@@ -125,3 +127,25 @@ def test_it_takes_a_complete_block():
     with pytest.raises(ScheduleError) as caught:
         sch.decompose_padding("B", sch.get_loops("B")[0])
     assert caught.value.rule == "complete_block"
+
+
+def test_a_symbolic_extent_is_rounded_up():
+    @T.prim_func
+    def scaled(a: T.handle, b: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n, 6), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i, k in T.grid(n, 6):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+
+    sch = Schedule(scaled)
+    sch.pad_einsum("B", [4, 4])
+    assert "A_pad = T.alloc_buffer(((n + 3) // 4 * 4, 8))" in sch.mod.script()
+    data = np.random.default_rng(0).random((5, 6), "float32")
+    out = np.zeros(5, "float32")
+    interpret(sch.mod["main"], data, out)
+    np.testing.assert_allclose(out, data.sum(1), rtol=1e-5)

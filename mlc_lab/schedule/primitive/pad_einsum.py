@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ...arith import Analyzer
 from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.expr import (
@@ -79,7 +80,7 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
     after: list[Stmt] = []
     table: dict[Buffer, Buffer] = {}
     for buffer, at in indices.items():
-        shape = [IntImm(d.dtype, padded[i]) if i in padded else d
+        shape = [padded[i] if i in padded else d
                  for d, i in zip(buffer.shape, at)]
         if all(i not in padded for i in at):
             continue
@@ -94,7 +95,7 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
         return
     redirect = Redirect(table)
     wide = stmt.replace(iter_vars=tuple(
-        iv.replace(dom=Range.from_min_extent(iv.dom.min, IntImm(iv.var.dtype, padded[iv.var])))
+        iv.replace(dom=Range.from_min_extent(iv.dom.min, padded[iv.var]))
         if iv.var in padded else iv for iv in stmt.iter_vars))
     made = redirect.visit(wide)
     bound = {v: iv.var for iv, v in zip(stmt.iter_vars, realize.iter_values)}
@@ -102,27 +103,25 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
     for item in reversed(state.loops_above(block)):
         loop: For = item.stmt
         var = bound.get(loop.loop_var)
-        nest = loop.replace(body=nest, extent=IntImm(loop.extent.dtype, padded[var])
-                            if var in padded else loop.extent)
+        nest = loop.replace(body=nest, extent=padded[var] if var in padded else loop.extent)
     body = replace_nest(state, scope, block, *before, nest, *after)
     new_scope = scope.stmt.replace(body=body, alloc_buffers=(
         *scope.stmt.alloc_buffers, *table.values()))
     state.replace(scope, new_scope, {stmt: made, scope.stmt: new_scope})
 
 
-def _extents(stmt: Block, sizes: Sequence[int]) -> dict[Var, int]:
+def _extents(stmt: Block, sizes: Sequence[int]) -> dict[Var, PrimExpr]:
     """The new extents of the iterators that change."""
-    out = {}
+    out: dict[Var, PrimExpr] = {}
+    analyzer = Analyzer()
     for iv, size in zip(stmt.iter_vars, sizes):
-        extent = op.as_int(iv.dom.extent)
-        if size == 1:
-            continue
-        if extent is None or not op.is_const_int(iv.dom.min, 0):
-            raise Refusal("extents_are_constant", f"iterator {iv.var.name} of block "
-                          f"{stmt.name_hint} runs over {iv.dom!r}; only constant extents from zero "
-                          "are padded", nodes=[stmt])
-        if extent % size:
-            out[iv.var] = -(-extent // size) * size
+        if not op.is_const_int(iv.dom.min, 0):
+            raise Refusal("iterators_start_at_zero", f"iterator {iv.var.name} of block "
+                          f"{stmt.name_hint} starts at {iv.dom.min!r}", nodes=[stmt])
+        extent = iv.dom.extent
+        padded = analyzer.simplify(op.mul(op.floordiv(op.add(extent, size - 1), size), size))
+        if not analyzer.can_prove(op.equal(padded, extent)):
+            out[iv.var] = padded
     return out
 
 
@@ -159,7 +158,7 @@ def _index_lists(stmt: Block, target: Buffer) -> dict[Buffer, tuple]:
     return {b: found[b] for b in (*dict.fromkeys(order), target)}
 
 
-def _zeros_add_nothing(stmt: Block, padded: dict[Var, int]) -> None:
+def _zeros_add_nothing(stmt: Block, padded: dict[Var, PrimExpr]) -> None:
     """Padding a reduction needs terms that vanish there."""
     reduced = [iv.var for iv in stmt.iter_vars if iv.iter_type == REDUCE and iv.var in padded]
     if not reduced:
