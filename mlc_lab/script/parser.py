@@ -507,13 +507,11 @@ class Parser(Evaluator):
         return FORMS.call(self, node, form)
 
     def eval_subscript(self, node: ast.Subscript) -> Any:
-        """T.Buffer[(128,), "float32"] of early TVM is T.Buffer((128,), "float32")."""
+        """A subscript; a word of the language takes one only in another vintage of it."""
         base = self.eval(node.value) if isinstance(node.value, ast.Attribute) else None
-        if isinstance(base, T.BufferName):
-            args = self.eval(node.slice)
-            args = args if isinstance(args, tuple) and args and isinstance(
-                args[-1], (str, T.DtypeName)) else (args,)
-            return FORMS.buffer(self, *args)
+        special = T.SUBSCRIPTS.get(type(base))
+        if special is not None:
+            return special(self, base, self.eval(node.slice))
         return super().eval_subscript(node)
 
     def annotation(self, node: ast.AST) -> Any:

@@ -66,6 +66,10 @@ class HandleName(DtypeName):
         return E.Var("", E.PointerType(E.PrimType(dt.canonical(dtype)), storage_scope))
 
 
+#: words that may be subscripted, as other vintages do: type -> function(parser, word, key)
+SUBSCRIPTS: dict[type, Any] = {}
+
+
 class BufferName(Form):
     """T.Buffer(shape, dtype): the annotation of a parameter, or a buffer over existing data."""
 
@@ -78,11 +82,6 @@ class BufferName(Form):
         shape = [E.Var(s, "int32") if isinstance(s, str) else s for s in shape]
         return _decl_buffer(shape, dtype_of(dtype), "buffer", data, _stride_vars(strides, shape),
                             elem_offset, scope, align, offset_factor, buffer_type, axis_separators)
-
-    def __getitem__(self, key: Any) -> _Buffer:
-        """The form of early TVM: T.Buffer[(128,), "float32"]"""
-        return self(*key) if isinstance(key, tuple) and len(key) > 1 and not all(
-            isinstance(k, (int, E.PrimExpr)) for k in key) else self(key)
 
 
 def _stride_vars(strides: Any, shape: Any) -> Any:

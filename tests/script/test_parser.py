@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import mlc_lab.compat.dialect  # noqa: F401  (the other vintages of the language)
 import mlc_lab.script.tir as Tensor
 from laws import check_program, check_roundtrip
 from mlc_lab import tir
