@@ -17,6 +17,7 @@ from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAlloc
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
 from .storage_rewrite import StorageRewrite
+from .thread_sync import ThreadSync
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
 
@@ -24,5 +25,5 @@ __all__ = [
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "LoopPartition",
     "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
     "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify", "StorageRewrite",
-    "UnrollLoop", "VectorizeLoop", "default_passes", "lower", "stage_names", "stages",
+    "ThreadSync", "UnrollLoop", "VectorizeLoop", "default_passes", "lower", "stage_names", "stages",
 ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
-from ..arith import Analyzer, IntSet, eval_set, union
+from ..arith import Analyzer, IntSet, estimate_region_strict_bound, eval_set, union
+from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Var
+from ..tir.expr import And, BufferLoad, Call, IntImm, PrimExpr, Range, Var
 from ..tir.functor import Visitor, pre_order, substitute
 from ..tir.stmt import (
     Block, BlockRealize, BufferStore, For, IfThenElse, LetStmt, Stmt, While,
@@ -22,9 +23,11 @@ class Access:
     `region` holds (min, extent) per dimension, block iterators replaced by what is bound to them.
     `path` are the loops and block realizations around it, outermost first. `guarded` says that it
     may not happen though its loops run; `init` that it is the initial value of a reduction.
+    `predicates` are those of the blocks around, each with the depth of its block in `path`.
     """
 
-    __slots__ = ("buffer", "write", "region", "path", "guarded", "init", "order", "block", "lets")
+    __slots__ = ("buffer", "write", "region", "path", "guarded", "init", "order", "block", "lets",
+                 "predicates")
 
     def __init__(self, buffer: Buffer, write: bool, region: tuple, walk: "Accesses") -> None:
         self.buffer, self.write = buffer, write
@@ -35,18 +38,34 @@ class Access:
         self.order = walk.order
         self.block = walk.block
         self.lets = walk.lets
+        self.predicates = tuple(walk.predicates)
 
     def domains(self, depth: int) -> dict[Var, Any]:
-        """Domains of the loops around this access from `path[depth]` inwards."""
+        """Domains of the loops around this access from `path[depth]` inwards.
+
+        The threads of a GPU block share `shared` memory: for such a buffer their loops count
+        wherever they stand (of a warp's memory, those of threadIdx.x).
+        """
         table: dict[Var, Any] = {v: IntSet.everything() for v in self.lets}
-        for item in self.path[depth:]:
-            if type(item) is For:
+        scope = self.buffer.data.storage_scope
+        sharers = "threadIdx." if scope.startswith("shared") else "threadIdx.x"
+        together = scope.startswith(("shared", "warp"))
+        for at, item in enumerate(self.path):
+            if type(item) is For and (at >= depth or together and item.thread_binding is not None
+                                      and item.thread_binding.thread_tag.startswith(sharers)):
                 table[item.loop_var] = Range.from_min_extent(item.min, item.extent)
         return table
 
     def bounds(self, depth: int, analyzer: Analyzer) -> list[IntSet]:
         """What is touched while the loops from `path[depth]` inwards run, one set a dimension."""
         domains = self.domains(depth)
+        cuts = [c for at, e in self.predicates if at >= depth for c in conjuncts(e)
+                if is_about(c, domains)]
+        if cuts and not self.lets:
+            region = [Range.from_min_extent(low, size) for low, size in self.region]
+            exact = estimate_region_strict_bound(region, domains, op.all(*cuts), analyzer)
+            if exact is not None:
+                return exact
         out = []
         for low, size in self.region:
             if any(type(e) in (BufferLoad, Call) for e in pre_order(low)):
@@ -54,6 +73,20 @@ class Access:
             else:
                 out.append(eval_set(Range.from_min_extent(low, size), domains, analyzer))
         return out
+
+
+def conjuncts(e: PrimExpr) -> list[PrimExpr]:
+    """The parts of a conjunction; none of what is always true."""
+    if type(e) is And:
+        return conjuncts(e.a) + conjuncts(e.b)
+    if type(e) is Call and getattr(e.op, "name", "") == "tir.likely":
+        return conjuncts(e.args[0])
+    return [] if type(e) is IntImm and e.value == 1 else [e]
+
+
+def is_about(e: PrimExpr, domains: Any) -> bool:
+    """Whether a condition is on these variables only."""
+    return all(item in domains for item in pre_order(e) if isinstance(item, Var))
 
 
 class Accesses(Visitor):
@@ -71,6 +104,7 @@ class Accesses(Visitor):
         self.guards, self.in_init, self.order = 0, False, 0
         self.block: Block | None = None
         self.lets: tuple[Var, ...] = ()
+        self.predicates: list[tuple[int, PrimExpr]] = []
         self.data: dict[Var, Buffer] = {}
 
     def resolve(self, e: PrimExpr) -> PrimExpr:
@@ -153,6 +187,9 @@ class Accesses(Visitor):
             self.visit(node.predicate)
         for iv, value in zip(block.iter_vars, [self.resolve(v) for v in node.iter_values]):
             self.values[iv.var] = value
+        before = len(self.predicates)
+        if type(node.predicate) is not IntImm:
+            self.predicates.append((len(self.path), self.resolve(node.predicate)))
         self.path.append(node)
         outer, self.block = self.block, block
         for match in block.match_buffers:
@@ -167,6 +204,7 @@ class Accesses(Visitor):
         self.visit(block.body)
         self.block = outer
         self.path.pop()
+        del self.predicates[before:]
 
 
 def _points(indices: tuple) -> tuple:
@@ -199,4 +237,4 @@ def bind_loops(analyzer: Analyzer, path: Any) -> None:
             analyzer.bind(item.loop_var, Range.from_min_extent(item.min, item.extent), True)
 
 
-__all__ = ["Access", "Accesses", "Mapping", "bind_loops", "hull"]
+__all__ = ["Access", "Accesses", "bind_loops", "conjuncts", "hull", "is_about"]

@@ -10,6 +10,8 @@
     FlattenBuffer
     Simplify
 
+For a GPU, ThreadSync follows (until then, threads that exchange values do not wait for each other).
+
 `lower(mod)` runs all; `lower(mod, until="FlattenBuffer")` stops after a stage; `stages(mod)` keeps
 the module after every stage, to be looked at.
 """
@@ -33,6 +35,7 @@ from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAlloc
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
 from .storage_rewrite import StorageRewrite
+from .thread_sync import ThreadSync
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
 
@@ -59,6 +62,8 @@ def default_passes(target: Any = None, simple_mode: bool = False) -> list[Pass]:
     if not simple_mode:
         passes += [LoopPartition(), VectorizeLoop(), UnrollLoop(), StorageRewrite(), RemoveNoOp(),
                    Simplify(), LowerIntrin()]
+    if is_gpu(target):
+        passes.append(ThreadSync())
     return passes
 
 

@@ -26,15 +26,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arith import Analyzer
+from ..arith import Analyzer, estimate_region_strict_bound
 from ..ir.transform import Pass
+from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import LE, LT, And, Call, IntImm, IterVar, PrimExpr, Var
+from ..tir.expr import LE, LT, IntImm, IterVar, PrimExpr, Range, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import TRUE, Block, BlockRealize, For, ForKind, Stmt
-from .access import Access, Accesses, bind_loops
+from .access import Access, Accesses, bind_loops, conjuncts, is_about
 from .common import all_statements, function_pass
 
 
@@ -48,14 +49,13 @@ def _place(buffer: Buffer, accesses: list[Access]) -> Stmt | None:
                 break
             depth += 1
         common = common[:depth]
-    shared = str(buffer.scope).startswith("shared") or buffer.scope == "global"
     limit = len(common)
     for at, item in enumerate(common):
         if type(item) is not For:
             continue
         tag = item.thread_binding.thread_tag if item.thread_binding is not None else ""
-        if item.kind is ForKind.VECTORIZED or (shared and tag.startswith("threadIdx")) or (
-                buffer.scope == "global" and tag.startswith("blockIdx")):
+        on_gpu = tag.startswith(("threadIdx", "blockIdx")) and buffer.scope == "global"
+        if item.kind is ForKind.VECTORIZED or on_gpu:
             limit = min(limit, at)
     analyzer = Analyzer()
     bind_loops(analyzer, common[:limit])
@@ -70,54 +70,45 @@ def _place(buffer: Buffer, accesses: list[Access]) -> Stmt | None:
 
 def _serves(accesses: list[Access], depth: int, analyzer: Analyzer) -> bool:
     """Whether inside of `path[depth - 1]` every read follows a write that covers it."""
-    boxes: dict[int, list] = {}
-
-    def box(access: Access) -> list:
-        found = boxes.get(access.order)
-        if found is None:
-            found = boxes[access.order] = access.bounds(depth, analyzer)
-        return found
-
+    written = {a.order: _written(a, depth, analyzer) for a in accesses if a.write}
     for access in accesses:
         if access.write:
             continue
-        for write in accesses:
-            if write.write and write.order < access.order and _certain(write, depth, analyzer):
-                if all(_covers(w, r, dim, analyzer) for w, r, dim in zip(
-                        box(write), box(access), access.buffer.shape)):
-                    break
+        read = None
+        for order, box in written.items():
+            if order > access.order or box is None:
+                continue
+            read = read or access.bounds(depth, analyzer)
+            if all(_covers(w, r, dim, analyzer)
+                   for w, r, dim in zip(box, read, access.buffer.shape)):
+                break
         else:
             return False
     return True
 
 
-def _certain(write: Access, depth: int, analyzer: Analyzer) -> bool:
-    """Whether a write, as far as it lies inside of the buffer, happens in each iteration of
-    `path[depth - 1]`: no condition skips it.
+def _written(write: Access, depth: int, analyzer: Analyzer) -> list | None:
+    """The box that a write surely fills in each iteration of `path[depth - 1]`, as far as it lies
+    inside of the buffer; None if it may leave gaps.
 
     The init of a reduction counts if the reduction runs inside of the place.
     """
-    if write.guarded:
-        return False
-    outer = {item.loop_var for item in write.path[:depth] if type(item) is For}
-    for item in write.path[depth:]:
-        if type(item) is not BlockRealize:
-            continue
-        if not all(_only_bounds(c, write, depth, analyzer) for c in _conjuncts(item.predicate)):
-            return False
-        if write.init and item.block is write.block:
-            for iv, value in zip(item.block.iter_vars, item.iter_values):
-                if iv.iter_type == IterVar.CommReduce and outer and uses_var(value, outer):
-                    return False
-    return True
-
-
-def _conjuncts(e: PrimExpr) -> list[PrimExpr]:
-    if type(e) is And:
-        return _conjuncts(e.a) + _conjuncts(e.b)
-    if type(e) is Call and getattr(e.op, "name", "") == "tir.likely":
-        return _conjuncts(e.args[0])
-    return [] if type(e) is IntImm and e.value == 1 else [e]
+    if write.guarded or write.lets:
+        return None
+    if write.init:
+        outer = {item.loop_var for item in write.path[:depth] if type(item) is For}
+        realize = write.path[-1]
+        for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+            if iv.iter_type == IterVar.CommReduce and outer and uses_var(value, outer):
+                return None
+    parts = [c for at, predicate in write.predicates if at >= depth
+             for c in conjuncts(predicate)]
+    cuts = [c for c in parts if not _only_bounds(c, write, depth, analyzer)]
+    domains = write.domains(depth)
+    if any(not is_about(c, domains) for c in cuts):
+        return None
+    region = [Range.from_min_extent(low, size) for low, size in write.region]
+    return estimate_region_strict_bound(region, domains, op.all(*cuts) if cuts else TRUE, analyzer)
 
 
 def _only_bounds(e: PrimExpr, write: Access, depth: int, analyzer: Analyzer) -> bool:

@@ -1,0 +1,92 @@
+"""GPU kernels: barriers where threads exchange values; what has no meaning there is refused."""
+
+import pytest
+from mlc_lab.lower import LowerError, lower
+from mlc_lab.lower.pipeline import as_module
+from mlc_lab.schedule import Schedule
+from mlc_lab.script import tir as T
+from mlc_lab.tir import stmt as S
+from mlc_lab.tir.functor import pre_order
+from programs import arguments, matmul, mm_relu, run
+
+
+def on_gpu(program):
+    """The lowered kernels, run against the program itself."""
+    mod = lower(program, target="cuda")
+    before = as_module(program)
+    args = arguments(before["main"])
+    for a, b in zip(run(before, args), run(mod, args)):
+        assert (a == b).all()
+    return mod
+
+
+def barriers(mod):
+    return [s for s in pre_order(mod["main"].body) if isinstance(s, S.Evaluate)]
+
+
+def test_cooperative_fetching():
+    s = Schedule(mm_relu)
+    b = s.get_block("C")
+    i, j, k = s.get_loops(b)
+    i0, i1 = s.split(i, [None, 8])
+    j0, j1 = s.split(j, [None, 8])
+    k0, k1 = s.split(k, [None, 4])
+    s.reorder(i0, j0, i1, j1, k0, k1)
+    s.bind(i0, "blockIdx.y")
+    s.bind(j0, "blockIdx.x")
+    s.bind(i1, "threadIdx.y")
+    s.bind(j1, "threadIdx.x")
+    for at in (0, 1):
+        copy = s.cache_read(b, at, "shared")
+        s.compute_at(copy, k0)
+        fused = s.fuse(*s.get_loops(copy)[-2:])
+        _, ty, tx = s.split(fused, [None, 8, 8])
+        s.bind(ty, "threadIdx.y")
+        s.bind(tx, "threadIdx.x")
+    d = s.get_loops(s.get_block("D"))
+    s.bind(d[0], "blockIdx.x")
+    s.bind(d[1], "threadIdx.x")
+    mod = on_gpu(s.mod)
+    assert len(barriers(mod)) == 2  # after the copies, and before the next ones
+    allocs = {x.buffer_var.name: int(x.extents[0]) for x in pre_order(mod["main"].body)
+              if isinstance(x, S.Allocate)}
+    assert allocs == {"C": 256, "A_shared": 32, "B_shared": 32}
+
+
+@T.prim_func
+def reversed_rows(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    row = T.alloc_buffer((4, 8), "float32", scope="shared")
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        for t in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("row"):
+                vb, vt = T.axis.remap("SS", [b, t])
+                row[vb, vt] = A[vb, vt]
+        for t in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("B"):
+                vb, vt = T.axis.remap("SS", [b, t])
+                B[vb, vt] = row[vb, 7 - vt]
+
+
+def test_an_exchange_through_shared_memory():
+    mod = on_gpu(reversed_rows)
+    assert len(barriers(mod)) == 1
+    allocs = [s for s in pre_order(mod["main"].body) if isinstance(s, S.Allocate)]
+    assert int(allocs[0].extents[0]) == 8
+
+
+def test_a_reduction_over_threads_is_refused():
+    s = Schedule(matmul)
+    mod = s.mod
+    body = mod["main"].body
+
+    def bind(node):
+        if isinstance(node, S.For) and node.loop_var.name == "k":
+            from mlc_lab.tir.expr import IterVar, Var
+            axis = IterVar(None, Var("threadIdx.x"), IterVar.ThreadIndex, "threadIdx.x")
+            return node.replace(kind=S.ForKind.THREAD_BINDING, thread_binding=axis)
+        return node.map_children(bind)
+
+    bound = mod["main"].with_body(bind(body))
+    with pytest.raises(LowerError, match="reduces over vk.*threadIdx.x.*rfactor"):
+        lower(bound, target="cuda")
