@@ -205,3 +205,24 @@ def test_decompose_reduction_refuses():
     with pytest.raises(ScheduleError) as err:
         sch.decompose_reduction(block, k_0)
     assert err.value.rule == "reduction_block"
+
+
+@T.prim_func
+def padded(A: T.Buffer((8,), "float32"), C: T.Buffer((12,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(12):
+        with T.block("C"):
+            vi = T.axis.spatial(12, i)
+            C[vi] = T.if_then_else(2 <= vi and vi < 10, B[vi - 2], T.float32(0))
+
+
+def test_reverse_compute_at_refuses_to_lose_the_rim_of_a_padded_buffer():
+    sch, _ = schedule(padded)
+    (b, i), (c, _) = blocks_and_loops(sch, "B", "C")
+    with pytest.raises(ScheduleError) as err:
+        sch.reverse_compute_at(c, i)
+    assert err.value.rule == "no_iteration_is_lost"

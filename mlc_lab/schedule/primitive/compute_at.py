@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...arith import (
-    Analyzer, IntSet, detect_iter_map, estimate_region_upper_bound, inverse_affine_iter_map,
+    Analyzer, IntSet, detect_iter_map, estimate_region_upper_bound, eval_set,
+    inverse_affine_iter_map,
 )
 from ...tir import op
 from ...tir.buffer import Buffer
@@ -270,6 +271,7 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
                     predicate = op.logical_and(predicate, condition)
     if not producer:
         _reads_are_covered(state, stmt, values, loops, needed, analyzer)
+        _no_iteration_is_lost(state, stmt, values, loops, loop)
     nest: Stmt = BlockRealize(values, analyzer.simplify(predicate), stmt)
     for var, extent in reversed(loops):
         nest = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, nest)
@@ -302,6 +304,34 @@ def _reads_are_covered(state: ScheduleState, stmt: Block, values: list[PrimExpr]
                     f"{axis}, but its producers have written only {h.min_value!r} .. "
                     f"{h.max_value!r} by then", nodes=[stmt],
                     hint="choose an outer loop, whose iterations produce more")
+
+
+def _no_iteration_is_lost(state: ScheduleState, stmt: Block, values: list[PrimExpr],
+                          loops: list[tuple[Var, PrimExpr]], loop: StmtSRef) -> None:
+    """A consumer must still run for iterations that read nothing of its producers, as at the rim
+    of a padded buffer: all iterations of `loop` and of those around it together reach the whole
+    domain of each iterator."""
+    domains: dict[Var, Range] = {}
+    for sref in [*(s for s in state.ancestors(loop) if type(s.stmt) is For), loop]:
+        domains[sref.stmt.loop_var] = Range.from_min_extent(sref.stmt.min, sref.stmt.extent)
+    for var, extent in loops:
+        domains[var] = Range.from_min_extent(IntImm(extent.dtype, 0), extent)
+    analyzer = Analyzer()
+    for iv, value in zip(stmt.iter_vars, values):
+        reached = eval_set(value, domains)
+        if not (reached.has_lower_bound() and reached.has_upper_bound()):
+            continue
+        last = op.sub(op.add(iv.dom.min, iv.dom.extent), 1)
+        if analyzer.can_prove(op.greater(reached.min_value, iv.dom.min)) or (
+                analyzer.can_prove(op.less(reached.max_value, last))):
+            raise Refusal(
+                "no_iteration_is_lost", f"under loop {loop.stmt.loop_var.name} iterator "
+                f"{iv.var.name} of block {stmt.name_hint} would only reach "
+                f"{analyzer.simplify(reached.min_value)!r} .. "
+                f"{analyzer.simplify(reached.max_value)!r} of its domain "
+                f"{iv.dom.min!r} .. {analyzer.simplify(last)!r}: some iterations read nothing that "
+                "its producers write, and would not run", nodes=[stmt],
+                hint="leave the block where it is, or move its producer to it: sch.compute_at")
 
 
 def _needed_regions(state: ScheduleState, block: Block, loop: StmtSRef, partners: list[StmtSRef],
@@ -425,8 +455,6 @@ def _solve_affine(provided: tuple, required: list[IntSet], doms: dict[Var, Range
     names = [Var(f"p{i}", p.dtype) for i, p in enumerate(points)]
     inverse = inverse_affine_iter_map(found.indices, names)
     sets = dict(zip(names, required))
-    from ...arith import eval_set
-
     for var in used:
         if var not in inverse:
             return False
