@@ -149,7 +149,7 @@ export class SideBySide {
     if (!changed) return;
     const top = changed.offsetTop - changed.parentElement.offsetTop;
     const pane = changed.parentElement;
-    if (top < pane.scrollTop || top > pane.scrollTop + pane.clientHeight - 40) {
+    if (top < pane.scrollTop || top > pane.scrollTop + pane.clientHeight - 80) {
       this.left.scrollTop = this.right.scrollTop = Math.max(0, top - 60);
     }
   }
