@@ -149,7 +149,12 @@ class Compiled:
     def obj(self) -> bytes:
         """The object code."""
         if self._obj is None:
-            self._obj = self.machine.target_machine.emit_object(self._module())
+            try:
+                self._obj = self.machine.target_machine.emit_object(self._module())
+            except RuntimeError as err:
+                raise ValueError(
+                    f"LLVM writes no object code for {self.machine.triple} ({err}); what there is "
+                    'to see is get_source("asm") and get_source("ll")') from None
         return self._obj
 
     @property
