@@ -11,7 +11,7 @@ from mlc_lab.script import tir as T
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.expr import BufferLoad
 from mlc_lab.tir.functor import pre_order
-from programs import check_stages, matmul
+from .programs import check_stages, matmul
 
 
 @T.prim_func

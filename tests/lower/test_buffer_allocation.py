@@ -6,7 +6,7 @@ from mlc_lab.schedule import Schedule
 from mlc_lab.script import tir as T
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
-from programs import chain, check_stages, conv_padded, mm_relu
+from .programs import chain, check_stages, conv_padded, mm_relu
 
 
 def allocations(mod):

@@ -4,7 +4,7 @@ from mlc_lab.ir import structural_equal
 from mlc_lab.ir.module import IRModule
 from mlc_lab.lower import LowerInitBlock
 from mlc_lab.script import tir as T
-from programs import arguments, matmul, run
+from .programs import arguments, matmul, run
 
 
 @T.prim_func

@@ -6,7 +6,7 @@ from mlc_lab.lower import LowerError, lower, stage_names, stages
 from mlc_lab.schedule import Schedule
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
-from programs import (
+from .programs import (
     chain, check_stages, conv_padded, matmul, mm_relu, softmax, symbolic,
 )
 

@@ -8,7 +8,7 @@ from mlc_lab.tir import stmt as S
 from mlc_lab.tir.buffer import decl_buffer
 from mlc_lab.tir.expr import Var
 from mlc_lab.tir.function import PrimFunc
-from programs import check_stages
+from .programs import check_stages
 
 KINDS = [S.ForKind.SERIAL, S.ForKind.SERIAL, S.ForKind.VECTORIZED, S.ForKind.UNROLLED,
          S.ForKind.PARALLEL]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mlc_lab.lower import lower
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
-from programs import arguments, chain, conv_padded, matmul, mm_relu, run, softmax
+from .programs import arguments, chain, conv_padded, matmul, mm_relu, run, softmax
 
 PROGRAMS = {"matmul": matmul, "mm_relu": mm_relu, "chain": chain, "conv": conv_padded,
             "softmax": softmax}

@@ -5,7 +5,7 @@ from mlc_lab.ir.module import IRModule
 from mlc_lab.lower import RemoveNoOp, Simplify
 from mlc_lab.script import tir as T
 from mlc_lab.tir import stmt as S
-from programs import arguments, run
+from .programs import arguments, run
 
 
 def same_meaning(before, after):

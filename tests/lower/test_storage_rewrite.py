@@ -4,7 +4,7 @@ from mlc_lab.lower import lower
 from mlc_lab.script import tir as T
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
-from programs import check_stages
+from .programs import check_stages
 
 
 def sizes(program):

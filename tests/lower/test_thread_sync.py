@@ -7,7 +7,7 @@ from mlc_lab.schedule import Schedule
 from mlc_lab.script import tir as T
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
-from programs import arguments, matmul, mm_relu, run
+from .programs import arguments, matmul, mm_relu, run
 
 
 def on_gpu(program):

@@ -7,7 +7,7 @@ from mlc_lab.script import tir as T
 from mlc_lab.tir import expr as E
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
-from programs import arguments, run
+from .programs import arguments, run
 
 
 def vectorized(func):
