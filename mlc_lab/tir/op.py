@@ -672,14 +672,19 @@ def _install_operators() -> None:
              "mod": floormod, "and": _bitand, "or": _bitor, "xor": globals()["bitwise_xor"],
              "lshift": globals()["shift_left"], "rshift": globals()["shift_right"]}
     for name, fn in table.items():
-        setattr(PrimExpr, f"__{name}__", lambda self, other, fn=fn: fn(self, other))
-        setattr(PrimExpr, f"__r{name}__", reflected(fn))
+        for cls in (PrimExpr, IterVar):  # an axis computes as its variable does
+            setattr(cls, f"__{name}__", lambda self, other, fn=fn: fn(self, other))
+            setattr(cls, f"__r{name}__", reflected(fn))
     for name, fn in (("eq", equal), ("ne", not_equal), ("lt", less), ("le", less_equal),
                      ("gt", greater), ("ge", greater_equal)):
-        setattr(PrimExpr, f"__{name}__", _comparison(fn))
-    for cls in (PrimExpr, EQ, NE, IntImm, Var):
+        for cls in (PrimExpr, IterVar):
+            setattr(cls, f"__{name}__", _comparison(fn))
+    for cls in (PrimExpr, EQ, NE, IntImm, Var, IterVar):
         cls.__hash__ = object.__hash__
     PrimExpr.__neg__ = neg
+    IterVar.__neg__ = lambda self: neg(self.var)
+    IterVar.astype = lambda self, dtype, span=None: cast(self.var, dtype)
+    IterVar.dtype = property(lambda self: self.var.dtype)
     PrimExpr.__invert__ = lambda self: (
         logical_not(self) if dt.is_bool(self.dtype) else globals()["bitwise_not"](self))
     PrimExpr.equal = lambda self, other, span=None: equal(self, other)
