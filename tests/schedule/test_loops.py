@@ -130,6 +130,16 @@ def test_reorder_refuses():
         sch.reorder(k, i)
 
 
+def test_reorder_refuses_to_start_a_sum_before_its_init():
+    sch, original = schedule(matmul)
+    block, i, j, k = blocks_and_loops(sch, "C")
+    outer, inner = sch.split(sch.fuse(j, k), factors=[None, 3])
+    sch.reorder(outer, i)
+    with pytest.raises(ScheduleError, match="init_runs_first"):
+        sch.reorder(inner, outer)
+    check(sch, original)
+
+
 def test_loop_kinds():
     sch, original = schedule(matmul)
     _, i, j, k = blocks_and_loops(sch, "C")

@@ -71,11 +71,37 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
                         "extents_stay_defined", f"the bounds of loop {loop.stmt.loop_var.name} "
                         f"depend on {inner.stmt.loop_var.name}, which would come inside it",
                         nodes=[loop.stmt, inner.stmt])
+    for block in state.child_blocks(bottom):
+        _init_runs_first(state, block, chain, wanted)
     body = bottom.stmt.body
     for loop in reversed(wanted):
         source: For = loop.stmt
         body = source.replace(body=body)
     state.replace(chain[0], body)
+
+
+def _init_runs_first(state: ScheduleState, block: StmtSRef, before: list[StmtSRef],
+                     after: list[StmtSRef]) -> None:
+    """Loops that drive spatial and reduction iterators at once, as the parts of a fused loop do,
+    keep their order: else an element could be added to before the iteration that sets it to its
+    start value."""
+    if block.stmt.init is None:
+        return
+    bindings = list(zip(block.stmt.iter_vars, state.realize_of(block).iter_values))
+    reduced = [v for iv, v in bindings if iv.iter_type == REDUCE]
+    spatial = [v for iv, v in bindings if iv.iter_type != REDUCE]
+
+    def driving(loops: list[StmtSRef]) -> list[StmtSRef]:
+        return [s for s in loops if any(uses_var(v, s.stmt.loop_var) for v in reduced)]
+
+    mixed = [s for s in driving(before) if any(uses_var(v, s.stmt.loop_var) for v in spatial)]
+    if mixed and driving(before) != driving(after):
+        names = ", ".join(s.stmt.loop_var.name for s in mixed)
+        raise Refusal(
+            "init_runs_first", f"loops {names} drive both spatial and reduction iterators of block "
+            f"{block.stmt.name_hint}: in another order, an element could be added to before the "
+            "iteration that runs its T.init()", nodes=[*(s.stmt for s in mixed), block.stmt],
+            hint="sch.decompose_reduction first, or fuse spatial loops with spatial ones only")
 
 
 def _chain(loops: set[StmtSRef]) -> list[StmtSRef]:
