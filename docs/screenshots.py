@@ -16,6 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from browser import FLAGS, chromium_path, open_page  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
+from mlc_lab.backend.peak import vector_bits  # noqa: E402
 from mlc_lab.observe.session import record  # noqa: E402
 from mlc_lab.schedule import Schedule, ScheduleError  # noqa: E402
 from mlc_lab.script import from_source  # noqa: E402
@@ -46,18 +47,25 @@ def scheduled():
     sch = Schedule(from_source(PROGRAM))
     block = sch.get_block("Y")
     i, j, k = sch.get_loops(block)
-    i0, i1 = sch.split(i, factors=[None, 4])
-    j0, j1 = sch.split(j, factors=[None, 16])
-    sch.reorder(i0, j0, k, i1, j1)
+    lanes = vector_bits() // 32
+    i0, i1 = sch.split(i, factors=[None, 8 if lanes == 16 else 6])
+    j0, j1 = sch.split(j, factors=[None, 2 * lanes])
+    sch.reorder(j0, i0, k, i1, j1)
     try:
         sch.vectorize(k)
     except ScheduleError:
         pass
-    sch.vectorize(j1)
-    sch.unroll(i1)
+    packed = sch.cache_read(block, 1, "global")
+    sch.compute_at(packed, j0)
     relu = sch.get_block("C")
-    sch.reverse_compute_at(relu, j0)
-    sch.vectorize(sch.get_loops(relu)[-1])
+    sch.reverse_compute_at(relu, i0)
+    j1o, j1v = sch.split(j1, factors=[None, lanes])
+    sch.vectorize(j1v)
+    sch.unroll(i1)
+    sch.unroll(j1o)
+    rows, columns = sch.get_loops(relu)[-2:]
+    sch.unroll(rows)
+    sch.vectorize(sch.split(columns, factors=[None, lanes])[1])
     sch.decompose_reduction(block, k)
     return sch
 
@@ -68,7 +76,9 @@ def main():
         page_file = Path(folder) / "stepper.html"
         recording.html(page_file)
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
-        for scheme, step in (("light", 7), ("dark", 4)):
+        names = [step.op for step in recording.steps]
+        refused = next(n for n, step in enumerate(recording.steps) if step.error)
+        for scheme, step in (("light", names.index("reverse_compute_at")), ("dark", refused)):
             with open_page(browser, scheme=scheme, width=1240, height=800) as page:
                 page.goto(page_file.as_uri())
                 page.locator("input[type=range]").evaluate(
