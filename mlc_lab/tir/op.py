@@ -637,8 +637,19 @@ def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Any = None) -
 
 def call_packed(*args: Any, span: Any = None) -> PrimExpr:
     """A call of a registered function by name; buffers are passed as tensors."""
-    return Call("int32", "tir.tvm_call_packed",
-                tuple(a if not isinstance(a, (int, float, str)) else convert(a) for a in args))
+    return Call("int32", "tir.tvm_call_packed", tuple(
+        _tensor_header(a) if hasattr(a, "elem_offset") else convert(a) for a in args))
+
+
+def _tensor_header(buffer: Any) -> PrimExpr:
+    """A buffer as an argument: its pointer, shape, strides and offset."""
+    def shape(dims: Any) -> PrimExpr:
+        return Call("handle", "tir.tvm_stack_make_shape", tuple(dims))
+
+    strides = shape(buffer.strides) if buffer.strides else int32(0)
+    return Call("handle", "tir.tvm_stack_make_array", (
+        buffer.data, shape(buffer.shape), strides, int32(len(buffer.shape)),
+        const(0, buffer.dtype), buffer.elem_offset))
 
 
 def call_llvm_intrin(dtype: str, name: Any, *args: Any, span: Any = None) -> PrimExpr:

@@ -1,0 +1,31 @@
+"""Tensor expressions: programs written as what each element is.
+
+    A = te.placeholder((n, m), name="A")
+    k = te.reduce_axis((0, m), name="k")
+    B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    te.create_prim_func([A, B]).show()
+
+Read `tensor.py`, `operation.py`, `create_prim_func.py`, and `schedule.py` for schedules in the
+manner of TVM's first years (`te.create_schedule`).
+"""
+
+from ..tir import op as _op
+from ..tir.expr import CommReducer, IterVar, Reduce, Var
+from ..tir.op import *  # noqa: F403
+from ..tir.op import abs, all, any, max, min, power, round  # noqa: A004
+from ..tir.reduction import comm_reducer, prod, sum  # noqa: A004
+from .create_prim_func import create_prim_func
+from .operation import (
+    compute, extern, extern_primfunc, placeholder, reduce_axis, size_var, thread_axis, var,
+)
+from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor, TensorSlice
+
+pow = power  # noqa: A001
+
+__all__ = [
+    "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
+    "Tensor", "TensorSlice", "Var", "abs", "all", "any", "comm_reducer", "compute",
+    "create_prim_func", "extern", "extern_primfunc", "max", "min", "placeholder", "pow", "power",
+    "prod", "reduce_axis", "round", "size_var", "sum", "thread_axis", "var", *(
+        n for n in _op.__all__ if n not in ("abs", "all", "any", "max", "min", "pow", "round")),
+]

@@ -1,0 +1,259 @@
+"""create_prim_func: tensor expressions as a TensorIR function, one block for each operation.
+
+Names are TVM's: the block is called after the operation, its iterators `v_<axis>`, its loops after
+the axes. What is among the arguments is a parameter; the other tensors are allocated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence
+
+from ..arith import Analyzer
+from ..tir import op as O
+from ..tir.access import block_access_regions
+from ..tir.buffer import Buffer, decl_buffer
+from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator, free_vars, substitute
+from ..tir.stmt import (
+    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, LetStmt, Stmt, annotation_value,
+    seq,
+)
+from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor
+
+
+class _ToBuffers(Mutator):
+    """An expression over tensors and axes as one over buffers and block iterators."""
+
+    def __init__(self, buffers: Mapping[Tensor, Buffer], table: Mapping[Var, PrimExpr]) -> None:
+        super().__init__()
+        self.buffers, self.table = buffers, table
+
+    def visit_Var(self, node: Var) -> PrimExpr:
+        return self.table.get(node, node)
+
+    def visit_ProducerLoad(self, node: ProducerLoad) -> PrimExpr:
+        return BufferLoad(self.buffers[node.producer], [self.visit(i) for i in node.indices])
+
+    def visit_BinaryOp(self, node: Any) -> PrimExpr:
+        a, b = self.visit(node.a), self.visit(node.b)
+        if a is node.a and b is node.b:
+            return node
+        if a.dtype != b.dtype:  # an int32 index was widened
+            a, b = O.match_types(a, b)
+        return type(node)(a, b)
+
+
+class _Builder:
+    """The state of one create_prim_func."""
+
+    def __init__(self, index_dtype: str | None) -> None:
+        self.index_dtype = index_dtype
+        self.buffers: dict[Tensor, Buffer] = {}
+        self.sizes: dict[Var, PrimExpr] = {}
+        self.names: set[str] = set()
+        self.analyzer = Analyzer()
+        self.layout_free: list[Tensor] = []
+        self.allocated: list[Buffer] = []
+        self.block_names: dict[Operation, str] = {}
+
+    def fresh(self, name: str) -> str:
+        """A block name that is not taken: x, x_1, x_2, ..."""
+        unique, count = name, 0
+        while unique in self.names:
+            count += 1
+            unique = f"{name}_{count}"
+        self.names.add(unique)
+        return unique
+
+    def widened(self, e: PrimExpr) -> PrimExpr:
+        """A size in the index type asked for."""
+        if self.index_dtype is None:
+            return e
+        if type(e) is IntImm:
+            return IntImm(self.index_dtype, e.value)
+        for v in free_vars(e):
+            if v not in self.sizes and v.dtype != self.index_dtype:
+                self.sizes[v] = type(v)(v.name, self.index_dtype)
+        return O.cast(_ToBuffers({}, self.sizes).visit(e), self.index_dtype)
+
+    def buffer_of(self, tensor: Tensor) -> Buffer:
+        """A new buffer for a tensor."""
+        op = tensor.op
+        name = op.name if op.num_outputs == 1 else f"{op.name}_v{tensor.value_index}"
+        return decl_buffer([self.widened(d) for d in tensor.shape], tensor.dtype, name)
+
+    # ------------------------------------------------------------------------ one operation
+
+    def statement(self, op: Operation) -> Stmt | None:
+        """The loops and blocks of an operation; nothing for a placeholder."""
+        if isinstance(op, PlaceholderOp):
+            return None
+        for tensor in op.outputs:
+            if tensor not in self.buffers:
+                self.buffers[tensor] = self.buffer_of(tensor)
+                self.allocated.append(self.buffers[tensor])
+        for tensor in op.attrs.get("layout_free_placeholders", ()):
+            self.layout_free.append(tensor)
+        return self.of_extern(op) if isinstance(op, ExternOp) else self.of_compute(op)
+
+    def of_compute(self, op: ComputeOp) -> Stmt:
+        """Loops over the axes and the reduction axes around the block (or blocks)."""
+        axes = [*op.axis, *op.reduce_axis]
+        doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
+                for iv in axes]
+        loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(axes, doms)]
+        if isinstance(op.body[0], Reduce):
+            self.block_names[op] = name = self.fresh(op.name)
+            inner: list[Stmt] = [self.block(op, name, axes, doms, loops, None)]
+        else:
+            names = [self.fresh(self.buffers[t].name) for t in op.outputs]
+            self.block_names[op] = names[0]
+            inner = [self.block(op, n, axes, doms, loops, i) for i, n in enumerate(names)]
+        body = seq(*inner)
+        for loop, dom in zip(reversed(loops), reversed(doms)):
+            body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
+        return body
+
+    def block(self, op: ComputeOp, name: str, axes: list[IterVar], doms: list[Range],
+              loops: list[Var], output: int | None) -> Stmt:
+        """One block: of output number `output`, or of a reduction with all its outputs."""
+        iters = [IterVar(d, Var(f"v_{iv.var.name}", d.extent.dtype), iv.iter_type)
+                 for iv, d in zip(axes, doms)]
+        table = {**self.sizes, **{iv.var: new.var for iv, new in zip(axes, iters)}}
+        convert = _ToBuffers(self.buffers, table).visit
+        indices = [iv.var for iv in iters[:len(op.axis)]]
+        values: list[PrimExpr] = list(loops)
+        if not iters:  # a block needs an iterator to be more than a statement
+            iters = [IterVar(Range(1), Var("vi", "int32"), IterVar.DataPar)]
+            values = [IntImm("int32", 0)]
+        init = None
+        if output is None:
+            init, body = self.reduction(op, indices, convert)
+        else:
+            value = self.analyzer.simplify(convert(op.body[output]))
+            buffer = self.buffers[op.outputs[output]]
+            body = BufferStore(buffer, O.cast(value, buffer.dtype), indices)
+        attrs = {k: annotation_value(v) for k, v in op.attrs.items()
+                 if k != "layout_free_placeholders" and not isinstance(v, Tensor)}
+        return BlockRealize(values, True, _with_regions(
+            Block(iters, (), (), name, body, init, annotations=attrs)))
+
+    def reduction(self, op: ComputeOp, indices: list[Var], convert: Callable
+                  ) -> tuple[Stmt, Stmt]:
+        """The init and the update of a reduction block."""
+        reduce = op.body[0]
+        combiner = reduce.combiner
+        targets = [self.buffers[t] for t in op.outputs]
+        current = [BufferLoad(b, indices) for b in targets]
+        identity = [convert(e) for e in combiner.identity_element]
+        source = [self.analyzer.simplify(convert(e)) for e in reduce.source]
+        if not O.is_const_int(reduce.condition, 1):
+            # elements left out count as the identity, so the block stays a plain reduction
+            where = self.analyzer.simplify(convert(reduce.condition))
+            source = [O.if_then_else(where, s, O.cast(e, s.dtype))
+                      for s, e in zip(source, identity)]
+        source = [O.cast(s, b.dtype) for s, b in zip(source, targets)]
+        table = {**dict(zip(combiner.lhs, current)), **dict(zip(combiner.rhs, source))}
+        values = [_ToBuffers({}, table).visit(e) for e in combiner.result]
+        starts = [convert(e) for e in reduce.init] or identity
+        init = seq(*(BufferStore(b, O.cast(e, b.dtype), indices)
+                     for b, e in zip(targets, starts)))
+        if len(targets) == 1:
+            return init, BufferStore(targets[0], values[0], indices)
+        # all new values are computed before the first of them is stored
+        lets = [Var(f"v_{b.name}", b.dtype) for b in targets]
+        body = seq(*(BufferStore(b, v, indices) for b, v in zip(targets, lets)))
+        for let, value in zip(reversed(lets), reversed(values)):
+            body = LetStmt(let, O.cast(value, let.dtype), body)
+        return init, body
+
+    def of_extern(self, op: ExternOp) -> Stmt:
+        """A block without iterators around the foreign code."""
+        self.block_names[op] = name = self.fresh(op.name)
+        ins = [self.buffers[t] for t in op.inputs]
+        outs = [self.buffers[t] for t in op.outputs]
+        table: dict[Var, PrimExpr] = {}
+        renamed: dict[Buffer, Buffer] = {}
+        for old, new in zip((*op.input_placeholders, *op.output_placeholders), (*ins, *outs)):
+            renamed[old] = new
+            table[old.data] = new.data
+            for a, b in zip(old.shape, new.shape):
+                if isinstance(a, Var) and a is not b:
+                    table[a] = b
+        body = substitute(op.body, {**self.sizes, **table}, renamed)
+        reads = tuple(BufferRegion.full_region(b) for b in dict.fromkeys(ins))
+        writes = tuple(BufferRegion.full_region(b) for b in outs)
+        return BlockRealize((), True, Block((), reads, writes, name, body))
+
+
+def _with_regions(block: Block) -> Block:
+    reads, writes, _ = block_access_regions(block)
+    return block.replace(reads=reads, writes=writes)
+
+
+def operations(outputs: Sequence[Operation]) -> list[Operation]:
+    """All operations the given ones need, producers first."""
+    order: dict[Operation, None] = {}
+    stack: list[tuple[Operation, bool]] = [(op, False) for op in reversed(list(outputs))]
+    while stack:
+        op, done = stack.pop()
+        if op in order:
+            continue
+        if done:
+            order[op] = None
+        else:
+            stack.append((op, True))
+            stack += [(t.op, False) for t in reversed(op.input_tensors)]
+    return list(order)
+
+
+def build_prim_func(args: Sequence[Any], index_dtype: str | None = None
+                    ) -> tuple[PrimFunc, dict[Operation, str]]:
+    """The function, and the name of the block of each operation."""
+    builder = _Builder(index_dtype)
+    params: list[Var] = []
+    buffer_map: dict[Var, Buffer] = {}
+    for arg in args:
+        if isinstance(arg, Tensor):
+            if arg in builder.buffers:
+                raise ValueError(f"{arg.name} is twice among the arguments")
+            builder.buffers[arg] = builder.buffer_of(arg)
+            params.append(Var(f"var_{builder.buffers[arg].name}", "handle"))
+            buffer_map[params[-1]] = builder.buffers[arg]
+        elif isinstance(arg, Var):
+            params.append(builder.widened(arg) if arg.dtype.startswith("int") else arg)
+        else:
+            raise TypeError("create_prim_func takes a list of te tensors and variables, and got "
+                            f"a {type(arg).__name__} in it")
+    order = operations([a.op for a in args if isinstance(a, Tensor)])
+    for op in order:
+        if isinstance(op, PlaceholderOp) and op.output(0) not in builder.buffers:
+            have = ", ".join(a.name for a in args)
+            raise ValueError(f"the computation reads the placeholder {op.name}, which is not among "
+                             f"the arguments ({have}): add it to the list")
+    statements = [s for s in map(builder.statement, order) if s is not None]
+    body = seq(*statements)
+    if not (type(body) is BlockRealize and not body.iter_values and not builder.allocated):
+        body = BlockRealize((), True, Block((), (), (), "root", body,
+                                            alloc_buffers=builder.allocated))
+    attrs: dict[str, Any] = {"global_symbol": "main", "tir.noalias": True}
+    free = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a in builder.layout_free]
+    if free:
+        attrs["layout_free_buffers"] = free
+    return PrimFunc(params, body, None, buffer_map, attrs), builder.block_names
+
+
+def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None) -> PrimFunc:
+    """The TensorIR function that computes the output tensors in `ops` from the inputs in it.
+
+    `ops` lists the parameters: tensors and scalar variables. Tensors in between that are not
+    listed are allocated. `index_dtype_override` ("int64") sets the type of sizes and indices.
+    A reduction's `where=` leaves elements out, and its `init=` is what it starts from.
+
+    Raises ValueError if a placeholder that is read is missing from the list.
+    """
+    return build_prim_func(list(ops), index_dtype_override)[0]
+
+
+__all__ = ["build_prim_func", "create_prim_func", "operations"]
