@@ -12,7 +12,7 @@ A reader's path through the source:
 3. `script/`: TVMScript, printed (`printer.py`) and parsed (`parser.py`)
 4. `schedule/primitive/split.py`, `schedule/state.py`, `schedule/trace.py`: how it is transformed
 5. `arith/`: why a split is legal
-6. `schedule/primitive/compute_at.py`: a transformation with much to prove
+6. `schedule/primitive/compute_at.py` with `schedule/compute_location.py`: much to prove
 7. `lower/pipeline.py`: from blocks to flat loops
 8. `backend/llvm.py`: machine code
 9. `te/`, `topi/`: programs from expressions

@@ -1,33 +1,46 @@
-"""The schedule primitives, one idea a file: meaning, rules, rewrite, and how it is recorded."""
+"""The schedule primitives, one a file: meaning, rules, rewrite, and how it is recorded."""
 
-from .annotate import annotate, enter_postproc, unannotate
+from .add_unit_loop import add_unit_loop
+from .annotate import annotate
 from .annotate_buffer_access import annotate_buffer_access
+from .bind import bind
 from .blockize import blockize
 from .cache_index import cache_index
 from .cache_inplace import cache_inplace
 from .cache_read import cache_read
 from .cache_write import cache_write
-from .compute_at import compute_at, reverse_compute_at
-from .compute_inline import compute_inline, reverse_compute_inline
+from .compute_at import compute_at
+from .compute_inline import compute_inline
 from .decompose_padding import decompose_padding
 from .decompose_reduction import decompose_reduction
+from .enter_postproc import enter_postproc
 from .fuse import fuse
-from .get_blocks import (
-    get_block, get_child_blocks, get_consumers, get_loops, get_output_blocks, get_producers,
-)
-from .loop_kind import add_unit_loop, bind, parallel, unroll, vectorize
+from .get_block import get_block
+from .get_child_blocks import get_child_blocks
+from .get_consumers import get_consumers
+from .get_loops import get_loops
+from .get_output_blocks import get_output_blocks
+from .get_producers import get_producers
 from .pad_einsum import pad_einsum
+from .parallel import parallel
 from .reindex import reindex, reindex_cache_read, reindex_cache_write
 from .reorder import reorder
+from .reverse_compute_at import reverse_compute_at
+from .reverse_compute_inline import reverse_compute_inline
 from .rfactor import rfactor
 from .rolling_buffer import rolling_buffer
-from .sampling import sample_categorical, sample_compute_location, sample_perfect_tile
+from .sample_categorical import sample_categorical
+from .sample_compute_location import sample_compute_location
+from .sample_perfect_tile import sample_perfect_tile
 from .set_scope import set_scope, unsafe_set_dtype
 from .split import split
 from .storage_align import storage_align
 from .tensorize import tensorize
 from .transform_block_layout import reorder_block_iter_var, transform_block_layout
 from .transform_layout import set_axis_separator, transform_layout
+from .unannotate import unannotate
+from .unroll import unroll
+from .vectorize import vectorize
 
 __all__ = [
     "add_unit_loop", "annotate", "annotate_buffer_access", "bind", "blockize", "cache_index",

@@ -1,4 +1,4 @@
-"""Looking around: from names to blocks, from blocks to loops and to other blocks."""
+"""get_block: from a name to a block."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from ...tir.stmt import Block
 from ..error import Refusal
-from ..guards import is_block
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
@@ -45,41 +44,3 @@ def get_block(state: ScheduleState, name: str, func_name: str | None = None) -> 
                   f"{name!r}", nodes=[s.stmt for s in found],
                   hint="reach it through another block: sch.get_child_blocks, get_producers, "
                   "get_consumers")
-
-
-@primitive("GetLoops", pure=True)
-def get_loops(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
-    """The loops around a block in its scope, outermost first."""
-    is_block(block)
-    return state.loops_above(block)
-
-
-@primitive("GetChildBlocks", pure=True, positional=True)
-def get_child_blocks(state: ScheduleState, block_or_loop: StmtSRef) -> list[StmtSRef]:
-    """The blocks directly inside a block or loop, in program order."""
-    return state.child_blocks(block_or_loop)
-
-
-@primitive("GetProducers", pure=True)
-def get_producers(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
-    """The blocks that write what a block reads."""
-    is_block(block)
-    scope = state.scope(state.scope_root(block))
-    return [state.refs[b] for b in scope.producers(block.stmt)]
-
-
-@primitive("GetConsumers", pure=True)
-def get_consumers(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
-    """The blocks that read what a block writes."""
-    is_block(block)
-    scope = state.scope(state.scope_root(block))
-    return [state.refs[b] for b in scope.consumers(block.stmt)]
-
-
-@primitive("GetOutputBlocks", pure=True)
-def get_output_blocks(state: ScheduleState, scope_block: StmtSRef) -> list[StmtSRef]:
-    """The blocks of a scope that write buffers which outlive it."""
-    is_block(scope_block)
-    local = set(scope_block.stmt.alloc_buffers)
-    return [b for b in state.child_blocks(scope_block)
-            if any(w.buffer not in local for w in b.stmt.writes)]

@@ -1,0 +1,40 @@
+"""add_unit_loop: a loop of extent 1 around a block or loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tir.expr import Var
+from ...tir.stmt import EMPTY, ForKind
+from ..instruction import primitive
+from ..state import ScheduleState, StmtSRef
+
+
+@primitive("AddUnitLoop")
+def add_unit_loop(state: ScheduleState, block_or_loop: StmtSRef) -> StmtSRef:
+    """Put a loop of extent 1 around a block or loop.
+
+    Before::
+
+        with T.block("B"):
+            vi = T.axis.spatial(1, 0)
+            B[vi] = A[vi] * T.float32(2.0)
+
+    After `sch.add_unit_loop(B)`::
+
+        for u in range(1):
+            with T.block("B"):
+                vi = T.axis.spatial(1, 0)
+                B[vi] = A[vi] * T.float32(2.0)
+    """
+    from ...tir.stmt import Block, For
+
+    target: Any = block_or_loop.stmt
+    if type(target) is Block:
+        state.scope_root(block_or_loop)  # the root block cannot be wrapped
+        inner = state.realize_of(block_or_loop)
+    else:
+        inner = target
+    new = For(Var("u", "int32"), 0, 1, ForKind.SERIAL, inner, None, EMPTY)
+    state.replace(block_or_loop, new)
+    return state.refs[new]

@@ -1,0 +1,12 @@
+"""get_child_blocks: from a block or loop to the blocks in it."""
+
+from __future__ import annotations
+
+from ..instruction import primitive
+from ..state import ScheduleState, StmtSRef
+
+
+@primitive("GetChildBlocks", pure=True, positional=True)
+def get_child_blocks(state: ScheduleState, block_or_loop: StmtSRef) -> list[StmtSRef]:
+    """The blocks directly inside a block or loop, in program order."""
+    return state.child_blocks(block_or_loop)

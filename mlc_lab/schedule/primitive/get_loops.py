@@ -1,0 +1,14 @@
+"""get_loops: from a block to the loops around it."""
+
+from __future__ import annotations
+
+from ..guards import is_block
+from ..instruction import primitive
+from ..state import ScheduleState, StmtSRef
+
+
+@primitive("GetLoops", pure=True)
+def get_loops(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
+    """The loops around a block in its scope, outermost first."""
+    is_block(block)
+    return state.loops_above(block)
