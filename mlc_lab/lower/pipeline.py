@@ -96,14 +96,18 @@ def as_module(program: Any) -> IRModule:
                     f"got {type(program).__name__}")
 
 
-def lower(program: Any, until: str | None = None, target: Any = None,
-          simple_mode: bool = False) -> IRModule:
+def lower(program: Any, until: Any = None, target: Any = None,
+          simple_mode: bool = False, name: str = "main") -> IRModule:
     """The program in flat loops, ready for code generation.
+
+    A schedule of te comes with its parameters: `lower(s, [A, B, C], name="f")`.
 
     `until` names the last stage to run (see `stage_names()`); `target` decides whether loops may
     be bound to GPU threads. Raises LowerError for what the target cannot run, ValueError for an
     unknown stage.
     """
+    if isinstance(until, (list, tuple)) and hasattr(program, "to_module"):
+        program, until = program.to_module(until, name), None
     mod = as_module(program)
     named = _named(default_passes(target, simple_mode))
     if until is not None and until not in [name for name, _ in named]:

@@ -18,14 +18,15 @@ from .create_prim_func import create_prim_func
 from .operation import (
     compute, extern, extern_primfunc, placeholder, reduce_axis, size_var, thread_axis, var,
 )
+from .schedule import Schedule, Stage, create_schedule
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor, TensorSlice
 
 pow = power  # noqa: A001
 
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
-    "Tensor", "TensorSlice", "Var", "abs", "all", "any", "comm_reducer", "compute",
-    "create_prim_func", "extern", "extern_primfunc", "max", "min", "placeholder", "pow", "power",
-    "prod", "reduce_axis", "round", "size_var", "sum", "thread_axis", "var", *(
+    "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any", "comm_reducer", "compute",
+    "create_prim_func", "create_schedule", "extern", "extern_primfunc", "max", "min", "placeholder", "pow",
+    "power", "prod", "reduce_axis", "round", "size_var", "sum", "thread_axis", "var", *(
         n for n in _op.__all__ if n not in ("abs", "all", "any", "max", "min", "pow", "round")),
 ]

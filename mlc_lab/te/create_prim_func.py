@@ -209,8 +209,8 @@ def operations(outputs: Sequence[Operation]) -> list[Operation]:
 
 
 def build_prim_func(args: Sequence[Any], index_dtype: str | None = None
-                    ) -> tuple[PrimFunc, dict[Operation, str]]:
-    """The function, and the name of the block of each operation."""
+                    ) -> tuple[PrimFunc, dict[Operation, str], dict[Tensor, Buffer]]:
+    """The function, the name of the block of each operation, the buffer of each tensor."""
     builder = _Builder(index_dtype)
     params: list[Var] = []
     buffer_map: dict[Var, Buffer] = {}
@@ -241,7 +241,7 @@ def build_prim_func(args: Sequence[Any], index_dtype: str | None = None
     free = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a in builder.layout_free]
     if free:
         attrs["layout_free_buffers"] = free
-    return PrimFunc(params, body, None, buffer_map, attrs), builder.block_names
+    return PrimFunc(params, body, None, buffer_map, attrs), builder.block_names, builder.buffers
 
 
 def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None) -> PrimFunc:

@@ -1,0 +1,380 @@
+"""Schedules of tensor expressions as in TVM's first years: `s[C].split(C.op.axis[0], 4)`.
+
+A stage records what is asked of it. `to_module(args)` makes the function with create_prim_func and
+replays everything on the one Schedule there is (`mlc_lab.schedule`): first what changes the stages
+(caches, inlining, rfactor), then, from the results back to the inputs, where each stage is computed
+and what becomes of its loops.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..ir.module import IRModule
+from ..schedule import Schedule as TirSchedule
+from ..tir import op as O
+from ..tir.expr import IterVar, Range, Var
+from .create_prim_func import build_prim_func, operations
+from .tensor import Operation, PlaceholderOp, Tensor
+
+
+class _StageOp(Operation):
+    """An operation that a schedule introduced (a cache, a part of a reduction) or changed."""
+
+    def __init__(self, name: str, axis: Sequence[IterVar], reduce_axis: Sequence[IterVar],
+                 like: Tensor | None) -> None:
+        super().__init__(name)
+        self.axis, self.reduce_axis = tuple(axis), tuple(reduce_axis)
+        if like is not None:
+            self.outputs = (Tensor([iv.dom.extent for iv in axis], like.dtype, self),)
+
+
+def _fresh_axes(axes: Sequence[IterVar], suffix: str) -> list[IterVar]:
+    return [IterVar(iv.dom, Var(iv.var.name + suffix, iv.var.dtype), iv.iter_type) for iv in axes]
+
+
+def _part(parent: IterVar, suffix: str, extent: Any) -> IterVar:
+    dom = Range.from_min_extent(O.const(0, parent.var.dtype), O.cast(extent, parent.var.dtype))
+    return IterVar(dom, Var(f"{parent.var.name}.{suffix}", parent.var.dtype), parent.iter_type)
+
+
+class Stage:
+    """One operation of a schedule: what is done to its loops and where it is computed.
+
+    `op` is the operation (its axes are `op.axis` and `op.reduce_axis`), `leaf_iter_vars` the loops
+    as they stand, outermost first.
+    """
+
+    def __init__(self, schedule: "Schedule", op: Operation) -> None:
+        self.schedule, self.op, self.origin_op = schedule, op, op
+        self.leaf_iter_vars = [*op.axis, *op.reduce_axis]
+        self.steps: list[tuple[str, tuple, tuple]] = []
+        self.attached: tuple[Stage, IterVar] | None = None
+
+    def __repr__(self) -> str:
+        return f"stage({self.op.name})"
+
+    def _leaf(self, axis: Any) -> IterVar:
+        if not any(axis is iv for iv in self.leaf_iter_vars):
+            have = ", ".join(iv.var.name for iv in self.leaf_iter_vars)
+            name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
+            raise ValueError(f"{name} is not a loop of {self.op.name} as it stands; its loops are: "
+                             f"{have}")
+        return axis
+
+    def _place(self, axis: IterVar) -> int:
+        self._leaf(axis)
+        return next(i for i, iv in enumerate(self.leaf_iter_vars) if iv is axis)
+
+    def _record(self, method: str, args: tuple, results: tuple = ()) -> None:
+        self.steps.append((method, args, results))
+
+    # ------------------------------------------------------------------------------- loops
+
+    def split(self, parent: IterVar, factor: Any = None, nparts: Any = None) -> tuple:
+        """Split a loop: `factor` is the extent of the inner one, or `nparts` of the outer one."""
+        if (factor is None) == (nparts is None):
+            raise ValueError("split takes either factor= or nparts=")
+        at = self._place(parent)
+        extent = parent.dom.extent
+        if nparts is None:
+            sizes = (O.ceildiv(extent, factor), factor)
+        else:
+            sizes = (nparts, O.ceildiv(extent, nparts))
+        outer, inner = (_part(parent, n, O.convert(e))
+                        for n, e in zip(("outer", "inner"), sizes))
+        self.leaf_iter_vars[at:at + 1] = [outer, inner]
+        self._record("split", (parent, factor, nparts), (outer, inner))
+        return outer, inner
+
+    def fuse(self, *axes: Any) -> IterVar:
+        """Fuse adjacent loops, outermost first, into one."""
+        axes = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else axes
+        places = [self._place(a) for a in axes]
+        if not places or places != list(range(places[0], places[0] + len(places))):
+            raise ValueError("fuse takes loops that are adjacent, outermost first: got "
+                             + ", ".join(a.var.name for a in axes))
+        extent = axes[0].dom.extent
+        for axis in axes[1:]:
+            extent = extent * axis.dom.extent
+        fused = IterVar(Range.from_min_extent(O.const(0, extent.dtype), extent),
+                        Var(".".join(a.var.name for a in axes) + ".fused", extent.dtype),
+                        axes[0].iter_type)
+        self.leaf_iter_vars[places[0]:places[-1] + 1] = [fused]
+        self._record("fuse", axes, (fused,))
+        return fused
+
+    def reorder(self, *axes: IterVar) -> None:
+        """Put loops in the given order; those not named stay where they are."""
+        places = sorted(self._place(a) for a in axes)
+        for at, axis in zip(places, axes):
+            self.leaf_iter_vars[at] = axis
+        self._record("reorder", axes)
+
+    def tile(self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any) -> tuple:
+        """Split two loops and put the tiles innermost: (x.outer, y.outer, x.inner, y.inner)."""
+        xo, xi = self.split(x_parent, factor=x_factor)
+        yo, yi = self.split(y_parent, factor=y_factor)
+        self.reorder(xo, yo, xi, yi)
+        return xo, yo, xi, yi
+
+    def parallel(self, var: IterVar) -> None:
+        """Run a loop on all cores."""
+        self._record("parallel", (self._leaf(var),))
+
+    def vectorize(self, var: IterVar) -> None:
+        """Run a loop as lanes of vector instructions."""
+        self._record("vectorize", (self._leaf(var),))
+
+    def unroll(self, var: IterVar) -> None:
+        """Repeat the loop's body instead of looping."""
+        self._record("unroll", (self._leaf(var),))
+
+    def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
+        """Bind a loop to a GPU thread axis."""
+        self._record("bind", (self._leaf(ivar), thread_ivar.thread_tag))
+
+    def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
+        """Attach a pragma, such as auto_unroll_max_step, to a loop."""
+        value = 1 if pragma_value is None else pragma_value
+        self._record("pragma", (self._leaf(var), pragma_type, value))
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
+        """Make the stride of a dimension of the result a multiple of `factor` plus `offset`."""
+        at = next(i for i, iv in enumerate(self.op.axis) if iv is axis)
+        self._record("storage_align", (at, factor, offset))
+
+    # ------------------------------------------------------------------------------- places
+
+    def compute_at(self, parent: "Stage", scope: IterVar) -> None:
+        """Compute this stage inside a loop of the stage that reads it."""
+        self.attached = (parent, parent._leaf(scope))
+
+    def compute_root(self) -> None:
+        """Compute this stage by itself, before the stages that read it."""
+        self.attached = None
+        self.schedule.changes = [c for c in self.schedule.changes if c != ("inline", self)]
+
+    def compute_inline(self) -> None:
+        """Write this stage's expression into the stages that read it."""
+        self.schedule.changes.append(("inline", self))
+
+    def set_scope(self, scope: str) -> None:
+        """Keep the result in another kind of memory ("shared", "local")."""
+        self.schedule.changes.append(("set_scope", self, scope))
+
+
+class Schedule:
+    """The stages of a computation: `s[tensor]` or `s[op]`."""
+
+    def __init__(self, ops: Sequence[Operation]) -> None:
+        self.outputs = list(ops)
+        self.stages = [Stage(self, op) for op in operations(ops)]
+        self.stage_map = {stage.op: stage for stage in self.stages}
+        self.changes: list[tuple] = []
+
+    def __getitem__(self, which: Any) -> Stage:
+        op = which.op if isinstance(which, Tensor) else which
+        if op not in self.stage_map:
+            raise ValueError(f"{getattr(op, 'name', op)} is not part of this schedule")
+        return self.stage_map[op]
+
+    def normalize(self) -> "Schedule":
+        """This schedule; loops always start at zero here."""
+        return self
+
+    def _add(self, op: _StageOp, at: int) -> Stage:
+        stage = Stage(self, op)
+        self.stages.insert(at, stage)
+        self.stage_map[op] = stage
+        return stage
+
+    def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
+        """A copy of `tensor` in memory of `scope`, which `readers` read instead; its tensor."""
+        readers = readers if isinstance(readers, (list, tuple)) else [readers]
+        stages = [self[r] for r in readers]
+        axes = [IterVar(Range.from_min_extent(O.const(0, d.dtype), d), Var(f"ax{i}", d.dtype), 0)
+                for i, d in enumerate(tensor.shape)]
+        op = _StageOp(f"{tensor.op.name}.{scope}", axes, (), tensor)
+        stage = self._add(op, min(self.stages.index(s) for s in stages))
+        self.changes.append(("cache_read", stage, tensor, scope, stages))
+        return op.output(0)
+
+    def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
+        """Compute `tensor` in memory of `scope` and copy it out; the tensor computed there.
+
+        The loops of the computation are those of the new stage; the old one is the copy. Call it
+        before scheduling the stage.
+        """
+        stage = self[tensor]
+        if stage.steps:
+            raise ValueError(f"cache_write of {tensor.name} must come before its loops are changed")
+        old = stage.op
+        op = _StageOp(f"{tensor.op.name}.{scope}", _fresh_axes(old.axis, ".c"),
+                      _fresh_axes(old.reduce_axis, ""), tensor)
+        made = self._add(op, self.stages.index(stage))
+        copy = _StageOp(old.name, old.axis, (), None)
+        copy.outputs = old.outputs
+        stage.op = copy
+        stage.leaf_iter_vars = list(copy.axis)
+        self.stage_map[copy] = stage
+        self.changes.append(("cache_write", stage, made, scope))
+        return op.output(0)
+
+    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Tensor:
+        """Reduce in slices, one for each value of `axis`; the tensor of the slices."""
+        stage = self[tensor]
+        stage._leaf(axis)
+        known = list(stage.op.reduce_axis)
+        early, late = [], []
+        for step in stage.steps:  # what was done to the reduction's loops happens before
+            if any(a is iv for a in step[1] for iv in known):
+                early.append(step)
+                known += step[2]
+            else:
+                late.append(step)
+        if not any(axis is iv for iv in known):
+            raise ValueError(f"{axis.var.name} is not a reduction loop of {tensor.name}")
+        leaves = [iv for iv in stage.leaf_iter_vars if any(iv is k for k in known)]
+        slices = IterVar(axis.dom, Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
+        spatial = _fresh_axes(stage.op.axis, "")
+        spatial.insert(factor_axis % (len(spatial) + 1), slices)
+        op = _StageOp(f"{tensor.op.name}.rf", spatial,
+                      _fresh_axes([iv for iv in leaves if iv is not axis], ""), tensor)
+        made = self._add(op, self.stages.index(stage))
+        left = IterVar(axis.dom, Var(axis.var.name + ".v", axis.var.dtype), IterVar.CommReduce)
+        final = _StageOp(stage.op.name, stage.op.axis, (left,), None)
+        final.outputs = stage.op.outputs
+        before = stage.op
+        stage.op, stage.steps = final, late
+        stage.leaf_iter_vars = [
+            iv for iv in stage.leaf_iter_vars if not any(iv is k for k in known)] + [left]
+        self.stage_map[final] = stage
+        self.changes.append(("rfactor", stage, made, before, early, leaves, axis, factor_axis))
+        return op.output(0)
+
+    # ------------------------------------------------------------------------------- replay
+
+    def to_module(self, args: Sequence[Any], name: str = "main") -> IRModule:
+        """The scheduled function of the parameters `args`, called `name`, as a module.
+
+        Raises ScheduleError where a step is not legal, with the program as it was before.
+        """
+        func = self.to_schedule(args).mod["main"]
+        return IRModule({name: func.with_attr("global_symbol", name)})
+
+    def to_schedule(self, args: Sequence[Any]) -> TirSchedule:
+        """The Schedule on which all was replayed; its trace shows the steps."""
+        return _Replay(self, args).sch
+
+
+class _Replay:
+    """One replay of a te schedule on a tir.Schedule."""
+
+    def __init__(self, schedule: Schedule, args: Sequence[Any]) -> None:
+        func, names, self.buffers = build_prim_func(list(args))
+        self.sch = TirSchedule(func)
+        self.blocks: dict[Stage, Any] = {}
+        self.loops: dict[Stage, dict[IterVar, Any]] = {}
+        for stage in schedule.stages:
+            if stage.origin_op in names:
+                self.blocks[stage] = self.sch.get_block(names[stage.origin_op])
+        self.schedule = schedule
+        inlined = set()
+        for kind, stage, *rest in schedule.changes:
+            getattr(self, f"do_{kind}")(stage, *rest)
+            if kind == "inline":
+                inlined.add(stage)
+        for stage in reversed(schedule.stages):
+            if stage in inlined or stage not in self.blocks:
+                continue
+            if isinstance(stage.origin_op, PlaceholderOp):
+                continue
+            self.finish(stage)
+
+    def buffer_of(self, tensor: Tensor) -> Any:
+        """The buffer that holds a tensor by now."""
+        stage = self.schedule.stage_map.get(tensor.op)
+        if stage in self.blocks:
+            return self.sch.get(self.blocks[stage]).writes[tensor.value_index].buffer
+        return self.buffers[tensor]
+
+    def do_inline(self, stage: Stage) -> None:
+        self.sch.compute_inline(self.blocks[stage])
+
+    def do_set_scope(self, stage: Stage, scope: str) -> None:
+        self.sch.set_scope(self.blocks[stage], 0, scope)
+
+    def do_cache_read(self, stage: Stage, tensor: Tensor, scope: str, readers: list) -> None:
+        blocks = [self.blocks[r] for r in readers]
+        buffer = self.buffer_of(tensor)
+        reads = [r.buffer for r in self.sch.get(blocks[0]).reads]
+        if buffer not in reads:
+            raise ValueError(f"cache_read: {readers[0].op.name} does not read {tensor.name}")
+        self.blocks[stage] = self.sch.cache_read(blocks[0], reads.index(buffer), scope, blocks)
+
+    def do_cache_write(self, stage: Stage, made: Stage, scope: str) -> None:
+        block = self.blocks[stage]
+        self.blocks[stage] = self.sch.cache_write(block, 0, scope)
+        self.blocks[made] = block
+
+    def do_rfactor(self, stage: Stage, made: Stage, before: Operation, early: list,
+                   leaves: list, axis: IterVar, factor_axis: int) -> None:
+        sch, block = self.sch, self.blocks[stage]
+        axes = [*before.axis, *before.reduce_axis]
+        table = dict(zip(axes, sch.get_loops(block)[-len(axes):]))
+        for step in early:
+            self.apply(block, table, step)
+        at = next(i for i, iv in enumerate(leaves) if iv is axis)
+        part = sch.rfactor(table[axis], factor_axis)
+        loops = sch.get_loops(part)[-(len(before.axis) + len(leaves)):]
+        spatial, reduction = loops[:len(before.axis)], loops[len(before.axis):]
+        spatial.insert(factor_axis % (len(spatial) + 1), reduction.pop(at))
+        sch.reorder(*spatial, *reduction)
+        self.blocks[made] = part
+
+    def finish(self, stage: Stage) -> None:
+        """Where a stage is computed, then its loops."""
+        block = self.blocks[stage]
+        if stage.attached is not None:
+            parent, axis = stage.attached
+            if axis not in self.loops.get(parent, {}):
+                raise ValueError(f"{stage.op.name} is to be computed at {axis.var.name}, which is "
+                                 f"no loop of {parent.op.name} any more")
+            self.sch.compute_at(block, self.loops[parent][axis], True)
+        axes = [*stage.op.axis, *stage.op.reduce_axis]
+        loops = self.sch.get_loops(block)
+        table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
+        for step in stage.steps:
+            self.apply(block, table, step)
+
+    def apply(self, block: Any, table: dict[IterVar, Any], step: tuple) -> None:
+        """One recorded step; `table` gives the loop of each axis."""
+        method, args, results = step
+        sch = self.sch
+        if method == "split":
+            parent, factor, nparts = args
+            made = sch.split(table[parent], [None, factor] if nparts is None else [nparts, None])
+            table.update(zip(results, made))
+        elif method == "fuse":
+            table[results[0]] = sch.fuse(*[table[a] for a in args])
+        elif method == "reorder":
+            sch.reorder(*[table[a] for a in args])
+        elif method == "bind":
+            tag = "vthread.x" if args[1] == "vthread" else args[1]
+            sch.bind(table[args[0]], tag)
+        elif method == "pragma":
+            sch.annotate(table[args[0]], f"pragma_{args[1]}", args[2])
+        elif method == "storage_align":
+            sch.storage_align(block, 0, *args)
+        else:
+            getattr(sch, method)(table[args[0]])
+
+
+def create_schedule(ops: Any) -> Schedule:
+    """A schedule of an operation (`C.op`) or a list of them and all they need."""
+    ops = ops if isinstance(ops, (list, tuple)) else [ops]
+    return Schedule([op.op if isinstance(op, Tensor) else op for op in ops])
+
+
+__all__ = ["Schedule", "Stage", "create_schedule"]

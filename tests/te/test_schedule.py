@@ -1,0 +1,121 @@
+"""Schedules of tensor expressions are replayed on the one Schedule, and keep the result."""
+
+import numpy as np
+import pytest
+
+import mlc_lab as tvm
+from mlc_lab import te
+from mlc_lab.backend.interp import interpret
+
+RNG = np.random.default_rng(1)
+
+
+def rand(*shape):
+    return RNG.standard_normal(shape).astype("float32")
+
+
+def vector_add():
+    n = te.var("n")
+    A, B = te.placeholder((n,), name="A"), te.placeholder((n,), name="B")
+    return A, B, te.compute(A.shape, lambda i: A[i] + B[i], name="C")
+
+
+def matmul(n=16):
+    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), "k")
+    return A, B, te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+
+
+def check_matmul(s, args, n=16):
+    mod = s.to_module(args)
+    a, b, c = rand(n, n), rand(n, n), np.zeros((n, n), "float32")
+    interpret(mod, a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+    return mod.script()
+
+
+def test_vector_add_is_built_and_runs_with_any_size():
+    A, B, C = vector_add()
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], factor=4)
+    s[C].parallel(outer)
+    s[C].vectorize(inner)
+    f = tvm.build(s, [A, B, C], "llvm", name="myadd")
+    for n in (1, 10, 1024):
+        a, b, c = (tvm.nd.array(rand(n)) for _ in range(3))
+        f(a, b, c)
+        np.testing.assert_allclose(c.numpy(), a.numpy() + b.numpy())
+    assert "T.parallel" in tvm.lower(s, [A, B, C], simple_mode=True).script()
+
+
+def test_blocked_matmul_with_a_write_cache():
+    A, B, C = matmul()
+    s = te.create_schedule(C.op)
+    CC = s.cache_write(C, "global")
+    xo, yo, xi, yi = s[C].tile(C.op.axis[0], C.op.axis[1], 4, 4)
+    s[CC].compute_at(s[C], yo)
+    xc, yc = s[CC].op.axis
+    (k,) = s[CC].op.reduce_axis
+    ko, ki = s[CC].split(k, factor=4)
+    s[CC].reorder(ko, xc, ki, yc)
+    s[CC].unroll(ki)
+    s[CC].vectorize(yc)
+    s[C].parallel(xo)
+    text = check_matmul(s, [A, B, C])
+    assert "T.unroll(4)" in text and "T.vectorized(4)" in text and "C_global" in text
+
+
+def test_threads_and_read_caches():
+    A, B, C = matmul()
+    s = te.create_schedule(C.op)
+    AA = s.cache_read(A, "shared", [C])
+    i, j = C.op.axis
+    s[C].bind(i, te.thread_axis("blockIdx.x"))
+    s[C].bind(j, te.thread_axis("threadIdx.x"))
+    s[AA].compute_at(s[C], i)
+    s[C].pragma(s[C].op.reduce_axis[0], "auto_unroll_max_step", 16)
+    text = check_matmul(s, [A, B, C])
+    assert 'scope="shared"' in text and "pragma_auto_unroll_max_step" in text
+
+
+def test_producers_are_inlined_or_moved():
+    A = te.placeholder((8, 8), name="A")
+    B = te.compute(A.shape, lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute(A.shape, lambda i, j: B[i, j] * 2.0, name="C")
+    D = te.compute(A.shape, lambda i, j: C[i, j] - 3.0, name="D")
+    s = te.create_schedule(D.op)
+    s[B].compute_inline()
+    s[C].compute_at(s[D], D.op.axis[0])
+    fused = s[D].fuse(*te.create_schedule(D.op)[D].op.axis[1:])
+    s[D].vectorize(fused)
+    text = s.to_module([A, D], "f").script()
+    assert 'T.block("B")' not in text
+    a, d = rand(8, 8), np.zeros((8, 8), "float32")
+    interpret(s.to_module([A, D], "f"), a, d)
+    np.testing.assert_allclose(d, (a + 1) * 2 - 3, rtol=1e-5)
+
+
+def test_rfactor():
+    A = te.placeholder((6, 16), name="A")
+    k = te.reduce_axis((0, 16), "k")
+    B = te.compute((6,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    ko, ki = s[B].split(B.op.reduce_axis[0], factor=4)
+    BF = s.rfactor(B, ki)
+    s[BF].parallel(s[BF].op.axis[1])
+    s[B].unroll(s[B].op.reduce_axis[0])
+    a, b = rand(6, 16), np.zeros(6, "float32")
+    interpret(s.to_module([A, B]), a, b)
+    np.testing.assert_allclose(b, a.sum(1), rtol=1e-4)
+
+
+def test_mistakes_are_explained():
+    A, B, C = matmul()
+    s = te.create_schedule(C.op)
+    s[C].split(C.op.axis[0], factor=4)
+    with pytest.raises(ValueError, match="i is not a loop of C as it stands; its loops are: i.out"):
+        s[C].parallel(C.op.axis[0])
+    with pytest.raises(ValueError, match="either factor= or nparts="):
+        s[C].split(C.op.axis[1])
+    with pytest.raises(ValueError, match="not part of this schedule"):
+        s[vector_add()[2]]
