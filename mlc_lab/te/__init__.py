@@ -25,8 +25,9 @@ pow = power  # noqa: A001
 
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
-    "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any", "comm_reducer", "compute",
-    "create_prim_func", "create_schedule", "extern", "extern_primfunc", "max", "min", "placeholder", "pow",
-    "power", "prod", "reduce_axis", "round", "size_var", "sum", "thread_axis", "var", *(
+    "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any", "comm_reducer",
+    "compute", "create_prim_func", "create_schedule", "extern", "extern_primfunc", "max", "min",
+    "placeholder", "pow", "power", "prod", "reduce_axis", "round", "size_var", "sum",
+    "thread_axis", "var", *(
         n for n in _op.__all__ if n not in ("abs", "all", "any", "max", "min", "pow", "round")),
 ]
