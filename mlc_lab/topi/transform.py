@@ -37,10 +37,10 @@ def reshape(a: Tensor, newshape: Sequence[Any]) -> Tensor:
         for index, d in zip(i, shape):
             flat = flat * d + index
         at = []
-        for d in reversed(a.shape[1:]):
+        for d in reversed(a.shape):
             at.append(flat % d)
             flat = flat // d
-        return a(*([flat] if a.ndim else []), *reversed(at))
+        return a(*reversed(at))
 
     return te.compute(shape, element, name="T_reshape", tag="injective",
                       varargs_names=[f"ax{i}" for i in range(len(shape))])
