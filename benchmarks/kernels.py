@@ -247,8 +247,10 @@ def kernels(rows, columns):
     return {
         "matmul 128 naive": (MATMUL.format(n=128), none, *mm(128)),
         "matmul 512 naive": (MATMUL.format(n=512), none, *mm(512)),
+        "matmul 1024 naive": (MATMUL.format(n=1024), none, *mm(1024)),
         "matmul 128 tiled": (MATMUL.format(n=128), tile_matmul(rows, columns), *mm(128)),
         "matmul 512 tiled": (MATMUL.format(n=512), tile_matmul(rows, columns), *mm(512)),
+        "matmul 1024 tiled": (MATMUL.format(n=1024), tile_matmul(rows, columns), *mm(1024)),
         "matmul 512 packed": (packed(512), tile_packed(rows, columns, 64), *mm(512)),
         "matmul 1024 packed": (packed(1024), tile_packed(rows, columns, 32), *mm(1024)),
         "conv2d 64x56x56": (
