@@ -53,6 +53,9 @@ class ScheduleState:
         self.cache: dict[Any, Any] = {}
         for var, func in self.mod.functions.items():
             if isinstance(func, PrimFunc) and type(func.body) is BlockRealize:
+                if func.body.block in self.refs:  # one function under two names
+                    func = func.with_body(_renewed(func.body))
+                    self.mod.functions[var] = func
                 root = StmtSRef(func.body.block, None, var)
                 self.roots[var] = root
                 self.refs[func.body.block] = root
@@ -407,3 +410,9 @@ def _shared_nodes(new: Stmt, refs: Mapping[Stmt, StmtSRef]) -> set:
 
     walk(new)
     return found
+
+
+def _renewed(stmt: Stmt) -> Stmt:
+    """The same statement with blocks and loops that are objects of their own."""
+    new = stmt.map_children(lambda s: _renewed(s) if isinstance(s, Stmt) else s)
+    return stmt.replace() if new is stmt and type(stmt) in (For, Block) else new

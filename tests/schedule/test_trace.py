@@ -229,3 +229,15 @@ def test_sample_compute_location():
         check(sch, Schedule(chain).mod)
         seen.add(sch.trace.get_decision(sch.trace.insts[1]))
     assert seen == {-2, -1, 0, 1}
+
+
+def test_one_function_under_two_names_is_scheduled_apart():
+    from mlc_lab.ir.module import IRModule
+
+    sch = Schedule(IRModule({"a": matmul, "b": matmul}))
+    sch.work_on("a")
+    sch.split(sch.get_loops(sch.get_block("C"))[0], factors=[None, 4])
+    sch.parallel(sch.get_loops(sch.get_block("C", "b"))[0])
+    sch.state.verify()
+    assert "i_0" in sch.mod["a"].script() and "i_0" not in sch.mod["b"].script()
+    assert "T.parallel" in sch.mod["b"].script() and "T.parallel" not in sch.mod["a"].script()
