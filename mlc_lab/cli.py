@@ -77,6 +77,8 @@ def lab(args: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"mlc-lab: {copy_notebooks(source, folder)} new notebooks copied to {folder}")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *args.rest]
+    if getattr(os, "geteuid", lambda: 1)() == 0:  # in a container there is often nobody else
+        command.append("--allow-root")
     try:
         return subprocess.call(command)
     except KeyboardInterrupt:
