@@ -19,9 +19,9 @@ from typing import Any
 from ..arith import Analyzer, detect_iter_map, estimate_region_lower_bound
 from ..tir.expr import IterVar, Range
 from ..tir.functor import pre_order, uses_var
-from ..tir.stmt import Block, BlockRealize, For, SeqStmt
+from ..tir.stmt import Block, BlockRealize, For
 from .error import Refusal
-from .state import ScheduleState, StmtSRef, sub_statements
+from .state import ScheduleState, StmtSRef
 
 SPATIAL, REDUCE, OPAQUE = IterVar.DataPar, IterVar.CommReduce, IterVar.Opaque
 KIND_NAMES = {SPATIAL: "spatial", REDUCE: "reduction", IterVar.Ordered: "scan", OPAQUE: "opaque"}
@@ -366,29 +366,3 @@ def parallelizable(state: ScheduleState, loop: StmtSRef, kind: str, thread_tag: 
 
 def _is_below_in_scope(state: ScheduleState, sref: StmtSRef, loop: StmtSRef) -> bool:
     return any(s is loop for s in state.loops_above(sref))
-
-
-def chain_between(top: StmtSRef, bottom: StmtSRef) -> list[StmtSRef]:
-    """The loops from `top` down to `bottom`; refuses where it is not a single chain."""
-    chain = [bottom]
-    while chain[-1] is not top:
-        parent = chain[-1].parent
-        if parent is None or type(parent.stmt) is not For:
-            raise Refusal("loops_on_one_chain",
-                          f"loops {top.stmt.loop_var.name} and {bottom.stmt.loop_var.name} "
-                          "are not nested in one another", nodes=[top.stmt, bottom.stmt])
-        if parent.stmt.body is not chain[-1].stmt:
-            raise Refusal("single_branch", f"loop {parent.stmt.loop_var.name} holds more than "
-                          f"loop {chain[-1].stmt.loop_var.name}: what is beside it would run a "
-                          "different number of times", nodes=[parent.stmt])
-        chain.append(parent)
-    chain.reverse()
-    return chain
-
-
-def only_child(parent: StmtSRef, child: Any) -> bool:
-    """Whether `child` is all there is in the parent's body."""
-    body = parent.stmt.body
-    return body is child or type(body) is not SeqStmt and child in sub_statements(body)
-
-

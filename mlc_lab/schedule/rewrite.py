@@ -7,7 +7,7 @@ from typing import Any, Iterable, Mapping, Sequence
 from ..arith import Analyzer, iter_map_simplify
 from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer
-from ..tir.expr import IntImm, PrimExpr, Range, Var
+from ..tir.expr import PrimExpr, Range, Var
 from ..tir.functor import Mutator, substitute
 from ..tir.op import cast, logical_and
 from ..tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
@@ -58,24 +58,6 @@ def append_predicate(stmt: Stmt, predicate: PrimExpr) -> Stmt:
     return _AppendPredicate(predicate).visit(stmt)
 
 
-class ReplaceBuffer(Mutator):
-    """Uses of buffers replaced by others; the block that allocates them is left to the caller."""
-
-    def __init__(self, table: Mapping[Buffer, Buffer]) -> None:
-        super().__init__()
-        self.buffers = dict(table)
-        self.reuse: dict[Block, Block] = {}
-
-    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
-        return self.buffers.get(buffer, buffer)
-
-    def visit_Block(self, node: Block) -> Stmt:
-        new = super().visit_Block(node)
-        if new is not node:
-            self.reuse[node] = new
-        return new
-
-
 def with_regions(block: Block, buffers: Iterable[Buffer] = ()) -> Block:
     """`block` with reads and writes found again from its body."""
     reads, writes, opaque = block_access_regions(block)
@@ -92,40 +74,6 @@ def fresh_vars(iter_vars: Sequence[Any], table: dict[Var, PrimExpr]) -> tuple:
         table[iv.var] = var
         out.append(iv.replace(var=var))
     return tuple(out)
-
-
-def point_region(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
-    """One element of a buffer as a region."""
-    return BufferRegion.from_point(buffer, indices)
-
-
-def full_domains(stmt: For) -> Range:
-    """The domain of a loop."""
-    return Range.from_min_extent(stmt.min, stmt.extent)
-
-
-def nest(loops: Sequence[For], body: Stmt, **changes: Any) -> Stmt:
-    """`body` inside copies of `loops`, outermost first."""
-    for loop in reversed(loops):
-        body = loop.replace(body=body, **changes)
-    return body
-
-
-def one_like(expr: PrimExpr) -> IntImm:
-    """The constant 1 in the type of `expr`."""
-    return IntImm(expr.dtype, 1)
-
-
-def add_allocation(block: Block, buffer: Buffer) -> Block:
-    """A block that allocates one more buffer."""
-    return block.replace(alloc_buffers=(*block.alloc_buffers, buffer))
-
-
-def substituted(stmt: Any, table: Mapping[Var, Any], reuse: dict[Block, Block]) -> Any:
-    """`substitute`, noting which blocks became which in `reuse`."""
-    new = substitute(stmt, table)
-    pair_blocks(stmt, new, reuse)
-    return new
 
 
 def pair_blocks(old: Any, new: Any, reuse: dict[Block, Block]) -> None:
