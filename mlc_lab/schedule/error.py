@@ -6,7 +6,8 @@ that names the primitive and its arguments and shows the program with the offend
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
@@ -17,11 +18,11 @@ class Refusal(Exception):
 
     `rule`: its name; `message`: what is wrong and why it matters; `nodes`: the statements or
     expressions at fault; `hint`: what would make it legal; `conflict`: two iterations that would
-    clash, as text.
+    clash, as text or as a function that finds them: it is called when somebody reads the error.
     """
 
     def __init__(self, rule: str, message: str, nodes: Sequence[Any] = (), hint: str = "",
-                 conflict: str = "") -> None:
+                 conflict: str | Callable[[], str] = "") -> None:
         super().__init__(message)
         self.rule, self.message, self.nodes = rule, message, tuple(nodes)
         self.hint, self.conflict = hint, conflict
@@ -38,7 +39,14 @@ class ScheduleError(MLCError, RuntimeError):
         super().__init__(primitive)
         self.primitive, self.call, self.mod = primitive, call, mod
         self.rule, self.reason, self.nodes = refusal.rule, refusal.message, refusal.nodes
-        self.hint, self.conflict = refusal.hint, refusal.conflict
+        self.hint, self._conflict = refusal.hint, refusal.conflict
+
+    @property
+    def conflict(self) -> str:
+        """Two iterations that would clash, as text; "" where none is known."""
+        if callable(self._conflict):
+            self._conflict = self._conflict()
+        return self._conflict
 
     def underlined(self, context: int | None = 4) -> str:
         """The program text with the offending part underlined; all of it if `context` is None."""

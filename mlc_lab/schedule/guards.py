@@ -14,6 +14,7 @@ Definitions after the TensorIR paper and TVM's schedule analysis:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..arith import Analyzer, detect_iter_map, estimate_region_lower_bound
@@ -22,6 +23,7 @@ from ..tir.functor import pre_order, uses_var
 from ..tir.stmt import Block, BlockRealize, For
 from .error import Refusal
 from .state import ScheduleState, StmtSRef
+from .witness import loop_triples, unwritten_read, touched_twice
 
 SPATIAL, REDUCE, OPAQUE = IterVar.DataPar, IterVar.CommReduce, IterVar.Opaque
 KIND_NAMES = {SPATIAL: "spatial", REDUCE: "reduction", IterVar.Ordered: "scan", OPAQUE: "opaque"}
@@ -116,21 +118,55 @@ def why_not_dominant(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> 
 
     The scope may be a loop: then only the blocks below it count.
     """
-    if type(scope.stmt) is For:
-        blocks = [b.stmt for b in state.child_blocks(scope)]
-    else:
-        blocks = None
-        writers = state.scope(scope).writers
     for region in block.stmt.writes:
-        if blocks is None:
-            candidates = writers.get(region.buffer, ())
-        else:
-            candidates = [b for b in blocks if any(w.buffer is region.buffer for w in b.writes)]
-        others = [b.name_hint for b in candidates if b is not block.stmt]
+        others = [b.name_hint for b in _other_writers(state, block, scope, region.buffer)]
         if others:
             return (f"buffer {region.buffer.name} is also written by block "
                     f"{', '.join(others)}: the block is not dominant")
     return ""
+
+
+def _other_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef, buffer: Any) -> list:
+    """The blocks of the scope (or below the loop) but `block` that write the buffer."""
+    if type(scope.stmt) is For:
+        found = [b.stmt for b in state.child_blocks(scope)
+                 if any(w.buffer is buffer for w in b.stmt.writes)]
+    else:
+        found = state.scope(scope).writers.get(buffer, ())
+    return [b for b in found if b is not block.stmt]
+
+
+def two_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
+    """An element that the block and another one both write, where they do; "" if there is none."""
+    for region in block.stmt.writes:
+        for other in _other_writers(state, block, scope, region.buffer):
+            second = state.refs[other]
+            theirs = next(w for w in other.writes if w.buffer is region.buffer)
+            found = touched_twice(
+                block.stmt.name_hint, _loops_of(state, block), element_range(state, block, region),
+                other.name_hint, _loops_of(state, second), element_range(state, second, theirs),
+                region.buffer)
+            if found:
+                return found
+    return ""
+
+
+def _loops_of(state: ScheduleState, block: StmtSRef) -> list:
+    return loop_triples([s.stmt for s in state.loops_above(block)])
+
+
+def element_range(state: ScheduleState, block: StmtSRef, region: Any) -> list[tuple[Any, Any]]:
+    """First and last index of a block's region in each dimension, in the loops around it."""
+    from ..tir import op
+    from ..tir.functor import substitute
+
+    realize = state.realize_of(block)
+    binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
+    out = []
+    for rng in region.region:
+        low, extent = substitute(rng.min, binding), substitute(rng.extent, binding)
+        out.append((low, op.sub(op.add(low, extent), 1)))
+    return out
 
 
 def why_not_complete(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
@@ -175,7 +211,8 @@ def complete_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> No
     reason = why_not_complete(state, block, scope)
     if reason:
         raise Refusal("complete_block", f"block {block.stmt.name_hint} is not a complete block: "
-                      + reason, nodes=[block.stmt])
+                      + reason, nodes=[block.stmt],
+                      conflict=lambda: two_writers(state, block, scope))
 
 
 def reduction_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
@@ -183,7 +220,8 @@ def reduction_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> N
     reason = why_not_reduction(state, block, scope)
     if reason:
         raise Refusal("reduction_block", f"block {block.stmt.name_hint} is not a reduction block: "
-                      + reason, nodes=[block.stmt])
+                      + reason, nodes=[block.stmt],
+                      conflict=lambda: two_writers(state, block, scope))
 
 
 def complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
@@ -194,7 +232,7 @@ def complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef
         if other:
             raise Refusal("complete_or_reduction", f"block {block.stmt.name_hint} can be neither: "
                           f"it is not complete since {reason}; not a reduction since {other}",
-                          nodes=[block.stmt])
+                          nodes=[block.stmt], conflict=lambda: two_writers(state, block, scope))
 
 
 def compact_dataflow(state: ScheduleState, root: StmtSRef) -> None:
@@ -207,8 +245,10 @@ def compact_dataflow(state: ScheduleState, root: StmtSRef) -> None:
 # ------------------------------------------------------------------------------- pipelines
 
 
-def region_cover(state: ScheduleState, scope: StmtSRef, consumer: StmtSRef) -> str:
-    """Why `consumer` may read what its producers have not written; "" if all is covered.
+def region_cover(state: ScheduleState, scope: StmtSRef,
+                 consumer: StmtSRef) -> tuple[str, Callable[[], str]] | None:
+    """Why `consumer` may read what its producers have not written, and a finder of two iterations
+    that show it; None if all is covered.
 
     For each buffer it reads, the union of what the producers write below their common ancestor
     must cover what it reads there.
@@ -231,8 +271,25 @@ def region_cover(state: ScheduleState, scope: StmtSRef, consumer: StmtSRef) -> s
                     break
             if not ok:
                 return (f"block {consumer.stmt.name_hint} reads parts of {buffer.name} that block "
-                        f"{sources[-1].stmt.name_hint} has not written by then")
-    return ""
+                        f"{sources[-1].stmt.name_hint} has not written by then",
+                        lambda p=sources[-1], r=region: _too_early(state, scope, p, consumer, r))
+    return None
+
+
+def _too_early(state: ScheduleState, scope: StmtSRef, producer: StmtSRef, consumer: StmtSRef,
+               region: Any) -> str:
+    lca = lowest_common_ancestor(state, scope, [producer, consumer])
+    shared = [] if lca is scope else [*state.loops_above(lca), lca]
+    own = [s.stmt for s in state.loops_above(consumer) if s not in shared]
+    write = next(w for w in producer.stmt.writes if w.buffer is region.buffer)
+    have = relaxed_region(state, producer, write.region, lca, lower=False)
+    if not all(_bounded(h) for h in have):
+        return ""
+    return unwritten_read(
+        consumer.stmt.name_hint, producer.stmt.name_hint, region.buffer,
+        loop_triples([s.stmt for s in shared]), loop_triples(own),
+        element_range(state, consumer, region), [(h.min_value, h.max_value) for h in have],
+        state.realize_of(consumer).predicate if not consumer.stmt.iter_vars else None)
 
 
 def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: StmtSRef,
@@ -303,17 +360,19 @@ def stage_pipeline(state: ScheduleState, scope: StmtSRef) -> None:
     """The scope must be a stage pipeline: producers finish what consumers read."""
     block = scope.stmt
     key = ("pipeline", block)
-    reason = state.cache.get(key)
-    if reason is None:
-        reason = ""
+    found = state.cache.get(key, key)
+    if found is key:
+        found = None
         for child in state.child_blocks(scope):
-            reason = region_cover(state, scope, child)
-            if reason:
+            found = region_cover(state, scope, child)
+            if found:
                 break
-        state.cache[key] = reason
-    if reason:
+        state.cache[key] = found
+    if found:
+        reason, conflict = found
         raise Refusal("stage_pipeline", f"the scope {block.name_hint} is not a stage pipeline: "
-                      f"{reason}; moving blocks in it could change what they see", nodes=[block])
+                      f"{reason}; moving blocks in it could change what they see", nodes=[block],
+                      conflict=conflict)
 
 
 def lowest_common_ancestor(state: ScheduleState, scope: StmtSRef, srefs: list) -> StmtSRef:

@@ -91,8 +91,9 @@ def test_compute_at_refuses():
         assert err.value.rule == rule
     sch, _ = schedule(chain)
     (b, i, j), (c, i2, j2), (d, i3, j3) = blocks_and_loops(sch, "B", "C", "D")
-    with pytest.raises(ScheduleError, match="all_consumers_under_loop"):
+    with pytest.raises(ScheduleError, match="all_consumers_under_loop") as err:
         sch.compute_at(b, i3)
+    assert err.value.conflict == "i = 0, j = 0: B writes B[0, 0]; i = 0, j = 0: C reads it"
 
 
 def test_reverse_compute_at_refuses_what_is_not_produced_yet():
@@ -101,6 +102,7 @@ def test_reverse_compute_at_refuses_what_is_not_produced_yet():
     with pytest.raises(ScheduleError) as err:
         sch.reverse_compute_at(c, i)
     assert err.value.rule == "producer_covers_consumer"
+    assert err.value.conflict == "i = 0: C reads B[2]; i = 2: its producer writes it"
 
 
 def test_inline_forward_and_backward():
