@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import lru_cache
 
 import pytest
 
@@ -27,6 +28,8 @@ def load(text):
 
 def run(case):
     mod = load(case["program"])
+    for name, (desc, impl) in case.get("intrins", {}).items():
+        s_tir.TensorIntrin.register(name, load(desc), load(impl), override=True)
     sch = s_tir.Schedule(mod)
     scope = {"sch": sch, "T": T, "tvm": tvm}
     refused = None
@@ -58,6 +61,15 @@ def oracle_python() -> str | None:
 
 needs_oracle = pytest.mark.skipif(oracle_python() is None,
                                   reason="apache-tvm is not installed (extra: oracle)")
+
+
+@lru_cache(None)
+def oracle_tensorizes() -> bool:
+    """Whether this apache-tvm can tensorize: with apache-tvm-ffi 0.1.15 its own call crashes."""
+    done = subprocess.run([oracle_python(), "-c", "from importlib.metadata import version\n"
+                           "print(version('apache-tvm-ffi'))"], capture_output=True, text=True)
+    return done.stdout.strip() < "0.1.15"
+
 
 _TO = [(r"\bT\.block\(", "T.sblock("), (r"\bT\.block_attr\(", "T.sblock_attr("),
        (r"\bT\.alloc_buffer\(", "T.sblock_alloc_buffer("),
@@ -94,11 +106,14 @@ def from_oracle(text: str) -> str:
 def ask(cases: list[dict]) -> list[dict]:
     """Run `program` (TVMScript of a module) and `trace` (lines of Python) of each case in TVM.
 
+    `intrins` may name tensor intrinsics as {name: (description, implementation)}, both TVMScript.
     Answers have `script` and `trace` in our dialect and `refused` (None or TVM's error), or
     `error` where TVM could not read the case.
     """
     sent = [{"program": to_oracle(c["program"]),
-             "trace": [to_oracle(line) for line in c.get("trace", ())]} for c in cases]
+             "trace": [to_oracle(line) for line in c.get("trace", ())],
+             "intrins": {name: [to_oracle(text) for text in texts]
+                         for name, texts in c.get("intrins", {}).items()}} for c in cases]
     done = subprocess.run([oracle_python(), "-c", _WORKER], input=json.dumps(sent), text=True,
                           capture_output=True, timeout=600)
     assert "@@@" in done.stdout, done.stderr[-3000:]
