@@ -286,7 +286,7 @@ def _from_json(value: Any, rvs: Mapping[str, Any]) -> Any:
             return tuple(_from_json(v, rvs) for v in inner)
         if tag == "dict":
             return {k: _from_json(v, rvs) for k, v in inner.items()}
-        return _Values(rvs).of(ast.parse(inner, mode="eval").body)
+        return ValueReader(rvs).of(ast.parse(inner, mode="eval").body)
     return value
 
 
@@ -294,7 +294,7 @@ _TYPES = {"bool", *(f"int{b}" for b in (8, 16, 32, 64)), *(f"uint{b}" for b in (
           "float16", "float32", "float64", "bfloat16"}
 
 
-class _Values:
+class ValueReader:
     """Evaluates the values a trace may mention: literals, RVs, arithmetic, lambdas."""
 
     _OPERATORS = {ast.Add: op.add, ast.Sub: op.sub, ast.Mult: op.mul, ast.FloorDiv: op.floordiv,
@@ -324,7 +324,7 @@ class _Values:
         if isinstance(node, ast.Lambda):
             names = [a.arg for a in node.args.args]
             initial = [Var(n, "int32") for n in names]
-            body = _Values({**self.scope, **dict(zip(names, initial))}).of(node.body)
+            body = ValueReader({**self.scope, **dict(zip(names, initial))}).of(node.body)
             final = body if isinstance(body, (tuple, list)) else [body]
             if final and all(isinstance(pair, tuple) for pair in final):
                 return RangesMap(initial, [end for pair in final for end in pair])
@@ -388,7 +388,7 @@ class _TextReader:
             close = difflib.get_close_matches(call.func.attr, InstructionKind.by_method, 1)
             raise self.fail(call, f"there is no primitive {call.func.attr!r}",
                             f"did you mean {close[0]!r}?" if close else "")
-        values = _Values(self.scope)
+        values = ValueReader(self.scope)
         try:
             args = [values.of(a) for a in call.args]
             kwargs = {k.arg: values.of(k.value) for k in call.keywords}
@@ -414,4 +414,4 @@ class _TextReader:
         return rv
 
 
-__all__ = ["Trace"]
+__all__ = ["Trace", "ValueReader"]
