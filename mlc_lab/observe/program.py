@@ -6,7 +6,7 @@ stay the same as long as the thing does:
     a loop                       its variable
     a block, and its own lines   its first iterator, or its name if it has none
     an iterator                  its variable
-    an allocated buffer          the buffer
+    a buffer                     the buffer: where it is allocated, matched or a parameter
     a statement                  the statement itself, and its place in its block
 
 A statement has two keys because some rewrites rebuild it: then its place still faces it with what
@@ -16,14 +16,15 @@ it became.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..ir.module import IRModule
+from ..schedule.provenance import Note
 from ..script.printer import Printer, deep, grid_of
 from ..tir import stmt as s
 from ..tir.buffer import Buffer
-from ..tir.expr import IterVar
+from ..tir.expr import IterVar, Var
 from .recording import Recorder
 
 #: lines of a block that are neither its head nor an iterator: first word -> role
@@ -44,6 +45,7 @@ class KeyedPrinter(Printer):
         self._leaves: dict[tuple[str, int, bool], int] = {}
         self._buffer: Any = None
         self._function = ""
+        self._params: list[Any] = []  # buffers that are parameters of the function
         self._init_indent: int | None = None  # of the `with T.init():` last seen in this block
 
     # ------------------------------------------------------------- where the printer stands
@@ -62,6 +64,7 @@ class KeyedPrinter(Printer):
 
     def function(self, func: Any, name: str) -> None:
         self._function = name
+        self._params = []
         self.recorder.functions.add(name)
         super().function(func, name)
         self._function = ""
@@ -71,6 +74,10 @@ class KeyedPrinter(Printer):
         result = super().define_buffer(kind, buffer, *rest, **options)
         self._buffer = None
         return result
+
+    def param(self, buffer: Any, text: str) -> str:
+        self._params.append(buffer)
+        return super().param(buffer, text)
 
     # ----------------------------------------------------------------------------- the lines
 
@@ -94,20 +101,25 @@ class KeyedPrinter(Printer):
         """Lines that the printer added past `line`, such as the blank one between functions."""
         self.keys += [()] * (count - len(self.keys))
 
+    def _name(self, node: Any) -> str:
+        """What a variable or buffer is called in the text."""
+        return self.names.get(node) or node.name
+
     def _keys_of(self, text: str) -> tuple[int, ...]:
         key = self.recorder.key
         if self._buffer is not None:
-            return (key("buffer", self._buffer.name, self._buffer),)
+            return (key("buffer", self._name(self._buffer), self._buffer),)
         if not self._stack:
             if text.startswith("def "):
-                return (key("function", self._function, ("def", self._function)),)
+                function = key("function", self._function, ("def", self._function))
+                return (function, *(key("buffer", self._name(b), b) for b in self._params))
             role = _ROLE.match(text)
             name = self._function
             return (key("function", name, ("def", name), role[1]),) if role else ()
         node = self._stack[-1]
         if type(node) is s.For:
             loops = (grid_of(node) if self.sugar else []) or [node]
-            return tuple(key("loop", loop.loop_var.name, loop.loop_var) for loop in loops)
+            return tuple(key("loop", self._name(loop.loop_var), loop.loop_var) for loop in loops)
         if type(node) is s.BlockRealize or type(node) is s.Block:
             return self._block_keys(node, text)
         place = self._blocks[-1] if self._blocks else ("function", self._function)
@@ -124,7 +136,7 @@ class KeyedPrinter(Printer):
         if axis:
             left = set(axis[1].split(", "))
             variables = [iv.var for iv in block.iter_vars if self.names.get(iv.var) in left]
-            return tuple(key("iterator", var.name, var) for var in variables)
+            return tuple(key("iterator", self._name(var), var) for var in variables)
         role = _ROLE.match(text)
         if role and role[1] == "init":
             self._init_indent = len(self.indent)
@@ -152,6 +164,42 @@ def keys_of(nodes: Iterable[Any], recorder: Recorder) -> list[int]:
         if known is not None and known not in found:
             found.append(known)
     return found
+
+
+def _keys_for(node: Any, recorder: Recorder) -> set[int]:
+    """All keys that a node of a primitive's note may have (see `schedule.provenance`)."""
+    if isinstance(node, Var):
+        found = [recorder.known(kind, node) for kind in ("loop", "iterator")]
+        return {key for key in found if key is not None}
+    return set(keys_of([node], recorder))
+
+
+def origins_of(notes: Sequence[Note], recorder: Recorder, before: set[int], after: set[int]
+               ) -> list[list[Any]]:
+    """What a step made, as [[key, [key it came from, ...]], ...], from the primitive's notes.
+
+    `before` and `after` are the keys of the two programs; what stands in neither is followed
+    through to what does.
+    """
+    sources: dict[int, list[Any]] = {}
+    for new, olds in notes:
+        sources.setdefault(id(new), []).extend(olds)
+
+    def parents(node: Any, seen: frozenset[int]) -> set[int]:
+        found: set[int] = set()
+        for old in sources.get(id(node), ()):
+            here = _keys_for(old, recorder) & before
+            if here:
+                found |= here
+            elif id(old) not in seen:
+                found |= parents(old, seen | {id(old)})
+        return found
+
+    table: dict[int, set[int]] = {}
+    for new, _ in notes:
+        for key in _keys_for(new, recorder) & after:
+            table.setdefault(key, set()).update(parents(new, frozenset({id(new)})) - {key})
+    return [[key, sorted(table[key])] for key in sorted(table) if table[key]]
 
 
 def _block_identity(function: str, block: s.Block) -> tuple[str, Any]:

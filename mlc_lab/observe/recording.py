@@ -14,7 +14,8 @@ One JSON object. Version 1:
     programs  [{"lines": [index into lines, ...], "cost": cost or null}, ...]: each program once
     docs      {instruction: {"meaning": one sentence, "doc": the rest}}
     steps     [{"op": instruction, "python": text, "lead": [text, ...], "before": program,
-                "after": program, "error": null or error}, ...]
+                "after": program, "error": null or error,
+                "origins": [[key, [key, ...]], ...]}, ...]
 
 A **key** is the identity of something in the program: a loop (by its variable), a block, an
 iterator, a statement. The same key in two programs means the same object, because the IR is
@@ -26,6 +27,11 @@ Step 0 is the program as it was: op "start". `lead` are instructions that only l
 `after` are the same and whose `error` says why: {"rule": name, "message": text, "keys": [key, ...]
 of the lines at fault, "where": the program with them underlined}, of which only the message must
 be there.
+
+`origins` say of what a step made where it came from, as the primitive itself noted it: of a key in
+the program after, the keys in the program before. A split loop is the origin of its parts, a
+buffer that of its copy and of the block and loops that copy it, an inlined block one of the block
+it went into. What has no origin and stands in the program before is the same thing still.
 
 A **cost** is what measuring a program gave: {"time": median seconds, "spread": half the
 interquartile range over the median, "runs": count, "gflops": number, "peak_fraction": number,
@@ -69,6 +75,14 @@ class Step:
     after: int
     lead: list[str] = field(default_factory=list)
     error: dict[str, Any] | None = None
+    origins: list[list[Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain data; origins only where there are any."""
+        data = vars(self).copy()
+        if not self.origins:
+            del data["origins"]
+        return data
 
 
 @dataclass
@@ -120,7 +134,7 @@ class Recording:
             "keys": [list(key) for key in self.keys],
             "programs": [{"lines": p.lines, "cost": p.cost} for p in self.programs],
             "docs": self.docs,
-            "steps": [vars(step).copy() for step in self.steps],
+            "steps": [step.to_dict() for step in self.steps],
         }
 
     @classmethod
@@ -138,7 +152,8 @@ class Recording:
             docs=data["docs"],
             steps=[
                 Step(s["op"], s["python"], s["before"], s["after"],
-                     list(s.get("lead", ())), s.get("error"))
+                     list(s.get("lead", ())), s.get("error"),
+                     [[key, list(olds)] for key, olds in s.get("origins", ())])
                 for s in data["steps"]
             ],
         )  # fmt: skip
@@ -246,6 +261,11 @@ def validate(data: Any) -> None:
             _need(isinstance(step.get(name), str), f"{where}.{name}", "is no text")
         for name in ("before", "after"):
             _indices([step.get(name)], len(data["programs"]), f"{where}.{name}")
+        for pair in step.get("origins", []):
+            _need(isinstance(pair, (list, tuple)) and len(pair) == 2, f"{where}.origins",
+                  "is no list of pairs")  # fmt: skip
+            _indices([pair[0]], len(data["keys"]), f"{where}.origins")
+            _indices(pair[1], len(data["keys"]), f"{where}.origins")
         error = step.get("error")
         if isinstance(error, dict):
             _indices(error.get("keys", []), len(data["keys"]), f"{where}.error.keys")
@@ -317,9 +337,16 @@ class Recorder:
         return known
 
     def step(self, op: str, python: str, before: int, after: int, lead: Iterable[str] = (),
-             error: dict[str, Any] | None = None) -> None:  # fmt: skip
+             error: dict[str, Any] | None = None, origins: Iterable[list[Any]] = ()
+             ) -> None:  # fmt: skip
         """Append a step."""
-        self.recording.steps.append(Step(op, python, before, after, list(lead), error))
+        made = Step(op, python, before, after, list(lead), error, list(origins))
+        self.recording.steps.append(made)
+
+    def keys_in(self, program: int) -> set[int]:
+        """The keys of everything that stands in a program."""
+        lines = self.recording.lines
+        return {key for line in self.recording.programs[program].lines for key in lines[line][1]}
 
     def doc(self, op: str, docstring: str | None) -> None:
         """Keep the documentation of an instruction: its first sentence, and the rest."""

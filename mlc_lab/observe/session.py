@@ -11,7 +11,7 @@ from ..ir import hooks
 from ..ir.module import IRModule
 from ..schedule import Schedule
 from .measure import Measurement
-from .program import keys_of, lines_of
+from .program import keys_of, lines_of, origins_of
 from .recording import Recorder, Recording, save_all
 
 
@@ -53,10 +53,12 @@ def record(sch: Schedule, title: str | None = None) -> ScheduleRecording:
             lead.append(step.python)
             continue
         error = None if step.error is None else _error(step.error, recorder)
-        before = now
+        before, origins = now, []
         if step.after is not last:
             now, last = number(step.after), step.after
-        recorder.step(kind.method, step.python, before, now, lead, error)
+            keys = recorder.keys_in(before), recorder.keys_in(now)
+            origins = origins_of(step.origins, recorder, *keys)
+        recorder.step(kind.method, step.python, before, now, lead, error, origins)
         recorder.doc(kind.method, kind.doc)
         lead = []
     return ScheduleRecording(recorder.recording, modules)

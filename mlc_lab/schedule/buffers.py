@@ -13,6 +13,7 @@ from ..tir.stmt import (
 )
 from .error import Refusal
 from .instruction import BlockRV
+from .provenance import came_from
 from .state import ScheduleState, StmtSRef
 
 READ, WRITE = "read", "write"
@@ -136,8 +137,9 @@ def buffer_like(buffer: Buffer, name: str, scope: str | None = None,
     data = Var(name, PointerType(PrimType("int8" if dtype == "bool" else dtype), str(scope)))
     index_dtype = shape[0].dtype if shape else "int32"
     separators = buffer.axis_separators if len(shape) == len(buffer.shape) else ()
-    return Buffer(data, dtype, shape, (), op.const(0, index_dtype), name, buffer.data_alignment, 1,
+    made = Buffer(data, dtype, shape, (), op.const(0, index_dtype), name, buffer.data_alignment, 1,
                   1, separators)
+    return came_from(made, buffer)
 
 
 # ------------------------------------------------------------------------------- redirecting
@@ -202,7 +204,7 @@ class Redirect(Mutator):
         if target is not node.source.buffer and (
                 view.scope != target.scope or view.dtype != target.dtype):
             data = Var(view.data.name, target.data.type_annotation)
-            fresh = view.replace(data=data, dtype=target.dtype)
+            fresh = came_from(view.replace(data=data, dtype=target.dtype), view)
             self.buffers[view] = fresh
             self.data[view.data] = data
             view = fresh

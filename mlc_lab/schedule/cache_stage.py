@@ -19,6 +19,7 @@ from ..tir.stmt import (
 from .buffers import READ, accesses
 from .error import Refusal
 from .move import replace_loop
+from .provenance import came_from
 from .state import ScheduleState, StmtSRef, child_realizes
 
 
@@ -150,9 +151,9 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
     predicate: PrimExpr = TRUE
     known = known or Analyzer()
     for axis, (rng, dim) in enumerate(zip(region, shape)):
-        loop_var = Var(f"ax{axis}", rng.extent.dtype)
+        loop_var = came_from(Var(f"ax{axis}", rng.extent.dtype), source)
         loops.append((loop_var, rng.extent))
-        var = Var(f"v{axis}", rng.extent.dtype)
+        var = came_from(Var(f"v{axis}", rng.extent.dtype), source)
         zero = IntImm(rng.extent.dtype, 0)
         if packed is None:
             values.append(op.add(rng.min, loop_var))
@@ -174,6 +175,7 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
     block = Block(iters, [BufferRegion.from_point(source, read_at)],
                   [BufferRegion.from_point(target, write_at)], name,
                   BufferStore(target, BufferLoad(source, read_at), write_at))
+    came_from(block, source)
     stmt: Stmt = BlockRealize(values, predicate, block)
     for var, extent in reversed(loops):
         stmt = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, stmt)

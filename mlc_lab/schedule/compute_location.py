@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..arith import (
@@ -27,13 +28,16 @@ from .error import Refusal
 from .guards import (
     REDUCE,
     complete_or_reduction,
+    element_range,
     is_block,
     is_loop,
     same_scope,
     stage_pipeline,
 )
 from .move import replace_loop, without_block
+from .provenance import came_from
 from .state import ScheduleState, StmtSRef, child_realizes
+from .witness import loop_triples, unwritten_read, touched_twice
 
 
 def special_location(state: ScheduleState, block: StmtSRef, loop: Any, inline: bool) -> bool:
@@ -111,7 +115,26 @@ def _partners_under_loop(state: ScheduleState, block: StmtSRef, partners: list[S
             f"under loop {loop.stmt.loop_var.name}: it would "
             + ("read what is not there yet" if producer else "not have run when the block does"),
             nodes=[loop.stmt, *(s.stmt for s in outside)],
+            conflict=lambda: _shared_element(state, block, outside[0], producer),
             hint=f"choose a loop that is around every {word}, or move that {word} first")
+
+
+def _shared_element(state: ScheduleState, block: StmtSRef, partner: StmtSRef,
+                    producer: bool) -> str:
+    """An element that one of the two blocks writes and the other reads, and where they do."""
+    ours = block.stmt.writes if producer else block.stmt.reads
+    theirs = partner.stmt.reads if producer else partner.stmt.writes
+    for mine in ours:
+        for other in theirs:
+            if mine.buffer is other.buffer:
+                return touched_twice(
+                    block.stmt.name_hint,
+                    loop_triples([s.stmt for s in state.loops_above(block)]),
+                    element_range(state, block, mine), partner.stmt.name_hint,
+                    loop_triples([s.stmt for s in state.loops_above(partner)]),
+                    element_range(state, partner, other), mine.buffer,
+                    ("writes", "reads") if producer else ("reads", "writes"))
+    return ""
 
 
 def _reduction_finished(state: ScheduleState, partners: list[StmtSRef], loop: StmtSRef,
@@ -182,12 +205,14 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
     loops: list[tuple[Var, PrimExpr]] = []
     values: list[PrimExpr] = []
     predicate: PrimExpr = op.const(True)
+    realize = state.realize_of(block)
+    bound_to = {iv.var: v for iv, v in zip(stmt.iter_vars, realize.iter_values)}
     for iv in stmt.iter_vars:
         dom, bound = domains[iv.var]
         low = analyzer.simplify(dom.min_value)
         extent = analyzer.simplify(op.add(op.sub(dom.max_value, dom.min_value), 1))
         if preserve_unit_loops or not op.is_const_int(extent, 1):
-            var = Var(f"ax{len(loops)}", iv.var.dtype)
+            var = came_from(Var(f"ax{len(loops)}", iv.var.dtype), *free_vars(bound_to[iv.var]))
             extent = op.cast(extent, iv.var.dtype)
             loops.append((var, extent))
             analyzer.bind(var, Range.from_min_extent(IntImm(extent.dtype, 0), extent))
@@ -201,7 +226,7 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
                 if not analyzer.can_prove(condition):
                     predicate = op.logical_and(predicate, condition)
     if not producer:
-        _reads_are_covered(state, stmt, values, loops, needed, analyzer)
+        _reads_are_covered(state, stmt, values, loops, needed, analyzer, loop)
         _no_iteration_is_lost(state, stmt, values, loops, loop)
     nest: Stmt = BlockRealize(values, analyzer.simplify(predicate), stmt)
     for var, extent in reversed(loops):
@@ -211,7 +236,7 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
 
 def _reads_are_covered(state: ScheduleState, stmt: Block, values: list[PrimExpr],
                        loops: list[tuple[Var, PrimExpr]], needed: dict[Buffer, list[IntSet]],
-                       analyzer: Analyzer) -> None:
+                       analyzer: Analyzer, loop: StmtSRef) -> None:
     """What the moved consumer reads in one iteration must be what the producers wrote in it."""
     binding = {iv.var: v for iv, v in zip(stmt.iter_vars, values)}
     domains = {var: Range.from_min_extent(IntImm(e.dtype, 0), e) for var, e in loops}
@@ -234,6 +259,12 @@ def _reads_are_covered(state: ScheduleState, stmt: Block, values: list[PrimExpr]
                     f"{region.buffer.name}[{w.min_value!r} .. {w.max_value!r}] in dimension "
                     f"{axis}, but its producers have written only {h.min_value!r} .. "
                     f"{h.max_value!r} by then", nodes=[stmt],
+                    conflict=partial(
+                        unwritten_read, stmt.name_hint, "its producer", region.buffer,
+                        loop_triples([s.stmt for s in (*state.loops_above(loop), loop)]),
+                        [(v, IntImm(e.dtype, 0), e) for v, e in loops],
+                        [(r.min, op.sub(op.add(r.min, r.extent), 1)) for r in bound],
+                        [(x.min_value, x.max_value) for x in have]),
                     hint="choose an outer loop, whose iterations produce more")
 
 

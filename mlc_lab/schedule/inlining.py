@@ -11,6 +11,7 @@ from ..tir.stmt import Block, BufferStore, IfThenElse, Stmt
 from .error import Refusal
 from .guards import complete_block, is_block, stage_pipeline
 from .move import without_block
+from .provenance import came_from
 from .rewrite import replace_block, with_regions
 from .state import ScheduleState, StmtSRef
 
@@ -46,6 +47,8 @@ def inline_producer(state: ScheduleState, block: StmtSRef) -> None:
                       nodes=[store])
     inliner = _InlineLoads(buffer, variables, store.value, scope.stmt)
     body = inliner.visit(without_block(state, scope, block))
+    for consumer in inliner.reuse.values():
+        came_from(consumer, stmt)
     _drop_buffer(state, scope, buffer, body, inliner.reuse)
 
 
@@ -133,7 +136,7 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
                                    for i in store.indices])
     if guard is not None:
         new_store = IfThenElse(guard, new_store, None)
-    new_block = with_regions(producer.replace(body=new_store))
+    new_block = came_from(with_regions(producer.replace(body=new_store)), stmt)
     body = replace_block(without_block(state, scope, block), producer, new_block)
     _drop_buffer(state, scope, buffer, body, {producer: new_block})
 

@@ -23,6 +23,7 @@ from ..tir.stmt import (
     MatchBufferRegion, SeqStmt, Stmt,
 )
 from .error import Refusal
+from .provenance import came_from
 
 
 class Matched(NamedTuple):
@@ -274,6 +275,9 @@ def instantiate(block: Block, intrinsic: TensorIntrin, matched: Matched) -> Bloc
                 start.dtype, 1)
             ranges.append(Range.from_min_extent(start, extent))
         views.append(MatchBufferRegion(buffer, BufferRegion(current, tuple(ranges))))
+    for node in pre_order(root.body):
+        if type(node) in (For, Block):
+            came_from(node, block)
     return block.replace(body=root.body, match_buffers=tuple(views), alloc_buffers=(
         *block.alloc_buffers, *root.alloc_buffers),
         annotations={**block.annotations, **root.annotations})

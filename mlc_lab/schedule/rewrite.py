@@ -11,6 +11,7 @@ from ..tir.expr import PrimExpr, Range, Var
 from ..tir.functor import Mutator, substitute
 from ..tir.op import cast, logical_and
 from ..tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
+from .provenance import came_from, renewed
 from .state import ScheduleState, StmtSRef
 
 
@@ -70,7 +71,7 @@ def fresh_vars(iter_vars: Sequence[Any], table: dict[Var, PrimExpr]) -> tuple:
     """Copies of iterators with new variables, noted in `table`."""
     out = []
     for iv in iter_vars:
-        var = iv.var.with_name(iv.var.name)
+        var = renewed(iv.var)
         table[iv.var] = var
         out.append(iv.replace(var=var))
     return tuple(out)
@@ -102,7 +103,7 @@ class _Widen(Mutator):
         iter_vars = []
         for iv, value in zip(node.block.iter_vars, node.iter_values):
             if iv.var.dtype != value.dtype:
-                var = Var(iv.var.name, value.dtype)
+                var = came_from(Var(iv.var.name, value.dtype), iv.var)
                 table[iv.var] = var
                 dom = Range.from_min_extent(cast(iv.dom.min, value.dtype),
                                             cast(iv.dom.extent, value.dtype))

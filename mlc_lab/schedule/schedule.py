@@ -17,12 +17,16 @@ from ..tir.stmt import Block, For
 from . import primitive as p
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
+from .provenance import Note, noting
 from .state import ScheduleState, StmtSRef
 from .trace import Trace
 
 
 class Step(NamedTuple):
-    """One primitive as it was applied: the module before and after, or why it was refused."""
+    """One primitive as it was applied: the module before and after, or why it was refused.
+
+    `origins` says of what the primitive made what it came from (see `provenance`).
+    """
 
     instruction: Instruction
     decision: Any
@@ -30,6 +34,7 @@ class Step(NamedTuple):
     after: IRModule
     error: ScheduleError | None
     text: Any
+    origins: Sequence[Note] = ()
 
     @property
     def python(self) -> str:
@@ -219,10 +224,11 @@ class Schedule:
             if isinstance(args.get("block"), str):  # blocks may be given by name
                 args["block"] = self.get_block(args["block"])
             positional, keyword = kind.call({k: self._resolve(v) for k, v in args.items()})
-            if kind.sampling:
-                result, decision = kind.fn(state, self._rng, *positional, **keyword)
-            else:
-                result = kind.fn(state, *positional, **keyword)
+            with noting() as origins:
+                if kind.sampling:
+                    result, decision = kind.fn(state, self._rng, *positional, **keyword)
+                else:
+                    result = kind.fn(state, *positional, **keyword)
         except BaseException as err:
             if snapshot is not None and state.mod is not before:
                 state.restore(*snapshot)
@@ -238,7 +244,8 @@ class Schedule:
             if self.trace is not None:
                 self.trace.append(instruction, decision)
             self.steps.append(Step(instruction, decision, before, state.mod, None,
-                                   lambda: instruction.as_python(self._names, decision)))
+                                   lambda: instruction.as_python(self._names, decision),
+                                   origins))
         return outputs
 
     def _refused(self, kind: InstructionKind, args: Mapping[str, Any], refusal: Refusal,

@@ -21,6 +21,7 @@ from ..tir.stmt import (
 )
 from .dependency import BlockScope
 from .error import Refusal
+from .provenance import came_from
 
 #: statements that stand between a loop or block and the next one below it
 _BODY_ONLY = {"LetStmt", "AttrStmt", "AssertStmt", "DeclBuffer", "Allocate", "AllocateConst",
@@ -172,6 +173,7 @@ class ScheduleState:
             if block.iter_vars:
                 by_iter[block.iter_vars[0].var] = sref
         for old_block, new_block in (block_reuse or {}).items():
+            came_from(new_block, old_block)
             sref = removed_blocks.get(old_block) or self.refs.get(old_block)
             if sref is not None:
                 reuse[new_block] = sref

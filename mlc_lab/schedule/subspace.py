@@ -17,6 +17,7 @@ from ..tir.stmt import (
 )
 from .error import Refusal
 from .guards import REDUCE, SPATIAL
+from .provenance import came_from, renewed
 from .rewrite import pair_blocks
 from .state import ScheduleState, StmtSRef
 
@@ -63,7 +64,7 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
     for iv, (outer, outer_extent, inner, inner_extent) in zip(stmt.iter_vars, parts):
         dtype = iv.var.dtype
         outer_extent, inner_extent = _extent(outer_extent, dtype), _extent(inner_extent, dtype)
-        outer_var = Var(f"{iv.var.name}_o", dtype)
+        outer_var = came_from(Var(f"{iv.var.name}_o", dtype), iv.var)
         outer_iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), outer_extent),
                                    outer_var, iv.iter_type))
         outer_values.append(outer)
@@ -71,13 +72,14 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
             known = op.is_const_int(outer_extent, 1) and not preserve_unit_iters
             table[iv.var] = IntImm(dtype, 0) if known else outer_var
             continue
-        inner_var = Var(f"{iv.var.name}_i", dtype)
+        inner_var = came_from(Var(f"{iv.var.name}_i", dtype), iv.var)
         inner_iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), inner_extent),
                                    inner_var, iv.iter_type))
         inner_values.append(inner)
         table[iv.var] = inner_var if op.is_const_int(outer_extent, 1) else op.add(
             op.mul(outer_var, inner_extent), inner_var)
     new = substitute(stmt, table)
+    came_from(new, stmt)
     return Halves(outer_iters, outer_values, outer_predicate, inner_iters, inner_values,
                   inner_predicate, new)
 
@@ -168,7 +170,7 @@ def build_blocks(halves: Halves, loops: Sequence[For]
     changes: dict = {"iter_vars": tuple(halves.inner_iters)}
     if reduces_outside:
         changes.update(init=None, reads=(*block.writes, *block.reads))
-    inner = block.replace(**changes)
+    inner = came_from(block.replace(**changes), block)
     inner_realize = BlockRealize(halves.inner_values, halves.inner_predicate, inner)
     init = _outer_init(block, inner_realize, loops) if reduces_outside else None
     body: Stmt = inner_realize
@@ -178,6 +180,7 @@ def build_blocks(halves: Halves, loops: Sequence[For]
                   relaxed_regions(block.reads, halves.inner_iters, halves.outer_iters),
                   relaxed_regions(block.writes, halves.inner_iters, halves.outer_iters),
                   block.name_hint + "_o", body, init)
+    came_from(outer, block)
     return BlockRealize(halves.outer_values, halves.outer_predicate, outer), inner
 
 
@@ -187,14 +190,15 @@ def _outer_init(block: Block, inner: BlockRealize, loops: Sequence[For]) -> Stmt
     iters, values = [], []
     for iv, value in zip(inner.block.iter_vars, inner.iter_values):
         if iv.iter_type == SPATIAL and uses_var(block.init, iv.var):
-            var = Var(f"{iv.var.name}_init", iv.var.dtype)
+            var = came_from(Var(f"{iv.var.name}_init", iv.var.dtype), iv.var)
             table[iv.var] = var
             iters.append(iv.replace(var=var))
             values.append(value)
     made = Block(iters, [], [substitute(w, table) for w in block.writes],
                  block.name_hint + "_init", substitute(block.init, table))
+    came_from(made, block)
     kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
-    fresh = {lp.loop_var: lp.loop_var.with_name(lp.loop_var.name) for lp in kept}
+    fresh = {lp.loop_var: renewed(lp.loop_var) for lp in kept}
     predicate = inner.predicate
     dropped = {lp.loop_var: lp.min for lp in loops if lp not in kept}
     stmt: Stmt = BlockRealize([substitute(v, fresh) for v in values],

@@ -150,22 +150,35 @@ def keyed(recorder, text):
         loop = re.match(r"for ([\w, ]+) in", code)
         named = re.match(r'with T\.block\("(\w+)"\)', code)
         axis = re.match(r"([\w, ]+) = T\.axis\.", code)
-        if loop:
+        if code.startswith("def "):
+            keys += [recorder.key("buffer", b, b) for b in re.findall(r"(\w+): T\.Buffer", code)]
+        elif "T.alloc_buffer" in code:
+            keys.append(recorder.key("buffer", code.split()[0], code.split()[0]))
+        elif loop:
             for var in loop.group(1).split(", "):
                 # The loops over C's rows and columns are other loops than those of Y.
                 own = "C." if code == "for i, j in T.grid(128, 128):" else ""
                 keys.append(recorder.key("loop", var, own + var))
         elif named:
             block = named.group(1).replace("Y_update", "Y")
-            keys.append(recorder.key("block", named.group(1), block))
+            keys.append(recorder.key("block", block, block))
         elif axis:
-            keys += [recorder.key("axis", v, f"{block}.{v}") for v in axis.group(1).split(", ")]
+            keys += [recorder.key("iterator", v, f"{block}.{v}") for v in axis.group(1).split(", ")]
         elif code.startswith(("T.reads", "T.writes")):
             keys.append(recorder.key("block", block, block, role=code[:8]))
         elif re.match(r"[YC]\[", code):
             init = "T.float32(0.0)" in code and "max" not in code
-            keys.append(recorder.key("store", code[0], "init" if init else block))
+            keys.append(recorder.key("statement", "", "init" if init else block))
         yield line, keys
+
+
+#: what comes from what: step -> {new: [old, ...]}, as (kind, name, identity)
+ORIGINS = {
+    1: {("loop", "j_0", "j_0"): [("loop", "j", "j")], ("loop", "j_1", "j_1"): [("loop", "j", "j")]},
+    3: {("loop", "ax0", "ax0"): [("loop", "j", "C.j")]},
+    5: {("loop", "j_1_init", "j_1_init"): [("loop", "j_1", "j_1")],
+        ("block", "Y_init", "Y_init"): [("block", "Y", "Y")]},
+}  # fmt: skip
 
 
 def recording(measured=True):
@@ -179,7 +192,11 @@ def recording(measured=True):
         if text is not None:
             now = recorder.program(keyed(recorder, text))
             before = now if before is None else before
-            recorder.step(op, python, before, now, lead)
+            origins = [
+                [recorder.key(*new), [recorder.key(*old) for old in olds]]
+                for new, olds in ORIGINS.get(len(kept.steps), {}).items()
+            ]
+            recorder.step(op, python, before, now, lead, origins=origins)
         else:
             error = {"rule": "no loop-carried dependence", "message": REFUSAL}
             error["keys"] = [recorder.key("loop", "k", "k")]

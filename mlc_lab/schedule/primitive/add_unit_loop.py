@@ -7,6 +7,7 @@ from typing import Any
 from ...tir.expr import Var
 from ...tir.stmt import EMPTY, ForKind
 from ..instruction import primitive
+from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
 
 
@@ -35,6 +36,7 @@ def add_unit_loop(state: ScheduleState, block_or_loop: StmtSRef) -> StmtSRef:
         inner = state.realize_of(block_or_loop)
     else:
         inner = target
-    new = For(Var("u", "int32"), 0, 1, ForKind.SERIAL, inner, None, EMPTY)
+    unit = came_from(Var("u", "int32"), target)
+    new = For(unit, 0, 1, ForKind.SERIAL, inner, None, EMPTY)
     state.replace(block_or_loop, new)
     return state.refs[new]

@@ -10,6 +10,7 @@ from ...tir.stmt import Block, BlockRealize, BufferRegion, SeqStmt, Stmt, seq
 from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, lowest_common_ancestor
 from ..instruction import BlockRV, primitive
+from ..provenance import came_from
 from ..rewrite import pair_blocks
 from ..state import ScheduleState, StmtSRef, child_realizes
 from ..subspace import Halves, blockized, divide_block, relaxed_regions
@@ -114,6 +115,7 @@ def _blockize_blocks(state: ScheduleState, blocks: Sequence[StmtSRef], preserve_
     inside = seq(*(_with_realizes(item, news) for item in items[first:last + 1]))
     names = "_".join(b.stmt.name_hint for b in blocks)
     outer = Block(halves[0].outer_iters, _union(reads), _union(writes), f"outer_{names}_", inside)
+    came_from(outer, *(b.stmt for b in blocks))
     realize = BlockRealize(halves[0].outer_values, halves[0].outer_predicate, outer)
     new_body = seq(*items[:first], realize, *items[last + 1:])
     old = owner.stmt

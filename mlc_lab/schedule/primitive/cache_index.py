@@ -15,6 +15,7 @@ from ..cache_stage import Location, finish, insert_statement
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
+from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef, child_realizes
 
 
@@ -74,7 +75,9 @@ def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_t
                               f"{iv.dom.min!r}, a buffer's dimension at 0", nodes=[stmt])
         buffer = decl_buffer([iv.dom.extent for iv in used], index.dtype, f"index_var_{number}",
                              scope=storage_scope)
+        came_from(buffer, stmt)
         nest, made = _filling(buffer, used, index, number)
+        came_from(made, stmt)
         buffers.append(buffer)
         stages.append(nest)
         blocks.append(made)
@@ -117,9 +120,11 @@ def _computed_indices(stmt: Block, own: dict) -> list[tuple[PrimExpr, int]]:
 
 def _filling(buffer: Any, used: list[IterVar], index: PrimExpr, number: int
              ) -> tuple[Stmt, Block]:
-    loops = [(Var(f"ax{k}", iv.var.dtype), iv.dom.extent) for k, iv in enumerate(used)]
+    loops = [(came_from(Var(f"ax{k}", iv.var.dtype), iv.var), iv.dom.extent)
+             for k, iv in enumerate(used)]
     iters = [IterVar(Range.from_min_extent(IntImm(iv.var.dtype, 0), iv.dom.extent),
-                     Var(f"v{k}", iv.var.dtype), IterVar.DataPar) for k, iv in enumerate(used)]
+                     came_from(Var(f"v{k}", iv.var.dtype), iv.var), IterVar.DataPar)
+             for k, iv in enumerate(used)]
     at = [iv.var for iv in iters]
     value = substitute(index, dict(zip([iv.var for iv in used], at)))
     made = Block(iters, [], [BufferRegion.from_point(buffer, at)], f"index_{number}",

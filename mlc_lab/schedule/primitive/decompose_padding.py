@@ -15,6 +15,7 @@ from ..chain import SubstituteAccesses
 from ..error import Refusal
 from ..guards import complete_block, is_block, is_loop
 from ..instruction import primitive
+from ..provenance import came_from, renewed
 from ..rewrite import fresh_vars
 from ..state import ScheduleState, StmtSRef
 
@@ -134,7 +135,8 @@ def _filling_nest(stmt: Block, realize: BlockRealize, store: BufferStore, consta
     made = Block(iters, [], [substitute(w, table) for w in stmt.writes],
                  stmt.name_hint + "_pad_const",
                  BufferStore(store.buffer, constant, [substitute(i, table) for i in store.indices]))
-    fresh = {lp.loop_var: lp.loop_var.with_name(lp.loop_var.name) for lp in inner}
+    came_from(made, stmt)
+    fresh = {lp.loop_var: renewed(lp.loop_var) for lp in inner}
     nest: Stmt = BlockRealize([substitute(v, fresh) for v in realize.iter_values],
                               substitute(realize.predicate, fresh), made)
     for loop in reversed(inner):
@@ -153,7 +155,7 @@ def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value:
     used: set[Var] = set()
     for iv, bound in zip(stmt.iter_vars, realize.iter_values):
         low, high = bounds.get(iv.var, (None, None))
-        var = iv.var.with_name(iv.var.name)
+        var = renewed(iv.var)
         start, end = op.as_int(iv.dom.min), op.as_int(iv.dom.extent)
         if low is None or (low, high) == (start, start + end):
             table[iv.var] = var

@@ -9,6 +9,7 @@ from ...tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
 from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, reduction_block
 from ..instruction import primitive
+from ..provenance import came_from
 from ..rewrite import fresh_vars, replace_block
 from ..state import ScheduleState, StmtSRef
 
@@ -82,6 +83,7 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
         iter_vars, (), tuple(substitute(w, table) for w in block.writes),
         f"{block.name_hint}_init", (), tuple(substitute(m, table) for m in block.match_buffers),
         {}, None, substitute(block.init, table))
+    came_from(new_block, block)
     values = [value for _, value in spatial]
     kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
     dropped = {lp.loop_var for lp in loops} - {lp.loop_var for lp in kept}
@@ -89,7 +91,8 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
     for part in _conjuncts(realize.predicate):
         if not uses_var(part, dropped):
             predicate = op.logical_and(predicate, part)
-    renamed = {lp.loop_var: Var(f"{lp.loop_var.name}_init", lp.loop_var.dtype) for lp in kept}
+    renamed = {lp.loop_var: came_from(Var(f"{lp.loop_var.name}_init", lp.loop_var.dtype),
+                                      lp.loop_var) for lp in kept}
     body: Stmt = BlockRealize([substitute(v, renamed) for v in values],
                               substitute(predicate, renamed), new_block)
     for lp in reversed(kept):

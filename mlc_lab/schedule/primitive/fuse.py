@@ -10,6 +10,7 @@ from ...tir.stmt import For, ForKind
 from ..error import Refusal
 from ..guards import is_loop, loop_from_zero, loop_is_plain
 from ..instruction import primitive
+from ..provenance import came_from
 from ..rewrite import pair_blocks, simplify_bindings, widen_iterators
 from ..state import ScheduleState, StmtSRef
 
@@ -61,7 +62,7 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
     dtype = first.loop_var.dtype
     if any(s.stmt.loop_var.dtype == "int64" for s in loops):
         dtype = "int64"
-    fused = Var(f"{names}_fused", dtype)
+    fused = came_from(Var(f"{names}_fused", dtype), *(s.stmt for s in loops))
     table: dict[Var, PrimExpr] = {}
     lower: PrimExpr = IntImm(dtype, 1)
     extent: PrimExpr = IntImm(dtype, 1)

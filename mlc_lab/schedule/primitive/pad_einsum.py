@@ -19,6 +19,7 @@ from ..chain import alone_in_its_loops, replace_nest, trivially_bound
 from ..error import Refusal
 from ..guards import REDUCE, is_block
 from ..instruction import primitive
+from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
 
 
@@ -190,8 +191,9 @@ def _copy(source: Buffer, target: Buffer, shape: Sequence[PrimExpr],
     loops, iters = [], []
     for axis, dim in enumerate(shape):
         zero = IntImm(dim.dtype, 0)
-        loops.append((Var(f"i{axis}", dim.dtype), dim))
-        iters.append(IterVar(Range.from_min_extent(zero, dim), Var(f"v{axis}", dim.dtype), 0))
+        loops.append((came_from(Var(f"i{axis}", dim.dtype), source), dim))
+        var = came_from(Var(f"v{axis}", dim.dtype), source)
+        iters.append(IterVar(Range.from_min_extent(zero, dim), var, 0))
     at = [iv.var for iv in iters]
     value: PrimExpr = BufferLoad(source, at)
     if limits is not None:
@@ -203,6 +205,7 @@ def _copy(source: Buffer, target: Buffer, shape: Sequence[PrimExpr],
     name = (target if limits is not None else source).name
     made = Block(iters, [BufferRegion.from_point(source, at)],
                  [BufferRegion.from_point(target, at)], name, BufferStore(target, value, at))
+    came_from(made, source)
     nest: Stmt = BlockRealize([var for var, _ in loops], True, made)
     for var, dim in reversed(loops):
         nest = For(var, IntImm(var.dtype, 0), dim, ForKind.SERIAL, nest)

@@ -29,6 +29,7 @@ from ..chain import alone_in_its_loops
 from ..error import Refusal
 from ..guards import complete_or_reduction, is_block
 from ..instruction import primitive
+from ..provenance import came_from, renewed
 from ..state import ScheduleState, StmtSRef
 
 
@@ -269,8 +270,8 @@ def _own_loops_stage(state: ScheduleState, block: StmtSRef, target: Buffer, copy
         if any(uses_var(values[iv.var], at.stmt.loop_var) for iv in used):
             loops.insert(0, at.stmt)
         at = at.parent
-    fresh = {lp.loop_var: lp.loop_var.with_name(lp.loop_var.name) for lp in loops}
-    names = {iv.var: iv.var.with_name(iv.var.name) for iv in used}
+    fresh = {lp.loop_var: renewed(lp.loop_var) for lp in loops}
+    names = {iv.var: renewed(iv.var) for iv in used}
     iters = [IterVar(iv.dom, names[iv.var], IterVar.DataPar) for iv in used]
     there, here = ([substitute(e, names) for e in group] for group in (indices, places))
     (source, read_at), (sink, write_at) = ((target, there), (copy, here))
@@ -279,6 +280,7 @@ def _own_loops_stage(state: ScheduleState, block: StmtSRef, target: Buffer, copy
     made = Block(iters, [BufferRegion.from_point(source, read_at)],
                  [BufferRegion.from_point(sink, write_at)], copy.name,
                  BufferStore(sink, BufferLoad(source, read_at), write_at))
+    came_from(made, source)
     predicate = _kept_conditions(realize.predicate, state.loops_above(block), loops, location)
     stmt: Stmt = BlockRealize([substitute(values[iv.var], fresh) for iv in used],
                               substitute(predicate, fresh), made)

@@ -15,6 +15,7 @@ from ...tir.stmt import (
 from ..error import Refusal
 from ..guards import REDUCE, SPATIAL, is_loop, reduction_block, stage_pipeline
 from ..instruction import primitive
+from ..provenance import came_from, renewed
 from ..reducer import Reduction, match_reduction
 from ..state import ScheduleState, StmtSRef
 
@@ -182,13 +183,14 @@ class _Maker:
         name = f"{buffer.name}_rf"
         data = Var(name, PointerType(PrimType(buffer.data.type_annotation.element_type.dtype),
                                      str(buffer.scope)))
-        return buffer.replace(data=data, shape=tuple(shape), strides=(), name=name,
+        made = buffer.replace(data=data, shape=tuple(shape), strides=(), name=name,
                               axis_separators=())
+        return came_from(made, buffer)
 
     @staticmethod
     def _iterator(loop: For, kind: int) -> IterVar:
         return IterVar(Range.from_min_extent(loop.min, loop.extent),
-                       Var(f"v{loop.loop_var.name}", loop.loop_var.dtype), kind)
+                       came_from(Var(f"v{loop.loop_var.name}", loop.loop_var.dtype), loop), kind)
 
     def _at(self, indices: Sequence[PrimExpr], index: PrimExpr) -> list[PrimExpr]:
         out = list(indices)
@@ -203,7 +205,7 @@ class _Maker:
         table: dict[Var, PrimExpr] = {}
         for iv, value in zip(old.iter_vars, self.realize.iter_values):
             if iv.iter_type == SPATIAL or not uses_var(value, self.loop.loop_var):
-                var = iv.var.with_name(iv.var.name)
+                var = renewed(iv.var)
                 table[iv.var] = var
                 iters.append(iv.replace(var=var))
                 values.append(value)
@@ -233,6 +235,7 @@ class _Maker:
         writes = [self._slice_region(substitute(w, table)) for w in old.writes]
         block = Block(iters, reads, writes, old.name_hint + "_rf", body, inits, (), (),
                       old.annotations)
+        came_from(block, old)
         return BlockRealize(values, self.realize.predicate, block)
 
     def _slice_region(self, region: BufferRegion) -> BufferRegion:
@@ -250,7 +253,7 @@ class _Maker:
         table: dict[Var, PrimExpr] = {self.slice_iter.var: over.var}
         for iv, value in zip(old.iter_vars, self.realize.iter_values):
             if iv.iter_type == SPATIAL:
-                var = iv.var.with_name(iv.var.name)
+                var = renewed(iv.var)
                 table[iv.var] = var
                 iters.append(iv.replace(var=var))
                 values.append(value)
@@ -283,7 +286,7 @@ class _Maker:
 
 
 def _nest_of_copies(partial: BlockRealize, loops: Sequence[StmtSRef]) -> Stmt:
-    table = {lp.stmt.loop_var: lp.stmt.loop_var.with_name(lp.stmt.loop_var.name) for lp in loops}
+    table = {lp.stmt.loop_var: renewed(lp.stmt.loop_var) for lp in loops}
     body: Stmt = BlockRealize([substitute(v, table) for v in partial.iter_values],
                               substitute(partial.predicate, table), partial.block)
     for item in reversed(loops):

@@ -19,6 +19,7 @@ from ..guards import (
     OPAQUE, complete_or_reduction, is_block, lowest_common_ancestor, stage_pipeline,
 )
 from ..instruction import primitive
+from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
 
 
@@ -110,7 +111,7 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
                           "one before has computed", nodes=[loop.stmt])
     shape = list(buffer.shape)
     shape[rolled.axis] = IntImm(buffer.shape[rolled.axis].dtype, rolled.extent)
-    new = buffer.replace(shape=tuple(shape), strides=())
+    new = came_from(buffer.replace(shape=tuple(shape), strides=()), buffer)
     predicate = _predicate(state, block, region, overlaps)
     to = _Roll(buffer, new, rolled, stmt, predicate, {o.loop.stmt.loop_var for o in overlaps})
     changed = to.visit(site.stmt)

@@ -13,6 +13,7 @@ from ...tir.stmt import For, ForKind
 from ..error import Refusal
 from ..guards import is_loop, loop_from_zero, loop_is_plain
 from ..instruction import primitive
+from ..provenance import came_from
 from ..rewrite import append_predicate, pair_blocks, simplify_bindings
 from ..state import ScheduleState, StmtSRef
 
@@ -52,7 +53,8 @@ def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[Any],
     state.loop_domains_into(loop, analyzer)
     extents = _infer_factors(stmt, factors, analyzer)
     dtype = stmt.loop_var.dtype
-    new_vars = [Var(f"{stmt.loop_var.name}_{k}", dtype) for k in range(len(extents))]
+    new_vars = [came_from(Var(f"{stmt.loop_var.name}_{k}", dtype), stmt)
+                for k in range(len(extents))]
     position: PrimExpr = IntImm(dtype, 0)
     for var, extent in zip(new_vars, extents):
         term: PrimExpr = var

@@ -8,13 +8,14 @@ from ...arith import Analyzer
 from ...arith.index_map import inverse, map_ranges
 from ...tir import op
 from ...tir.expr import IntImm, IterVar, Range, Var
-from ...tir.functor import uses_var
+from ...tir.functor import free_vars, uses_var
 from ...tir.stmt import Block, BlockRealize, For, ForKind, Stmt
 from ..chain import SubstituteAccesses, alone_in_its_loops, replace_nest, trivially_bound
 from ..error import Refusal
 from ..guards import KIND_NAMES, REDUCE, SPATIAL, is_block
 from ..instruction import primitive
 from ..move import replace_realize
+from ..provenance import came_from
 from ..rewrite import pair_blocks
 from ..state import ScheduleState, StmtSRef
 from .reindex import block_index_map
@@ -59,7 +60,9 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
         raise Refusal("map_takes_the_iterators", f"the index map takes "
                       f"{len(index_map.initial_indices)} indices, block {stmt.name_hint} has "
                       f"{len(old)} iterators", nodes=[stmt])
-    kinds = [_kind(stmt, index) for index in index_map.map_indices(old)]
+    mapped = index_map.map_indices(old)
+    kinds = [_kind(stmt, index) for index in mapped]
+    bound_to = {iv.var: v for iv, v in zip(stmt.iter_vars, realize.iter_values)}
     ranges = [iv.dom for iv in stmt.iter_vars]
     try:
         back = inverse(index_map, ranges)
@@ -71,8 +74,12 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
     loops, iters = [], []
     for position, (extent, kind) in enumerate(zip(extents, kinds)):
         dom = Range.from_min_extent(IntImm(extent.dtype, 0), extent)
-        loops.append((Var(f"ax{position}", extent.dtype), extent))
-        iters.append(IterVar(dom, Var(f"v{position}", extent.dtype), kind))
+        sources = [v for v in free_vars(mapped[position]) if v in old]
+        loop_var = came_from(Var(f"ax{position}", extent.dtype),
+                             *(v for s in sources for v in free_vars(bound_to[s])))
+        loops.append((loop_var, extent))
+        var = came_from(Var(f"v{position}", extent.dtype), *sources)
+        iters.append(IterVar(dom, var, kind))
         analyzer.bind(iters[-1].var, dom)
     values = back.map_indices([iv.var for iv in iters])
     table = {var: analyzer.simplify(value) for var, value in zip(old, values)}

@@ -19,6 +19,7 @@ from ..buffers import Redirect, block_argument, buffer_position, nth_region, rep
 from ..error import Refusal
 from ..guards import SPATIAL, is_block
 from ..instruction import primitive
+from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef, child_realizes
 
 
@@ -103,6 +104,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
         raise Refusal("padding_has_a_value", f"the new shape ({shape}) of {old.name} has room that "
                       f"no old index maps to, where {padding!r}: what should be there?",
                       nodes=[block.stmt], hint="give pad_value=, or a map that divides the extents")
+    came_from(new, old)
     layout = _Layout(old, new, index_map)
     root: Block = site.stmt
     body = root.body
@@ -193,7 +195,7 @@ def set_axis_separator(state: ScheduleState, block: StmtSRef, buffer: Any,
         raise Refusal("separators_lie_between_dimensions", f"axis_separators={axis_separators}: "
                       f"buffer {old.name} has {rank} dimensions; separators are increasing and in "
                       f"0 .. {rank}", nodes=[block.stmt])
-    new = old.replace(axis_separators=tuple(axis_separators))
+    new = came_from(old.replace(axis_separators=tuple(axis_separators)), old)
     redirect = Redirect({old: new})
     redirect.data = {}
     changed = redirect.visit(site.stmt)
@@ -327,10 +329,11 @@ class _Padding:
         """Loops and iterators over the new shape, and the inverse's variables by each."""
         loops, iters, by_loop, by_iter = [], [], {}, {}
         for var, dim in zip(self.inverse.initial_indices, self.new.shape):
-            loop_var = Var(var.name, dim.dtype)
+            loop_var = came_from(Var(var.name, dim.dtype), self.old)
             zero = IntImm(dim.dtype, 0)
             loops.append(For(loop_var, zero, dim, ForKind.SERIAL, Evaluate(zero)))
-            iv = IterVar(Range.from_min_extent(zero, dim), Var(f"v_{var.name}", dim.dtype), SPATIAL)
+            iter_var = came_from(Var(f"v_{var.name}", dim.dtype), self.old)
+            iv = IterVar(Range.from_min_extent(zero, dim), iter_var, SPATIAL)
             iters.append(iv)
             by_loop[var], by_iter[var] = loop_var, iv.var
         return loops, iters, by_loop, by_iter
@@ -353,6 +356,7 @@ class _Padding:
         at = [iv.var for iv in iters]
         made = Block(iters, [], [BufferRegion.from_point(self.new, at)],
                      f"buffer_{self.old.name}_padding", BufferStore(self.new, value, at))
+        came_from(made, self.old)
         return self._wrap(loops, BlockRealize([lp.loop_var for lp in loops],
                                               substitute(self.padding, by_loop), made))
 
@@ -365,6 +369,7 @@ class _Padding:
             op.logical_not(condition), op.equal(load, value)))
         made = Block(iters, [BufferRegion.from_point(self.new, at)], [],
                      f"buffer_{self.old.name}_assumptions", Evaluate(fact))
+        came_from(made, self.old)
         return self._wrap(loops, BlockRealize([lp.loop_var for lp in loops], True, made))
 
     def _padded_nest(self, nest: Stmt) -> Stmt | None:
