@@ -23,6 +23,19 @@ text_shower: Callable[..., None] | None = None
 explorer: Callable[..., Any] | None = None
 
 
+#: makes the call of a GlobalVar where an argument is of that type: (type, function(var, args))
+global_callers: list[tuple[type, Callable[..., Any]]] = []
+
+
+def call_global(var: Any, args: tuple) -> Any:
+    """A call expression of a function of the module."""
+    for kind, make in global_callers:
+        if any(isinstance(a, kind) for a in args):
+            return make(var, args)
+    raise TypeError(f"cannot make a call of {var.name_hint!r} from these arguments: only Relax "
+                    "expressions can be passed")
+
+
 def _load_script() -> None:
     """Import the printer by name (not by import statement) the first time it is asked for."""
     import importlib

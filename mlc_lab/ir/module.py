@@ -5,15 +5,39 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping
 
 from . import hooks
-from .node import Node, node, plain
+from .node import Node, ignored, node, plain
 
 
 @node
 class GlobalVar(Node):
-    """The name of a function of a module."""
+    """The name of a function of a module.
+
+    `struct_info_` is what Relax knows of the function called (None where it knows nothing yet). It
+    is the one field that is set after construction, since a function may call itself.
+    """
 
     name_hint: str = plain
+    struct_info_: Any = ignored
     __hash__ = object.__hash__
+
+    def __init__(self, name_hint: str, struct_info: Any = None) -> None:
+        self._init(name_hint, struct_info)
+
+    @property
+    def struct_info(self) -> Any:
+        """What is known of the function. Raises ValueError where nothing is."""
+        if self.struct_info_ is None:
+            raise ValueError(f"the struct info of function {self.name_hint!r} is not known yet: it "
+                             "is set when the function is added to a BlockBuilder or parsed")
+        return self.struct_info_
+
+    def set_struct_info(self, struct_info: Any) -> None:
+        """Record what is known of the function."""
+        type(self).__dict__["struct_info_"].__set__(self, struct_info)
+
+    def __call__(self, *args: Any) -> Any:
+        """A call of the function, as an expression of the language of the arguments."""
+        return hooks.call_global(self, args)
 
     @property
     def name(self) -> str:

@@ -54,6 +54,10 @@ class Node:
     __slots__ = ("__weakref__",)
     #: (field name, tag), in constructor order
     fields: tuple[tuple[str, _Tag], ...] = ()
+    #: the name in NODE_TYPES: the class name, with the language's name before it where it has one
+    node_key: str = "Node"
+    #: of a node that others bind (a variable): the fields that two such must agree in
+    bound_parts: tuple[str, ...] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(
@@ -71,7 +75,7 @@ class Node:
     def replace(self, **changes: Any) -> "Node":
         """A copy with some fields changed."""
         values = [changes.pop(name) if name in changes else getattr(self, name)
-                  for name, _ in self.fields]
+                  for name, _ in type(self).fields]
         if changes:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(changes))}")
         return type(self).from_fields(*values)
@@ -105,7 +109,7 @@ class Node:
         return self
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), tuple(getattr(self, n) for n, _ in self.fields))
+        return _rebuild, (type(self), tuple(getattr(self, n) for n, _ in type(self).fields))
 
     def __repr__(self) -> str:
         from .hooks import repr_hook
@@ -114,7 +118,8 @@ class Node:
 
     def fallback_repr(self) -> str:
         """The node as a constructor call: what is printed where no printer knows it."""
-        args = ", ".join(f"{n}={getattr(self, n)!r}" for n, t in self.fields if t is not ignored)
+        args = ", ".join(f"{n}={getattr(self, n)!r}" for n, t in type(self).fields
+                         if t is not ignored)
         return f"{type(self).__name__}({args})"
 
 
@@ -174,16 +179,21 @@ def _generate(cls: type, own_init: bool) -> None:
         cls.map_children = scope["map_children"]
 
 
-def node(cls: type) -> type:
+def node(cls: Any = None, *, namespace: str = "") -> Any:
     """Class decorator: make `cls` a node type from its annotated fields.
+
+    `@node(namespace="relax")` declares it as "relax.<name>" in NODE_TYPES, for a language whose
+    nodes are called as those of another.
 
     A class may write its own `__init__` to convert arguments; it must end by setting every field
     through `self._init(...)`, which takes the fields in order. `derived` maps a slot that is
     computed (not a field) to a Python expression over the field names.
     """
+    if cls is None:
+        return lambda declared: node(declared, namespace=namespace)
     own = {}
     for name in cls.__dict__.get("__annotations__", {}):
-        if name in ("fields", "derived"):
+        if name in ("fields", "derived", "node_key", "bound_parts"):
             continue
         tag = cls.__dict__.get(name, child)
         own[name] = tag if isinstance(tag, _Tag) else child
@@ -197,6 +207,7 @@ def node(cls: type) -> type:
     extra = [name for name in cls.__dict__.get("derived", {}) if name not in have]
     body["__slots__"] = tuple(n for n in own if n not in have) + tuple(extra)
     body["fields"] = fields
+    body["node_key"] = f"{namespace}.{cls.__name__}" if namespace else cls.__name__
     body["__match_args__"] = tuple(name for name, _ in fields)
     body["_child_names"] = tuple(name for name, tag in fields if tag is child)
     # a subclass that adds no field keeps the hand-written constructor of its base
@@ -207,7 +218,7 @@ def node(cls: type) -> type:
     _generate(new_cls, own_init)
     if own_init:
         new_cls._init = _raw_setter(new_cls)
-    NODE_TYPES[new_cls.__name__] = new_cls
+    NODE_TYPES[new_cls.node_key] = new_cls
     return new_cls
 
 
@@ -220,7 +231,7 @@ def _raw_setter(cls: type) -> Callable:
             if name != "__weakref__":
                 scope[f"_set_{name}"] = klass.__dict__[name].__set__
     lines = [f"def _init(self, {', '.join(names)}):"]
-    lines += [f"    _set_{name}(self, {name})" for name in names]
+    lines += [f"    _set_{name}(self, {name})" for name in names] or ["    pass"]
     lines += [f"    _set_{d}(self, {src})" for d, src in getattr(cls, "derived", {}).items()]
     exec("\n".join(lines), scope)
     return scope["_init"]

@@ -108,12 +108,12 @@ class _Saver:
             return ["IRModule", [self.value(obj.functions), self.value(obj.attrs),
                                  self.value(obj.global_infos)]]
         if isinstance(obj, Node):
-            name = type(obj).__name__
+            name = type(obj).node_key
             if name == "Op":
                 return ["Op", [obj.name]]
             if NODE_TYPES.get(name) is not type(obj):
                 raise SerializeError(f"{name} is no declared node")
-            return [name, [self.value(getattr(obj, f)) for f, _ in obj.fields]]
+            return [name, [self.value(getattr(obj, f)) for f, _ in type(obj).fields]]
         for name, (cls, to_fields, _) in _OTHERS.items():
             if type(obj) is cls:
                 return [f"+{name}", self.value(to_fields(obj))]
@@ -144,6 +144,14 @@ class _Saver:
             return {"a": [str(array.dtype), list(np.shape(obj)),
                           base64.b64encode(array.tobytes()).decode()]}
         raise SerializeError(f"cannot save a {type(obj).__name__}")
+
+
+def _operator(cls: type, name: str) -> Any:
+    if name.startswith("relax."):
+        import importlib
+
+        importlib.import_module("mlc_lab.relax")
+    return cls.get(name)
 
 
 class _Loader:
@@ -193,13 +201,18 @@ class _Loader:
             functions, attrs, infos = values
             return IRModule(functions, attrs, infos)
         cls = NODE_TYPES.get(name)
+        if cls is None and name.startswith("relax."):
+            import importlib  # by name: Relax lies above this package
+
+            importlib.import_module("mlc_lab.relax")
+            cls = NODE_TYPES.get(name)
         if cls is None:
             raise SerializeError(f"there is no node {name!r}")
         if name == "Op":
-            return cls.get(values[0])
+            return _operator(cls, values[0])
         if cls is GlobalVar:
             return GlobalVar(*values)
-        return cls.from_fields(*values)
+        return getattr(cls, "from_saved", cls.from_fields)(*values)
 
     def value(self, item: Any) -> Any:
         if not isinstance(item, dict):

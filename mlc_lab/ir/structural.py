@@ -108,6 +108,13 @@ class _Comparer:
                 if ta is not _BUFFER:
                     return self.fail(a, b, f"{_describe(a)} against {_describe(b)}, "
                                            "neither of which is bound here")
+            if ta.bound_parts is not None:
+                for name in ta.bound_parts:
+                    self.path.append("." + name)
+                    if not self.same(getattr(a, name), getattr(b, name), define):
+                        return False
+                    self.path.pop()
+                return self.bind(a, b)
             if ta is not _BUFFER:
                 if a.dtype != b.dtype or not self.same(a.type_annotation, b.type_annotation):
                     return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
@@ -187,14 +194,20 @@ def _order(cls: type) -> tuple:
     return found
 
 
+#: the node classes that stand for definitions; a language above adds its own (Relax's variables)
 _BINDABLE: set[type] = set()
 _BUFFER: type | None = None
+
+
+def register_bindable(*classes: type) -> None:
+    """Let nodes of these classes be paired where they are bound; they say `bound_parts`."""
+    _BINDABLE.update(classes)
 
 
 def _load_bindable() -> None:
     """The node classes that stand for definitions; known once `tir` is imported."""
     global _BUFFER
-    for name in ("Var", "SizeVar", "Buffer", "DataflowVar"):
+    for name in ("Var", "SizeVar", "Buffer"):
         if name in NODE_TYPES:
             _BINDABLE.add(NODE_TYPES[name])
     _BUFFER = NODE_TYPES.get("Buffer")
@@ -220,7 +233,7 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool | 
     Free variables must be the same objects unless `map_free_vars` pairs them by first use.
     Returns True, or a `Mismatch` (false as a bool) that holds the path of the first difference.
     """
-    if not _BINDABLE:
+    if _BUFFER is None:
         _load_bindable()
     comparer = _Comparer(map_free_vars)
     return True if comparer.same(lhs, rhs) else comparer.mismatch
@@ -250,6 +263,8 @@ class _Hasher:
                 parts = [ta.__name__, len(self.seen)]
                 if ta is _BUFFER:
                     parts += [self.of(getattr(a, n), define) for n, _ in a.fields if n != "name"]
+                elif ta.bound_parts is not None:
+                    parts += [self.of(getattr(a, n), define) for n in ta.bound_parts]
                 else:
                     parts.append(a.dtype)
                 self.seen[a] = value = hash(tuple(parts))
@@ -283,7 +298,7 @@ class _Hasher:
 
 def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     """A hash that agrees with `structural_equal`; the same only within one process."""
-    if not _BINDABLE:
+    if _BUFFER is None:
         _load_bindable()
     return _Hasher(map_free_vars).of(value)
 

@@ -1,0 +1,3 @@
+"""Relax, the language of whole models."""
+from .expr import *  # noqa: F403
+from .struct_info import *  # noqa: F403

@@ -1,0 +1,93 @@
+"""The table of Relax operators: one row an operator.
+
+A row says the operator's name, how the struct info of a call follows from its arguments, whether
+calls have effects, and (filled from elsewhere) how a call becomes TensorIR.
+
+    register_op("relax.add", infer=infer_broadcast)            # infer(call) -> StructInfo
+    register_legalize("relax.add", lambda bb, call: bb.call_te(topi.add, *call.args))
+    infer_call(call)                                           # by the row of call.op
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ...ir.diagnostics import MLCError
+from ...tir.expr import OPS, Op
+from ..expr import Call
+from ..struct_info import OBJECT, StructInfo
+
+
+class StructInfoError(MLCError, ValueError):
+    """Arguments that do not fit an operator: which, and how they differ. `op` names it."""
+
+    def __init__(self, op: str, message: str) -> None:
+        self.op, self.reason = op, message
+        super().__init__(f"{op}: {message}")
+
+
+class OpRow:
+    """What is known of one operator."""
+
+    __slots__ = ("name", "op", "infer", "pure", "legalize", "attrs")
+
+    def __init__(self, name: str, infer: Callable[[Call], StructInfo], pure: bool) -> None:
+        self.name, self.infer, self.pure = name, infer, pure
+        self.op = OPS.setdefault(name, Op(name))
+        #: `legalize(builder, call) -> Expr`: the call as calls of TensorIR functions
+        self.legalize: Callable[[Any, Call], Any] | None = None
+        #: further facts passes keep here: layout rules, mixed-precision policy, TIR pattern
+        self.attrs: dict[str, Any] = {}
+
+
+#: every operator by name
+OPERATORS: dict[str, OpRow] = {}
+
+
+def register_op(name: str, infer: Callable[[Call], StructInfo], pure: bool = True) -> Op:
+    """Add a row; a row of that name keeps what passes recorded in it."""
+    row = OPERATORS.get(name)
+    if row is None:
+        row = OPERATORS[name] = OpRow(name, infer, pure)
+    else:
+        row.infer, row.pure = infer, pure
+    return row.op
+
+
+def register_legalize(name: str, fn: Callable[[Any, Call], Any] | None = None) -> Any:
+    """Say how calls of an operator become TensorIR: `fn(builder, call) -> Expr`.
+
+    Without `fn` it is a decorator. A later registration takes the place of an earlier one.
+    """
+    if fn is None:
+        return lambda function: register_legalize(name, function)
+    lookup(name).legalize = fn
+    return fn
+
+
+def lookup(op: Any) -> OpRow:
+    """The row of an operator or its name. Raises ValueError for one that is unknown."""
+    name = op if isinstance(op, str) else op.name
+    row = OPERATORS.get(name)
+    if row is None:
+        raise ValueError(f"there is no Relax operator {name!r}")
+    return row
+
+
+def infer_call(call: Call) -> StructInfo:
+    """The struct info of a call of an operator. Raises StructInfoError where arguments misfit."""
+    return lookup(call.op).infer(call)
+
+
+def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ()) -> Call:
+    """A call of an operator, its struct info inferred where that of the arguments is known."""
+    row = OPERATORS[name]
+    call = Call(row.op, args, attrs, sinfo_args)
+    for arg in args:
+        if getattr(arg, "struct_info_", OBJECT) is None:
+            return call
+    return Call(row.op, args, attrs, sinfo_args, struct_info=row.infer(call))
+
+
+__all__ = ["OPERATORS", "OpRow", "StructInfoError", "infer_call", "lookup", "make_call",
+           "register_legalize", "register_op"]
