@@ -34,11 +34,12 @@ class Unit:
         self.quick: list[str] = []  # functions that surely return at once
         self.externs: list[str] = []  # C functions that the program calls by name
 
-    def loop_note(self) -> str:
-        """Metadata for one loop that says not to unroll it; a node of its own for each."""
+    def loop_note(self, copies: int) -> str:
+        """Metadata for one loop that says how often to unroll it; a node of its own for each."""
         text, at = self.text, len(self.text.metadata)
         text.node(f"distinct !{{!{at}, !{at + 1}}}")
-        text.node('!{!"llvm.loop.unroll.disable"}')
+        text.node('!{!"llvm.loop.unroll.disable"}' if copies == 1 else
+                  f'!{{!"llvm.loop.unroll.count", i32 {copies}}}')
         return f"!{at}"
 
     def unique(self, hint: str) -> str:
