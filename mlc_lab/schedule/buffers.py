@@ -242,6 +242,28 @@ def replace_allocation(buffers: Iterable[Buffer], old: Buffer, new: Buffer) -> t
     return tuple(new if b is old else b for b in buffers)
 
 
-__all__ = ["READ", "WRITE", "Redirect", "accesses", "allocated_by", "block_argument",
-           "buffer_like", "buffer_position", "index_of", "nth_region", "replace_allocation",
-           "rewrite_blocks", "storage_scope_exists"]
+def replace_buffer(state: ScheduleState, site: StmtSRef, redirect: Redirect) -> None:
+    """Apply a Redirect to the whole block that allocates a buffer."""
+    old = site.stmt
+    new = redirect.visit(old)
+    state.replace(site, new, {**redirect.reuse, old: new})
+
+
+def allocation_site(state: ScheduleState, block: StmtSRef, buffer: Buffer) -> tuple[StmtSRef, bool]:
+    """The block under which all uses of the buffer are, and whether it is a parameter."""
+    at: StmtSRef | None = block
+    while at is not None:
+        if type(at.stmt) is Block:
+            if buffer in at.stmt.alloc_buffers:
+                return at, False
+            if any(m.buffer is buffer for m in at.stmt.match_buffers):
+                raise Refusal("buffer_is_no_view", f"{buffer.name} is a view made by "
+                              "T.match_buffer: its layout is that of the buffer it views",
+                              nodes=[at.stmt])
+        at = at.parent
+    return state.root_of(block), True
+
+
+__all__ = ["READ", "WRITE", "Redirect", "accesses", "allocated_by", "allocation_site",
+           "block_argument", "buffer_like", "buffer_position", "index_of", "nth_region",
+           "replace_allocation", "replace_buffer", "rewrite_blocks", "storage_scope_exists"]

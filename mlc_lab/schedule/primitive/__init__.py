@@ -23,8 +23,11 @@ from .get_output_blocks import get_output_blocks
 from .get_producers import get_producers
 from .pad_einsum import pad_einsum
 from .parallel import parallel
-from .reindex import reindex, reindex_cache_read, reindex_cache_write
+from .reindex import reindex
+from .reindex_cache_read import reindex_cache_read
+from .reindex_cache_write import reindex_cache_write
 from .reorder import reorder
+from .reorder_block_iter_var import reorder_block_iter_var
 from .reverse_compute_at import reverse_compute_at
 from .reverse_compute_inline import reverse_compute_inline
 from .rfactor import rfactor
@@ -32,14 +35,16 @@ from .rolling_buffer import rolling_buffer
 from .sample_categorical import sample_categorical
 from .sample_compute_location import sample_compute_location
 from .sample_perfect_tile import sample_perfect_tile
-from .set_scope import set_scope, unsafe_set_dtype
+from .set_axis_separator import set_axis_separator
+from .set_scope import set_scope
 from .split import split
 from .storage_align import storage_align
 from .tensorize import tensorize
-from .transform_block_layout import reorder_block_iter_var, transform_block_layout
-from .transform_layout import set_axis_separator, transform_layout
+from .transform_block_layout import transform_block_layout
+from .transform_layout import transform_layout
 from .unannotate import unannotate
 from .unroll import unroll
+from .unsafe_set_dtype import unsafe_set_dtype
 from .vectorize import vectorize
 
 __all__ = [

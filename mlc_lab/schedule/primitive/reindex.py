@@ -1,56 +1,26 @@
-"""reindex, reindex_cache_read, reindex_cache_write: copies laid out as a block iterates."""
+"""reindex: access a buffer through a copy with a dimension for each iterator."""
 
 from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ...arith import Analyzer
-from ...arith.index_map import map_shape, non_surjective_inverse
-from ...ir.structural import structural_equal
-from ...tir import op
 from ...tir.buffer import Buffer
-from ...tir.expr import (
-    And, BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Select, Var,
-)
-from ...tir.function import IndexMap
-from ...tir.functor import free_vars, pre_order, substitute, uses_var
-from ...tir.stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt,
-)
+from ...tir.expr import BufferLoad, IterVar, PrimExpr
+from ...tir.functor import substitute
+from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, SeqStmt, Stmt
 from ..buffers import (
-    READ, WRITE, Redirect, accesses, block_argument, buffer_like, buffer_position, index_of,
-    nth_region, rewrite_blocks, storage_scope_exists,
+    READ, WRITE, block_argument, buffer_like, buffer_position, nth_region, rewrite_blocks,
 )
-from ..cache_stage import (
-    Location, Stage, copy_stage, every_element_is_written, find_location, finish,
-    insert_statement, only_writer, readers,
-)
+from ..cache_stage import Location, Stage, copy_stage, finish, insert_statement
 from ..chain import alone_in_its_loops
-from ..error import Refusal
-from ..guards import complete_or_reduction, is_block
+from ..guards import is_block
 from ..instruction import primitive
-from ..provenance import came_from, renewed
+from ..reindexing import RewriteAccesses, bounded_accesses, covered_iterators, the_indices
 from ..state import ScheduleState, StmtSRef
 
 
 def _position(sch: Any, args: dict[str, Any]) -> None:
     args["buffer"] = buffer_position(block_argument(sch, args), args["buffer"])
-
-
-def block_index_map(sch: Any, args: dict[str, Any], name: str = "index_map") -> None:
-    """A function of a block's iterators as an IndexMap."""
-    block = block_argument(sch, args)
-    if not isinstance(args[name], IndexMap):
-        dtype = block.iter_vars[0].var.dtype if block.iter_vars else "int32"
-        args[name] = IndexMap.from_func(args[name], len(block.iter_vars), index_dtype=dtype)
-
-
-def _index_and_map(kind: str, name: str) -> Any:
-    def normalize(sch: Any, args: dict[str, Any]) -> None:
-        index_of(kind, name)(sch, args)
-        block_index_map(sch, args)
-
-    return normalize
 
 
 @primitive("ReIndex", normalize=_position)
@@ -88,11 +58,11 @@ def reindex(state: ScheduleState, block: StmtSRef, buffer: Any) -> StmtSRef:
     target = nth_region(block.stmt, index, kind).buffer
     scope = state.scope_root(block)
     alone_in_its_loops(state, block)
-    indices = _the_indices(block.stmt, target)
-    used = _covered(block.stmt, indices)
-    _bounded_accesses(state, block, kind, target, indices, scope)
+    indices = the_indices(block.stmt, target)
+    used = covered_iterators(block.stmt, indices)
+    bounded_accesses(state, block, kind, target, indices, scope)
     copy = buffer_like(target, f"{target.name}_reindex", "global", [iv.dom.extent for iv in used])
-    at = _Rewrite(target, copy, [iv.var for iv in used])
+    at = RewriteAccesses(target, copy, [iv.var for iv in used])
     body = rewrite_blocks(scope.stmt.body, {block.stmt: at.visit}, at.reuse)
     stage = _reindex_stage(target, copy, used, indices, kind)
     position = _top_position(state, scope, block) + (kind == WRITE)
@@ -122,307 +92,8 @@ def _swap_block(stmt: Stmt, block: Block) -> Stmt:
     return stmt.replace(body=_swap_block(stmt.body, block))
 
 
-# ------------------------------------------------------------------------------- with a map
-
-
-@primitive("ReindexCacheRead", normalize=_index_and_map(READ, "read_buffer_index"))
-def reindex_cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | str | Buffer,
-                       storage_scope: str, index_map: Any) -> StmtSRef:
-    """Let a block read a copy of a buffer that is laid out by `index_map` of the block's iterators.
-
-    The copying block, which is returned, has the block's own loops and iterators, as far as the
-    access uses them.
-
-    Before::
-
-        for i, j in T.grid(128, 64):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] * T.float32(2.0)
-
-    After `sch.reindex_cache_read(B, 0, "local", lambda i, j: (j, i))`::
-
-        A_local = T.alloc_buffer((64, 128), scope="local")
-        for i, j in T.grid(128, 64):
-            with T.block("A_local"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                A_local[vj, vi] = A[vi, vj]
-        for i, j in T.grid(128, 64):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A_local[vj, vi] * T.float32(2.0)
-
-    Errors: the block reads one element at a time; the map uses just the iterators that the access
-    uses, and takes different ones to different places; otherwise as for cache_read.
-    """
-    is_block(block)
-    storage_scope_exists(storage_scope)
-    target = nth_region(block.stmt, read_buffer_index, READ).buffer
-    if accesses(block.stmt, target, WRITE):
-        raise Refusal("reader_does_not_write", f"block {block.stmt.name_hint} also writes "
-                      f"{target.name}", nodes=[block.stmt])
-    scope = state.scope_root(block)
-    writer = only_writer(state, scope, target)
-    location = Location(scope, 0) if writer is None else find_location(state, scope, writer,
-                                                                        [block])
-    return _cache_with_map(state, scope, block, target, storage_scope, index_map, READ, location)
-
-
-@primitive("ReindexCacheWrite", normalize=_index_and_map(WRITE, "write_buffer_index"))
-def reindex_cache_write(state: ScheduleState, block: StmtSRef,
-                        write_buffer_index: int | str | Buffer, storage_scope: str,
-                        index_map: Any) -> StmtSRef:
-    """Let a block write to a copy of a buffer that is laid out by `index_map` of its iterators.
-
-    Before::
-
-        for i, j in T.grid(128, 64):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] * T.float32(2.0)
-
-    After `sch.reindex_cache_write(B, 0, "local", lambda i, j: (j // 8, i, j % 8))`::
-
-        B_local = T.alloc_buffer((8, 128, 8), scope="local")
-        for i, j in T.grid(128, 64):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B_local[vj // 8, vi, vj % 8] = A[vi, vj] * T.float32(2.0)
-        for i, j in T.grid(128, 64):
-            with T.block("B_local"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = B_local[vj // 8, vi, vj % 8]
-
-    Errors: the block is the only writer, writes one element at a time and does not build on what
-    the buffer held before; the map uses just the iterators that the access uses, and takes
-    different ones to different places.
-    """
-    is_block(block)
-    storage_scope_exists(storage_scope)
-    target = nth_region(block.stmt, write_buffer_index, WRITE).buffer
-    scope = state.scope_root(block)
-    only_writer(state, scope, target)
-    if accesses(block.stmt, target, READ):
-        raise Refusal("writer_does_not_read", f"block {block.stmt.name_hint} reads {target.name}, "
-                      "which it writes: the copy would start without the values it builds on",
-                      nodes=[block.stmt], hint="do this before sch.decompose_reduction")
-    location = find_location(state, scope, block, readers(state, scope, target))
-    return _cache_with_map(state, scope, block, target, storage_scope, index_map, WRITE, location)
-
-
-def _cache_with_map(state: ScheduleState, scope: StmtSRef, block: StmtSRef, target: Buffer,
-                    storage_scope: str, index_map: IndexMap, kind: str, location: Location
-                    ) -> StmtSRef:
-    stmt: Block = block.stmt
-    indices = _the_indices(stmt, target)
-    if kind == READ:
-        _reads_in_bounds(stmt, target, indices)
-    else:
-        every_element_is_written(stmt, target)
-    used = _covered(stmt, indices)
-    places = _mapped(stmt, index_map, used, indices)
-    used_map = IndexMap([iv.var for iv in used], places)
-    shape = map_shape(used_map, [iv.dom for iv in used])
-    try:
-        non_surjective_inverse(used_map, [iv.dom for iv in used])
-    except ValueError:
-        raise Refusal("map_is_injective", f"{index_map!r} may take different iterations to the "
-                      "same place of the copy, or it cannot be seen that it does not",
-                      nodes=[stmt], hint="use each iterator once, split with // and %") from None
-    copy = buffer_like(target, f"{target.name}_{storage_scope}", storage_scope, shape)
-    stage = _own_loops_stage(state, block, target, copy, used, indices, places, kind, location)
-    at = _Rewrite(target, copy, places)
-    body = rewrite_blocks(scope.stmt.body, {stmt: at.visit}, at.reuse)
-    body = insert_statement(scope.stmt, body, location, stage.stmt)
-    return finish(state, scope, body, [copy], at.reuse, [stage.block])[0]
-
-
-def _mapped(block: Block, index_map: IndexMap, used: Sequence[IterVar],
-            indices: Sequence[PrimExpr]) -> list[PrimExpr]:
-    if len(index_map.initial_indices) != len(block.iter_vars):
-        raise Refusal("map_takes_the_iterators", f"the index map takes "
-                      f"{len(index_map.initial_indices)} indices, block {block.name_hint} has "
-                      f"{len(block.iter_vars)} iterators", nodes=[block])
-    analyzer = Analyzer()
-    for iv in block.iter_vars:
-        analyzer.bind(iv.var, iv.dom)
-    places = [analyzer.simplify(e)
-              for e in index_map.map_indices([iv.var for iv in block.iter_vars])]
-    for iv in block.iter_vars:
-        mapped, accessed = any(uses_var(p, iv.var) for p in places), iv in used
-        if mapped and not accessed or accessed and not mapped:
-            text = ", ".join(map(repr, indices))
-            raise Refusal("map_uses_the_access", f"iterator {iv.var.name} is used by "
-                          + (f"the map but not by the access at [{text}]" if mapped else
-                             f"the access at [{text}] but not by the map"), nodes=[block])
-    return places
-
-
-def _own_loops_stage(state: ScheduleState, block: StmtSRef, target: Buffer, copy: Buffer,
-                     used: Sequence[IterVar], indices: Sequence[PrimExpr],
-                     places: Sequence[PrimExpr], kind: str, location: Location) -> Stage:
-    """A copying block with the block's own loops, as far as the access depends on them."""
-    realize = state.realize_of(block)
-    values = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
-    loops: list[For] = []
-    at = block.parent
-    while at is not location.at and at is not None and type(at.stmt) is For:
-        if any(uses_var(values[iv.var], at.stmt.loop_var) for iv in used):
-            loops.insert(0, at.stmt)
-        at = at.parent
-    fresh = {lp.loop_var: renewed(lp.loop_var) for lp in loops}
-    names = {iv.var: renewed(iv.var) for iv in used}
-    iters = [IterVar(iv.dom, names[iv.var], IterVar.DataPar) for iv in used]
-    there, here = ([substitute(e, names) for e in group] for group in (indices, places))
-    (source, read_at), (sink, write_at) = ((target, there), (copy, here))
-    if kind == WRITE:
-        (source, read_at), (sink, write_at) = (copy, here), (target, there)
-    made = Block(iters, [BufferRegion.from_point(source, read_at)],
-                 [BufferRegion.from_point(sink, write_at)], copy.name,
-                 BufferStore(sink, BufferLoad(source, read_at), write_at))
-    came_from(made, source)
-    predicate = _kept_conditions(realize.predicate, state.loops_above(block), loops, location)
-    stmt: Stmt = BlockRealize([substitute(values[iv.var], fresh) for iv in used],
-                              substitute(predicate, fresh), made)
-    for loop in reversed(loops):
-        stmt = For(fresh[loop.loop_var], substitute(loop.min, fresh),
-                   substitute(loop.extent, fresh), ForKind.SERIAL, stmt)
-    return Stage(stmt, made)
-
-
-def _kept_conditions(predicate: PrimExpr, around: Sequence[StmtSRef], loops: Sequence[For],
-                     location: Location) -> PrimExpr:
-    """The parts of a predicate that speak only of the loops that the stage has."""
-    known = {lp.loop_var for lp in loops}
-    known.update(item.stmt.loop_var for item in around if item in _path(location.at))
-    conditions, out = [predicate], op.const(True)
-    while conditions:
-        item = conditions.pop(0)
-        if type(item) is And:
-            conditions[:0] = [item.a, item.b]
-        elif all(v in known for v in free_vars(item)
-                 if any(v is s.stmt.loop_var for s in around)):
-            out = op.logical_and(out, item)
-    return out
-
-
-def _path(at: StmtSRef) -> list[StmtSRef]:
-    out = []
-    while at is not None and type(at.stmt) is For:
-        out.append(at)
-        at = at.parent
-    return out
-
-
-# ------------------------------------------------------------------------------- rules
-
-
 def _top_position(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> int:
     loops = state.loops_above(block)
     top = loops[0].stmt if loops else state.realize_of(block)
     body = scope.stmt.body
     return next(i for i, s in enumerate(body.seq) if s is top) if type(body) is SeqStmt else 0
-
-
-def _the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
-    """The indices of the block's accesses of a buffer, which must all be the same."""
-    found: tuple | None = None
-    parts = [block.body] if block.init is None else [block.init, block.body]
-    for part in parts:
-        for node in pre_order(part):
-            if type(node) not in (BufferLoad, BufferStore) or node.buffer is not buffer:
-                continue
-            if found is not None and not structural_equal(found, node.indices):
-                raise Refusal("one_index_pattern", f"block {block.name_hint} accesses "
-                              f"{buffer.name} at [{_text(found)}] and at [{_text(node.indices)}]; "
-                              "a copy laid out by iterators has one place for both", nodes=[node],
-                              hint="use sch.cache_read, which copies the buffer as it is")
-            found = node.indices
-    own = {iv.var for iv in block.iter_vars}
-    if found is None or any(i.dtype not in ("int32", "int64") for i in found) or any(
-            v not in own and v.dtype != "handle" and _bound_inside(block, v)
-            for i in found for v in free_vars(i)):
-        raise Refusal("accesses_points", f"block {block.name_hint} does not access {buffer.name} "
-                      "at one element for each iteration", nodes=[block],
-                      hint="do this before blockize, tensorize and vectorized accesses")
-    return found
-
-
-def _bound_inside(block: Block, var: Var) -> bool:
-    return any(type(n) is For and n.loop_var is var
-               or type(n) is Block and any(iv.var is var for iv in n.iter_vars)
-               for n in pre_order(block.body))
-
-
-def _text(indices: Sequence[PrimExpr]) -> str:
-    return ", ".join(map(repr, indices))
-
-
-def _covered(block: Block, indices: Sequence[PrimExpr]) -> list[IterVar]:
-    used = [iv for iv in block.iter_vars if any(uses_var(i, iv.var) for i in indices)]
-    for iv in used:
-        if not op.is_const_int(iv.dom.min, 0):
-            raise Refusal("iterators_start_at_zero", f"iterator {iv.var.name} of block "
-                          f"{block.name_hint} starts at {iv.dom.min!r}, a buffer's dimension at 0",
-                          nodes=[block])
-    return used
-
-
-def _bounded_accesses(state: ScheduleState, block: StmtSRef, kind: str, buffer: Buffer,
-                      indices: Sequence[PrimExpr], scope: StmtSRef) -> None:
-    stmt: Block = block.stmt
-    if kind == WRITE:
-        only_writer(state, scope, buffer)
-        every_element_is_written(stmt, buffer)
-        complete_or_reduction(state, block, scope)
-        if accesses(stmt, buffer, READ):
-            raise Refusal("writer_does_not_read", f"block {stmt.name_hint} reads {buffer.name}, "
-                          "which it writes", nodes=[stmt], hint="do this before "
-                          "sch.decompose_reduction")
-        return
-    if accesses(stmt, buffer, WRITE):
-        raise Refusal("reader_does_not_write", f"block {stmt.name_hint} also writes {buffer.name}",
-                      nodes=[stmt])
-    _reads_in_bounds(stmt, buffer, indices)
-
-
-def _reads_in_bounds(stmt: Block, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
-    """A copy reads unconditionally, so the block's guarded reads must be in bounds as well."""
-    guarded = any(type(n) in (Select, IfThenElse)
-                  or type(n) is Call and getattr(n.op, "name", "") == "tir.if_then_else"
-                  for n in pre_order(stmt.body))
-    if not guarded:
-        return
-    analyzer = Analyzer()
-    for iv in stmt.iter_vars:
-        analyzer.bind(iv.var, iv.dom)
-    for index, dim in zip(indices, buffer.shape):
-        if not (analyzer.can_prove(op.greater_equal(index, 0))
-                and analyzer.can_prove(op.less(index, dim))):
-            raise Refusal("copy_reads_in_bounds", f"block {stmt.name_hint} reads {buffer.name} at "
-                          f"{index!r} only under a condition; the copy would read it always, "
-                          "outside of the buffer", nodes=[stmt])
-
-
-class _Rewrite(Redirect):
-    """Every access of one buffer goes to fixed places of another."""
-
-    def __init__(self, old: Buffer, new: Buffer, places: Sequence[PrimExpr]) -> None:
-        super().__init__({old: new})
-        self.old, self.new, self.places = old, new, tuple(places)
-
-    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
-        if node.buffer is self.old:
-            return BufferLoad(self.new, self.places)
-        return super().visit_BufferLoad(node)
-
-    def visit_BufferStore(self, node: BufferStore) -> Stmt:
-        if node.buffer is self.old:
-            return BufferStore(self.new, self.visit(node.value), self.places)
-        return super().visit_BufferStore(node)
-
-    def visit_BufferRegion(self, node: BufferRegion) -> BufferRegion:
-        if node.buffer is self.old:
-            return BufferRegion(self.new, tuple(
-                Range.from_min_extent(p, IntImm(p.dtype, 1)) for p in self.places))
-        return super().visit_BufferRegion(node)

@@ -1,16 +1,12 @@
-"""set_scope and unsafe_set_dtype: properties of a buffer that a block writes."""
+"""set_scope: the memory in which a buffer that a block writes lies."""
 
 from __future__ import annotations
 
-from ...ir import dtype as dt
-from ...tir import op
 from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, PrimExpr
-from ...tir.stmt import BufferStore, Stmt
 from ..buffers import (
     WRITE, Redirect, allocated_by, buffer_like, index_of, nth_region, storage_scope_exists,
 )
-from ..error import Refusal
+from ..buffers import replace_buffer
 from ..guards import is_block
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
@@ -55,76 +51,3 @@ def set_scope(state: ScheduleState, block: StmtSRef, buffer_index: int | str | B
         return
     new = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope)
     replace_buffer(state, site, Redirect({buffer: new}))
-
-
-@primitive("UnsafeSetDType", normalize=index_of(WRITE, "buffer_index"))
-def unsafe_set_dtype(state: ScheduleState, block: StmtSRef, buffer_index: int | str | Buffer,
-                     dtype: str) -> None:
-    """Store a buffer in another data type: values are cast when written and cast back when read.
-
-    The result may differ: that is what "unsafe" says. It is meant for mixed precision.
-
-    Before::
-
-        B = T.alloc_buffer((128,))
-        for i in range(128):
-            with T.block("B"):
-                vi = T.axis.spatial(128, i)
-                B[vi] = A[vi] * T.float32(2.0)
-        for i in range(128):
-            with T.block("C"):
-                vi = T.axis.spatial(128, i)
-                C[vi] = B[vi] + T.float32(1.0)
-
-    After `sch.unsafe_set_dtype(B, 0, "float16")`::
-
-        B = T.alloc_buffer((128,), "float16")
-        for i in range(128):
-            with T.block("B"):
-                vi = T.axis.spatial(128, i)
-                B[vi] = T.Cast("float16", A[vi] * T.float32(2.0))
-        for i in range(128):
-            with T.block("C"):
-                vi = T.axis.spatial(128, i)
-                C[vi] = T.Cast("float32", B[vi]) + T.float32(1.0)
-
-    Errors: the buffer must be allocated by a block of the function.
-    """
-    is_block(block)
-    buffer = nth_region(block.stmt, buffer_index, WRITE).buffer
-    site = allocated_by(state, block, buffer)
-    try:
-        dtype = dt.canonical(dtype)
-    except ValueError as err:
-        raise Refusal("dtype_exists", str(err)) from None
-    if buffer.dtype == dtype:
-        return
-    new = buffer_like(buffer, buffer.name, dtype=dtype)
-    replace_buffer(state, site, _Retype(buffer, new))
-
-
-def replace_buffer(state: ScheduleState, site: StmtSRef, redirect: Redirect) -> None:
-    """Apply a Redirect to the whole block that allocates a buffer."""
-    old = site.stmt
-    new = redirect.visit(old)
-    state.replace(site, new, {**redirect.reuse, old: new})
-
-
-class _Retype(Redirect):
-    def __init__(self, old: Buffer, new: Buffer) -> None:
-        super().__init__({old: new})
-        self.old_dtype, self.dtype = old.dtype, new.dtype
-
-    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
-        new = super().visit_BufferLoad(node)
-        if new.dtype == node.dtype:
-            return new
-        fresh = BufferLoad(new.buffer, new.indices, new.predicate)
-        return op.cast(fresh, node.dtype)
-
-    def visit_BufferStore(self, node: BufferStore) -> Stmt:
-        new = super().visit_BufferStore(node)
-        if new.buffer.dtype == node.buffer.dtype:
-            return new
-        return new.replace(value=op.cast(new.value, dt.with_lanes(
-            self.dtype, dt.lanes_of(new.value.dtype))))

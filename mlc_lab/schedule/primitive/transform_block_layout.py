@@ -1,24 +1,23 @@
-"""transform_block_layout and reorder_block_iter_var: the iterators of a block."""
+"""transform_block_layout: other iterators for a block, by an index map."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any
 
 from ...arith import Analyzer
 from ...arith.index_map import inverse, map_ranges
 from ...tir import op
 from ...tir.expr import IntImm, IterVar, Range, Var
 from ...tir.functor import free_vars, uses_var
-from ...tir.stmt import Block, BlockRealize, For, ForKind, Stmt
+from ...tir.stmt import BlockRealize, For, ForKind, Stmt
 from ..chain import SubstituteAccesses, alone_in_its_loops, replace_nest, trivially_bound
 from ..error import Refusal
 from ..guards import KIND_NAMES, REDUCE, SPATIAL, is_block
 from ..instruction import primitive
-from ..move import replace_realize
 from ..provenance import came_from
+from ..reindexing import block_index_map
 from ..rewrite import pair_blocks
 from ..state import ScheduleState, StmtSRef
-from .reindex import block_index_map
 
 
 @primitive("TransformBlockLayout", normalize=block_index_map)
@@ -108,46 +107,3 @@ def _kind(stmt: Any, mapped: Any) -> int:
         raise Refusal("iterators_of_one_kind", f"the new iterator {mapped!r} of block "
                       f"{stmt.name_hint} would mix {names} iterators", nodes=[stmt])
     return kinds.pop() if kinds else SPATIAL
-
-
-@primitive("ReorderBlockIterVar")
-def reorder_block_iter_var(state: ScheduleState, block: StmtSRef, new_order: Sequence[int]) -> None:
-    """Put the iterators of a block in another order; the loops stay as they are.
-
-    Before::
-
-        for i, k in T.grid(128, 64):
-            with T.block("B"):
-                vi, vk = T.axis.remap("SR", [i, k])
-                with T.init():
-                    B[vi] = T.float32(0.0)
-                B[vi] = B[vi] + A[vi, vk]
-
-    After `sch.reorder_block_iter_var(B, [1, 0])`::
-
-        for i, k in T.grid(128, 64):
-            with T.block("B"):
-                vk, vi = T.axis.remap("RS", [k, i])
-                with T.init():
-                    B[vi] = T.float32(0.0)
-                B[vi] = B[vi] + A[vi, vk]
-
-    Errors: `new_order` is a permutation of the iterators' positions.
-    """
-    is_block(block)
-    stmt = block.stmt
-    order = [int(p) for p in new_order]
-    if sorted(order) != list(range(len(stmt.iter_vars))):
-        raise Refusal("order_is_a_permutation", f"new_order={order}: block {stmt.name_hint} has "
-                      f"iterators {list(range(len(stmt.iter_vars)))}, each is named once",
-                      nodes=[stmt])
-    realize = state.realize_of(block)
-    new = stmt.replace(iter_vars=tuple(stmt.iter_vars[p] for p in order))
-    fresh = BlockRealize([realize.iter_values[p] for p in order], realize.predicate, new)
-    parent = block.parent
-    body = replace_realize(parent.stmt.body, realize, fresh)
-    changed = parent.stmt.replace(body=body)
-    reuse = {stmt: new}
-    if type(changed) is Block:
-        reuse[parent.stmt] = changed
-    state.replace(parent, changed, reuse)

@@ -1,4 +1,4 @@
-"""transform_layout and set_axis_separator: how a buffer lies in memory."""
+"""transform_layout: how a buffer lies in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from ...tir.functor import pre_order, substitute
 from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq,
 )
-from ..buffers import Redirect, block_argument, buffer_position, nth_region, replace_allocation
+from ..buffers import (
+    Redirect, allocation_site, block_argument, buffer_position, nth_region, replace_allocation,
+)
 from ..error import Refusal
 from ..guards import SPATIAL, is_block
 from ..instruction import primitive
@@ -42,11 +44,6 @@ def _arguments(sch: Any, args: dict[str, Any]) -> None:
         made = IndexMap.from_func(value, rank, index_dtype=dtype)
         args["pad_value"] = IndexMap(made.initial_indices,
                                      [op.cast(e, buffer.dtype) for e in made.final_indices])
-
-
-def _position(sch: Any, args: dict[str, Any]) -> None:
-    args["buffer"] = buffer_position(block_argument(sch, args), args["buffer"])
-    args["axis_separators"] = [int(a) for a in args["axis_separators"]]
 
 
 @primitive("TransformLayout", normalize=_arguments)
@@ -89,7 +86,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
     """
     is_block(block)
     old = nth_region(block.stmt, buffer[1], buffer[0]).buffer
-    site, is_param = _site(state, block, old)
+    site, is_param = allocation_site(state, block, old)
     _only_plain_accesses(site.stmt, old)
     if len(index_map.initial_indices) != len(old.shape):
         raise Refusal("map_takes_the_dimensions", f"the index map takes "
@@ -149,79 +146,9 @@ def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,  # noqa
 
 
 transform_layout.kind = _recorded.kind
+
+
 transform_layout.__doc__ = _recorded.__doc__
-
-
-@primitive("SetAxisSeparator", normalize=_position)
-def set_axis_separator(state: ScheduleState, block: StmtSRef, buffer: Any,
-                       axis_separators: Sequence[int]) -> None:
-    """Say which dimensions of a buffer stay apart when it is flattened.
-
-    Flattening joins the dimensions between separators into one: separators [1] of a buffer of 3
-    dimensions leave 2 (for memory that is addressed by row and column, such as textures).
-
-    Before::
-
-        B = T.alloc_buffer((128, 128))
-        for i, j in T.grid(128, 128):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] * T.float32(2.0)
-        for i, j in T.grid(128, 128):
-            with T.block("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = B[vi, vj] + T.float32(1.0)
-
-    After `sch.set_axis_separator(B, ("write", 0), [1])`::
-
-        B = T.alloc_buffer((128, 128), axis_separators=[1])
-        for i, j in T.grid(128, 128):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] * T.float32(2.0)
-        for i, j in T.grid(128, 128):
-            with T.block("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = B[vi, vj] + T.float32(1.0)
-
-    Errors: separators are increasing and lie between dimensions.
-    """
-    is_block(block)
-    old = nth_region(block.stmt, buffer[1], buffer[0]).buffer
-    site, is_param = _site(state, block, old)
-    rank = len(old.shape)
-    if sorted(set(axis_separators)) != list(axis_separators) or not all(
-            0 <= a <= rank for a in axis_separators):
-        raise Refusal("separators_lie_between_dimensions", f"axis_separators={axis_separators}: "
-                      f"buffer {old.name} has {rank} dimensions; separators are increasing and in "
-                      f"0 .. {rank}", nodes=[block.stmt])
-    new = came_from(old.replace(axis_separators=tuple(axis_separators)), old)
-    redirect = Redirect({old: new})
-    redirect.data = {}
-    changed = redirect.visit(site.stmt)
-    state.replace(site, changed, {**redirect.reuse, site.stmt: changed})
-    if is_param:
-        func = state.func_of(site)
-        state.update_func(site, func.replace(buffer_map={
-            p: new if b is old else b for p, b in func.buffer_map.items()}))
-
-
-# ------------------------------------------------------------------------------- rules
-
-
-def _site(state: ScheduleState, block: StmtSRef, buffer: Buffer) -> tuple[StmtSRef, bool]:
-    """The block under which all uses of the buffer are, and whether it is a parameter."""
-    at: StmtSRef | None = block
-    while at is not None:
-        if type(at.stmt) is Block:
-            if buffer in at.stmt.alloc_buffers:
-                return at, False
-            if any(m.buffer is buffer for m in at.stmt.match_buffers):
-                raise Refusal("buffer_is_no_view", f"{buffer.name} is a view made by "
-                              "T.match_buffer: its layout is that of the buffer it views",
-                              nodes=[at.stmt])
-        at = at.parent
-    return state.root_of(block), True
 
 
 def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
@@ -252,9 +179,6 @@ def _inverse(index_map: IndexMap, old: Buffer, assume: bool, block: Block
                       hint="use each index once, split with // and %; or take the responsibility "
                       "with assume_injective_transform=True") from None
     return inverse, padding
-
-
-# ------------------------------------------------------------------------------- accesses
 
 
 class _Layout(Redirect):
@@ -296,9 +220,6 @@ class _Layout(Redirect):
         if all(op.is_const_int(r.extent, 1) for r in node.region):
             return BufferRegion.from_point(self.new, self.mapped([r.min for r in node.region]))
         return BufferRegion(self.new, tuple(map_ranges(self.map, node.region, self.known)))
-
-
-# ------------------------------------------------------------------------------- padding
 
 
 class _Padding:
