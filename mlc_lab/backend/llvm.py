@@ -46,10 +46,12 @@ def function_name(var: Any, func: tir.PrimFunc) -> str:
     return str(symbol) if symbol is not None else var.name_hint
 
 
-def _write_kernel(unit: Unit, signature: Signature, func: tir.PrimFunc) -> None:
+def _write_kernel(
+    unit: Unit, signature: Signature, func: tir.PrimFunc, emitter: type[StmtGen]
+) -> None:
     params = ", ".join(parameter_texts(signature, func))
     header = f"define internal i32 @{signature.kernel}({params}) #0"
-    gen = StmtGen(unit, signature.name, header)
+    gen = emitter(unit, signature.name, header)
     noalias = bool(int((func.attrs or {}).get("tir.noalias", 0) or 0))
     for at, var in enumerate(signature.variables):
         if var.dtype in ("int32", "int64"):
@@ -94,9 +96,9 @@ def _mark_extents(gen: StmtGen, func: tir.PrimFunc) -> None:
 
 
 def generate(
-    mod: IRModule, where: jit.Machine, entry: str | None = None
+    mod: IRModule, where: jit.Machine, entry: str | None = None, emitter: type[StmtGen] = StmtGen
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """The LLVM IR of a module of lowered functions.
+    """The LLVM IR of a module of lowered functions, written by `emitter`.
 
     Returns the text, the module's description (see ``runtime/export.py``), and LLVM IR that the
     program imports. Raises CodegenError for what has no machine code.
@@ -115,7 +117,7 @@ def generate(
     for var, func in mod.functions.items():
         signature = unit.signatures.get(var.name_hint)
         if signature is not None:
-            _write_kernel(unit, signature, func)
+            _write_kernel(unit, signature, func, emitter)
     public = []
     for var, func in mod.functions.items():
         signature = unit.signatures.get(var.name_hint)

@@ -1,0 +1,546 @@
+"""A lowered program compiled so that it reports every load and store while it computes.
+
+`CountingGen` writes the same machine code as the LLVM backend, and beside each access of memory a
+call that tells its address, bytes and place in the program: to the cache simulator (`cache_code`),
+or to a trace. The program computes as well, so what depends on data goes its usual way.
+
+Addresses are simulated. All buffers lie in one arena whose start is a multiple of its size, so the
+low bits of a pointer are its place in the arena: the same in every run and on every machine.
+Parallel loops run one iteration after the other; each access is told the thread that would have
+made it. Arrays that are indexed by constants only are kept in registers by LLVM, and do not count
+as memory, as long as there is `Plan.registers`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import tir
+from ..backend import llvm
+from ..backend.llvm_emit import CodegenError
+from ..backend.llvm_stmt import StmtGen
+from ..backend.llvm_types import iota, lane_bytes, memory_element
+from ..ir import dtype as dt
+from ..ir.module import IRModule
+from ..lower import lower
+from ..runtime import jit
+from ..runtime.llir import ModuleText
+from ..runtime.module import SYMBOL_PREFIX
+from ..runtime.native import SYMBOLS
+from ..tir.functor import pre_order
+from .cache import CacheHierarchy
+from .cache_code import site_words, write_simulator
+from .measure import Unmeasurable, only_function, random_arrays
+
+#: every buffer starts at a multiple of this in the arena: a page, as large arrays do
+PAGE = 4096
+#: loops of so few iterations are unrolled by LLVM
+FEW = 8
+#: words of a trace's row before the values of the loop variables
+ROW_HEAD = 4
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in the lowered program that loads or stores.
+
+    `buffer` is the buffer as it stands there; `nbytes` what one access asks for; `loops` the loop
+    variables around it, outermost first; `statement` the store or other statement that it is part
+    of.
+    """
+
+    number: int
+    node: Any
+    buffer: tir.Buffer
+    write: bool
+    nbytes: int
+    loops: tuple[tir.Var, ...]
+    statement: Any
+
+
+@dataclass
+class Place:
+    """Where a buffer lies in the arena. `shape` is that of the buffer before it was flattened."""
+
+    name: str
+    data: tir.Var
+    dtype: str
+    shape: tuple[int, ...]
+    base: int
+    nbytes: int
+    kind: str  # "parameter", "allocated" or "constant"
+    value: np.ndarray | None = None  # of a constant
+
+
+@dataclass
+class Plan:
+    """What the instrumented program reports to, and what is known of it."""
+
+    hierarchy: CacheHierarchy | None  # None: a trace
+    threads: int = 1
+    registers: bool = True
+    sites: list[Site] = field(default_factory=list)
+    places: dict[tir.Var, Place] = field(default_factory=dict)
+    in_registers: set[tir.Var] = field(default_factory=set)
+    unseen: list[str] = field(default_factory=list)
+    top: int = 0  # of the arena, so far
+    depth: int = 0
+    mask: int = 0
+    numbers: dict[tuple, int] = field(default_factory=dict)
+
+    def place(self, name: str, data: tir.Var, dtype: str, shape: Sequence[int], kind: str) -> Place:
+        """Give a buffer its place in the arena, behind those before it."""
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dt.bytes_of(dtype)
+        found = self.places[data] = Place(name, data, dtype, tuple(shape), self.top, nbytes, kind)
+        self.top += -(-max(nbytes, 1) // PAGE) * PAGE
+        return found
+
+
+class CountingGen(StmtGen):
+    """The LLVM backend's generator, which reports accesses. `plan` is set by a subclass."""
+
+    plan: Plan
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.around: list[tir.Var] = []
+        self.node: Any = None
+        self.statement: Any = None
+
+    # -- reporting --------------------------------------------------------------------------------
+
+    def site(self, write: bool, nbytes: int) -> Site:
+        """The site of the access being written."""
+        plan = self.plan
+        key = (id(self.node), nbytes, tuple(self.around))
+        number = plan.numbers.get(key)
+        if number is None:
+            number = plan.numbers[key] = len(plan.sites)
+            plan.sites.append(Site(number, self.node, self.node.buffer, write, nbytes,
+                                   tuple(self.around), self.statement))
+            plan.depth = max(plan.depth, len(self.around))
+        return plan.sites[number]
+
+    def counted(self) -> bool:
+        """Whether the access being written is one of memory."""
+        return self.node is not None and self.node.buffer.data not in self.plan.in_registers
+
+    def arena_address(self, pointer: str) -> str:
+        return self.op(f"and i64 {self.op(f'ptrtoint ptr {pointer} to i64')}, {self.plan.mask}")
+
+    def report(self, pointer: str, dtype: str, write: bool, predicate: str | None) -> None:
+        """Report the access of consecutive lanes at a pointer."""
+        if not self.counted():
+            return
+        lanes, element = dt.lanes_of(dtype), lane_bytes(dtype)
+        nbytes = lanes * element
+        site, plan = self.site(write, nbytes), self.plan
+        address, flag = self.arena_address(pointer), int(write)
+        if plan.hierarchy is None:
+            if predicate is not None and lanes > 1:
+                for at in range(lanes):
+                    bit = self.lane(predicate, "i1", lanes, at)
+                    lane = self.fold("add nsw", address, str(at * element))
+                    self._when(bit, lambda lane=lane: self.trace(site, lane, element))
+            else:
+                self.trace(site, address, nbytes)
+            return
+        word = site.number * site_words(plan.hierarchy)
+        if predicate is not None and lanes > 1:
+            bits = self._bits(predicate, lanes)
+            self.tell("sim_masked", f"i64 {address}", f"i64 {element}", f"i64 {bits}",
+                      f"i32 {flag}", f"i64 {word}")
+        elif lanes == 1 and nbytes <= plan.hierarchy.levels[0].line:
+            self.tell("sim_write" if write else "sim_read", f"i64 {address}", f"i64 {word}")
+        else:
+            self.tell("sim_span", f"i64 {address}", f"i64 {nbytes}", f"i32 {flag}", f"i64 {word}")
+
+    def report_lanes(self, pointers: str, element: int, lanes: int, mask: str, write: bool) -> None:
+        """Report the lanes of a vector of pointers for which the mask holds."""
+        if not self.counted():
+            return
+        site = self.site(write, element)
+        for at in range(lanes):
+            bit = self.lane(mask, "i1", lanes, at)
+            address = self.arena_address(self.lane(pointers, "ptr", lanes, at))
+            if self.plan.hierarchy is None:
+                self._when(bit, lambda a=address: self.trace(site, a, element))
+            else:
+                name = "sim_write" if write else "sim_read"
+                word = site.number * site_words(self.plan.hierarchy)
+                self._when(bit, lambda a=address, n=name, w=word: self.tell(
+                    n, f"i64 {a}", f"i64 {w}"))
+
+    def _bits(self, predicate: str, lanes: int) -> str:
+        bits = self.op(f"bitcast <{lanes} x i1> {predicate} to i{lanes}")
+        return bits if lanes == 64 else self.op(f"zext i{lanes} {bits} to i64")
+
+    def _when(self, cond: str, emit: Any) -> None:
+        then, end = self.new_label("lane"), self.new_label("on")
+        self.cond_br(cond, then, end)
+        with self.scope():
+            self.label(then)
+            emit()
+            self.br(end)
+        self.label(end)
+
+    def tell(self, name: str, *args: str) -> None:
+        self.unit.text.declare("void", name, [a.split(" ")[0] for a in args])
+        self.do(f"call void @{name}({', '.join(args)})")
+
+    def trace(self, site: Site, address: str, nbytes: int) -> None:
+        """Append a row to the trace: site, address, bytes, thread, values of the loops."""
+        self.unit.text.declare("ptr", "trace_row", ["i64"] * 3)
+        row = self.op(f"call ptr @trace_row(i64 {site.number}, i64 {address}, i64 {nbytes})")
+        for at, var in enumerate(site.loops):
+            slot = self.op(f"getelementptr i64, ptr {row}, i64 {ROW_HEAD + at}")
+            self.store("i64", self.index(var), slot)
+
+    # -- accesses ---------------------------------------------------------------------------------
+
+    def expr_load(self, e: tir.BufferLoad) -> str:
+        outer, self.node = self.node, e
+        value = super().expr_load(e)
+        self.node = outer
+        return value
+
+    def stmt_store(self, s: tir.BufferStore) -> None:
+        outer, self.node, self.statement = (self.node, self.statement), s, s
+        super().stmt_store(s)
+        self.node, self.statement = outer
+
+    def stmt_evaluate(self, s: tir.Evaluate) -> None:
+        outer, self.statement = self.statement, s
+        super().stmt_evaluate(s)
+        self.statement = outer
+
+    def load_from(self, address: str, dtype: str, predicate: str | None = None) -> str:
+        self.report(address, dtype, False, predicate)
+        return super().load_from(address, dtype, predicate)
+
+    def store_to(
+        self, address: str, value: str, dtype: str, predicate: str | None = None
+    ) -> None:
+        self.report(address, dtype, True, predicate)
+        super().store_to(address, value, dtype, predicate)
+
+    def _lane_pointers(self, buffer: tir.Buffer, dtype: str, kind: str, base: str,
+                       stride: int) -> str:
+        """The vector of pointers that a gather or scatter uses."""
+        lanes = dt.lanes_of(dtype)
+        if kind == "ramp":
+            steps = iota(lanes, "i64")
+            if stride != 1:
+                steps = self.pure(f"mul <{lanes} x i64> {steps}, splat (i64 {stride})")
+            base = self.pure(f"add <{lanes} x i64> {self.splat(base, 'i64', lanes)}, {steps}")
+        return self.pure(f"getelementptr {memory_element(dtype)}, ptr {self.pointer(buffer)}, "
+                         f"<{lanes} x i64> {base}")
+
+    def _gather_masked(self, buffer: tir.Buffer, dtype: str, kind: str, base: str, stride: int,
+                       mask: str) -> str:
+        pointers = self._lane_pointers(buffer, dtype, kind, base, stride)
+        self.report_lanes(pointers, lane_bytes(dtype), dt.lanes_of(dtype), mask, False)
+        return super()._gather_masked(buffer, dtype, kind, base, stride, mask)
+
+    def _scatter_masked(self, buffer: tir.Buffer, value: str, dtype: str, kind: str, base: str,
+                        stride: int, mask: str) -> None:
+        pointers = self._lane_pointers(buffer, dtype, kind, base, stride)
+        self.report_lanes(pointers, lane_bytes(dtype), dt.lanes_of(dtype), mask, True)
+        super()._scatter_masked(buffer, value, dtype, kind, base, stride, mask)
+
+    def expr_call(self, e: tir.Call) -> str:
+        name = getattr(e.op, "name", "")
+        if name in _EXTERNAL:
+            called = e.args[0] if e.args else None
+            told = str(getattr(called, "value", name))
+            if told not in self.plan.unseen:
+                self.plan.unseen.append(told)
+        return super().expr_call(e)
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def stmt_for(self, s: tir.For) -> None:
+        self.around.append(s.loop_var)
+        super().stmt_for(s)
+        self.around.pop()
+
+    def parallel(self, s: tir.For) -> None:
+        """One iteration after the other; the thread is the one that would have run it."""
+        low, extent = self.index(s.min), self.index(s.extent)
+        self.work = float("inf")
+        threads = self.plan.threads
+
+        def body() -> None:
+            if threads > 1 and self.plan.hierarchy is None:
+                done = self.fold("sub nsw", self.index(s.loop_var), low)
+                scaled = self.op(f"mul i64 {done}, {threads}")
+                self.store("i64", self.op(f"udiv i64 {scaled}, {extent}"), "@trace_thread")
+            self.run(s.body)
+
+        if threads > 1 and self.plan.hierarchy is None:
+            self.unit.text.declarations["trace_thread"] = "@trace_thread = external global i64"
+        self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
+                        self.is_nonneg(s.min), body)
+        if threads > 1 and self.plan.hierarchy is None:
+            self.store("i64", "0", "@trace_thread")
+
+    def stmt_allocate(self, s: tir.Allocate) -> None:
+        if s.buffer_var in self.plan.in_registers:
+            super().stmt_allocate(s)
+            return
+        place = self.plan.places.get(s.buffer_var)
+        if place is None:
+            shape = [extent.value if type(extent) is tir.IntImm else None for extent in s.extents]
+            if None in shape:
+                raise CodegenError(
+                    f"{self.function_name}: how large {s.buffer_var.name!r} is cannot be told; "
+                    "give the symbolic sizes by name, as in sizes={'n': 128}")
+            name = s.buffer_var.name
+            place = self.plan.place(name, s.buffer_var, s.dtype, shape, "allocated")
+        self._in_arena(s, place)
+
+    def _in_arena(self, s: Any, place: Place) -> None:
+        self.unit.text.declarations["arena"] = "@sim_arena = external global ptr"
+        start = self.pure("load ptr, ptr @sim_arena")
+        self.env[s.buffer_var] = self.pure(f"getelementptr i8, ptr {start}, i64 {place.base}")
+        self.objects.add(s.buffer_var)
+        self.run(s.body)
+
+    def stmt_allocate_const(self, s: tir.AllocateConst) -> None:
+        data = s.data.numpy() if hasattr(s.data, "numpy") else np.asarray(s.data)
+        place = self.plan.places.get(s.buffer_var)
+        if place is None:
+            place = self.plan.place(s.buffer_var.name, s.buffer_var, str(data.dtype), data.shape,
+                                    "constant")
+            place.value = np.ascontiguousarray(data)
+        self._in_arena(s, place)
+
+
+CountingGen.expr_table = {**StmtGen.expr_table, tir.BufferLoad: CountingGen.expr_load,
+                          tir.Call: CountingGen.expr_call}
+CountingGen.stmt_table = {
+    **StmtGen.stmt_table,
+    tir.For: CountingGen.stmt_for,
+    tir.BufferStore: CountingGen.stmt_store,
+    tir.Evaluate: CountingGen.stmt_evaluate,
+    tir.Allocate: CountingGen.stmt_allocate,
+    tir.AllocateConst: CountingGen.stmt_allocate_const,
+}
+
+#: calls that may read and write memory unseen
+_EXTERNAL = {"tir.call_extern", "tir.call_pure_extern", "tir.tvm_call_packed",
+             "tir.tvm_call_cpacked"}
+
+
+def register_arrays(func: tir.PrimFunc) -> set[tir.Var]:
+    """Arrays of a lowered function that LLVM keeps in registers: small, and indexed by constants.
+
+    Of 16 KiB at most (what the backend puts on the stack), used by loads and stores only. The
+    variable of an innermost loop of at most `FEW` iterations counts as a constant, since LLVM
+    unrolls such a loop.
+    """
+    allocated: set[tir.Var] = set()
+    spoiled: set[tir.Var] = set()
+    constants = {node.loop_var for node in pre_order(func.body)
+                 if type(node) is tir.For and type(node.extent) is tir.IntImm
+                 and node.extent.value <= FEW
+                 and not any(type(inner) is tir.For for inner in pre_order(node.body))}
+    for node in pre_order(func.body):
+        kind = type(node)
+        if kind is tir.Allocate:
+            size = dt.bytes_of(node.dtype)
+            for extent in node.extents:
+                size *= extent.value if type(extent) is tir.IntImm else 1 << 40
+            if size <= 16 * 1024:
+                allocated.add(node.buffer_var)
+        elif kind is tir.BufferLoad or kind is tir.BufferStore:
+            for index in node.indices:
+                if any(type(e) in _VARIABLE and e not in constants for e in pre_order(index)):
+                    spoiled.add(node.buffer.data)
+        elif kind is tir.Call:
+            for arg in node.args:
+                if isinstance(arg, tir.Var):
+                    spoiled.add(arg)
+                elif type(arg) is tir.Buffer:
+                    spoiled.add(arg.data)
+                elif type(arg) is tir.BufferLoad and node.op.name == "tir.address_of":
+                    spoiled.add(arg.buffer.data)
+    return allocated - spoiled
+
+
+#: what makes an index no constant
+_VARIABLE = {tir.Var, tir.SizeVar, tir.BufferLoad, tir.Call}
+
+
+def concrete(mod: IRModule, sizes: Mapping[str, int] | None) -> tuple[str, IRModule]:
+    """The function that is looked at, alone in a module if it is, with its sizes fixed."""
+    name, func = only_function(mod)
+    if sizes:
+        table = {}
+        for buffer in func.buffers:
+            for e in (*buffer.shape, *buffer.strides):
+                if isinstance(e, tir.Var) and e.name in sizes:
+                    table[e] = int(sizes[e.name])
+        if table:
+            functions = {gv.name_hint: f for gv, f in mod.functions.items()}
+            functions[name] = func.specialize(table)
+            mod = IRModule(functions)
+    return name, mod
+
+
+@dataclass
+class Program:
+    """An instrumented program, compiled and linked, with its arguments in its arena."""
+
+    name: str
+    lowered: IRModule
+    plan: Plan
+    library: Any
+    arena: np.ndarray
+    arguments: list[np.ndarray]
+    run: Any
+
+    def array_at(self, symbol: str, shape: Sequence[int]) -> np.ndarray:
+        """The words that a function of the program points at."""
+        address = ctypes.CFUNCTYPE(ctypes.c_void_p)(self.library.address(symbol))()
+        count = int(np.prod(shape))
+        words = (ctypes.c_int64 * count).from_address(address)
+        return np.frombuffer(words, np.int64, count).reshape(shape)
+
+
+def instrument(
+    mod: IRModule, hierarchy: CacheHierarchy | None, *, sizes: Mapping[str, int] | None = None,
+    target: Any = "llvm", threads: int = 1, registers: bool = True, capacity: int = 0,
+    arrays: Sequence[np.ndarray] | None = None,
+) -> Program:
+    """Lower, instrument, compile and link a program, ready to run once.
+
+    With a hierarchy it counts in caches of that form; without, it traces at most `capacity`
+    accesses. `arrays` are the arguments (random data if None). Raises Unmeasurable where it cannot
+    be run, CodegenError and LowerError where it cannot be compiled.
+    """
+    from ..target import Target
+
+    if Target(target).kind.name != "llvm":
+        raise Unmeasurable("accesses are counted for programs of this machine's processor only")
+    name, mod = concrete(mod, sizes)
+    func = only_function(mod)[1]
+    lowered = lower(mod, target=Target(target))
+    plan = Plan(hierarchy, threads, registers)
+    given = random_arrays(func, sizes) if arrays is None else [np.asarray(a) for a in arrays]
+    buffers = [func.buffer_map.get(p) for p in func.params]
+    if None in buffers or len(given) != len(buffers):
+        raise Unmeasurable(f"{name} takes {len(buffers)} arguments, all of them buffers; "
+                           f"{len(given)} arrays were given")
+    for buffer, data in zip(buffers, given, strict=True):
+        plan.place(buffer.name, buffer.data, buffer.dtype, data.shape, "parameter")
+    if registers:
+        for one in lowered.functions.values():
+            if isinstance(one, tir.PrimFunc):
+                plan.in_registers |= register_arrays(one)
+    text, meta, imports, spare = _generate(lowered, plan, name)
+    runtime = ModuleText(jit.host_machine().triple, jit.host_machine().data_layout)
+    runtime.globals.append("@sim_arena = global ptr null")
+    exports = [SYMBOL_PREFIX + name]
+    if hierarchy is not None:
+        _check_reach(hierarchy, plan.top)
+        write_simulator(runtime, hierarchy, len(plan.sites))
+        exports += ["sim_state", "sim_written"]
+    else:
+        _write_trace(runtime, plan.depth, capacity)
+        exports += ["trace_rows", "trace_count"]
+    with runtime.function("ptr", "sim_arena_slot", []) as f:
+        f.ret("ptr @sim_arena")
+    exports.append("sim_arena_slot")
+    # The simulator is most of the work, and LLVM's own loop transformations gain nothing here.
+    compiled = jit.compile_ir(text, imports=[*llvm._link_imports(imports), str(runtime)],
+                              vectorize=False, unroll=False)
+    symbols = jit.native_symbols([n for n in meta["needs"] if n in SYMBOLS])
+    ffi = jit.ffi_symbols()
+    symbols.update({n: ffi[n] for n in meta["needs"] if n in ffi})
+    library = jit.link(compiled.obj, exports, symbols)
+    arena = _arena(plan, spare)
+    slot = ctypes.CFUNCTYPE(ctypes.c_void_p)(library.address("sim_arena_slot"))()
+    ctypes.c_void_p.from_address(slot).value = arena.ctypes.data
+    views = []
+    for buffer, data in zip(buffers, given, strict=True):
+        place = plan.places[buffer.data]
+        raw = arena[place.base : place.base + place.nbytes]
+        view = raw.view(data.dtype).reshape(data.shape)
+        view[...] = data
+        views.append(view)
+    for place in plan.places.values():
+        if place.value is not None:
+            raw = place.value.reshape(-1).view(np.uint8)
+            arena[place.base : place.base + place.nbytes] = raw
+    packed = jit.packed(library.address(SYMBOL_PREFIX + name), library, name)
+    return Program(name, lowered, plan, library, arena, views, packed)
+
+
+def _generate(lowered: IRModule, plan: Plan, name: str) -> tuple[str, dict, list[str], int]:
+    """The LLVM IR of the instrumented program. The size of the arena, which addresses depend on, is
+    known once all allocations are, so that is found first."""
+    top = plan.top
+    for func in lowered.functions.values():
+        if isinstance(func, tir.PrimFunc):
+            for node in pre_order(func.body):
+                if type(node) is tir.Allocate and node.buffer_var not in plan.in_registers:
+                    size = dt.bytes_of(node.dtype)
+                    for extent in node.extents:
+                        size *= extent.value if type(extent) is tir.IntImm else 1
+                    top += -(-max(size, 1) // PAGE) * PAGE
+                elif type(node) is tir.AllocateConst:
+                    data = node.data.numpy() if hasattr(node.data, "numpy") else node.data
+                    top += -(-max(np.asarray(data).nbytes, 1) // PAGE) * PAGE
+    spare = 1 << max(top - 1, PAGE).bit_length()
+    plan.mask = spare - 1
+    emitter = type("Counting", (CountingGen,), {"plan": plan})
+    text, meta, imports = llvm.generate(lowered, jit.host_machine(), name, emitter)
+    return text, meta, imports, spare
+
+
+def _arena(plan: Plan, size: int) -> np.ndarray:
+    """Memory that starts at a multiple of its size; pages never touched take no memory."""
+    raw = np.zeros(2 * size, np.uint8)
+    start = -raw.ctypes.data % size
+    return raw[start : start + size]
+
+
+def _check_reach(hierarchy: CacheHierarchy, top: int) -> None:
+    if top // hierarchy.levels[0].line >= 1 << 31:
+        raise Unmeasurable("the program's buffers are too large for the simulator: 2^31 lines of "
+                           "the first cache is what it can tell apart")
+
+
+def _write_trace(m: ModuleText, depth: int, capacity: int) -> None:
+    """Define `ptr trace_row(site, address, bytes)`: a row to write the loops' values to."""
+    width = ROW_HEAD + depth
+    m.globals.append(f"@trace_data = internal global [{(capacity + 1) * width} x i64] "
+                     "zeroinitializer, align 64")
+    m.globals.append("@trace_n = internal global i64 0")
+    m.globals.append("@trace_thread = global i64 0")
+    params = [("i64", "site"), ("i64", "address"), ("i64", "bytes")]
+    with m.function("ptr", "trace_row", params, "", "noinline nounwind") as f:
+        n = f.load("i64", "@trace_n")
+        f.store("i64", f.op(f"add i64 {n}, 1"), "@trace_n")
+        # What comes after the last row is counted, and written over the spare one.
+        fits = f.op(f"icmp ult i64 {n}, {capacity}")
+        at = f.op(f"select i1 {fits}, i64 {n}, i64 {capacity}")
+        row = f.gep("i64", "@trace_data", f.op(f"mul i64 {at}, {width}"))
+        thread = f.load("i64", "@trace_thread")
+        for offset, value in enumerate(("%site", "%address", "%bytes", thread)):
+            f.store("i64", value, f.gep("i64", row, offset))
+        f.ret(f"ptr {row}")
+    for name, what in (("trace_rows", "trace_data"), ("trace_count", "trace_n")):
+        with m.function("ptr", name, []) as f:
+            f.ret(f"ptr @{what}")
+
+
+def call(program: Program) -> None:
+    """Run an instrumented program once."""
+    program.run(*program.arguments)

@@ -1,0 +1,152 @@
+"""A list of accesses simulated in caches, and how far apart the uses of each line are.
+
+Both work on plain arrays, so the same trace can be looked at in many caches.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..runtime import jit
+from ..runtime.llir import ModuleText
+from .cache import CacheError, CacheHierarchy, LevelCount, as_hierarchy, level_counts
+from .cache_code import SITE_HEAD, site_words, write_replay, write_simulator
+
+#: reuse distance of the first use of a line
+FIRST_USE = -1
+
+
+class _Simulator:
+    """A compiled simulator of one hierarchy, for lists of accesses."""
+
+    def __init__(self, hierarchy: CacheHierarchy) -> None:
+        where = jit.host_machine()
+        m = ModuleText(where.triple, where.data_layout)
+        write_simulator(m, hierarchy, 1)
+        write_replay(m)
+        names = ["sim_replay", "sim_reset", "sim_state", "sim_written"]
+        obj = jit.compile_ir(str(m), where, vectorize=False, unroll=False).obj
+        library = self.library = jit.link(obj, names, {})
+        pointers = [ctypes.c_void_p] * 4
+        self.replay = ctypes.CFUNCTYPE(None, ctypes.c_int64, *pointers)(library.address(names[0]))
+        self.reset = ctypes.CFUNCTYPE(None)(library.address("sim_reset"))
+        self.hierarchy = hierarchy
+
+    def words(self, symbol: str, count: int) -> list[int]:
+        address = ctypes.CFUNCTYPE(ctypes.c_void_p)(self.library.address(symbol))()
+        return list((ctypes.c_int64 * count).from_address(address))
+
+
+@functools.lru_cache(maxsize=32)
+def _simulator(hierarchy: CacheHierarchy) -> _Simulator:
+    return _Simulator(hierarchy)
+
+
+def simulate(
+    addresses: Any, nbytes: Any, writes: Any, caches: Any = None
+) -> tuple[np.ndarray, tuple[LevelCount, ...]]:
+    """Simulate accesses one after the other in empty caches.
+
+    Parameters
+    ----------
+    addresses, nbytes, writes : sequences of one length, or a single number for all
+        Where each access begins, how many bytes it takes, and whether it is a store.
+    caches : see `cache.as_hierarchy`
+
+    Returns
+    -------
+    For each access the number of the level where it was found (0 the first; the number of levels
+    for memory; of an access of several lines the deepest), as int8; and the counts of the levels.
+    """
+    hierarchy = as_hierarchy(caches)
+    places = np.ascontiguousarray(addresses, np.int64).reshape(-1)
+    sizes = np.ascontiguousarray(np.broadcast_to(np.asarray(nbytes, np.int64), places.shape))
+    kinds = np.ascontiguousarray(np.broadcast_to(np.asarray(writes, bool), places.shape)
+                                 .astype(np.uint8))
+    if places.size and (places.min() < 0 or sizes.min() < 1):
+        raise CacheError("addresses are numbers from 0, and an access takes at least one byte")
+    if places.size and int((places + sizes).max()) // hierarchy.levels[0].line >= 1 << 31:
+        raise CacheError("an address is too large for the simulator: it can tell apart 2^31 lines")
+    found = np.empty(places.shape, np.int8)
+    simulator = _simulator(hierarchy)
+    simulator.reset()
+    simulator.replay(places.size, *(x.ctypes.data for x in (places, sizes, kinds, found)))
+    row = simulator.words("sim_state", site_words(hierarchy))
+    written = simulator.words("sim_written", len(hierarchy))
+    counts = level_counts(hierarchy, row[0] + row[1], row[SITE_HEAD:], written)
+    return found, counts
+
+
+def reuse_distances(lines: Sequence[int]) -> np.ndarray:
+    """How many different lines were used since the last use of each line: its stack distance.
+
+    `FIRST_USE` for the first use of a line. A fully associative LRU cache of n lines hits exactly
+    the uses of distance less than n. O(N log N): a Fenwick tree over time has a one at the last use
+    of each line, and the distance is the sum of the ones since (Bennett and Kruskal, 1975).
+    """
+    named = np.unique(np.asarray(lines, np.int64).reshape(-1), return_inverse=True)[1]
+    named = np.ascontiguousarray(named.reshape(-1), np.int64)
+    out = np.empty(named.shape, np.int64)
+    tree = np.zeros(named.size + 1, np.int64)
+    last = np.zeros(int(named.max(initial=-1)) + 1, np.int64)
+    _distances()(named.size, *(x.ctypes.data for x in (named, tree, last, out)))
+    return out
+
+
+@functools.cache
+def _distances() -> Any:
+    """The loop of `reuse_distances` as machine code; times are counted from 1."""
+    where = jit.host_machine()
+    m = ModuleText(where.triple, where.data_layout)
+    pointers = [("ptr", name) for name in ("lines", "tree", "last", "out")]
+
+    def add(f: Any, at: str, by: int) -> None:
+        slot = f.var("i64")
+        f.store("i64", at, slot)
+        with f.loop():
+            i = f.load("i64", slot)
+            with f.if_(f.op(f"icmp sgt i64 {i}, %n")):
+                f.break_()
+            cell = f.gep("i64", "%tree", i)
+            f.store("i64", f.op(f"add i64 {f.load('i64', cell)}, {by}"), cell)
+            low = f.op(f"and i64 {i}, {f.op(f'sub i64 0, {i}')}")
+            f.store("i64", f.op(f"add i64 {i}, {low}"), slot)
+
+    with m.function("void", "distances", [("i64", "n"), *pointers]) as f:
+        ones = f.var("i64", "0")
+        with f.for_range("0", "%n") as at:
+            now = f.op(f"add i64 {at}, 1")
+            line = f.load("i64", f.gep("i64", "%lines", at))
+            slot = f.gep("i64", "%last", line)
+            before = f.load("i64", slot)
+            f.store("i64", now, slot)
+            cell = f.gep("i64", "%out", at)
+            fresh = f.op(f"icmp eq i64 {before}, 0")
+            with f.if_(fresh):
+                f.store("i64", str(FIRST_USE), cell)
+                f.store("i64", f.op(f"add i64 {f.load('i64', ones)}, 1"), ones)
+            with f.else_(fresh):
+                total, left = f.var("i64"), f.var("i64")
+                f.store("i64", f.load("i64", ones), total)
+                f.store("i64", before, left)
+                with f.loop():
+                    i = f.load("i64", left)
+                    with f.if_(f.op(f"icmp eq i64 {i}, 0")):
+                        f.break_()
+                    part = f.load("i64", f.gep("i64", "%tree", i))
+                    f.store("i64", f.op(f"sub i64 {f.load('i64', total)}, {part}"), total)
+                    f.store("i64", f.op(f"and i64 {i}, {f.op(f'sub i64 {i}, 1')}"), left)
+                f.store("i64", f.load("i64", total), cell)
+                add(f, before, -1)
+            add(f, now, 1)
+        f.ret()
+    library = jit.link(jit.compile_ir(str(m), where).obj, ["distances"], {})
+    func = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 4)(
+        library.address("distances"))
+    func.keep = library
+    return func
