@@ -324,3 +324,76 @@ def test_a_step_of_a_two_hundred_line_module_is_drawn_quickly(chromium, tmp_path
         )
         print(f"median {times[24]:.1f} ms, slowest {times[-1]:.1f} ms a step")
         assert times[24] < 500
+
+
+def origin(page):
+    return [text.strip() for text in page.locator(".family ol li").all_inner_texts()]
+
+
+def test_pointing_at_a_loop_lights_up_what_it_came_from(page):
+    go(page, 1)
+    pane(page, "after").locator(".t-name", has_text="j_0").first.hover()
+    assert pane(page, "before").locator(".tok").all_inner_texts() == ["j", "j"]
+    assert set(pane(page, "after").locator(".tok").all_inner_texts()) == {"j_0"}
+    page.locator(".title").hover()
+    assert page.locator(".tok").count() == 0
+
+
+def test_pointing_at_an_ancestor_lights_up_all_that_became_of_it(page):
+    go(page, 1)
+    pane(page, "before").locator(".t-name", has_text="j").first.hover()
+    assert set(pane(page, "after").locator(".tok").all_inner_texts()) == {"j_0", "j_1"}
+
+
+def test_a_selected_loop_is_followed_through_all_steps(page):
+    go(page, 6)
+    pane(page, "before").locator(".t-name", has_text="j_1_init").first.click()
+    assert origin(page) == ["0 start loop j", "1 split loop j_1",
+                            "5 decompose_reduction loop j_1_init"]
+    page.locator(".family ol button").nth(1).click()
+    assert page.locator(".count").inner_text() == "1 / 6"
+    assert "loop j_1_init" in page.locator(".family").inner_text() or origin(page) == []
+
+
+def test_names_of_a_line_can_be_chosen_without_a_mouse(page):
+    go(page, 1)
+    pane(page, "after").focus()
+    line = pane(page, "after").locator(".l.cur")
+    for _ in range(60):
+        page.keyboard.press("ArrowDown")
+        if "for i, j_0" in line.inner_text():
+            break
+    page.keyboard.press("Enter")
+    chosen = page.locator('.family [aria-pressed="true"]')
+    assert chosen.inner_text() == "loop i"
+    page.keyboard.press("Enter")
+    assert chosen.inner_text() == "loop j_0"
+    assert "loop j_0: step 0, loop j; step 1, loop j_0" in page.locator(".sr[role=status]").inner_text()
+    page.keyboard.press("Escape")
+    assert chosen.count() == 0 and line.count() == 0
+    assert page.locator(".count").inner_text() == "1 / 6"  # the step stayed
+
+
+def test_the_loop_nest_is_drawn_with_extent_kind_and_regions(page):
+    go(page, 6)
+    page.get_by_role("tab", name="Loop nest").click()
+    after = pane(page, "after")
+    assert after.locator(".n-loop.vectorized").get_attribute("aria-label") == (
+        "loop j_1, extent 8, vectorized")
+    texts = after.locator("text").all_text_contents()
+    assert "vj = j_0 * 8 + j_1_init" in texts and "Y[vi, vj], A[vi, vk], B[vk, vj]" in texts
+    assert after.locator(".n-loop.changed .h").all_text_contents() == ["~ j_1 : 8"]
+
+
+def test_a_box_of_the_nest_shows_its_origin_too(page):
+    go(page, 1)
+    page.get_by_role("tab", name="Loop nest").click()
+    pane(page, "after").locator('g[aria-label^="loop j_0"]').hover(position={"x": 30, "y": 8})
+    assert pane(page, "before").locator("g.rel text.h").all_text_contents() == ["− j : 128"]
+
+
+def test_the_tabs_are_walked_with_the_arrows_and_leave_the_step_alone(page):
+    page.get_by_role("tab", name="Program").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("tab", name="Loop nest").get_attribute("aria-selected") == "true"
+    assert page.locator(".count").inner_text() == "0 / 6"

@@ -94,23 +94,90 @@ export class Programs {
   }
 }
 
-/** The element with both panes, kept scrolled together; `onselect(side, line)` on a click. */
+/** Marks by line of the program after (or before): what the picture of a program is tinted with. */
+export function marksOf(programs, before, after, side) {
+  const marks = new Map();
+  for (const row of programs.rows(before, after)) {
+    const [n, mark] = side === "before" ? [row.left, row.leftMark] : [row.right, row.rightMark];
+    if (n >= 0 && mark) marks.set(n, mark);
+  }
+  return marks;
+}
+
+/**
+ * Draw one program into an element, all its lines unmarked or with `marks` (line -> mark). Lines
+ * are `.l[data-n]` with their keys in `data-k`, as in the two panes.
+ */
+export function drawProgram(element, programs, number, marks = new Map()) {
+  element.innerHTML = programs.programs[number]
+    .map((line, n) => programs.line(line, marks.get(n) || "", null, n)).join("");
+}
+
+/** The items within an element that stand for one of some keys: lines, or boxes of a picture. */
+export function withKeys(element, keys) {
+  const selectors = [...keys].map((key) => `[data-k*=" ${key} "]`);
+  return selectors.length ? element.querySelectorAll(selectors.join(",")) : [];
+}
+
+/**
+ * Light up, within an element that shows a program, what stands for some keys: its lines or boxes,
+ * and in the text the very names. `lineage` may be null; then only lines light up.
+ */
+export function lightUp(element, program, keys, lineage) {
+  for (const item of withKeys(element, keys)) item.classList.add("rel");
+  if (!lineage || !keys.size) return;
+  const names = new Set();
+  for (const key of keys) {
+    const [kind, name] = lineage.key(key);
+    if (lineage.traceable(key)) names.add(kind === "block" ? `"${name}"` : name);
+  }
+  for (const word of element.querySelectorAll(".t-name,.t-string")) {
+    if (!names.has(word.textContent)) continue;
+    const line = word.closest("[data-n]");
+    const key = line && lineage.resolve(program, Number(line.dataset.n), word.textContent);
+    if (key !== null && keys.has(key)) word.classList.add("tok");
+  }
+}
+
+/** Take away what `lightUp` did. */
+export function lightsOut(element) {
+  for (const old of element.querySelectorAll(".rel")) old.classList.remove("rel");
+  for (const old of element.querySelectorAll(".tok")) old.classList.remove("tok");
+}
+
+/**
+ * The element with both panes, kept scrolled together. Options: `onselect(side, line, key)` on a
+ * click or Enter (line -1: Escape undid the selection), `onpoint(side, line, key)` while something is pointed at (line -1: no more), and
+ * `lineage` to tell which name is meant and what it came from. `key` is null where a whole line is
+ * meant.
+ */
 export class SideBySide {
-  constructor(programs, onselect) {
+  constructor(programs, onselect, { lineage = null, onpoint = null, oncursor = null } = {}) {
     this.programs = programs;
+    this.onselect = onselect;
+    this.onpoint = onpoint;
+    this.oncursor = oncursor;
+    this.lineage = lineage;
+    this.picture = null;
+    this.step = 0;
     this.open = new Set();
     this.shown = null;
+    this.pinned = null;
     this.left = this.pane("before");
     this.right = this.pane("after");
+    this.leftCap = h("div", { class: "cap" }, "Before");
+    this.rightCap = h("div", { class: "cap" }, "After");
     this.element = h(
       "div", { class: "panes" },
-      h("div", { class: "half" }, h("div", { class: "cap" }, "Before"), this.left),
-      h("div", { class: "half" }, (this.rightCap = h("div", { class: "cap" }, "After")), this.right)
+      h("div", { class: "half" }, this.leftCap, this.left),
+      h("div", { class: "half" }, this.rightCap, this.right)
     );
     for (const [one, other] of [[this.left, this.right], [this.right, this.left]]) {
       one.addEventListener("scroll", () => {
-        if (!this.refusal) other.scrollTop = one.scrollTop;
+        if (!this.refusal && !this.picture) other.scrollTop = one.scrollTop;
       });
+      one.addEventListener("keydown", (event) => this.keydown(event, one));
+      one.addEventListener("blur", () => this.cursor(null));
     }
     this.element.addEventListener("click", (event) => {
       const fold = event.target.closest("[data-fold]");
@@ -120,13 +187,14 @@ export class SideBySide {
         this.left.focus();
         return;
       }
-      const line = event.target.closest(".l[data-n]");
-      if (line && String(getSelection()) === "") {
-        onselect(this.left.contains(line) ? "before" : "after", Number(line.dataset.n));
-      }
+      const item = event.target.closest("[data-n]");
+      if (item && String(getSelection()) === "") this.select(item, this.keyAt(event.target));
     });
-    this.element.addEventListener("mouseover", (event) => this.relate(event.target.closest(".l")));
-    this.element.addEventListener("mouseleave", () => this.relate(null));
+    this.element.addEventListener("mouseover", (event) => {
+      const item = event.target.closest("[data-n]");
+      this.point(item, item && this.keyAt(event.target));
+    });
+    this.element.addEventListener("mouseleave", () => this.point(null, null));
   }
 
   pane(side) {
@@ -134,28 +202,122 @@ export class SideBySide {
     return h("div", { class: `pane ${side}`, tabindex: "0", role: "region", "aria-label": label });
   }
 
+  sideOf(item) {
+    return this.left.contains(item) ? "before" : "after";
+  }
+
+  programOf(side) {
+    return this.shown[side === "before" ? 0 : 1];
+  }
+
+  /** The key of the name under the pointer, or of the thing that the line heads; null for none. */
+  keyAt(target) {
+    const item = target.closest("[data-n]");
+    if (!item || !this.lineage) return null;
+    const word = target.closest(".t-name,.t-string");
+    if (word) {
+      const program = this.programOf(this.sideOf(item));
+      const key = this.lineage.resolve(program, Number(item.dataset.n), word.textContent);
+      if (key !== null) return key;
+    }
+    const own = item.dataset.k.trim().split(" ").filter(Boolean).map(Number);
+    return own.length === 1 && this.lineage.traceable(own[0]) ? own[0] : null;
+  }
+
+  select(item, key) {
+    for (const old of this.element.querySelectorAll(".sel")) old.classList.remove("sel");
+    item.classList.add("sel");
+    const side = this.sideOf(item);
+    this.pinned = key === null ? null : { side, key };
+    this.onselect(side, Number(item.dataset.n), key);
+    this.light();
+  }
+
+  /** Forget what was selected. */
+  unpin() {
+    this.pinned = null;
+    for (const old of this.element.querySelectorAll(".sel")) old.classList.remove("sel");
+    this.light();
+  }
+
+  /** The lines up and down the pane are walked with the arrow keys; Enter selects, and goes on to
+   * the next name of the line. */
+  keydown(event, pane) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const items = [...pane.querySelectorAll("[data-n]")];
+    if (!items.length) return;
+    const at = items.indexOf(pane.querySelector(".cur"));
+    let to = -1;
+    if (event.key === "ArrowDown") to = Math.min(items.length - 1, at + 1);
+    else if (event.key === "ArrowUp") to = at < 0 ? items.length - 1 : Math.max(0, at - 1);
+    else if (event.key === "Enter" || event.key === " ") {
+      if (at < 0) return;
+      const side = this.sideOf(items[at]);
+      const program = this.programOf(side);
+      const line = Number(items[at].dataset.n);
+      const own = items[at].dataset.k.trim().split(" ").filter(Boolean).map(Number);
+      const keys = !this.lineage ? []
+        : this.picture ? own.filter((k) => this.lineage.traceable(k))
+        : this.lineage.symbols(program, line);
+      const again = this.pinned && this.pinned.side === side ? keys.indexOf(this.pinned.key) : -1;
+      this.select(items[at], keys.length ? keys[(again + 1) % keys.length] : null);
+      event.preventDefault();
+      return;
+    } else if (event.key === "Escape") {
+      this.cursor(null);
+      this.unpin();
+      this.onselect(this.sideOf(items[0]), -1, null);
+      return;
+    } else return;
+    event.preventDefault();
+    this.cursor(items[to]);
+  }
+
+  cursor(item) {
+    for (const old of this.element.querySelectorAll(".cur")) old.classList.remove("cur");
+    if (!item) return;
+    item.classList.add("cur");
+    item.scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.oncursor?.(this.sideOf(item), Number(item.dataset.n),
+      item.getAttribute("aria-label") || item.textContent.trim());
+  }
+
+  /** Draw with `picture(programs, before, after)` -> [left, right] HTML; null: as text. */
+  setPicture(picture) {
+    this.picture = picture;
+    this.left.classList.toggle("drawn", Boolean(picture));
+    this.right.classList.toggle("drawn", Boolean(picture));
+    if (this.shown) this.draw();
+  }
+
   /**
    * Show two programs; the first change comes into sight, nothing else moves. Where the step was
-   * refused, its error { rule, message } stands in place of the second program.
+   * refused, its error { rule, message } stands in place of the second program. `captions` stand
+   * above the panes; `step` is the one whose origins count.
    */
-  show(before, after, refusal) {
-    this.rightCap.textContent = refusal ? "Refused: the program is as it was" : "After";
+  show(before, after, refusal, { captions = null, step = this.step } = {}) {
+    this.step = step;
+    this.leftCap.textContent = captions ? captions[0] : "Before";
+    this.rightCap.textContent = refusal ? "Refused: the program is as it was"
+      : captions ? captions[1] : "After";
     this.refusal = refusal;
     this.open = new Set(this.open.has("all") ? ["all"] : []);
     this.shown = [before, after];
     this.draw();
-    const telling = ".l.fault, .l.new, .l.changed, .l.moved, .l.removed";
-    const changed = this.element.querySelector(telling);
+    const telling = ["fault", "new", "changed", "moved", "removed"].map((c) => `[data-n].${c}`);
+    const changed = this.element.querySelector(telling.join(","));
     if (!changed) return;
-    const top = changed.offsetTop - changed.parentElement.offsetTop;
-    const pane = changed.parentElement;
+    const pane = changed.closest(".pane");
+    const top = changed.getBoundingClientRect().top - pane.getBoundingClientRect().top + pane.scrollTop;
     if (top < pane.scrollTop || top > pane.scrollTop + pane.clientHeight - 80) {
       this.left.scrollTop = this.right.scrollTop = Math.max(0, top - 60);
     }
   }
 
   draw() {
-    const [left, right] = this.programs.panes(...this.shown, this.open);
+    const [left, right] = this.picture
+      ? this.picture(this.programs, ...this.shown)
+      : this.programs.panes(...this.shown, this.open);
     const top = this.left.scrollTop;
     this.left.innerHTML = left;
     this.right.classList.toggle("refusal", Boolean(this.refusal));
@@ -163,14 +325,16 @@ export class SideBySide {
       const { rule, message } = this.refusal;
       const why = h("strong", {}, `✕ Refused${rule ? `: ${rule}` : ""}`);
       this.right.replaceChildren(why, h("pre", {}, message));
-      for (const line of this.linesOf(this.refusal.keys || [], this.left)) {
-        line.classList.add("fault");
-        line.querySelector("i").textContent = "✕";
+      for (const item of withKeys(this.left, this.refusal.keys || [])) {
+        item.classList.add("fault");
+        const sign = item.querySelector("i");
+        if (sign) sign.textContent = "✕";
       }
-      return;
+    } else {
+      this.right.innerHTML = right;
+      this.left.scrollTop = this.right.scrollTop = top;
     }
-    this.right.innerHTML = right;
-    this.left.scrollTop = this.right.scrollTop = top;
+    this.light();
   }
 
   unfold(all) {
@@ -178,17 +342,25 @@ export class SideBySide {
     this.draw();
   }
 
-  /** Light up the lines, on both sides, that stand for the same thing as this one. */
-  relate(line) {
-    for (const old of this.element.querySelectorAll(".rel")) old.classList.remove("rel");
-    const keys = line && line.dataset.k ? line.dataset.k.trim() : "";
-    if (!keys) return;
-    for (const found of this.linesOf(keys.split(" "), this.element)) found.classList.add("rel");
+  /** What is pointed at lights up with its ancestors and descendants; else what was selected. */
+  point(item, key) {
+    this.pointed = item && { side: this.sideOf(item), item, key };
+    this.light();
+    if (!this.onpoint) return;
+    if (item) this.onpoint(this.pointed.side, Number(item.dataset.n), key);
+    else this.onpoint("before", -1, null);
   }
 
-  /** The lines within an element that carry one of some keys. */
-  linesOf(keys, within) {
-    if (!keys.length) return [];
-    return within.querySelectorAll(keys.map((key) => `.l[data-k*=" ${key} "]`).join(","));
+  light() {
+    lightsOut(this.element);
+    const at = this.pointed || this.pinned;
+    if (!at || !this.shown) return;
+    let keys = at.key === null || at.key === undefined ? [] : [at.key];
+    if (!keys.length && at.item) keys = at.item.dataset.k.trim().split(" ").filter(Boolean).map(Number);
+    const related = this.lineage
+      ? this.lineage.related(this.step, at.side, keys)
+      : { before: new Set(keys), after: new Set(keys) };
+    lightUp(this.left, this.shown[0], related.before, this.lineage);
+    if (!this.refusal) lightUp(this.right, this.shown[1], related.after, this.lineage);
   }
 }

@@ -5,7 +5,9 @@
 
 import { copyButton, digits, duration, h, percent, small } from "./dom.js";
 import { drawChart } from "./chart.js";
-import { Programs, SideBySide } from "./program.js";
+import { Lineage } from "./lineage.js";
+import { drawNests } from "./nest.js";
+import { marksOf, Programs, SideBySide } from "./program.js";
 import { tokens } from "./highlight.js";
 import { followTheme } from "./theme.js";
 
@@ -86,6 +88,11 @@ const coloured = (text) =>
 const icon = (path) =>
   `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 
+/** Both programs of a step as loop nests. */
+const nests = (programs, before, after) =>
+  drawNests(programs.programs[before], programs.programs[after],
+    ["before", "after"].map((side) => marksOf(programs, before, after, side)));
+
 const SIGN = { good: "✓ ", bad: "✕ ", faster: "▲ ", slower: "▼ ", same: "≈ " };
 
 export class Stepper {
@@ -146,7 +153,13 @@ export class Stepper {
       })),
       this.meaning, h("details", {}, h("summary", {}, "More on this step"), this.more));
     this.facts = h("div", { class: "facts", role: "list" });
-    this.sides = new SideBySide(this.programs, (side, line) => this.select(side, line));
+    this.lineage = new Lineage(this.recording, this.programs);
+    this.sides = new SideBySide(this.programs, (side, line, key) => this.select(side, line, key), {
+      lineage: this.lineage,
+      oncursor: (side, line, said) => (this.live.textContent = said),
+    });
+    this.family = h("div", { class: "family", role: "region", "aria-label": "Origins", tabindex: "0" });
+    this.tabs = this.buildTabs();
     this.legend = h("div", { class: "legend" });
     this.unfold = h("button", { type: "button", class: "unfold", "aria-pressed": "false",
       onclick: () => {
@@ -163,7 +176,7 @@ export class Stepper {
         h("div", { class: "buttons", role: "group", "aria-label": "Move between steps" },
           this.buttons.slice(0, 2), this.slider, this.buttons.slice(2)),
         this.count),
-      this.chart, instruction, this.facts, this.sides.element,
+      this.chart, instruction, this.facts, this.tabs, this.sides.element, this.family,
       h("div", { class: "foot" }, this.legend, this.unfold),
       h("details", { class: "so-far" },
         h("summary", {}, "Python so far"), h("div", { class: "code" }, this.python, copy)),
@@ -171,6 +184,38 @@ export class Stepper {
     );
     this.step = -1;
     this.show(this.model.get("step") || 0, false);
+  }
+
+  /** The ways to look at a step: its programs as text, or as pictures. */
+  buildTabs() {
+    const views = [
+      ["Program", () => this.sides.setPicture(null)],
+      ["Loop nest", () => this.sides.setPicture(nests)],
+    ];
+    const tabs = views.map(([name, show], i) =>
+      h("button", { type: "button", role: "tab", "aria-selected": String(i === 0),
+        tabindex: i === 0 ? "0" : "-1", onclick: () => choose(i) }, name));
+    const choose = (at) => {
+      tabs.forEach((tab, i) => {
+        tab.setAttribute("aria-selected", String(i === at));
+        tab.tabIndex = i === at ? 0 : -1;
+      });
+      this.view = at;
+      views[at][1]();
+      this.drawLegend(this.recording.steps[this.step]);
+    };
+    this.view = 0;
+    const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Ways to look at the step" }, tabs);
+    list.addEventListener("keydown", (event) => {
+      const turn = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!turn) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const at = (this.view + turn + tabs.length) % tabs.length;
+      choose(at);
+      tabs[at].focus();
+    });
+    return list;
   }
 
   /** Draw anew after the recording has changed, at the same step and with the same focus. */
@@ -201,15 +246,63 @@ export class Stepper {
     this.show(targets[event.key]);
   }
 
-  select(side, line) {
+  select(side, line, key) {
+    if (line < 0) {
+      this.drawFamily(side, line, null);
+      this.live.textContent = "Nothing is selected.";
+      this.model.set("selection", {});
+      this.model.save_changes();
+      return;
+    }
     const step = this.recording.steps[this.step];
     const program = side === "before" ? step.before : step.after;
     const found = this.programs.programs[program][line];
     const selection = { step: this.step, side, line, text: found.text, keys: found.keys };
-    for (const old of this.root.querySelectorAll(".l.sel")) old.classList.remove("sel");
-    this.root.querySelector(`.pane.${side} .l[data-n="${line}"]`)?.classList.add("sel");
+    if (key !== null && key !== undefined) {
+      const [kind, name] = this.lineage.key(key);
+      Object.assign(selection, { key, kind, name });
+    }
+    this.drawFamily(side, line, key);
     this.model.set("selection", selection);
     this.model.save_changes();
+  }
+
+  /** The ancestors and descendants of what was selected, across the steps. */
+  drawFamily(side, line, key) {
+    if (key === null || key === undefined) {
+      this.family.replaceChildren(h("span", { class: "hint" },
+        "Point at a loop, block, iterator or buffer to see what it came from and what it became; " +
+        "select it to follow it through all steps."));
+      return;
+    }
+    const step = this.recording.steps[this.step];
+    const program = side === "before" ? step.before : step.after;
+    const others = line < 0 ? [] : this.lineage.symbols(program, line);
+    const chip = (k) => {
+      const [kind, name] = this.lineage.key(k);
+      return h("button", { type: "button", class: "chip", "aria-pressed": String(k === key),
+        onclick: () => {
+          this.sides.pinned = { side, key: k };
+          this.sides.light();
+          this.select(side, line, k);
+          this.family.querySelector('[aria-pressed="true"]')?.focus();
+        } }, h("span", { class: "kind" }, `${kind} `), name);
+    };
+    const names = (keys) => [...new Set(keys.map((k) => this.lineage.key(k).join(" ")))].join(", ");
+    const rows = this.lineage.history(this.step, side, key).map((row) => {
+      const { op } = this.recording.steps[row.step];
+      const text = row.keys.length ? names(row.keys) : "gone";
+      return h("li", {}, h("button", { type: "button", class: "chip", title: `Go to step ${row.step}: ${op}`,
+        "aria-current": row.step === this.step ? "step" : null,
+        onclick: () => this.show(row.step) },
+        h("span", { class: "kind" }, `${row.step} ${op} `), text));
+    });
+    this.family.replaceChildren(
+      h("div", { class: "chips" }, (others.includes(key) ? others : [key]).map(chip)),
+      h("ol", { class: "chips", "aria-label": `History of ${this.lineage.key(key).join(" ")}` }, rows));
+    this.live.textContent = `${this.lineage.key(key).join(" ")}: ` +
+      this.lineage.history(this.step, side, key)
+        .map((row) => `step ${row.step}, ${row.keys.length ? names(row.keys) : "gone"}`).join("; ");
   }
 
   /** Show a step; `tell` says whether the model should hear of it. */
@@ -227,7 +320,8 @@ export class Stepper {
     this.buttons.forEach((b, i) => b.setAttribute("aria-disabled", String(ends[i])));
     this.drawInstruction(step);
     this.drawFacts();
-    this.sides.show(step.before, step.after, step.error);
+    this.sides.pinned = this.keep(at);
+    this.sides.show(step.before, step.after, step.error, { step: at });
     this.drawLegend(step);
     this.python.replaceChildren(...coloured(pythonUpTo(this.recording, at)));
     this.drawChart();
@@ -236,6 +330,21 @@ export class Stepper {
       this.model.set("step", at);
       this.model.save_changes();
     }
+  }
+
+  /** What was selected stays so where it stands in the new step's programs too. */
+  keep(at) {
+    const pinned = this.sides.pinned;
+    const step = this.recording.steps[at];
+    for (const side of pinned ? [pinned.side, "after", "before"] : []) {
+      const program = side === "before" ? step.before : step.after;
+      if (!this.lineage.keysIn(program).has(pinned.key)) continue;
+      const line = this.programs.programs[program].findIndex((l) => l.keys.includes(pinned.key));
+      this.drawFamily(side, line, pinned.key);
+      return { side, key: pinned.key };
+    }
+    this.drawFamily("after", -1, null);
+    return null;
   }
 
   spoken() {
@@ -278,7 +387,7 @@ export class Stepper {
         `${counts[mark]} ${mark}`));
     const none = step.error ? "" : "the program is the same";
     this.legend.replaceChildren(...(parts.length ? parts : [none]));
-    this.unfold.hidden = !this.sides.element.querySelector(".fold") &&
+    this.unfold.hidden = this.view > 0 || !this.sides.element.querySelector(".fold") &&
       this.unfold.getAttribute("aria-pressed") !== "true";
   }
 

@@ -1,0 +1,142 @@
+// Where things come from, across the steps: from the origins that a recording keeps of each step.
+//
+// A key that stands in both programs of a step is the same thing still. A step's origins say of
+// keys in the program after which keys in the program before they came from.
+
+const KINDS = new Set(["loop", "block", "iterator", "buffer"]);
+
+/** Names that a line defines, in the order of its keys: "for i, j in" gives ["i", "j"]. */
+function defined(text) {
+  const loop = /^for (.+?) in /.exec(text) || /^([\w, ]+) = T\.axis\./.exec(text);
+  if (loop) return loop[1].split(", ");
+  const block = /^with T\.(?:s?block)\("((?:[^"\\]|\\.)*)"/.exec(text);
+  if (block) return [`"${block[1]}"`];
+  const buffer = /^(\w+) = T\.\w+\(/.exec(text);
+  return buffer ? [buffer[1]] : [];
+}
+
+export class Lineage {
+  constructor(recording, programs) {
+    this.recording = recording;
+    this.programs = programs;
+    this.present = new Map();
+    this.scopes = new Map();
+    this.parents = recording.steps.map((step) => new Map(step.origins || []));
+    this.children = this.parents.map((table) => {
+      const turned = new Map();
+      for (const [key, olds] of table) {
+        for (const old of olds) turned.set(old, [...(turned.get(old) || []), key]);
+      }
+      return turned;
+    });
+  }
+
+  /** Kind and name of a key: ["loop", "i"]. */
+  key(key) {
+    return this.recording.keys[key] || ["", ""];
+  }
+
+  /** Whether a key stands for something with a history: a loop, block, iterator or buffer. */
+  traceable(key) {
+    return KINDS.has(this.key(key)[0]) && this.key(key)[1] !== "";
+  }
+
+  keysIn(program) {
+    if (!this.present.has(program)) {
+      this.present.set(program, new Set(this.programs.programs[program].flatMap((l) => l.keys)));
+    }
+    return this.present.get(program);
+  }
+
+  /** Keys in the program before a step that a key of the program after came from. */
+  before(step, key) {
+    const found = new Set(this.parents[step].get(key));
+    if (this.keysIn(this.recording.steps[step].before).has(key)) found.add(key);
+    return found;
+  }
+
+  /** Keys in the program after a step that came from a key of the program before. */
+  after(step, key) {
+    const found = new Set(this.children[step].get(key));
+    if (this.keysIn(this.recording.steps[step].after).has(key)) found.add(key);
+    return found;
+  }
+
+  /** { before, after }: what to light up in the two programs of a step for keys on one side. */
+  related(step, side, keys) {
+    const here = new Set(keys);
+    const there = new Set();
+    for (const key of here) {
+      const found = side === "after" ? this.before(step, key) : this.after(step, key);
+      for (const other of found) there.add(other);
+    }
+    return side === "after" ? { before: there, after: here } : { before: here, after: there };
+  }
+
+  /**
+   * The ancestors and descendants of a key of a step's program, step by step: [{ step, keys }],
+   * with an entry for the first step and for each in which they changed. `keys` are those in the
+   * program after that step; an empty list says that nothing of it is left.
+   */
+  history(step, side, key) {
+    const at = side === "before" ? step - 1 : step;
+    const rows = [];
+    let keys = new Set([key]);
+    for (let s = at; s >= 0 && keys.size; s--) {
+      if (side === "before" && step === 0) break;
+      rows.unshift({ step: s, keys });
+      const older = new Set();
+      for (const k of keys) for (const old of s ? this.before(s, k) : []) older.add(old);
+      keys = older;
+    }
+    keys = new Set([key]);
+    for (let s = Math.max(at, 0) + 1; s < this.recording.steps.length && keys.size; s++) {
+      const newer = new Set();
+      for (const k of keys) for (const made of this.after(s, k)) newer.add(made);
+      rows.push({ step: s, keys: newer });
+      keys = newer;
+    }
+    const same = (a, b) => a.size === b.size && [...a].every((k) => b.has(k));
+    return rows.filter((row, i) => i === 0 || !same(row.keys, rows[i - 1].keys))
+      .map((row) => ({ step: row.step, keys: [...row.keys] }));
+  }
+
+  /** For each line of a program the names that can be seen there, as a chain of definitions. */
+  scope(program) {
+    if (this.scopes.has(program)) return this.scopes.get(program);
+    let top = null;
+    const found = this.programs.programs[program].map((line) => {
+      while (top && line.text && top.until > line.indent) top = top.outer;
+      const names = line.text.startsWith("def ") ? [] : defined(line.text);
+      const keys = line.keys.filter((key) => this.traceable(key));
+      const inside = line.text.startsWith("for ") || line.text.startsWith("with ");
+      names.forEach((name, i) => {
+        if (keys[i] === undefined) return;
+        top = { name, key: keys[i], until: line.indent + (inside ? 1 : 0), outer: top };
+      });
+      if (line.text.startsWith("def ")) {
+        for (const key of keys) top = { name: this.key(key)[1], key, until: line.indent + 1, outer: top };
+      }
+      return top;
+    });
+    this.scopes.set(program, found);
+    return found;
+  }
+
+  /** The key that a name (or a quoted block name) stands for in a line, or null. */
+  resolve(program, line, name) {
+    for (let at = this.scope(program)[line]; at; at = at.outer) if (at.name === name) return at.key;
+    return null;
+  }
+
+  /** The traceable keys of a line, in reading order: those it defines, then those it uses. */
+  symbols(program, line) {
+    const at = this.programs.programs[program][line];
+    const found = at.keys.filter((key) => this.traceable(key));
+    for (const [kind, text] of this.programs.tokensOf(at)) {
+      const key = kind === "name" ? this.resolve(program, line, text) : null;
+      if (key !== null) found.push(key);
+    }
+    return [...new Set(found)];
+  }
+}
