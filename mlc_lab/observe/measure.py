@@ -146,7 +146,8 @@ class Measurement:
     """Measures the programs of one recording, one after the other.
 
     `modules` are the IRModules of the recording's programs, in their order. `sizes` gives symbolic
-    sizes by name; `target` what to build for.
+    sizes by name; `target` what to build for. With `isolate` the programs run in a process of their
+    own, so that one that crashes or hangs costs only its own measurement (see `isolate.Isolated`).
     """
 
     def __init__(
@@ -157,22 +158,30 @@ class Measurement:
         target: Any = "llvm",
         sizes: Mapping[str, int] | None = None,
         build: Callable[[IRModule, Any], Any] = _build,
+        isolate: bool = False,
+        timeout_s: float | None = None,
     ) -> None:
         self.recording, self.modules = recording, modules
         self.target, self.sizes, self.build = target, sizes, build
+        self.isolate, self.timeout_s = isolate, timeout_s
         self.arrays: list[np.ndarray] | None = None
         self.right: list[np.ndarray] | None = None
+        self._child: Any = None
 
-    def all(self, budget_s: float = 20.0, progress: bool = True) -> Recording:
+    def all(self, budget_s: float = 20.0, progress: bool = True,
+            only: Iterable[int] | None = None) -> Recording:  # fmt: skip
         """Measure every program that has no cost yet, for at most about `budget_s` seconds.
+
+        `only` names the programs to measure, by number; None means all.
 
         An interrupt (Ctrl-C, or the stop button of a notebook) ends measuring; what was found
         stays in the recording. Returns the recording.
         """
         self._examine()
         start = time.perf_counter()
-        todo = [i for i, p in enumerate(self.recording.programs) if p.cost is None]
-        if todo and todo[0] != 0 and self.right is None:
+        wanted = range(len(self.recording.programs)) if only is None else sorted(set(only))
+        todo = [i for i in wanted if self.recording.programs[i].cost is None]
+        if todo and todo[0] != 0 and self.right is None and not self.isolate:
             self._run(0)  # measuring goes on after a stop: the right result is needed again
         try:
             for index in _with_progress(todo, progress):
@@ -223,8 +232,30 @@ class Measurement:
             self.right = [t.numpy() for t in tensors]
         return run, tensors, seconds
 
+    def reference(self) -> dict[str, Any]:
+        """Run the first program to have its results; {} or the message of what went wrong."""
+        try:
+            self._run(0)
+        except Unmeasurable as error:
+            return {"message": f"not measured: {error}"}
+        except Exception as error:
+            return {"message": f"could not be built or run: {_first_line(error)}"}
+        return {}
+
     def one(self, index: int) -> dict[str, Any]:
         """The cost of one program. Errors become its message."""
+        cost = self._apart(index) if self.isolate else self._here(index)
+        if not cost.get("time"):
+            return cost
+        operations, peak = self.recording.flops, self.recording.machine.get("peak_gflops")
+        if operations:
+            cost["gflops"] = operations / cost["time"] / 1e9
+            if peak:
+                cost["peak_fraction"] = cost["gflops"] / peak
+        return cost
+
+    def _here(self, index: int) -> dict[str, Any]:
+        """Check and time one program in this process."""
         try:
             run, tensors, first = self._run(index)
         except Unmeasurable as error:
@@ -237,12 +268,18 @@ class Measurement:
             cost["equal"] = equal
             cost["max_error"] = worst if math.isfinite(worst) else None
         cost.update(time_program(run, tensors, TIME_EACH, first))
-        operations, peak = self.recording.flops, self.recording.machine.get("peak_gflops")
-        if operations:
-            cost["gflops"] = operations / cost["time"] / 1e9
-            if peak:
-                cost["peak_fraction"] = cost["gflops"] / peak
         return cost
+
+    def _apart(self, index: int) -> dict[str, Any]:
+        """Check and time one program in a process of its own."""
+        from . import isolate
+
+        if self._child is None:
+            self._child = isolate.Isolated(
+                self.modules[0], self.target, self.sizes,
+                timeout_s=self.timeout_s or isolate.TIMEOUT,
+            )  # fmt: skip
+        return self._child.cost(self.modules[index], TIME_EACH)
 
 
 def _usable_cores() -> int:
