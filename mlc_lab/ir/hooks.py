@@ -21,6 +21,8 @@ script_underliner: Callable[..., str] | None = None
 text_shower: Callable[..., None] | None = None
 #: `explorer(schedule, **options)`: the stepper on a schedule; set by `mlc_lab.observe.session`
 explorer: Callable[..., Any] | None = None
+#: `workbench_opener(start, **options)`: schedule by clicking; set by `mlc_lab.observe.workbench`
+workbench_opener: Callable[..., Any] | None = None
 
 
 #: makes the call of a GlobalVar where an argument is of that type: (type, function(var, args))
@@ -78,6 +80,15 @@ def explore(obj: Any, *args: Any, **options: Any) -> Any:
 
         importlib.import_module("mlc_lab.observe.session")
     return explorer(obj, *args, **options)
+
+
+def open_workbench(obj: Any, *args: Any, **options: Any) -> Any:
+    """The workbench on a schedule."""
+    if workbench_opener is None:
+        import importlib
+
+        importlib.import_module("mlc_lab.observe.workbench")
+    return workbench_opener(obj, *args, **options)
 
 
 def repr_hook(obj: Any) -> str:

@@ -318,6 +318,10 @@ class Recorder:
             self._kept.append(identity)
         return found
 
+    def identity(self, key: int) -> Any:
+        """What a key stands for: the object (or tuple of names) it was given for."""
+        return self._kept[key]
+
     def known(self, kind: str, identity: Any, role: str = "") -> int | None:
         """The key that an object already has, or None."""
         return self._keys.get((kind, _which(identity), role))

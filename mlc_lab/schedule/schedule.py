@@ -113,6 +113,10 @@ class Schedule:
         """The stepper: every step so far with program, cost and check (needs the `lab` extra)."""
         return hooks.explore(self, *args, **options)
 
+    def workbench(self, *args: Any, **options: Any) -> Any:
+        """Go on scheduling by clicking, from the steps so far (needs the `lab` extra)."""
+        return hooks.open_workbench(self, *args, **options)
+
     # ------------------------------------------------------------------ random variables
 
     def get(self, rv: Any) -> Any:

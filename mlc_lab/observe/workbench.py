@@ -1,0 +1,660 @@
+"""The workbench: a schedule made by choosing, as a tree of attempts one can walk about in.
+
+Every attempt is a node: an instruction, the schedule after it, its program, its cost once measured,
+its error if it was refused. One can go back to any node and try something else from there, so
+nothing that was tried is lost. A view draws the tree (`mlc_lab_widgets.Workbench`); everything it
+can do is here, in Python.
+
+    bench = Workbench(mod)
+    bench.legal("Y")                              # what can be done with block Y, and what not
+    bench.apply("split", loop="j", factors=[None, 8])
+    bench.undo(); bench.redo(); bench.goto(0)
+    print(bench.python())                         # complete: runs as it stands
+    bench.load_python(text)                       # read, never executed
+
+The tree is saved as JSON with Python texts in it that are read back by the same reader: a file from
+anywhere can be opened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..ir import hooks
+from ..ir.diagnostics import MLCError
+from ..ir.module import IRModule
+from ..ir.structural import structural_equal
+from ..schedule.error import Refusal, ScheduleError
+from ..schedule.instruction import BlockRV, Instruction, InstructionKind, LoopRV
+from ..schedule.schedule import Schedule
+from ..schedule.state import StmtSRef, child_realizes
+from ..tir.expr import PrimExpr, Var
+from ..tir.function import PrimFunc
+from ..tir.stmt import Block, For
+from .program import keys_of, lines_of
+from .recording import Recorder, Recording
+from .workbench_palette import Entry, Palette, bind, explain, statements_in_order
+from .workbench_python import ScheduleReader, call_text, fresh_name
+
+FORMAT = "mlc-lab/attempts"
+VERSION = 1
+#: instructions that only look something up: they come with the attempt that needs them
+_LOOKUPS = {"get_block", "get_loops", "get_child_blocks", "get_producers", "get_consumers",
+            "get_output_blocks"}  # fmt: skip
+#: parameters that are blocks or loops
+_REFERENCES = {"loop", "loops", "ordered_loops", "block", "block_or_loop", "target",
+               "consumer_blocks"}  # fmt: skip
+
+
+class WorkbenchError(MLCError, ValueError):
+    """Something that cannot be done with this tree: the message says what, and what can."""
+
+
+@dataclass
+class Attempt:
+    """A node of the tree. `schedule` is the schedule after it, None where it was refused.
+
+    `program` is the number of its program in the recording, `lead` the look-ups it needed, `python`
+    the call itself, `names` what the random variables are called in the Python.
+    """
+
+    id: int
+    parent: int | None
+    op: str
+    python: str
+    lead: list[str]
+    program: int
+    schedule: Schedule | None
+    error: dict[str, Any] | None = None
+    names: dict[Any, str] = field(default_factory=dict)
+    children: list[int] = field(default_factory=list)
+    #: where `redo` goes: the child that was left last
+    onward: int | None = None
+    instruction: Instruction | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, without the schedule: its Python says how to make it again."""
+        data = {name: getattr(self, name) for name in ("id", "parent", "op", "python", "lead",
+                                                       "program")}  # fmt: skip
+        if self.error is not None:
+            data["error"] = self.error
+        return data
+
+
+class Workbench:
+    """A tree of attempts at scheduling one module.
+
+    `start` is an IRModule, a PrimFunc, or a Schedule: then the steps it has made become the first
+    branch, refused ones included. `target` and `sizes` (values of symbolic sizes by name) are for
+    measuring.
+    """
+
+    def __init__(
+        self, start: Any, *, title: str | None = None, target: Any = "llvm",
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        made = start if isinstance(start, Schedule) else None
+        if made is not None:
+            start = made.steps[0].before if made.steps else made.mod
+        if not isinstance(start, (IRModule, PrimFunc)):
+            raise TypeError("a workbench takes an IRModule, a PrimFunc or a Schedule, not "
+                            f"{type(start).__name__}")  # fmt: skip
+        first = Schedule(start)
+        self.target, self.sizes = target, dict(sizes or {})
+        names = [var.name_hint for var in first.mod.functions]
+        self.recorder = Recorder(title or ", ".join(names[:3]), "sch = tvm.tir.Schedule(Module)")
+        self.modules: list[IRModule] = []
+        self.attempts: list[Attempt] = []
+        self._listings: dict[tuple[int, int], list[Entry]] = {}
+        self._measurement: Any = None
+        #: called with no argument after the tree, the place in it or a cost has changed
+        self.listeners: list[Callable[[], None]] = []
+        self.recorder.doc("start", "The program as it was.")
+        root = Attempt(0, None, "start", "", [], self._program(first.mod), first)
+        self.attempts.append(root)
+        self.at = root
+        if made is not None:
+            self._replay_steps(made)
+
+    # ------------------------------------------------------------------------------ the tree
+
+    @property
+    def recording(self) -> Recording:
+        """Lines, keys and programs of the tree, with the costs measured so far."""
+        return self.recorder.recording
+
+    @property
+    def schedule(self) -> Schedule:
+        """A copy of the schedule at the current node, to go on with in code."""
+        return self.at.schedule.copy()
+
+    @property
+    def mod(self) -> IRModule:
+        """The program at the current node."""
+        return self.at.schedule.mod
+
+    def node(self, number: int) -> Attempt:
+        """A node by its number. Raises WorkbenchError if there is none."""
+        if not (isinstance(number, int) and 0 <= number < len(self.attempts)):
+            raise WorkbenchError(f"there is no attempt {number!r}; there are 0 to "
+                                 f"{len(self.attempts) - 1}")  # fmt: skip
+        return self.attempts[number]
+
+    def path(self, node: Attempt | None = None) -> list[Attempt]:
+        """The attempts from the start to a node (the current one)."""
+        found = []
+        at: Attempt | None = node or self.at
+        while at is not None:
+            found.append(at)
+            at = None if at.parent is None else self.attempts[at.parent]
+        return found[::-1]
+
+    def goto(self, number: int) -> Attempt:
+        """Go to a node; to a refused one means to the node that it was tried from."""
+        node = self.node(number)
+        if node.schedule is None:
+            node = self.attempts[node.parent]
+        for above in self.path(node)[:-1]:
+            above.onward = next(n.id for n in self.path(node) if n.parent == above.id)
+        self.at = node
+        self._changed()
+        return node
+
+    def undo(self) -> Attempt:
+        """One attempt back; at the start, stay."""
+        return self.at if self.at.parent is None else self.goto(self.at.parent)
+
+    def redo(self) -> Attempt:
+        """Forward to the attempt that was left last; where there is none, stay."""
+        return self.at if self.at.onward is None else self.goto(self.at.onward)
+
+    def _changed(self) -> None:
+        for listener in list(self.listeners):
+            listener()
+
+    def _program(self, mod: IRModule) -> int:
+        number = self.recorder.program(lines_of(mod, self.recorder))
+        if number == len(self.modules):
+            self.modules.append(mod)
+        return number
+
+    # ------------------------------------------------------------------------- what is picked
+
+    def key_of(self, stmt: Any) -> int:
+        """The key of a block or loop of the current node's schedule: what a view names it by."""
+        key = self.recorder.key
+        if type(stmt) is For:
+            return key("loop", stmt.loop_var.name, stmt.loop_var)
+        if stmt.iter_vars:
+            return key("block", stmt.name_hint, stmt.iter_vars[0].var)
+        function = self.at.schedule.state.refs[stmt].func.name_hint
+        return key("block", stmt.name_hint, (function, stmt.name_hint))
+
+    def find(self, selection: Any, node: Attempt | None = None) -> StmtSRef:
+        """The block or loop that is meant, in the schedule of a node (the current one).
+
+        `selection` is a key of the recording, a BlockRV or LoopRV, the name of a block, of a loop
+        ("j"), or both ("Y/j": the loop j around block Y). Raises WorkbenchError if there is none,
+        or more than one.
+        """
+        sch = (node or self.at).schedule
+        if isinstance(selection, (BlockRV, LoopRV)):
+            sref = sch._symbols.get(selection)
+            if sref is None or sref.stmt is None:
+                raise WorkbenchError("this block or loop is not in the program at this node")
+            return sref
+        if isinstance(selection, Mapping) and len(selection) == 1:
+            (selection,) = selection.values()
+        if isinstance(selection, int) and not isinstance(selection, bool):
+            return self._by_key(sch, selection)
+        if isinstance(selection, str):
+            return self._by_name(sch, selection)
+        raise TypeError(f"a block or loop is given by key, name or variable, not {selection!r}")
+
+    def _by_key(self, sch: Schedule, key: int) -> StmtSRef:
+        keys = self.recording.keys
+        if not 0 <= key < len(keys):
+            raise WorkbenchError(f"there is no key {key}")
+        kind, name = keys[key]
+        identity = self.recorder.identity(key)
+        for stmt, sref in sch.state.refs.items():
+            if type(stmt) is For:
+                if kind == "loop" and stmt.loop_var is identity:
+                    return sref
+            elif kind == "iterator":
+                if any(iv.var is identity for iv in stmt.iter_vars):
+                    return sref
+            elif kind == "block":
+                if isinstance(identity, tuple):
+                    if (sref.func.name_hint, stmt.name_hint) == identity and not stmt.iter_vars:
+                        return sref
+                elif stmt.iter_vars and stmt.iter_vars[0].var is identity:
+                    return sref
+        raise WorkbenchError(f"the {kind} {name} is not in the program at this node")
+
+    def _by_name(self, sch: Schedule, name: str) -> StmtSRef:
+        owner, _, loop = name.rpartition("/")
+        refs = sch.state.refs
+        if owner:
+            block = self._by_name(sch, owner)
+            found = [s for s in sch.state.loops_above(block) if s.stmt.loop_var.name == loop]
+        else:
+            found = [refs[s] for s in statements_in_order(sch.state)
+                     if (s.name_hint if type(s) is Block else s.loop_var.name) == name]  # fmt: skip
+            blocks = [s for s in found if type(s.stmt) is Block]
+            found = blocks or found
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            every = statements_in_order(sch.state)
+            names = [s.name_hint if type(s) is Block else s.loop_var.name for s in every]
+            have = ", ".join(dict.fromkeys(names))
+            raise WorkbenchError(f"there is no block or loop {name!r} here; there are {have}")
+        under = [f"{b.block.name_hint}/{name}" for s in found for b in child_realizes(s.stmt)[:1]]
+        raise WorkbenchError(f"{name!r} is the name of {len(found)} loops; say which: "
+                             + ", ".join(under))  # fmt: skip
+
+    def legal(self, selection: Any) -> list[Entry]:
+        """Every primitive for a block or loop: parameters with defaults, legal or why not."""
+        sref = self.find(selection)
+        key = self.key_of(sref.stmt)
+        found = self._listings.get((self.at.id, key))
+        if found is None:
+            found = Palette(self.at.schedule, sref, self.key_of).entries()
+            self._listings[self.at.id, key] = found
+        return found
+
+    def check(self, op: str, **args: Any) -> tuple[str, str] | None:
+        """Whether a primitive may act with these arguments: None, or (rule, reason)."""
+        kind = _kind(op)
+        args = {name: self._plain(value) for name, value in args.items()}
+        root = next(iter(self.at.schedule.state.roots.values()))
+        try:
+            return Palette(self.at.schedule, root, self.key_of).attempt(kind, args)
+        except KeyError as error:
+            return "arguments", f"{error} is not in the program at this node"
+
+    # ------------------------------------------------------------------------------ attempting
+
+    def apply(self, op: str, **args: Any) -> Attempt:
+        """Try a primitive at the current node, and go to the new one.
+
+        Arguments are those of the primitive; blocks and loops as in `find`, and as plain data (see
+        `workbench_palette`). If it is refused, the refusal is kept as a node, the place stays, and
+        ScheduleError is raised. What has been tried from here before is not tried again.
+        """
+        kind = _kind(op)
+        plain = {name: self._plain(value, kind, name) for name, value in args.items()}
+        node, error = self._attempt(
+            self.at, kind, lambda sch: bind(kind, plain, lambda _, key: self._variable(
+                sch, self._by_key(sch, key))))  # fmt: skip
+        if error is not None:
+            self._changed()
+            raise error
+        self.goto(node.id)
+        return node
+
+    def _plain(self, value: Any, kind: InstructionKind | None = None, name: str = "") -> Any:
+        """An argument as plain data: blocks and loops by key."""
+        if isinstance(value, (BlockRV, LoopRV)):
+            return self._as_key(self.find(value))
+        if isinstance(value, StmtSRef):
+            return self._as_key(value)
+        if isinstance(value, (list, tuple)):
+            return [self._plain(v, kind, name) for v in value]
+        named = name in _REFERENCES and type(value) in (str, int)
+        return self._as_key(self.find(value)) if named else value
+
+    def _as_key(self, sref: StmtSRef) -> dict[str, int]:
+        return {"loop" if type(sref.stmt) is For else "block": self.key_of(sref.stmt)}
+
+    def _attempt(
+        self, parent: Attempt, kind: InstructionKind, arguments: Callable[[Schedule], dict],
+    ) -> tuple[Attempt, ScheduleError | None]:  # fmt: skip
+        """Add a node under `parent`, or find the one that is there: (node, its refusal)."""
+        sch = parent.schedule.copy()
+        mark = len(sch.steps)
+        names, refusal = dict(parent.names), None
+
+        def name_new() -> None:
+            for step in sch.steps[mark:]:
+                for rv in step.instruction.output_list:
+                    if rv not in names:
+                        names[rv] = fresh_name(_wish(sch, rv, step.instruction), names.values())
+
+        try:
+            args = arguments(sch)
+            name_new()  # while what was looked up is still there
+            sch._apply(kind, args)
+        except ScheduleError as error:
+            refusal = error
+        name_new()
+        home = _home(sch)
+        texts = [call_text(step.instruction, names, step.decision, home)
+                 for step in sch.steps[mark:]]  # fmt: skip
+        last = sch.steps[-1].instruction
+        lead, python = texts[:-1], texts[-1]
+        for child in parent.children:
+            known = self.attempts[child]
+            if (known.lead, known.python) == (lead, python):
+                return known, refusal
+        error, program = None, parent.program
+        if refusal is not None:
+            error = self._told(refusal)
+        elif sch.mod is not parent.schedule.mod:
+            program = self._program(sch.mod)
+        node = Attempt(len(self.attempts), parent.id, kind.method, python, lead, program,
+                       None if refusal else sch, error, names, instruction=last)  # fmt: skip
+        self.recorder.doc(kind.method, kind.doc)
+        self.attempts.append(node)
+        parent.children.append(node.id)
+        return node, refusal
+
+    def _told(self, error: ScheduleError) -> dict[str, Any]:
+        """A refusal as a recording has it."""
+        rule, message = explain(error)
+        told = {"rule": rule, "message": message, "keys": keys_of(error.nodes, self.recorder)}
+        try:
+            told["where"] = error.underlined()
+        except Exception:  # the reason must be told even if the program cannot be printed
+            told["where"] = ""
+        return told
+
+    def _variable(self, sch: Schedule, sref: StmtSRef) -> Any:
+        """The random variable of a block or loop in `sch`: one it has, or one looked up."""
+        for rv, value in sch._symbols.items():
+            if value is sref:
+                return rv
+        if type(sref.stmt) is For:
+            blocks = child_realizes(sref.stmt)
+            if not blocks:
+                raise WorkbenchError(f"there is no block inside loop {sref.stmt.loop_var.name}: "
+                                     "it cannot be looked up")  # fmt: skip
+            block = self._variable(sch, sch.state.refs[blocks[0].block])
+            for rv in sch.get_loops(block):
+                if sch._symbols[rv] is sref:
+                    return rv
+            raise WorkbenchError(f"loop {sref.stmt.loop_var.name} cannot be looked up")
+        name, function = sref.stmt.name_hint, sref.func.name_hint
+        alike = [s for s, r in sch.state.refs.items()
+                 if type(s) is Block and s.name_hint == name and r.func is sref.func]  # fmt: skip
+        if len(alike) == 1 or sref.parent is None:
+            return sch.get_block(name=name, func_name=function)
+        scope = self._variable(sch, sch.state.scope_root(sref))
+        for rv in sch.get_child_blocks(scope):
+            if sch._symbols[rv] is sref:
+                return rv
+        raise WorkbenchError(f"block {name} cannot be looked up")
+
+    # ------------------------------------------------------------------- replaying other sources
+
+    def _follow(self, at: Attempt, shadow: Schedule, kind: InstructionKind, bound: dict[str, Any],
+                values: dict[Any, Any]) -> tuple[Attempt, Any, ScheduleError | None]:  # fmt: skip
+        """Apply an instruction of `shadow` to it and to the tree at `at`, in step.
+
+        Both schedules have the same program; what the arguments mean in one is found in the other
+        by its place. `values` maps sampled numbers. Returns (node, results in `shadow`, refusal).
+        """
+        args = dict(bound)
+        try:
+            shadow._resolve(list(args.values()))
+        except Refusal as gone:  # a variable whose block or loop is no more
+            return at, None, shadow._refused(kind, args, gone, shadow.mod)
+        theirs = [shadow.state.refs[s] for s in statements_in_order(shadow.state)]
+        place = {id(sref): n for n, sref in enumerate(theirs)}
+
+        def translate(value: Any, sch: Schedule, ours: list[Any]) -> Any:
+            if isinstance(value, (BlockRV, LoopRV)):
+                sref = shadow._resolve(value)
+                return self._variable(sch, sch.state.refs[ours[place[id(sref)]]])
+            if isinstance(value, Var):
+                return values.get(value, value)
+            if isinstance(value, (list, tuple)):
+                return type(value)(translate(v, sch, ours) for v in value)
+            if isinstance(value, PrimExpr) and values:
+                from ..tir.functor import substitute
+
+                return substitute(value, values)
+            return value
+
+        def arguments(sch: Schedule) -> dict[str, Any]:
+            ours = statements_in_order(sch.state)
+            return {name: translate(value, sch, ours) for name, value in args.items()}
+
+        node, refusal = self._attempt(at, kind, arguments)
+        if refusal is not None:
+            return node, None, refusal
+        if kind.sampling:  # the same decision in both
+            args["decision"] = node.schedule.steps[-1].decision
+        results = shadow._apply(kind, dict(args))
+        made = results if isinstance(results, (list, tuple)) else [results]
+        for theirs_rv, our_rv in zip(made, node.instruction.output_list):
+            if isinstance(theirs_rv, Var):
+                values[theirs_rv] = our_rv
+        return node, results, None
+
+    def _replay_steps(self, made: Schedule) -> None:
+        """The steps of a schedule that was made in code, as the first branch."""
+        shadow = Schedule(self.modules[0])
+        table: dict[Any, Any] = {}
+        values: dict[Any, Any] = {}
+        at = self.at
+
+        def translate(value: Any) -> Any:
+            if isinstance(value, (BlockRV, LoopRV)):
+                return table[value]
+            if isinstance(value, (list, tuple)):
+                return type(value)(translate(v) for v in value)
+            if isinstance(value, Var):
+                return table.get(value, value)
+            if isinstance(value, PrimExpr) and any(isinstance(k, Var) for k in table):
+                from ..tir.functor import substitute
+
+                return substitute(value, {k: v for k, v in table.items() if isinstance(k, Var)})
+            return value
+
+        for step in made.steps:
+            inst = step.instruction
+            try:
+                args = {name: translate(value) for name, value in inst.args.items()}
+                if inst.kind.sampling:
+                    args["decision"] = step.decision
+                if inst.kind.method in _LOOKUPS:
+                    if step.error is not None:
+                        continue
+                    results = shadow._apply(inst.kind, args)
+                else:
+                    node, results, refusal = self._follow(at, shadow, inst.kind, args, values)
+                    if refusal is not None:
+                        continue
+                    at = node
+            except (KeyError, ScheduleError):
+                if step.error is not None:
+                    continue  # it was refused there too, for an argument that is gone
+                raise
+            outputs = results if isinstance(results, (list, tuple)) else [results]
+            table.update(zip(inst.output_list, outputs))
+        self.goto(at.id)
+
+    # --------------------------------------------------------------------------------- Python
+
+    def python(self, node: Attempt | int | None = None, program: bool = True) -> str:
+        """The Python of the schedule at a node (the current one).
+
+        With `program` it is complete: imports, the module, the schedule; it runs as it stands.
+        Without, it begins where the schedule does.
+        """
+        node = self.node(node) if isinstance(node, int) else node or self.at
+        lines = []
+        for at in self.path(node)[1:]:
+            refused = "# refused: " if at.error else ""
+            lines += [*(refused + line for line in at.lead), refused + at.python]
+        return "\n".join([self.prelude() if program else self.recording.prelude, *lines]) + "\n"
+
+    def prelude(self) -> str:
+        """What stands before the schedule: imports, the program, the Schedule made of it."""
+        text = self.recording.text(0)
+        return ("import mlc_lab as tvm\nfrom mlc_lab.script import ir as I, relax as R, tir as T\n"
+                if "R." in text else
+                "import mlc_lab as tvm\nfrom mlc_lab.script import ir as I, tir as T\n"
+                ) + f"\n\n{text.strip()}\n\n\n{self.recording.prelude}"  # fmt: skip
+
+    def load_python(self, text: str) -> Attempt:
+        """Read the Python of a schedule of this program as a branch from the start, and go there.
+
+        The text is read from its syntax tree, never executed: calls of primitives on the schedule,
+        literals and names bound before. Steps that the tree has already are found, not repeated.
+        Raises DiagnosticError with line and column for anything else, before anything is applied;
+        ScheduleError (with `line`) where a primitive refuses: then what came before it is kept.
+        """
+        shadow = Schedule(self.modules[0])
+        place = [self.attempts[0]]
+        values: dict[Any, Any] = {}
+
+        def apply(kind: InstructionKind, bound: dict[str, Any], line: int) -> Any:
+            if kind.method in _LOOKUPS:
+                return shadow._apply(kind, bound)
+            node, results, refusal = self._follow(place[0], shadow, kind, bound, values)
+            if refusal is not None:
+                refusal.line = line
+                raise refusal
+            place[0] = node
+            return results
+
+        reader = ScheduleReader(text, apply, check_program=self._same_program,
+                                work_on=shadow.work_on)  # fmt: skip
+        try:
+            reader.read()
+        finally:
+            self.goto(place[0].id)
+        return self.at
+
+    def _same_program(self, source: str, line: int) -> None:
+        """A program that stands in a text must be the one this tree started with."""
+        from ..script import from_source
+
+        found = from_source(source)
+        if isinstance(found, PrimFunc):
+            name = "main" if "main" in self.modules[0] else str(found.attrs.get("global_symbol"))
+            found = IRModule({name: found})
+        if not structural_equal(found, self.modules[0]):
+            raise WorkbenchError(f"line {line}: this is a schedule of another program than the one "
+                                 "on the workbench; open a workbench on that one")  # fmt: skip
+
+    # ------------------------------------------------------------------------------- measuring
+
+    def measure(
+        self, nodes: Iterable[int] | None = None, *, budget_s: float = 30.0, isolate: bool = True,
+        progress: bool = False,
+    ) -> None:  # fmt: skip
+        """Time and check the programs of some nodes (all of the current path if None).
+
+        By default in a process of its own: a program that crashes or hangs costs its own
+        measurement and nothing else (see `isolate.Isolated`).
+        """
+        from .measure import Measurement
+
+        if nodes is None:
+            nodes = [n.id for n in self.path()]
+        wanted = sorted({0, *(self.node(n).program for n in nodes)})
+        if self._measurement is None or self._measurement.isolate != isolate:
+            self._measurement = Measurement(
+                self.recording, self.modules, target=self.target, sizes=self.sizes, isolate=isolate)
+        self._measurement.all(budget_s, progress, only=wanted)
+        self._changed()
+
+    def cost(self, node: Attempt | int | None = None) -> dict[str, Any] | None:
+        """What the program of a node (the current one) cost; None where it was not measured."""
+        node = self.node(node) if isinstance(node, int) else node or self.at
+        return None if node.error else self.recording.programs[node.program].cost
+
+    # -------------------------------------------------------------------------- saving, showing
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole tree as plain data: programs, attempts, costs, the place."""
+        data = self.recording.to_dict()
+        del data["steps"]
+        return {**data, "format": FORMAT, "version": VERSION, "at": self.at.id,
+                "sizes": self.sizes, "target": str(self.target),
+                "nodes": [node.to_dict() for node in self.attempts]}  # fmt: skip
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The whole tree as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False,
+                          separators=None if indent else (",", ":"))  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """Write the tree to a file that `load` reads."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Workbench:
+        """Read a file that `save` wrote. Nothing in it is executed."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Workbench:
+        """The tree that JSON text holds. Raises WorkbenchError if it holds none."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise WorkbenchError(f"this is not JSON: {error}") from None
+        from .workbench_file import read
+
+        return read(cls, data)
+
+    def show(self) -> Any:
+        """The workbench as a notebook widget."""
+        from mlc_lab_widgets import Workbench as View
+
+        return View(self)
+
+    def html(self, path: str | Path | None = None, title: str | None = None) -> str:
+        """Everything tried so far as one HTML page without a kernel; written to `path` if given."""
+        from mlc_lab_widgets.export import workbench_page
+
+        text = workbench_page([self.to_dict()], title or self.recording.title)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+
+def _kind(op: str) -> InstructionKind:
+    kind = InstructionKind.by_method.get(op)
+    if kind is None:
+        import difflib
+
+        close = difflib.get_close_matches(op, InstructionKind.by_method, 1)
+        raise WorkbenchError(f"there is no primitive {op!r}"
+                             + (f"; did you mean {close[0]!r}?" if close else ""))  # fmt: skip
+    return kind
+
+
+def _home(sch: Schedule) -> str | None:
+    """The function `get_block` looks in."""
+    return None if sch.func_working_on is None else sch.func_working_on.name_hint
+
+
+def _wish(sch: Schedule, rv: Any, inst: Instruction) -> str:
+    """What a random variable would best be called: as what it stands for."""
+    value = sch._symbols.get(rv)
+    if not isinstance(value, StmtSRef) or value.stmt is None:
+        return inst.args.get("name", "v")
+    return value.stmt.loop_var.name if type(value.stmt) is For else value.stmt.name_hint
+
+
+def open_workbench(start: Any, **options: Any) -> Any:
+    """The workbench of a module, a function or a schedule as a notebook widget.
+
+    What `sch.workbench()` and `mlc_lab.workbench(mod)` show; `.bench` of the result is the
+    `Workbench`. Options are those of `Workbench`. Raises ImportError where the notebook parts are
+    not installed.
+    """
+    return Workbench(start, **options).show()
+
+
+hooks.workbench_opener = open_workbench
