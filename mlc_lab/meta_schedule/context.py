@@ -1,0 +1,144 @@
+"""TuneContext: one program to be tuned, with everything its search uses."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from ..ir.diagnostics import MLCError
+from ..ir.module import IRModule
+from ..schedule import Schedule, ScheduleError, Trace
+from ..target import Target
+from .defaults import num_cores
+from .replay import Replayer
+from .search_strategy import SearchStrategy
+from .space_generator import SpaceError, SpaceGenerator
+from .workload import TensorInfo, as_workload, count_flops
+
+
+class TuneContext:
+    """One task.
+
+    Parameters
+    ----------
+    mod: the program (IRModule with one PrimFunc, or a PrimFunc).
+    target: for which machine. Raises ValueError for one that programs cannot be run on here.
+    space_generator: a SpaceGenerator, a function of a schedule, or "post-order-apply".
+    search_strategy: a SearchStrategy or the name of one.
+    task_name: how the task is called in the table and the database.
+    rand_state: seed of every random choice.
+    """
+
+    def __init__(self, mod: Any, *, target: Any = None, space_generator: Any = "post-order-apply",
+                 search_strategy: Any = "evolutionary", task_name: str = "main",
+                 rand_state: int = -1, num_threads: int | None = None, logger: Any = None) -> None:
+        del logger
+        self.mod: IRModule = as_workload(mod)
+        self.target = Target(target if target is not None else Target.current() or "llvm")
+        if self.target.kind.name != "llvm":
+            raise ValueError(f"candidates are measured on this machine, with target \"llvm\"; they "
+                             f"cannot be run for {self.target.kind.name!r} here")
+        self.num_threads = num_threads or num_cores(self.target)
+        self.task_name = task_name
+        if rand_state is None or rand_state == -1:
+            rand_state = random.SystemRandom().randint(1, 2**31 - 1)
+        self.seed = rand_state
+        self.rng = random.Random(rand_state)
+        self.args_info = TensorInfo.from_prim_func(self.mod["main"])
+        self.flop = count_flops(self.mod)
+        self.replayer = Replayer(self.mod)
+        self.rejected: dict[str, int] = {}
+        self.space_generator = SpaceGenerator.create(space_generator)
+        self.search_strategy = SearchStrategy.create(search_strategy)
+        self.initialize()
+
+    @property
+    def rand_state(self) -> int:
+        """The seed."""
+        return self.seed
+
+    def initialize(self) -> None:
+        """Let the parts know the task."""
+        if self.space_generator is not None:
+            self.space_generator.initialize_with_tune_context(self)
+        if self.search_strategy is not None:
+            self.search_strategy.initialize_with_tune_context(self)
+
+    def clone(self) -> "TuneContext":
+        """Another task of the same description."""
+        return TuneContext(
+            self.mod, target=self.target, space_generator=self.space_generator.clone(),
+            search_strategy=self.search_strategy.clone(), task_name=self.task_name,
+            rand_state=self.seed, num_threads=self.num_threads)
+
+    def fresh_seed(self) -> int:
+        """A seed drawn from the task's generator."""
+        return self.rng.randint(1, 2**31 - 1)
+
+    # ------------------------------------------------------------------ the space
+
+    def generate_design_space(self) -> list[Schedule]:
+        """The design spaces. Raises SpaceError if there is none."""
+        spaces = self.space_generator.generate_design_space(self.mod, self.fresh_seed())
+        if not spaces:
+            raise SpaceError(f"the space of task {self.task_name!r} is empty: its generator "
+                             f"{self.space_generator.description} made no schedule")
+        return spaces
+
+    def replay(self, trace: Trace, fresh: bool = False, decisions: dict | None = None
+               ) -> Schedule | None:
+        """A postprocessed schedule of a trace; None if it is refused or rejected.
+
+        `fresh` decides every sampling instruction anew, `decisions` by index.
+        """
+        if fresh:
+            decisions = {}
+        try:
+            sch = self.replayer.replay(trace, decisions, self.fresh_seed())
+        except (ScheduleError, ValueError) as error:
+            self.reject(f"{type(error).__name__}: {getattr(error, 'rule', error)}")
+            return None
+        return sch if self.postprocess(sch) else None
+
+    def postprocess(self, sch: Schedule) -> bool:
+        """Run the postprocessors; whether all of them accept."""
+        sch.enter_postproc()
+        for step in self.space_generator.postprocs:
+            try:
+                if not step.apply(sch):
+                    self.reject(type(step).__name__)
+                    return False
+            except ScheduleError as error:
+                self.reject(f"{type(step).__name__}: {error.rule}")
+                return False
+        sch.trace = sch.trace.simplified(remove_postproc=False)
+        return True
+
+    def reject(self, why: str) -> None:
+        """Count a candidate that was dropped before it was built."""
+        self.rejected[why] = self.rejected.get(why, 0) + 1
+
+    # ------------------------------------------------------------------ TVM's way in
+
+    def pre_tuning(self, max_trials: int, num_trials_per_iter: int = 64,
+                   design_spaces: list | None = None, database: Any = None, cost_model: Any = None
+                   ) -> None:
+        """Begin a search by hand."""
+        self.search_strategy.pre_tuning(
+            max_trials, num_trials_per_iter, design_spaces or self.generate_design_space(),
+            database, cost_model)
+
+    def generate_measure_candidates(self) -> list | None:
+        """The strategy's next batch."""
+        return self.search_strategy.generate_measure_candidates()
+
+    def notify_runner_results(self, candidates: list, results: list) -> None:
+        """Tell the strategy how its batch did."""
+        self.search_strategy.notify_runner_results(candidates, results)
+
+    def post_tuning(self) -> None:
+        """End the search."""
+        self.search_strategy.post_tuning()
+
+
+__all__ = ["MLCError", "TuneContext"]

@@ -1,0 +1,10 @@
+"""Cost models: predictions of how fast candidates are."""
+
+from .cost_model import CostModel, PyCostModel
+from .random_model import RandomModel
+from .tree_model import TreeModel
+
+XGBModel = TreeModel  # TVM's name of its boosted trees
+create = CostModel.create
+
+__all__ = ["CostModel", "PyCostModel", "RandomModel", "TreeModel", "XGBModel", "create"]

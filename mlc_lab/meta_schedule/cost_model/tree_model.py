@@ -1,0 +1,4 @@
+"""trees"""
+from .random_model import RandomModel
+class TreeModel(RandomModel):
+    """x"""

@@ -1,0 +1,34 @@
+"""What a target gets where the user chose nothing: rules, postprocessors, mutators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def default_rules(target: Any) -> list[Any]:
+    """Schedule rules for CPUs, in the order in which they are tried at a block."""
+    from . import schedule_rule as rules
+
+    return rules.for_cpu(target)
+
+
+def default_postprocs(target: Any) -> list[Any]:
+    """Postprocessors for CPUs, in the order they run."""
+    from . import postproc
+
+    return postproc.for_cpu(target)
+
+
+def default_mutators(target: Any) -> dict[Any, float]:
+    """Mutators with the probability of each."""
+    from . import mutator
+
+    return mutator.for_cpu(target)
+
+
+def num_cores(target: Any) -> int:
+    """How many threads a program for this target may use."""
+    from ..runtime import jit
+
+    cores = getattr(target, "num_cores", None)
+    return int(cores) if cores else jit.num_threads()

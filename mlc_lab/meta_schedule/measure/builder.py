@@ -1,0 +1,123 @@
+"""Builders: from scheduled modules to object code, in worker processes, several at once.
+
+No linker takes part: the object code travels to the runner, which links it in memory.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any, Callable, NamedTuple, Sequence
+
+from .pool import shared_pool, usable_cpus
+
+
+class BuilderInput(NamedTuple):
+    """A module to build for a target."""
+
+    mod: Any
+    target: Any
+    params: Any = None
+
+
+class BuilderResult(NamedTuple):
+    """Object code with its description, or why there is none.
+
+    `status` is "ok", "build_error", "crash", "timeout" or "memory"; `seconds` what building took.
+    """
+
+    obj: bytes | None
+    meta: dict | None
+    status: str = "ok"
+    reason: str = ""
+    seconds: float = 0.0
+
+    @property
+    def error_msg(self) -> str | None:
+        """Why there is no object code; None if there is."""
+        return None if self.status == "ok" else self.reason
+
+
+class Builder:
+    """Interface: override `build`, which answers a list of inputs with a list of results."""
+
+    def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
+        """Build all; the results are in the order of the inputs."""
+        return [f.result() for f in map(self.submit, build_inputs)]
+
+    def submit(self, build_input: BuilderInput) -> Future:
+        """A future of one result."""
+        future: Future = Future()
+        future.set_result(self.build([build_input])[0])
+        return future
+
+    def cancel(self) -> None:
+        """Drop what has not begun."""
+
+    @staticmethod
+    def create(kind: Any = "local", **options: Any) -> "Builder":
+        """The builder called `kind` ("local"), or the one given."""
+        if isinstance(kind, str):
+            if kind != "local":
+                raise ValueError(f'there is no builder {kind!r}; "local" builds in processes here')
+            return LocalBuilder(**options)
+        return kind
+
+
+PyBuilder = Builder
+
+
+class LocalBuilder(Builder):
+    """Builds in worker processes of this machine.
+
+    Parameters
+    ----------
+    max_workers: processes; by default one less than the cores one may use.
+    timeout_sec: after that a build is given up, and its worker replaced.
+    memory_mb: what a build may take.
+    """
+
+    def __init__(self, max_workers: int | None = None, timeout_sec: float = 30.0,
+                 memory_mb: int = 4096, f_build: Callable | None = None,
+                 f_export: Any = None, initializer: Any = None) -> None:
+        del f_export, initializer  # nothing is exported, and workers load what they need
+        cpus = usable_cpus()
+        self.max_workers = max_workers or max(1, min(8, len(cpus) - 1))
+        self.timeout_sec, self.memory_mb, self.f_build = timeout_sec, memory_mb, f_build
+        self.pool = shared_pool("build", self.max_workers, cpus[:-1], memory_mb << 20, 1)
+
+    def submit(self, build_input: BuilderInput) -> Future:
+        """A future of one result."""
+        request = {"do": "build", "module": build_input.mod, "target": str(build_input.target)}
+        return then(self.pool.submit(request, self.timeout_sec), _result)
+
+    def cancel(self) -> None:
+        """Drop what has not begun."""
+        self.pool.cancel()
+
+
+def _result(reply: dict) -> BuilderResult:
+    if reply["status"] == "ok":
+        return BuilderResult(reply["obj"], reply["meta"], seconds=reply["seconds"])
+    status = "build_error" if reply["status"] == "error" else reply["status"]
+    return BuilderResult(None, None, status, "while it was built: " + reply["reason"])
+
+
+def then(future: Future, function: Callable) -> Future:
+    """A future of `function(result)`."""
+    out: Future = Future()
+
+    def done(source: Future) -> None:
+        if source.cancelled():
+            out.cancel()
+            out.set_running_or_notify_cancel()
+            return
+        try:
+            out.set_result(function(source.result()))
+        except Exception as error:
+            out.set_exception(error)
+
+    future.add_done_callback(done)
+    return out
+
+
+__all__ = ["Builder", "BuilderInput", "BuilderResult", "LocalBuilder", "PyBuilder"]

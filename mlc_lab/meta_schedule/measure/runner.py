@@ -1,0 +1,233 @@
+"""Runners: time built candidates, one at a time, and check what they compute.
+
+The results of a candidate are compared with those of the unscheduled program on random inputs
+before its times count.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Sequence
+
+from .builder import then
+from .pool import Worker, shared_pool, usable_cpus
+from .worker import robust
+
+
+@dataclass(frozen=True)
+class EvaluatorConfig:
+    """How a candidate is timed.
+
+    Without arguments: repeats until the lower half of the times lies within one percent or
+    `budget` seconds are spent; `slice` is the length of one repeat in seconds; a candidate
+    `give_up` times slower than the best known gets few repeats. With `number`, `repeat` or
+    `min_repeat_ms`, exactly that many calls and repeats, as in `time_evaluator`.
+    `enable_cpu_cache_flush` empties the caches before each repeat.
+    """
+
+    number: int = 0
+    repeat: int = 0
+    min_repeat_ms: float = 0
+    enable_cpu_cache_flush: bool = False
+    budget: float = 0.08
+    slice: float = 0.003
+    give_up: float = 2.0
+
+    def as_request(self) -> dict:
+        """As the worker takes it."""
+        adaptive = not (self.number or self.repeat or self.min_repeat_ms)
+        return {"adaptive": adaptive, "number": self.number or 3, "repeat": self.repeat or 1,
+                "min_repeat_ms": self.min_repeat_ms, "budget": self.budget, "slice": self.slice,
+                "give_up": self.give_up, "cache_flush": self.enable_cpu_cache_flush}
+
+
+@dataclass
+class Reference:
+    """What candidates of one program are measured with.
+
+    `key` names the program, `args` are (shape, dtype, whether it is written) of each parameter,
+    `build` the BuilderResult of the unscheduled program (None: results are not checked), `given`
+    inputs that must not be random, by position.
+    """
+
+    key: str
+    args: list[tuple]
+    build: Any
+    seed: int = 0
+    given: dict | None = None
+
+    def as_request(self) -> dict:
+        """As the worker takes it."""
+        build = self.build
+        return {"do": "prepare", "task": self.key, "args": self.args, "seed": self.seed,
+                "obj": build.obj if build else None, "meta": build.meta if build else None,
+                "given": self.given}
+
+
+class RunnerInput(NamedTuple):
+    """A built candidate: its BuilderResult, the program's Reference, threads, best time so far."""
+
+    build: Any
+    reference: Reference
+    threads: int = 1
+    best: float | None = None
+    device_type: str = "cpu"
+
+
+@dataclass
+class RunnerResult:
+    """Times of a candidate in seconds (each the mean of several calls), or why there are none.
+
+    `status` is "ok", "wrong", "run_error", "crash", "timeout" or "memory"; `error` the largest
+    absolute error of its results; `seconds` what measuring took.
+    """
+
+    times: tuple[float, ...] = ()
+    status: str = "ok"
+    reason: str = ""
+    error: float | None = None
+    seconds: float = 0.0
+    calls: int = 0
+
+    @property
+    def run_secs(self) -> list[float] | None:
+        """The times; None if it failed."""
+        return list(self.times) if self.status == "ok" else None
+
+    @property
+    def error_msg(self) -> str | None:
+        """Why it failed; None if it did not."""
+        return None if self.status == "ok" else self.reason
+
+    @property
+    def time(self) -> float | None:
+        """The one number for this candidate, in seconds."""
+        return robust(list(self.times)) if self.times else None
+
+
+class RunnerFuture:
+    """A result that may not be there yet."""
+
+    def __init__(self, f_done: Any = None, f_result: Any = None, future: Future | None = None
+                 ) -> None:
+        self._done = f_done or future.done
+        self._result = f_result or future.result
+
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return self._done()
+
+    def result(self) -> RunnerResult:
+        """The result, waited for."""
+        return self._result()
+
+
+class Runner:
+    """Interface: override `run`, which answers a list of inputs with a list of futures."""
+
+    #: whether the results of candidates are to be compared with the program's
+    checks = True
+
+    def prepare(self, reference: Reference) -> Future:
+        """Get ready to measure candidates of a program: a future of "" or of what went wrong."""
+        future: Future = Future()
+        future.set_result("")
+        return future
+
+    def run(self, runner_inputs: Sequence[RunnerInput]) -> list[Any]:
+        """Begin to measure all: a RunnerFuture for each."""
+        raise TypeError(f"{type(self).__name__} has to define run(runner_inputs)")
+
+    def cancel(self) -> None:
+        """Drop what has not begun."""
+
+    @staticmethod
+    def create(kind: Any = "local", **options: Any) -> "Runner":
+        """The runner called `kind` ("local"), or the one given."""
+        if isinstance(kind, str):
+            if kind == "dask":
+                from .dask_runner import DaskRunner
+
+                return DaskRunner(**options)
+            if kind != "local":
+                raise ValueError(f'there is no runner {kind!r}; "local" measures in a process '
+                                 'here, "dask" on the workers of a cluster')
+            return LocalRunner(**options)
+        return kind
+
+
+PyRunner = Runner
+
+
+class LocalRunner(Runner):
+    """Measures in one worker process of this machine, which runs nothing else meanwhile.
+
+    Parameters
+    ----------
+    timeout_sec: for one candidate, its check and its timing; then its worker is replaced.
+    evaluator_config: how often to repeat.
+    memory_mb: what a candidate may allocate.
+    """
+
+    def __init__(self, timeout_sec: float = 30.0, evaluator_config: EvaluatorConfig | None = None,
+                 cooldown_sec: float = 0.0, memory_mb: int = 8192, **_: Any) -> None:
+        self.timeout_sec, self.memory_mb = timeout_sec, memory_mb
+        self.evaluator_config = evaluator_config or EvaluatorConfig()
+        self.cooldown_sec = cooldown_sec
+        self._pools: dict[int, Any] = {}
+        self._pool(1)
+
+    def _pool(self, threads: int) -> Any:
+        pool = self._pools.get(threads)
+        if pool is None:
+            cpus = usable_cpus()
+            where = cpus[-threads:] if threads <= len(cpus) else []
+            pool = self._pools[threads] = shared_pool(
+                "run", 1, where, self.memory_mb << 20, threads)
+        return pool
+
+    def prepare(self, reference: Reference, threads: int = 1) -> Future:
+        """Make the inputs and run the reference, so that the first candidate need not wait."""
+        pool = self._pool(threads)
+        timeout = max(120.0, 4 * self.timeout_sec)
+        return then(pool.submit(reference.as_request(), timeout),
+                    lambda r: "" if r["status"] == "ok" else r["reason"])
+
+    def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
+        """Begin to measure all, in this order."""
+        return [RunnerFuture(future=self._submit(item)) for item in runner_inputs]
+
+    def _submit(self, item: RunnerInput) -> Future:
+        request = {"do": "run", "task": item.reference.key, "obj": item.build.obj,
+                   "meta": item.build.meta, "threads": item.threads, "best": item.best,
+                   "config": self.evaluator_config.as_request()}
+
+        def again(worker: Worker) -> dict | None:
+            reply = worker.call(item.reference.as_request(), max(120.0, 4 * self.timeout_sec))
+            if reply["status"] == "ok":
+                return None
+            return {**reply, "reason": f"the reference could not be run: {reply['reason']}"}
+
+        return then(self._pool(item.threads).submit(request, self.timeout_sec, again), _result)
+
+    def cancel(self) -> None:
+        """Drop what has not begun."""
+        for pool in self._pools.values():
+            pool.cancel()
+
+
+def _result(reply: dict) -> RunnerResult:
+    status = {"error": "run_error"}.get(reply["status"], reply["status"])
+    return RunnerResult(tuple(reply.get("times", ())), status, reply.get("reason", ""),
+                        reply.get("error"), reply.get("seconds", 0.0), reply.get("calls", 0))
+
+
+def with_config(runner: Any, **changes: Any) -> Any:
+    """The same local runner with other settings of its evaluator."""
+    return LocalRunner(runner.timeout_sec, replace(runner.evaluator_config, **changes),
+                       memory_mb=runner.memory_mb)
+
+
+__all__ = ["EvaluatorConfig", "LocalRunner", "PyRunner", "Reference", "Runner", "RunnerFuture",
+           "RunnerInput", "RunnerResult"]

@@ -1,0 +1,406 @@
+"""A worker process: builds candidates, or runs and times them, one request after the other.
+
+Started by `pool.py` as `python -c "...worker.main()"`, so the user's `__main__` is not imported
+again. Requests and answers are pickles with a length before them, over standard input and output.
+Whatever a candidate does (crash, hang, eat memory) happens here; the pool sees a dead or silent
+process and starts another one. When the parent is gone, so is the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import pickle
+import queue
+import statistics
+import struct
+import sys
+import tempfile
+import threading
+import time
+from typing import Any
+
+LENGTH = struct.Struct("<Q")
+
+
+def send(file: Any, value: Any) -> None:
+    """Write one message."""
+    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    file.write(LENGTH.pack(len(data)) + data)
+    file.flush()
+
+
+def receive(file: Any) -> Any:
+    """Read one message; EOFError when the other side is gone."""
+    head = file.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        raise EOFError
+    (size,) = LENGTH.unpack(head)
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError
+    return pickle.loads(data)
+
+
+def build(request: dict) -> dict:
+    """Lower and compile `module` for `target`: the object code and its description."""
+    from ...target import Target
+    from ...backend import llvm
+    from ...backend.machine import machine_of
+    from ...lower import lower
+
+    start = time.perf_counter()
+    target = Target(request["target"])
+    where = machine_of(target)
+    refusal = llvm.why_not_here(where)
+    if refusal:
+        raise RuntimeError(refusal)
+    compiled, meta = llvm.compile_module(lower(request["module"], target=target), where, "main")
+    return {"status": "ok", "obj": compiled.obj, "meta": meta,
+            "seconds": time.perf_counter() - start}
+
+
+class _Task:
+    """The inputs of one program and what a right candidate makes of them."""
+
+    def __init__(self, request: dict) -> None:
+        import numpy as np
+
+        from ...runtime import array
+
+        generator = np.random.default_rng(request["seed"])
+        self.inputs = []
+        for shape, dtype, written in request["args"]:
+            if written:
+                data = np.full(shape, _garbage(dtype), _numpy(dtype))
+            else:
+                data = _random(generator, shape, dtype)
+            self.inputs.append(data)
+        for at, given in (request.get("given") or {}).items():
+            self.inputs[at] = np.asarray(given)
+        self.written = [written for _, _, written in request["args"]]
+        self.tensors = [array(a) for a in self.inputs]
+        self.expected: list[Any] | None = None
+        if request.get("obj") is not None:
+            run = _function(request["obj"], request["meta"])
+            run(*self.tensors)
+            self.expected = [t.numpy().copy() if w else None
+                             for t, w in zip(self.tensors, self.written)]
+
+    def reset(self) -> None:
+        for tensor, data, written in zip(self.tensors, self.inputs, self.written):
+            if written:
+                tensor.copyfrom(data)
+
+    def fault(self) -> tuple[str, float]:
+        """What is wrong with the results ("" if nothing), and the largest error."""
+        if self.expected is None:
+            return "", 0.0
+        worst = 0.0
+        for at, (tensor, data) in enumerate(zip(self.tensors, self.inputs)):
+            have = tensor.numpy()
+            if not self.written[at]:
+                if not _same_bits(have, data):
+                    return f"argument {at} was changed, and the program only reads it", math.inf
+                continue
+            reason, error = difference(have, self.expected[at])
+            worst = max(worst, error)
+            if reason:
+                return f"argument {at} {reason}", worst
+        return "", worst
+
+
+def difference(have: Any, right: Any) -> tuple[str, float]:
+    """Why a result is not the right one ("" if it is), and the largest absolute error.
+
+    Equal means within the tolerance of the type, relative to the largest magnitude of the result:
+    sums may be taken in another order.
+    """
+    import numpy as np
+
+    from ...observe.measure import TOLERANCE
+
+    if right.size == 0:
+        return "", 0.0
+    if right.dtype.kind in "iub":
+        wrong = int(np.count_nonzero(have != right))
+        return (f"has {wrong} wrong elements of {right.size}", math.inf) if wrong else ("", 0.0)
+    name = str(right.dtype)
+    if name in ("bfloat16", "float16"):
+        have, right = have.astype("float32"), right.astype("float32")
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = float(np.max(np.abs(have - right)))
+        if not math.isfinite(error):
+            same = (have == right) | (np.isnan(have) & np.isnan(right))
+            error = float(np.max(np.where(same, 0, np.nan_to_num(np.abs(have - right), nan=np.inf))))
+        scale = float(np.max(np.abs(np.where(np.isfinite(right), right, 0))))
+    if error <= TOLERANCE.get(name, 1e-5) * max(scale, 1e-30):
+        return "", error
+    return f"differs by {error:.3g} where results go up to {scale:.3g}", error
+
+
+def _same_bits(a: Any, b: Any) -> bool:
+    import numpy as np
+
+    return bool(np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)))
+
+
+def _numpy(dtype: str) -> Any:
+    from ...ir.dtype import numpy_dtype
+
+    return numpy_dtype(dtype)
+
+
+def _garbage(dtype: str) -> float:
+    """What outputs hold before a run: whoever fails to write them is found out."""
+    return 1e30 if dtype in ("float32", "float64") else 77 if "int" in dtype else 1
+
+
+def _random(generator: Any, shape: Any, dtype: str) -> Any:
+    kind = _numpy(dtype)
+    if "float" in dtype:
+        return generator.uniform(-1, 1, shape).astype(kind)
+    high = 2 if dtype == "bool" else 8  # small, since they may be indices
+    return generator.integers(0, high, shape).astype(kind)
+
+
+def _function(obj: bytes, meta: dict) -> Any:
+    from ...runtime.export import module_of
+
+    return module_of(obj, meta).entry_func
+
+
+_tasks: dict[str, _Task] = {}
+
+
+def prepare(request: dict) -> dict:
+    """Make the inputs of a program and run its reference on them."""
+    start = time.perf_counter()
+    while len(_tasks) >= 4:
+        _tasks.pop(next(iter(_tasks)))
+    _tasks[request["task"]] = _Task(request)
+    return {"status": "ok", "seconds": time.perf_counter() - start}
+
+
+def run(request: dict) -> dict:
+    """Run a candidate, check its results, time it."""
+    from ...runtime import jit
+
+    task = _tasks.get(request["task"])
+    if task is None:
+        return {"status": "unprepared"}
+    if jit.num_threads() != request["threads"]:
+        jit.set_num_threads(request["threads"])
+    function = _function(request["obj"], request["meta"])
+    task.reset()
+    with alone():
+        start = time.perf_counter()
+        function(*task.tensors)
+        first = time.perf_counter() - start
+        fault, error = task.fault()
+        if fault:
+            return {"status": "wrong", "reason": fault, "error": error}
+        times, calls = measure(function, task.tensors, first, request["config"],
+                               request.get("best"))
+    return {"status": "ok", "times": times, "calls": calls, "error": error,
+            "seconds": time.perf_counter() - start}
+
+
+def measure(function: Any, tensors: list, first: float, config: dict, best: float | None
+            ) -> tuple[list[float], int]:
+    """Seconds of one call, several times over, and how many calls that took.
+
+    With `config["adaptive"]`, repeats until the lower half of the times lies within a hundredth,
+    or `budget` seconds are spent; a candidate several times slower than `best` gets few repeats.
+    """
+    from ...runtime.timing import time_calls
+
+    flush = _flush if config.get("cache_flush") else None
+    if not config.get("adaptive"):
+        times, number = [], max(1, config["number"])
+        need = config["min_repeat_ms"] / 1e3
+        for _ in range(max(1, config["repeat"])):
+            while True:
+                if flush:
+                    flush()
+                took = time_calls(function, number, *tensors)
+                if took >= need:
+                    break
+                number = max(number + 1, min(number * 10, math.ceil(need / max(took, 1e-9)
+                                                                   * number * 1.1)))
+            times.append(took / number)
+        return times, number * len(times)
+    calls, times = 0, []
+    budget, slice_s = config["budget"], config["slice"]
+    warm = first
+    if flush is None and first < 0.02:
+        warm = time_calls(function, 1, *tensors)  # the first run was cold
+    slow = best is not None and warm > config["give_up"] * best
+    if slow:
+        budget, slice_s = budget / 10, slice_s / 4
+    number = 1 if flush else max(1, math.ceil(slice_s / max(warm, 1e-8)))
+    end = time.perf_counter() + budget
+    while True:
+        if flush:
+            flush()
+        times.append(time_calls(function, number, *tensors) / number)
+        calls += number
+        if slow and len(times) == 1 and warm > 0.005:
+            break
+        if len(times) >= 3:
+            low = sorted(times)[: (len(times) + 1) // 2 + 1]
+            if low[-1] <= low[0] * 1.01 and len(times) >= 5:
+                break
+            if time.perf_counter() > end:
+                break
+            if slow and len(times) >= 3:
+                break
+            if best is not None and low[0] > 1.5 * best and len(times) >= 4:
+                break
+        elif time.perf_counter() > end + budget:
+            break
+    return times, calls
+
+
+def robust(times: list[float]) -> float:
+    """The time that a list of repeats stands for: the median of its lower half.
+
+    Other work on the machine only ever makes a run longer, so the lower half is what the kernel
+    itself takes; its median does not depend on one lucky reading of the clock.
+    """
+    ordered = sorted(times)
+    return statistics.median(ordered[: (len(ordered) + 1) // 2])
+
+
+_scratch: Any = None
+
+
+def _flush() -> None:
+    """Write more memory than the caches hold."""
+    global _scratch
+    if _scratch is None:
+        import numpy as np
+
+        from ...backend.peak import cache_bytes
+
+        _scratch = np.zeros(2 * max(cache_bytes().values(), default=1 << 25), dtype="uint8")
+    _scratch += 1
+
+
+@contextlib.contextmanager
+def alone() -> Any:
+    """Holds the machine's measuring lock, so that two searches do not time at the same moment."""
+    try:
+        import fcntl
+    except ImportError:  # where there is no such lock, searches share the machine as they can
+        yield
+        return
+    who = os.getuid() if hasattr(os, "getuid") else 0
+    path = os.path.join(tempfile.gettempdir(), f"mlc_lab_measure_{who}.lock")
+    try:
+        file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def ping(request: dict) -> dict:
+    """Load what building and running need, so that the first request does not wait for it."""
+    from ...runtime import jit
+
+    jit.host_machine().target_machine  # noqa: B018  (makes it)
+    if request.get("role") == "build":
+        from ... import lower, target
+        from ...backend import llvm, machine
+
+        del lower, target, llvm, machine
+    else:
+        from ...observe import measure as _  # noqa: F401
+
+        jit.native_address("mlc_lab_time_calls")
+    return {"status": "ok", "pid": os.getpid()}
+
+
+def crash(request: dict) -> dict:
+    """For tests of the pool: die, hang, or eat memory."""
+    how = request["how"]
+    if how == "crash":
+        os.kill(os.getpid(), 11)
+    elif how == "hang":
+        time.sleep(3600)
+    elif how == "memory":
+        hog = bytearray(request["bytes"])
+        return {"status": "ok", "size": len(hog)}
+    return {"status": "ok"}
+
+
+HANDLERS = {"build": build, "prepare": prepare, "run": run, "ping": ping, "crash": crash}
+
+
+def answer(request: dict) -> dict:
+    """Handle one request; errors become answers."""
+    try:
+        return HANDLERS[request["do"]](request)
+    except MemoryError:
+        return {"status": "memory", "reason": "it asked for more memory than a worker may use"}
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        return {"status": "error", "reason": what[:4000]}
+
+
+def limit_memory(extra: int) -> None:
+    """Let this process take at most `extra` bytes more than it has."""
+    try:
+        import resource
+
+        with open("/proc/self/statm") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + extra, resource.RLIM_INFINITY))
+    except (ImportError, OSError, ValueError):
+        pass  # no such limit on this system
+
+
+def main() -> None:
+    """Serve requests until standard input ends."""
+    source = os.fdopen(os.dup(0), "rb")
+    sink = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)  # what kernels print must not mix with the answers
+    requests: queue.Queue = queue.Queue()
+
+    def listen() -> None:
+        try:
+            while True:
+                requests.put(receive(source))
+        except (EOFError, OSError):
+            os._exit(0)  # the parent is gone: stop, whatever a kernel is doing
+
+    threading.Thread(target=listen, daemon=True).start()
+    limited = False
+    while True:
+        request = requests.get()
+        if request.get("do") == "setup":
+            with contextlib.suppress(OSError, AttributeError):
+                if request.get("cpus"):
+                    os.sched_setaffinity(0, request["cpus"])
+            ping({"role": request.get("role")})
+            if request.get("memory"):
+                limit_memory(request["memory"])
+                limited = True
+            continue
+        reply = answer(request)
+        if reply["status"] == "memory" and not limited:
+            reply["reason"] = "the machine has no more memory"
+        try:
+            send(sink, reply)
+        except OSError:
+            os._exit(0)
+        if reply["status"] == "memory":
+            sys.exit(0)

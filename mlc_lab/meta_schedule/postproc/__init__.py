@@ -1,0 +1,17 @@
+"""Postprocessors: last changes to a candidate before it is measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .disallow_dynamic_loop import DisallowDynamicLoop
+from .postproc import Postproc, PyPostproc
+from .rewrite_reduction_block import RewriteReductionBlock
+
+
+def for_cpu(target: Any) -> list[Postproc]:
+    """Those for CPUs, in order."""
+    return [DisallowDynamicLoop(), RewriteReductionBlock()]
+
+
+create = Postproc.create

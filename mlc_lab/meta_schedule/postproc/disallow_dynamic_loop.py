@@ -1,0 +1,19 @@
+"""DisallowDynamicLoop: drop programs with a loop whose extent is not a constant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tir.expr import IntImm
+from ...tir.functor import pre_order
+from ...tir.stmt import For
+from .postproc import Postproc
+
+
+class DisallowDynamicLoop(Postproc):
+    """Their cost cannot be told before they run, and tiles of them are not perfect."""
+
+    def apply(self, sch: Any) -> bool:
+        """Whether every loop's extent is known."""
+        return all(type(n.extent) is IntImm for f in sch.mod.functions.values()
+                   for n in pre_order(f.body) if type(n) is For)

@@ -1,0 +1,26 @@
+"""The interface of postprocessors: last changes to a candidate, and its last check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..part import Part
+
+
+class Postproc(Part):
+    """To write one: override `apply(sch)`, which schedules in place and answers whether the
+    candidate is to be kept."""
+
+    def apply(self, sch: Any) -> bool:
+        """Change the schedule; False drops the candidate."""
+        raise TypeError(f"{type(self).__name__} has to define apply(sch)")
+
+    @staticmethod
+    def create(kind: str = "llvm") -> list["Postproc"]:
+        """The postprocessors of a kind of target."""
+        from . import for_cpu
+
+        return for_cpu(None)
+
+
+PyPostproc = Postproc

@@ -1,0 +1,39 @@
+"""A candidate: a schedule to be measured, and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...schedule import Schedule
+
+
+@dataclass
+class MeasureCandidate:
+    """A schedule with the types of its arguments.
+
+    `predicted` is the cost model's score (None without one), `parent` the record id of the trace
+    this one was mutated from, `mutation` what was changed, `generation` the number of mutations.
+    """
+
+    sch: Schedule
+    args_info: list[Any] = field(default_factory=list)
+    strategy: str = "user"
+    predicted: float | None = None
+    parent: int | None = None
+    mutation: str | None = None
+    generation: int = 0
+    features: Any = None
+    failure: str = ""
+
+    @property
+    def key(self) -> str:
+        """The same for candidates with the same trace."""
+        return trace_key(self.sch.trace)
+
+
+def trace_key(trace: Any) -> str:
+    """A text that traces with the same instructions and decisions share."""
+    import json
+
+    return json.dumps(trace.as_json(remove_postproc=True), separators=(",", ":"))

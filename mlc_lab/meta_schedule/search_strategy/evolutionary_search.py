@@ -1,0 +1,7 @@
+"""Evolutionary search over traces."""
+
+from .replay_trace import ReplayTrace
+
+
+class EvolutionarySearch(ReplayTrace):
+    """Evolves traces."""

@@ -1,0 +1,4 @@
+"""PostOrderApply."""
+from .space_generator import SpaceGenerator
+class PostOrderApply(SpaceGenerator):
+    """x"""

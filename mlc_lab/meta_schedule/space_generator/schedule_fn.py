@@ -1,0 +1,52 @@
+"""ScheduleFn: the space that a function of the user's draws, with its random choices."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any, Callable
+
+from ...schedule import Schedule
+from .space_generator import SpaceError, SpaceGenerator
+
+
+class ScheduleFn(SpaceGenerator):
+    """`sch_fn(sch)` schedules in place and returns None, the schedule, or a list of schedules."""
+
+    def __init__(self, sch_fn: Callable[[Schedule], Any], sch_rules: Any = (),
+                 postprocs: Any = "from-target", mutator_probs: Any = "from-target") -> None:
+        if not callable(sch_fn):
+            raise TypeError(f"ScheduleFn takes a function of a Schedule, not {sch_fn!r}")
+        super().__init__(list(sch_rules) if not isinstance(sch_rules, str) else sch_rules,
+                         postprocs, mutator_probs)
+        self.sch_fn = sch_fn
+
+    @property
+    def description(self) -> str:
+        """The function's name."""
+        return f"ScheduleFn({getattr(self.sch_fn, '__qualname__', repr(self.sch_fn))})"
+
+    def generate_design_space(self, mod: Any, seed: int = -1) -> list[Schedule]:
+        """Run the function. Raises SpaceError, with the line at fault, where it raises."""
+        sch = Schedule(mod, seed=seed, debug_mask="none")
+        try:
+            result = self.sch_fn(sch)
+        except Exception as error:
+            raise SpaceError(self._explain(error)) from error
+        made = [sch] if result is None else list(result) if isinstance(result, (list, tuple)) else [
+            result]
+        for item in made:
+            if not isinstance(item, Schedule):
+                raise SpaceError(
+                    f"{self.description} returned a {type(item).__name__}: a space function "
+                    "schedules in place and returns nothing, the Schedule, or a list of Schedules")
+        if not made:
+            raise SpaceError(f"{self.description} returned no schedule: the space is empty")
+        return made
+
+    def _explain(self, error: Exception) -> str:
+        frames = traceback.extract_tb(error.__traceback__)
+        code = getattr(self.sch_fn, "__code__", None)
+        own = [f for f in frames if code is not None and f.filename == code.co_filename]
+        where = f" at line {own[-1].lineno} ({own[-1].line})" if own else ""
+        return (f"the space function {self.description} raised {type(error).__name__}{where}:\n"
+                f"{error}")

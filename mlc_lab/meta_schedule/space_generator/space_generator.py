@@ -1,0 +1,74 @@
+"""The interface of space generators: which programs a search may choose from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.diagnostics import MLCError
+from ...schedule import Schedule
+
+
+class SpaceError(MLCError, ValueError):
+    """A space that cannot be made: its function raised, or it is empty."""
+
+
+class SpaceGenerator:
+    """Makes design spaces: schedules whose traces contain random choices.
+
+    `sch_rules`, `postprocs` and `mutator_probs` are lists (a dict for the last), or "from-target".
+    """
+
+    def __init__(self, sch_rules: Any = "from-target", postprocs: Any = "from-target",
+                 mutator_probs: Any = "from-target") -> None:
+        self.sch_rules, self.postprocs, self.mutator_probs = sch_rules, postprocs, mutator_probs
+
+    def initialize_with_tune_context(self, context: Any) -> None:
+        """Called once, with the task; fills in what depends on the target."""
+        from ..defaults import default_mutators, default_postprocs, default_rules
+
+        for name, make in (("sch_rules", default_rules), ("postprocs", default_postprocs),
+                           ("mutator_probs", default_mutators)):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                setattr(self, name, make(context.target))
+            elif value is None:
+                setattr(self, name, {} if name == "mutator_probs" else [])
+        for part in (*self.sch_rules, *self.postprocs, *self.mutator_probs):
+            part.initialize_with_tune_context(context)
+
+    def generate_design_space(self, mod: Any, seed: int = -1) -> list[Schedule]:
+        """The design spaces of a program."""
+        raise TypeError(f"{type(self).__name__} has to define generate_design_space(mod)")
+
+    @property
+    def description(self) -> str:
+        """A text that is the same for the same space; searches are resumed by it."""
+        return type(self).__name__
+
+    def clone(self) -> "SpaceGenerator":
+        """One like this for another task."""
+        import copy
+
+        return copy.copy(self)
+
+    @staticmethod
+    def create(kind: Any = "post-order-apply", **options: Any) -> "SpaceGenerator":
+        """The generator called `kind`, or the one given; a function becomes a ScheduleFn."""
+        from .post_order_apply import PostOrderApply
+        from .schedule_fn import ScheduleFn
+        from .space_generator_union import SpaceGeneratorUnion
+
+        makers = {"post-order-apply": PostOrderApply, "union": SpaceGeneratorUnion}
+        if isinstance(kind, str):
+            if kind not in makers:
+                raise ValueError(f"there is no space generator {kind!r}; choose one of "
+                                 f"{', '.join(makers)}, or give ScheduleFn(function)")
+            return makers[kind](**options)
+        if isinstance(kind, SpaceGenerator):
+            return kind
+        if callable(kind):
+            return ScheduleFn(kind, **options)
+        raise TypeError(f"a space is a SpaceGenerator, a function or a name, not {kind!r}")
+
+
+PySpaceGenerator = SpaceGenerator

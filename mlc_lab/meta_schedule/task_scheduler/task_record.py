@@ -1,0 +1,43 @@
+"""TaskRecord: how far the search of one task has come."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..context import TuneContext
+from ..measure.runner import Reference
+
+
+@dataclass
+class TaskRecord:
+    """One task of a search.
+
+    `weight` is how often the program runs in the model; `trials` those measured, those of an
+    interrupted search included; `history` the best time after each batch.
+    """
+
+    context: TuneContext
+    weight: float = 1.0
+    workload: Any = None
+    session: int | None = None
+    reference: Reference | None = None
+    trials: int = 0
+    wanted: int = 0
+    round: int = 0
+    best_time: float | None = None
+    best_id: int | None = None
+    failures: int = 0
+    done: bool = False
+    history: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    begun: float = field(default_factory=time.time)
+
+    def note(self, record: Any) -> None:
+        """Count a record."""
+        self.trials += 1
+        if record.time is None or record.status != "ok":
+            self.failures += 1
+        elif self.best_time is None or record.time < self.best_time:
+            self.best_time, self.best_id = record.time, record.id

@@ -1,0 +1,68 @@
+"""tune_tasks: the search that everything else (tune_tir, tune_relax, the old faces) calls."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Sequence
+
+from .context import TuneContext
+from .cost_model import CostModel
+from .database import Database, DatabaseError
+from .measure.builder import Builder
+from .measure.runner import Runner
+from .measure_callback import MeasureCallback
+from .progress import Progress
+from .task_scheduler import TaskScheduler
+
+#: trials where no number was given
+DEFAULT_TRIALS = 64
+
+
+def open_database(database: Any, work_dir: Any) -> Database:
+    """The database of a search: the one given, or the file in `work_dir`."""
+    if isinstance(database, Database):
+        return database
+    if database == "memory" or (work_dir is None and database in ("json", "sqlite", None)):
+        return Database.create("memory")
+    directory = os.fspath(work_dir)
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as error:
+        raise DatabaseError(f"the work_dir {directory!r} cannot be made: {error.strerror}; choose "
+                            "a directory you may write in") from None
+    if not os.access(directory, os.W_OK):
+        raise DatabaseError(f"the work_dir {directory!r} may only be read; choose another one")
+    return Database.create("sqlite", work_dir=directory)
+
+
+def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | None = None,
+               work_dir: Any = None, max_trials_global: int | None = None,
+               max_trials_per_task: int | None = None, num_trials_per_iter: int = 64,
+               builder: Any = "local", runner: Any = "local", database: Any = "json",
+               cost_model: Any = "xgb", measure_callbacks: Any = "default",
+               task_scheduler: Any = "gradient", module_equality: str = "structural",
+               post_optimization: bool = False, verbose: bool = True) -> Database:
+    """Tune several tasks together. Returns the database; see tune_tir for the arguments."""
+    del module_equality, post_optimization
+    if not tasks:
+        raise ValueError("there is nothing to tune: the list of tasks is empty")
+    if max_trials_global is None:
+        max_trials_global = DEFAULT_TRIALS * len(tasks)
+    for name, value in (("max_trials_global", max_trials_global),
+                        ("num_trials_per_iter", num_trials_per_iter)):
+        if value < 1:
+            raise ValueError(f"{name} has to be at least 1, not {value}")
+    opened = open_database(database, work_dir)
+    scheduler = TaskScheduler.create(task_scheduler)
+    scheduler.tune(
+        tasks, task_weights or [1.0] * len(tasks), max_trials_global=max_trials_global,
+        max_trials_per_task=max_trials_per_task or max_trials_global,
+        num_trials_per_iter=num_trials_per_iter, builder=Builder.create(builder),
+        runner=Runner.create(runner), measure_callbacks=MeasureCallback.create(measure_callbacks),
+        database=opened, cost_model=CostModel.create(cost_model),
+        progress=Progress(quiet=not verbose))
+    opened.last_scheduler = scheduler
+    return opened
+
+
+__all__ = ["open_database", "tune_tasks"]
