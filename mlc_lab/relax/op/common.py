@@ -1,0 +1,244 @@
+"""What the rules of the operators share: arguments, axes, broadcasting, and how misfits read."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from ...arith import Analyzer
+from ...tir import expr as E
+from ...tir import op as O
+from ..expr import Call, Expr, Tuple, as_expr, const
+from ..struct_info import (
+    PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo,
+    TupleStructInfo, as_dim, same_dim, surely_different,
+)
+from .registry import StructInfoError, make_call, register_op
+
+UNKNOWN = None
+
+
+def show(info: Any) -> str:
+    """A struct info or shape, short, for messages."""
+    if isinstance(info, TensorStructInfo):
+        dtype = f', "{info.dtype}"' if info.dtype else ""
+        dims = info.dims
+        if dims is not None:
+            return f"Tensor({show_shape(dims)}{dtype})"
+        return f"Tensor(ndim={info.ndim}{dtype})" if info.ndim >= 0 else f"Tensor(?{dtype})"
+    if isinstance(info, TupleStructInfo):
+        return f"Tuple({', '.join(map(show, info.fields_))})"
+    if isinstance(info, ShapeStructInfo):
+        return f"Shape({show_shape(info.values)})" if info.values is not None else "Shape"
+    if isinstance(info, PrimStructInfo):
+        return f"Prim({info.dtype})"
+    return type(info).__name__.removesuffix("StructInfo")
+
+
+def dim_text(dim: Any) -> str:
+    """2, n + 1"""
+    return str(dim.value) if type(dim) is E.IntImm else str(dim)
+
+
+def show_shape(dims: Sequence[Any]) -> str:
+    """(2, n + 1)"""
+    parts = list(map(dim_text, dims))
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def misfit(call: Any, message: str) -> StructInfoError:
+    """The error of a call whose arguments do not fit."""
+    name = call if isinstance(call, str) else call.op.name
+    return StructInfoError(f"R.{name.removeprefix('relax.')}", message)
+
+
+def tensor_info(call: Call, index: int, name: str = "") -> TensorStructInfo:
+    """The struct info of a tensor argument."""
+    info = call.args[index].struct_info_
+    if not isinstance(info, TensorStructInfo):
+        label = name or f"argument {index + 1}"
+        raise misfit(call, f"{label} must be a tensor, it is {show(info)}")
+    return info
+
+
+def tensor_list(call: Call, index: int = 0) -> tuple[TensorStructInfo, ...]:
+    """The struct infos of an argument that is a tuple of tensors."""
+    info = call.args[index].struct_info_
+    if not isinstance(info, TupleStructInfo) or not all(
+            isinstance(f, TensorStructInfo) for f in info.fields_):
+        raise misfit(call, f"argument {index + 1} must be a tuple of tensors, it is {show(info)}")
+    return info.fields_
+
+
+def need_ndim(call: Call, info: TensorStructInfo, ndim: int, name: str) -> None:
+    """Refuse a tensor of another number of dimensions."""
+    if info.ndim not in (-1, ndim):
+        raise misfit(call, f"{name} must have {ndim} dimension(s), it is {show(info)}")
+
+
+def axis_of(call: Any, axis: int, ndim: int, what: str = "axis") -> int:
+    """An axis counted from 0. Refuses one outside the tensor."""
+    if not -ndim <= axis < ndim:
+        raise misfit(call, f"{what} {axis} is outside a tensor of {ndim} dimension(s)")
+    return axis + ndim if axis < 0 else axis
+
+
+def axes_of(call: Any, axes: Sequence[int], ndim: int) -> tuple[int, ...]:
+    """Axes counted from 0; refuses one that is named twice."""
+    found = tuple(axis_of(call, a, ndim) for a in axes)
+    if len(set(found)) != len(found):
+        raise misfit(call, f"an axis is named twice in {list(axes)}")
+    return found
+
+
+def ints(value: Any) -> tuple | None:
+    """An int or a sequence of ints as a tuple; None stays."""
+    if value is None:
+        return None
+    if isinstance(value, (tuple, list)):
+        return tuple(map(plain_int, value))
+    if isinstance(value, E.PrimExpr) or hasattr(value, "__index__"):
+        return (plain_int(value),)
+    return tuple(map(plain_int, value))
+
+
+def plain_int(value: Any) -> Any:
+    """A constant as a Python int; a symbolic expression as it is."""
+    if type(value) is E.IntImm:
+        return value.value
+    from ..expr import PrimValue
+
+    if isinstance(value, PrimValue):
+        return plain_int(value.value)
+    return value if isinstance(value, E.PrimExpr) else int(value)
+
+
+def number(value: Any) -> Any:
+    """A constant (number, FloatImm, IntImm) as a Python number."""
+    if isinstance(value, (E.IntImm, E.FloatImm)):
+        return value.value
+    if value is None or isinstance(value, (int, float)):
+        return value
+    return value.item()
+
+
+def shape_arg(value: Any) -> Expr:
+    """A shape given as a tuple or as an expression."""
+    if isinstance(value, Expr) and not isinstance(value, Tuple):
+        return value
+    if isinstance(value, Tuple):
+        value = [getattr(v, "value", v) for v in value.fields_]
+    if isinstance(value, (int, E.PrimExpr)):
+        value = (value,)
+    return ShapeExpr(value)
+
+
+def shape_values(call: Call, index: int) -> ShapeStructInfo:
+    """The struct info of an argument that is a shape."""
+    info = call.args[index].struct_info_
+    if not isinstance(info, ShapeStructInfo):
+        raise misfit(call, f"argument {index + 1} must be a shape, it is {show(info)}")
+    return info
+
+
+def operand(value: Any, like: Any = None) -> Expr:
+    """An argument of an operator; a Python number becomes a constant of the other's dtype."""
+    if isinstance(value, (bool, int, float)) and not isinstance(value, Expr):
+        info = getattr(like, "struct_info_", None)
+        dtype = getattr(info, "dtype", None) or None
+        return const(value, dtype)
+    return as_expr(value)
+
+
+def dtype_or(value: Any, default: str) -> str:
+    """A dtype attribute, where given; "" and "void" count as not given."""
+    return default if value in (None, "", "void") else str(value)
+
+
+def dtype_attr(value: Any) -> str:
+    """A dtype as an attribute: "void" where none is given."""
+    return "void" if value in (None, "", "void") else str(value)
+
+
+def broadcast_dims(call: Call, a: Sequence[Any], b: Sequence[Any], names: tuple[str, str],
+                   analyzer: Analyzer | None = None) -> tuple | None:
+    """The dimensions two shapes broadcast to; None where that cannot be told."""
+    analyzer = analyzer or Analyzer()
+    out: list[Any] = []
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    lead = len(longer) - len(shorter)
+    out.extend(longer[:lead])
+    for k, (x, y) in enumerate(zip(longer[lead:], shorter)):
+        if type(x) is E.IntImm and x.value == 1:
+            out.append(y)
+        elif type(y) is E.IntImm and y.value == 1 or same_dim(x, y, analyzer):
+            out.append(x)
+        elif type(x) is E.IntImm and type(y) is E.IntImm or surely_different(x, y, analyzer):
+            # n against n + 1 can still fit where one of them is 1, n = 1; refuse only constants
+            if type(x) is E.IntImm and type(y) is E.IntImm:
+                raise misfit(call, f"{names[0]} has shape {show_shape(a)} and {names[1]} has shape "
+                                   f"{show_shape(b)}: they cannot be broadcast, dimension "
+                                   f"{k - len(shorter)} is {x.value} against {y.value}")
+            return UNKNOWN
+        else:
+            return UNKNOWN
+    return tuple(out)
+
+
+def join_dtype(call: Call, a: str, b: str, names: tuple[str, str]) -> str:
+    """The one dtype of two operands; "" where one is unknown."""
+    if not a or not b:
+        return ""
+    if a != b:
+        raise misfit(call, f"{names[0]} has dtype {a} and {names[1]} has dtype {b}; convert one "
+                           f'with R.astype(..., "{a}")')
+    return a
+
+
+def like(info: TensorStructInfo, dtype: str | None = None) -> TensorStructInfo:
+    """A tensor of the same shape, of another dtype if one is given."""
+    if dtype is None or dtype == info.dtype:
+        return info
+    return TensorStructInfo.from_fields(info.shape, dtype, info.ndim, info.vdevice)
+
+
+def tensor_of(dims: Sequence[Any] | None, dtype: str, ndim: int = -1) -> TensorStructInfo:
+    """A tensor of known or unknown dimensions."""
+    if dims is None:
+        return TensorStructInfo(None, dtype, ndim=ndim)
+    return TensorStructInfo(ShapeExpr(dims), dtype)
+
+
+def need_float(call: Call, info: TensorStructInfo, name: str = "x") -> None:
+    """Refuse an integer tensor."""
+    from ...ir.dtype import is_float
+
+    if info.dtype and not is_float(info.dtype):
+        raise misfit(call, f"{name} must have a float dtype, it is {show(info)}")
+
+
+def product(dims: Sequence[Any]) -> Any:
+    """The number of elements of a shape."""
+    total: Any = E.IntImm("int64", 1)
+    for d in dims:
+        total = O.mul(total, as_dim(d))
+    return total
+
+
+def as_tuple_expr(tensors: Any) -> Expr:
+    """A list of tensors as a Tuple; an expression as it is."""
+    return Tuple(tensors) if isinstance(tensors, (tuple, list)) else tensors
+
+
+def unary_op(name: str, infer: Callable[[Call], StructInfo]) -> Callable[[Any], Expr]:
+    """Register an operator of one tensor and give its constructor."""
+    register_op(f"relax.{name}", infer)
+
+    def build(x: Any) -> Expr:
+        return make_call(f"relax.{name}", (as_expr(x),))
+
+    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    build.__doc__ = f"R.{name}(x)"
+    return build
+
+
+__all__ = [n for n in dir() if not n.startswith("_")]

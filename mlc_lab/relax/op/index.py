@@ -1,0 +1,296 @@
+"""Indexing and searching: take, strided_slice, sort, argsort, topk, nonzero, unique, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...arith import Analyzer
+from ...tir import expr as E
+from ...tir import op as O
+from ..expr import Call, Expr, PrimValue, Tuple, as_expr
+from ..struct_info import (
+    StructInfo, TensorStructInfo, TupleStructInfo, as_dim,
+)
+from .common import (
+    as_tuple_expr, axis_of, broadcast_dims, like, misfit, need_ndim, show, tensor_info,
+    tensor_list, tensor_of,
+)
+from .registry import make_call, register_op
+
+
+def take(x: Any, indices: Any, axis: int | None = None, mode: str = "fast") -> Expr:
+    """Elements of x along `axis` at `indices` (x is a vector where axis is None)."""
+    indices = as_expr(indices)
+    return make_call("relax.take", (as_expr(x), indices), {
+        "axis": None if axis is None else int(axis), "mode": str(mode)})
+
+
+def _infer_take(call: Call) -> StructInfo:
+    x = tensor_info(call, 0, "x")
+    axis = call.attrs.axis
+    which = call.args[1].struct_info_
+    if isinstance(which, TensorStructInfo):
+        dims, ndim = which.dims, which.ndim
+        if which.dtype and not which.dtype.startswith(("int", "uint")):
+            raise misfit(call, f"indices must be integers, they are {show(which)}")
+    else:  # a scalar
+        dims, ndim = (), 0
+    if axis is None:
+        need_ndim(call, x, 1, "x (without an axis)")
+        axis = 0
+    if x.ndim == -1 or ndim == -1:
+        return TensorStructInfo(None, x.dtype)
+    axis = axis_of(call, axis, x.ndim)
+    if x.dims is None or dims is None:
+        return tensor_of(None, x.dtype, x.ndim + ndim - 1)
+    return tensor_of([*x.dims[:axis], *dims, *x.dims[axis + 1:]], x.dtype)
+
+
+register_op("relax.take", _infer_take)
+
+
+def _prims(values: Any) -> Expr:
+    """Integers as a Tuple of PrimValues."""
+    if isinstance(values, Expr):
+        return values
+    return Tuple([v if isinstance(v, Expr) else PrimValue(as_dim(v)) for v in values])
+
+
+def strided_slice(x: Any, axes: Any, begin: Any, end: Any, strides: Any = None,
+                  assume_inbound: bool = False) -> Expr:
+    """x[begin:end:stride] along each of `axes`, as numpy slices."""
+    args = [as_expr(x), _prims(axes), _prims(begin), _prims(end)]
+    if strides is not None:
+        args.append(_prims(strides))
+    return make_call("relax.strided_slice", tuple(args), {"assume_inbound": bool(assume_inbound)})
+
+
+def _prim_values(arg: Expr) -> list[Any] | None:
+    """The values of a tuple of PrimValues; None where one is not known."""
+    info = arg.struct_info_
+    if not isinstance(info, TupleStructInfo):
+        return None
+    values = [getattr(f, "value", None) for f in info.fields_]
+    return None if None in values else values
+
+
+def slice_extent(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: bool,
+                 analyzer: Analyzer) -> Any:
+    """The extent of numpy's begin:end:stride of a dimension."""
+    fixed = [v.value if type(v) is E.IntImm else None for v in (dim, begin, end, stride)]
+    if None not in fixed:
+        size, low, high, by = fixed
+        if assume_inbound:
+            return as_dim(max(0, -((low - high) // by) if by > 0 else -((high - low) // -by)))
+        return as_dim(len(range(*slice(low, high, by).indices(size))))
+    zero = as_dim(0)
+    if not (type(stride) is E.IntImm and stride.value > 0):
+        return None
+    if not assume_inbound:
+        def clamp(value: Any) -> Any:
+            if type(value) is E.IntImm and value.value < 0:
+                value = O.add(value, dim)
+            elif type(value) is not E.IntImm and not analyzer.can_prove_greater_equal(value, 0):
+                value = O.if_then_else(E.LT(value, zero), O.add(value, dim), value)
+            if analyzer.can_prove(E.LE(value, dim)) and analyzer.can_prove_greater_equal(value, 0):
+                return value
+            return O.max(O.min(value, dim), zero)
+
+        if type(end) is E.IntImm and end.value >= 2**31 - 1:
+            end = dim
+        begin, end = clamp(begin), clamp(end)
+    return analyzer.simplify(O.max(O.ceildiv(O.sub(end, begin), stride), zero)
+                             if not assume_inbound else O.ceildiv(O.sub(end, begin), stride))
+
+
+def _infer_strided_slice(call: Call) -> StructInfo:
+    x = tensor_info(call, 0, "x")
+    parts = [_prim_values(a) for a in call.args[1:]]
+    unknown = TensorStructInfo(None, x.dtype, ndim=x.ndim)
+    if x.dims is None or None in parts:
+        return unknown
+    axes, begin, end = parts[:3]
+    strides = parts[3] if len(parts) > 3 else [as_dim(1)] * len(axes)
+    if not len(axes) == len(begin) == len(end) == len(strides):
+        raise misfit(call, f"axes, begin, end and strides have {len(axes)}, {len(begin)}, "
+                           f"{len(end)} and {len(strides)} item(s)")
+    analyzer, dims = Analyzer(), list(x.dims)
+    for d in dims:
+        if isinstance(d, E.Var):
+            analyzer.bind(d, E.Range(as_dim(0), as_dim(2**40)))
+    for axis, low, high, by in zip(axes, begin, end, strides):
+        if type(axis) is not E.IntImm:
+            return unknown
+        k = axis_of(call, axis.value, x.ndim)
+        if type(by) is E.IntImm and by.value == 0:
+            raise misfit(call, "a stride is 0")
+        extent = slice_extent(x.dims[k], as_dim(low), as_dim(high), as_dim(by),
+                              call.attrs.assume_inbound, analyzer)
+        if extent is None:
+            return unknown
+        dims[k] = extent
+    return tensor_of(dims, x.dtype)
+
+
+register_op("relax.strided_slice", _infer_strided_slice)
+
+
+def dynamic_strided_slice(x: Any, begin: Any, end: Any, strides: Any) -> Expr:
+    """strided_slice of all dimensions, its bounds in tensors."""
+    return make_call("relax.dynamic_strided_slice",
+                     (as_expr(x), as_expr(begin), as_expr(end), as_expr(strides)))
+
+
+def _infer_dynamic_slice(call: Call) -> StructInfo:
+    x = tensor_info(call, 0, "x")
+    return TensorStructInfo(None, x.dtype, ndim=x.ndim)
+
+
+register_op("relax.dynamic_strided_slice", _infer_dynamic_slice)
+
+
+def index_tensor(data: Any, indices: Any) -> Expr:
+    """data[indices[0], indices[1], ...] with integer tensors, as numpy."""
+    return make_call("relax.index_tensor", (as_expr(data), as_tuple_expr(indices)))
+
+
+def _infer_index_tensor(call: Call) -> StructInfo:
+    x, parts = tensor_info(call, 0, "data"), tensor_list(call, 1)
+    if x.dims is None or any(p.dims is None for p in parts):
+        return TensorStructInfo(None, x.dtype)
+    if len(parts) > x.ndim:
+        raise misfit(call, f"data is {show(x)}, it is indexed by {len(parts)} tensors")
+    dims: Any = ()
+    for k, part in enumerate(parts):
+        dims = broadcast_dims(call, dims, part.dims, ("index 1", f"index {k + 1}"))
+        if dims is None:
+            return TensorStructInfo(None, x.dtype)
+    return tensor_of([*dims, *x.dims[len(parts):]], x.dtype)
+
+
+register_op("relax.index_tensor", _infer_index_tensor)
+
+
+def index_put(data: Any, indices: Any, values: Any, accumulate: bool = False) -> Expr:
+    """data with data[indices[0], ...] set to (or, accumulating, increased by) values."""
+    return make_call("relax.index_put", (as_expr(data), as_tuple_expr(indices), as_expr(values)),
+                     {"accumulate": bool(accumulate)})
+
+
+register_op("relax.index_put", lambda call: like(tensor_info(call, 0, "data")))
+
+
+def sort(x: Any, axis: int = -1, descending: bool = False) -> Expr:
+    """The elements in order along `axis`."""
+    return make_call("relax.sort", (as_expr(x),), {
+        "axis": int(axis), "descending": bool(descending)})
+
+
+def _checked(call: Call, name: str = "x") -> TensorStructInfo:
+    info = tensor_info(call, 0, name)
+    if info.ndim != -1:
+        axis_of(call, call.attrs.axis, info.ndim)
+    return info
+
+
+register_op("relax.sort", lambda call: like(_checked(call)))
+
+
+def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: str = "int32") -> Expr:
+    """The indices that sort along `axis`."""
+    return make_call("relax.argsort", (as_expr(data),), {
+        "axis": int(axis), "descending": bool(descending), "dtype": str(dtype)})
+
+
+register_op("relax.argsort", lambda call: like(_checked(call, "data"), call.attrs.dtype))
+
+
+def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest: bool = True,
+         dtype: str = "int32") -> Expr:
+    """The k largest (or smallest) along `axis`; ret_type is both, values or indices."""
+    return make_call("relax.topk", (as_expr(data),), {
+        "k": int(k), "axis": int(axis), "ret_type": str(ret_type), "largest": bool(largest),
+        "dtype": str(dtype)})
+
+
+def _infer_topk(call: Call) -> StructInfo:
+    info, attrs = _checked(call, "data"), call.attrs
+    if info.dims is None:
+        values = TensorStructInfo(None, info.dtype, ndim=info.ndim)
+    else:
+        dims = list(info.dims)
+        axis = attrs.axis % info.ndim
+        if attrs.k > 0:
+            extent = dims[axis]
+            dims[axis] = as_dim(min(attrs.k, extent.value)) if type(extent) is E.IntImm else (
+                as_dim(attrs.k))
+        values = tensor_of(dims, info.dtype)
+    indices = like(values, attrs.dtype)
+    kinds = {"both": TupleStructInfo([values, indices]), "values": values, "indices": indices}
+    if attrs.ret_type not in kinds:
+        raise misfit(call, f"ret_type is both, values or indices, not {attrs.ret_type!r}")
+    return kinds[attrs.ret_type]
+
+
+register_op("relax.topk", _infer_topk)
+
+
+def bucketize(input_tensor: Any, boundaries: Any, out_int32: bool = False,
+              right: bool = False) -> Expr:
+    """The index of the bucket each element falls into."""
+    return make_call("relax.bucketize", (as_expr(input_tensor), as_expr(boundaries)), {
+        "out_int32": bool(out_int32), "right": bool(right)})
+
+
+register_op("relax.bucketize", lambda call: like(
+    tensor_info(call, 0), "int32" if call.attrs.out_int32 else "int64"))
+
+
+def nonzero(x: Any) -> Expr:
+    """The indices of elements that are not 0: [ndim, count], count known at run time."""
+    return make_call("relax.nonzero", (as_expr(x),))
+
+
+register_op("relax.nonzero", lambda call: (tensor_info(call, 0, "x"), TensorStructInfo(
+    None, "int64", ndim=2))[1])
+
+
+def unique(x: Any, sorted: Any = True, return_index: Any = False,  # noqa: A002
+           return_inverse: Any = False, return_counts: Any = False, axis: Any = None) -> Expr:
+    """The distinct elements, as numpy.unique; how many is known at run time."""
+    flags = tuple(v if isinstance(v, Expr) else PrimValue(E.IntImm("int64", int(v)))
+                  for v in (sorted, return_index, return_inverse, return_counts))
+    args = (as_expr(x), *flags)
+    if axis is not None:
+        args += (axis if isinstance(axis, Expr) else PrimValue(axis),)
+    return make_call("relax.unique", args)
+
+
+def _infer_unique(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "x")
+    ndim = 1 if len(call.args) == 5 else info.ndim
+    out: list[StructInfo] = [TensorStructInfo(None, info.dtype, ndim=ndim)]
+    for flag in call.args[2:5]:
+        if flag.value.value:
+            out.append(TensorStructInfo(None, "int64", ndim=1))
+    return out[0] if len(out) == 1 else TupleStructInfo(out)
+
+
+register_op("relax.unique", _infer_unique)
+
+
+def multinomial_from_uniform(prob: Any, uniform_sample: Any, sample_indices: Any = None,
+                             dtype: str = "int64") -> Expr:
+    """Indices drawn by probability from uniform samples."""
+    args = [as_expr(prob), as_expr(uniform_sample)]
+    if sample_indices is not None:
+        args.append(as_expr(sample_indices))
+    return make_call("relax.multinomial_from_uniform", tuple(args), {"dtype": str(dtype)})
+
+
+register_op("relax.multinomial_from_uniform", lambda call: like(
+    tensor_info(call, 1), call.attrs.dtype))
+
+__all__ = ["argsort", "bucketize", "dynamic_strided_slice", "index_put", "index_tensor",
+           "multinomial_from_uniform", "nonzero", "slice_extent", "sort", "strided_slice", "take",
+           "topk", "unique"]

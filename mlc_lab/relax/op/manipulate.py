@@ -1,0 +1,531 @@
+"""Operators that move data: reshape, permute, concat, split, tile, scatter, ..."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ...arith import Analyzer
+from ...arith.index_map import map_shape
+from ...tir import expr as E
+from ...tir import op as O
+from ..expr import Call, Expr, PrimValue, as_expr
+from ..struct_info import (
+    StructInfo, TensorStructInfo, TupleStructInfo, as_dim, same_dim,
+    same_shape, surely_different,
+)
+from .common import (
+    as_tuple_expr, axes_of, axis_of, dim_text, ints, join_dtype, like, misfit,
+    need_ndim, plain_int, product, shape_arg, shape_values, show, show_shape, tensor_info,
+    tensor_list, tensor_of,
+)
+from .registry import make_call, register_op
+
+_ONE = E.IntImm("int64", 1)
+
+
+def permute_dims(x: Any, axes: Any = None) -> Expr:
+    """The dimensions in another order; reversed for None."""
+    return make_call("relax.permute_dims", (as_expr(x),), {"axes": ints(axes)})
+
+
+def _infer_permute(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "x")
+    axes = call.attrs.axes
+    if info.ndim == -1:
+        return TensorStructInfo(None, info.dtype, ndim=-1 if axes is None else len(axes))
+    if axes is None:
+        axes = tuple(reversed(range(info.ndim)))
+    elif len(axes) != info.ndim:
+        raise misfit(call, f"x is {show(info)}, axes names {len(axes)} dimension(s): "
+                           f"{list(axes)}")
+    axes = axes_of(call, axes, info.ndim)
+    return tensor_of(None if info.dims is None else [info.dims[a] for a in axes], info.dtype,
+                     info.ndim)
+
+
+register_op("relax.permute_dims", _infer_permute)
+
+
+def expand_dims(x: Any, axis: Any) -> Expr:
+    """New dimensions of extent 1 at `axis` of the result."""
+    return make_call("relax.expand_dims", (as_expr(x),), {"axis": ints(axis)})
+
+
+def _infer_expand(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "x")
+    if info.ndim == -1:
+        return TensorStructInfo(None, info.dtype)
+    ndim = info.ndim + len(call.attrs.axis)
+    axes = axes_of(call, call.attrs.axis, ndim)
+    if info.dims is None:
+        return tensor_of(None, info.dtype, ndim)
+    rest = iter(info.dims)
+    return tensor_of([_ONE if k in axes else next(rest) for k in range(ndim)], info.dtype)
+
+
+register_op("relax.expand_dims", _infer_expand)
+
+
+def squeeze(x: Any, axis: Any = None) -> Expr:
+    """Without dimensions of extent 1: those named, or all."""
+    return make_call("relax.squeeze", (as_expr(x),), {"axis": ints(axis)})
+
+
+def _infer_squeeze(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "x")
+    if info.ndim == -1:
+        return TensorStructInfo(None, info.dtype)
+    axes = call.attrs.axis
+    if axes is None:
+        if info.dims is None or any(type(d) is not E.IntImm for d in info.dims):
+            return TensorStructInfo(None, info.dtype)
+        return tensor_of([d for d in info.dims if d.value != 1], info.dtype)
+    axes = axes_of(call, axes, info.ndim)
+    if info.dims is None:
+        return tensor_of(None, info.dtype, info.ndim - len(axes))
+    for a in axes:
+        if type(info.dims[a]) is E.IntImm and info.dims[a].value != 1:
+            raise misfit(call, f"x is {show(info)}: dimension {a} has extent "
+                               f"{info.dims[a].value}, only extent 1 can be squeezed")
+    return tensor_of([d for k, d in enumerate(info.dims) if k not in axes], info.dtype)
+
+
+register_op("relax.squeeze", _infer_squeeze)
+
+
+def flatten(x: Any) -> Expr:
+    """All elements as a vector."""
+    return make_call("relax.flatten", (as_expr(x),))
+
+
+def _infer_flatten(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "x")
+    return tensor_of(None if info.dims is None else [product(info.dims)], info.dtype, 1)
+
+
+register_op("relax.flatten", _infer_flatten)
+
+
+def reshape(x: Any, shape: Any) -> Expr:
+    """The elements in another shape; one dimension may be -1, 0 keeps the dimension of x."""
+    x = as_expr(x)
+    if isinstance(shape, (tuple, list)):
+        shape = _fill_in(x, [as_dim(getattr(s, "value", s) if isinstance(s, Expr) else s)
+                             for s in shape])
+    return make_call("relax.reshape", (x, shape_arg(shape)))
+
+
+def _fill_in(x: Expr, shape: list[Any]) -> Any:
+    """A shape with its -1 worked out and its 0 taken from x."""
+    def is_value(d: Any, value: int) -> bool:
+        return type(d) is E.IntImm and d.value == value
+
+    dims = getattr(x.struct_info_, "dims", None)
+    if not any(is_value(d, -1) or is_value(d, 0) for d in shape):
+        return shape
+    if dims is None:
+        raise misfit("reshape", f"-1 and 0 in {show_shape(shape)} need the shape of x, which is "
+                                "not known")
+    for k, d in enumerate(shape):
+        if is_value(d, 0):
+            if k >= len(dims):
+                raise misfit("reshape", f"dimension {k} of {show_shape(shape)} is 0, which keeps "
+                                        f"that of x, but x has {len(dims)} dimension(s)")
+            shape[k] = dims[k]
+    unknown = [k for k, d in enumerate(shape) if is_value(d, -1)]
+    if len(unknown) > 1:
+        raise misfit("reshape", f"only one dimension can be -1, got {show_shape(shape)}")
+    if unknown:
+        rest = product(d for d in shape if not is_value(d, -1))
+        total, fixed = product(dims), rest
+        if type(total) is E.IntImm and type(fixed) is E.IntImm and (
+                fixed.value == 0 or total.value % fixed.value):
+            raise misfit("reshape", f"x has shape {show_shape(dims)}, {total.value} elements, "
+                                    f"which do not fill {show_shape(shape)}")
+        shape[unknown[0]] = Analyzer().simplify(O.floordiv(total, fixed))
+    return shape
+
+
+def _infer_reshape(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "x")
+    shape = shape_values(call, 1)
+    if shape.values is not None and info.dims is not None:
+        old, new = product(info.dims), product(shape.values)
+        if surely_different(old, new):
+            raise misfit(call, f"x has shape {show_shape(info.dims)} with {dim_text(old)} "
+                               f"elements, the new shape {show_shape(shape.values)} has "
+                               f"{dim_text(new)}")
+    return TensorStructInfo(call.args[1], info.dtype, ndim=shape.ndim)
+
+
+register_op("relax.reshape", _infer_reshape)
+
+
+def broadcast_to(x: Any, shape: Any) -> Expr:
+    """x repeated to fill `shape`."""
+    return make_call("relax.broadcast_to", (as_expr(x), shape_arg(shape)))
+
+
+def _infer_broadcast_to(call: Call) -> StructInfo:
+    info, shape = tensor_info(call, 0, "x"), shape_values(call, 1)
+    if info.dims is not None and shape.values is not None:
+        bad = len(info.dims) > len(shape.values) or any(
+            type(a) is E.IntImm and type(b) is E.IntImm and a.value not in (1, b.value)
+            for a, b in zip(reversed(info.dims), reversed(shape.values)))
+        if bad:
+            raise misfit(call, f"x has shape {show_shape(info.dims)}, it cannot be broadcast to "
+                               f"{show_shape(shape.values)}")
+    return TensorStructInfo(call.args[1], info.dtype, ndim=shape.ndim)
+
+
+register_op("relax.broadcast_to", _infer_broadcast_to)
+
+
+def collapse_sum_to(data: Any, shape: Any) -> Expr:
+    """The sum over the dimensions that broadcasting `shape` to data's would repeat."""
+    return make_call("relax.collapse_sum_to", (as_expr(data), shape_arg(shape)))
+
+
+def collapse_sum_like(data: Any, collapse_target: Any) -> Expr:
+    """collapse_sum_to the shape of another tensor."""
+    return make_call("relax.collapse_sum_like", (as_expr(data), as_expr(collapse_target)))
+
+
+register_op("relax.collapse_sum_to", lambda call: TensorStructInfo(
+    call.args[1], tensor_info(call, 0).dtype, ndim=shape_values(call, 1).ndim))
+register_op("relax.collapse_sum_like", lambda call: like(
+    tensor_info(call, 1), tensor_info(call, 0).dtype))
+
+
+def concat(tensors: Any, axis: int | None = 0) -> Expr:
+    """Tensors one after another along `axis` (flattened first for None)."""
+    return make_call("relax.concat", (as_tuple_expr(tensors),), {
+        "axis": None if axis is None else int(axis)})
+
+
+def _join_all(call: Call, infos: Sequence[TensorStructInfo]) -> tuple[str, int]:
+    """The one dtype and number of dimensions of several tensors."""
+    if not infos:
+        raise misfit(call, "there is no tensor to join")
+    dtype, ndim = infos[0].dtype, infos[0].ndim
+    for k, info in enumerate(infos[1:], 2):
+        dtype = join_dtype(call, dtype, info.dtype, ("tensor 1", f"tensor {k}"))
+        if -1 not in (ndim, info.ndim) and ndim != info.ndim:
+            raise misfit(call, f"tensor 1 is {show(infos[0])} and tensor {k} is {show(info)}: "
+                               "they differ in the number of dimensions")
+        ndim = max(ndim, info.ndim)
+    return dtype, ndim
+
+
+def _infer_concat(call: Call) -> StructInfo:
+    infos = tensor_list(call)
+    dtype, ndim = _join_all(call, infos)
+    if ndim == -1:
+        return TensorStructInfo(None, dtype)
+    axis = 0 if call.attrs.axis is None else axis_of(call, call.attrs.axis, ndim)
+    if any(i.dims is None for i in infos):
+        return tensor_of(None, dtype, ndim)
+    first, total, analyzer = infos[0].dims, infos[0].dims[axis], Analyzer()
+    for k, info in enumerate(infos[1:], 2):
+        for d in range(ndim):
+            if d != axis and not same_dim(first[d], info.dims[d], analyzer):
+                if surely_different(first[d], info.dims[d], analyzer):
+                    raise misfit(call, f"tensor 1 has shape {show_shape(first)} and tensor {k} "
+                                       f"{show_shape(info.dims)}: dimension {d} differs, only "
+                                       f"dimension {axis} may")
+                return tensor_of(None, dtype, ndim)
+        total = analyzer.simplify(O.add(total, info.dims[axis]))
+    return tensor_of([*first[:axis], total, *first[axis + 1:]], dtype)
+
+
+register_op("relax.concat", _infer_concat)
+
+
+def stack(tensors: Any, axis: int = 0) -> Expr:
+    """Tensors of one shape along a new axis."""
+    return make_call("relax.stack", (as_tuple_expr(tensors),), {
+        "axis": None if axis is None else int(axis)})
+
+
+def _infer_stack(call: Call) -> StructInfo:
+    infos = tensor_list(call)
+    dtype, ndim = _join_all(call, infos)
+    if ndim == -1:
+        return TensorStructInfo(None, dtype)
+    axis = axis_of(call, call.attrs.axis or 0, ndim + 1)
+    known = next((i.dims for i in infos if i.dims is not None), None)
+    if known is None:
+        return tensor_of(None, dtype, ndim + 1)
+    for k, info in enumerate(infos[1:], 2):
+        if info.dims is not None and not same_shape(known, info.dims) and any(
+                surely_different(a, b) for a, b in zip(known, info.dims)):
+            raise misfit(call, f"tensor 1 has shape {show_shape(known)} and tensor {k} "
+                               f"{show_shape(info.dims)}: only tensors of one shape are stacked")
+    return tensor_of([*known[:axis], as_dim(len(infos)), *known[axis:]], dtype)
+
+
+register_op("relax.stack", _infer_stack)
+
+
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Expr:
+    """Pieces of x along `axis`: so many of one size, or cut at the indices."""
+    if isinstance(indices_or_sections, (tuple, list)):
+        cuts: Any = tuple(map(plain_int, indices_or_sections))
+    else:
+        cuts = plain_int(indices_or_sections)
+    return make_call("relax.split", (as_expr(x),), {
+        "indices_or_sections": cuts, "axis": int(axis)})
+
+
+def _infer_split(call: Call) -> StructInfo:
+    info, cuts = tensor_info(call, 0, "x"), call.attrs.indices_or_sections
+    count = len(cuts) + 1 if isinstance(cuts, tuple) else cuts
+    unknown = TensorStructInfo(None, info.dtype, ndim=info.ndim)
+    if info.dims is None:
+        return TupleStructInfo([unknown] * count)
+    axis = axis_of(call, call.attrs.axis, info.ndim)
+    dim, analyzer = info.dims[axis], Analyzer()
+
+    def piece(extent: Any) -> StructInfo:
+        return tensor_of([*info.dims[:axis], analyzer.simplify(extent), *info.dims[axis + 1:]],
+                         info.dtype)
+
+    if isinstance(cuts, tuple):
+        edges = [as_dim(0), *map(as_dim, cuts), dim]
+        if type(dim) is E.IntImm:  # cuts beyond the end give empty pieces
+            edges = [as_dim(min(e.value, dim.value)) if type(e) is E.IntImm else e
+                     for e in edges]
+        return TupleStructInfo([piece(O.max(O.sub(b, a), as_dim(0)))
+                                for a, b in zip(edges, edges[1:])])
+    if count < 1:
+        raise misfit(call, f"x cannot be split into {count} pieces")
+    size = O.ceildiv(dim, as_dim(count))
+    last = O.sub(dim, O.mul(size, as_dim(count - 1)))
+    if type(dim) is E.IntImm and dim.value % count:
+        return TupleStructInfo([piece(size)] * (count - 1) + [piece(O.max(last, as_dim(0)))])
+    if type(dim) is not E.IntImm and count > 1:
+        return TupleStructInfo([piece(size)] * (count - 1) + [piece(last)])
+    return TupleStructInfo([piece(size)] * count)
+
+
+register_op("relax.split", _infer_split)
+
+
+def tile(data: Any, repeats: Any) -> Expr:
+    """data repeated as a whole, `repeats[k]` times along each dimension."""
+    return make_call("relax.tile", (as_expr(data),), {"repeats": ints(repeats)})
+
+
+def _infer_tile(call: Call) -> StructInfo:
+    info, repeats = tensor_info(call, 0, "data"), call.attrs.repeats
+    if info.ndim == -1:
+        return TensorStructInfo(None, info.dtype)
+    ndim = max(info.ndim, len(repeats))
+    if info.dims is None:
+        return tensor_of(None, info.dtype, ndim)
+    dims = [_ONE] * (ndim - info.ndim) + list(info.dims)
+    times = [1] * (ndim - len(repeats)) + list(repeats)
+    return tensor_of([O.mul(d, as_dim(t)) for d, t in zip(dims, times)], info.dtype)
+
+
+register_op("relax.tile", _infer_tile)
+
+
+def repeat(data: Any, repeats: int, axis: int | None = None) -> Expr:
+    """Each element `repeats` times along `axis` (of the flattened tensor for None)."""
+    return make_call("relax.repeat", (as_expr(data),), {
+        "repeats": int(repeats), "axis": None if axis is None else int(axis)})
+
+
+def _infer_repeat(call: Call) -> StructInfo:
+    info, times, axis = tensor_info(call, 0, "data"), call.attrs.repeats, call.attrs.axis
+    if axis is None:
+        return tensor_of(None if info.dims is None else [
+            O.mul(product(info.dims), as_dim(times))], info.dtype, 1)
+    if info.ndim == -1:
+        return like(info)
+    axis = axis_of(call, axis, info.ndim)
+    if info.dims is None:
+        return tensor_of(None, info.dtype, info.ndim)
+    dims = list(info.dims)
+    dims[axis] = O.mul(dims[axis], as_dim(times))
+    return tensor_of(dims, info.dtype)
+
+
+register_op("relax.repeat", _infer_repeat)
+
+
+def flip(data: Any, axis: Any) -> Expr:
+    """The elements in reverse order along `axis`."""
+    return make_call("relax.flip", (as_expr(data),), {"axis": int(ints(axis)[0])})
+
+
+def _infer_flip(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "data")
+    if info.ndim != -1:
+        axis_of(call, call.attrs.axis, info.ndim)
+    return like(info)
+
+
+register_op("relax.flip", _infer_flip)
+
+
+def gather_elements(data: Any, indices: Any, axis: int = 0) -> Expr:
+    """out[i][j] = data[indices[i][j]][j] for axis 0, as numpy.take_along_axis."""
+    return make_call("relax.gather_elements", (as_expr(data), as_expr(indices)), {
+        "axis": int(axis)})
+
+
+def _infer_gather_elements(call: Call) -> StructInfo:
+    data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
+    if data.ndim != -1:
+        axis_of(call, call.attrs.axis, data.ndim)
+        need_ndim(call, indices, data.ndim, "indices")
+    return like(indices, data.dtype)
+
+
+register_op("relax.gather_elements", _infer_gather_elements)
+
+
+def gather_nd(data: Any, indices: Any, batch_dims: int = 0) -> Expr:
+    """Slices of data at the index vectors along the last dimension of `indices`."""
+    return make_call("relax.gather_nd", (as_expr(data), as_expr(indices)), {
+        "batch_dims": int(batch_dims)})
+
+
+def _infer_gather_nd(call: Call) -> StructInfo:
+    data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
+    if data.dims is None or indices.dims is None or type(indices.dims[-1]) is not E.IntImm:
+        return TensorStructInfo(None, data.dtype)
+    length = indices.dims[-1].value + call.attrs.batch_dims
+    if length > data.ndim:
+        raise misfit(call, f"indices is {show(indices)}: an index of {length} dimension(s) into "
+                           f"{show(data)}")
+    return tensor_of([*indices.dims[:-1], *data.dims[length:]], data.dtype)
+
+
+register_op("relax.gather_nd", _infer_gather_nd)
+
+
+def scatter_elements(data: Any, indices: Any, updates: Any, axis: int = 0,
+                     reduction: str = "update") -> Expr:
+    """data with data[indices[i][j]][j] updated by updates[i][j] (axis 0).
+
+    `reduction` is update, add, mul, mean, max or min.
+    """
+    return make_call("relax.scatter_elements",
+                     (as_expr(data), as_expr(indices), as_expr(updates)),
+                     {"axis": int(axis), "reduction": str(reduction)})
+
+
+def _infer_scatter_elements(call: Call) -> StructInfo:
+    data = tensor_info(call, 0, "data")
+    indices, updates = tensor_info(call, 1, "indices"), tensor_info(call, 2, "updates")
+    if data.ndim != -1:
+        axis_of(call, call.attrs.axis, data.ndim)
+        need_ndim(call, indices, data.ndim, "indices")
+    if indices.dims is not None and updates.dims is not None and (
+            indices.ndim != updates.ndim or any(
+                surely_different(a, b) for a, b in zip(indices.dims, updates.dims))):
+        raise misfit(call, f"indices is {show(indices)} and updates is {show(updates)}: they "
+                           "must have one shape")
+    join_dtype(call, data.dtype, updates.dtype, ("data", "updates"))
+    return like(data)
+
+
+register_op("relax.scatter_elements", _infer_scatter_elements)
+
+
+def scatter_nd(data: Any, indices: Any, updates: Any, reduction: str = "update") -> Expr:
+    """data with slices at index vectors updated."""
+    return make_call("relax.scatter_nd", (as_expr(data), as_expr(indices), as_expr(updates)),
+                     {"reduction": str(reduction)})
+
+
+register_op("relax.scatter_nd", lambda call: like(tensor_info(call, 0, "data")))
+
+
+def slice_scatter(input_tensor: Any, src: Any, start: Any, end: Any, step: Any,
+                  axis: int = 0) -> Expr:
+    """input_tensor with src written to start:end:step of `axis`."""
+    values = tuple(v if isinstance(v, Expr) else PrimValue(as_dim(v)) for v in (start, end, step))
+    return make_call("relax.slice_scatter", (as_expr(input_tensor), as_expr(src), *values),
+                     {"axis": int(axis)})
+
+
+register_op("relax.slice_scatter", lambda call: like(tensor_info(call, 0)))
+
+
+def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int = -1) -> Expr:
+    """A new axis of extent `depth` that holds on_value at each index, else off_value."""
+    def prim(value: Any) -> Expr:
+        if isinstance(value, Expr):
+            return value
+        return PrimValue(value if not isinstance(value, float) else E.FloatImm("float32", value))
+
+    return make_call("relax.one_hot", (as_expr(indices), prim(on_value), prim(off_value)), {
+        "depth": int(depth), "axis": int(axis)})
+
+
+def _infer_one_hot(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "indices")
+    dtype = call.args[1].struct_info_.dtype
+    other = call.args[2].struct_info_.dtype
+    if dtype != other:
+        raise misfit(call, f"on_value is {dtype} and off_value is {other}: they must agree")
+    if info.ndim == -1:
+        return TensorStructInfo(None, dtype)
+    axis = axis_of(call, call.attrs.axis, info.ndim + 1)
+    if info.dims is None:
+        return tensor_of(None, dtype, info.ndim + 1)
+    return tensor_of([*info.dims[:axis], as_dim(call.attrs.depth), *info.dims[axis:]], dtype)
+
+
+register_op("relax.one_hot", _infer_one_hot)
+
+
+def meshgrid(tensors: Any, indexing: str | None = "ij") -> Expr:
+    """Coordinate grids of vectors."""
+    return make_call("relax.meshgrid", (as_tuple_expr(tensors),), {"indexing": indexing or "ij"})
+
+
+def _infer_meshgrid(call: Call) -> StructInfo:
+    infos = tensor_list(call)
+    dtype, _ = _join_all(call, infos)
+    known = all(i.dims is not None for i in infos)
+    dims = [i.dims[0] if i.ndim else _ONE for i in infos] if known else None
+    if dims is not None and call.attrs.indexing == "xy" and len(dims) > 1:
+        dims[0], dims[1] = dims[1], dims[0]
+    return TupleStructInfo([tensor_of(dims, dtype, len(infos))] * len(infos))
+
+
+register_op("relax.meshgrid", _infer_meshgrid)
+
+
+def layout_transform(x: Any, index_map: Any, pad_value: Any = None) -> Expr:
+    """The elements rearranged by an index map, as the schedule's transform_layout."""
+    if callable(index_map) and not hasattr(index_map, "initial_indices"):
+        from ...tir import IndexMap
+
+        index_map = IndexMap.from_func(index_map, index_dtype="int64")
+    if pad_value is not None and not isinstance(pad_value, Expr):
+        pad_value = PrimValue(pad_value if not isinstance(pad_value, float)
+                              else E.FloatImm("float32", pad_value))
+    return make_call("relax.layout_transform", (as_expr(x),), {
+        "index_map": index_map, "pad_value": pad_value})
+
+
+def _infer_layout_transform(call: Call) -> StructInfo:
+    info, mapping = tensor_info(call, 0, "x"), call.attrs.index_map
+    need_ndim(call, info, len(mapping.initial_indices), "x")
+    if info.dims is None:
+        return tensor_of(None, info.dtype, len(mapping.final_indices))
+    return tensor_of(map_shape(mapping, info.dims), info.dtype)
+
+
+register_op("relax.layout_transform", _infer_layout_transform)
+
+__all__ = ["broadcast_to", "collapse_sum_like", "collapse_sum_to", "concat", "expand_dims",
+           "flatten", "flip", "gather_elements", "gather_nd", "layout_transform", "meshgrid",
+           "one_hot", "permute_dims", "repeat", "reshape", "scatter_elements", "scatter_nd",
+           "slice_scatter", "split", "squeeze", "stack", "tile"]
