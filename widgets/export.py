@@ -1,4 +1,9 @@
-"""A page that shows recordings with no kernel, no server and no network: one HTML file."""
+"""A page that shows views with no kernel, no server and no network: one HTML file.
+
+`write` makes the page of any view: of its script, its style sheets, and for each place on the page
+the values of the model's traits and static HTML for where scripts do not run. `page` is that for
+the stepper.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +36,10 @@ h1 {{ font-size: 20px; margin: 4px 0 12px; }}
 {views}
 <script type="module">
 {script}
-// The part of anywidget's model that a view uses, over a recording that lies in the page.
+// The part of anywidget's model that a view uses, over values that lie in the page.
 class PageModel {{
-  constructor(recording) {{
-    this.values = {{ recording, step: 0, selection: {{}} }};
+  constructor(values) {{
+    this.values = values;
     this.listeners = new Map();
   }}
   get(name) {{ return this.values[name]; }}
@@ -44,15 +49,16 @@ class PageModel {{
     for (const listener of this.listeners.get("change:" + name) || []) listener();
   }}
   save_changes() {{}}
+  send() {{}}
   on(event, listener) {{
     if (!this.listeners.has(event)) this.listeners.set(event, new Set());
     this.listeners.get(event).add(listener);
   }}
   off(event, listener) {{ this.listeners.get(event)?.delete(listener); }}
 }}
-for (const host of document.querySelectorAll("[data-mlc-recording]")) {{
-  const data = document.getElementById(host.dataset.mlcRecording);
-  render({{ model: new PageModel(JSON.parse(data.textContent)), el: host }});
+for (const host of document.querySelectorAll("[data-mlc-view]")) {{
+  const data = document.getElementById(host.dataset.mlcView);
+  {render}({{ model: new PageModel(JSON.parse(data.textContent)), el: host }});
 }}
 </script>
 </body>
@@ -66,17 +72,34 @@ def embed(data: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def page(recordings: Sequence[Any], title: str = "Schedules") -> str:
-    """One HTML page with the stepper of each recording; readable text where scripts do not run."""
-    views = []
-    for number, recording in enumerate(recordings):
-        name = f"recording-{number}"
-        views.append(
-            f'<div data-mlc-recording="{name}">'
-            f"<noscript>{static.html(recording)}</noscript></div>\n"
-            f'<script type="application/json" id="{name}">{embed(recording.to_dict())}</script>'
+def write(
+    views: Sequence[tuple[dict[str, Any], str]],
+    title: str,
+    entry: str,
+    render: str = "render",
+    styles: Sequence[str] = ("stepper.css",),
+) -> str:
+    """One HTML page with a view at each of `views`: (the values of its traits, static HTML).
+
+    `entry` is the view's JavaScript file in `js/`, `render` the function there that draws it.
+    """
+    parts = []
+    for number, (values, fallback) in enumerate(views):
+        name = f"view-{number}"
+        parts.append(
+            f'<div data-mlc-view="{name}"><noscript>{fallback}</noscript></div>\n'
+            f'<script type="application/json" id="{name}">{embed(values)}</script>'
         )
     return _PAGE.format(
-        title=escape(title), style=bundle.style(), views="\n".join(views),
-        script=bundle.script(default=False),
+        title=escape(title), style="\n".join(bundle.style(name) for name in styles),
+        views="\n".join(parts), script=bundle.script(entry, default=False), render=render,
     )  # fmt: skip
+
+
+def page(recordings: Sequence[Any], title: str = "Schedules") -> str:
+    """One HTML page with the stepper of each recording; readable text where scripts do not run."""
+    views = [
+        ({"recording": recording.to_dict(), "step": 0, "selection": {}}, static.html(recording))
+        for recording in recordings
+    ]
+    return write(views, title, "stepper.js")
