@@ -31,7 +31,7 @@ Read `expr.py`, `buffer.py`, `stmt.py`, `function.py`, then `op.py` (building ex
 `functor.py` (walking and rewriting). What a program means is `backend/interp.py`.
 """
 
-from . import expr, function, functor, op, stmt
+from . import expr, function, functor, ir_builder, op, stmt
 from .buffer import Buffer, decl_buffer
 from .expr import *  # noqa: F403
 from .function import IndexMap, PrimFunc, TensorIntrin
@@ -63,6 +63,7 @@ _SHADOWING = {"abs", "all", "any", "max", "min", "pow", "round"}
 
 __all__ = [
     "Buffer", "IndexMap", "Mutator", "PrimFunc", "TensorIntrin", "Visitor", "decl_buffer", "expr",
-    "free_vars", "function", "functor", "ir_transform", "op", "post_order_visit", "pre_order",
-    "pre_order_visit", "stmt", "substitute", "uses_var", "verify_well_formed",
+    "free_vars", "function", "functor", "ir_builder", "ir_transform", "op",
+    "post_order_visit", "pre_order", "pre_order_visit", "stmt", "substitute", "uses_var",
+    "verify_well_formed",
 ] + expr.__all__ + stmt.__all__ + [n for n in op.__all__ if n not in _SHADOWING]
