@@ -99,6 +99,10 @@ class _Builder:
 
     def of_compute(self, op: ComputeOp) -> Stmt:
         """Loops over the axes and the reduction axes around the block (or blocks)."""
+        own = {iv.var for iv in op.axis}
+        if any(not own.isdisjoint((*free_vars(iv.dom.extent), *free_vars(iv.dom.min)))
+               for iv in op.reduce_axis):
+            return self.of_varying(op)
         axes = [*op.axis, *op.reduce_axis]
         doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
                 for iv in axes]
@@ -111,6 +115,32 @@ class _Builder:
             self.block_names[op] = names[0]
             inner = [self.block(op, n, axes, doms, loops, i) for i, n in enumerate(names)]
         body = seq(*inner)
+        for loop, dom in zip(reversed(loops), reversed(doms)):
+            body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
+        return body
+
+    def of_varying(self, op: ComputeOp) -> Stmt:
+        """Two levels, where how far to reduce depends on the element: the outer block is spatial,
+        and the reduction inside it runs over bounds that are read from the outer iterators."""
+        doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
+                for iv in op.axis]
+        loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(op.axis, doms)]
+        outer = [IterVar(d, Var(f"v_{iv.var.name}", d.extent.dtype), IterVar.DataPar)
+                 for iv, d in zip(op.axis, doms)]
+        table = {**self.sizes, **{iv.var: new.var for iv, new in zip(op.axis, outer)}}
+        convert = _ToBuffers(self.buffers, table).visit
+        within = [Range.from_min_extent(convert(iv.dom.min), self.analyzer.simplify(
+            convert(iv.dom.extent))) for iv in op.reduce_axis]
+        inner_loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(op.reduce_axis, within)]
+        self.block_names[op] = name = self.fresh(op.name)
+        around = self.fresh(f"{name}_l1")
+        points = [Range.from_min_extent(iv.var, IntImm(iv.var.dtype, 1)) for iv in outer]
+        body = self.block(op, name, [*op.axis, *op.reduce_axis], [*points, *within],
+                          [*(iv.var for iv in outer), *inner_loops], None)
+        for loop, dom in zip(reversed(inner_loops), reversed(within)):
+            body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
+        body = BlockRealize(list(loops), True, _with_regions(
+            Block(outer, (), (), around, body, annotations=_annotations(op))))
         for loop, dom in zip(reversed(loops), reversed(doms)):
             body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
         return body
@@ -134,10 +164,8 @@ class _Builder:
             value = self.analyzer.simplify(convert(op.body[output]))
             buffer = self.buffers[op.outputs[output]]
             body = BufferStore(buffer, O.cast(value, buffer.dtype), indices)
-        attrs = {k: annotation_value(v) for k, v in op.attrs.items()
-                 if k != "layout_free_placeholders" and not isinstance(v, Tensor)}
         return BlockRealize(values, True, _with_regions(
-            Block(iters, (), (), name, body, init, annotations=attrs)))
+            Block(iters, (), (), name, body, init, annotations=_annotations(op))))
 
     def reduction(self, op: ComputeOp, indices: list[Var], convert: Callable
                   ) -> tuple[Stmt, Stmt]:
@@ -185,6 +213,12 @@ class _Builder:
         reads = tuple(BufferRegion.full_region(b) for b in dict.fromkeys(ins))
         writes = tuple(BufferRegion.full_region(b) for b in outs)
         return BlockRealize((), True, Block((), reads, writes, name, body))
+
+
+def _annotations(op: ComputeOp) -> dict[str, Any]:
+    """What an operation's attributes say about its blocks."""
+    return {k: annotation_value(v) for k, v in op.attrs.items()
+            if k != "layout_free_placeholders" and not isinstance(v, Tensor)}
 
 
 def _with_regions(block: Block) -> Block:
