@@ -1,0 +1,281 @@
+"""Reading and writing at computed places: take, gather, scatter, one_hot."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from .. import te
+from ..te.tensor import Tensor
+from ..tir import op as O
+from ..tir import ir_builder
+from ..tir.expr import PrimExpr
+from .broadcast import broadcast_shape, read
+from .transform import injective
+from .utils import (
+    axis_of, differ, need, number, product, ravel, simplify, text, unravel,
+)
+
+
+def _kept_inside(index: PrimExpr, size: PrimExpr, mode: str) -> PrimExpr:
+    """An index of a dimension of `size`: clipped, wrapped, or as it is ("fast")."""
+    if mode in ("fast", "nan"):
+        return index
+    size = O.cast(size, index.dtype)
+    if mode == "clip":
+        return O.min_value_of(O.max_value_of(O.const(0, index.dtype), index), size - 1)
+    if mode == "wrap":
+        return O.truncmod(O.truncmod(index, size) + size, size)
+    raise ValueError(f'take: mode "{mode}" is none of "fast", "clip", "wrap"')
+
+
+def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
+         mode: str = "fast") -> Tensor:
+    """The slices of `a` along `axis` at `indices`, or elements of `a` flattened without `axis`.
+
+    `indices` is a tensor or an index. Indices outside are undefined with mode "fast" and are
+    clipped or wrapped with the other two. The first `batch_dims` dimensions are common to both.
+    """
+    def at(*i: Any) -> PrimExpr:
+        return indices(*i) if isinstance(indices, Tensor) else O.convert(indices)
+
+    shape = tuple(indices.shape) if isinstance(indices, Tensor) else ()
+    if axis is None:
+        size = simplify(product(a.shape))
+
+        def flat(*i: Any) -> PrimExpr:
+            where = _kept_inside(at(*i), O.convert(size), mode)
+            return a(*unravel(where, a.shape))
+
+        return injective(shape, flat, "T_take")
+    k = axis_of("take", axis, a.ndim)
+    b = int(batch_dims) % (len(shape) + 1) if batch_dims < 0 else int(batch_dims)
+    need(b <= k, f"take: batch_dims {b} goes beyond axis {k}")
+    for x, y in zip(a.shape[:b], shape[:b]):
+        need(not differ(x, y), f"take: the batch sizes of {text(a.shape)} and {text(shape)} differ")
+    out = [*a.shape[:k], *shape[b:], *a.shape[k + 1:]]
+    count = len(shape) - b
+
+    def element(*i: Any) -> PrimExpr:
+        index = _kept_inside(at(*i[:b], *i[k:k + count]), a.shape[k], mode)
+        return a(*i[:k], index, *i[k + count:])
+
+    return injective(out, element, "T_take")
+
+
+def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
+    """out[i, j, ...] = data[.., indices[i, j, ...], ..] with the index along `axis`."""
+    k = axis_of("gather", axis, data.ndim)
+    need(data.ndim == indices.ndim, f"gather: data {text(data.shape)} and indices "
+                                    f"{text(indices.shape)} have as many dimensions")
+    return injective(indices.shape, lambda *i: data(*i[:k], indices(*i), *i[k + 1:]), "T_gather")
+
+
+def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
+    """The slices a[indices[0, ...], indices[1, ...], ...]; the first dimension numbers the axes."""
+    depth = number(indices.shape[0])
+    b = int(batch_dims)
+    need(isinstance(depth, int) and depth + b <= a.ndim,
+         f"gather_nd: indices {text(indices.shape)} name {depth} axes of {text(a.shape)}")
+    count = indices.ndim - 1
+    shape = [*indices.shape[1:], *a.shape[depth + b:]]
+
+    def element(*i: Any) -> PrimExpr:
+        at = [indices(d, *i[:count]) for d in range(depth)]
+        return a(*i[:b], *at, *i[count:])
+
+    return injective(shape, element, "T_gather_nd")
+
+
+def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
+    """data[indices[0], indices[1], ...] with the indices broadcast together, as numpy does."""
+    indices = list(indices)
+    need(0 < len(indices) <= data.ndim,
+         f"index_tensor: {len(indices)} indices for {text(data.shape)}")
+    common = list(indices[0].shape)
+    for x in indices[1:]:
+        common = broadcast_shape(common, x.shape)
+    shape = [*common, *data.shape[len(indices):]]
+    n = len(common)
+
+    def element(*i: Any) -> PrimExpr:
+        at = []
+        for x, d in zip(indices, data.shape):
+            index = read(x, i[:n], common)
+            at.append(O.if_then_else(index < 0, index + O.cast(d, index.dtype), index))
+        return data(*at, *i[n:])
+
+    return injective(shape, element, "advanced_index")
+
+
+adv_index = index_tensor
+
+
+def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str
+            ) -> Tensor:
+    """on_value at the index along a new dimension `axis` of `depth`, off_value elsewhere."""
+    k = axis_of("one_hot", axis, indices.ndim + 1)
+    on, off = (O.cast(O.convert(v), dtype) for v in (on_value, off_value))
+    shape = [*indices.shape[:k], depth, *indices.shape[k:]]
+
+    def element(*i: Any) -> PrimExpr:
+        return O.select(O.equal(indices(*i[:k], *i[k + 1:]), i[k]), on, off)
+
+    return injective(shape, element, "T_one_hot")
+
+
+#: how a scattered value meets the one that is there
+_UPDATES: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
+    "update": lambda old, new: new, "add": O.add, "mul": O.mul, "max": O.max_value_of,
+    "min": O.min_value_of,
+}
+
+
+def _update(name: str, reduction: str) -> Callable:
+    if reduction not in _UPDATES:
+        raise ValueError(f'{name}: "{reduction}" is none of {", ".join(_UPDATES)}')
+    return _UPDATES[reduction]
+
+
+def _wrapped(index: PrimExpr, size: PrimExpr) -> PrimExpr:
+    """A negative index counted from the end."""
+    size = O.cast(size, index.dtype)
+    return O.if_then_else(index < 0, index + size, index)
+
+
+def _copy(ib: Any, source: Any, target: Any, shape: Sequence[Any]) -> None:
+    with ib.for_range(0, simplify(O.convert(product(shape))), name="i", kind="parallel") as i:
+        at = tuple(unravel(i, shape))
+        target[at] = source[at]
+
+
+def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0,
+                     reduction: str = "update") -> Tensor:
+    """data, in which updates[i, ..] was put at indices[i, ..] along `axis`.
+
+    `reduction` ("update", "add", "mul", "max", "min") says how it meets what is there. Updates are
+    applied in order along `axis`; the rest runs in parallel.
+    """
+    k = axis_of("scatter_elements", axis, data.ndim)
+    need(indices.ndim == updates.ndim == data.ndim and not any(
+        map(differ, indices.shape, updates.shape)),
+        f"scatter_elements: indices {text(indices.shape)} and updates {text(updates.shape)} must "
+        f"be one shape, with the {data.ndim} dimensions of data {text(data.shape)}")
+    meet = _update("scatter_elements", reduction)
+    others = [d for i, d in enumerate(indices.shape) if i != k]
+
+    def body(ins: Any, outs: Any) -> Any:
+        ib = ir_builder.create()
+        source, index, new, out = map(ib.buffer_ptr, (*ins, *outs))
+        _copy(ib, source, out, data.shape)
+        with ib.for_range(0, simplify(O.convert(product(others))), name="j",
+                          kind="parallel") as j:
+            at = unravel(j, others)
+            with ib.for_range(0, indices.shape[k], name="k") as n:
+                here = (*at[:k], n, *at[k:])
+                there = (*at[:k], _wrapped(index[here], data.shape[k]), *at[k:])
+                out[there] = meet(out[there], new[here])
+        return ib.get()
+
+    return te.extern([data.shape], [data, indices, updates], body, dtype=data.dtype,
+                     name="scatter_elements", tag="scatter_elements")
+
+
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Tensor:
+    """data, in which the slices `updates` were put at indices[0, ..], indices[1, ..], ..."""
+    depth = number(indices.shape[0])
+    need(isinstance(depth, int) and depth <= data.ndim,
+         f"scatter_nd: indices {text(indices.shape)} name {depth} axes of {text(data.shape)}")
+    places, rest = list(indices.shape[1:]), list(data.shape[depth:])
+    need(updates.ndim == len(places) + len(rest) and not any(
+        map(differ, updates.shape, [*places, *rest])),
+        f"scatter_nd: updates have the shape {text(updates.shape)} and would have to have "
+        f"{text([*places, *rest])}")
+    meet = _update("scatter_nd", mode)
+
+    def body(ins: Any, outs: Any) -> Any:
+        ib = ir_builder.create()
+        source, index, new, out = map(ib.buffer_ptr, (*ins, *outs))
+        _copy(ib, source, out, data.shape)
+        with ib.for_range(0, O.convert(simplify(O.convert(product(places)))), name="j") as j:
+            at = unravel(j, places)
+            with ib.for_range(0, simplify(O.convert(product(rest))), name="k") as n:
+                inner = unravel(n, rest)
+                there = (*(_wrapped(index[(d, *at)], data.shape[d]) for d in range(depth)), *inner)
+                out[there] = meet(out[there], new[(*at, *inner)])
+        return ib.get()
+
+    return te.extern([data.shape], [data, indices, updates], body, dtype=data.dtype,
+                     name="scatter_nd", tag="scatter_nd")
+
+
+def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+              ) -> Tensor:
+    """data, in which `values` were put at data[indices[0], indices[1], ...]."""
+    indices = list(indices)
+    common = list(indices[0].shape)
+    for x in indices[1:]:
+        common = broadcast_shape(common, x.shape)
+    rest = list(data.shape[len(indices):])
+    whole = [*common, *rest]
+
+    def body(ins: Any, outs: Any) -> Any:
+        ib = ir_builder.create()
+        source, new, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[-1]), ib.buffer_ptr(outs[0])
+        places = [ib.buffer_ptr(b) for b in ins[1:-1]]
+        _copy(ib, source, out, data.shape)
+        with ib.for_range(0, simplify(O.convert(product(whole))), name="j") as j:
+            i = unravel(j, whole)
+            at = []
+            for t, b, d in zip(indices, places, data.shape):
+                index = b[_broadcast_at(t, i[:len(common)], common)]
+                at.append(_wrapped(index, d))
+            there = (*at, *i[len(common):])
+            value = new[_broadcast_at(values, i, whole)]
+            out[there] = out[there] + value if accumulate else value
+        return ib.get()
+
+    return te.extern([data.shape], [data, *indices, values], body, dtype=data.dtype,
+                     name="index_put", tag="index_put")
+
+
+def _broadcast_at(tensor: Tensor, i: Sequence[Any], shape: Sequence[Any]) -> tuple:
+    """Where an element of a broadcast shape is in a tensor."""
+    skip = len(shape) - tensor.ndim
+    return tuple(O.const(0, x.dtype) if O.is_const_int(d, 1) else x
+                 for d, x in zip(tensor.shape, i[skip:]))
+
+
+def slice_scatter(input_tensor: Tensor, src: Tensor, start: Any, end: Any, step: Any, axis: int
+                  ) -> Tensor:
+    """input_tensor with src in place of its slice [start:end:step] along `axis`."""
+    from .transform import slice_bounds
+
+    k = axis_of("slice_scatter", axis, input_tensor.ndim)
+    step = number(step)
+    low, count = slice_bounds("slice_scatter", input_tensor.shape[k], start, end, step)
+    need(not differ(count, src.shape[k]), f"slice_scatter: the slice holds {number(count)} and "
+                                          f"src {text(src.shape)} has {number(src.shape[k])}")
+
+    def element(*i: Any) -> PrimExpr:
+        away = i[k] - low
+        inside = O.all(away >= 0, away < count * step, O.equal(O.floormod(away, step), 0))
+        at = [O.floordiv(away, step) if d == k else x for d, x in enumerate(i)]
+        return O.if_then_else(inside, src(*at), input_tensor(*i))
+
+    return injective(input_tensor.shape, element, "slice_scatter")
+
+
+def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axis: int = 0
+                  ) -> Tensor:
+    """mask_value beyond valid_length[batch] along `axis` (0 or 1; the batch is the other one)."""
+    need(axis in (0, 1), "sequence_mask: axis is 0 or 1")
+
+    def element(*i: Any) -> PrimExpr:
+        length = O.cast(valid_length(i[1 - axis]), i[axis].dtype)
+        return O.if_then_else(i[axis] >= length, O.const(mask_value, data.dtype), data(*i))
+
+    return injective(data.shape, element, "sequence_mask")
+
+
+__all__ = ["adv_index", "gather", "gather_nd", "index_put", "index_tensor", "one_hot", "ravel",
+           "scatter_elements", "scatter_nd", "sequence_mask", "slice_scatter", "take"]

@@ -1,0 +1,118 @@
+"""Transposed convolutions: zeros between the elements, a border, then a convolution.
+
+The kernel is (I, O / groups, ...) and is turned round, so that the whole is the gradient of the
+convolution with that kernel. `output_padding` adds to the end of the result.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ... import te
+from ...te.tensor import Tensor
+from ...tir import op as O
+from ..utils import need, need_rank, number, pair, simplify, text
+from .conv import pad_widths
+from .pad import dilate, pad
+
+
+def _transposed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None,
+                output_padding: Any, groups: int, dim: int) -> Tensor:
+    name = f"conv{dim}d_transpose"
+    need_rank(name, data, dim + 2, "the layout N, C, ...")
+    need_rank(name, kernel, dim + 2, "the layout I, O, ...")
+    steps = pair(strides, dim, f"{name}: strides")
+    extra = pair(output_padding, dim, f"{name}: output_padding")
+    batch, channels, *_ = data.shape
+    have, takes = O.as_int(channels), O.as_int(kernel.shape[0])
+    need(None in (have, takes) or have == takes,
+         f"{name}: the input {text(data.shape)} has {have} channels and the kernel "
+         f"{text(kernel.shape)} takes {takes}")
+    need(have is None or have % groups == 0, f"{name}: {groups} groups do not divide {have} "
+                                             "channels")
+    for s, p in zip(steps, extra):
+        need(p < s or p == 0, f"{name}: output_padding {p} is not below the stride {s}")
+    sizes = kernel.shape[2:]
+    before, after = pad_widths(name, padding, [number(k) for k in sizes])
+    spread = dilate(data, [1, 1, *steps], name="data_dilate")
+    low = [number(simplify(k - 1 - b)) for k, b in zip(sizes, before)]
+    high = [number(simplify(k - 1 - a + e)) for k, a, e in zip(sizes, after, extra)]
+    framed = pad(spread, [0, 0, *low], [0, 0, *high], name="data_pad")
+    turned = _turned(kernel, groups, dim)
+    per_group, in_group = kernel.shape[1], simplify(O.floordiv(channels, groups))
+    shape = [batch, simplify(per_group * groups),
+             *(simplify(d - k + 1) for d, k in zip(framed.shape[2:], sizes))]
+    dc = te.reduce_axis((0, in_group), name="dc")
+    ks = [te.reduce_axis((0, k), name=n) for k, n in zip(sizes, _letters("d", dim))]
+    dtype = out_dtype or data.dtype
+
+    def element(*i: Any) -> Any:
+        b, c, at = i[0], i[1], i[2:]
+        if groups > 1:
+            source = O.floordiv(c, per_group) * in_group + dc
+            weight = (O.floormod(c, per_group), source)
+        else:
+            source, weight = dc, (c, dc)
+        return te.sum(O.cast(framed(b, source, *[x + k for x, k in zip(at, ks)]), dtype)
+                      * O.cast(turned(*weight, *ks), dtype), axis=[dc, *ks])
+
+    return te.compute(shape, element, name="compute", tag=f"{name}_nc",
+                      varargs_names=["b", "c", *_letters("", dim)])
+
+
+def _letters(prefix: str, dim: int) -> list[str]:
+    return [prefix + c for c in "dhw"[3 - dim:]]
+
+
+def _turned(kernel: Tensor, groups: int, dim: int) -> Tensor:
+    """The kernel as (O / groups, I, ...), every spatial dimension reversed."""
+    inner, outer, *sizes = kernel.shape
+    names = ["o", "i"] if groups == 1 or dim == 1 else ["i", "o"]
+    return te.compute(
+        [outer, inner, *sizes],
+        lambda *i: kernel(i[1], i[0], *[k - 1 - x for k, x in zip(sizes, i[2:])]),
+        name="kernel" if dim == 1 else "kernel_transform",
+        varargs_names=[*names, *_letters("", dim)])
+
+
+def conv1d_transpose_ncw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
+                         out_dtype: str | None, output_padding: Any) -> Tensor:
+    """data (N, C, W), kernel (I, O, W)."""
+    return _transposed(data, kernel, stride, padding, out_dtype, output_padding, 1, 1)
+
+
+def group_conv1d_transpose_ncw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
+                               out_dtype: str | None, output_padding: Any, groups: int) -> Tensor:
+    """data (N, C, W), kernel (I, O / groups, W)."""
+    return _transposed(data, kernel, stride, padding, out_dtype, output_padding, groups, 1)
+
+
+def conv2d_transpose_nchw(Input: Tensor, Filter: Tensor, strides: Any, padding: Any,
+                          out_dtype: str | None, output_padding: Any) -> Tensor:
+    """Input (N, C, H, W), Filter (I, O, H, W)."""
+    return _transposed(Input, Filter, strides, padding, out_dtype, output_padding, 1, 2)
+
+
+def group_conv2d_transpose_nchw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
+                                out_dtype: str | None, output_padding: Any, groups: int
+                                ) -> Tensor:
+    """data (N, C, H, W), kernel (I, O / groups, H, W)."""
+    return _transposed(data, kernel, stride, padding, out_dtype, output_padding, groups, 2)
+
+
+def conv3d_transpose_ncdhw(Input: Tensor, Filter: Tensor, strides: Any, padding: Any,
+                           out_dtype: str | None, output_padding: Any) -> Tensor:
+    """Input (N, C, D, H, W), Filter (I, O, D, H, W)."""
+    return _transposed(Input, Filter, strides, padding, out_dtype, output_padding, 1, 3)
+
+
+def group_conv3d_transpose_ncdhw(data: Tensor, kernel: Tensor, strides: Any, padding: Any,
+                                 out_dtype: str | None, output_padding: Any, groups: int
+                                 ) -> Tensor:
+    """data (N, C, D, H, W), kernel (I, O / groups, D, H, W)."""
+    return _transposed(data, kernel, strides, padding, out_dtype, output_padding, groups, 3)
+
+
+__all__: Sequence[str] = [
+    "conv1d_transpose_ncw", "conv2d_transpose_nchw", "conv3d_transpose_ncdhw",
+    "group_conv1d_transpose_ncw", "group_conv2d_transpose_nchw", "group_conv3d_transpose_ncdhw"]

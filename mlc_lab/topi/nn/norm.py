@@ -1,0 +1,266 @@
+"""Normalisations. Mean and variance are taken in two passes, which loses no digits.
+
+Statistics of float16 and bfloat16 are kept in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ... import te
+from ...te.tensor import Tensor
+from ...tir import op as O
+from ...tir.expr import PrimExpr
+from ..utils import axes, axes_of, axis_of, differ, need, product, simplify, text
+
+
+def _wide(dtype: str) -> str:
+    """The type in which sums of `dtype` are kept."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def _moments(data: Tensor, spatial: Sequence[Any], element: Any, ks: Sequence[Any]
+             ) -> tuple[Tensor, Tensor]:
+    """Mean and variance (the sum of squares over the count) of `element(spatial index, ks)`."""
+    name, dtype = data.op.name, _wide(data.dtype)
+    count = O.cast(O.convert(simplify(product([k.dom.extent for k in ks]))), dtype)
+    names = axes(len(spatial))
+
+    def value(i: Sequence[Any], k: Sequence[Any]) -> PrimExpr:
+        return O.cast(element(i, k), dtype)
+
+    total = te.compute(spatial, lambda *i: te.sum(value(i, ks), axis=list(ks)), name=f"{name}_sum",
+                       tag="comm_reduce", varargs_names=names)
+    mean = te.compute(spatial, lambda *i: total(*i) / count, name=f"{name}_mean", tag="elemwise",
+                      varargs_names=names)
+    again = [te.reduce_axis(k.dom, k.var.name) for k in ks]
+    squares = te.compute(spatial, lambda *i: te.sum(
+        (value(i, again) - mean(*i)) * (value(i, again) - mean(*i)), axis=again),
+        name=f"{name}_var_sum", tag="comm_reduce", varargs_names=names)
+    return mean, squares
+
+
+def _check(name: str, what: str, data: Tensor, param: Any, shape: Sequence[Any]) -> None:
+    if param is not None:
+        need(param.ndim == len(shape) and not any(map(differ, param.shape, shape)),
+             f"{name}: {what} has the shape {text(param.shape)}, and data {text(data.shape)} needs "
+             f"{text(shape)}")
+
+
+def layer_norm(data: Tensor, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Tensor:
+    """(data - mean) / sqrt(variance + epsilon) * gamma + beta, with the statistics over `axis`.
+
+    gamma and beta have the sizes of those axes; either may be None.
+    """
+    over = axes_of("layer_norm", axis, data.ndim)
+    sizes = [data.shape[k] for k in over]
+    _check("layer_norm", "gamma", data, gamma, sizes)
+    _check("layer_norm", "beta", data, beta, sizes)
+    ks = [te.reduce_axis((0, data.shape[k]), f"k{k}") for k in over]
+    rest = [d for d in range(data.ndim) if d not in over]
+
+    def element(i: Sequence[Any], k: Sequence[Any]) -> PrimExpr:
+        at = {**dict(zip(rest, i)), **dict(zip(over, k))}
+        return data(*[at[d] for d in range(data.ndim)])
+
+    mean, squares = _moments(data, [data.shape[d] for d in rest], element, ks)
+    dtype = mean.dtype
+    count = O.cast(O.convert(simplify(product(sizes))), dtype)
+
+    def normal(*i: Any) -> PrimExpr:
+        outer, inner = [i[d] for d in rest], [i[d] for d in over]
+        value = (O.cast(data(*i), dtype) - mean(*outer)) * O.rsqrt(
+            squares(*outer) / count + O.const(epsilon, dtype))
+        return _affine(value, gamma, beta, inner, data.dtype)
+
+    return te.compute(data.shape, normal, name="T_layer_norm", tag="injective",
+                      varargs_names=axes(data.ndim))
+
+
+def _affine(value: PrimExpr, gamma: Any, beta: Any, at: Sequence[Any], dtype: str) -> PrimExpr:
+    if gamma is not None:
+        value = value * O.cast(gamma(*at), value.dtype)
+    if beta is not None:
+        value = value + O.cast(beta(*at), value.dtype)
+    return O.cast(value, dtype)
+
+
+def instance_norm(data: Tensor, gamma: Any, beta: Any, channel_axis: int, axis: Any,
+                  epsilon: float = 1e-5) -> Tensor:
+    """As layer_norm, with gamma and beta for each index of `channel_axis`."""
+    over = axes_of("instance_norm", axis, data.ndim)
+    channel = axis_of("instance_norm", channel_axis, data.ndim)
+    for what, param in (("gamma", gamma), ("beta", beta)):
+        _check("instance_norm", what, data, param, [data.shape[channel]])
+    ks = [te.reduce_axis((0, data.shape[k]), f"k{k}") for k in over]
+    rest = [d for d in range(data.ndim) if d not in over]
+
+    def element(i: Sequence[Any], k: Sequence[Any]) -> PrimExpr:
+        at = {**dict(zip(rest, i)), **dict(zip(over, k))}
+        return data(*[at[d] for d in range(data.ndim)])
+
+    mean, squares = _moments(data, [data.shape[d] for d in rest], element, ks)
+    dtype = mean.dtype
+    count = O.cast(O.convert(simplify(product([data.shape[k] for k in over]))), dtype)
+
+    def normal(*i: Any) -> PrimExpr:
+        outer = [i[d] for d in rest]
+        value = (O.cast(data(*i), dtype) - mean(*outer)) * O.rsqrt(
+            squares(*outer) / count + O.const(epsilon, dtype))
+        return _affine(value, gamma, beta, [i[channel]], data.dtype)
+
+    return te.compute(data.shape, normal, name="T_instance_norm", tag="injective",
+                      varargs_names=axes(data.ndim))
+
+
+def group_norm(data: Tensor, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any,
+               epsilon: float = 1e-5) -> Tensor:
+    """As layer_norm, over groups of channels and `axes`; gamma and beta are for each channel.
+
+    The channel of a group is read as `group * (C / num_groups) + k`, so that data keeps its shape.
+    """
+    channel = axis_of("group_norm", channel_axis, data.ndim)
+    over = axes_of("group_norm", axes, data.ndim)
+    size = data.shape[channel]
+    known = O.as_int(size)
+    need(channel not in over, "group_norm: the channel axis is not among axes")
+    need(known is None or known % num_groups == 0,
+         f"group_norm: {num_groups} groups do not divide the {known} channels of "
+         f"{text(data.shape)}")
+    for what, param in (("gamma", gamma), ("beta", beta)):
+        _check("group_norm", what, data, param, [size])
+    each = simplify(O.floordiv(size, num_groups))
+    inner = te.reduce_axis((0, each), f"k{channel}")
+    reduced = {channel: inner, **{k: te.reduce_axis((0, data.shape[k]), f"k{k}") for k in over}}
+    ks = [reduced[d] for d in sorted(reduced)]
+    rest = [d for d in range(data.ndim) if d not in over]
+    spatial = [O.const(num_groups, size.dtype) if d == channel else data.shape[d] for d in rest]
+
+    def element(i: Sequence[Any], k: Sequence[Any]) -> PrimExpr:
+        at, put = dict(zip(rest, i)), dict(zip(sorted(reduced), k))
+        return data(*[at[d] * each + put[d] if d == channel else put.get(d, at.get(d))
+                      for d in range(data.ndim)])
+
+    mean, squares = _moments(data, spatial, element, ks)
+    dtype = mean.dtype
+    count = O.cast(O.convert(simplify(product([each, *(data.shape[k] for k in over)]))), dtype)
+
+    def normal(*i: Any) -> PrimExpr:
+        outer = [O.floordiv(i[d], each) if d == channel else i[d] for d in rest]
+        value = (O.cast(data(*i), dtype) - mean(*outer)) * O.rsqrt(
+            squares(*outer) / count + O.const(epsilon, dtype))
+        return _affine(value, gamma, beta, [i[channel]], data.dtype)
+
+    return te.compute(data.shape, normal, name="T_group_norm", tag="injective",
+                      varargs_names=[f"ax{d}" for d in range(data.ndim)])
+
+
+def rms_norm(data: Tensor, weight: Any, axis: Any, epsilon: float = 1e-5) -> Tensor:
+    """data / sqrt(mean of squares + epsilon) * weight, with the mean over `axis`."""
+    over = axes_of("rms_norm", axis, data.ndim)
+    sizes = [data.shape[k] for k in over]
+    _check("rms_norm", "weight", data, weight, sizes)
+    dtype = _wide(data.dtype)
+    ks = {k: te.reduce_axis((0, data.shape[k]), f"k{k}") for k in over}
+    rest = [d for d in range(data.ndim) if d not in over]
+    count = O.cast(O.convert(simplify(product(sizes))), dtype)
+
+    def square(*i: Any) -> PrimExpr:
+        at = {**dict(zip(rest, i)), **ks}
+        e = O.cast(data(*[at[d] for d in range(data.ndim)]), dtype)
+        return te.sum(e * e, axis=list(ks.values()))
+
+    shape = [data.shape[d] for d in rest]
+    total = te.compute(shape, square, name="T_multiply_red", tag="comm_reduce",
+                       varargs_names=axes(len(shape)))
+    scale = te.compute(shape, lambda *i: O.rsqrt(total(*i) / count + O.const(epsilon, dtype)),
+                       name="rsqrt", tag="elemwise", varargs_names=axes(len(shape)))
+
+    def normal(*i: Any) -> PrimExpr:
+        value = scale(*[i[d] for d in rest]) * O.cast(data(*i), dtype)
+        return _affine(value, weight, None, [i[d] for d in over], data.dtype)
+
+    return te.compute(data.shape, normal, name="T_rms_norm", tag="injective",
+                      varargs_names=axes(data.ndim))
+
+
+def batch_norm(data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor,
+               axis: int | None = None, epsilon: float | None = None, center: bool | None = None,
+               scale: bool | None = None, training: bool | None = None,
+               momentum: float | None = None) -> list[Tensor]:
+    """[normalised data, new moving mean, new moving variance], per channel `axis` (1 by default).
+
+    In training the statistics are those of the batch, and the moving ones go towards them by
+    `momentum` (the variance over n - 1, as torch does it); else the moving ones are used and kept.
+    The normalised data is one elementwise block: what depends on the channel alone is hoisted out
+    of the inner loops by the backend.
+    """
+    k = axis_of("batch_norm", 1 if axis is None else axis, data.ndim)
+    epsilon = 1e-5 if epsilon is None else epsilon
+    momentum = 0.1 if momentum is None else momentum
+    size = data.shape[k]
+    for what, param in (("gamma", gamma), ("beta", beta), ("moving_mean", moving_mean),
+                        ("moving_var", moving_var)):
+        _check("batch_norm", what, data, param, [size])
+    mean, var = moving_mean, moving_var
+    new_mean, new_var = (te.compute(t.shape, lambda *i, t=t: t(*i), name="T_identity",
+                                    tag="elemwise", varargs_names=["ax0"])
+                         for t in (moving_mean, moving_var))
+    if training:
+        over = [d for d in range(data.ndim) if d != k]
+        ks = [te.reduce_axis((0, data.shape[d]), f"k{d}") for d in over]
+
+        def element(i: Sequence[Any], r: Sequence[Any]) -> PrimExpr:
+            at = {k: i[0], **dict(zip(over, r))}
+            return data(*[at[d] for d in range(data.ndim)])
+
+        mean, squares = _moments(data, [size], element, ks)
+        count = O.cast(O.convert(simplify(product([data.shape[d] for d in over]))), mean.dtype)
+        var = te.compute([size], lambda c: squares(c) / count, name=f"{data.op.name}_var",
+                         tag="elemwise", varargs_names=None)
+        keep, take = O.const(1 - momentum, mean.dtype), O.const(momentum, mean.dtype)
+        new_mean = te.compute([size], lambda c: moving_mean(c) * keep + mean(c) * take,
+                              name="T_moving_mean", tag="elemwise")
+        one = O.const(1, mean.dtype)
+        new_var = te.compute([size], lambda c: moving_var(c) * keep + squares(c) / (
+            count - one) * take, name="T_moving_var", tag="elemwise")
+    dtype = _wide(data.dtype)
+
+    def normal(*i: Any) -> PrimExpr:
+        c = i[k]
+        value = (O.cast(data(*i), dtype) - O.cast(mean(c), dtype)) * (O.const(1, dtype) / O.sqrt(
+            O.cast(var(c), dtype) + O.const(epsilon, dtype)))
+        return _affine(value, gamma if scale is not False else None,
+                       beta if center is not False else None, [c], data.dtype)
+
+    out = te.compute(data.shape, normal, name="T_batch_norm", tag="broadcast",
+                     varargs_names=axes(data.ndim))
+    return [out, new_mean, new_var]
+
+
+def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75,
+        bias: float = 2) -> Tensor:
+    """data over (bias + alpha / size * squares summed over `size` neighbours along axis) ** beta.
+
+    Local response normalisation (Krizhevsky et al., 2012). `size` is odd.
+    """
+    from .pad import pad
+
+    need(size % 2 == 1, f"lrn: size {size} is not odd")
+    k = axis_of("lrn", axis, data.ndim)
+    widths = [size // 2 if d == k else 0 for d in range(data.ndim)]
+    framed = pad(data, widths, widths, name="pad_data")
+    r = te.reduce_axis((0, size), name="rxs")
+
+    def square(*i: Any) -> PrimExpr:
+        e = framed(*[x + r if d == k else x for d, x in enumerate(i)])
+        return te.sum(e * e, axis=r)
+
+    squares = te.compute(data.shape, square, name="sqr_sum")
+    dtype = data.dtype
+    return te.compute(data.shape, lambda *i: data(*i) / O.power(
+        O.const(bias, dtype) + O.const(alpha / size, dtype) * squares(*i), O.const(beta, dtype)),
+        name="T_lrn", tag="broadcast", varargs_names=axes(data.ndim))
+
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "lrn", "rms_norm"]

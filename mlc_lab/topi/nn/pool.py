@@ -1,0 +1,193 @@
+"""Pooling: the maximum or the mean of windows."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ... import te
+from ...te.tensor import Tensor
+from ...tir import op as O
+from ...tir.expr import PrimExpr
+from ..utils import axes, need, need_rank, number, pair, product, simplify, text
+from .conv import pad_widths
+from .pad import pad
+
+
+def _spatial(name: str, layout: str, dim: int, data: Tensor) -> list[int]:
+    """The positions of D, H, W in a layout."""
+    letters = "DHW"[3 - dim:]
+    need(sorted(layout) == sorted("NC" + letters),
+         f"{name}: the layout {layout} is not made of NC{letters}")
+    need_rank(name, data, dim + 2, f"the layout {layout}")
+    return [layout.index(c) for c in letters]
+
+
+def _pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+          ceil_mode: bool, layout: str, count_include_pad: bool, dim: int) -> Tensor:
+    name = f"pool{dim}d"
+    need(pool_type in ("max", "avg"), f'{name}: pool_type "{pool_type}" is none of "max", "avg"')
+    where = _spatial(name, layout, dim, data)
+    sizes = pair(kernel, dim, f"{name}: kernel")
+    steps = pair(stride, dim, f"{name}: stride")
+    spread = pair(dilation, dim, f"{name}: dilation")
+    reach = [(k - 1) * d + 1 for k, d in zip(sizes, spread)]
+    before, after = pad_widths(name, padding, reach)
+    # in ceil mode a window may hang over the end by less than a stride
+    beyond = [a + (s - 1 if ceil_mode else 0) for a, s in zip(after, steps)]
+    shape, low, high = list(data.shape), [0] * data.ndim, [0] * data.ndim
+    for d, r, s, b, a in zip(where, reach, steps, before, beyond):
+        shape[d] = simplify(O.floordiv(data.shape[d] - r + (b + a), s) + 1)
+        known = O.as_int(shape[d])
+        need(known is None or known > 0, f"{name}: a window of {sizes} does not fit into "
+                                         f"{text(data.shape)} ({layout}) with padding {padding}")
+        low[d], high[d] = b, a
+    ks = [te.reduce_axis((0, k), f"rv{n}") for n, k in enumerate(sizes)]
+    names = axes(data.ndim)
+
+    def source(tensor: Tensor, i: Sequence[Any]) -> PrimExpr:
+        at = list(i)
+        for d, s, k, r in zip(where, steps, ks, spread):
+            at[d] = i[d] * s + k * r
+        return tensor(*at)
+
+    framed = any(b or a for b, a in zip(before, beyond))
+    if pool_type == "max":
+        lowest = O.min_value(data.dtype)
+        temp = pad(data, low, high, lowest, "pad_temp", varargs_names=names) if framed else data
+        return te.compute(shape, lambda *i: te.max(source(temp, i), axis=ks), name="pool_max",
+                          tag="pool_max", attrs={"schedule_rule": "meta_schedule.pool_max"},
+                          varargs_names=names)
+    temp = pad(data, low, high, 0, "pad_temp", varargs_names=names) if framed else data
+    total = te.compute(shape, lambda *i: te.sum(source(temp, i), axis=ks), name="pool_sum",
+                       tag="pool_sum", varargs_names=names)
+
+    def mean(*i: Any) -> PrimExpr:
+        if (count_include_pad and not ceil_mode) or not framed:
+            # with padding counted, every window holds as many elements
+            return total(*i) / O.const(product(sizes), data.dtype)
+        counts = []
+        if count_include_pad:  # windows that hang over the padding are cut there
+            for d, s, r, b, a in zip(where, steps, reach, before, after):
+                first = i[d] * s - b
+                counts.append(O.min_value_of(first + r, data.shape[d] + a) - first)
+            return total(*i) / O.cast(product(counts), data.dtype)
+        for d, s, k, r, b in zip(where, steps, sizes, spread, before):
+            first = i[d] * s - b
+            if r == 1:
+                last = O.min_value_of(first + k, data.shape[d])
+                counts.append(last - O.max_value_of(first, 0))
+            else:  # every r-th place of the window, as far as it lies inside
+                skip = O.floordiv(O.max_value_of(-first, 0) + (r - 1), r)
+                stop = O.min_value_of(O.floordiv(data.shape[d] - first + (r - 1), r), k)
+                counts.append(stop - skip)
+        inside = O.max_value_of(product(counts), 1)
+        return total(*i) / O.cast(inside, data.dtype)
+
+    return te.compute(shape, mean, name="pool_avg", tag="pool_avg",
+                      attrs={"schedule_rule": "meta_schedule.pool_avg"}, varargs_names=names)
+
+
+def pool1d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+           ceil_mode: bool = False, layout: str = "NCW", count_include_pad: bool = True) -> Tensor:
+    """Windows over W. Padding is for each dimension, or before and then after all of them."""
+    return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
+                 count_include_pad, 1)
+
+
+def pool2d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+           ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True) -> Tensor:
+    """Windows over H and W. `padding` is (top, left, bottom, right) or shorter.
+
+    With ceil_mode, windows that begin inside and hang over the end count too. The mean is over the
+    whole window, or with count_include_pad=False over what lies inside.
+    """
+    return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
+                 count_include_pad, 2)
+
+
+def pool3d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+           ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True
+           ) -> Tensor:
+    """Windows over D, H and W."""
+    return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
+                 count_include_pad, 3)
+
+
+def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: int) -> Tensor:
+    """Windows from floor(i * in / out) to ceil((i + 1) * in / out), as torch and TVM have them."""
+    name = f"adaptive_pool{dim}d"
+    need(pool_type in ("max", "avg"), f'{name}: pool_type "{pool_type}" is none of "max", "avg"')
+    where = _spatial(name, layout, dim, data)
+    outs = pair(output_size, dim, f"{name}: output_size")
+    shape = list(data.shape)
+    for d, n in zip(where, outs):
+        shape[d] = O.cast(O.convert(n), data.shape[d].dtype)
+    even = all(O.as_int(data.shape[d]) is not None and isinstance(n, int)
+               and O.as_int(data.shape[d]) % n == 0 or n == 1 for d, n in zip(where, outs))
+    names = axes(data.ndim)
+
+    def first(i: Any, d: int, n: Any) -> PrimExpr:
+        size = data.shape[d]
+        return i * simplify(O.floordiv(size, n)) if even else O.floordiv(i * size, n)
+
+    def count(i: Any, d: int, n: Any) -> PrimExpr:
+        size = data.shape[d]
+        if even:
+            return simplify(O.floordiv(size, n))
+        return O.floordiv((i + 1) * size + (n - 1), n) - first(i, d, n)
+
+    def windows(i: Sequence[Any]) -> tuple[PrimExpr, list[Any]]:
+        ks = [te.reduce_axis((0, count(i[d], d, n)), f"rv{r}")
+              for r, (d, n) in enumerate(zip(where, outs))]
+        at = list(i)
+        for d, n, k in zip(where, outs, ks):
+            at[d] = first(i[d], d, n) + k
+        return data(*at), ks
+
+    attrs = {"schedule_rule": f"meta_schedule.adaptive_pool_{pool_type}"}
+    if pool_type == "max":
+        def largest(*i: Any) -> PrimExpr:
+            value, ks = windows(i)
+            return te.max(value, axis=ks)
+
+        return te.compute(shape, largest, name="adaptive_pool_max", tag="adaptive_pool_max",
+                          attrs=attrs, varargs_names=names)
+
+    def added(*i: Any) -> PrimExpr:
+        value, ks = windows(i)
+        return te.sum(value, axis=ks)
+
+    total = te.compute(shape, added, name="adaptive_pool_sum", tag="adaptive_pool_sum",
+                       varargs_names=names)
+
+    def mean(*i: Any) -> PrimExpr:
+        number_of = product([count(i[d], d, n) for d, n in zip(where, outs)])
+        return total(*i) / O.cast(O.convert(number(number_of)), data.dtype)
+
+    return te.compute(shape, mean, name="adaptive_pool_avg", tag="adaptive_pool_avg", attrs=attrs,
+                      varargs_names=names)
+
+
+def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW") -> Tensor:
+    """W divided into output_size windows."""
+    return _adaptive(data, output_size, pool_type, layout, 1)
+
+
+def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
+    """H and W divided into output_size windows."""
+    return _adaptive(data, output_size, pool_type, layout, 2)
+
+
+def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW"
+                    ) -> Tensor:
+    """D, H and W divided into output_size windows."""
+    return _adaptive(data, output_size, pool_type, layout, 3)
+
+
+def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
+    """One window over H and W."""
+    return _adaptive(data, (1, 1), pool_type, layout, 2)
+
+
+__all__ = ["adaptive_pool", "adaptive_pool1d", "adaptive_pool3d", "global_pool", "pool1d",
+           "pool2d", "pool3d"]

@@ -1,0 +1,69 @@
+"""Running totals along one dimension: cumsum, cumprod, and any other associative operation."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .. import te
+from ..te.tensor import Tensor
+from ..tir import ir_builder
+from ..tir import op as O
+from ..tir.expr import PrimExpr
+from .utils import axis_of, product, simplify, unravel
+
+
+def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identity_value: Any,
+           op_name: str, axis: int | None = None, dtype: str | None = None,
+           exclusive: bool | None = None) -> Tensor:
+    """out[.., i, ..] = data[.., 0, ..] op ... op data[.., i, ..] along `axis`.
+
+    Without `axis` the elements are taken in row-major order, and the result has one dimension.
+    `exclusive` leaves data[.., i, ..] itself out. The rows run in parallel.
+    """
+    dtype = dtype or data.dtype
+    identity = O.cast(O.convert(identity_value), dtype)
+    if axis is None:
+        size = simplify(O.convert(product(data.shape)))
+        shape, before, length, after = [size], [], size, []
+    else:
+        k = axis_of(op_name, axis, data.ndim)
+        shape = list(data.shape)
+        before, length, after = shape[:k], shape[k], shape[k + 1:]
+    rows = [*before, *after]
+
+    def body(ins: Any, outs: Any) -> Any:
+        ib = ir_builder.create()
+        source, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, simplify(O.convert(product(rows))), "fused", kind="parallel") as row:
+            at = unravel(row, rows)
+
+            def place(i: Any) -> tuple:
+                return (*at[:len(before)], i, *at[len(before):])
+
+            def value(i: Any) -> PrimExpr:
+                where = unravel(i, data.shape) if axis is None else place(i)
+                return O.cast(source[tuple(where)], dtype)
+
+            zero = O.const(0, length.dtype)
+            with ib.if_scope(length > 0):
+                out[place(zero)] = identity if exclusive else value(zero)
+            with ib.for_range(1, length, "i") as i:
+                out[place(i)] = binop(out[place(i - 1)], value(i - 1 if exclusive else i))
+        return ib.get()
+
+    return te.extern([shape], [data], body, dtype=dtype, name=op_name, tag=op_name)
+
+
+def cumsum(data: Tensor, axis: int | None = None, dtype: str | None = None,
+           exclusive: bool | None = None) -> Tensor:
+    """Running sums along `axis`."""
+    return scanop(data, O.add, 0, "cumsum_generic", axis, dtype, exclusive)
+
+
+def cumprod(data: Tensor, axis: int | None = None, dtype: str | None = None,
+            exclusive: bool | None = None) -> Tensor:
+    """Running products along `axis`."""
+    return scanop(data, O.mul, 1, "cumprod_generic", axis, dtype, exclusive)
+
+
+__all__ = ["cumprod", "cumsum", "scanop"]

@@ -1,0 +1,120 @@
+"""What all operators share: shapes as text, axes by number, sizes as Python ints where known."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..arith import Analyzer
+from ..te.tensor import Tensor, extent_of
+from ..tir import op as O
+from ..tir.expr import IntImm, PrimExpr
+
+
+def axes(ndim: int) -> list[str]:
+    """The axis names ax0, ax1, ..."""
+    return [f"ax{i}" for i in range(ndim)]
+
+
+def text(shape: Sequence[Any]) -> str:
+    """A shape for an error message: (1, n, 3)."""
+    return "(" + ", ".join(str(getattr(d, "value", d)) for d in shape) + ")"
+
+
+def shape_of(sizes: Any) -> list[PrimExpr]:
+    """A shape given as an int, a tuple or a list, as expressions."""
+    if not isinstance(sizes, (list, tuple)):
+        sizes = [sizes] if isinstance(sizes, (int, PrimExpr)) else list(sizes)
+    return [extent_of(d) for d in sizes]
+
+
+def simplify(e: Any) -> Any:
+    """An expression in its simplest form; Python ints stay ints."""
+    return Analyzer().simplify(e) if isinstance(e, PrimExpr) else e
+
+
+def number(value: Any) -> Any:
+    """A Python int where `value` is a constant, else the expression itself."""
+    known = O.as_int(value)
+    return value if known is None else known
+
+
+def axis_of(name: str, axis: Any, ndim: int) -> int:
+    """`axis` counted from the front. Raises ValueError where there is no such dimension."""
+    axis = int(number(axis))
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{name}: axis {axis} is not one of the {ndim} dimensions")
+    return axis % ndim
+
+
+def axes_of(name: str, given: Any, ndim: int) -> list[int]:
+    """Several axes, sorted, each once; None means all of them."""
+    if given is None:
+        return list(range(ndim))
+    several = given if isinstance(given, (list, tuple)) else [given]
+    return sorted({axis_of(name, a, ndim) for a in several})
+
+
+def differ(a: Any, b: Any) -> bool:
+    """Whether two sizes are certainly different."""
+    x, y = O.as_int(a), O.as_int(b)
+    if x is not None and y is not None:
+        return x != y
+    if a is b:
+        return False
+    left, right = (O.convert(v) for v in (a, b))
+    return isinstance(left, PrimExpr) and (
+        O.is_const_int(Analyzer().simplify(O.not_equal(left, right)), 1))
+
+
+def need(ok: bool, message: str) -> None:
+    """Refuse with ValueError unless `ok`."""
+    if not ok:
+        raise ValueError(message)
+
+
+def need_rank(name: str, tensor: Tensor, rank: int, what: str) -> None:
+    """Refuse a tensor whose number of dimensions is not `rank`; `what` names the layout."""
+    if tensor.ndim != rank:
+        raise ValueError(f"{name}: {tensor.name} has {tensor.ndim} dimensions "
+                         f"{text(tensor.shape)} and {what} needs {rank}")
+
+
+def zero_of(like: PrimExpr) -> IntImm:
+    """The index 0 in the type of a size."""
+    return IntImm(like.dtype, 0)
+
+
+def product(sizes: Sequence[Any]) -> Any:
+    """The product of sizes, 1 for none."""
+    out: Any = 1
+    for d in sizes:
+        out = d if isinstance(out, int) and out == 1 else out * d
+    return out
+
+
+def ravel(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
+    """The row-major position of `indices` in `shape`."""
+    flat: Any = None
+    for i, d in zip(indices, shape):
+        flat = i if flat is None else flat * d + i
+    return IntImm("int32", 0) if flat is None else flat
+
+
+def unravel(flat: Any, shape: Sequence[Any]) -> list[Any]:
+    """The indices of the row-major position `flat` in `shape`."""
+    out = []
+    for d in reversed(shape):
+        out.append(O.floormod(flat, d))
+        flat = O.floordiv(flat, d)
+    return out[::-1]
+
+
+def pair(value: Any, count: int, name: str) -> list[Any]:
+    """`count` numbers from one number or from as many."""
+    if not isinstance(value, (list, tuple)):
+        return [number(value)] * count
+    if len(value) == 1:
+        return [number(value[0])] * count
+    if len(value) != count:
+        raise ValueError(f"{name} takes one number or {count}, got {tuple(value)}")
+    return [number(v) for v in value]
