@@ -34,6 +34,7 @@ __version__ = "0.1.0"
 #: TVM's name -> where it is: a module, or "module:name"
 _NAMES: dict[str, str] = {
     "arith": "mlc_lab.arith", "backend": "mlc_lab.backend", "compat": "mlc_lab.compat",
+    "dlight": "mlc_lab.dlight",
     "exercises": "mlc_lab.exercises", "ir": "mlc_lab.ir", "meta_schedule": "mlc_lab.meta_schedule",
     "observe": "mlc_lab.observe", "relax": "mlc_lab.relax", "runtime": "mlc_lab.runtime",
     "schedule": "mlc_lab.schedule", "script": "mlc_lab.script", "target": "mlc_lab.target",

@@ -30,7 +30,7 @@ BELOW = {
     "target": (),
     "backend": ("tir", "arith", "lower", "runtime", "target"),
     "relax": ("script", "topi", "dlight", "arith", "lower", "backend", "runtime"),
-    "observe": ("script", "tir", "schedule", "backend", "lower"),
+    "observe": ("script", "tir", "schedule", "backend", "lower", "relax"),
     "meta_schedule": ("schedule", "backend", "runtime", "observe", "te"),
 }
 # single files that may use more than their package

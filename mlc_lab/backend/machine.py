@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from ..runtime import jit
 from ..target import Target
+from ..target.vectors import AVX2_PROCESSORS, AVX512_PROCESSORS
 
-# Processors (by LLVM's names) and what code for them takes for granted.
-_AVX512 = (
-    "skylake-avx512", "skx", "cascadelake", "cooperlake", "cannonlake", "icelake-client",
-    "icelake-server", "rocketlake", "tigerlake", "sapphirerapids", "emeraldrapids",
-    "graniterapids", "graniterapids-d", "diamondrapids", "znver4", "znver5", "knl", "knm",
-    "x86-64-v4",
-)  # fmt: skip
-_AVX2 = (
-    "haswell", "core-avx2", "broadwell", "skylake", "alderlake", "raptorlake", "meteorlake",
-    "gracemont", "sierraforest", "grandridge", "arrowlake", "arrowlake-s", "lunarlake",
-    "pantherlake", "clearwaterforest", "znver1", "znver2", "znver3", "bdver4", "x86-64-v3",
-)  # fmt: skip
+# What code for a processor takes for granted.
 _NEEDS = {
-    **dict.fromkeys(_AVX512, ("avx512f", "avx2", "fma")),
-    **dict.fromkeys(_AVX2, ("avx2", "fma")),
+    **dict.fromkeys(AVX512_PROCESSORS, ("avx512f", "avx2", "fma")),
+    **dict.fromkeys(AVX2_PROCESSORS, ("avx2", "fma")),
 }
 
 # What a bare triple of these needs to be useful: the hard-float RISC-V that Linux runs on.
@@ -61,7 +51,7 @@ def machine_of(target: Target) -> jit.Machine:
 def has_avx512(where: jit.Machine) -> bool:
     """Whether code for ``where`` may use vectors of 512 bits."""
     features = where.features.split(",")
-    return "-avx512f" not in features and ("+avx512f" in features or where.cpu in _AVX512)
+    return "-avx512f" not in features and ("+avx512f" in features or where.cpu in AVX512_PROCESSORS)
 
 
 def missing_features(where: jit.Machine) -> list[str]:

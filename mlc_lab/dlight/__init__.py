@@ -1,0 +1,24 @@
+"""dlight: a schedule for every kernel, chosen by a few rules instead of a search.
+
+After fusion, most functions of a model are a product, a convolution, a reduction or element by
+element work, and a rule for each is enough to be fast without tuning. `ApplyDefaultSchedule` tries
+the rules on every function that has no schedule yet and takes the first one that answers; where
+none does, the function stays as it is.
+
+    with tvm.target.Target("llvm"):
+        mod = tvm.dlight.ApplyDefaultSchedule()(mod)
+
+One rule a file, each with the public primitives of `Schedule` only; read `base.py` and `stages.py`
+first. The idea and the interface (`rule.apply(func, target, tunable)`) are those of TVM's dlight,
+whose rules are for GPUs; these are for CPUs.
+"""
+
+from . import cpu
+from .base import ApplyDefaultSchedule, ScheduleRule, is_scheduled
+from .contraction import Contraction
+from .elementwise import Elementwise
+from .reduction import Reduction
+from .transpose import Transpose
+
+__all__ = ["ApplyDefaultSchedule", "Contraction", "Elementwise", "Reduction", "ScheduleRule",
+           "Transpose", "cpu", "is_scheduled"]

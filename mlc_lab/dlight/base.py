@@ -1,0 +1,146 @@
+"""What a schedule rule is, what it may know of the machine, and the pass that applies rules."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..ir.module import IRModule
+from ..ir.transform import Pass, PassContext, PassInfo
+from ..schedule import Schedule, ScheduleError
+from ..target import Target
+from ..target.vectors import VectorUnit, vector_unit
+from ..tir.function import PrimFunc
+from ..tir.functor import pre_order
+from ..tir.stmt import Block, BlockRealize, For, ForKind, Stmt
+
+#: attribute of a function that has its schedule
+SCHEDULED = "tir.is_scheduled"
+#: a loop is worth several threads from about so many scalar operations on
+WORTH_THREADS = 1 << 18
+
+
+class Machine:
+    """What rules ask about a target: its vector registers, and whether it has several cores.
+
+    Attributes
+    ----------
+    unit : VectorUnit
+        Width and number of the vector registers.
+    cores : int
+        The target's ``num-cores``; where it says nothing, the processors of this machine.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.unit: VectorUnit = vector_unit(target)
+        self.cores = int(target.num_cores or os.cpu_count() or 1)
+
+    def lanes(self, dtype: str) -> int:
+        """Elements of a dtype in one vector register."""
+        digits = "".join(c for c in dtype.split("x")[0] if c.isdigit())
+        return self.unit.lanes(int(digits or 8))
+
+    def threads_pay(self, operations: int | None) -> bool:
+        """Whether so many scalar operations (None: unknown, taken as many) are worth threads."""
+        return self.cores > 1 and (operations is None or operations >= WORTH_THREADS)
+
+
+class ScheduleRule:
+    """A way to schedule one kind of function.
+
+    A rule defines ``schedule(sch, machine)``: it works on a fresh schedule of the function (whose
+    name there is "main") and returns whether the function is of its kind. A ScheduleError means
+    that it is not, after all.
+    """
+
+    def schedule(self, sch: Schedule, machine: Machine) -> bool:
+        """Schedule the function; False where it is of another kind."""
+        raise TypeError(f"{type(self).__name__} does not say how it schedules")
+
+    def variants(self) -> list["ScheduleRule"]:
+        """The rule in its forms, the best first; the next is tried where one is refused."""
+        return [self]
+
+    def apply(self, func: PrimFunc, target: Any, tunable: bool = False) -> Schedule | None:
+        """The function scheduled for a target, or None where the rule does not fit it."""
+        machine = Machine(Target(target if target is not None else "llvm"))
+        for variant in self.variants():
+            sch = Schedule(IRModule({"main": func}))
+            try:
+                if variant.schedule(sch, machine):
+                    return sch
+            except ScheduleError:
+                continue
+        return None
+
+
+def is_scheduled(func: PrimFunc) -> bool:
+    """Whether a function has a schedule already, by its attribute or by how its loops look.
+
+    Functions without blocks, and with blocks inside of blocks, count as scheduled: somebody wrote
+    them as they are to run.
+    """
+    if func.attrs.get(SCHEDULED):
+        return True
+    blocks = 0
+    for node in pre_order(func.body):
+        if type(node) is For and (node.kind is not ForKind.SERIAL or node.annotations):
+            return True
+        if type(node) is Block:
+            blocks += 1
+            if node.annotations or node.match_buffers:
+                return True
+            if blocks > 1 and (node.alloc_buffers or _holds_block(node.body)):
+                return True
+    return blocks < 2  # the root, and something in it
+
+
+def _holds_block(body: Stmt) -> bool:
+    return any(type(node) is BlockRealize for node in pre_order(body))
+
+
+class ApplyDefaultSchedule(Pass):
+    """Give every function without a schedule the one of the first rule that fits it.
+
+    Parameters
+    ----------
+    rules : ScheduleRule
+        Tried in this order; by default those of ``dlight.cpu.default_rules()``.
+    target : Target, optional
+        By default the current target, or this machine.
+    """
+
+    def __init__(self, *rules: ScheduleRule, target: Any = None) -> None:
+        if len(rules) == 1 and isinstance(rules[0], (list, tuple)):
+            rules = tuple(rules[0])
+        if not rules:
+            from .cpu import default_rules
+
+            rules = tuple(default_rules())
+        self.rules, self.target = rules, target
+        super().__init__(self._run, PassInfo("ApplyDefaultSchedule"))
+
+    def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        target = Target(self.target or Target.current() or "llvm")
+        if target.kind.device != "cpu":
+            return mod
+        changed = {}
+        for var, func in mod.functions.items():
+            if isinstance(func, PrimFunc) and not is_scheduled(func):
+                new = default_schedule(func, target, self.rules)
+                if new is not func:
+                    changed[var] = new
+        if not changed:
+            return mod
+        functions = {v: changed.get(v, f) for v, f in mod.functions.items()}
+        return IRModule(functions, mod.attrs, mod.global_infos)
+
+
+def default_schedule(func: PrimFunc, target: Any, rules: Any) -> PrimFunc:
+    """The function as the first fitting rule schedules it; itself where none fits."""
+    for rule in rules:
+        sch = rule.apply(func, target, False)
+        if sch is not None:
+            return sch.mod["main"].with_attr(SCHEDULED, True)
+    return func

@@ -1,0 +1,284 @@
+"""Reduction: sums, maxima, means, norms, softmax, pooling, products of a matrix and a vector.
+
+Stages that run over the same leading dimensions share those loops, so that a row is finished while
+it is in the cache. A reduction fills vectors in one of two ways:
+
+- along the output, where neighbours in memory belong to neighbouring results (a sum over rows,
+  pooling): a vector of results is accumulated at once;
+- along the reduction, where they belong to the same result (a sum over columns): each lane
+  accumulates its part (`rfactor`), and the parts are added at the end. Several results at once
+  give the adders something to do while they wait for each other.
+
+Before::
+
+    for i, k in T.grid(128, 784):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0.0)
+            C[vi] = C[vi] + W[vi, vk] * x[vk]
+
+After, on vectors of eight (the blocks' bindings left out)::
+
+    for i_0 in range(32):
+        for k_0 in range(49):
+            for i_1 in T.unroll(4):
+                for k_1 in T.vectorized(16): C_rf[i, k_1] += W[i, k_0 * 16 + k_1] * ...
+        for i_1, k_1 in T.grid(4, 16): C[i] += C_rf[i, k_1]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..schedule import Schedule, ScheduleError
+from ..tir.expr import BufferLoad, Var
+from ..tir.functor import uses_var
+from ..tir.op import as_int
+from .base import Machine, ScheduleRule
+from .stages import (
+    Stage, inline_cheap, memory_stride, schedule_elementwise, stages, volume,
+)
+
+#: results that are accumulated at once when lanes run along the reduction
+_ROWS = 4
+
+
+class Reduction(ScheduleRule):
+    """Shared outer loops, vectors along the output or along the reduction."""
+
+    def schedule(self, sch: Schedule, machine: Machine) -> bool:
+        """Fits every function with a reduction."""
+        inline_cheap(sch)
+        found = stages(sch)
+        if not any(stage.is_reduction for stage in found):
+            return False
+        work = [stage.work for stage in found]
+        spread = machine.threads_pay(None if None in work else sum(work))
+        adders = {}  # the block of partial sums -> the block that adds them up
+        for stage in found:
+            parts = _attempt(sch, _sum_in_lanes, stage.rv, machine)
+            if parts is not None:
+                adders[sch.get(parts).name_hint] = stage.rv
+        found = stages(sch)
+        shared = _share_loops(sch, [stage.rv for stage in found])
+        under = _attached(sch, found, shared)
+        names_of_adders = {sch.get(rv).name_hint for rv in adders.values()}
+        if shared and spread:
+            shared = _spread(sch, found[-1].rv, shared)
+        for rv in [stage.rv for stage in found]:
+            name = sch.get(rv).name_hint
+            if name in names_of_adders:
+                continue
+            below = shared if rv in under else 0
+            if Stage(sch, rv).is_reduction:
+                _attempt(sch, _accumulate, rv, below, machine, adders.get(name),
+                         spread and not below)
+            elif Stage(sch, rv).is_spatial:
+                schedule_elementwise(sch, rv, machine, below, not below)
+        return True
+
+
+def _attempt(sch: Schedule, step: Any, *args: Any) -> Any:
+    """Run a step that may be refused half way; then nothing of it stays, and it gives None."""
+    try:
+        step(sch.copy(), *args)
+    except ScheduleError:
+        return None
+    return step(sch, *args)
+
+
+# ------------------------------------------------------------------------------ shared loops
+
+
+def _extents(sch: Schedule, rv: Any) -> list[Any]:
+    """The extents of the loops of the output around a block, up to its first sum."""
+    stage = Stage(sch, rv)
+    outputs, sums = _loops_by_kind(sch, stage, 0)
+    out = []
+    for loop in sch.get_loops(rv):
+        if all(loop is not x for x, _ in outputs):
+            break
+        extent = sch.get(loop).extent
+        out.append(as_int(extent) if as_int(extent) is not None else repr(extent))
+    return out
+
+
+def _share_loops(sch: Schedule, found: list[Any]) -> int:
+    """Move the blocks under the leading loops they have in common; how many those are."""
+    if len(found) < 2:
+        return 0
+    sizes = [_extents(sch, rv) for rv in found]
+    depth = max(0, len(sizes[-1]) - 1)
+    for size in sizes:
+        depth = next((d for d in range(min(depth, len(size))) if size[d] != sizes[-1][d]),
+                     min(depth, len(size)))
+    if all(size == 1 for size in sizes[-1][:depth]):
+        return 0
+    loops = sch.get_loops(found[-1])
+    for rv in reversed(found[:-1]):
+        try:
+            sch.compute_at(rv, loops[depth - 1])
+        except ScheduleError:
+            continue
+    return depth
+
+
+def _attached(sch: Schedule, found: list[Stage], shared: int) -> list[Any]:
+    """The blocks that stand under the shared loops."""
+    if not shared:
+        return []
+    loop = sch.get_sref(sch.get_loops(found[-1].rv)[shared - 1])
+    return [stage.rv for stage in found
+            if any(sch.get_sref(x) is loop for x in sch.get_loops(stage.rv))]
+
+
+def _spread(sch: Schedule, rv: Any, shared: int) -> int:
+    """Threads for the shared loops, which become one; gives how many they are then."""
+    loops = sch.get_loops(rv)[:shared]
+    sch.parallel(sch.fuse(*loops) if len(loops) > 1 else loops[0])
+    return 1
+
+
+# ------------------------------------------------------------------------------ one reduction
+
+
+def _loops_by_kind(sch: Schedule, stage: Stage, below: int) -> tuple[list, list]:
+    """The (loop, iterator) pairs of the block's own loops: those of the output, and the sums."""
+    values = sch.state.realize_of(sch.get_sref(stage.rv)).iter_values
+    bound = list(zip([iv.var for iv in stage.block.iter_vars], values))
+    outputs, sums = [], []
+    for loop in sch.get_loops(stage.rv)[below:]:
+        var = sch.get(loop).loop_var
+        users = [v for v, value in bound if uses_var(value, var)]
+        if len(users) != 1:
+            continue
+        (sums if users[0] in stage.reduced else outputs).append((loop, users[0]))
+    return outputs, sums
+
+
+def _in_vectors(stage: Stage, var: Var, lanes: int, store: bool = True) -> bool:
+    """Whether all accesses are the same or neighbours for neighbours in `var`."""
+    extent = stage.extents[var]
+    if extent is not None and extent < lanes:
+        return False
+    strides = [memory_stride(load, var) for load in stage.loads()]
+    if store:
+        return memory_stride(_target(stage), var) == 1 and all(s in (0, 1) for s in strides)
+    return all(s in (0, 1) for s in strides) and 1 in strides
+
+
+def _target(stage: Stage) -> BufferLoad:
+    return BufferLoad(stage.store.buffer, stage.store.indices)
+
+
+def _sum_in_lanes(sch: Schedule, rv: Any, machine: Machine) -> Any:
+    """Let each lane of a vector sum its part of a reduction along memory.
+
+    Gives the block of the partial sums; None where the block is no such reduction.
+    """
+    stage = Stage(sch, rv)
+    if not stage.is_reduction or stage.store is None:
+        return None
+    lanes = machine.lanes(stage.store.buffer.dtype)
+    if stage.spatial and _in_vectors(stage, stage.spatial[-1], lanes):
+        return None
+    _join_sums(sch, stage)
+    stage = Stage(sch, rv)
+    summed = stage.reduced[-1]
+    if not _in_vectors(stage, summed, lanes, store=False):
+        return None
+    extent = stage.extents[summed]
+    several = any(stage.extents[v] != 1 for v in stage.spatial)
+    if extent is None or extent % lanes:
+        return None  # a last vector that is not full cannot be told apart here
+    width = lanes * (2 if several else 4)
+    while extent % width:
+        width //= 2
+    sums = [x for x, v in zip(sch.get_loops(rv), stage.extents) if v in stage.reduced]
+    return sch.rfactor(sch.split(sums[-1], [None, width])[1], len(stage.store.indices))
+
+
+def _join_sums(sch: Schedule, stage: Stage) -> None:
+    """Sums over dimensions that lie one after the other in memory become one."""
+    loads = stage.loads()
+    joined = [stage.reduced[-1]]
+    for v in reversed(stage.reduced[:-1]):
+        size = volume(stage.extents[x] for x in joined)
+        if size is None or stage.extents[v] is None or not all(
+                memory_stride(load, v) == size and memory_stride(load, joined[-1]) == 1
+                for load in loads):
+            break
+        joined.insert(0, v)
+    if len(joined) < 2:
+        return
+    order = [iv.var for iv in stage.block.iter_vars]
+    if order[-len(joined):] != joined:
+        return
+    sizes = [stage.extents[v] for v in joined[1:]]
+
+    def flat(*iters: Any) -> list[Any]:
+        value = iters[-len(joined)]
+        for it, size in zip(iters[len(iters) - len(joined) + 1:], sizes):
+            value = value * size + it
+        return [*iters[:-len(joined)], value]
+
+    sch.transform_block_layout(stage.rv, flat)
+
+
+def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any,
+                spread: bool) -> None:
+    """Accumulate a vector of neighbouring results at once, in a block whose first `below` loops are
+    left alone. `spread` asks for threads.
+
+    Where the vector are the lanes of sums, several results are accumulated side by side, and
+    `adder`, the block that adds the lanes up, follows at once.
+    """
+    stage = Stage(sch, rv)
+    outputs, sums = _loops_by_kind(sch, stage, below)
+    lanes = machine.lanes(stage.store.buffer.dtype) if stage.store is not None else 1
+    if not sums or not outputs or stage.store is None:
+        return
+    along = next((x for x, v in outputs if memory_stride(_target(stage), v) == 1), None)
+    extent = as_int(sch.get(along).extent) if along is not None else 1
+    if along is None or (extent is not None and extent < lanes):
+        if spread:
+            sch.parallel(outputs[0][0])
+        return
+    others = [x for x, _ in outputs if x is not along]
+    sums = [x for x, _ in sums]
+    if adder is None:
+        width = 4 * lanes if extent is None else min(4 * lanes, extent)
+        outer, vector = sch.split(along, [None, width])
+        sch.reorder(*others, outer, *sums, vector)
+        rows = []
+        others = [*others, outer]
+    else:
+        vector, rows = along, []
+        size = as_int(sch.get(others[-1]).extent) if others else 1
+        if size is None or size > 1:
+            outer, row = sch.split(others[-1], [None, _ROWS if size is None else min(_ROWS, size)])
+            others[-1:], rows = [outer], [row]
+            sch.reorder(*others, *sums, *rows, vector)
+        if rows and not below:
+            sch.reverse_compute_at(adder, others[-1])
+            _add_side_by_side(sch, adder)
+    sch.vectorize(vector)
+    for row in rows:
+        sch.unroll(row)
+    if spread and others:
+        sch.parallel(others[0])
+    around = sch.get_loops(sch.decompose_reduction(rv, sums[0]))
+    sch.vectorize(around[-1])
+    if rows:
+        sch.unroll(around[-2])
+
+
+def _add_side_by_side(sch: Schedule, adder: Any) -> None:
+    """The lanes of several results are added in turn, not one result after the other."""
+    row, lane = sch.get_loops(adder)[-2:]
+    sch.reorder(lane, row)
+    sch.unroll(row)
+
+
+__all__ = ["Reduction"]

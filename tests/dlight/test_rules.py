@@ -1,0 +1,268 @@
+"""Default schedules keep what a function computes, and are those the rules promise."""
+
+import random
+
+import numpy as np
+import pytest
+
+import mlc_lab as tvm
+from mlc_lab import dlight, te, topi
+from mlc_lab.ir import IRModule
+from mlc_lab.script import tir as T
+from mlc_lab.target import Target
+from mlc_lab.target.vectors import vector_unit
+
+ONE = "llvm -num-cores=1"
+TWO = "llvm -num-cores=2"
+
+
+@pytest.fixture(autouse=True)
+def small_work_is_worth_threads(monkeypatch, request):
+    """Threads for the small programs of these tests too, where there are several cores."""
+    if "threads" not in request.node.name:
+        monkeypatch.setattr("mlc_lab.dlight.base.WORTH_THREADS", 1)
+
+
+def scheduled(func, target=ONE):
+    return dlight.ApplyDefaultSchedule(target=target)(IRModule({"main": func}))["main"]
+
+
+def same_answer(func, shapes, target=ONE, dtype="float32"):
+    """Run a function as written and as scheduled on the same random arrays."""
+    new = scheduled(func, target)
+    assert new is not func
+    rng = np.random.default_rng(0)
+    arrays = [np.array(rng.random(s), dtype) for s in shapes]
+    out = []
+    for f in (func, new):
+        args = [tvm.nd.array(a) for a in arrays]
+        tvm.build(f, target="llvm")["main"](*args)
+        out.append([np.array(a.numpy()) for a in args])
+    for a, b in zip(*out):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+    return new
+
+
+def program(fn, *shapes):
+    """The function of a tensor expression, and the shapes of its parameters."""
+    inputs = [te.placeholder(s, "float32", name=f"p{i}") for i, s in enumerate(shapes)]
+    out = fn(*inputs)
+    func = te.create_prim_func([*inputs, out])
+    return func, [*shapes, tuple(int(d) for d in out.shape)]
+
+
+def matmul(a, b, transposed=False):
+    k = te.reduce_axis((0, a.shape[1]), "k")
+    return te.compute(
+        (a.shape[0], b.shape[0] if transposed else b.shape[1]),
+        lambda i, j: te.sum(a[i, k] * (b[j, k] if transposed else b[k, j]), axis=k), "mm")
+
+
+def relu(x):
+    return te.compute(x.shape, lambda *i: te.max(x(*i), tvm.tir.const(0.0, "float32")), "relu")
+
+
+def conv2d(x, w, stride=1, pad=0):
+    n, c, h, wd = (int(d) for d in x.shape)
+    f, _, r, s = (int(d) for d in w.shape)
+    p = te.compute((n, c, h + 2 * pad, wd + 2 * pad), lambda a, b, y, z: tvm.tir.if_then_else(
+        tvm.tir.all(y >= pad, y < h + pad, z >= pad, z < wd + pad), x[a, b, y - pad, z - pad],
+        tvm.tir.const(0.0, "float32")), "pad")
+    rc, ry, rx = (te.reduce_axis((0, e), name) for e, name in ((c, "c"), (r, "r"), (s, "s")))
+    shape = (n, f, (h + 2 * pad - r) // stride + 1, (wd + 2 * pad - s) // stride + 1)
+    return te.compute(shape, lambda a, b, y, z: te.sum(
+        p[a, rc, y * stride + ry, z * stride + rx] * w[b, rc, ry, rx], axis=[rc, ry, rx]), "conv")
+
+
+def conv2d_nhwc(x, w, stride=1):
+    n, h, wd, c = (int(d) for d in x.shape)
+    r, s, _, f = (int(d) for d in w.shape)
+    ry, rx, rc = (te.reduce_axis((0, e), name) for e, name in ((r, "r"), (s, "s"), (c, "c")))
+    shape = (n, (h - r) // stride + 1, (wd - s) // stride + 1, f)
+    return te.compute(shape, lambda a, y, z, b: te.sum(
+        x[a, y * stride + ry, z * stride + rx, rc] * w[ry, rx, rc, b], axis=[ry, rx, rc]), "conv")
+
+
+def depthwise(x, w, stride=1):
+    n, c, h, wd = (int(d) for d in x.shape)
+    _, r, s = (int(d) for d in w.shape)
+    ry, rx = te.reduce_axis((0, r), "r"), te.reduce_axis((0, s), "s")
+    shape = (n, c, (h - r) // stride + 1, (wd - s) // stride + 1)
+    return te.compute(shape, lambda a, b, y, z: te.sum(
+        x[a, b, y * stride + ry, z * stride + rx] * w[b, ry, rx], axis=[ry, rx]), "dw")
+
+
+def softmax(x):
+    m = topi.max(x, axis=-1, keepdims=True)
+    e = topi.exp(topi.subtract(x, m))
+    return topi.divide(e, topi.sum(e, axis=-1, keepdims=True))
+
+
+SIZES = (1, 2, 3, 5, 8, 13, 16, 24, 31, 33, 50, 64)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_any_size_with_and_without_an_epilogue(seed, transposed):
+    rng = random.Random(seed * 2 + transposed)
+    m, n, k = (rng.choice(SIZES) for _ in range(3))
+    epilogue = rng.random() < 0.5
+
+    def fn(a, b, bias):
+        c = matmul(a, b, transposed)
+        return relu(topi.add(c, bias)) if epilogue else topi.add(c, bias)
+
+    func, shapes = program(fn, (m, k), (n, k) if transposed else (k, n), (n,))
+    same_answer(func, shapes, rng.choice([ONE, TWO]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_convolutions_of_any_size(seed):
+    rng = random.Random(seed)
+    c, f, h = rng.choice((1, 3, 8)), rng.choice((2, 6, 16, 19)), rng.choice((7, 9, 14, 28))
+    k, stride, pad = rng.choice(((1, 1, 0), (3, 1, 1), (3, 2, 1), (1, 2, 0), (5, 1, 2)))
+
+    def fn(x, w, b, res):
+        return relu(topi.add(topi.add(conv2d(x, w, stride, pad), b), res))
+
+    o = (h + 2 * pad - k) // stride + 1
+    n = rng.choice((1, 2))
+    func, shapes = program(fn, (n, c, h, h), (f, c, k, k), (f, 1, 1), (n, f, o, o))
+    same_answer(func, shapes, rng.choice([ONE, TWO]))
+
+
+@pytest.mark.parametrize("fn, shapes", [
+    (lambda x, w: conv2d_nhwc(x, w), [(1, 9, 9, 8), (3, 3, 8, 20)]),
+    (lambda x, w: conv2d_nhwc(x, w, 2), [(2, 15, 15, 5), (3, 3, 5, 16)]),
+    (lambda x, w: depthwise(x, w), [(1, 6, 18, 18), (6, 3, 3)]),
+    (lambda x, w: relu(depthwise(x, w, 2)), [(1, 6, 19, 19), (6, 3, 3)]),
+    (lambda x, w: conv2d(x, w, 1, 1), [(1, 3, 60, 60), (7, 3, 3, 3)]),
+], ids=["nhwc", "nhwc stride 2", "depthwise", "depthwise stride 2", "long rows"])
+def test_other_convolutions(fn, shapes):
+    same_answer(*program(fn, *shapes))
+
+
+@pytest.mark.parametrize("target", [ONE, TWO])
+def test_batched_products(target):
+    def fn(a, b):
+        k = te.reduce_axis((0, a.shape[2]), "k")
+        return te.compute((3, 17, 20), lambda n, i, j: te.sum(a[n, i, k] * b[n, j, k], axis=k), "c")
+
+    same_answer(*program(fn, (3, 17, 9), (3, 20, 9)), target)
+
+
+@pytest.mark.parametrize("shape", [(4, 64), (3, 37), (2, 3, 128), (600, 1000)])
+def test_softmax(shape):
+    same_answer(*program(softmax, shape), TWO)
+
+
+@pytest.mark.parametrize("axis, shape", [
+    (1, (5, 64)), (0, (64, 33)), (None, (9, 32)), ((2, 3), (2, 5, 7, 7)), ((2, 3), (1, 3, 8, 8)),
+    (1, (1, 784)), ((0, 2), (4, 8, 16)), (1, (2, 5, 40)),
+])
+@pytest.mark.parametrize("reducer", [topi.sum, topi.max])
+def test_reductions(axis, shape, reducer):
+    same_answer(*program(lambda x: reducer(x, axis=axis), shape))
+    same_answer(*program(lambda x: relu(reducer(x, axis=axis)), shape), TWO)
+
+
+@pytest.mark.parametrize("fn, shapes", [
+    (lambda a, b: topi.add(a, b), [(5, 7), (5, 7)]),
+    (lambda a, b: relu(topi.add(a, b)), [(3, 5, 7, 7), (5, 1, 1)]),
+    (lambda a: topi.transpose(a), [(40, 33)]),
+    (lambda a: topi.transpose(a, (0, 2, 1, 3)), [(2, 5, 7, 9)]),
+    (lambda a: topi.reshape(a, (10, 20)), [(4, 50)]),
+    (lambda a: topi.exp(a), [(3000, 200)]),
+    (lambda a: topi.exp(a), [()]),
+])
+def test_elementwise_and_transposes(fn, shapes):
+    same_answer(*program(fn, *shapes), TWO)
+
+
+@T.prim_func
+def symbolic_dense(x: T.handle, w: T.Buffer((48, 32), "float32"), y: T.handle):
+    T.func_attr({"tir.noalias": True})
+    n = T.int64()
+    X = T.match_buffer(x, (n, T.int64(32)), "float32")
+    Y = T.match_buffer(y, (n, T.int64(48)), "float32")
+    C = T.alloc_buffer((n, T.int64(48)), "float32")
+    for i, j, k in T.grid(n, T.int64(48), T.int64(32)):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + X[vi, vk] * w[vj, vk]
+    for i, j in T.grid(n, T.int64(48)):
+        with T.block("Y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = T.max(C[vi, vj], T.float32(0))
+
+
+@T.prim_func
+def symbolic_softmax(x: T.handle, y: T.handle):
+    T.func_attr({"tir.noalias": True})
+    n = T.int64()
+    X = T.match_buffer(x, (n, n), "float32")
+    Y = T.match_buffer(y, (n, n), "float32")
+    S = T.alloc_buffer((n,), "float32")
+    for i, k in T.grid(n, n):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + T.exp(X[vi, vk])
+    for i, k in T.grid(n, n):
+        with T.block("Y"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            Y[vi, vk] = T.exp(X[vi, vk]) / S[vi]
+
+
+@pytest.mark.parametrize("target", [ONE, TWO])
+@pytest.mark.parametrize("n", [1, 7, 16, 61])
+def test_symbolic_extents(n, target):
+    same_answer(symbolic_dense, [(n, 32), (48, 32), (n, 48)], target)
+    same_answer(symbolic_softmax, [(n, n), (n, n)], target)
+
+
+def test_a_product_gets_vectors_and_a_packed_panel():
+    func, _ = program(matmul, (64, 64), (64, 64))
+    text = scheduled(func).script()
+    assert "T.vectorized" in text and "T.unroll" in text and "reindex" in text
+    assert "T.parallel" not in text
+
+
+def test_threads_are_used_for_large_work_and_several_cores_only():
+    func, _ = program(topi.exp, (4096, 1024))
+    assert "T.parallel" in scheduled(func, TWO).script()
+    assert "T.parallel" not in scheduled(func, ONE).script()
+    small, _ = program(topi.exp, (8, 8))
+    assert "T.parallel" not in scheduled(small, TWO).script()
+
+
+def test_the_tile_follows_the_registers_of_the_target():
+    func, _ = program(matmul, (128, 64), (64, 128))
+    assert "T.vectorized(32)" in scheduled(func, "llvm -mcpu=skylake-avx512").script()
+    assert "T.vectorized(16)" in scheduled(func, "llvm -mcpu=haswell").script()
+    assert vector_unit(Target("llvm -mtriple=aarch64-linux-gnu")) == (128, 32)
+
+
+def test_a_scheduled_function_is_left_alone():
+    func, _ = program(matmul, (16, 16), (16, 16))
+    sch = tvm.tir.Schedule(func)
+    sch.parallel(sch.get_loops("mm")[0])
+    by_hand = IRModule({"main": sch.mod["main"]})
+    assert dlight.ApplyDefaultSchedule()(by_hand)["main"] is by_hand["main"]
+    once = scheduled(func)
+    assert scheduled(once) is once
+
+
+def test_rules_of_ones_own_are_tried_in_order():
+    class Never(dlight.ScheduleRule):
+        def schedule(self, sch, machine):
+            return False
+
+    func, _ = program(topi.exp, (8, 8))
+    mod = IRModule({"main": func})
+    assert dlight.ApplyDefaultSchedule(Never())(mod)["main"] is func
+    with Target("llvm"):
+        assert dlight.ApplyDefaultSchedule(Never(), dlight.Elementwise())(mod)["main"] is not func
