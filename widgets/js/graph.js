@@ -1,0 +1,458 @@
+// The graph view: a computation graph to look through, zoom, search and walk along by keyboard.
+//
+// Draws a graph (see mlc_lab/observe/graph.py) that is laid out already, and knows nothing of
+// compilers. The model is anywidget's in a notebook and an object like it in an exported page.
+
+import { copyButton, escapeHTML, h, OWN_KEYS } from "./dom.js";
+import { tokens } from "./highlight.js";
+import { followTheme } from "./theme.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const KINDS = {
+  param: "parameter", constant: "constant", op: "operator", kernel: "TensorIR kernel",
+  extern: "packed function", call: "function call", group: "fused group", tuple: "tuple",
+  item: "tuple item", cast: "match_cast", if: "branch", output: "output",
+};
+const VALUE_KINDS = new Set(["param", "constant", "output", "tuple", "item"]);
+const LINE = 16;
+
+function s(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== null && value !== false) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** A number of bytes as "37 kB". */
+export function bytesText(size) {
+  if (size === null || size === undefined) return "unknown";
+  for (const [unit, name] of [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]) {
+    if (size >= unit) return `${Number((size / unit).toPrecision(3))} ${name}`;
+  }
+  return `${size} B`;
+}
+
+/** The lines of text in a node's box; the layout has made room for just these. */
+function boxLines(node) {
+  if (node.kind === "item" || node.kind === "tuple") return [node.label];
+  const lines = [node.label];
+  if (node.type) lines.push(node.type);
+  for (const constant of node.constants.slice(0, 4)) {
+    lines.push(["const", constant.type, constant.bytes === null ? "" : bytesText(constant.bytes)]
+      .filter(Boolean).join(" "));
+  }
+  if (node.constants.length > 4) lines.push(`and ${node.constants.length - 4} more constants`);
+  return lines.map((line) => (line.length <= 44 ? line : line.slice(0, 43) + "…"));
+}
+
+function curve(points) {
+  let [x, y] = points[0];
+  let path = `M${x},${y}`;
+  for (const [nextX, nextY] of points.slice(1)) {
+    const bend = (nextY - y) / 2;
+    path += `C${x},${y + bend} ${nextX},${nextY - bend} ${nextX},${nextY}`;
+    [x, y] = [nextX, nextY];
+  }
+  return path;
+}
+
+class GraphDrawing {
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.zoom = 1;
+    this.mark = `graph-arrow-${Math.random().toString(36).slice(2)}`;
+    this.build();
+    this.onLayout = () => this.draw(true);
+    this.onSelected = () => this.select(this.model.get("selected"), false);
+    this.onGraph = () => { this.load(); this.draw(false); };
+    model.on("change:drawing", this.onLayout);
+    model.on("change:selected", this.onSelected);
+    model.on("change:graph", this.onGraph);
+    this.load();
+    this.draw(false);
+  }
+
+  close() {
+    this.model.off("change:drawing", this.onLayout);
+    this.model.off("change:selected", this.onSelected);
+    this.model.off("change:graph", this.onGraph);
+    this.unfollow();
+  }
+
+  build() {
+    this.title = h("b", { class: "title" });
+    this.facts = h("span", { class: "dim" });
+    this.search = h("input", {
+      type: "search", placeholder: "find an operator, shape, name", "aria-label": "Find in the graph",
+      [OWN_KEYS]: "true", oninput: () => this.find(0),
+      onkeydown: (event) => {
+        if (event.key !== "Enter") return;
+        event.preventDefault();
+        this.find(event.shiftKey ? -1 : 1);
+      },
+    });
+    this.found = h("span", { class: "dim", role: "status" });
+    const button = (text, label, action) =>
+      h("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
+    this.openAll = button("Open all groups", "Open all fused groups", () => this.setOpen(true));
+    this.shutAll = button("Shut all groups", "Shut all fused groups", () => this.setOpen(false));
+    this.bar = h("div", { class: "bar", role: "toolbar", "aria-label": "Graph" },
+      this.title, this.facts, this.search, this.found,
+      button("−", "Zoom out", () => this.setZoom(this.zoom / 1.25)),
+      button("+", "Zoom in", () => this.setZoom(this.zoom * 1.25)),
+      button("Fit", "Fit the graph into the view", () => this.fit()),
+      this.openAll, this.shutAll,
+      button("SVG", "Save the picture as SVG", () => this.save()));
+    this.canvas = s("svg", { role: "group", "aria-label": "Computation graph: arrow keys walk along the edges, Enter opens a node" });
+    this.pane = h("div", { class: "drawing" }, this.canvas);
+    this.pane.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    this.pane.addEventListener("pointerdown", (event) => this.drag(event));
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("click", (event) => {
+      const node = event.target.closest?.("[data-node]");
+      if (!node) return;
+      if (event.target.closest("[data-toggle]")) this.toggle(node.dataset.node);
+      else this.select(node.dataset.node, true);
+    });
+    this.detail = h("section", { class: "detail", "aria-label": "Node" });
+    this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
+    this.view = h("div", { class: "mlc mlc-graph" }, this.bar,
+      h("div", { class: "halves" }, this.pane, this.detail), this.live);
+    this.root.append(this.view);
+    this.unfollow = followTheme(this.view);
+  }
+
+  load() {
+    this.graph = this.model.get("graph");
+    this.nodes = new Map(this.graph.nodes.map((node) => [node.id, node]));
+    this.groups = this.graph.nodes.filter((node) => node.kind === "group").map((node) => node.id);
+    this.openAll.hidden = this.shutAll.hidden = !this.groups.length;
+    const calls = this.graph.nodes.filter(
+      (node) => node.group === null && !VALUE_KINDS.has(node.kind));
+    const moved = calls.map((node) => node.moved);
+    this.title.textContent = this.graph.title;
+    const known = moved.every((size) => size !== null);
+    this.facts.textContent = `${calls.length} calls` +
+      (known ? `, ${bytesText(moved.reduce((a, b) => a + b, 0))} moved` : "") +
+      (this.groups.length ? `, ${this.groups.length} fused groups` : "");
+  }
+
+  // -- drawing
+
+  draw(keep) {
+    const focused = keep && this.selected;
+    const placed = this.model.get("drawing");
+    this.placed = placed;
+    const shown = new Set(placed.boxes.map((box) => box[0]));
+    this.open = new Set();
+    for (const node of this.graph.nodes) {
+      if (node.group !== null && shown.has(node.id)) this.open.add(node.group);
+    }
+    this.above = new Map();
+    this.below = new Map();
+    const parts = [];
+    this.elements = new Map();
+    for (const [id, x, y, width, height] of placed.boxes) {
+      parts.push(this.box(this.nodes.get(id), x, y, width, height));
+    }
+    const routes = placed.routes.map(([index, points]) => {
+      const edge = this.graph.edges[index];
+      const from = this.standIn(edge.from, shown);
+      const to = this.standIn(edge.to, shown);
+      if (!this.below.has(from)) this.below.set(from, []);
+      if (!this.above.has(to)) this.above.set(to, []);
+      this.below.get(from).push(to);
+      this.above.get(to).push(from);
+      const path = s("path", {
+        class: "edge", d: curve(points), "marker-end": `url(#${this.mark})`,
+        "data-from": from, "data-to": to,
+      });
+      path.append(s("title", {}, edge.label));
+      return path;
+    });
+    const arrow = s("marker", {
+      id: this.mark, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7,
+      orient: "auto", class: "head",
+    }, s("path", { d: "M0,0L8,4L0,8z" }));
+    this.canvas.replaceChildren(s("defs", {}, arrow), ...parts, ...routes);
+    this.canvas.setAttribute("viewBox", `-12 -12 ${placed.width + 24} ${placed.height + 24}`);
+    if (keep) this.setZoom(this.zoom);
+    else this.fit(true);
+    this.select(focused && shown.has(focused) ? focused : this.model.get("selected") || "", false);
+    if (!this.selected && placed.boxes.length) {
+      this.elements.get(placed.boxes[0][0]).setAttribute("tabindex", "0");
+    }
+  }
+
+  standIn(id, shown) {
+    while (id !== null && !shown.has(id)) id = this.nodes.get(id).group;
+    return id;
+  }
+
+  box(node, x, y, width, height) {
+    const isOpen = this.open.has(node.id);
+    const lines = isOpen ? [node.label] : boxLines(node);
+    const labels = lines.map((line, number) => s("text", {
+      x: x + width / 2, y: y + LINE * (number + 1), class: number ? "small" : "name",
+    }, line));
+    const words = [KINDS[node.kind] || node.kind, node.label, node.name && `bound to ${node.name}`,
+      node.type, node.pure ? "" : "has effects",
+      node.kind === "group" ? (isOpen ? "open" : "shut") : ""].filter(Boolean).join(", ");
+    const element = s("g", {
+      class: `node ${node.kind}${node.pure ? "" : " impure"}${isOpen ? " open" : ""}`,
+      "data-node": node.id, role: "button", tabindex: "-1", "aria-label": words, [OWN_KEYS]: "true",
+    }, s("rect", { x, y, width, height, rx: VALUE_KINDS.has(node.kind) ? 12 : 3 }), ...labels);
+    if (node.kind === "group") {
+      element.append(s("text", {
+        x: x + 8, y: y + LINE, class: "toggle", "data-toggle": "true", "aria-hidden": "true",
+      }, isOpen ? "▾" : "▸"));
+    }
+    this.elements.set(node.id, element);
+    return element;
+  }
+
+  setZoom(zoom, middle = null) {
+    const old = this.zoom;
+    this.zoom = Math.min(4, Math.max(0.05, zoom));
+    const { clientWidth, clientHeight, scrollLeft, scrollTop } = this.pane;
+    const [x, y] = middle || [clientWidth / 2, clientHeight / 2];
+    this.canvas.setAttribute("width", (this.placed.width + 24) * this.zoom);
+    this.canvas.setAttribute("height", (this.placed.height + 24) * this.zoom);
+    this.pane.scrollLeft = ((scrollLeft + x) * this.zoom) / old - x;
+    this.pane.scrollTop = ((scrollTop + y) * this.zoom) / old - y;
+  }
+
+  /** The whole width in view; no smaller than can be read at first, and no larger than real. */
+  fit(first = false) {
+    const width = this.pane.clientWidth || 800;
+    const whole = width / (this.placed.width + 24);
+    this.setZoom(Math.min(1, first ? Math.max(whole, 0.6) : whole));
+    if (first) {
+      this.pane.scrollTop = 0;
+      this.pane.scrollLeft = Math.max(0, ((this.placed.width + 24) * this.zoom - width) / 2);
+    }
+  }
+
+  wheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const box = this.pane.getBoundingClientRect();
+    this.setZoom(this.zoom * (event.deltaY < 0 ? 1.1 : 1 / 1.1),
+      [event.clientX - box.left, event.clientY - box.top]);
+  }
+
+  drag(event) {
+    if (event.button !== 0 || event.target.closest?.("[data-node]")) return;
+    const { scrollLeft, scrollTop } = this.pane;
+    const move = (now) => {
+      this.pane.scrollLeft = scrollLeft - (now.clientX - event.clientX);
+      this.pane.scrollTop = scrollTop - (now.clientY - event.clientY);
+    };
+    const stop = () => {
+      this.pane.removeEventListener("pointermove", move);
+      this.pane.classList.remove("dragging");
+    };
+    this.pane.classList.add("dragging");
+    this.pane.setPointerCapture(event.pointerId);
+    this.pane.addEventListener("pointermove", move);
+    this.pane.addEventListener("pointerup", stop, { once: true });
+    this.pane.addEventListener("pointercancel", stop, { once: true });
+  }
+
+  // -- going about
+
+  key(event) {
+    const node = event.target.closest?.("[data-node]");
+    if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
+    const id = node.dataset.node;
+    let to = null;
+    if (event.key === "ArrowDown") to = (this.below.get(id) || [])[0];
+    else if (event.key === "ArrowUp") to = (this.above.get(id) || [])[0];
+    else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+      to = this.beside(id, event.key === "ArrowRight" ? 1 : -1);
+    } else if (event.key === "Home") to = this.placed.boxes[0][0];
+    else if (event.key === "End") to = this.placed.boxes[this.placed.boxes.length - 1][0];
+    else if (event.key === "Enter" || event.key === " ") {
+      if (this.nodes.get(id).kind === "group") this.toggle(id);
+      else this.detail.focus();
+      this.select(id, true);
+    } else if (event.key === "+" || event.key === "=") this.setZoom(this.zoom * 1.25);
+    else if (event.key === "-") this.setZoom(this.zoom / 1.25);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (to) {
+      this.select(to, true);
+      this.elements.get(to).focus();
+    }
+  }
+
+  /** The nearest box to the right or left at about the same height. */
+  beside(id, direction) {
+    const boxes = new Map(this.placed.boxes.map((box) => [box[0], box]));
+    const [, x, y, width, height] = boxes.get(id);
+    let best = null;
+    for (const [other, ox, oy, w, hh] of this.placed.boxes) {
+      const dx = (ox + w / 2 - x - width / 2) * direction;
+      const dy = Math.abs(oy + hh / 2 - y - height / 2);
+      if (other === id || dx <= 0 || dy > 60) continue;
+      if (!best || dx + 2 * dy < best[0]) best = [dx + 2 * dy, other];
+    }
+    return best && best[1];
+  }
+
+  select(id, tell) {
+    if (id && !this.elements.has(id)) id = "";
+    if (this.selected && this.elements.has(this.selected)) {
+      const old = this.elements.get(this.selected);
+      old.classList.remove("selected");
+      old.setAttribute("tabindex", "-1");
+    }
+    this.selected = id;
+    for (const edge of this.canvas.querySelectorAll(".edge")) {
+      edge.classList.toggle("near", Boolean(id) && (edge.dataset.from === id || edge.dataset.to === id));
+    }
+    if (id) {
+      const element = this.elements.get(id);
+      for (const other of this.canvas.querySelectorAll('[tabindex="0"]')) other.setAttribute("tabindex", "-1");
+      element.classList.add("selected");
+      element.setAttribute("tabindex", "0");
+      this.reveal(id);
+      this.live.textContent = element.getAttribute("aria-label");
+    }
+    this.describe(id);
+    if (tell) {
+      this.model.set("selected", id);
+      this.model.save_changes();
+    }
+  }
+
+  reveal(id) {
+    const box = this.placed.boxes.find((item) => item[0] === id);
+    const [, x, y, width, height] = box.map((v) => (typeof v === "number" ? v * this.zoom : v));
+    const pane = this.pane;
+    const margin = 24;
+    if (x < pane.scrollLeft || x + width + margin > pane.scrollLeft + pane.clientWidth) {
+      pane.scrollLeft = x + width / 2 - pane.clientWidth / 2;
+    }
+    if (y < pane.scrollTop || y + height + margin > pane.scrollTop + pane.clientHeight) {
+      pane.scrollTop = y + height / 2 - pane.clientHeight / 2;
+    }
+  }
+
+  find(step) {
+    const wanted = this.search.value.trim().toLowerCase();
+    const hits = wanted === "" ? [] : this.placed.boxes.map((box) => box[0]).filter((id) => {
+      const node = this.nodes.get(id);
+      return `${node.label} ${node.name} ${node.type} ${KINDS[node.kind]}`.toLowerCase().includes(wanted);
+    });
+    for (const [id, element] of this.elements) element.classList.toggle("hit", hits.includes(id));
+    if (!hits.length) {
+      this.found.textContent = wanted ? "nothing found" : "";
+      return;
+    }
+    const at = hits.indexOf(this.selected);
+    const next = step === 0 ? Math.max(at, 0) : (at + step + hits.length) % hits.length;
+    this.found.textContent = `${next + 1} of ${hits.length}`;
+    this.select(hits[next], true);
+  }
+
+  // -- groups
+
+  toggle(id) {
+    const open = new Set(this.open);
+    if (open.has(id)) open.delete(id);
+    else open.add(id);
+    this.ask([...open]);
+  }
+
+  setOpen(all) {
+    this.ask(all ? this.groups : []);
+  }
+
+  /** Open just these groups. The kernel answers with a new drawing; where none answers, as in an
+      exported page, there are the drawings with all groups open and with all shut. */
+  ask(open) {
+    const before = this.placed;
+    const more = open.length > this.open.size;
+    this.model.set("opened", open);
+    this.model.save_changes();
+    setTimeout(() => {
+      if (this.placed !== before) return;
+      const { layouts } = this.graph;
+      this.model.set("drawing", more ? layouts.open : layouts.closed);
+    }, this.model.send.length ? 1500 : 0);
+  }
+
+  // -- one node
+
+  describe(id) {
+    const node = id && this.nodes.get(id);
+    if (!node) {
+      this.detail.replaceChildren(h("p", { class: "dim" },
+        "Select a node: its attributes and its TensorIR appear here."));
+      return;
+    }
+    const rows = [["kind", KINDS[node.kind] || node.kind]];
+    if (node.name) rows.push(["variable", node.name]);
+    if (node.type) rows.push(["result", node.type + (node.bytes ? `, ${bytesText(node.bytes)}` : "")]);
+    for (const edge of this.graph.edges.filter((item) => item.to === id)) {
+      rows.push(["input", `${this.nodes.get(edge.from).label} ${edge.label}`]);
+    }
+    for (const constant of node.constants) {
+      rows.push(["constant", `${constant.type}, ${bytesText(constant.bytes)}`]);
+    }
+    if (!VALUE_KINDS.has(node.kind)) rows.push(["moved", bytesText(node.moved)]);
+    if (node.region !== null) rows.push(["dataflow block", String(node.region)]);
+    if (!VALUE_KINDS.has(node.kind)) rows.push(["effects", node.pure ? "none: pure" : "may have effects"]);
+    for (const [name, value] of Object.entries(node.attrs)) rows.push([name, value]);
+    const children = [h("h3", {}, node.label),
+      h("table", {}, ...rows.map(([name, value]) =>
+        h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))];
+    const inner = this.graph.nodes.filter((item) => item.group === id);
+    if (inner.length) {
+      children.push(h("p", {}, `Fused: ${inner.map((item) => item.label).join(", ")}`));
+    }
+    if (node.script) children.push(code("TVMScript", node.script));
+    if (node.text !== null && node.text !== undefined) {
+      children.push(code("TensorIR", this.graph.texts[node.text]));
+    }
+    this.detail.replaceChildren(...children);
+  }
+
+  save() {
+    const copy = this.canvas.cloneNode(true);
+    copy.setAttribute("xmlns", SVG);
+    const look = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-weight", "font-size", "text-anchor", "font-family"];
+    const from = this.canvas.querySelectorAll("rect,path,text");
+    copy.querySelectorAll("rect,path,text").forEach((element, index) => {
+      const style = getComputedStyle(from[index]);
+      element.setAttribute("style", look.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+    });
+    const text = new XMLSerializer().serializeToString(copy);
+    const link = h("a", {
+      href: URL.createObjectURL(new Blob([text], { type: "image/svg+xml" })),
+      download: `${this.graph.title}.svg`,
+    });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+}
+
+function code(title, text) {
+  const lines = text.split("\n");
+  const html = lines.map((line) => tokens(line).map(([kind, part]) =>
+    kind ? `<span class="t-${kind}">${escapeHTML(part)}</span>` : escapeHTML(part)).join("")).join("\n");
+  const block = h("pre", { tabindex: "0", "aria-label": title, html });
+  return h("details", { open: true }, h("summary", {}, title, " ", copyButton(`Copy the ${title}`, () => text)), block);
+}
+
+export function renderGraph({ model, el }) {
+  const drawing = new GraphDrawing(model, el);
+  return () => drawing.close();
+}
+
+export default { render: renderGraph };
