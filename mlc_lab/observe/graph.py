@@ -424,7 +424,8 @@ class _Builder:
     def cost(self, ident: str) -> str:
         """Bytes moved by a call: what it takes and what it gives."""
         node = self.find(ident)
-        sizes = [e["bytes"] for e in self.graph.edges if e["to"] == ident]
+        sizes = [e["bytes"] for e in self.graph.edges
+                 if e["to"] == ident and self.find(e["from"])["group"] != ident]
         sizes += [c["bytes"] for c in node["constants"]]
         sizes.append(node["bytes"])
         node["moved"] = None if None in sizes else sum(sizes)

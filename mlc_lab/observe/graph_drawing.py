@@ -10,6 +10,8 @@ from .layout import place
 
 #: width of a character, height of a line and padding of a box, in pixels
 _CHAR, _LINE, _PAD = 7.2, 16, 10
+#: width of the sign that says whether a group is open
+_MARK = 16
 
 
 def size_text(size: int | None) -> str:
@@ -40,7 +42,8 @@ def lines_of(node: dict[str, Any]) -> list[str]:
 
 def _box(node: dict[str, Any]) -> tuple[float, float]:
     lines = lines_of(node)
-    return max(len(x) for x in lines) * _CHAR + 2 * _PAD, len(lines) * _LINE + _PAD
+    mark = 2 * _MARK if node["kind"] == "group" else 0
+    return max(len(x) for x in lines) * _CHAR + 2 * _PAD + mark, len(lines) * _LINE + _PAD
 
 
 class Drawing:
@@ -77,7 +80,7 @@ class Drawing:
             ident = item["id"]
             if ident in self.opened and ident in self.inner:
                 found = inside[ident] = self._level(ident)
-                title = len(item["label"]) * _CHAR + 2 * _PAD
+                title = len(item["label"]) * _CHAR + 2 * _PAD + 2 * _MARK
                 sizes[ident] = (max(found["width"] + 2 * self.INSET, title),
                                 found["height"] + self.HEAD + 2 * self.INSET)
             else:

@@ -174,8 +174,8 @@ class GraphDrawing {
       return path;
     });
     const arrow = s("marker", {
-      id: this.mark, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7,
-      orient: "auto", class: "head",
+      id: this.mark, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9,
+      markerUnits: "userSpaceOnUse", orient: "auto", class: "head",
     }, s("path", { d: "M0,0L8,4L0,8z" }));
     this.canvas.replaceChildren(s("defs", {}, arrow), ...parts, ...routes);
     this.canvas.setAttribute("viewBox", `-12 -12 ${placed.width + 24} ${placed.height + 24}`);
@@ -225,11 +225,12 @@ class GraphDrawing {
     this.pane.scrollTop = ((scrollTop + y) * this.zoom) / old - y;
   }
 
-  /** The whole width in view; no smaller than can be read at first, and no larger than real. */
+  /** The whole graph in view; at first its width, no smaller than can be read; never enlarged. */
   fit(first = false) {
     const width = this.pane.clientWidth || 800;
-    const whole = width / (this.placed.width + 24);
-    this.setZoom(Math.min(1, first ? Math.max(whole, 0.6) : whole));
+    const wide = width / (this.placed.width + 24);
+    const high = this.pane.clientHeight / (this.placed.height + 24);
+    this.setZoom(Math.min(1, first ? Math.max(wide, 0.6) : Math.min(wide, high)));
     if (first) {
       this.pane.scrollTop = 0;
       this.pane.scrollLeft = Math.max(0, ((this.placed.width + 24) * this.zoom - width) / 2);
