@@ -14,6 +14,16 @@ from typing import Any
 PASSES: dict[str, str] = {
     "AnnotateTIROpPattern": "annotate_tir_op_pattern",
     "OpPatternKind": "annotate_tir_op_pattern",
+    "BindParams": "bind_params",
+    "BindSymbolicVars": "bind_symbolic_vars",
+    "CanonicalizeBindings": "canonicalize_bindings",
+    "ConvertToDataflow": "convert_to_dataflow",
+    "DeadCodeElimination": "dead_code_elimination",
+    "EliminateCommonSubexpr": "eliminate_common_subexpr",
+    "FuseOps": "fuse_ops",
+    "FuseTIR": "fuse_tir",
+    "Normalize": "normalize",
+    "ToNonDataflow": "to_non_dataflow",
 }
 
 

@@ -1,0 +1,206 @@
+"""CanonicalizeBindings: no variable that only renames another.
+
+`y = x` disappears and `x` is used in its place; so do `t[0]` where `t` was bound to a tuple, a
+tuple put together from all items of another, a match_cast that says nothing new. Constants go to
+where they are used. What a dataflow block gives out although nothing outside uses it becomes
+internal to the block; a symbolic dimension that a match_cast defines from a known one is replaced.
+
+before::
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        with R.dataflow():
+            y = x
+            t = (y, x)
+            lv = R.add(t[0], y)
+            gv = lv
+            R.output(gv)
+        return gv
+
+after `CanonicalizeBindings()`::
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        with R.dataflow():
+            t = (x, x)
+            gv = R.add(x, x)
+            R.output(gv)
+        return gv
+"""
+
+from __future__ import annotations
+
+from ...tir import expr as E
+from ..struct_info import is_base_of
+from .rewriting import (
+    Binding, BindingBlock, Constant, DataflowBlock, DataflowVar, Expr, Function, If, MatchCast,
+    Pass, Replacer, SeqExpr, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding,
+    make_function_pass, used_vars, with_body,
+)
+
+
+def CanonicalizeBindings() -> Pass:
+    """Remove bindings that only give another name to a value."""
+    return make_function_pass("CanonicalizeBindings", lambda func, mod: canonicalize(func),
+                              CanonicalizeBindings.__doc__, 1)
+
+
+def canonicalize(func: Function) -> Function:
+    """One function in canonical form."""
+    if type(func.body) is not SeqExpr:
+        return func
+    dims = _known_dims(func)
+    if dims:
+        func = Replacer(dims=dims)(func)
+    body = _Canonical().expr(func.body)
+    return with_body(func, body)
+
+
+def _known_dims(func: Function) -> dict[E.Var, E.PrimExpr]:
+    """Symbolic dimensions that a match_cast of a known shape defines."""
+    found: dict[E.Var, E.PrimExpr] = {}
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            if type(binding) is not MatchCast:
+                continue
+            have = getattr(binding.value.struct_info_, "dims", None) or getattr(
+                binding.value.struct_info_, "values", None)
+            want = getattr(binding.struct_info, "dims", None) or getattr(
+                binding.struct_info, "values", None)
+            for new, old in zip(want or (), have or ()):
+                if isinstance(new, E.Var) and new is not old:
+                    found.setdefault(new, old)
+    for var, value in found.items():  # n -> m -> 4
+        while isinstance(value, E.Var) and value in found and found[value] is not var:
+            value = found[value]
+        found[var] = value
+    return found
+
+
+class _Canonical:
+    """Rewrites blocks in program order, remembering what each variable stands for."""
+
+    def __init__(self) -> None:
+        self.replace = Replacer()
+        #: what variables were bound to, as far as it helps: tuples and their items
+        self.values: dict[Var, Expr] = {}
+
+    def expr(self, expr: Expr) -> Expr:
+        """An expression in canonical form."""
+        kind = type(expr)
+        if kind is SeqExpr:
+            return self.seq(expr)
+        if kind is If:
+            cond = self.replace(expr.cond)
+            yes, no = self.expr(expr.true_branch), self.expr(expr.false_branch)
+            if cond is expr.cond and yes is expr.true_branch and no is expr.false_branch:
+                return expr
+            return If.from_fields(cond, yes, no, expr.struct_info_)
+        if kind is Function:
+            return with_body(expr, self.expr(expr.body))
+        return self.replace(expr)
+
+    def seq(self, expr: SeqExpr) -> Expr:
+        outside = self.uses_by_block(expr)
+        blocks: list[BindingBlock] = []
+        for block, used in zip(expr.blocks, outside):
+            new = self.block(block, used)
+            if new.bindings:
+                blocks.append(new)
+        body = self.expr(expr.body)
+        if body is expr.body and len(blocks) == len(expr.blocks) and all(
+                a is b for a, b in zip(blocks, expr.blocks)):
+            return expr
+        return SeqExpr.from_fields(tuple(blocks), body, body.struct_info_)
+
+    @staticmethod
+    def uses_by_block(expr: SeqExpr) -> list[set[Var]]:
+        """For each block the variables that are used after it."""
+        used = set(used_vars(expr.body))
+        out = []
+        for block in reversed(expr.blocks):
+            out.append(set(used))
+            used.update(used_vars(block))
+        return out[::-1]
+
+    def block(self, block: BindingBlock, used_after: set[Var]) -> BindingBlock:
+        dataflow = type(block) is DataflowBlock
+        if dataflow:
+            self.rename_outputs(block, used_after)
+        kept: list[Binding] = []
+        for binding in block.bindings:
+            if type(binding) is MatchCast:
+                value = self.replace(binding.value)
+                if self.stands_for(binding.var, value):
+                    self.replace.vars[binding.var] = value
+                else:
+                    var = self.replace.define(binding.var)
+                    same = value is binding.value and var is binding.var
+                    kept.append(binding if same else MatchCast(var, value, binding.struct_info))
+                continue
+            value = self.simplify(self.expr(binding.value))
+            var = self.replace.vars.get(binding.var, binding.var)
+            if value is var:  # gv = lv, where lv was renamed to gv
+                continue
+            if isinstance(value, Var) and self.stands_for(var, value) and not (
+                    dataflow and type(var) is Var and type(value) is DataflowVar):
+                self.replace.vars[binding.var] = value
+                continue
+            if type(value) is Constant and type(var) is DataflowVar:
+                self.replace.vars[binding.var] = value
+            elif type(value) in (Tuple, TupleGetItem):
+                self.values[var] = value
+            same = value is binding.value and var is binding.var
+            kept.append(binding if same else VarBinding(var, value))
+        if len(kept) == len(block.bindings) and all(
+                a is b for a, b in zip(kept, block.bindings)):
+            return block
+        return type(block)(kept)
+
+    def rename_outputs(self, block: DataflowBlock, used_after: set[Var]) -> None:
+        """Give inner variables the name under which they go out; keep the others in."""
+        here = {b.var: b for b in block.bindings}
+        taken: set[Var] = set()
+        for binding in block.bindings:
+            var = binding.var
+            if type(var) is not Var:
+                continue
+            if var not in used_after:
+                self.replace.vars[var] = DataflowVar.from_fields(var.name_hint, var.struct_info_)
+                continue
+            source = binding.value
+            while (type(source) is DataflowVar and source in here
+                   and type(here[source]) is VarBinding
+                   and isinstance(here[source].value, DataflowVar)):
+                source = here[source].value  # through a chain of renamings
+            if (type(binding) is VarBinding and type(source) is DataflowVar and source in here
+                    and source not in taken and self.stands_for(var, source)):
+                taken.add(source)
+                self.replace.vars[source] = var
+
+    @staticmethod
+    def stands_for(var: Var, value: Expr) -> bool:
+        """Whether a value may be used where the variable was."""
+        if not isinstance(value, Var):
+            return False
+        have, want = value.struct_info_, var.struct_info_
+        return want is None or have is want or (have is not None and is_base_of(want, have))
+
+    def simplify(self, value: Expr) -> Expr:
+        """An item of a known tuple, or a tuple of all items of another."""
+        if type(value) is TupleGetItem:
+            source = self.values.get(value.tuple_value, value.tuple_value)
+            if type(source) is Tuple and isinstance(source.fields_[value.index], (Var, Constant)):
+                return source.fields_[value.index]
+        if type(value) is Tuple and value.fields_:
+            items = [self.values.get(f) for f in value.fields_]
+            if all(type(i) is TupleGetItem and i.index == k for k, i in enumerate(items)):
+                whole = items[0].tuple_value
+                info = whole.struct_info_
+                if all(i.tuple_value is whole for i in items) and isinstance(
+                        info, TupleStructInfo) and len(info.fields_) == len(items):
+                    return whole
+        return value
+
+
+__all__ = ["CanonicalizeBindings", "canonicalize"]

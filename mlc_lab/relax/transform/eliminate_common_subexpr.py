@@ -1,0 +1,137 @@
+"""EliminateCommonSubexpr: what was computed before is not computed again.
+
+A binding whose value has no effects and is structurally equal to one that is known becomes a
+renaming of its variable; CanonicalizeBindings and DeadCodeElimination remove those. What a dataflow
+block computes is known after it only through the variables that it gives out.
+
+before::
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        with R.dataflow():
+            lv = R.exp(x)
+            lv1 = R.exp(x)
+            gv = R.add(lv, lv1)
+            R.output(gv)
+        return gv
+
+after `EliminateCommonSubexpr()`::
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        with R.dataflow():
+            lv = R.exp(x)
+            lv1 = lv
+            gv = R.add(lv, lv)
+            R.output(gv)
+        return gv
+
+Value numbering by structural hash, over extended basic blocks (see Muchnick, "Advanced Compiler
+Design and Implementation", section 12.4).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.structural import structural_equal, structural_hash
+from .rewriting import (
+    Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Expr, Function, If,
+    MatchCast, Pass, PrimValue, Replacer, SeqExpr, ShapeExpr, Var, VarBinding,
+    contains_impure_call, make_function_pass, with_body,
+)
+
+_LEAVES = (Var, Constant, ShapeExpr, PrimValue)
+
+
+class _Value:
+    """An expression as a key: equal to those that are structurally equal."""
+
+    __slots__ = ("expr", "hash")
+
+    def __init__(self, expr: Any) -> None:
+        self.expr, self.hash = expr, structural_hash(expr)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: Any) -> bool:
+        return structural_equal(self.expr, other.expr) is True
+
+
+def EliminateCommonSubexpr(call_only: bool = False) -> Pass:
+    """Compute equal expressions once; with `call_only` only calls are looked at."""
+    return make_function_pass(
+        "EliminateCommonSubexpr",
+        lambda func, mod: with_body(func, _Eliminator(call_only).expr(func.body, {})),
+        EliminateCommonSubexpr.__doc__, 1)
+
+
+class _Eliminator:
+    def __init__(self, call_only: bool) -> None:
+        self.call_only = call_only
+        self.replace = Replacer()
+
+    def expr(self, expr: Expr, known: dict[_Value, Var]) -> Expr:
+        """An expression, given what was computed before it."""
+        kind = type(expr)
+        if kind is SeqExpr:
+            known = dict(known)
+            blocks = tuple(self.block(b, known) for b in expr.blocks)
+            body = self.expr(expr.body, known)
+            if body is expr.body and all(a is b for a, b in zip(blocks, expr.blocks)):
+                return expr
+            return SeqExpr.from_fields(blocks, body, body.struct_info_)
+        if kind is If:
+            cond = self.replace(expr.cond)
+            yes, no = self.expr(expr.true_branch, known), self.expr(expr.false_branch, known)
+            if cond is expr.cond and yes is expr.true_branch and no is expr.false_branch:
+                return expr
+            return If.from_fields(cond, yes, no, expr.struct_info_)
+        if kind is Function:
+            return with_body(expr, self.expr(expr.body, {}))
+        return self.replace(expr)
+
+    def block(self, block: BindingBlock, known: dict[_Value, Var]) -> BindingBlock:
+        dataflow = type(block) is DataflowBlock
+        out: list[Binding] = []
+        outside: dict[_Value, Var] = {}
+        for binding in block.bindings:
+            value = self.expr(binding.value, known)
+            var = binding.var
+            key = self.key(binding, value)
+            first = known.get(key) if key is not None else None
+            if first is not None and first.struct_info_ == var.struct_info_:
+                out.append(VarBinding(var, first))
+                if not (type(first) is DataflowVar and type(var) is Var):
+                    self.replace.vars[var] = first
+            else:
+                if key is not None:
+                    known[key] = var
+                out.append(binding if value is binding.value else (
+                    MatchCast(var, value, binding.struct_info) if type(binding) is MatchCast
+                    else VarBinding(var, value)))
+            if key is not None and type(var) is Var:
+                outside.setdefault(key, var)
+        if dataflow:  # the variables of the block are not seen after it
+            for key, var in list(known.items()):
+                if type(var) is DataflowVar:
+                    del known[key]
+                    if key in outside:
+                        known[key] = outside[key]
+        if all(a is b for a, b in zip(out, block.bindings)):
+            return block
+        return type(block)(out)
+
+    def key(self, binding: Binding, value: Expr) -> _Value | None:
+        """What identifies a computation; None for what must not or need not be shared."""
+        if isinstance(value, (*_LEAVES, Function, If)) or contains_impure_call(value):
+            return None
+        if self.call_only and type(value) is not Call:
+            return None
+        if type(binding) is MatchCast:
+            return None
+        return _Value(value)
+
+
+__all__ = ["EliminateCommonSubexpr"]
