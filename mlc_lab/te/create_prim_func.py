@@ -139,11 +139,19 @@ class _Builder:
                           [*(iv.var for iv in outer), *inner_loops], None)
         for loop, dom in zip(reversed(inner_loops), reversed(within)):
             body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
-        body = BlockRealize(list(loops), True, _with_regions(
-            Block(outer, (), (), around, body, annotations=_annotations(op))))
+        whole = _with_regions(Block(outer, (), (), around, body, annotations=_annotations(op)))
+        whole = whole.replace(reads=self.simplified(whole.reads),
+                              writes=self.simplified(whole.writes))
+        body = BlockRealize(list(loops), True, whole)
         for loop, dom in zip(reversed(loops), reversed(doms)):
             body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
         return body
+
+    def simplified(self, regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
+        """Regions with the bounds of their boxes simplified."""
+        simplify = self.analyzer.simplify
+        return tuple(BufferRegion(r.buffer, tuple(Range.from_min_extent(
+            simplify(d.min), simplify(d.extent)) for d in r.region)) for r in regions)
 
     def block(self, op: ComputeOp, name: str, axes: list[IterVar], doms: list[Range],
               loops: list[Var], output: int | None) -> Stmt:

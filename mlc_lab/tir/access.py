@@ -225,7 +225,7 @@ class _Detector:
         if kind is IntImm:
             return e, e
         if not self.varies(e):
-            return e, e
+            return None if _calls(e) else (e, e)
         if kind is Ramp:
             last = O.add(e.base, O.mul(e.stride, IntImm(e.stride.dtype, e.lanes - 1)))
             low, high = self.interval(e.base), self.interval(last)
@@ -333,6 +333,14 @@ class _Detector:
                 ranges.append(Range.from_min_extent(_tidy(low), extent))
             out.append(BufferRegion(buffer, tuple(ranges)))
         return out
+
+
+def _calls(e: Any) -> bool:
+    """Whether an intrinsic is called in an index: as in TVM nothing is then known of it."""
+    kind = type(e)
+    if kind is Var or kind is IntImm or kind is BufferLoad:
+        return False
+    return kind is Call or any(_calls(k) for k in e.children())
 
 
 def _reads_float(e: Any) -> bool:

@@ -293,6 +293,14 @@ class Select(PrimExpr):
     true_value: PrimExpr
     false_value: PrimExpr
 
+    def __init__(self, condition: Any, true_value: Any, false_value: Any, span: Any = None
+                 ) -> None:
+        if not (isinstance(true_value, PrimExpr) and isinstance(false_value, PrimExpr)):
+            from .op import match_values  # Python numbers take the type of the other side
+
+            true_value, false_value = match_values(true_value, false_value)
+        self._init(condition, true_value, false_value)
+
 
 def load_dtype(buffer: Any, indices: Sequence[PrimExpr]) -> str:
     """Element type of an access: the buffer's, with the lanes of a vector index."""

@@ -370,20 +370,21 @@ def any(*args: Any, span: Any = None) -> PrimExpr:  # noqa: A001
 
 def select(condition: Any, true_value: Any, false_value: Any, span: Any = None) -> PrimExpr:
     """true_value where condition, else false_value; both may be evaluated."""
-    true_value, false_value = _pair(true_value, false_value)
+    true_value, false_value = match_values(true_value, false_value)
     return Select(_condition(condition), true_value, false_value)
 
 
 def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> PrimExpr:
     """t if cond else f, evaluating only the side that is taken."""
-    t, f = _pair(t, f)
+    t, f = match_values(t, f)
     cond = _condition(cond)
     if type(cond) is IntImm:
         return t if cond.value else f
     return Call(t.dtype, "tir.if_then_else", (cond, t, f))
 
 
-def _pair(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+def match_values(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    """Two values as expressions of one type; Python numbers take that of the other value."""
     if not isinstance(a, PrimExpr):
         a = convert(a, b if isinstance(b, PrimExpr) else None)
     if not isinstance(b, PrimExpr):
@@ -616,7 +617,7 @@ def abs(x: Any, span: Any = None) -> PrimExpr:  # noqa: A001
 
 def pow(x: Any, y: Any, span: Any = None) -> PrimExpr:  # noqa: A001
     """x to the power y."""
-    x, y = _pair(x, y)
+    x, y = match_values(x, y)
     return Call(x.dtype, "tir.pow", (x, y))
 
 
@@ -711,12 +712,12 @@ def _comparison(fn: Callable) -> Callable:
 
 
 def _bitand(a: Any, b: Any) -> PrimExpr:
-    a, b = _pair(a, b)
+    a, b = match_values(a, b)
     return logical_and(a, b) if dt.is_bool(a.dtype) else globals()["bitwise_and"](a, b)
 
 
 def _bitor(a: Any, b: Any) -> PrimExpr:
-    a, b = _pair(a, b)
+    a, b = match_values(a, b)
     return logical_or(a, b) if dt.is_bool(a.dtype) else globals()["bitwise_or"](a, b)
 
 

@@ -68,25 +68,19 @@ def _logical(boolean: Callable, integer: Callable) -> Callable:
 def _bits(boolean: Callable, integer: Callable) -> Callable:
     """A function of bits that on conditions is the logical one."""
     def fn(a: Any, b: Any) -> PrimExpr:
-        a, b = _matched(a, b)
+        a, b = O.match_values(a, b)
         return boolean(a, b) if dt.is_bool(a.dtype) else integer(a, b)
 
     return fn
 
 
-def _matched(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
-    """Both operands as expressions of one type; a Python number takes that of the other."""
-    a = O.convert(a, b if isinstance(b, PrimExpr) else None)
-    return O.match_types(a, O.convert(b, a))
-
-
 def _floor_divide(a: Any, b: Any) -> PrimExpr:
-    a, b = _matched(a, b)
+    a, b = O.match_values(a, b)
     return O.floor(a / b) if dt.is_float(a.dtype) else O.floordiv(a, b)
 
 
 def _floor_mod(a: Any, b: Any) -> PrimExpr:
-    a, b = _matched(a, b)
+    a, b = O.match_values(a, b)
     return a - O.floor(a / b) * b if dt.is_float(a.dtype) else O.floormod(a, b)
 
 

@@ -100,8 +100,7 @@ def _resize(name: str, data: Tensor, roi: Any, size: Any, layout: str, method: s
     rois = [(float(roi[k]), float(roi[k + len(letters)])) for k in range(len(letters))] if (
         roi is not None and len(roi) >= 2 * len(letters)) else [(0.0, 1.0)] * len(letters)
     if rounding == "" and method == "nearest_neighbor":
-        rounding = "round" if transform in ("half_pixel", "align_corners",
-                                            "pytorch_half_pixel") else "floor"
+        rounding = "round" if transform == "align_corners" else "floor"
     dtype = out_dtype or data.dtype
 
     def clamp(index: PrimExpr, d: int) -> PrimExpr:

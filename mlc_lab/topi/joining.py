@@ -64,7 +64,9 @@ def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     k = axis_of("split", axis, ary.ndim)
     size = ary.shape[k]
     given = indices_or_sections
+    block = "T_split"
     if isinstance(number(given), int):
+        block = "T_split_sections"
         sections, known = number(given), O.as_int(size)
         need(known is None or known % sections == 0,
              f"split: the size {known} of axis {k} of {text(ary.shape)} is not divided by "
@@ -83,7 +85,7 @@ def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
              f"{number(size)} do not rise")
         shape = [count if d == k else n for d, n in enumerate(ary.shape)]
         out.append(injective(shape, lambda *i, start=start: ary(
-            *[p + start if d == k else p for d, p in enumerate(i)]), "T_split"))
+            *[p + start if d == k else p for d, p in enumerate(i)]), block))
     return out
 
 

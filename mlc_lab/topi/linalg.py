@@ -61,7 +61,8 @@ def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
                       * b(*[at_b[d] for d in range(b.ndim)]), axis=ks)
 
     shape = [a.shape[d] for d in free_a] + [b.shape[d] for d in free_b]
-    return te.compute(shape, element, name="T_tensordot", tag="matmul")
+    return te.compute(shape, element, name="T_tensordot", tag="matmul",
+                      varargs_names=[f"ax{d}" for d in range(len(shape))])
 
 
 def einsum(subscripts: str, *operand: Any) -> Tensor:

@@ -33,14 +33,13 @@ def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Any = None, out_dtype: str 
         return te.sum(O.cast(x, dtype) * O.cast(y, dtype), axis=r)
 
     kind = f"_{'T' if transpose_a else 'N'}{'T' if transpose_b else 'N'}"
-    name = "T_matmul" if kind == "_NN" else f"T_matmul{kind}"
-    out = te.compute((n, m), lambda *i: element(*i), name=name, tag="matmul",
+    out = te.compute((n, m), lambda *i: element(*i), name=f"T_matmul{kind}", tag="matmul",
                      attrs={"layout_free_placeholders": [b]})
     if bias is not None:
         need(bias.ndim == 1 and not differ(bias.shape[0], m),
              f"matmul: the bias {text(bias.shape)} does not fit the result {text((n, m))}")
-        out = te.compute((n, m), lambda i, j: out[i, j] + O.cast(bias[j], dtype), name="T_add",
-                         tag="broadcast")
+        out = te.compute((n, m), lambda *i: out(*i) + O.cast(bias(i[1]), dtype), name="T_add",
+                         tag="broadcast", varargs_names=["ax0", "ax1"])
     return out
 
 
