@@ -2,7 +2,8 @@
 
 The files in `js/` are ordinary modules that import each other by relative path. A notebook widget
 and an exported page get a single text: the modules in the order they need each other, with the
-imports between them and the word `export` taken away. So top-level names must be distinct across
+imports between them, the word `export`, comments and indentation taken away (a notebook stores the
+text once for every view). So top-level names must be distinct across
 files (a test checks that), imports name what they import, and nothing else has to be built.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent / "js"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.M)
 _EXPORT = re.compile(r"^export (?=function|class|const|async function)", re.M)
+_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*?(?:[^*]|\*(?!/))*\*/)[ \t]*\n", re.M)
 _DEFAULT = re.compile(r"^export default .*;\n", re.M)
 
 
@@ -36,12 +38,21 @@ def modules(entry: str) -> list[str]:
     return ordered
 
 
+def _smaller(text: str) -> str:
+    """A module without lines that are comments, and without indentation where no text needs it."""
+    text = _COMMENT.sub("", text)
+    if any(line.count("`") % 2 for line in text.split("\n")):  # a text that goes over lines
+        return text
+    return re.sub(r"^[ \t]+", "", text, flags=re.M)
+
+
 @lru_cache(maxsize=None)
 def script(entry: str = "stepper.js", default: bool = True) -> str:
     """One module's text for a view. `default=False` leaves out its `export default`."""
     parts = []
     for name in modules(entry):
-        text = _EXPORT.sub("", _IMPORT.sub("", (FOLDER / name).read_text(encoding="utf-8")))
+        text = _smaller((FOLDER / name).read_text(encoding="utf-8"))
+        text = _EXPORT.sub("", _IMPORT.sub("", text))
         if not default or name != entry:
             text = _DEFAULT.sub("", text)
         parts.append(text)

@@ -22,9 +22,11 @@ class Stepper(anywidget.AnyWidget):
     Traits
     ------
     step       number of the step shown, from 0 (the program as it was) to the last.
-    selection  the line clicked last: {"step", "side" ("before" or "after"), "line", "text",
-               "keys"}; empty at first.
+    selection  the line selected last: {"step", "side" ("before" or "after"), "line", "text",
+               "keys"}, and of a loop, block, iterator or buffer its "key", "kind" and "name";
+               empty at first.
     recording  the recording as plain data. To show another one, call `show_recording`.
+    target     for which lowered code, LLVM IR and assembly are made when a reader asks for them.
     """
 
     _esm = bundle.script()
@@ -33,11 +35,24 @@ class Stepper(anywidget.AnyWidget):
     recording = traitlets.Dict().tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
+    target = traitlets.Unicode("llvm")
+    _code = traitlets.Dict()
 
     def __init__(self, recording: Any, step: int = 0, **traits: Any) -> None:
         """`recording` is an `mlc_lab.observe.recording.Recording`; `step` the one shown first."""
         self.source = recording
         super().__init__(recording=recording.to_dict(), step=step, **traits)
+        self.on_msg(self._answer)
+
+    def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """The view asks for the code of a program: lower and compile it, and send the lines."""
+        if not isinstance(content, dict) or content.get("type") != "code":
+            return
+        program = content.get("program")
+        if isinstance(program, int) and 0 <= program < len(self.source.programs):
+            if program not in self._code:
+                self._code[program] = self.source.code_of(program, self.target)
+            self.send({"type": "code", "code": self._code[program]})
 
     @traitlets.validate("step")
     def _clamp(self, proposal: Any) -> int:
@@ -47,6 +62,7 @@ class Stepper(anywidget.AnyWidget):
     def show_recording(self, recording: Any) -> None:
         """Show another recording, or the same one after it has been measured."""
         self.source = recording
+        self._code.clear()
         self.step = min(self.step, len(recording.steps) - 1)
         self.recording = recording.to_dict()
 
@@ -68,9 +84,12 @@ class Stepper(anywidget.AnyWidget):
         self.observe(notify, names="selection")
         return lambda: self.unobserve(notify, names="selection")
 
-    def html(self, path: Any = None) -> str:
-        """The same view as one HTML page with no kernel; written to `path` if given."""
-        return self.source.html(path)
+    def html(self, path: Any = None, code: bool = False) -> str:
+        """The same view as one HTML page with no kernel; written to `path` if given.
+
+        `code` puts the lowered stages, LLVM IR and assembly of every step into it.
+        """
+        return self.source.html(path, code=code)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and beside it static HTML for where widgets do not run."""

@@ -69,10 +69,10 @@ def default_passes(target: Any = None, simple_mode: bool = False) -> list[Pass]:
 
 def stage_names(target: Any = None) -> list[str]:
     """The names of the stages, as `until=` takes them."""
-    return [name for name, _ in _named(default_passes(target))]
+    return [name for name, _ in named_passes(default_passes(target))]
 
 
-def _named(passes: Sequence[Pass]) -> list[tuple[str, Pass]]:
+def named_passes(passes: Sequence[Pass]) -> list[tuple[str, Pass]]:
     """Passes by stage name; the second run of a pass is called e.g. Simplify_2."""
     seen: dict[str, int] = {}
     out = []
@@ -109,7 +109,7 @@ def lower(program: Any, until: Any = None, target: Any = None,
     if isinstance(until, (list, tuple)) and hasattr(program, "to_module"):
         program, until = program.to_module(until, name), None
     mod = as_module(program)
-    named = _named(default_passes(target, simple_mode))
+    named = named_passes(default_passes(target, simple_mode))
     if until is not None and until not in [name for name, _ in named]:
         have = ", ".join(name for name, _ in named)
         raise ValueError(f"there is no lowering stage {until!r}; the stages are: {have}")
@@ -128,7 +128,7 @@ def stages(program: Any, target: Any = None, simple_mode: bool = False
     """
     mod = as_module(program)
     out = [("input", mod)]
-    for name, step in _named(default_passes(target, simple_mode)):
+    for name, step in named_passes(default_passes(target, simple_mode)):
         mod = step(mod)
         out.append((name, mod))
     return out

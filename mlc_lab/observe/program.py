@@ -217,15 +217,17 @@ def _hashable(identity: tuple[str, Any]) -> Any:
 
 def lines_of(mod: IRModule, recorder: Recorder) -> list[tuple[str, tuple[int, ...]]]:
     """The lines of a module's script, each with its keys; without the comment of its imports."""
+    return print_lines(mod, KeyedPrinter(recorder))
 
-    def print_it() -> KeyedPrinter:
-        printer = KeyedPrinter(recorder)
-        text = printer.print(mod)
-        lines = text.split("\n")
+
+def print_lines(mod: IRModule, printer: KeyedPrinter) -> list[tuple[str, tuple[Any, ...]]]:
+    """What `lines_of` gives, by any printer that notes keys."""
+
+    def print_it() -> list[str]:
+        lines = printer.print(mod).split("\n")
         header = next(i for i, line in enumerate(lines) if line and not line.startswith("# from"))
-        printer.text = lines[header:]
-        return printer
+        return lines[header:]
 
-    printer = deep(print_it)
-    keys = printer.keys + [()] * (len(printer.text) - len(printer.keys))
-    return list(zip(printer.text, keys))
+    lines = deep(print_it)
+    keys = printer.keys + [()] * (len(lines) - len(printer.keys))
+    return list(zip(lines, keys))

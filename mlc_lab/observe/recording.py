@@ -38,6 +38,17 @@ interquartile range over the median, "runs": count, "gflops": number, "peak_frac
 "equal": true, false or null (not checked), "max_error": number, "message": why there is no time}.
 Every entry may be absent.
 
+`code`, which is there only when asked for, holds what programs become on their way down:
+
+    code      {"lines": [[text, [n, ...], width], ...],
+               "programs": {program: {"stages": [{"name", "changed", "lines": [index, ...]}, ...],
+                                      "llvm": [index, ...], "assembly": [index, ...],
+                                      "mix": {kind: count}, "machine": text, "error": text}}}
+
+There n are the numbers, from 0, of the lines of the program that a line of code came from, and the
+width is that of the vectors it works on, in bits (0: none). Each distinct line is stored once. What
+could not be made is left out, and `error` says why.
+
 Later versions may add entries; a reader ignores those it does not know.
 """
 
@@ -98,6 +109,9 @@ class Recording:
     programs: list[Program] = field(default_factory=list)
     docs: dict[str, dict[str, str]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    code: dict[str, Any] = field(default_factory=dict)
+    #: the modules that the programs are the text of, where they are at hand; not written
+    modules: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def text(self, program: int) -> str:
         """TVMScript of a program, by its number."""
@@ -119,11 +133,32 @@ class Recording:
                 out.append(at.python)
         return "\n".join(out)
 
+    def code_of(self, program: int, target: Any = "llvm") -> dict[str, Any]:
+        """What becomes of a program on its way down to a target, in the form of `code`.
+
+        Lowered stages, optimised LLVM IR, assembly and instruction mix, each line with the numbers
+        of the program's lines that it came from.
+        """
+        from .lowered import code_of
+
+        return code_of(self, [program], target)
+
+    def add_code(self, target: Any = "llvm", programs: Iterable[int] | None = None) -> Recording:
+        """Keep the stages, LLVM IR and assembly of all programs (or some) in `code`, so that an
+        exported page can show them. About 0.1 s and 10 to 50 kB a program. Returns the recording.
+        """
+        from .lowered import code_of
+
+        chosen = range(len(self.programs)) if programs is None else programs
+        self.code = code_of(self, chosen, target)
+        return self
+
     # ------------------------------------------------------------------------ reading, writing
 
     def to_dict(self) -> dict[str, Any]:
         """The recording as plain data, ready for JSON."""
         return {
+            **({"code": self.code} if self.code else {}),
             "format": FORMAT,
             "version": VERSION,
             "title": self.title,
@@ -150,6 +185,7 @@ class Recording:
             keys=[(kind, name) for kind, name in data["keys"]],
             programs=[Program(list(p["lines"]), p.get("cost")) for p in data["programs"]],
             docs=data["docs"],
+            code=data.get("code", {}),
             steps=[
                 Step(s["op"], s["python"], s["before"], s["after"],
                      list(s.get("lead", ())), s.get("error"),
@@ -184,13 +220,17 @@ class Recording:
         """Read a file that `save` wrote."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
-    def html(self, path: str | Path | None = None, title: str | None = None) -> str:
+    def html(self, path: str | Path | None = None, title: str | None = None,
+             code: bool = False) -> str:  # fmt: skip
         """The stepper of this recording as one HTML page that needs no kernel and no network.
 
-        Written to `path` if one is given. Returns the page's text.
+        Written to `path` if one is given. `code` puts the lowered stages, LLVM IR and assembly of
+        every step into it (see `add_code`). Returns the page's text.
         """
         from mlc_lab_widgets.export import page
 
+        if code and not self.code:
+            self.add_code()
         text = page([self], title or self.title)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -253,6 +293,7 @@ def validate(data: Any) -> None:
         _need(isinstance(program, dict), f"programs[{i}]", "is no object")
         _indices(program.get("lines"), len(data["lines"]), f"programs[{i}].lines")
         _cost(program.get("cost"), f"programs[{i}].cost")
+    _code(data.get("code", {}), len(data["programs"]))
     _need(bool(data["steps"]), "steps", "is empty: step 0 is the program as it was")
     for i, step in enumerate(data["steps"]):
         where = f"steps[{i}]"
@@ -273,6 +314,19 @@ def validate(data: Any) -> None:
               f"{where}.error", "has no message")  # fmt: skip
         _need(not error or step["before"] == step["after"], f"{where}.after",
               "is another program though the step was refused")  # fmt: skip
+
+
+def _code(code: Any, programs: int) -> None:
+    _need(isinstance(code, dict), "code", "is no object")
+    lines = code.get("lines", [])
+    _need(isinstance(lines, list), "code.lines", "is no list")
+    for name, at in code.get("programs", {}).items():
+        where = f"code.programs[{name}]"
+        _need(name.isdigit() and int(name) < programs, where, "is no number of a program")
+        for stage in at.get("stages", []):
+            _indices(stage.get("lines"), len(lines), f"{where}.stages")
+        for kind in ("llvm", "assembly"):
+            _indices(at.get(kind, []), len(lines), f"{where}.{kind}")
 
 
 def _cost(cost: Any, where: str) -> None:

@@ -61,6 +61,7 @@ def record(sch: Schedule, title: str | None = None) -> ScheduleRecording:
         recorder.step(kind.method, step.python, before, now, lead, error, origins)
         recorder.doc(kind.method, kind.doc)
         lead = []
+    recorder.recording.modules = modules
     return ScheduleRecording(recorder.recording, modules)
 
 

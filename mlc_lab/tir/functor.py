@@ -8,6 +8,7 @@ object, so identity tells what a step left alone.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping
 
 from ..ir.node import NODE_TYPES, Node
@@ -351,6 +352,27 @@ class _Substitute(Mutator):
             return node
         build = _BUILDERS.get(type(node))
         return build(a, b) if build is not None else type(node)(a, b)
+
+
+@contextmanager
+def following(note: Callable[[Any, Any], None]) -> Iterator[None]:
+    """Hear of every node that a Mutator rewrites inside the block: `note(old, new)`, inner first.
+
+    For views that follow a statement through passes. Costs nothing while nobody follows.
+    """
+
+    def visit(self: Mutator, node: Any) -> Any:
+        new = plain(self, node)
+        if new is not node:
+            note(node, new)
+        return new
+
+    plain = Mutator.visit
+    Mutator.visit = visit
+    try:
+        yield
+    finally:
+        Mutator.visit = plain
 
 
 def substitute(node: Any, table: Mapping[Var, Any],

@@ -80,6 +80,22 @@ def test_a_schedule_is_explored(lab, chromium):
         assert "Refused" in view.locator(".pane.after").inner_text()
 
 
+def test_the_kernel_makes_the_code_that_a_reader_asks_for(lab, chromium):
+    with open_in_lab(chromium) as page:
+        make = ("from tests.observe.schedules import schedule\nview = schedule().explore("
+                "measure=False)\nview")
+        lab.write("code.ipynb", make)
+        lab.open(page, "code.ipynb")
+        lab.run_all(page)
+        view = page.locator(".mlc")
+        view.get_by_role("button", name="Last step").click(timeout=60000)
+        view.get_by_role("tab", name="Assembly").click()
+        code = view.locator(".code-view .pane").nth(1)
+        code.get_by_text("main_kernel:").wait_for(timeout=30000)
+        view.get_by_role("tab", name="LLVM IR").click()
+        assert "define " in code.inner_text()
+
+
 def test_python_moves_the_view(lab, chromium):
     with open_in_lab(chromium) as page:
         lab.write("drive.ipynb", SHOW, "view.step = 5", "view.step = 99; print('at', view.step)")

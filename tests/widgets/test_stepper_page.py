@@ -368,7 +368,8 @@ def test_names_of_a_line_can_be_chosen_without_a_mouse(page):
     assert chosen.inner_text() == "loop i"
     page.keyboard.press("Enter")
     assert chosen.inner_text() == "loop j_0"
-    assert "loop j_0: step 0, loop j; step 1, loop j_0" in page.locator(".sr[role=status]").inner_text()
+    said = page.locator(".sr[role=status]").inner_text()
+    assert "loop j_0: step 0, loop j; step 1, loop j_0" in said
     page.keyboard.press("Escape")
     assert chosen.count() == 0 and line.count() == 0
     assert page.locator(".count").inner_text() == "1 / 6"  # the step stayed

@@ -18,3 +18,19 @@ export function tokens(line) {
   }
   return found;
 }
+
+const CODE =
+  /(;.*$|#\s.*$)|("(?:[^"\\]|\\.)*")|([%@][\w.$]+)|(\.?L?[\w.$]+:$)|((?<![\w.])-?\d[\w.]*|\$-?\d\w*)|([A-Za-z_.][\w.]*)|(\s+)|([^\w\s])/g;
+const CODE_CLASSES = ["comment", "string", "builtin", "meta", "number", "", "", "op"];
+
+/** Tokens of a line of LLVM IR or assembly; the first word, what the line does, stands out. */
+export function codeTokens(line) {
+  const found = [];
+  let first = true;
+  for (const match of line.matchAll(CODE)) {
+    const kind = match.slice(1).findIndex((group) => group !== undefined);
+    found.push([kind === 5 && first ? "keyword" : CODE_CLASSES[kind], match[0]]);
+    if (kind === 5) first = false;
+  }
+  return found;
+}

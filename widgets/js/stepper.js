@@ -5,6 +5,7 @@
 
 import { copyButton, digits, duration, h, percent, small } from "./dom.js";
 import { drawChart } from "./chart.js";
+import { CodeSource, CodeView } from "./code_tabs.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
 import { marksOf, Programs, SideBySide } from "./program.js";
@@ -115,6 +116,7 @@ export class Stepper {
   }
 
   remove() {
+    this.source.remove();
     this.stopTheme();
     this.observer.disconnect();
     this.model.off("change:recording", this.onRecording);
@@ -159,6 +161,9 @@ export class Stepper {
       oncursor: (side, line, said) => (this.live.textContent = said),
     });
     this.family = h("div", { class: "family", role: "region", "aria-label": "Origins", tabindex: "0" });
+    this.source?.remove();
+    this.source = new CodeSource(this.model, this.recording);
+    this.code = new CodeView(this.programs, this.source, (said) => (this.live.textContent = said));
     this.tabs = this.buildTabs();
     this.legend = h("div", { class: "legend" });
     this.unfold = h("button", { type: "button", class: "unfold", "aria-pressed": "false",
@@ -176,7 +181,8 @@ export class Stepper {
         h("div", { class: "buttons", role: "group", "aria-label": "Move between steps" },
           this.buttons.slice(0, 2), this.slider, this.buttons.slice(2)),
         this.count),
-      this.chart, instruction, this.facts, this.tabs, this.sides.element, this.family,
+      this.chart, instruction, this.facts, this.tabs, this.sides.element, this.code.element,
+      this.family,
       h("div", { class: "foot" }, this.legend, this.unfold),
       h("details", { class: "so-far" },
         h("summary", {}, "Python so far"), h("div", { class: "code" }, this.python, copy)),
@@ -186,12 +192,22 @@ export class Stepper {
     this.show(this.model.get("step") || 0, false);
   }
 
-  /** The ways to look at a step: its programs as text, or as pictures. */
+  /** The ways to look at a step: its programs as text or as pictures, and what they become. */
   buildTabs() {
+    const both = (picture) => () => {
+      this.kind = "";
+      this.sides.setPicture(picture);
+      this.place();
+    };
+    const code = (kind) => () => {
+      this.kind = kind;
+      this.place();
+    };
     const views = [
-      ["Program", () => this.sides.setPicture(null)],
-      ["Loop nest", () => this.sides.setPicture(nests)],
+      ["Program", both(null)], ["Loop nest", both(nests)],
+      ["Lowered", code("stages")], ["LLVM IR", code("llvm")], ["Assembly", code("assembly")],
     ];
+    this.kind = "";
     const tabs = views.map(([name, show], i) =>
       h("button", { type: "button", role: "tab", "aria-selected": String(i === 0),
         tabindex: i === 0 ? "0" : "-1", onclick: () => choose(i) }, name));
@@ -216,6 +232,16 @@ export class Stepper {
       tabs[at].focus();
     });
     return list;
+  }
+
+  /** Show the code of the step's program, or its programs, as the tab says. */
+  place() {
+    this.code.element.hidden = !this.kind;
+    this.sides.element.hidden = Boolean(this.kind);
+    this.family.hidden = Boolean(this.kind);
+    if (!this.kind || this.step < 0) return;
+    const { before, after } = this.recording.steps[this.step];
+    this.code.show(after, this.kind, marksOf(this.programs, before, after, "after"));
   }
 
   /** Draw anew after the recording has changed, at the same step and with the same focus. */
@@ -322,6 +348,7 @@ export class Stepper {
     this.drawFacts();
     this.sides.pinned = this.keep(at);
     this.sides.show(step.before, step.after, step.error, { step: at });
+    this.place();
     this.drawLegend(step);
     this.python.replaceChildren(...coloured(pythonUpTo(this.recording, at)));
     this.drawChart();

@@ -1,0 +1,58 @@
+"""The `code` entry of a recording: lowered stages, LLVM IR and assembly of programs, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..ir.module import IRModule
+from ..script import from_source
+from .assembly import ir_width, machine_code, width_of
+from .lowering import Line, Stage, lower_traced
+from .recording import Recording
+
+
+def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm") -> dict[str, Any]:
+    """The `code` of some programs of a recording (see the head of `recording.py`).
+
+    What goes wrong on the way down is told in the entry's `error`, beside what was made until then.
+    """
+    table: dict[tuple[Any, ...], int] = {}
+
+    def numbers(lines: Iterable[Line], width: Callable[[str], int] | None = None) -> list[int]:
+        found = []
+        for text, origins in lines:
+            line = (text, origins, width(text) if width is not None else 0)
+            found.append(table.setdefault(line, len(table)))
+        return found
+
+    made = {}
+    for program in programs:
+        data: dict[str, Any] = {"stages": [], "llvm": [], "assembly": [], "mix": {}, "machine": "",
+                                "error": ""}
+        made[str(program)] = data
+        stages: list[Stage] = []
+        try:
+            lowered = lower_traced(_module(recording, program), target)
+            stages = lowered.stages
+            code = machine_code(lowered.module, lowered.origins, target)
+            data["llvm"] = numbers(code.llvm, ir_width)
+            data["assembly"] = numbers(code.assembly, width_of)
+            data["mix"], data["machine"] = code.mix, code.machine
+        except Exception as error:  # told to the reader of the view, who may have made the mistake
+            stages = stages or getattr(error, "stages", [])
+            data["error"] = f"{type(error).__name__}: {error}"
+        data["stages"] = [{"name": stage.name, "changed": stage.changed,
+                           "lines": numbers(stage.lines)} for stage in stages]
+    lines = [[text, list(origins), width] for text, origins, width in table]
+    return {"lines": lines, "programs": made}
+
+
+def _module(recording: Recording, program: int) -> IRModule:
+    """The module of a program: the one at hand, or what its text says."""
+    if program < len(recording.modules):
+        return recording.modules[program]
+    return from_source(recording.text(program))
+
+
+__all__ = ["code_of"]

@@ -1,0 +1,128 @@
+"""A program on its way down: each lowering stage as lines that know which lines they came from.
+
+A line of the program as it was is known by its number. While the passes run, every rewrite of a
+statement is followed (`tir.functor.following`), so each line of each later stage, and of the LLVM
+IR and the assembly after that (`assembly.py`), says which lines of the program it came from. A loop
+is known by its variable, a buffer by its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir.module import IRModule
+from ..lower import default_passes
+from ..lower.pipeline import named_passes
+from ..script.printer import grid_of
+from ..tir import stmt as s
+from ..tir.functor import following, pre_order
+from .program import KeyedPrinter, print_lines
+from .recording import Recorder
+
+#: a line of code and the numbers of the program's lines that it came from
+Line = tuple[str, tuple[int, ...]]
+_LEAVES = (s.BufferStore, s.Evaluate)
+
+
+@dataclass
+class Stage:
+    """The program after one pass: its lines, and whether the pass changed anything."""
+
+    name: str
+    lines: list[Line]
+    changed: bool = True
+
+
+@dataclass
+class Lowered:
+    """All stages of a program, and the last module with the origins of its statements."""
+
+    stages: list[Stage] = field(default_factory=list)
+    module: IRModule | None = None
+    origins: dict[Any, frozenset[int]] = field(default_factory=dict)
+
+
+class _Places(KeyedPrinter):
+    """Notes for every line what `told` knows of the statement or the loops on it."""
+
+    def __init__(self, told: Callable[[Any], Iterable[Any]]) -> None:
+        super().__init__(Recorder())
+        self.told = told
+
+    def _keys_of(self, text: str) -> tuple[Any, ...]:
+        node = self._stack[-1] if self._stack else None
+        if self._buffer is not None:
+            return tuple(self.told(self._buffer.data))
+        if type(node) is s.Allocate:
+            return tuple(self.told(node.buffer_var))
+        if node is None or type(node) in (s.Block, s.BlockRealize):
+            return ()
+        if type(node) is s.For:
+            loops = (grid_of(node) if self.sugar else []) or [node]
+            return tuple(dict.fromkeys(i for lp in loops for i in self.told(lp.loop_var)))
+        return tuple(self.told(node))
+
+
+class _Origins:
+    """Which lines of the program each statement and each loop variable came from."""
+
+    def __init__(self) -> None:
+        self.table: dict[Any, frozenset[int]] = {}
+
+    def add(self, node: Any, line: int) -> None:
+        self.table[node] = self.table.get(node, frozenset()) | {line}
+
+    def of(self, node: Any) -> Iterable[int]:
+        return sorted(self.table.get(node, ()))
+
+    def rewritten(self, old: Any, new: Any) -> None:
+        """`old` became `new`: what is new in it came from the same lines."""
+        kind = type(old)
+        if not isinstance(old, s.Stmt) or not isinstance(new, s.Stmt):
+            return
+        lines = self.table.get(old.loop_var if kind is s.For else old)
+        if lines is None:
+            return
+        if kind is s.For:
+            for node in pre_order(new):
+                if type(node) is s.For:
+                    self.table.setdefault(node.loop_var, lines)
+            return
+        self.table[new] = self.table.get(new, frozenset()) | lines
+        if isinstance(new, _LEAVES):
+            return
+        for node in pre_order(new):
+            if isinstance(node, _LEAVES):
+                self.table.setdefault(node, lines)
+
+
+def lower_traced(mod: IRModule, target: Any = None) -> Lowered:
+    """Run the lowering passes of a target, following every statement.
+
+    The first stage, "input", is the program itself. Raises what the passes raise; the stages up to
+    there are in the error's `stages`.
+    """
+    origins = _Origins()
+    made = Lowered(origins=origins.table)
+    for number, (_, nodes) in enumerate(print_lines(mod, _Places(lambda node: (node,)))):
+        for node in nodes:
+            origins.add(node, number)
+    made.stages.append(Stage("input", print_lines(mod, _Places(origins.of))))
+    try:
+        for name, step in named_passes(default_passes(target)):
+            with following(origins.rewritten):
+                after = step(mod)
+            changed = after is not mod
+            mod = after
+            lines = print_lines(mod, _Places(origins.of)) if changed else made.stages[-1].lines
+            made.stages.append(Stage(name, lines, changed))
+    except Exception as error:
+        error.stages = made.stages
+        raise
+    made.module = mod
+    return made
+
+
+__all__ = ["Line", "Lowered", "Stage", "lower_traced"]

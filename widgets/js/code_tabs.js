@@ -1,0 +1,266 @@
+// What a program becomes: lowered stages, LLVM IR and assembly beside it, line facing line.
+//
+// The lines come with the recording (an exported page) or are asked of the kernel, once for each
+// program (a notebook). A line of code says from which lines of the program it came.
+
+import { copyButton, escapeHTML, h, OWN_KEYS } from "./dom.js";
+import { codeTokens, tokens } from "./highlight.js";
+import { drawProgram } from "./program.js";
+
+const PATIENCE = 60000; // ms after which a kernel that has not answered is given up
+const WIDTH_NAMES = { 64: "64-bit", 128: "128-bit", 256: "256-bit", 512: "512-bit" };
+const MIX_ORDER = ["load", "store", "fma", "arithmetic", "shuffle", "compare", "move", "branch", "other"];
+const WIDTH_ORDER = ["scalar", "64-bit", "128-bit", "256-bit", "512-bit"];
+
+/** The code of programs: what the recording has, and what the kernel has answered. */
+export class CodeSource {
+  constructor(model, recording) {
+    this.model = model;
+    this.known = new Map();
+    this.waiting = new Map();
+    this.onMessage = (message) => {
+      if (message?.type !== "code") return;
+      this.learn(message.code);
+    };
+    if (recording.code) this.learn(recording.code);
+    // The model of an exported page has nobody to send to: its `send` takes no message.
+    this.live = Boolean(model.send && model.send.length);
+    if (this.live) model.on("msg:custom", this.onMessage);
+  }
+
+  learn(code) {
+    const lines = code.lines.map(([text, from, width]) => ({ text, from, width }));
+    for (const [program, at] of Object.entries(code.programs)) {
+      const pick = (numbers) => numbers.map((i) => lines[i]);
+      const entry = {
+        ...at, llvm: pick(at.llvm), assembly: pick(at.assembly),
+        stages: at.stages.map((stage) => ({ ...stage, lines: pick(stage.lines) })),
+      };
+      this.known.set(Number(program), entry);
+      this.waiting.get(Number(program))?.(entry);
+      this.waiting.delete(Number(program));
+    }
+  }
+
+  /** Call `done(entry)` with the code of a program, or with { error } where there is none. */
+  get(program, done) {
+    if (this.known.has(program)) {
+      done(this.known.get(program));
+      return;
+    }
+    if (!this.live) {
+      done({ error: "This page was written without lowered code. Write it with " +
+        "recording.html(path, code=True) to have it here." });
+      return;
+    }
+    const asked = this.waiting.has(program);
+    this.waiting.set(program, done);
+    if (asked) return;
+    this.model.send({ type: "code", program });
+    setTimeout(() => {
+      this.waiting.get(program)?.({ error: "No answer: code is made by the notebook's kernel, which " +
+        "is not running or is busy. Run the cell again." });
+      this.waiting.delete(program);
+    }, PATIENCE);
+  }
+
+  remove() {
+    if (this.live) this.model.off("msg:custom", this.onMessage);
+  }
+}
+
+/** Lines of a program (from `n` on) that stand under line `n`, it included. */
+function under(lines, n) {
+  const found = [n];
+  for (let i = n + 1; i < lines.length && lines[i].indent > lines[n].indent; i++) found.push(i);
+  return found;
+}
+
+/** The view of one kind of code of one program: the program on the left, its code on the right. */
+export class CodeView {
+  constructor(programs, source, tell) {
+    this.programs = programs;
+    this.source = source;
+    this.tell = tell;
+    this.kind = "stages";
+    this.stage = "";
+    this.all = false;
+    this.program = -1;
+    this.chosen = null;
+    this.left = this.pane("Program after the step");
+    this.right = this.pane("Code");
+    this.stages = h("select", { "aria-label": "Lowering stage", [OWN_KEYS]: "true",
+      onchange: () => { this.stage = this.stages.value; this.draw(); } });
+    this.unchanged = h("button", { type: "button", class: "small", "aria-pressed": "false",
+      onclick: () => {
+        this.all = !this.all;
+        this.unchanged.setAttribute("aria-pressed", String(this.all));
+        this.draw();
+      } }, "Passes that changed nothing");
+    this.caption = h("span", {});
+    this.facts = h("div", { class: "mix" });
+    this.element = h("div", { class: "panes code-view" },
+      h("div", { class: "half" }, h("div", { class: "cap" }, "After"), this.left),
+      h("div", { class: "half" },
+        h("div", { class: "cap" }, this.caption, this.stages, this.unchanged,
+          copyButton("Copy this code", () => this.lines().map((line) => line.text).join("\n"))),
+        this.right),
+      this.facts);
+    for (const [pane, other] of [[this.left, this.right], [this.right, this.left]]) {
+      pane.addEventListener("mouseover", (event) => this.point(pane, event.target.closest("[data-n]")));
+      pane.addEventListener("mouseleave", () => this.point(pane, null));
+      pane.addEventListener("click", (event) => {
+        const line = event.target.closest("[data-n]");
+        if (line && String(getSelection()) === "") this.choose(pane, line, other);
+      });
+      pane.addEventListener("keydown", (event) => this.key(event, pane, other));
+      pane.addEventListener("blur", () => pane.querySelector(".cur")?.classList.remove("cur"));
+    }
+  }
+
+  pane(label) {
+    return h("div", { class: "pane", tabindex: "0", role: "region", "aria-label": label });
+  }
+
+  /** Show a kind of code ("stages", "llvm", "assembly") of a program; `marks` tints its lines. */
+  show(program, kind, marks) {
+    if (program !== this.program) this.chosen = null;
+    this.program = program;
+    this.kind = kind;
+    drawProgram(this.left, this.programs, program, marks);
+    this.entry = null;
+    this.draw();
+    this.source.get(program, (entry) => {
+      if (program !== this.program) return;
+      this.entry = entry;
+      this.draw();
+      if (this.tell) this.tell(`${this.caption.textContent}: ${this.lines().length} lines`);
+    });
+  }
+
+  lines() {
+    if (!this.entry || !this.entry.stages) return [];
+    if (this.kind !== "stages") return this.entry[this.kind] || [];
+    const stage = this.entry.stages.find((s) => s.name === this.stage);
+    return stage ? stage.lines : [];
+  }
+
+  drawStages() {
+    const { stages = [] } = this.entry || {};
+    const idle = stages.filter((stage) => !stage.changed).length;
+    const shown = stages.filter((stage) => this.all || stage.changed);
+    if (!shown.some((stage) => stage.name === this.stage) && shown.length) {
+      this.stage = shown[shown.length - 1].name;
+    }
+    this.stages.replaceChildren(...shown.map((stage) =>
+      h("option", { value: stage.name, selected: stage.name === this.stage },
+        stage.changed ? stage.name : `${stage.name} (nothing)`)));
+    this.unchanged.textContent = this.all ? `Hide ${idle} idle` : `${idle} idle passes`;
+    this.unchanged.title = "Passes that changed nothing";
+    this.unchanged.hidden = !idle;
+  }
+
+  draw() {
+    const lowered = this.kind === "stages";
+    this.stages.hidden = this.unchanged.hidden = !lowered;
+    this.caption.textContent = lowered ? "Lowered, after " :
+      this.kind === "llvm" ? "LLVM IR, optimised" : "Assembly";
+    if (!lowered && this.entry?.machine) this.caption.textContent += ` for ${this.entry.machine}`;
+    if (lowered) this.drawStages();
+    const lines = this.lines();
+    if (!this.entry) this.right.replaceChildren(h("p", { class: "wait" }, "Compiling …"));
+    else if (!lines.length) {
+      this.right.replaceChildren(h("p", { class: "wait" }, this.entry.error || "There is nothing to show."));
+    } else {
+      const read = lowered ? tokens : codeTokens;
+      this.right.innerHTML = lines.map((line, n) => {
+        const code = read(line.text)
+          .map(([kind, text]) => kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text))
+          .join("");
+        const wide = line.width ? ` w${line.width}` : "";
+        const sign = line.width ? `<i title="${WIDTH_NAMES[line.width] || `${line.width}-bit`} vectors">${line.width}</i>` : "<i></i>";
+        return `<div class="l${wide}" data-n="${n}" data-from=" ${line.from.join(" ")} ">${sign}<code>${code}</code></div>`;
+      }).join("");
+    }
+    this.right.classList.toggle("machine", !lowered);
+    this.drawFacts();
+    this.light(this.chosen);
+  }
+
+  drawFacts() {
+    const { mix = {}, error = "" } = this.entry || {};
+    const parts = [];
+    if (this.kind === "assembly" && mix.instructions) {
+      const count = (name) => h("span", { class: `count-of ${name.replace(/^(\d+)-bit/, "w$1")}` },
+        h("b", {}, String(mix[name])), ` ${name}`);
+      parts.push(h("span", {}, h("b", {}, String(mix.instructions)), " instructions: "));
+      parts.push(...MIX_ORDER.filter((name) => mix[name]).map(count));
+      if (mix["memory operands"]) parts.push(count("memory operands"));
+      parts.push(h("span", {}, " · by width: "), ...WIDTH_ORDER.filter((name) => mix[name]).map(count));
+    } else if (error && this.lines().length) {
+      parts.push(h("span", { class: "bad" }, `✕ ${error}`));
+    } else {
+      parts.push("Point at a line to see what it became, or what it came from.");
+    }
+    this.facts.replaceChildren(...parts);
+  }
+
+  /** Lines of the program for a line in a pane: itself, what is under it, or its origins. */
+  origins(pane, line) {
+    if (pane === this.right) return line.dataset.from.trim().split(" ").filter(Boolean).map(Number);
+    const lines = this.programs.programs[this.program];
+    const made = new Set(this.lines().flatMap((l) => l.from));
+    let n = Number(line.dataset.n);
+    if (made.has(n)) return [n];
+    // A line that became nothing itself, such as an iterator's, stands for its block.
+    if (!lines[n].text.endsWith(":")) {
+      let up = n;
+      while (up > 0 && lines[up].indent >= lines[n].indent) up--;
+      if (lines[up].text.startsWith("with ")) n = up;
+    }
+    return under(lines, n).filter((i) => made.has(i));
+  }
+
+  point(pane, line) {
+    this.light(line ? this.origins(pane, line) : this.chosen);
+  }
+
+  choose(pane, line, other) {
+    this.chosen = this.origins(pane, line);
+    this.light(this.chosen);
+    const met = other.querySelector(".rel");
+    if (met) other.scrollTop += met.getBoundingClientRect().top - other.getBoundingClientRect().top - 60;
+    const count = this.right.querySelectorAll(".rel").length;
+    if (this.tell) this.tell(`${line.textContent.trim()}: ${count} lines of code`);
+  }
+
+  light(origins) {
+    for (const old of this.element.querySelectorAll(".rel")) old.classList.remove("rel");
+    if (!origins || !origins.length) return;
+    for (const n of origins) this.left.querySelector(`[data-n="${n}"]`)?.classList.add("rel");
+    const selector = origins.map((n) => `[data-from*=" ${n} "]`).join(",");
+    for (const line of this.right.querySelectorAll(selector)) line.classList.add("rel");
+  }
+
+  key(event, pane, other) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const lines = [...pane.querySelectorAll("[data-n]")];
+    const at = lines.indexOf(pane.querySelector(".cur"));
+    if (event.key === "Escape") {
+      this.chosen = null;
+      this.light(null);
+    } else if ((event.key === "Enter" || event.key === " ") && at >= 0) {
+      this.choose(pane, lines[at], other);
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      const to = event.key === "ArrowDown" ? Math.min(lines.length - 1, at + 1) : Math.max(0, at - 1);
+      lines[at]?.classList.remove("cur");
+      lines[to]?.classList.add("cur");
+      lines[to]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      if (lines[to]) {
+        this.point(pane, lines[to]);
+        this.tell?.(lines[to].textContent.trim());
+      }
+    } else return;
+    event.preventDefault();
+  }
+}
