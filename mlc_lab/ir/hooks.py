@@ -21,6 +21,10 @@ script_underliner: Callable[..., str] | None = None
 text_shower: Callable[..., None] | None = None
 #: `explorer(schedule, **options)`: the stepper on a schedule; set by `mlc_lab.observe.session`
 explorer: Callable[..., Any] | None = None
+#: `access_tracer(schedule, **options)`; set by `mlc_lab.observe.access`
+access_tracer: Callable[..., Any] | None = None
+#: `access_counter(schedule, caches, **options)`; set by `mlc_lab.observe.counts`
+access_counter: Callable[..., Any] | None = None
 #: `workbench_opener(start, **options)`: schedule by clicking; set by `mlc_lab.observe.workbench`
 workbench_opener: Callable[..., Any] | None = None
 
@@ -89,6 +93,24 @@ def open_workbench(obj: Any, *args: Any, **options: Any) -> Any:
 
         importlib.import_module("mlc_lab.observe.workbench")
     return workbench_opener(obj, *args, **options)
+
+
+def accesses(obj: Any, *args: Any, **options: Any) -> Any:
+    """The accesses of a schedule's program, in time order."""
+    if access_tracer is None:
+        import importlib
+
+        importlib.import_module("mlc_lab.observe.access")
+    return access_tracer(obj, *args, **options)
+
+
+def count_accesses(obj: Any, *args: Any, **options: Any) -> Any:
+    """Exact counts of a schedule's accesses in simulated caches."""
+    if access_counter is None:
+        import importlib
+
+        importlib.import_module("mlc_lab.observe.counts")
+    return access_counter(obj, *args, **options)
 
 
 def repr_hook(obj: Any) -> str:

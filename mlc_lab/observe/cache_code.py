@@ -46,9 +46,10 @@ class _Level:
     """Writes the code of one level."""
 
     def __init__(self, m: ModuleText, level: CacheLevel, number: int, last: bool,
-                 shift_below: int) -> None:
+                 shift_below: int, log: bool) -> None:
         self.m, self.level, self.number, self.last = m, level, number, last
         self.shift_below = shift_below
+        self.log = log and number == 0
         self.ways = level.ways
         self.vector = 2 <= level.ways <= VECTOR_WAYS
         # A row is padded to a power of two with entries that no line equals.
@@ -227,6 +228,9 @@ class _Level:
                     self.touch(f, at, place)
             if number == 0:
                 f.store("i32", entry, f.gep("i32", "@sim_last", at))
+            if self.log:
+                with f.if_(f.op(f"icmp ne i32 {old}, 0")):
+                    self._log(f, old)
             dirty = f.op(f"icmp ne i32 {f.op(f'and i32 {old}, 1')}, 0")
             with f.if_(dirty):
                 self.bump(f, f.gep("i64", "@sim_back", number))
@@ -237,6 +241,16 @@ class _Level:
                         gone = f.op(f"lshr i64 {gone}, {self.shift_below}")
                     f.call("void", f"sim_back{number + 1}", [f"i64 {gone}"])
             f.ret(f"i32 {found}")
+
+    def _log(self, f: FunctionText, entry: str) -> None:
+        """Note which line had to go, and at which access."""
+        n = f.load("i64", "@sim_gone_n")
+        f.store("i64", f.op(f"add i64 {n}, 1"), "@sim_gone_n")
+        at = f.op(f"mul i64 {n}, 2")
+        row = f.gep("i64", f.load("ptr", "@sim_gone"), at)
+        f.store("i64", f.load("i64", "@sim_now"), row)
+        line = f.op(f"sub i32 {f.op(f'lshr i32 {entry}, 1')}, 1")
+        f.store("i64", f.op(f"zext i32 {line} to i64"), f.gep("i64", row, 1))
 
     def write_back(self) -> None:
         """`void sim_back<n>(line)`: a dirty line comes from above; it is no use of it."""
@@ -269,8 +283,15 @@ def _site_slot(f: FunctionText, word: int) -> str:
     return f.gep("i64", "@sim_counts", f.op(f"add i64 %site, {word}"))
 
 
-def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int) -> None:
-    """Define the simulator of a hierarchy for accesses that stand at `sites` places."""
+def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int, log: bool = False
+                    ) -> None:
+    """Define the simulator of a hierarchy for accesses that stand at `sites` places.
+
+    With `log` it also writes the lines that leave the first level to `sim_gone`.
+    """
+    if log:
+        m.globals += ["@sim_gone = internal global ptr null", "@sim_gone_n = internal global i64 0",
+                      "@sim_now = internal global i64 0"]
     words = site_words(hierarchy)
     levels = hierarchy.levels
     first = levels[0]
@@ -281,7 +302,7 @@ def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int) -> Non
     for number, level in enumerate(levels):
         last = number == len(levels) - 1
         shift = 0 if last else _log2(levels[number + 1].line) - _log2(level.line)
-        code = _Level(m, level, number, last, shift)
+        code = _Level(m, level, number, last, shift, log)
         tables += code.tables
         code.write_find()
         if number:
@@ -398,16 +419,23 @@ def _write_masked(m: ModuleText, first: CacheLevel) -> None:
 
 
 def write_replay(m: ModuleText) -> None:
-    """Define `void sim_replay(i64 n, ptr addresses, ptr bytes, ptr writes, ptr found)`: simulate a
-    list of accesses and tell of each at which level it was found."""
-    params = [("i64", "n"), ("ptr", "addresses"), ("ptr", "bytes"), ("ptr", "writes"),
-              ("ptr", "found")]
-    with m.function("void", "sim_replay", params, "", "nounwind") as f:
+    """Define `i64 sim_replay(n, addresses, bytes, writes, found, gone)`, for a simulator that logs.
+
+    It simulates a list of accesses, tells of each at which level it was found, and writes pairs to
+    `gone`: the number of an access, and a line that had to leave the first level for it. Gives the
+    number of pairs.
+    """
+    pointers = ("addresses", "bytes", "writes", "found", "gone")
+    params = [("i64", "n"), *(("ptr", name) for name in pointers)]
+    with m.function("i64", "sim_replay", params, "", "nounwind") as f:
+        f.store("ptr", "%gone", "@sim_gone")
+        f.store("i64", "0", "@sim_gone_n")
         with f.for_range("0", "%n") as i:
+            f.store("i64", i, "@sim_now")
             address = f.load("i64", f.gep("i64", "%addresses", i))
             nbytes = f.load("i64", f.gep("i64", "%bytes", i))
             write = f.op(f"zext i8 {f.load('i8', f.gep('i8', '%writes', i))} to i32")
             level = f.call("i32", "sim_one", [f"i64 {address}", f"i64 {nbytes}", f"i32 {write}",
                                               "i64 0"])
             f.store("i8", f.op(f"trunc i32 {level} to i8"), f.gep("i8", "%found", i))
-        f.ret()
+        f.ret(f"i64 {f.load('i64', '@sim_gone_n')}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,13 +27,13 @@ class _Simulator:
     def __init__(self, hierarchy: CacheHierarchy) -> None:
         where = jit.host_machine()
         m = ModuleText(where.triple, where.data_layout)
-        write_simulator(m, hierarchy, 1)
+        write_simulator(m, hierarchy, 1, log=True)
         write_replay(m)
         names = ["sim_replay", "sim_reset", "sim_state", "sim_written"]
         obj = jit.compile_ir(str(m), where, vectorize=False, unroll=False).obj
         library = self.library = jit.link(obj, names, {})
-        pointers = [ctypes.c_void_p] * 4
-        self.replay = ctypes.CFUNCTYPE(None, ctypes.c_int64, *pointers)(library.address(names[0]))
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 5)
+        self.replay = kind(library.address("sim_replay"))
         self.reset = ctypes.CFUNCTYPE(None)(library.address("sim_reset"))
         self.hierarchy = hierarchy
 
@@ -47,9 +47,20 @@ def _simulator(hierarchy: CacheHierarchy) -> _Simulator:
     return _Simulator(hierarchy)
 
 
-def simulate(
-    addresses: Any, nbytes: Any, writes: Any, caches: Any = None
-) -> tuple[np.ndarray, tuple[LevelCount, ...]]:
+class Simulation(NamedTuple):
+    """What caches made of a list of accesses.
+
+    `found` has for each access the number of the level where it was found, as int8: 0 the first,
+    the number of levels for memory; of an access of several lines the deepest. `counts` has the
+    counts of the levels. `gone` are pairs (number of an access, line that left the first level).
+    """
+
+    found: np.ndarray
+    counts: tuple[LevelCount, ...]
+    gone: np.ndarray
+
+
+def simulate(addresses: Any, nbytes: Any, writes: Any, caches: Any = None) -> Simulation:
     """Simulate accesses one after the other in empty caches.
 
     Parameters
@@ -58,10 +69,7 @@ def simulate(
         Where each access begins, how many bytes it takes, and whether it is a store.
     caches : see `cache.as_hierarchy`
 
-    Returns
-    -------
-    For each access the number of the level where it was found (0 the first; the number of levels
-    for memory; of an access of several lines the deepest), as int8; and the counts of the levels.
+    Raises CacheError for what cannot be simulated.
     """
     hierarchy = as_hierarchy(caches)
     places = np.ascontiguousarray(addresses, np.int64).reshape(-1)
@@ -75,11 +83,15 @@ def simulate(
     found = np.empty(places.shape, np.int8)
     simulator = _simulator(hierarchy)
     simulator.reset()
-    simulator.replay(places.size, *(x.ctypes.data for x in (places, sizes, kinds, found)))
+    line = hierarchy.levels[0].line
+    lookups = int(((places + sizes - 1) // line - places // line + 1).sum())
+    gone = np.empty((lookups, 2), np.int64)
+    arrays = (places, sizes, kinds, found, gone)
+    pairs = simulator.replay(places.size, *(x.ctypes.data for x in arrays))
     row = simulator.words("sim_state", site_words(hierarchy))
     written = simulator.words("sim_written", len(hierarchy))
     counts = level_counts(hierarchy, row[0] + row[1], row[SITE_HEAD:], written)
-    return found, counts
+    return Simulation(found, counts, gone[:pairs].copy())
 
 
 def reuse_distances(lines: Sequence[int]) -> np.ndarray:

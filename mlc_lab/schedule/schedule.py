@@ -113,6 +113,14 @@ class Schedule:
         """The stepper: every step so far with program, cost and check (needs the `lab` extra)."""
         return hooks.explore(self, *args, **options)
 
+    def accesses(self, *args: Any, **options: Any) -> Any:
+        """What the program as it is now reads and writes, in time order; `.show()` draws it."""
+        return hooks.accesses(self, *args, **options)
+
+    def count_accesses(self, *args: Any, **options: Any) -> Any:
+        """Exact counts of cache hits and misses, this machine's caches or `caches=`."""
+        return hooks.count_accesses(self, *args, **options)
+
     def workbench(self, *args: Any, **options: Any) -> Any:
         """Go on scheduling by clicking, from the steps so far (needs the `lab` extra)."""
         return hooks.open_workbench(self, *args, **options)

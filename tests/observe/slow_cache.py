@@ -72,9 +72,11 @@ class SlowCache:
 
     def __init__(self, hierarchy):
         self.levels = [SlowLevel(level) for level in hierarchy]
-        self.lookups = 0
+        self.lookups = self.accesses = 0
+        self.gone = []
 
     def access(self, address, nbytes, write):
+        self.accesses += 1
         size = self.levels[0].level.line
         found = 0
         for line in range(address // size, (address + nbytes - 1) // size + 1):
@@ -95,6 +97,8 @@ class SlowCache:
         level.misses += 1
         found = self.find(number + 1, address, False)
         gone = level.put(line, write)
+        if gone is not None and number == 0:
+            self.gone.append([self.accesses - 1, gone[0]])
         if gone is not None and gone[1]:
             self.back(number, gone[0] * level.level.line)
         return found

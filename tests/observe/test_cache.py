@@ -72,14 +72,14 @@ def test_a_dirty_line_is_written_back_once_to_the_level_that_holds_it():
     small, large = level(16, 1), level(32, 2, name="L2")
     places = lines("aabcd")
     # a is stored twice in L1, goes to L2 when b comes, and from there to memory when c comes.
-    _, counts = simulate(places, 1, [True, True, False, False, False], [small, large])
+    _, counts, _ = simulate(places, 1, [True, True, False, False, False], [small, large])
     assert [c.written_back for c in counts] == [1, 1]
     # b and c were only read.
     assert [c.bytes_out for c in counts] == [16, 16]
 
 
 def test_an_access_over_a_line_boundary_uses_both_lines():
-    told, (count,) = simulate([12, 16, 0], [8, 1, 1], False, [level(64, 4)])
+    told, (count,), _ = simulate([12, 16, 0], [8, 1, 1], False, [level(64, 4)])
     assert list(told) == [1, 0, 0]
     assert (count.lookups, count.misses) == (4, 2)
 
@@ -116,9 +116,10 @@ def test_it_agrees_with_a_plain_simulator_on_random_accesses(hierarchy, spread, 
     slow = SlowCache(hierarchy)
     right = [slow.access(int(a), int(b), bool(w))
              for a, b, w in zip(places, nbytes, writes, strict=True)]
-    told, counts = simulate(places, nbytes, writes, hierarchy)
+    told, counts, gone = simulate(places, nbytes, writes, hierarchy)
     assert told.tolist() == right
     assert counts[0].lookups == slow.lookups
+    assert gone.tolist() == slow.gone
     assert [c.misses for c in counts] == [x.misses for x in slow.levels]
     assert [c.written_back for c in counts] == [x.written_back for x in slow.levels]
 
@@ -133,7 +134,7 @@ def test_reuse_distance_is_the_number_of_other_lines_since():
 @given(st.lists(st.integers(0, 30), max_size=200), st.sampled_from([1, 2, 8, 16]))
 def test_a_fully_associative_lru_cache_hits_what_is_nearer_than_its_lines(used, ways):
     cache = CacheLevel("L1", ways * 4, 4, ways)
-    told, _ = simulate([4 * x for x in used], 1, False, [cache])
+    told, _, _ = simulate([4 * x for x in used], 1, False, [cache])
     distance = reuse_distances(used)
     assert (told == 0).tolist() == ((distance >= 0) & (distance < ways)).tolist()
 

@@ -1,0 +1,351 @@
+"""The accesses of a small program in time order, and what caches make of them, for a view.
+
+    trace = accesses(matmul)            # a PrimFunc, IRModule or Schedule
+    trace.show()                        # the access view
+    trace.simulate("1K:2:32").counts    # the same accesses in other caches
+    trace.reuse()                       # reuse distance of each access
+
+The program is lowered and compiled as it would run, with a note of each load and store (see
+`instrument.py`), so vectors, unrolled loops and threads are what they are in the machine.
+
+As plain data (`to_dict`), version 1:
+
+    format    "mlc-lab/accesses"; version 1; title
+    lines     the lowered program, for reading
+    buffers   [{"name", "dtype", "itemsize", "shape", "base", "kind"}]: base is the address of the
+              first element, kind "parameter", "allocated" or "constant"
+    sites     [{"buffer": index, "write": bool, "bytes": count, "loops": [names], "line": index of
+              the line in lines or null, "text": that line}]: the places that load or store
+    site      for each access, in time order, its site
+    element   for each access its first element: its index in the buffer, row by row
+    thread    for each access the thread that makes it; [] if it is always 0
+    moments   one number an access, 1 where the loop variables have other values than before
+    values    the values of the loop variables at each 1 in moments, one after the other
+    total     how many accesses the program makes; more than there are in site if it was cut
+    notes     what is not shown, in words
+
+and what caches make of it, `AccessTrace.result(caches).to_dict()`:
+
+    name      what the caches are called, for a menu
+    levels    as CacheHierarchy.to_dict
+    found     a text with one digit an access: the level where it was found; "3" of three levels
+              is memory
+    reuse     for each access its reuse distance in lines of the first level: how many different
+              lines were used since its line was last; -1 for the first use. Of an access of
+              several lines the largest.
+    gone      [number of an access, line that left the first level for it, ...] in pairs
+    counts    a level: {"name", "lookups", "misses", "bytes_in", "bytes_out"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import tir
+from ..ir import dtype as dt
+from ..ir import hooks
+from ..ir.module import IRModule
+from ..lower import lower
+from ..lower.pipeline import as_module
+from ..script.spans import print_with_spans
+from ..tir.functor import pre_order
+from .cache import CacheHierarchy, LevelCount, as_hierarchy
+from .instrument import ROW_HEAD, Place, Program, Site, call, concrete, instrument
+from .replay import FIRST_USE, Simulation, reuse_distances, simulate
+
+FORMAT = "mlc-lab/accesses"
+VERSION = 1
+#: accesses kept if not told otherwise: what a view can show and a notebook can hold
+LIMIT = 20_000
+
+#: caches that a view offers beside this machine's
+PRESETS = {
+    "small, 2-way LRU": "512:2:32:lru, 2K:4:32:lru",
+    "small, direct-mapped": "512:1:32:lru, 2K:4:32:lru",
+    "small, fully associative": "512:16:32:lru, 2K:4:32:lru",
+    "small, FIFO": "512:2:32:fifo, 2K:4:32:fifo",
+}
+
+
+@dataclass(frozen=True)
+class CacheResult:
+    """An access trace in caches: what is drawn."""
+
+    name: str
+    hierarchy: CacheHierarchy
+    simulation: Simulation
+    reuse: np.ndarray
+
+    @property
+    def counts(self) -> tuple[LevelCount, ...]:
+        """The counts of the levels."""
+        return self.simulation.counts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, see the head of this file."""
+        return {
+            "name": self.name,
+            "levels": self.hierarchy.to_dict(),
+            "found": "".join(map(str, self.simulation.found.tolist())),
+            "reuse": self.reuse.tolist(),
+            "gone": self.simulation.gone.reshape(-1).tolist(),
+            "counts": [{"name": x.name, "lookups": x.lookups, "misses": x.misses,
+                        "bytes_in": x.bytes_in, "bytes_out": x.bytes_out} for x in self.counts],
+        }  # fmt: skip
+
+
+@dataclass
+class AccessTrace:
+    """The accesses of one run of a program, in time order.
+
+    Attributes
+    ----------
+    places : list of Place
+        The buffers, with their addresses.
+    sites : list of Site
+        The places in the program that load or store.
+    site, address, nbytes, thread : arrays, one entry an access
+    values : array, one row an access
+        The values of the loop variables of the access's site, outermost first.
+    total : int
+        How many accesses the program makes. If it is more than `len(trace)`, only the first are
+        here.
+    """
+
+    title: str
+    text: str
+    places: list[Place]
+    sites: list[Site]
+    lines: list[int | None]
+    site: np.ndarray
+    address: np.ndarray
+    nbytes: np.ndarray
+    thread: np.ndarray
+    values: np.ndarray
+    total: int
+    notes: list[str]
+
+    def __len__(self) -> int:
+        return len(self.site)
+
+    @property
+    def write(self) -> np.ndarray:
+        """Of each access whether it is a store."""
+        return np.array([s.write for s in self.sites], bool)[self.site] if self.sites else (
+            np.zeros(0, bool))
+
+    @property
+    def buffer(self) -> np.ndarray:
+        """Of each access the number of its buffer in `places`."""
+        bases = np.array([p.base for p in self.places], np.int64)
+        return np.searchsorted(bases, self.address, side="right") - 1
+
+    @property
+    def element(self) -> np.ndarray:
+        """Of each access the index of its first element in its buffer, row by row."""
+        which = self.buffer
+        bases = np.array([p.base for p in self.places], np.int64)
+        sizes = np.array([dt.bytes_of(p.dtype) for p in self.places], np.int64)
+        return (self.address - bases[which]) // sizes[which]
+
+    def simulate(self, caches: Any = None) -> Simulation:
+        """These accesses in caches (see `cache.as_hierarchy`), which are empty at the start."""
+        return simulate(self.address, self.nbytes, self.write, caches)
+
+    def reuse(self, line: int = 64) -> np.ndarray:
+        """Reuse distance of each access, in lines of `line` bytes; -1 for a first use.
+
+        How many different lines were used since the access's line was last; of an access of several
+        lines the largest.
+        """
+        first = self.address // line
+        count = (self.address + self.nbytes - 1) // line - first + 1
+        starts = np.cumsum(count) - count
+        of = np.repeat(np.arange(len(self)), count)
+        lines = first[of] + np.arange(of.size) - starts[of]
+        distance = reuse_distances(lines)
+        # A first use is farther than any distance.
+        distance[distance == FIRST_USE] = np.iinfo(np.int64).max
+        out = np.maximum.reduceat(distance, starts) if len(self) else distance
+        return np.where(out == np.iinfo(np.int64).max, FIRST_USE, out)
+
+    def result(self, caches: Any = None, name: str | None = None) -> CacheResult:
+        """What caches make of these accesses, as a view shows it."""
+        hierarchy = as_hierarchy(caches)
+        name = name or ("this machine" if caches in (None, "machine") else str(hierarchy))
+        return CacheResult(name, hierarchy, self.simulate(hierarchy),
+                           self.reuse(hierarchy.levels[0].line))
+
+    def results(self, caches: Any = None) -> list[CacheResult]:
+        """The results that a view starts with: of `caches`, and of those it offers beside."""
+        offered = {"this machine": None, **PRESETS}
+        made = [self.result(text, name) for name, text in offered.items()]
+        wanted = as_hierarchy(caches)
+        known = next((r for r in made if r.hierarchy == wanted), None)
+        first = known or self.result(wanted)
+        return [first, *(r for r in made if r is not first)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, see the head of this file."""
+        new = np.ones(len(self), bool)
+        if len(self) > 1:
+            same = self.site[1:] == self.site[:-1]
+            loops = [s.loops for s in self.sites]
+            kinds = {names: number for number, names in enumerate(dict.fromkeys(loops))}
+            kind = np.array([kinds[names] for names in loops])[self.site]
+            same |= kind[1:] == kind[:-1]
+            new[1:] = ~(same & (self.values[1:] == self.values[:-1]).all(axis=1))
+        depth = [len(s.loops) for s in self.sites]
+        values = [v for row, s in zip(self.values[new].tolist(), self.site[new].tolist(),
+                                      strict=True) for v in row[: depth[s]]]
+        lines = self.text.split("\n")
+        index = {p.data: number for number, p in enumerate(self.places)}
+        return {
+            "format": FORMAT, "version": VERSION, "title": self.title, "lines": lines,
+            "buffers": [{"name": p.name, "dtype": p.dtype, "itemsize": dt.bytes_of(p.dtype),
+                         "shape": list(p.shape), "base": p.base, "kind": p.kind}
+                        for p in self.places],
+            "sites": [{"buffer": index[s.buffer.data], "write": s.write, "bytes": s.nbytes,
+                       "loops": [v.name for v in s.loops], "line": line,
+                       "text": lines[line].strip() if line is not None else ""}
+                      for s, line in zip(self.sites, self.lines, strict=True)],
+            "site": self.site.tolist(), "element": self.element.tolist(),
+            "thread": self.thread.tolist() if self.thread.any() else [],
+            "moments": new.astype(int).tolist(), "values": values,
+            "total": self.total, "notes": self.notes,
+        }  # fmt: skip
+
+    def table(self, limit: int = 50) -> str:
+        """The first accesses as text, one a line."""
+        lines = []
+        data = zip(self.site[:limit], self.buffer[:limit], self.element[:limit],
+                   self.values[:limit], strict=True)
+        for number, (s, b, element, values) in enumerate(data):
+            site, place = self.sites[s], self.places[b]
+            at = ", ".join(str(x) for x in np.unravel_index(element, place.shape or (1,)))
+            when = ", ".join(f"{v.name}={x}" for v, x in zip(site.loops, values, strict=False))
+            lines.append(f"{number:5} {'write' if site.write else 'read ':5} "
+                         f"{place.name}[{at}] {site.nbytes} B  {when}")
+        return "\n".join(lines)
+
+    def show(self, caches: Any = None) -> Any:
+        """The access view of this trace as a notebook widget, in `caches` at first."""
+        from mlc_lab_widgets.access import AccessView
+
+        return AccessView(self, caches)
+
+    def html(self, path: str | Path | None = None, caches: Any = None,
+             title: str | None = None) -> str:
+        """The access view as one HTML page with no kernel; written to `path` if given."""
+        from mlc_lab_widgets.access import page
+
+        text = page(self, caches, title)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+
+def accesses(
+    program: Any, *, step: int | None = None, limit: int = LIMIT,
+    sizes: Mapping[str, int] | None = None, target: Any = "llvm", threads: int | None = None, registers: bool = True,
+    arrays: Sequence[np.ndarray] | None = None, title: str | None = None,
+) -> AccessTrace:
+    """Trace the accesses of a PrimFunc, IRModule or Schedule (as it is now).
+
+    Parameters
+    ----------
+    step : int
+        Of a Schedule, the step after which its program is looked at, as the stepper numbers them;
+        by default the program as it is now.
+    limit : int
+        How many accesses are kept, from the first. The rest is counted only.
+    sizes : dict
+        Values of symbolic sizes, by name.
+    threads : int
+        Over how many threads parallel loops are spread; by default as many as the machine has
+        cores. The iterations run one after the other all the same, so the trace is repeatable.
+    registers : bool
+        Whether small arrays indexed by constants only are registers (and not shown).
+    arrays : list of numpy arrays
+        The arguments; random ones if not given.
+
+    Raises
+    ------
+    Unmeasurable, LowerError, CodegenError
+        Where the program cannot be run.
+    """
+    from ..runtime import jit
+
+    mod = as_module(program) if step is None else _module_at(program, step)
+    if threads is None:
+        threads = jit.num_threads()
+    made = instrument(mod, None, sizes=sizes, target=target, threads=threads, registers=registers,
+                      capacity=limit, arrays=arrays)
+    call(made)
+    total = int(made.array_at("trace_count", (1,))[0])
+    kept = min(total, limit)
+    rows = made.array_at("trace_rows", (kept, ROW_HEAD + made.plan.depth)).copy()
+    _shapes(made, mod, sizes)
+    notes = []
+    if total > kept:
+        notes.append(f"These are the first {kept:,} of {total:,} accesses. Smaller shapes are "
+                     "watched whole; limit= keeps more.")
+    hidden = sorted({v.name for v in made.plan.in_registers})
+    if hidden:
+        notes.append(f"{', '.join(hidden)}: small and indexed by constants only, so kept in "
+                     "registers; that is no access of memory. registers=False shows it as memory.")
+    if made.plan.unseen:
+        notes.append(f"What {', '.join(made.plan.unseen)} accesses is not seen.")
+    text, lines = _program_text(made)
+    name = title or next((gv.name_hint for gv in mod.functions), "main")
+    return AccessTrace(name, text, list(made.plan.places.values()), made.plan.sites, lines,
+                       rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], rows[:, ROW_HEAD:], total,
+                       notes)
+
+
+def _module_at(sch: Any, step: int) -> IRModule:
+    """The program of a schedule after a step of its recording."""
+    from .session import record
+
+    made = record(sch)
+    last = len(made.recording.steps) - 1
+    if not 0 <= step <= last:
+        raise ValueError(f"the schedule has steps 0 to {last}, and no step {step}")
+    return made.modules[made.recording.steps[step].after]
+
+
+def _program_text(made: Program) -> tuple[str, list[int | None]]:
+    """The lowered program, and on which of its lines the statement of each site stands."""
+    func = next(f for gv, f in made.lowered.functions.items() if gv.name_hint == made.name)
+    alone = len([f for f in made.lowered.functions.values() if isinstance(f, tir.PrimFunc)]) == 1
+    printed = print_with_spans(func if alone else made.lowered)
+    place = {}
+    for span in printed.spans:
+        place.setdefault(id(span[0]), span[1])
+    return printed.text, [place.get(id(s.statement)) for s in made.plan.sites]
+
+
+def _shapes(made: Program, mod: IRModule, sizes: Mapping[str, int] | None) -> None:
+    """Give the allocated buffers the shapes they had before they were made flat."""
+    places = [p for p in made.plan.places.values() if p.kind == "allocated"]
+    if not places:
+        return
+    before = lower(concrete(mod, sizes)[1], until="LowerOpaqueBlock")
+    for func in before.functions.values():
+        if not isinstance(func, tir.PrimFunc):
+            continue
+        for node in pre_order(func.body):
+            place = made.plan.places.get(getattr(node, "buffer_var", None))
+            if place is None or type(node) is not tir.Allocate:
+                continue
+            shape = [e.value if type(e) is tir.IntImm else 0 for e in node.extents]
+            if int(np.prod(shape)) * dt.bytes_of(node.dtype) == place.nbytes:
+                place.shape, place.dtype = tuple(shape), node.dtype
+
+
+hooks.access_tracer = accesses

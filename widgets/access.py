@@ -1,0 +1,168 @@
+"""The access view as a notebook widget: which elements a program reads and writes, and when.
+
+>>> view = accesses(matmul).show("1K:2:32")       # doctest: +SKIP
+>>> view.position = 100                           # go to an access
+>>> view.on_position(print)                       # called when the reader stops somewhere
+>>> view.use("32K:8")                             # simulate other caches, and show them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import anywidget
+import traitlets
+
+from . import bundle, host
+
+ENTRY = "access.js"
+STYLES = ("stepper.css", "access.css")
+_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
+
+
+def _values(results: list[Any]) -> list[dict[str, Any]]:
+    """Results as plain data. Reuse distances depend on the length of a line only, so of several
+    results with the same one only the first carries them."""
+    seen: set[int] = set()
+    out = []
+    for result in results:
+        data = result.to_dict()
+        line = result.hierarchy.levels[0].line
+        if line in seen:
+            data["reuse"] = None
+        seen.add(line)
+        out.append(data)
+    return out
+
+
+class AccessView(anywidget.AnyWidget):
+    """Shows an access trace in time order, and where in simulated caches each access was found.
+
+    Traits
+    ------
+    position       number of the access shown, from 0. While the view plays, Python hears of it when
+                   it stops.
+    configuration  which of `results` is shown.
+    results        what each choice of caches made of the accesses, as plain data (see
+                   `mlc_lab/observe/access.py`). To add one, call `use`.
+    trace          the accesses as plain data.
+    request        what the reader asks to simulate: {"levels": [...], "serial": number}.
+    error          why the last request cannot be, in words; empty if it can.
+    live           whether there is a Python that answers requests.
+    """
+
+    _esm = bundle.script(ENTRY)
+    _css = "\n".join(bundle.style(name) for name in STYLES)
+
+    trace = traitlets.Dict().tag(sync=True)
+    results = traitlets.List().tag(sync=True)
+    configuration = traitlets.Int(0).tag(sync=True)
+    position = traitlets.Int(0).tag(sync=True)
+    request = traitlets.Dict().tag(sync=True)
+    error = traitlets.Unicode("").tag(sync=True)
+    live = traitlets.Bool(True).tag(sync=True)
+
+    def __init__(self, trace: Any, caches: Any = None, position: int = 0, **traits: Any) -> None:
+        """`trace` is an `mlc_lab.observe.access.AccessTrace`, `caches` those shown first."""
+        self.source = trace
+        self.shown = trace.results(caches)
+        super().__init__(trace=trace.to_dict(), results=_values(self.shown), position=position,
+                         **traits)
+        self.observe(self._answer, names="request")
+
+    @traitlets.validate("position")
+    def _clamp(self, proposal: Any) -> int:
+        last = len(self.source) - 1
+        return max(0, min(last, proposal["value"]))
+
+    @traitlets.validate("configuration")
+    def _existing(self, proposal: Any) -> int:
+        return max(0, min(len(self.shown) - 1, proposal["value"]))
+
+    def use(self, caches: Any, name: str | None = None) -> Any:
+        """Simulate the accesses in other caches and show that. Returns the CacheResult.
+
+        Raises CacheError for caches that cannot be.
+        """
+        made = self.source.result(caches, name)
+        for number, known in enumerate(self.shown):
+            if known.hierarchy == made.hierarchy:
+                self.configuration = number
+                return known
+        self.shown.append(made)
+        self.results = _values(self.shown)
+        self.configuration = len(self.shown) - 1
+        return made
+
+    @property
+    def result(self) -> Any:
+        """The CacheResult that is shown."""
+        return self.shown[self.configuration]
+
+    def _answer(self, change: Any) -> None:
+        try:
+            self.error = ""
+            self.use(change["new"].get("levels", []))
+        except ValueError as error:
+            self.error = str(error)
+
+    def on_position(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call `callback(number)` when another access is shown. Returns what ends that."""
+
+        def notify(change: Any) -> None:
+            callback(change["new"])
+
+        self.observe(notify, names="position")
+        return lambda: self.unobserve(notify, names="position")
+
+    def html(self, path: Any = None, title: str | None = None) -> str:
+        """The view as one HTML page, with all caches simulated so far; written to `path`."""
+        text = _page(self.source, self.shown, self.configuration, title)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and beside it static HTML for where widgets do not run."""
+        bundle_ = super()._repr_mimebundle_(**kwargs)
+        if bundle_ is None:
+            return None
+        data, metadata = bundle_ if isinstance(bundle_, tuple) else (bundle_, {})
+        text = f"Accesses of {self.source.title}: {self.source.total:,}"
+        return {**data, "text/plain": text, "text/html": static(self.source, self.shown)}, metadata
+
+
+def _page(trace: Any, results: list[Any], configuration: int, title: str | None) -> str:
+    values = {
+        "trace": trace.to_dict(), "results": _values(results), "configuration": configuration,
+        "position": 0, "request": {}, "error": "", "live": False,
+    }  # fmt: skip
+    return host.page([(values, static(trace, results))], title or f"Accesses of {trace.title}",
+                     ENTRY, STYLES)
+
+
+def page(trace: Any, caches: Any = None, title: str | None = None) -> str:
+    """The access view of a trace as one HTML page that needs no kernel and no network."""
+    return _page(trace, trace.results(caches), 0, title)
+
+
+def static(trace: Any, results: list[Any]) -> str:
+    """The trace as HTML without scripts: what each choice of caches counts, and the beginning."""
+    parts = [f"<p><b>Accesses of {escape(trace.title)}</b>: {trace.total:,}</p>"]
+    for result in results:
+        lines = [f"{'':8}{'found here':>14}{'misses':>14}{'bytes in':>16}{'bytes back':>16}"]
+        lines += [f"{x.name:8}{x.hits:>14,}{x.misses:>14,}{x.bytes_in:>16,}{x.bytes_out:>16,}"
+                  for x in result.counts]
+        title = result.name if result.name == str(result.hierarchy) else (
+            f"{result.name}: {result.hierarchy}")
+        body = f'<pre style="{_PRE}">{escape(chr(10).join(lines))}</pre>'
+        parts.append(f"<details><summary>{escape(title)}</summary>{body}</details>")
+    texts = {"The first accesses": trace.table(60), "The lowered program": trace.text}
+    for head, text in texts.items():
+        body = f'<pre style="{_PRE}">{escape(text)}</pre>'
+        parts.append(f"<details><summary>{head}</summary>{body}</details>")
+    parts += [f"<p>{escape(note)}</p>" for note in trace.notes]
+    return f"<div>{''.join(parts)}</div>"

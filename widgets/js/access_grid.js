@@ -1,0 +1,192 @@
+// One buffer as a grid of its elements, on a canvas: what was used, what is in the first level of
+// cache, and where the access of the moment falls.
+
+import { h } from "./dom.js";
+import { LEVEL_SIGNS } from "./access_chart.js";
+
+const LARGEST = 22;
+const SMALLEST = 2;
+const MAX_CELLS = 65536;
+const TRAIL = 10;
+
+/** Rows and columns in which a buffer of some shape is drawn. */
+export function gridOf(dims) {
+  const count = dims.reduce((a, b) => a * b, 1);
+  if (dims.length < 2) {
+    const columns = count > 64 ? (count % 64 === 0 ? 64 : Math.ceil(Math.sqrt(count))) : count;
+    return { rows: Math.ceil(count / columns), columns, count };
+  }
+  const columns = dims[dims.length - 1];
+  return { rows: count / columns, columns, count };
+}
+
+export class BufferGrid {
+  constructor(buffer, number, trace, onPick) {
+    this.buffer = buffer;
+    this.number = number;
+    this.trace = trace;
+    this.grid = gridOf(buffer.shape);
+    this.canvas = h("canvas", { role: "img" });
+    this.colours = null;
+    const kind = buffer.kind === "parameter" ? "" : `, ${buffer.kind}`;
+    this.said = h("div", { class: "said" });
+    this.element = h("figure", { class: "buffer" },
+      h("figcaption", {}, h("strong", {}, buffer.name),
+        ` ${buffer.shape.join(" × ")} ${buffer.dtype}${kind}`), this.canvas, this.said);
+    this.tooLarge = this.grid.count > MAX_CELLS;
+    if (this.tooLarge) this.canvas.replaceWith(h("p", { class: "note" }, "too large to draw"));
+    this.canvas.addEventListener("click", (event) => {
+      const box = this.canvas.getBoundingClientRect();
+      const column = Math.floor((event.clientX - box.left) / this.cell);
+      const row = Math.floor((event.clientY - box.top) / this.cell);
+      const element = row * this.grid.columns + column;
+      if (column < this.grid.columns && element < this.grid.count) onPick(element);
+    });
+    this.firstUse();
+  }
+
+  /** When each element is first used: before that its cell is empty. */
+  firstUse() {
+    const { count } = this.grid;
+    this.first = new Int32Array(this.tooLarge ? 0 : count).fill(-1);
+    if (this.tooLarge) return;
+    for (let i = 0; i < this.trace.length; i++) {
+      const site = this.trace.data.sites[this.trace.data.site[i]];
+      if (site.buffer !== this.number) continue;
+      const start = this.trace.data.element[i];
+      const end = start + Math.max(1, site.bytes / this.buffer.itemsize);
+      for (let e = start; e < end; e++) if (this.first[e] < 0) this.first[e] = i;
+    }
+  }
+
+  layout(width, buffers) {
+    if (this.tooLarge) return;
+    const share = Math.max(160, Math.min(width, Math.floor(width / Math.min(buffers, 4)) - 22));
+    const { columns, rows } = this.grid;
+    this.cell = Math.max(SMALLEST, Math.min(LARGEST, Math.floor(share / columns), Math.max(4, Math.floor(440 / rows))));
+    const scale = window.devicePixelRatio || 1;
+    const [w, tall] = [columns * this.cell + 1, rows * this.cell + 1];
+    this.canvas.width = Math.round(w * scale);
+    this.canvas.height = Math.round(tall * scale);
+    this.canvas.style.width = `${w}px`;
+    this.canvas.style.height = `${tall}px`;
+    this.scale = scale;
+  }
+
+  palette() {
+    if (!this.colours) {
+      const style = getComputedStyle(this.element);
+      const read = (name) => style.getPropertyValue(name).trim();
+      this.colours = {
+        edge: read("--edge"), bg: read("--bg"), fg: read("--fg"), soft: read("--cell-left"),
+        resident: read("--cell-resident"), mark: read("--cell-mark"),
+        levels: ["--at-0", "--at-1", "--at-2", "--at-m"].map(read), ink: read("--at-ink"),
+      };
+    }
+    return this.colours;
+  }
+
+  draw(position, result, resident) {
+    if (this.tooLarge || !this.cell) return;
+    const context = this.canvas.getContext("2d");
+    const colours = this.palette();
+    const { columns, count } = this.grid;
+    const { cell } = this;
+    const { itemsize, base } = this.buffer;
+    context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+    context.fillStyle = colours.edge;
+    context.fillRect(0, 0, columns * cell + 1, this.grid.rows * cell + 1);
+    const gap = cell >= 5 ? 1 : 0;
+    let used = 0;
+    let held = 0;
+    let fill = "";
+    for (let e = 0; e < count; e++) {
+      const seen = this.first[e] >= 0 && this.first[e] <= position;
+      const inside = seen && resident.has(Math.floor((base + e * itemsize) / result.line));
+      used += seen;
+      held += inside;
+      const colour = inside ? colours.resident : seen ? colours.soft : colours.bg;
+      if (colour !== fill) context.fillStyle = fill = colour;
+      const x = (e % columns) * cell;
+      const y = Math.floor(e / columns) * cell;
+      context.fillRect(x + gap, y + gap, cell - gap, cell - gap);
+      // What has left the cache is crossed, so that it can be told without its colour.
+      if (seen && !inside && cell >= 6) {
+        context.strokeStyle = colours.mark;
+        context.lineWidth = 1;
+        context.beginPath();
+        context.moveTo(x + 2, y + cell - 1);
+        context.lineTo(x + cell - 1, y + 2);
+        context.stroke();
+      }
+    }
+    this.drawTrail(context, position, result, colours);
+    const inIt = result.names[0];
+    this.canvas.setAttribute("aria-label",
+      `${this.buffer.name}: ${used} of ${count} elements used so far, ${held} of them in ${inIt}`);
+    this.said.textContent = `${used} of ${count} used, ${held} in ${inIt}`;
+  }
+
+  drawTrail(context, position, result, colours) {
+    const { cell } = this;
+    const { columns } = this.grid;
+    for (let back = Math.min(TRAIL, position); back >= 0; back--) {
+      const access = this.trace.at(position - back);
+      if (access.site.buffer !== this.number) continue;
+      const level = result.found[position - back];
+      const memory = level === result.names.length - 1;
+      const colour = colours.levels[memory ? 3 : Math.min(level, 2)];
+      if (back === 0) this.outlineLine(context, access, result, colours);
+      for (let e = access.element; e < access.element + access.lanes; e++) {
+        const x = (e % columns) * cell;
+        const y = Math.floor(e / columns) * cell;
+        if (back > 0) {
+          context.globalAlpha = 0.75 - (0.6 * back) / TRAIL;
+          context.fillStyle = colour;
+          context.beginPath();
+          context.arc(x + (cell + 1) / 2, y + (cell + 1) / 2, Math.max(1, cell / 5), 0, 7);
+          context.fill();
+          context.globalAlpha = 1;
+          continue;
+        }
+        context.fillStyle = colour;
+        context.fillRect(x, y, cell + 1, cell + 1);
+        // A write has a frame inside its cell.
+        if (access.site.write && cell >= 6) {
+          context.strokeStyle = colours.ink;
+          context.lineWidth = 1.5;
+          context.strokeRect(x + 2, y + 2, cell - 3, cell - 3);
+        }
+        if (cell >= 12) {
+          context.fillStyle = colours.ink;
+          context.font = `${Math.floor(cell * 0.6)}px sans-serif`;
+          context.textAlign = "center";
+          context.textBaseline = "middle";
+          const sign = LEVEL_SIGNS[memory ? LEVEL_SIGNS.length - 1 : level];
+          context.fillText(sign, x + (cell + 1) / 2, y + (cell + 1) / 2 + 1);
+        }
+      }
+    }
+  }
+
+  /** A dashed frame around the elements of the access's line. */
+  outlineLine(context, access, result, colours) {
+    const { cell } = this;
+    const { columns, count } = this.grid;
+    const { itemsize, base } = this.buffer;
+    const line = Math.floor(access.address / result.line);
+    const low = Math.max(0, Math.ceil((line * result.line - base) / itemsize));
+    const high = Math.min(count, Math.ceil(((line + 1) * result.line - base) / itemsize));
+    context.strokeStyle = colours.fg;
+    context.lineWidth = 1.5;
+    context.setLineDash([3, 2]);
+    for (let e = low; e < high; ) {
+      const row = Math.floor(e / columns);
+      const end = Math.min(high, (row + 1) * columns);
+      context.strokeRect((e % columns) * cell + 0.5, row * cell + 0.5, (end - e) * cell, cell);
+      e = end;
+    }
+    context.setLineDash([]);
+  }
+}
+
