@@ -398,3 +398,29 @@ def test_the_tabs_are_walked_with_the_arrows_and_leave_the_step_alone(page):
     page.keyboard.press("ArrowRight")
     assert page.get_by_role("tab", name="Loop nest").get_attribute("aria-selected") == "true"
     assert page.locator(".count").inner_text() == "0 / 6"
+
+
+def test_steps_that_changed_nothing_can_be_passed_over(page):
+    page.get_by_role("button", name="Skip 1 idle").click()
+    seen = []
+    for _ in range(5):
+        page.get_by_role("button", name="Next step").click()
+        seen.append(page.locator(".count").inner_text().split()[0])
+    assert seen == ["1", "2", "3", "5", "6"]
+    page.get_by_role("button", name="Previous step").click()
+    page.get_by_role("button", name="Previous step").click()
+    assert page.locator(".count").inner_text() == "3 / 6"
+    assert page.locator(".dot.idle").count() == 1
+
+
+def test_any_two_steps_stand_side_by_side(page):
+    go(page, 6)
+    page.get_by_label("Compare with").select_option("After step 0: start")
+    assert "for i, j, k in T.grid(128, 128, 128):" in pane(page, "before").inner_text()
+    assert "T.vectorized(8)" in pane(page, "after").inner_text()
+    pane(page, "after").locator(".t-name", has_text="j_1_init").first.hover()
+    assert set(pane(page, "before").locator(".tok").all_inner_texts()) == {"j"}
+    go(page, 3)  # what was picked stays
+    assert "for i, j, k in T.grid(128, 128, 128):" in pane(page, "before").inner_text()
+    page.get_by_label("Compare with").select_option("Before")
+    assert "for i, j_0, k, j_1 in T.grid" in pane(page, "before").inner_text()

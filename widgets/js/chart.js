@@ -15,7 +15,7 @@ function decades(low, high) {
 
 /**
  * Draw the chart as SVG text.
- * `points`: one { label, time | null, refused, wrong } a step; `floor`: time at the machine's
+ * `points`: one { label, time | null, refused, wrong, idle } a step; `floor`: time at the machine's
  * peak, or null; `current`: index of the step shown; `width`: in pixels.
  */
 export function drawChart(points, floor, current, width) {
@@ -46,7 +46,8 @@ export function drawChart(points, floor, current, width) {
   const every = Math.max(1, Math.ceil((points.length * 24) / span));
   let last = bottom;
   points.forEach((point, i) => {
-    const classes = ["dot", point.refused && "refused", point.wrong && "wrong"];
+    const classes = ["dot", point.refused && "refused", point.wrong && "wrong",
+      point.idle && "idle"];
     if (i === current) classes.push("current");
     if (point.time > 0) last = y(point.time);
     const at = point.time > 0 ? y(point.time) : last;

@@ -3,7 +3,7 @@
 // The lines come with the recording (an exported page) or are asked of the kernel, once for each
 // program (a notebook). A line of code says from which lines of the program it came.
 
-import { copyButton, escapeHTML, h, OWN_KEYS } from "./dom.js";
+import { copyButton, escapeHTML, h } from "./dom.js";
 import { codeTokens, tokens } from "./highlight.js";
 import { drawProgram } from "./program.js";
 
@@ -89,7 +89,7 @@ export class CodeView {
     this.chosen = null;
     this.left = this.pane("Program after the step");
     this.right = this.pane("Code");
-    this.stages = h("select", { "aria-label": "Lowering stage", [OWN_KEYS]: "true",
+    this.stages = h("select", { "aria-label": "Lowering stage",
       onchange: () => { this.stage = this.stages.value; this.draw(); } });
     this.unchanged = h("button", { type: "button", class: "small", "aria-pressed": "false",
       onclick: () => {

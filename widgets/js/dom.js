@@ -3,7 +3,7 @@
 // JupyterLab looks at keys before the page does, and lets alone those of elements marked so. Its
 // shortcuts match the focused element itself, so the mark must be on each that can have the focus.
 export const OWN_KEYS = "data-lm-suppress-shortcuts";
-const FOCUSABLE = new Set(["button", "input", "summary"]);
+const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
 
 /** Make an element: h("button", { class: "x", onclick: f, "aria-label": "y" }, child, ...). */
 export function h(tag, attributes = {}, ...children) {

@@ -74,6 +74,25 @@ export class Lineage {
   }
 
   /**
+   * The same for the programs after two steps, far apart perhaps: `from` on the left, `to` on the
+   * right. Either may be the earlier.
+   */
+  between(from, to, side, keys) {
+    const here = new Set(keys);
+    let there = new Set(keys);
+    const [at, end] = side === "after" ? [to, from] : [from, to];
+    for (let s = at; s > end; s--) there = this.through(there, (key) => this.before(s, key));
+    for (let s = at + 1; s <= end; s++) there = this.through(there, (key) => this.after(s, key));
+    return side === "after" ? { before: there, after: here } : { before: here, after: there };
+  }
+
+  through(keys, turn) {
+    const found = new Set();
+    for (const key of keys) for (const other of turn(key)) found.add(other);
+    return found;
+  }
+
+  /**
    * The ancestors and descendants of a key of a step's program, step by step: [{ step, keys }],
    * with an entry for the first step and for each in which they changed. `keys` are those in the
    * program after that step; an empty list says that nothing of it is left.

@@ -293,13 +293,14 @@ export class SideBySide {
   /**
    * Show two programs; the first change comes into sight, nothing else moves. Where the step was
    * refused, its error { rule, message } stands in place of the second program. `captions` stand
-   * above the panes; `step` is the one whose origins count.
+   * above the panes (texts or elements); `step` is the one whose origins count, unless
+   * `relate(side, keys)` -> { before, after } says what belongs together.
    */
-  show(before, after, refusal, { captions = null, step = this.step } = {}) {
+  show(before, after, refusal, { captions = ["Before", "After"], step = this.step, relate = null } = {}) {
     this.step = step;
-    this.leftCap.textContent = captions ? captions[0] : "Before";
-    this.rightCap.textContent = refusal ? "Refused: the program is as it was"
-      : captions ? captions[1] : "After";
+    this.relate = relate;
+    this.leftCap.replaceChildren(captions[0]);
+    this.rightCap.replaceChildren(refusal ? "Refused: the program is as it was" : captions[1]);
     this.refusal = refusal;
     this.open = new Set(this.open.has("all") ? ["all"] : []);
     this.shown = [before, after];
@@ -357,8 +358,8 @@ export class SideBySide {
     if (!at || !this.shown) return;
     let keys = at.key === null || at.key === undefined ? [] : [at.key];
     if (!keys.length && at.item) keys = at.item.dataset.k.trim().split(" ").filter(Boolean).map(Number);
-    const related = this.lineage
-      ? this.lineage.related(this.step, at.side, keys)
+    const related = this.relate ? this.relate(at.side, keys)
+      : this.lineage ? this.lineage.related(this.step, at.side, keys)
       : { before: new Set(keys), after: new Set(keys) };
     lightUp(this.left, this.shown[0], related.before, this.lineage);
     if (!this.refusal) lightUp(this.right, this.shown[1], related.after, this.lineage);

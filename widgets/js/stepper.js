@@ -5,6 +5,7 @@
 
 import { copyButton, digits, duration, h, percent, small } from "./dom.js";
 import { drawChart } from "./chart.js";
+import { CountsPanel, countFacts } from "./counts.js";
 import { CodeSource, CodeView } from "./code_tabs.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
@@ -116,6 +117,7 @@ export class Stepper {
   }
 
   remove() {
+    this.counts.remove();
     this.source.remove();
     this.stopTheme();
     this.observer.disconnect();
@@ -132,12 +134,31 @@ export class Stepper {
         onclick: () => this.show(target()) });
     this.buttons = [
       button("First step", "M3 2v12M13 2v12L5 8z", () => 0),
-      button("Previous step", "M11 2v12L4 8z", () => this.step - 1),
-      button("Next step", "M5 2v12L12 8z", () => this.step + 1),
+      button("Previous step", "M11 2v12L4 8z", () => this.next(-1)),
+      button("Next step", "M5 2v12L12 8z", () => this.next(1)),
       button("Last step", "M13 2v12M3 2v12l8-6z", () => last),
     ];
     this.slider = h("input", { type: "range", min: 0, max: last, step: 1, "aria-label": "Step" });
-    this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
+    this.slider.addEventListener("input", () => this.show(this.shownStep(Number(this.slider.value))));
+    const idle = this.recording.steps.filter((_, i) => this.isIdle(i)).length;
+    this.skipping = false;
+    this.skip = h("button", { type: "button", class: "small", "aria-pressed": "false",
+      title: "Pass over steps that left the program as it was, refused ones too",
+      onclick: () => {
+        this.skipping = !this.skipping;
+        this.skip.setAttribute("aria-pressed", String(this.skipping));
+        this.show(this.shownStep(this.step));
+        this.drawChart();
+      } }, `Skip ${idle} idle`);
+    this.skip.hidden = !idle;
+    this.baseline = -1;
+    this.base = h("select", { "aria-label": "Compare with", class: "small",
+      onchange: () => {
+        this.baseline = Number(this.base.value);
+        this.drawPrograms();
+      } },
+      h("option", { value: -1 }, "Before"),
+      this.recording.steps.map((step, i) => h("option", { value: i }, `After step ${i}: ${step.op}`)));
     this.count = h("output", { class: "count" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     this.chart = h("div", { class: "chart" });
@@ -172,6 +193,9 @@ export class Stepper {
         this.unfold.setAttribute("aria-pressed", String(all));
         this.sides.unfold(all);
       } }, "Show all lines");
+    this.counts?.remove();
+    this.counts = new CountsPanel(this.recording, this.model, (at) => this.show(at), this.counts);
+    this.counts.onCounts = () => this.drawFacts();
     this.python = h("pre", { class: "python" });
     const copy = copyButton("Copy the Python so far", () => pythonUpTo(this.recording, this.step));
     this.root.setAttribute("aria-label", `Steps of ${this.recording.title}`);
@@ -180,10 +204,11 @@ export class Stepper {
         h("span", { class: "title" }, this.recording.title),
         h("div", { class: "buttons", role: "group", "aria-label": "Move between steps" },
           this.buttons.slice(0, 2), this.slider, this.buttons.slice(2)),
-        this.count),
+        this.skip, this.count),
       this.chart, instruction, this.facts, this.tabs, this.sides.element, this.code.element,
       this.family,
       h("div", { class: "foot" }, this.legend, this.unfold),
+      this.counts.element,
       h("details", { class: "so-far" },
         h("summary", {}, "Python so far"), h("div", { class: "code" }, this.python, copy)),
       this.live
@@ -218,7 +243,8 @@ export class Stepper {
       });
       this.view = at;
       views[at][1]();
-      this.drawLegend(this.recording.steps[this.step]);
+      const step = this.recording.steps[this.step];
+      this.drawLegend(this.sides.shown[0], step);
     };
     this.view = 0;
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Ways to look at the step" }, tabs);
@@ -265,7 +291,8 @@ export class Stepper {
       return;
     }
     const last = this.recording.steps.length - 1;
-    const targets = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last };
+    if (event.target.closest("select")) return;
+    const targets = { ArrowLeft: this.next(-1), ArrowRight: this.next(1), Home: 0, End: last };
     if (!(event.key in targets)) return;
     event.preventDefault();
     event.stopPropagation();
@@ -341,15 +368,15 @@ export class Stepper {
     this.slider.value = at;
     this.slider.setAttribute("aria-valuetext", `${at} of ${steps.length - 1}: ${step.op}`);
     this.count.textContent = `${at} / ${steps.length - 1}`;
-    const ends = [at === 0, at === 0, at === steps.length - 1, at === steps.length - 1];
+    const ends = [at === 0, this.next(-1) === at, this.next(1) === at, at === steps.length - 1];
     // `aria-disabled` and not `disabled`: a button that vanishes from under the focus loses it.
     this.buttons.forEach((b, i) => b.setAttribute("aria-disabled", String(ends[i])));
     this.drawInstruction(step);
     this.drawFacts();
+    this.counts.show(at);
     this.sides.pinned = this.keep(at);
-    this.sides.show(step.before, step.after, step.error, { step: at });
+    this.drawPrograms();
     this.place();
-    this.drawLegend(step);
     this.python.replaceChildren(...coloured(pythonUpTo(this.recording, at)));
     this.drawChart();
     this.live.textContent = this.spoken();
@@ -361,7 +388,7 @@ export class Stepper {
 
   /** What was selected stays so where it stands in the new step's programs too. */
   keep(at) {
-    const pinned = this.sides.pinned;
+    const { pinned } = this.sides;
     const step = this.recording.steps[at];
     for (const side of pinned ? [pinned.side, "after", "before"] : []) {
       const program = side === "before" ? step.before : step.after;
@@ -372,6 +399,41 @@ export class Stepper {
     }
     this.drawFamily("after", -1, null);
     return null;
+  }
+
+  /** Whether a step left the program as it was. */
+  isIdle(at) {
+    const step = this.recording.steps[at];
+    return at > 0 && step.before === step.after;
+  }
+
+  /** The step nearest to one, from it on and else before it, that is not passed over. */
+  shownStep(at) {
+    if (!this.skipping || !this.isIdle(at)) return at;
+    for (let i = at; i < this.recording.steps.length; i++) if (!this.isIdle(i)) return i;
+    for (let i = at; i > 0; i--) if (!this.isIdle(i)) return i;
+    return 0;
+  }
+
+  /** The step before or after this one; this one where there is none. */
+  next(turn) {
+    let at = this.step + turn;
+    while (this.skipping && this.recording.steps[at] && this.isIdle(at)) at += turn;
+    return this.recording.steps[at] ? at : this.step;
+  }
+
+  /** Both programs: of the step, or of it and another that was picked. */
+  drawPrograms() {
+    const step = this.recording.steps[this.step];
+    const base = this.baseline;
+    const before = base < 0 ? step.before : this.recording.steps[base].after;
+    const after = base < 0 ? "After" : `After step ${this.step}: ${step.op}`;
+    this.sides.show(before, step.after, step.error, {
+      captions: [this.base, after], step: this.step,
+      relate: base < 0 ? null
+        : (side, keys) => this.lineage.between(base, this.step, side, keys),
+    });
+    this.drawLegend(before, step);
   }
 
   spoken() {
@@ -401,14 +463,15 @@ export class Stepper {
 
   drawFacts() {
     this.facts.replaceChildren(
-      ...facts(this.recording, this.step).map((fact) =>
+      ...[...facts(this.recording, this.step),
+        ...countFacts(costOf(this.recording, this.recording.steps[this.step]))].map((fact) =>
         h("div", { class: `fact ${fact.kind || ""}`, role: "listitem", title: fact.title },
           h("span", {}, fact.name), h("strong", {}, (SIGN[fact.kind] || "") + fact.value)))
     );
   }
 
-  drawLegend(step) {
-    const counts = this.programs.counts(step.before, step.after);
+  drawLegend(before, step) {
+    const counts = this.programs.counts(before, step.after);
     const parts = MARKS.filter((mark) => counts[mark]).map((mark) =>
       h("span", { class: `l ${mark}` }, `${{ new: "+", removed: "−", changed: "~", moved: "↕" }[mark]} ` +
         `${counts[mark]} ${mark}`));
@@ -426,6 +489,7 @@ export class Stepper {
       const cost = costOf(this.recording, step);
       const said = facts(this.recording, i).map((f) => f.value).join(", ");
       return {
+        idle: this.skipping && this.isIdle(i),
         time: cost && cost.time, refused: Boolean(step.error), wrong: cost?.equal === false,
         label: `${i}: ${step.op}: ${said}`,
       };
