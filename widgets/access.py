@@ -15,7 +15,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from . import bundle, host
+from . import bundle, export
 
 ENTRY = "access.js"
 STYLES = ("stepper.css", "access.css")
@@ -140,8 +140,8 @@ def _page(trace: Any, results: list[Any], configuration: int, title: str | None)
         "trace": trace.to_dict(), "results": _values(results), "configuration": configuration,
         "position": 0, "request": {}, "error": "", "live": False,
     }  # fmt: skip
-    return host.page([(values, static(trace, results))], title or f"Accesses of {trace.title}",
-                     ENTRY, STYLES)
+    return export.write([(values, static(trace, results))], title or f"Accesses of {trace.title}",
+                        ENTRY, styles=STYLES)
 
 
 def page(trace: Any, caches: Any = None, title: str | None = None) -> str:

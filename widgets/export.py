@@ -102,4 +102,4 @@ def page(recordings: Sequence[Any], title: str = "Schedules") -> str:
         ({"recording": recording.to_dict(), "step": 0, "selection": {}}, static.html(recording))
         for recording in recordings
     ]
-    return write(views, title, "stepper.js")
+    return write(views, title, "stepper.js", styles=("stepper.css", "counts.css"))

@@ -30,7 +30,7 @@ class Stepper(anywidget.AnyWidget):
     """
 
     _esm = bundle.script()
-    _css = bundle.style()
+    _css = bundle.style() + bundle.style("counts.css")
 
     recording = traitlets.Dict().tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
@@ -46,6 +46,8 @@ class Stepper(anywidget.AnyWidget):
 
     def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """The view asks for the code of a program: lower and compile it, and send the lines."""
+        if isinstance(content, dict) and content.get("type") == "counts":
+            self.count()
         if not isinstance(content, dict) or content.get("type") != "code":
             return
         program = content.get("program")
@@ -64,6 +66,26 @@ class Stepper(anywidget.AnyWidget):
         self.source = recording
         self._code.clear()
         self.step = min(self.step, len(recording.steps) - 1)
+        self.recording = recording.to_dict()
+
+    def count(self, caches: Any = None, budget_s: float = 60.0) -> None:
+        """Count the cache misses of every step, this machine's caches or `caches`, and show them.
+
+        See `mlc_lab.observe.count_steps`. A recording that was read from a file cannot be counted:
+        the view says so.
+        """
+        from mlc_lab.observe.count_steps import count_each
+
+        recording, modules = self.source, getattr(self.source, "modules", None)
+        if not modules:
+            self.send({"type": "counts", "done": True, "error": "a recording read from a file has "
+                       "no programs to run"})
+            return
+        for number in count_each(recording, modules, caches, budget_s=budget_s):
+            cost = recording.programs[number].cost or {}
+            self.send({"type": "counts", "program": number, "counts": cost.get("counts"),
+                       "machine": recording.machine})
+        self.send({"type": "counts", "done": True})
         self.recording = recording.to_dict()
 
     def on_step(self, callback: Callable[[int], None]) -> Callable[[], None]:

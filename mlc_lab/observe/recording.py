@@ -35,8 +35,10 @@ it went into. What has no origin and stands in the program before is the same th
 
 A **cost** is what measuring a program gave: {"time": median seconds, "spread": half the
 interquartile range over the median, "runs": count, "gflops": number, "peak_fraction": number,
-"equal": true, false or null (not checked), "max_error": number, "message": why there is no time}.
-Every entry may be absent.
+"equal": true, false or null (not checked), "max_error": number, "message": why there is no time,
+"counts": exact counts of cache misses, or {"message": why there are none}}.
+Every entry may be absent. What stands in "counts", and in the machine's "caches" and "bandwidth"
+beside it, is told at the head of `count_steps.py`.
 
 `code`, which is there only when asked for, holds what programs become on their way down:
 

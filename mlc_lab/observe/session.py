@@ -10,6 +10,7 @@ from typing import Any
 from ..ir import hooks
 from ..ir.module import IRModule
 from ..schedule import Schedule
+from .count_steps import count_steps
 from .measure import Measurement
 from .program import keys_of, lines_of, origins_of
 from .recording import Recorder, Recording, save_all
@@ -24,6 +25,10 @@ class ScheduleRecording:
     def measure(self, budget_s: float = 20.0, progress: bool = True, **options: Any) -> Recording:
         """Time and check every program; see `measure.Measurement` for the options."""
         return Measurement(self.recording, self.modules, **options).all(budget_s, progress)
+
+    def count(self, caches: Any = None, budget_s: float = 60.0, **options: Any) -> Recording:
+        """Count the cache misses of every program; see `count_steps.count_steps`."""
+        return count_steps(self.recording, self.modules, caches, budget_s=budget_s, **options)
 
 
 def record(sch: Schedule, title: str | None = None) -> ScheduleRecording:
@@ -90,6 +95,7 @@ def explore(
     sch: Schedule,
     measure: bool = True,
     *,
+    counts: Any = False,
     budget_s: float = 20.0,
     sizes: dict[str, int] | None = None,
     target: Any = "llvm",
@@ -100,12 +106,16 @@ def explore(
 
     Each step is timed and its result checked first, for at most about `budget_s` seconds (an
     interrupt ends that early and shows what was found); `measure=False` shows the steps at once.
-    `sizes` gives the values of symbolic sizes by name. `.html(path)` of the result writes the same
+    `counts=True` counts the cache misses of each step as well, in this machine's caches, or in those
+    given: `counts="32K:8, 1M:16"`. `sizes` gives the values of symbolic sizes by name. `.html(path)` of the result writes the same
     view as a page. Raises ImportError where the notebook parts are not installed.
     """
     made = record(sch, title)
     if measure:
         made.measure(budget_s, progress, sizes=sizes, target=target)
+    if counts:
+        made.count(None if counts is True else counts, max(budget_s, 60.0), progress=progress,
+                   sizes=sizes, target=target)
     return made.recording.show()
 
 

@@ -1,0 +1,112 @@
+"""Counts of cache misses as part of a recording: what each step does to the traffic of memory.
+
+Adds to the cost of every program of a recording
+
+    "counts": {"levels": [{"name", "lookups", "misses", "bytes_in", "bytes_out"}, ...],
+               "reads", "writes", "bytes_read", "bytes_written", "flops", "intensity", "unseen"}
+
+or {"message": why there are none}, and to its machine
+
+    "caches": the levels simulated, as CacheHierarchy.to_dict has them
+    "bandwidth": {"L1": GB/s, ..., "memory": GB/s}, measured
+
+The bandwidths are those of one core; of the levels that each core has for itself (all but the last)
+they count once for each core that the program may use.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..ir.module import IRModule
+from .cache import CacheHierarchy, as_hierarchy
+from .counts import count_accesses
+from .measure import Measurement, _first_line, _with_progress
+from .recording import Recording
+
+
+@functools.cache
+def bandwidths() -> dict[str, float]:
+    """Bytes a second that one core reads from each level and from memory, measured once."""
+    from ..backend.peak import cache_bytes, measure_bandwidth
+
+    found = {}
+    for level in (*cache_bytes(), "memory"):
+        try:
+            found[level] = measure_bandwidth(level, "read", 0.05)
+        except (OSError, ValueError, MemoryError):
+            continue
+    return found
+
+
+def describe_machine(recording: Recording, modules: list[IRModule], hierarchy: CacheHierarchy,
+                     sizes: Mapping[str, int] | None = None) -> None:
+    """Fill in what the counts are compared with: peak, caches, bandwidths."""
+    if not recording.machine.get("peak_gflops"):
+        Measurement(recording, modules, sizes=sizes)._examine()
+    machine = recording.machine
+    machine["caches"] = hierarchy.to_dict()
+    if "bandwidth" not in machine:
+        cores = machine.get("cores", 1)
+        told = bandwidths()
+        own = [name for name in told if name not in ("memory", *list(told)[-2:-1])]
+        machine["bandwidth"] = {
+            name: round(value * (cores if name in own else 1) / 1e9, 2)
+            for name, value in told.items()
+        }
+
+
+def count_program(mod: IRModule, hierarchy: CacheHierarchy, sizes: Mapping[str, int] | None = None,
+                  target: Any = "llvm") -> dict[str, Any]:
+    """The "counts" entry of one program; errors become its message."""
+    try:
+        return count_accesses(mod, hierarchy, sizes=sizes, target=target).to_dict()
+    except Exception as error:  # one step that cannot be counted must not cost the others
+        return {"message": f"not counted: {_first_line(error)}"}
+
+
+def count_each(recording: Recording, modules: list[IRModule], caches: Any = None, *,
+               sizes: Mapping[str, int] | None = None, target: Any = "llvm",
+               budget_s: float = 60.0) -> Iterator[int]:
+    """Count the programs of a recording that have no counts yet, one at a time; yields which.
+
+    What is left when `budget_s` seconds are over gets a message.
+    """
+    hierarchy = as_hierarchy(caches)
+    describe_machine(recording, modules, hierarchy, sizes)
+    start = time.perf_counter()
+    for number, program in enumerate(recording.programs):
+        cost = program.cost = program.cost if program.cost is not None else {}
+        known = cost.get("counts")
+        if known is not None and "levels" in known:
+            continue
+        if time.perf_counter() - start > budget_s:
+            cost["counts"] = {"message": "not counted: the time for it was used up"}
+        else:
+            cost["counts"] = count_program(modules[number], hierarchy, sizes, target)
+        yield number
+
+
+def count_steps(recording: Recording, modules: list[IRModule], caches: Any = None, *,
+                budget_s: float = 60.0, progress: bool = True,
+                on_program: Callable[[int], None] | None = None, **options: Any) -> Recording:
+    """Count every program of a recording for at most about `budget_s` seconds.
+
+    An interrupt (Ctrl-C, or the stop button of a notebook) ends it; what was found stays. Returns
+    the recording. `on_program(number)` is called after each.
+    """
+    numbers = count_each(recording, modules, caches, budget_s=budget_s, **options)
+    total = list(range(len(recording.programs)))
+    try:
+        for _ in _with_progress(total, progress):
+            number = next(numbers, None)
+            if number is None:
+                break
+            if on_program is not None:
+                on_program(number)
+    except KeyboardInterrupt:
+        pass
+    return recording

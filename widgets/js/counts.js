@@ -1,0 +1,178 @@
+// Counts of cache misses in the stepper: among the facts of a step, as columns over all steps, and
+// as a roofline. They are exact and made in Python (mlc_lab/observe/count_steps.py).
+
+import { digits, duration, h, percent } from "./dom.js";
+import { bytesByLevel, drawRoofline } from "./roofline.js";
+
+/** A count as people read it: "134.5 M". */
+export function amount(value) {
+  const units = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e4, " k", 1e3]];
+  for (const [from, name, size] of units) if (value >= from) return `${digits(value / (size || from))}${name}`;
+  return value.toLocaleString("en-US");
+}
+
+const countsOf = (cost) => (cost && cost.counts && cost.counts.levels ? cost.counts : null);
+
+/** The counts as facts of a step: [{ name, value, title }]. */
+export function countFacts(cost) {
+  const counts = countsOf(cost);
+  if (!counts) {
+    const why = cost && cost.counts && cost.counts.message;
+    return why ? [{ name: "Cache misses", value: why, kind: "none" }] : [];
+  }
+  const found = counts.levels.map((level) => ({
+    name: `${level.name} misses`,
+    value: amount(level.misses) + (level.lookups ? ` (${percent(level.misses / level.lookups)})` : ""),
+    title: `${level.misses.toLocaleString("en-US")} of ${level.lookups.toLocaleString("en-US")} lines asked for; ` +
+      `${level.bytes_in.toLocaleString("en-US")} bytes in, ${level.bytes_out.toLocaleString("en-US")} written back`,
+  }));
+  const memory = bytesByLevel(counts).memory;
+  found.push({ name: "From memory", value: `${amount(memory)}B`, title: `${memory.toLocaleString("en-US")} bytes` });
+  if (counts.intensity) {
+    found.push({ name: "Intensity", value: `${digits(counts.intensity)} flop/B`,
+      title: "floating point operations for each byte that memory delivers or takes" });
+  }
+  return found;
+}
+
+/** The folded part of the stepper with the columns and the roofline. `go(step)` moves the stepper. */
+export class CountsPanel {
+  constructor(recording, model, go, before) {
+    this.recording = recording;
+    this.model = model;
+    this.go = go;
+    this.table = h("table", { class: "counts" });
+    this.picture = h("div", { class: "roofline" });
+    this.level = h("select", { "aria-label": "Level of the roofline" });
+    this.level.addEventListener("change", () => this.drawRoofline());
+    this.ask = h("button", { type: "button" }, "Count cache misses of every step");
+    this.ask.addEventListener("click", () => this.request());
+    this.said = h("span", { role: "status" });
+    this.note = h("p", { class: "note" });
+    this.element = h("details", { class: "counts-panel" },
+      h("summary", {}, "Cache misses and roofline"),
+      h("div", { class: "bar" }, this.ask, this.said),
+      (this.body = h("div", {},
+        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counts of every step" }, this.table),
+        h("label", { class: "sub" }, "Roofline at ", this.level), this.picture, this.note)));
+    const pick = (event) => {
+      const at = event.target.closest("[data-step]");
+      if (at && (event.type === "click" || event.key === "Enter" || event.key === " ")) {
+        event.preventDefault();
+        event.stopPropagation();
+        this.go(Number(at.dataset.step));
+        if (event.type === "keydown") this.focusStep(at.dataset.step);
+      }
+    };
+    for (const part of [this.table, this.picture]) {
+      part.addEventListener("click", pick);
+      part.addEventListener("keydown", pick);
+    }
+    this.onMessage = (message) => this.take(message);
+    this.live = Boolean(model.send && model.send.length);
+    if (this.live) model.on("msg:custom", this.onMessage);
+    this.element.addEventListener("toggle", () => this.drawRoofline());
+    this.observer = new ResizeObserver(() => this.drawRoofline());
+    this.observer.observe(this.picture);
+    // A view that is drawn anew keeps what the reader has opened and chosen.
+    this.element.open = Boolean(before && before.element.open);
+    this.chosen = before ? before.level.value : "";
+    this.build();
+  }
+
+  remove() {
+    this.observer.disconnect();
+    if (this.live) this.model.off("msg:custom", this.onMessage);
+  }
+
+  focusStep(step) {
+    this.picture.querySelector(`[data-step="${step}"]`)?.focus();
+  }
+
+  request() {
+    if (this.ask.getAttribute("aria-disabled") === "true") return;
+    this.ask.setAttribute("aria-disabled", "true");
+    this.said.textContent = "counting…";
+    this.model.send({ type: "counts" });
+  }
+
+  /** Python has counted a program, or all. */
+  take(message) {
+    if (!message || message.type !== "counts") return;
+    const { program, counts, machine, done, error } = message;
+    if (machine) this.recording.machine = { ...this.recording.machine, ...machine };
+    if (program !== undefined) {
+      const at = this.recording.programs[program];
+      at.cost = { ...(at.cost || {}), counts };
+      this.said.textContent = `counted ${program + 1} of ${this.recording.programs.length} programs`;
+    }
+    if (done) {
+      this.ask.setAttribute("aria-disabled", "false");
+      this.said.textContent = error || "every step is counted";
+    }
+    this.build();
+    this.show(this.step || 0);
+    this.onCounts?.();
+  }
+
+  counted() {
+    return this.recording.programs.some((program) => countsOf(program.cost));
+  }
+
+  build() {
+    const { live } = this;
+    const any = this.counted();
+    const every = this.recording.programs.every((program) => countsOf(program.cost));
+    this.element.hidden = !any && !live;
+    this.ask.hidden = !live || every;
+    this.body.hidden = !any;
+    if (!any) return;
+    const machine = this.recording.machine || {};
+    const names = (machine.caches || []).map((level) => level.name);
+    this.names = names.length ? names
+      : countsOf(this.recording.programs.find((p) => countsOf(p.cost)).cost).levels.map((l) => l.name);
+    const chosen = this.level.value || this.chosen || "memory";
+    this.level.replaceChildren(...Object.keys(machine.bandwidth || {}).map((name) =>
+      h("option", { value: name, selected: name === chosen }, name)));
+    const heads = ["step", "time", "GFLOP/s", "reads", "writes", ...this.names.map((n) => `${n} misses`),
+      "memory bytes", "flop/B"];
+    const rows = this.recording.steps.map((step, i) => {
+      const cost = step.error ? null : this.recording.programs[step.after].cost;
+      const counts = countsOf(cost);
+      const cells = [
+        cost && cost.time ? duration(cost.time) : "", cost && cost.gflops ? digits(cost.gflops) : "",
+        ...(counts ? [amount(counts.reads), amount(counts.writes),
+          ...counts.levels.map((level) => amount(level.misses)), amount(bytesByLevel(counts).memory),
+          counts.intensity ? digits(counts.intensity) : ""] : [step.error ? "refused" : "not counted"]),
+      ];
+      return h("tr", { "data-step": i },
+        h("th", { scope: "row" }, h("button", { type: "button", class: "plain" }, `${i} ${step.op}`)),
+        cells.map((text) => h("td", {}, text)));
+    });
+    this.table.replaceChildren(h("thead", {}, h("tr", {}, heads.map((t) => h("th", { scope: "col" }, t)))),
+      h("tbody", {}, rows));
+    const caches = (machine.caches || []).map((c) => `${c.name} ${amount(c.size)}B ${c.ways}-way ${c.replacement}`);
+    this.note.textContent = `Counted exactly, in simulated caches without prefetching: ${caches.join(", ")}. ` +
+      "Time, peak and bandwidths are measured. Small arrays indexed by constants are registers.";
+  }
+
+  show(step) {
+    this.step = step;
+    for (const row of this.table.querySelectorAll("tr[data-step]")) {
+      const here = Number(row.dataset.step) === step;
+      row.classList.toggle("here", here);
+      if (here) row.setAttribute("aria-current", "step");
+      else row.removeAttribute("aria-current");
+    }
+    this.drawRoofline();
+  }
+
+  drawRoofline() {
+    if (!this.element.open || this.body.hidden) return;
+    const held = this.picture.contains(document.activeElement) ? document.activeElement.dataset?.step : null;
+    const width = Math.min(900, Math.floor(this.picture.clientWidth));
+    this.picture.innerHTML = drawRoofline(this.recording, this.level.value, this.step || 0, width) ||
+      (width ? "<p class='note'>There is no step with both a time and counts at this level.</p>" : "");
+    if (held) this.focusStep(held);
+  }
+}

@@ -1,0 +1,95 @@
+// The roofline: how fast each step is against how many operations it does for each byte moved.
+//
+// Roofs are the measured peak and the measured bandwidth of each level; a point stands at the exact
+// counts of its step. Points are buttons: a click, or Enter on the focused one, goes to the step.
+
+import { digits, escapeHTML } from "./dom.js";
+
+const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
+const ROOF_TALL = 260;
+const ROOF_DASHES = ["", "8 3", "3 3", "10 3 2 3", "1 3"];
+
+/** Bytes that each level's bandwidth carries: L1 serves the core, memory the misses of the last. */
+export function bytesByLevel(counts) {
+  const names = counts.levels.map((level) => level.name);
+  const out = { [names[0]]: counts.bytes_read + counts.bytes_written };
+  counts.levels.forEach((level, i) => {
+    out[names[i + 1] || "memory"] = level.bytes_in + level.bytes_out;
+  });
+  return out;
+}
+
+/** The points of a recording at a level: one a program, with the steps that lead to it. */
+export function rooflinePoints(recording, level) {
+  const points = new Map();
+  recording.steps.forEach((step, i) => {
+    const cost = step.error ? null : recording.programs[step.after].cost;
+    const counts = cost && cost.counts;
+    if (!cost || !cost.gflops || !counts || !counts.levels || !counts.flops) return;
+    const bytes = bytesByLevel(counts)[level];
+    if (!bytes) return;
+    const known = points.get(step.after);
+    if (known) known.steps.push(i);
+    else points.set(step.after, { steps: [i], op: step.op, gflops: cost.gflops, intensity: counts.flops / bytes });
+  });
+  return [...points.values()];
+}
+
+/** Draw the roofline at a level as SVG text; "" where there is nothing to draw. */
+export function drawRoofline(recording, level, current, width) {
+  const { peak_gflops: peak, bandwidth } = recording.machine || {};
+  const points = bandwidth && peak ? rooflinePoints(recording, level) : [];
+  if (!points.length || !width) return "";
+  const speeds = Object.values(bandwidth);
+  const xs = points.map((p) => p.intensity);
+  const [x0, x1] = [Math.min(...xs, 0.1) / 2, Math.max(...xs, peak / Math.min(...speeds)) * 3];
+  const [y0, y1] = [Math.min(...points.map((p) => p.gflops)) / 3, peak * 2];
+  const span = width - EDGES.left - EDGES.right;
+  const tall = ROOF_TALL - EDGES.top - EDGES.bottom;
+  const x = (v) => EDGES.left + (span * Math.log(v / x0)) / Math.log(x1 / x0);
+  const y = (v) => ROOF_TALL - EDGES.bottom - (tall * Math.log(v / y0)) / Math.log(y1 / y0);
+  const bottom = ROOF_TALL - EDGES.bottom;
+  let svg = "";
+  const powers = (low, high) => {
+    const found = [];
+    for (let e = Math.ceil(Math.log10(low)); e <= Math.floor(Math.log10(high)); e++) found.push(e);
+    return found;
+  };
+  for (const e of powers(x0, x1)) {
+    svg += `<line class="grid" x1="${x(10 ** e)}" x2="${x(10 ** e)}" y1="${EDGES.top}" y2="${bottom}"/>` +
+      `<text x="${x(10 ** e)}" y="${bottom + 14}" text-anchor="middle">${e < 0 ? 10 ** e : (10 ** e).toLocaleString("en-US")}</text>`;
+  }
+  for (const e of powers(y0, y1)) {
+    svg += `<line class="grid" x1="${EDGES.left}" x2="${width - EDGES.right}" y1="${y(10 ** e)}" y2="${y(10 ** e)}"/>` +
+      `<text x="${EDGES.left - 6}" y="${y(10 ** e) + 4}" text-anchor="end">${e < 0 ? (10 ** e).toFixed(-e) : (10 ** e).toLocaleString("en-US")}</text>`;
+  }
+  Object.entries(bandwidth).forEach(([name, speed], i) => {
+    const start = Math.max(x0, y0 / speed);
+    const ridge = Math.min(x1, peak / speed);
+    if (start >= ridge) return;
+    const mine = name === level ? " mine" : "";
+    const at = Math.max(start, ridge / 25);
+    svg += `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${x(start)}" y1="${y(start * speed)}" x2="${x(ridge)}" y2="${y(ridge * speed)}"/>` +
+      `<text class="roof-${i % 4}${mine}" x="${x(at)}" y="${y(at * speed) - 7}">${escapeHTML(name)} ${digits(speed)} GB/s</text>`;
+  });
+  const flat = Math.max(x0, peak / Math.max(...speeds));
+  svg += `<line class="peak" x1="${x(flat)}" x2="${width - EDGES.right}" y1="${y(peak)}" y2="${y(peak)}"/>` +
+    `<text x="${width - EDGES.right}" y="${y(peak) - 5}" text-anchor="end">peak ${digits(peak)} GFLOP/s</text>` +
+    `<text x="${EDGES.left + span / 2}" y="${ROOF_TALL - 6}" text-anchor="middle">operations for each byte that ${escapeHTML(level)} delivers</text>` +
+    `<text transform="translate(13 ${EDGES.top + tall / 2}) rotate(-90)" text-anchor="middle">GFLOP/s</text>`;
+  // The current one last, so that it lies on top.
+  const ordered = [...points].sort((a, b) => a.steps.includes(current) - b.steps.includes(current));
+  for (const point of ordered) {
+    const here = point.steps.includes(current);
+    const name = point.steps.length > 1 ? `${point.steps[0]}–${point.steps[point.steps.length - 1]}` : point.steps[0];
+    const bound = Math.min(peak, point.intensity * bandwidth[level]);
+    const said = `step ${point.steps.join(", ")}: ${point.op}, ${digits(point.gflops)} GFLOP/s, ` +
+      `${digits(point.intensity)} operations a byte; the roof here is ${digits(bound)} GFLOP/s`;
+    const [px, py] = [x(point.intensity), y(point.gflops)];
+    svg += `<g class="point${here ? " current" : ""}" role="button" tabindex="0" data-lm-suppress-shortcuts="true" data-step="${point.steps[0]}" aria-label="${escapeHTML(said)}"${here ? ' aria-current="step"' : ""}>` +
+      `<circle class="halo" cx="${px}" cy="${py}" r="11"/><circle cx="${px}" cy="${py}" r="${here ? 6 : 4.5}"/>` +
+      `<text x="${px + 9}" y="${py + 4}">${name}</text><title>${escapeHTML(said)}</title></g>`;
+  }
+  return `<svg viewBox="0 0 ${width} ${ROOF_TALL}" width="${width}" height="${ROOF_TALL}" role="group" ` +
+    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>`;
+}
