@@ -54,6 +54,7 @@ _NAMES: dict[str, str] = {
     "register_global_func": "mlc_lab.runtime:register_func",
     "get_global_func": "mlc_lab.runtime:get_global_func",
     "NDArray": "mlc_lab.runtime:NDArray",
+    "workbench": "mlc_lab.observe.workbench:open_workbench",
     "load_ipython_extension": "mlc_lab.compat:load_ipython_extension",
     "unload_ipython_extension": "mlc_lab.compat:unload_ipython_extension",
 }

@@ -3,29 +3,33 @@
 Import name: `mlc_lab_widgets`. One module a view, one JavaScript file a view (in `js/`), one shared
 style. A view draws a recording (`mlc_lab.observe.recording`) and contains no compiler logic.
 
-    Stepper   the steps of a schedule: programs side by side, cost, correctness (needs anywidget)
-    page      recordings as one HTML page (needs nothing)
+    Stepper    the steps of a schedule: programs side by side, cost, correctness (needs anywidget)
+    Workbench  schedule by clicking, every attempt kept in a tree (needs anywidget)
+    page       recordings as one HTML page (needs nothing)
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .export import page
 
-__all__ = ["Stepper", "page"]
+#: views by the module that has them
+_VIEWS = {"Stepper": ".stepper", "Workbench": ".workbench"}
+
+__all__ = ["Stepper", "Workbench", "page"]
 
 
 def __getattr__(name: str) -> Any:
     """Widgets load when they are asked for, so that pages can be written without anywidget."""
-    if name != "Stepper":
+    if name not in _VIEWS:
         raise AttributeError(f"module mlc_lab_widgets has no attribute {name!r}")
     try:
-        from .stepper import Stepper
+        return getattr(import_module(_VIEWS[name], __name__), name)
     except ImportError as error:
         raise ImportError(
             f"the notebook views need {error.name}, which is not installed.\n"
             "Install it with:  pip install 'mlc-lab[lab]'\n"
             "Without it, `recording.html(path)` writes the same view as an HTML page."
         ) from None
-    return Stepper

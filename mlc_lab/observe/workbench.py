@@ -285,7 +285,8 @@ class Workbench:
 
         Arguments are those of the primitive; blocks and loops as in `find`, and as plain data (see
         `workbench_palette`). If it is refused, the refusal is kept as a node, the place stays, and
-        ScheduleError is raised. What has been tried from here before is not tried again.
+        ScheduleError is raised, with the node's number as `attempt`. What has been tried from here
+        before is found again.
         """
         kind = _kind(op)
         plain = {name: self._plain(value, kind, name) for name, value in args.items()}
@@ -293,6 +294,7 @@ class Workbench:
             self.at, kind, lambda sch: bind(kind, plain, lambda _, key: self._variable(
                 sch, self._by_key(sch, key))))  # fmt: skip
         if error is not None:
+            error.attempt = node.id
             self._changed()
             raise error
         self.goto(node.id)
@@ -497,19 +499,21 @@ class Workbench:
 
     def prelude(self) -> str:
         """What stands before the schedule: imports, the program, the Schedule made of it."""
-        text = self.recording.text(0)
-        return ("import mlc_lab as tvm\nfrom mlc_lab.script import ir as I, relax as R, tir as T\n"
-                if "R." in text else
-                "import mlc_lab as tvm\nfrom mlc_lab.script import ir as I, tir as T\n"
-                ) + f"\n\n{text.strip()}\n\n\n{self.recording.prelude}"  # fmt: skip
+        program = self.recording.text(0).strip()
+        return f"{self._imports()}\n\n\n{program}\n\n\n{self.recording.prelude}"
+
+    def _imports(self) -> str:
+        relax = "relax as R, " if "@R.function" in self.recording.text(0) else ""
+        return ("import mlc_lab as tvm\n"
+                f"from mlc_lab.script import ir as I, {relax}tir as T")  # fmt: skip
 
     def load_python(self, text: str) -> Attempt:
         """Read the Python of a schedule of this program as a branch from the start, and go there.
 
         The text is read from its syntax tree, never executed: calls of primitives on the schedule,
         literals and names bound before. Steps that the tree has already are found, not repeated.
-        Raises DiagnosticError with line and column for anything else, before anything is applied;
-        ScheduleError (with `line`) where a primitive refuses: then what came before it is kept.
+        Raises DiagnosticError with line and column for anything else, and the place stays;
+        ScheduleError (with `line`) where a primitive refuses: then the place is just before it.
         """
         shadow = Schedule(self.modules[0])
         place = [self.attempts[0]]
@@ -529,9 +533,10 @@ class Workbench:
                                 work_on=shadow.work_on)  # fmt: skip
         try:
             reader.read()
-        finally:
+        except ScheduleError:
             self.goto(place[0].id)
-        return self.at
+            raise
+        return self.goto(place[0].id)
 
     def _same_program(self, source: str, line: int) -> None:
         """A program that stands in a text must be the one this tree started with."""
@@ -549,12 +554,12 @@ class Workbench:
 
     def measure(
         self, nodes: Iterable[int] | None = None, *, budget_s: float = 30.0, isolate: bool = True,
-        progress: bool = False,
+        progress: bool = False, quiet: bool = False,
     ) -> None:  # fmt: skip
         """Time and check the programs of some nodes (all of the current path if None).
 
         By default in a process of its own: a program that crashes or hangs costs its own
-        measurement and nothing else (see `isolate.Isolated`).
+        measurement and nothing else (see `isolate.Isolated`). `quiet` tells no listener.
         """
         from .measure import Measurement
 
@@ -565,7 +570,8 @@ class Workbench:
             self._measurement = Measurement(
                 self.recording, self.modules, target=self.target, sizes=self.sizes, isolate=isolate)
         self._measurement.all(budget_s, progress, only=wanted)
-        self._changed()
+        if not quiet:
+            self._changed()
 
     def cost(self, node: Attempt | int | None = None) -> dict[str, Any] | None:
         """What the program of a node (the current one) cost; None where it was not measured."""
@@ -579,7 +585,7 @@ class Workbench:
         data = self.recording.to_dict()
         del data["steps"]
         return {**data, "format": FORMAT, "version": VERSION, "at": self.at.id,
-                "sizes": self.sizes, "target": str(self.target),
+                "imports": self._imports(), "sizes": self.sizes, "target": str(self.target),
                 "nodes": [node.to_dict() for node in self.attempts]}  # fmt: skip
 
     def to_json(self, indent: int | None = None) -> str:
@@ -615,9 +621,9 @@ class Workbench:
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """Everything tried so far as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.export import workbench_page
+        from mlc_lab_widgets.workbench_page import page
 
-        text = workbench_page([self.to_dict()], title or self.recording.title)
+        text = page([self.to_dict()], title or self.recording.title)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text

@@ -339,7 +339,7 @@ def read_value(text: str, lambda_only: bool = False) -> Any:
 
 def _split(p: Palette) -> list[Parameter]:
     extent = op.as_int(p.stmt.extent)
-    extra: dict[str, Any] = {"extent": extent, "name": p.stmt.loop_var.name}
+    extra: dict[str, Any] = {"extent": extent, "loop": p.stmt.loop_var.name}
     inner = 8
     if extent is not None and extent > 0:
         extra["divisors"] = divisors(extent)

@@ -1,0 +1,355 @@
+// What can be done with the block or loop that was picked: a list of primitives with their forms.
+//
+// Draws what the kernel listed (mlc_lab/observe/workbench_palette.py says what the entries are) and
+// hands back plain arguments. It knows nothing of what a primitive means.
+
+import { h } from "./dom.js";
+
+let serial = 0; // for the ids that labels need; several palettes may stand on one page
+
+/** A control that can have the focus, and keeps the notebook's hands off its keys. */
+const control = (tag, attributes, ...children) =>
+  h(tag, { tabindex: "0", ...attributes }, ...children);
+
+/** A text with `code` in backquotes. */
+const withCode = (text) =>
+  text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+/** How a loop of an extent comes apart: "128 → 16 × 8", and what is left over. */
+export function splitPreview(name, extent, factors) {
+  const known = factors.filter((f) => f !== null);
+  if (known.some((f) => !Number.isInteger(f) || f < 1)) return "a factor is a whole number, 1 or more";
+  const product = known.reduce((a, b) => a * b, 1);
+  if (extent === null) {
+    return factors.map((f, i) => `${name}_${i} (${f ?? "the rest"})`).join(", ");
+  }
+  const full = factors.map((f) => f ?? Math.max(1, Math.ceil(extent / product)));
+  const total = full.reduce((a, b) => a * b, 1);
+  const text = `${extent} → ${full.join(" × ")}`;
+  if (total === extent) return text;
+  return total > extent
+    ? `${text} = ${total}: the last ${total - extent} iterations are skipped by a condition`
+    : `${text} = ${total}: ${extent - total} iterations would be lost`;
+}
+
+/** The fields of one parameter: { element, value() }; `changed` is called when the reader edits. */
+function field(parameter, changed) {
+  const make = FIELDS[parameter.kind] || FIELDS.text;
+  return make(parameter, changed, `mlc-field-${++serial}`);
+}
+
+const label = (parameter, id) => h("label", { for: id }, parameter.name);
+
+const FIELDS = {
+  choice(parameter, changed, id) {
+    const options = parameter.choices.map((choice, i) =>
+      h("option", { value: i, selected: same(choice.value, parameter.default) },
+        choice.legal === false ? `${choice.label}  ✕` : choice.label));
+    const select = control("select", { id }, options);
+    const why = h("div", { class: "why", id: `${id}-why` });
+    select.setAttribute("aria-describedby", `${id}-why`);
+    const tell = () => {
+      why.textContent = parameter.choices[Number(select.value)]?.reason || "";
+    };
+    select.addEventListener("change", () => {
+      tell();
+      changed();
+    });
+    tell();
+    return {
+      element: h("div", { class: "field" }, label(parameter, id), select, why),
+      value: () => parameter.choices[Number(select.value)].value,
+    };
+  },
+
+  factors(parameter, changed, id) {
+    const { extent, divisors = null, loop } = parameter;
+    let factors = [...parameter.default];
+    const rows = h("div", { class: "factors" });
+    const preview = h("output", { class: "preview", for: id });
+    const draw = () => {
+      rows.replaceChildren(
+        ...factors.map((factor, i) => {
+          const which = i === 0 ? "outermost" : i === factors.length - 1 ? "innermost" : `loop ${i}`;
+          if (factor === null) {
+            return h("div", { class: "factor" }, h("span", {}, which), h("span", { class: "rest" }, "what is left"));
+          }
+          const number = control("input", { type: "number", min: 1, value: factor,
+            "aria-label": `Factor ${i} (${which})` });
+          const set = (value) => {
+            factors[i] = value;
+            tell();
+            changed();
+          };
+          number.addEventListener("input", () => {
+            if (slider) slider.value = near(divisors, number.valueAsNumber);
+            set(number.valueAsNumber);
+          });
+          let slider = null;
+          if (divisors) {
+            slider = control("input", { type: "range", min: 0, max: divisors.length - 1, step: 1,
+              value: near(divisors, factor), "aria-label": `Divisor for factor ${i} (${which})` });
+            slider.setAttribute("aria-valuetext", String(factor));
+            slider.addEventListener("input", () => {
+              number.value = divisors[slider.value];
+              slider.setAttribute("aria-valuetext", number.value);
+              set(divisors[slider.value]);
+            });
+          }
+          return h("div", { class: "factor" }, h("span", {}, which), slider, number);
+        })
+      );
+    };
+    const tell = () => {
+      preview.textContent = splitPreview(loop, extent, factors);
+    };
+    const count = control("input", { type: "number", id, min: 2, max: 6, value: factors.length });
+    count.addEventListener("input", () => {
+      const wanted = Math.max(1, Math.min(6, count.valueAsNumber || 2));
+      factors = wanted > factors.length
+        ? [...factors, ...new Array(wanted - factors.length).fill(1)]
+        : [...factors.slice(0, 1), ...factors.slice(factors.length - wanted + 1)];
+      draw();
+      tell();
+      changed();
+    });
+    draw();
+    tell();
+    return {
+      element: h("div", { class: "field" }, h("label", { for: id }, "into"), count,
+        h("span", {}, "loops"), rows, preview),
+      value: () => [...factors],
+    };
+  },
+
+  order(parameter, changed, id) {
+    let order = [...parameter.default];
+    const list = h("ol", { class: "order", "aria-label": parameter.name });
+    const name = (value) => parameter.items.find((item) => same(item.value, value)).label;
+    const move = (from, to) => {
+      const [item] = order.splice(from, 1);
+      order.splice(to, 0, item);
+      draw();
+      const row = list.children[to];
+      const wanted = row.querySelector(to < from ? "button" : "button + button");
+      (wanted.hasAttribute("disabled") ? row.querySelector("button:not([disabled])") : wanted).focus();
+      changed();
+    };
+    const draw = () => {
+      list.replaceChildren(
+        ...order.map((value, i) =>
+          h("li", {}, h("span", {}, name(value)),
+            h("button", { type: "button", "aria-label": `Move ${name(value)} out`, disabled: i === 0,
+              onclick: () => move(i, i - 1) }, "↑"),
+            h("button", { type: "button", "aria-label": `Move ${name(value)} in`,
+              disabled: i === order.length - 1, onclick: () => move(i, i + 1) }, "↓"))));
+    };
+    draw();
+    list.id = id;
+    return {
+      element: h("div", { class: "field" }, h("span", { class: "name" }, "outermost first"), list),
+      value: () => [...order],
+    };
+  },
+
+  bool(parameter, changed, id) {
+    const box = control("input", { type: "checkbox", id, checked: parameter.default });
+    box.addEventListener("change", changed);
+    return { element: h("div", { class: "field" }, box, label(parameter, id)), value: () => box.checked };
+  },
+
+  int(parameter, changed, id) {
+    const box = control("input", { type: "number", id, value: parameter.default });
+    box.addEventListener("input", changed);
+    return {
+      element: h("div", { class: "field" }, label(parameter, id), box),
+      value: () => box.valueAsNumber,
+    };
+  },
+
+  ints(parameter, changed) {
+    const boxes = parameter.default.map((value, i) => {
+      const name = parameter.labels ? parameter.labels[i] : `${parameter.name} ${i}`;
+      const box = control("input", { type: "number", value, "aria-label": name });
+      box.addEventListener("input", changed);
+      return h("label", { class: "small" }, parameter.labels ? `${name} ` : "", box);
+    });
+    return {
+      element: h("div", { class: "field" }, h("span", { class: "name" }, parameter.name), boxes),
+      value: () => boxes.map((label) => label.querySelector("input").valueAsNumber),
+    };
+  },
+
+  text(parameter, changed, id) {
+    const list = parameter.suggestions && h("datalist", { id: `${id}-list` },
+      parameter.suggestions.map((value) => h("option", { value })));
+    const box = control("input", { type: "text", id, value: parameter.default, spellcheck: "false",
+      autocomplete: "off", list: list ? `${id}-list` : null });
+    box.addEventListener("input", changed);
+    return { element: h("div", { class: "field" }, label(parameter, id), box, list), value: () => box.value };
+  },
+
+  map: (parameter, changed, id) => written(parameter, changed, id, "map"),
+  value: (parameter, changed, id) => written(parameter, changed, id, "python"),
+};
+
+/** A field whose text is Python, which the kernel reads (and never executes). */
+function written(parameter, changed, id, tag) {
+  const box = control("input", { type: "text", id, value: parameter.default?.[tag] ?? "None",
+    class: "python-text", spellcheck: "false", autocomplete: "off" });
+  box.addEventListener("input", changed);
+  return {
+    element: h("div", { class: "field wide" }, label(parameter, id), box),
+    value: () => ({ [tag]: box.value }),
+  };
+}
+
+/** Index of the divisor nearest to a number. */
+function near(divisors, value) {
+  let best = 0;
+  divisors.forEach((d, i) => {
+    if (Math.abs(d - value) < Math.abs(divisors[best] - value)) best = i;
+  });
+  return best;
+}
+
+/**
+ * The list. `handlers`: apply(op, args), check(op, args) -> Promise of { legal, rule, reason }.
+ */
+export class PaletteView {
+  constructor(handlers) {
+    this.handlers = handlers;
+    this.open = new Set();
+    this.head = h("div", { class: "palette-head", tabindex: "-1" });
+    const id = `mlc-field-${++serial}`;
+    this.only = control("input", { type: "checkbox", id });
+    this.only.addEventListener("change", () =>
+      this.list.classList.toggle("legal-only", this.only.checked));
+    this.filter = h("div", { class: "palette-filter" }, this.only,
+      h("label", { for: id }, "only what is legal here"));
+    this.list = h("div", { class: "palette-list" });
+    this.element = h("div", { class: "palette", role: "region", "aria-label": "What can be done here" },
+      this.head, this.filter, this.list);
+    this.filter.hidden = true;
+  }
+
+  /** Say something in place of the list. */
+  say(head, text) {
+    this.head.replaceChildren(head);
+    this.filter.hidden = true;
+    this.list.replaceChildren(...(text ? [h("p", { class: "hint" }, text)] : []));
+    this.shown = null;
+  }
+
+  /** Show a listing { kind, name, entries }. */
+  show(listing) {
+    if (this.shown === listing) return;
+    const focused = this.element.contains(document.activeElement)
+      ? document.activeElement.closest("[data-op]")?.dataset.op || "" : null;
+    this.shown = listing;
+    const legal = listing.entries.filter((entry) => entry.legal).length;
+    this.head.replaceChildren(h("strong", {}, `${listing.kind} ${listing.name}`),
+      h("span", {}, ` ${legal} of ${listing.entries.length} primitives are legal`));
+    this.filter.hidden = false;
+    const groups = new Map();
+    for (const entry of listing.entries) {
+      if (!groups.has(entry.group)) groups.set(entry.group, []);
+      groups.get(entry.group).push(this.entry(entry));
+    }
+    this.list.replaceChildren(...[...groups].map(([name, rows]) => {
+      const id = `mlc-field-${++serial}`;
+      return h("div", { class: "group", role: "group", "aria-labelledby": id },
+        h("div", { class: "group-name", id }, name), rows);
+    }));
+    if (focused !== null) {
+      const again = focused && this.list.querySelector(`[data-op="${focused}"] .entry-name`);
+      (again || this.head).focus({ preventScroll: true });
+    }
+  }
+
+  entry(entry) {
+    const id = `mlc-field-${++serial}`;
+    const body = h("div", { class: "entry-body", id });
+    const name = h("button", { type: "button", class: "entry-name", "aria-controls": id,
+      "aria-expanded": "false" },
+      h("span", { class: "sign", "aria-hidden": "true" }, entry.legal ? "▸" : "✕"),
+      h("span", { class: "op" }, entry.op),
+      entry.legal ? null : h("span", { class: "rule" }, h("s", {}, "refused: "), entry.rule));
+    const row = h("div", { class: `entry ${entry.legal ? "legal" : "refused"}`, "data-op": entry.op }, name);
+    let form = null;
+    const toggle = (wanted) => {
+      name.setAttribute("aria-expanded", String(wanted));
+      row.classList.toggle("open", wanted);
+      this.open[wanted ? "add" : "delete"](entry.op);
+      if (wanted && !form) {
+        form = entry.legal ? this.form(entry) : this.reason(entry);
+        body.replaceChildren(...form);
+      }
+      body.hidden = !wanted;
+    };
+    name.addEventListener("click", () => toggle(name.getAttribute("aria-expanded") !== "true"));
+    const args = () => Object.fromEntries(entry.parameters.map((p) => [p.name, p.default]));
+    // What is refused can have the focus and says why; it does not vanish from under the reader.
+    row.append(
+      h("button", { type: "button", class: "quick", "aria-disabled": entry.legal ? null : "true",
+        title: entry.legal ? "Apply with its defaults" : entry.reason,
+        "aria-label": entry.legal ? `Apply ${entry.op} with its defaults`
+          : `Apply ${entry.op}: refused, ${entry.rule}`,
+        onclick: () => entry.legal ? this.handlers.apply(entry.op, args()) : toggle(true) }, "Apply"),
+      body);
+    body.hidden = true;
+    if (this.open.has(entry.op)) toggle(true);
+    return row;
+  }
+
+  reason(entry) {
+    return [h("p", { class: "meaning" }, withCode(entry.meaning)),
+      h("p", { class: "reason" }, h("strong", {}, `✕ ${entry.rule}: `), entry.reason)];
+  }
+
+  form(entry) {
+    const verdict = h("div", { class: "verdict", role: "status" });
+    const apply = h("button", { type: "submit", class: "apply" }, `Apply ${entry.op}`);
+    const fields = [];
+    let timer = null;
+    let asked = 0;
+    const args = () => {
+      const found = {};
+      for (const [parameter, one] of fields) found[parameter.name] = one ? one.value() : parameter.default;
+      return found;
+    };
+    const judge = async () => {
+      const number = ++asked;
+      const told = await this.handlers.check(entry.op, args());
+      if (number !== asked || !told) return;
+      verdict.className = `verdict ${told.legal ? "good" : "bad"}`;
+      verdict.replaceChildren(told.legal ? "✓ legal" : `✕ ${told.rule}: ${told.reason}`);
+      apply.setAttribute("aria-disabled", String(!told.legal));
+    };
+    const changed = () => {
+      clearTimeout(timer);
+      timer = setTimeout(judge, 150);
+    };
+    const plain = [];
+    const advanced = [];
+    for (const parameter of entry.parameters) {
+      if (parameter.kind === "fixed") {
+        fields.push([parameter, null]);
+        continue;
+      }
+      const made = field(parameter, changed);
+      fields.push([parameter, made]);
+      (parameter.advanced ? advanced : plain).push(made.element);
+    }
+    const form = h("form", {}, h("p", { class: "meaning" }, withCode(entry.meaning)), plain,
+      advanced.length ? h("details", {}, h("summary", {}, "More"), advanced) : null,
+      h("div", { class: "form-foot" }, apply, verdict));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (apply.getAttribute("aria-disabled") !== "true") this.handlers.apply(entry.op, args());
+    });
+    return [form];
+  }
+}

@@ -1,0 +1,555 @@
+// The workbench: pick a block or loop, choose a primitive, apply it; every attempt stays in a tree.
+//
+// Draws a tree of attempts (mlc_lab/observe/workbench.py, `to_dict`) and what the kernel listed for
+// the thing that was picked. All that is compiled, checked or measured happens in the kernel; with
+// none, as in an exported page, one can walk about in what was tried.
+
+import { copyButton, digits, duration, h, percent, small } from "./dom.js";
+import { PaletteView } from "./palette.js";
+import { marksOf, Programs } from "./program.js";
+import { tokens } from "./highlight.js";
+import { followTheme } from "./theme.js";
+import { TreeView } from "./tree.js";
+
+const PATIENCE = 12000; // ms after which a kernel that says nothing is called silent
+const SIGN_OF = { new: "+", removed: "−", changed: "~", moved: "↕" };
+const LOOP_HEAD = /^for (.*) in (.*):$/;
+
+const glyph = (path) =>
+  `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
+
+export class WorkbenchView {
+  constructor(model, element) {
+    this.model = model;
+    this.live = model.get("live") !== false;
+    this.waiting = new Map();
+    this.number = 0;
+    this.onward = new Map(); // where redo goes, by node
+    this.refused = null; // the refused attempt whose reason is shown
+    this.root = h("section", { class: "mlc bench", role: "group", "aria-roledescription": "workbench",
+      tabindex: "-1" });
+    element.replaceChildren(this.root);
+    this.build();
+    this.stopTheme = followTheme(this.root);
+    this.heard = {};
+    for (const name of ["tree", "node", "selection", "palette", "costs", "measuring"]) {
+      this.heard[`change:${name}`] = () => this.later(name);
+    }
+    this.heard["msg:custom"] = (message) => this.answer(message);
+    for (const [event, listener] of Object.entries(this.heard)) model.on(event, listener);
+    this.pending = new Set(["tree", "node", "selection", "palette", "costs", "measuring"]);
+    this.update();
+  }
+
+  remove() {
+    this.stopTheme();
+    for (const [event, listener] of Object.entries(this.heard)) this.model.off(event, listener);
+  }
+
+  // ------------------------------------------------------------------------------- the elements
+
+  build() {
+    const button = (label, path, action) =>
+      h("button", { type: "button", "aria-label": label, title: label, html: glyph(path), onclick: action });
+    this.back = button("Undo", "M8 2L3 6.5 8 11M3 6.5h6a4 4 0 0 1 0 8H6", () => this.undo());
+    this.forth = button("Redo", "M8 2l5 4.5L8 11M13 6.5H7a4 4 0 0 0 0 8h3", () => this.redo());
+    this.title = h("span", { class: "title" });
+    this.now = h("code", { class: "now-op" });
+    this.measureButton = h("button", { type: "button", onclick: () => this.measure() }, "Measure");
+    this.status = h("div", { class: "status", role: "status", "aria-live": "polite" });
+    this.facts = h("div", { class: "facts", role: "list", "aria-label": "The program here" });
+    this.program = h("div", { class: "pane program", role: "region",
+      "aria-label": "Program: choose a loop or block", tabindex: "-1" });
+    this.program.addEventListener("click", (event) => this.clicked(event));
+    this.program.addEventListener("keydown", (event) => this.programKey(event));
+    this.program.addEventListener("mouseover", (event) => this.relate(event.target));
+    this.program.addEventListener("mouseleave", () => this.relate(null));
+    this.refusal = h("div", { class: "refusal-box", hidden: true });
+    this.palette = new PaletteView({
+      apply: (op, args) => this.apply(op, args),
+      check: (op, args) => this.ask({ do: "check", op, args }, true),
+    });
+    this.tree = new TreeView((id) => this.goto(id));
+    this.text = h("textarea", { class: "python", rows: 9, spellcheck: "false", wrap: "off", tabindex: "0",
+      "aria-label": "Python of the schedule" });
+    this.text.addEventListener("input", () => this.edited());
+    this.read = h("button", { type: "button", onclick: () => this.load() }, "Read this text");
+    this.reset = h("button", { type: "button", onclick: () => this.drawPython(true) }, "Discard");
+    this.textError = h("pre", { class: "text-error", role: "alert" });
+    this.python = h("details", { class: "so-far", open: true },
+      h("summary", {}, "Python so far"),
+      this.text,
+      h("div", { class: "text-foot" },
+        copyButton("Copy the schedule", () => this.text.value),
+        this.copyAll(), this.read, this.reset, this.textError));
+    const keys = "Undo and redo: buttons, or Ctrl+Z and Ctrl+Shift+Z in the view. Arrow keys move " +
+      "among loops and blocks in the program, and among attempts in the tree; Enter chooses.";
+    this.root.replaceChildren(
+      h("div", { class: "bar" }, this.title,
+        h("div", { class: "buttons", role: "group", "aria-label": "Undo and redo" }, this.back, this.forth),
+        this.now, this.measureButton, this.status),
+      this.facts,
+      h("div", { class: "bench-panes" },
+        h("div", { class: "half" }, h("div", { class: "cap" }, "Program: choose a loop or a block"),
+          this.program, this.refusal),
+        h("div", { class: "half" }, h("div", { class: "cap" }, "What can be done with it"), this.palette.element)),
+      h("div", { class: "cap" }, "Attempts"), this.tree.element, this.python,
+      h("p", { class: "keys" }, keys));
+    this.root.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  copyAll() {
+    const all = copyButton("Copy the complete Python, program and all", () => this.complete());
+    all.textContent = "Copy with the program";
+    const says = new MutationObserver(() => {
+      if (all.textContent === "Copy") all.textContent = "Copy with the program";
+    });
+    says.observe(all, { childList: true, characterData: true, subtree: true });
+    return all;
+  }
+
+  // ------------------------------------------------------------------------- what has changed
+
+  /** Changes arrive one by one; they are drawn together. */
+  later(name) {
+    if (!this.pending.size) queueMicrotask(() => this.update());
+    this.pending.add(name);
+  }
+
+  update() {
+    const { pending } = this;
+    this.pending = new Set();
+    if (pending.has("tree")) {
+      this.data = this.model.get("tree");
+      this.nodes = this.data.nodes;
+      this.programs = new Programs(this.data);
+      this.title.textContent = this.data.title;
+      this.root.setAttribute("aria-label", `Workbench of ${this.data.title}`);
+    }
+    const wanted = this.model.get("node") ?? this.data.at ?? 0;
+    const moved = pending.has("tree") || wanted !== this.at;
+    if (moved) {
+      this.at = Math.min(wanted, this.nodes.length - 1);
+      if (this.refused !== null && this.nodes[this.refused]?.parent !== this.at) this.refused = null;
+      for (let id = this.at; this.nodes[id].parent !== null; id = this.nodes[id].parent) {
+        this.onward.set(this.nodes[id].parent, id);
+      }
+      this.drawProgram();
+      this.drawPython(false);
+    }
+    if (moved || pending.has("costs")) {
+      this.drawTree();
+      this.drawFacts();
+    }
+    if (moved || pending.has("selection")) this.drawSelection();
+    if (moved || pending.has("selection") || pending.has("palette")) this.drawPalette();
+    const measuring = Boolean(this.model.get("measuring"));
+    this.measureButton.textContent = measuring ? "Stop measuring" : "Measure";
+    this.measureButton.hidden = !this.live;
+    this.root.setAttribute("aria-busy", String(measuring));
+  }
+
+  get node() {
+    return this.nodes[this.at];
+  }
+
+  costOf(node) {
+    if (node.error) return null;
+    const known = this.model.get("costs") || {};
+    return known[node.program] ?? this.data.programs[node.program].cost ?? null;
+  }
+
+  set(values) {
+    for (const [name, value] of Object.entries(values)) this.model.set(name, value);
+    this.model.save_changes();
+  }
+
+  say(text, kind = "") {
+    this.status.className = `status ${kind}`;
+    this.status.textContent = text;
+  }
+
+  // ------------------------------------------------------------------------------- the program
+
+  drawProgram() {
+    const { program, parent } = this.node;
+    const lines = this.programs.programs[program];
+    const before = parent === null ? program : this.nodes[parent].program;
+    const marks = before === program ? new Map() : marksOf(this.programs, before, program, "after");
+    const kinds = this.data.keys;
+    const within = this.program.contains(document.activeElement);
+    const top = this.program.scrollTop;
+    this.program.replaceChildren(
+      ...lines.map((line, n) => {
+        const mark = marks.get(n) || "";
+        return h("div", { class: `l ${mark}`, "data-n": n, "data-k": ` ${line.keys.join(" ")} ` },
+          h("i", { "aria-hidden": "true" }, SIGN_OF[mark] || ""),
+          mark ? h("s", {}, `${mark}: `) : null,
+          h("code", {}, " ".repeat(line.indent), this.code(line, kinds)));
+      })
+    );
+    this.program.scrollTop = top;
+    if (within) (this.program.querySelector(".pick[tabindex='0']") || this.program).focus({ preventScroll: true });
+    const changed = this.program.querySelector(".l.new, .l.changed, .l.moved");
+    if (changed) this.reveal(changed);
+  }
+
+  /** Scroll the pane, and nothing else, so that a line is in sight. */
+  reveal(line) {
+    const top = line.offsetTop - this.program.offsetTop;
+    const pane = this.program;
+    if (top < pane.scrollTop || top > pane.scrollTop + pane.clientHeight - 60) {
+      pane.scrollTop = Math.max(0, top - 80);
+    }
+  }
+
+  /** A line's tokens; the names of loops and the heads of blocks are what one can pick. */
+  code(line, kinds) {
+    const span = ([kind, text]) => h("span", { class: kind ? `t-${kind}` : null }, text);
+    const all = this.programs.tokensOf(line);
+    const keys = line.keys.filter((key) => ["loop", "block"].includes(kinds[key][0]));
+    const head = LOOP_HEAD.exec(line.text);
+    if (head && kinds[line.keys[0]]?.[0] === "loop") {
+      const extents = (head[2].match(/\((.*)\)/)?.[1] || "").split(", ");
+      const end = all.findIndex(([, text]) => text === "in");
+      let which = 0;
+      return all.map(([kind, text], i) => {
+        if (i >= end || kind !== "name" || which >= keys.length) return span([kind, text]);
+        const extent = keys.length > 1 ? extents[which] : extents[0];
+        return this.pick(keys[which++], `loop ${text}${extent ? `, extent ${extent}` : ""}`, text);
+      });
+    }
+    const block = /\bT\.s?block\("([^"]*)"/.exec(line.text);
+    if (block && keys.length) {
+      const at = all.findIndex(([, text]) => /^T\.s?block$/.test(text));
+      const inner = all.slice(at, at + 4).map(span);
+      return [...all.slice(0, at).map(span), this.pick(keys[0], `block ${block[1]}`, ...inner),
+        ...all.slice(at + 4).map(span)];
+    }
+    return all.map(span);
+  }
+
+  pick(key, said, ...inner) {
+    return h("button", { type: "button", class: "pick", tabindex: "-1", "data-key": key,
+      "aria-label": said, "aria-pressed": "false" }, ...inner);
+  }
+
+  picks() {
+    return [...this.program.querySelectorAll(".pick")];
+  }
+
+  drawSelection() {
+    const key = this.model.get("selection")?.key;
+    for (const line of this.program.querySelectorAll(".l.sel")) line.classList.remove("sel");
+    const picks = this.picks();
+    let chosen = null;
+    for (const pick of picks) {
+      const on = Number(pick.dataset.key) === key;
+      pick.setAttribute("aria-pressed", String(on));
+      pick.setAttribute("tabindex", "-1");
+      if (on) chosen = pick;
+    }
+    (chosen || picks[0])?.setAttribute("tabindex", "0");
+    chosen?.closest(".l").classList.add("sel");
+  }
+
+  clicked(event) {
+    const pick = event.target.closest(".pick");
+    if (pick) return this.choose(Number(pick.dataset.key));
+    const line = event.target.closest(".l[data-n]");
+    if (!line || String(getSelection())) return;
+    // Anywhere in a block's lines means the block, anywhere in a loop's line its first loop.
+    const lines = this.programs.programs[this.node.program];
+    const kinds = this.data.keys;
+    const depth = lines[line.dataset.n].indent;
+    for (let n = Number(line.dataset.n); n >= 0; n--) {
+      if (n < line.dataset.n && lines[n].indent >= depth) continue;
+      const found = this.program.children[n].querySelector(".pick");
+      const kind = kinds[lines[n].keys[0]]?.[0];
+      if (found && (kind === "block" || n === Number(line.dataset.n))) {
+        return this.choose(Number(found.dataset.key));
+      }
+    }
+  }
+
+  choose(key) {
+    const [kind, name] = this.data.keys[key];
+    this.refused = null;
+    this.set({ selection: { key, kind, name } });
+    this.drawRefusal();
+    if (this.live) this.expect();
+  }
+
+  /** After a while without the kernel's word on what was picked, say so. */
+  expect() {
+    clearTimeout(this.patience);
+    this.patience = setTimeout(() => {
+      if (!this.listingFits()) {
+        this.palette.say("The kernel does not answer.",
+          "It is busy with another cell, or gone. What has been tried can still be looked at.");
+      }
+    }, PATIENCE);
+  }
+
+  programKey(event) {
+    const pick = event.target.closest(".pick");
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !pick) return;
+    const picks = this.picks();
+    const at = picks.indexOf(pick);
+    const lineOf = (p) => p.closest(".l");
+    let to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: picks.length - 1 }[event.key];
+    if (event.key === "ArrowDown") to = picks.findIndex((p, i) => i > at && lineOf(p) !== lineOf(pick));
+    if (event.key === "ArrowUp") {
+      to = at;
+      while (to >= 0 && lineOf(picks[to]) === lineOf(pick)) to--;
+      while (to > 0 && lineOf(picks[to - 1]) === lineOf(picks[to])) to--;
+    }
+    if (to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const target = picks[to];
+    if (!target) return;
+    pick.setAttribute("tabindex", "-1");
+    target.setAttribute("tabindex", "0");
+    target.focus({ preventScroll: true });
+    this.reveal(lineOf(target));
+  }
+
+  /** Light up the lines that stand for the same thing as the one under the pointer. */
+  relate(target) {
+    for (const old of this.program.querySelectorAll(".rel")) old.classList.remove("rel");
+    const line = target && target.closest?.(".l");
+    const pick = target && target.closest?.(".pick");
+    const keys = pick ? [pick.dataset.key] : (line?.dataset.k || "").trim().split(" ").filter(Boolean);
+    for (const key of keys) {
+      for (const found of this.program.querySelectorAll(`.l[data-k*=" ${key} "]`)) found.classList.add("rel");
+    }
+  }
+
+  // --------------------------------------------------------------------------------- palette
+
+  listingFits() {
+    const listing = this.model.get("palette");
+    const key = this.model.get("selection")?.key;
+    return listing && listing.node === this.at && listing.key === key && key !== undefined;
+  }
+
+  drawPalette() {
+    const selection = this.model.get("selection") || {};
+    if (!this.live) {
+      this.palette.say("Choosing a primitive needs a kernel.",
+        "This page holds what was tried: go through the attempts below, or copy the Python and open " +
+        "a workbench in a notebook.");
+    } else if (this.listingFits()) {
+      this.palette.show(this.model.get("palette"));
+    } else if (selection.key === undefined) {
+      this.palette.say("Nothing is chosen yet.",
+        "Click a loop's name or a block in the program, or go there with Tab, the arrow keys and Enter.");
+    } else if (!this.palette.shown) {
+      this.palette.say(`${selection.kind} ${selection.name}`, "Trying every primitive …");
+    }
+  }
+
+  // --------------------------------------------------------------------------------- the tree
+
+  drawTree() {
+    this.tree.draw(this.nodes, (node) => this.costOf(node), this.at, this.onward);
+    this.back.setAttribute("aria-disabled", String(this.node.parent === null));
+    this.forth.setAttribute("aria-disabled", String(!this.onward.has(this.at)));
+    this.now.textContent = this.node.python || "the program as it was";
+    this.now.title = this.now.textContent;
+    this.drawRefusal();
+  }
+
+  drawRefusal() {
+    const node = this.refused === null ? null : this.nodes[this.refused];
+    this.refusal.hidden = !node;
+    for (const old of this.program.querySelectorAll(".l.fault")) old.classList.remove("fault");
+    if (!node) return;
+    this.refusal.replaceChildren(
+      h("button", { type: "button", class: "close", "aria-label": "Close the refusal",
+        onclick: () => { this.refused = null; this.drawRefusal(); } }, "✕"),
+      h("code", {}, node.python),
+      h("strong", {}, ` was refused: ${node.error.rule}`), h("pre", {}, node.error.message));
+    for (const key of node.error.keys || []) {
+      for (const line of this.program.querySelectorAll(`.l[data-k*=" ${key} "]`)) line.classList.add("fault");
+    }
+  }
+
+  drawFacts() {
+    const cost = this.costOf(this.node);
+    const found = [];
+    if (cost?.time) {
+      const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
+      found.push(["Time", duration(cost.time) + spread, ""]);
+      const start = this.costOf(this.nodes[0]);
+      const parent = this.node.parent === null ? null : this.costOf(this.nodes[this.node.parent]);
+      for (const [name, other] of [["Against the step before", parent], ["Against the start", start]]) {
+        if (!other?.time || this.node.parent === null) continue;
+        const ratio = other.time / cost.time;
+        const noise = 1 + (other.spread || 0) + (cost.spread || 0);
+        found.push(ratio < noise && 1 / ratio < noise ? [name, "≈ no change beyond noise", ""]
+          : ratio > 1 ? [name, `▲ ${digits(ratio)}× faster`, "good"]
+          : [name, `▼ ${digits(1 / ratio)}× slower`, "bad"]);
+      }
+      if (cost.gflops) {
+        const peak = cost.peak_fraction ? `, ${percent(cost.peak_fraction)} of peak` : "";
+        found.push(["Speed", `${digits(cost.gflops)} GFLOP/s${peak}`, ""]);
+      }
+    } else found.push(["Time", cost?.message || "not measured", "none"]);
+    if (cost?.equal != null) {
+      const error = cost.max_error == null ? "" : ` (max error ${small(cost.max_error)})`;
+      found.push(cost.equal ? ["Result", `✓ equals the original${error}`, "good"]
+        : ["Result", `✕ differs from the original${error}`, "bad"]);
+    }
+    this.facts.replaceChildren(...found.map(([name, value, kind]) =>
+      h("div", { class: `fact ${kind}`, role: "listitem" }, h("span", {}, name), h("strong", {}, value))));
+  }
+
+  goto(id) {
+    const node = this.nodes[id];
+    if (node.error) {
+      this.refused = id;
+      this.say(`${node.op} was refused here: ${node.error.rule}`, "bad");
+      if (node.parent === this.at) return this.drawRefusal();
+      id = node.parent;
+    } else {
+      this.refused = null;
+      this.say(`attempt ${id}: ${node.python || "the program as it was"}`);
+    }
+    if (id === this.at) return this.drawRefusal();
+    this.set({ node: id });
+    if (this.live) this.expect();
+  }
+
+  undo() {
+    if (this.node.parent !== null) this.goto(this.node.parent);
+  }
+
+  redo() {
+    if (this.onward.has(this.at)) this.goto(this.onward.get(this.at));
+  }
+
+  key(event) {
+    if (event.target === this.text || event.target.matches("input[type=text], input[type=number]")) return;
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.toLowerCase() !== "z") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.shiftKey) this.redo();
+    else this.undo();
+  }
+
+  // ------------------------------------------------------------------------------- the Python
+
+  /** The Python up to the node shown, without the program. */
+  schedule() {
+    const lines = [];
+    for (let node = this.node; node.parent !== null; node = this.nodes[node.parent]) {
+      lines.unshift(...node.lead, node.python);
+    }
+    return [this.data.prelude, ...lines].join("\n") + "\n";
+  }
+
+  complete() {
+    const program = this.programs.programs[this.nodes[0].program]
+      .map((line) => " ".repeat(line.indent) + line.text).join("\n").trim();
+    return `${this.data.imports}\n\n\n${program}\n\n\n${this.text.value}`;
+  }
+
+  drawPython(discard) {
+    if (this.dirty && !discard) return; // what the reader has typed stays
+    this.text.value = this.schedule();
+    this.text.rows = Math.max(6, Math.min(16, this.text.value.split("\n").length + 1));
+    this.dirty = false;
+    this.text.readOnly = !this.live;
+    this.read.hidden = this.reset.hidden = true;
+    this.textError.textContent = "";
+  }
+
+  edited() {
+    this.dirty = true;
+    this.read.hidden = this.reset.hidden = false;
+  }
+
+  async load() {
+    const told = await this.ask({ do: "python", text: this.text.value });
+    if (!told) return;
+    if (!told.line) this.dirty = false;
+    if (told.ok) {
+      this.drawPython(true);
+      this.say(`read: the place is attempt ${told.node}`);
+      return;
+    }
+    this.edited();
+    this.textError.textContent = told.error;
+    this.dirty = true;
+    if (told.line) this.showLine(told.line);
+  }
+
+  /** Put the cursor where the text is wrong. */
+  showLine(line) {
+    const lines = this.text.value.split("\n");
+    const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
+    this.text.focus({ preventScroll: true });
+    this.text.setSelectionRange(start, start + (lines[line - 1] || "").length);
+  }
+
+  // ------------------------------------------------------------------------------- the kernel
+
+  /** Ask the kernel; resolves to its answer, or null if there is none. */
+  ask(message, quiet = false) {
+    if (!this.live) return Promise.resolve(null);
+    const id = ++this.number;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.waiting.delete(id);
+        if (!quiet) this.say("The kernel does not answer: it is busy or gone.", "bad");
+        resolve(null);
+      }, PATIENCE);
+      this.waiting.set(id, (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      });
+      this.model.send({ ...message, id });
+    });
+  }
+
+  answer(message) {
+    const waiting = this.waiting.get(message?.answer);
+    if (!waiting) return;
+    this.waiting.delete(message.answer);
+    waiting(message);
+  }
+
+  async apply(op, args) {
+    if (!this.live) return;
+    const started = performance.now();
+    const told = await this.ask({ do: "apply", op, args });
+    if (!told) return;
+    if (told.ok) {
+      this.say(`applied: ${this.node.python}`, "good");
+      this.root.dataset.applied = (performance.now() - started).toFixed(1);
+      return;
+    }
+    this.say(told.rule ? `${op} was refused: ${told.rule}` : told.error, "bad");
+    if (told.node !== undefined) {
+      this.refused = told.node;
+      this.drawRefusal();
+    }
+  }
+
+  async measure() {
+    const stop = Boolean(this.model.get("measuring"));
+    this.say(stop ? "stopping …" : "measuring, in a process of its own …");
+    const told = await this.ask({ do: stop ? "stop" : "measure" });
+    if (told && told.error) this.say(told.error, "bad");
+  }
+}
+
+/** What anywidget calls with an element to draw in; the return value takes the view down. */
+export function render({ model, el }) {
+  const view = new WorkbenchView(model, el);
+  return () => view.remove();
+}
+
+export default { render };

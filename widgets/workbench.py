@@ -1,0 +1,268 @@
+"""The workbench as a notebook widget: schedule by clicking, every attempt kept in a tree."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anywidget
+import traitlets
+
+from . import bundle, workbench_page
+
+
+class Workbench(anywidget.AnyWidget):
+    """Shows a tree of attempts and what can be done with the block or loop that is picked.
+
+    >>> view = mlc_lab.workbench(mod)            # doctest: +SKIP
+    >>> view.pick("Y/j")                         # as a click does
+    >>> view.apply("split", loop="Y/j", factors=[None, 8])
+    >>> view.node, view.python()
+    >>> view.on_node(lambda n: print(n))         # called when the place changes
+    >>> view.bench                               # the tree itself, see mlc_lab.observe.workbench
+
+    Traits
+    ------
+    node       number of the attempt shown; set it to go there.
+    selection  what is picked: {"key", "kind" ("loop" or "block"), "name"}; empty at first.
+    palette    what was listed for it: {"node", "key", "kind", "name", "ms", "entries"}.
+    measuring  whether a measurement is running.
+    tree, costs  the attempts and what was measured, as plain data.
+
+    Changes that code makes to `bench` are shown too.
+    """
+
+    _esm = bundle.script("workbench.js")
+    _css = bundle.style("stepper.css") + bundle.style("workbench.css")
+
+    tree = traitlets.Dict().tag(sync=True)
+    node = traitlets.Int(0).tag(sync=True)
+    selection = traitlets.Dict().tag(sync=True)
+    palette = traitlets.Dict().tag(sync=True)
+    costs = traitlets.Dict().tag(sync=True)
+    measuring = traitlets.Bool(False).tag(sync=True)
+    live = traitlets.Bool(True).tag(sync=True)
+
+    def __init__(self, bench: Any, **traits: Any) -> None:
+        """`bench` is an `mlc_lab.observe.workbench.Workbench`."""
+        self.bench = bench
+        self._thread: threading.Thread | None = None
+        self._stop = False
+        self._following = False
+        super().__init__(tree=bench.to_dict(), node=bench.at.id, **traits)
+        bench.listeners.append(self._follow)
+        self.on_msg(self._message)
+
+    # ------------------------------------------------------------------------------ from Python
+
+    def pick(self, selection: Any) -> None:
+        """Pick a block or loop, by key, name ("Y", "Y/j") or random variable."""
+        self.selection = self._picked(self.bench.find(selection))
+
+    def apply(self, op: str, **args: Any) -> Any:
+        """Try a primitive here: see `mlc_lab.observe.workbench.Workbench.apply`."""
+        return self.bench.apply(op, **args)
+
+    def undo(self) -> None:
+        """One attempt back."""
+        self.bench.undo()
+
+    def redo(self) -> None:
+        """Forward again."""
+        self.bench.redo()
+
+    def python(self, program: bool = True) -> str:
+        """The Python of the schedule shown; without `program`, from the Schedule on."""
+        return self.bench.python(program=program)
+
+    def measure(self, wait: bool = True) -> None:
+        """Time and check all attempts that have no time yet, in a process of their own."""
+        if self._thread is None or not self._thread.is_alive():
+            self._stop = False
+            self._thread = threading.Thread(target=self._measure, daemon=True)
+            self._thread.start()
+        if wait:
+            self._thread.join()
+
+    def on_node(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call `callback(number)` whenever the place changes. Returns what ends that."""
+        return self._on("node", callback)
+
+    def on_select(self, callback: Callable[[dict], None]) -> Callable[[], None]:
+        """Call `callback(selection)` whenever something is picked. Returns what ends that."""
+        return self._on("selection", callback)
+
+    def _on(self, name: str, callback: Callable[[Any], None]) -> Callable[[], None]:
+        def notify(change: Any) -> None:
+            callback(change["new"])
+
+        self.observe(notify, names=name)
+        return lambda: self.unobserve(notify, names=name)
+
+    def html(self, path: Any = None, title: str | None = None) -> str:
+        """All attempts as one HTML page with no kernel; written to `path` if given."""
+        return self.bench.html(path, title)
+
+    # --------------------------------------------------------------------- keeping in step
+
+    def _follow(self) -> None:
+        """Show what has changed in the tree."""
+        if self._following:
+            return
+        self._following = True
+        try:
+            with self.hold_sync():
+                if len(self.bench.attempts) != len(self.tree.get("nodes", ())):
+                    self.tree = self.bench.to_dict()
+                self.node = self.bench.at.id
+                self._show_costs()
+                self._keep_selection()
+                self._list()
+        finally:
+            self._following = False
+
+    @traitlets.validate("node")
+    def _clamp(self, proposal: Any) -> int:
+        return max(0, min(len(self.bench.attempts) - 1, proposal["value"]))
+
+    @traitlets.observe("node")
+    def _went(self, change: Any) -> None:
+        if not self._following and change["new"] != self.bench.at.id:
+            self.bench.goto(change["new"])
+
+    @traitlets.observe("selection")
+    def _selected(self, change: Any) -> None:
+        if not self._following:
+            self._list()
+
+    def _picked(self, sref: Any) -> dict[str, Any]:
+        key = self.bench.key_of(sref.stmt)
+        kind, name = self.bench.recording.keys[key]
+        return {"key": key, "kind": kind, "name": name}
+
+    def _keep_selection(self) -> None:
+        """What is picked stays picked; where it is gone, what the last step made of it is."""
+        from mlc_lab.observe.workbench import WorkbenchError
+
+        if not self.selection:
+            return
+        try:
+            self.bench.find(self.selection["key"])
+        except WorkbenchError:
+            made = self.bench.at.instruction
+            outputs = made.output_list if made is not None else []
+            for rv in reversed(outputs):
+                try:
+                    self.selection = self._picked(self.bench.find(rv))
+                    return
+                except (WorkbenchError, TypeError):
+                    continue
+            self.selection = {}
+
+    def _list(self) -> None:
+        """List what can be done with what is picked."""
+        from mlc_lab.observe.workbench import WorkbenchError
+
+        if not self.selection:
+            self.palette = {}
+            return
+        start = time.perf_counter()
+        try:
+            sref = self.bench.find(self.selection["key"])
+        except (WorkbenchError, KeyError, TypeError):
+            self.palette = {}
+            return
+        picked = self._picked(sref)
+        entries = [entry.to_dict() for entry in self.bench.legal(self.selection["key"])]
+        self.palette = {"node": self.bench.at.id, **picked, "key": self.selection["key"],
+                        "ms": round(1e3 * (time.perf_counter() - start), 1),
+                        "entries": entries}  # fmt: skip
+
+    def _show_costs(self) -> None:
+        found = {str(n): p.cost for n, p in enumerate(self.bench.recording.programs) if p.cost}
+        if found != self.costs:
+            self.costs = found
+
+    # ------------------------------------------------------------------------- from the reader
+
+    def _message(self, _: Any, content: Any, buffers: Any) -> None:
+        """Answer a request of the view; whatever goes wrong is told there."""
+        from mlc_lab.ir.diagnostics import MLCError
+
+        if not isinstance(content, dict) or content.get("do") not in _REQUESTS:
+            return
+        try:
+            answer = _REQUESTS[content["do"]](self, content)
+        except (MLCError, ValueError, TypeError, KeyError) as error:
+            answer = {"ok": False, "error": str(error)}
+        self.send({"answer": content.get("id"), **answer})
+
+    def _asked_apply(self, content: dict[str, Any]) -> dict[str, Any]:
+        from mlc_lab.schedule import ScheduleError
+
+        try:
+            made = self.bench.apply(content["op"], **content["args"])
+        except ScheduleError as error:
+            return {"ok": False, "rule": error.rule.replace("_", " "), "error": error.reason,
+                    "node": error.attempt}  # fmt: skip
+        return {"ok": True, "node": made.id}
+
+    def _asked_check(self, content: dict[str, Any]) -> dict[str, Any]:
+        refusal = self.bench.check(content["op"], **content["args"])
+        if refusal is None:
+            return {"ok": True, "legal": True}
+        return {"ok": True, "legal": False, "rule": refusal[0], "reason": refusal[1]}
+
+    def _asked_python(self, content: dict[str, Any]) -> dict[str, Any]:
+        from mlc_lab.ir.diagnostics import DiagnosticError
+        from mlc_lab.schedule import ScheduleError
+
+        try:
+            made = self.bench.load_python(str(content["text"]))
+        except DiagnosticError as error:
+            return {"ok": False, "error": str(error), "line": error.line}
+        except ScheduleError as error:
+            told = f"line {error.line}: {error.call} was refused: {error.reason}"
+            return {"ok": False, "error": told, "line": error.line}
+        return {"ok": True, "node": made.id}
+
+    def _asked_measure(self, content: dict[str, Any]) -> dict[str, Any]:
+        self.measure(wait=False)
+        return {"ok": True}
+
+    def _asked_stop(self, content: dict[str, Any]) -> dict[str, Any]:
+        self._stop = True
+        return {"ok": True}
+
+    def _measure(self) -> None:
+        """Measure one program after the other, showing each as it is known."""
+        self.measuring = True
+        try:
+            for attempt in list(self.bench.attempts):
+                if self._stop:
+                    break
+                if attempt.error is None and self.bench.cost(attempt) is None:
+                    self.bench.measure([attempt.id], quiet=True)
+                    self._show_costs()
+        finally:
+            self.measuring = False
+            self.tree = self.bench.to_dict()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and beside it static HTML for where widgets do not run."""
+        bundle_ = super()._repr_mimebundle_(**kwargs)
+        if bundle_ is None:
+            return None
+        data, metadata = bundle_ if isinstance(bundle_, tuple) else (bundle_, {})
+        text = f"Workbench of {self.bench.recording.title}: {len(self.bench.attempts)} attempts"
+        html = workbench_page.static_html(self.bench.to_dict())
+        return {**data, "text/plain": text, "text/html": html}, metadata
+
+
+_REQUESTS: dict[str, Callable[[Workbench, dict[str, Any]], dict[str, Any]]] = {
+    "apply": Workbench._asked_apply, "check": Workbench._asked_check,
+    "python": Workbench._asked_python, "measure": Workbench._asked_measure,
+    "stop": Workbench._asked_stop,
+}  # fmt: skip
