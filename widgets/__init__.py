@@ -5,6 +5,7 @@ style. A view draws a recording (`mlc_lab.observe.recording`) and contains no co
 
     Stepper    the steps of a schedule: programs side by side, cost, correctness (needs anywidget)
     Workbench  schedule by clicking, every attempt kept in a tree (needs anywidget)
+    Compare    two schedules, a step of one beside a step of the other; `compare(a, b)` makes one
     page       recordings as one HTML page (needs nothing)
 """
 
@@ -16,9 +17,10 @@ from typing import Any
 from .export import page
 
 #: views by the module that has them
-_VIEWS = {"Stepper": ".stepper", "Workbench": ".workbench"}
+_VIEWS = {"Compare": ".comparison", "compare": ".comparison", "Stepper": ".stepper",
+          "Workbench": ".workbench"}  # fmt: skip
 
-__all__ = ["Stepper", "Workbench", "page"]
+__all__ = ["Compare", "Stepper", "Workbench", "compare", "page"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,182 @@
+// Two schedules side by side: a step of one beside a step of the other.
+//
+// Draws what mlc_lab/observe/compare.py makes of two recordings: one recording with the steps of
+// both, in which the same things have the same keys.
+
+import { copyButton, digits, duration, h } from "./dom.js";
+import { Lineage } from "./lineage.js";
+import { drawNests } from "./nest.js";
+import { marksOf, Programs, SideBySide } from "./program.js";
+import { facts, pythonOf } from "./stepper.js";
+import { followTheme } from "./theme.js";
+
+const SIGNS_OF = { new: "+", removed: "−", changed: "~", moved: "↕" };
+
+export class Compare {
+  constructor(model, element) {
+    this.model = model;
+    this.root = h("section", {
+      class: "mlc", role: "group", "aria-roledescription": "comparison", tabindex: "-1",
+    });
+    element.replaceChildren(this.root);
+    this.build();
+    this.stopTheme = followTheme(this.root);
+    this.onModel = () => this.show(this.model.get("left"), this.model.get("right"), false);
+    this.onData = () => this.build();
+    for (const name of ["left", "right"]) model.on(`change:${name}`, this.onModel);
+    model.on("change:comparison", this.onData);
+  }
+
+  remove() {
+    this.stopTheme();
+    for (const name of ["left", "right"]) this.model.off(`change:${name}`, this.onModel);
+    this.model.off("change:comparison", this.onData);
+  }
+
+  build() {
+    const { recording, split, title, preludes } = this.model.get("comparison");
+    this.recording = recording;
+    this.halves = [[0, split], [split, recording.steps.length]];
+    this.preludes = preludes || ["", ""];
+    this.programs = new Programs(recording);
+    this.lineage = new Lineage(recording, this.programs);
+    this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
+    this.sides = new SideBySide(this.programs, (side, line, key) => this.select(side, line, key), {
+      lineage: this.lineage, oncursor: (side, line, said) => (this.live.textContent = said),
+    });
+    this.columns = ["left", "right"].map((name, i) => this.column(name, i));
+    this.legend = h("div", { class: "legend" });
+    this.verdict = h("div", { class: "verdict" });
+    this.nest = h("button", { type: "button", "aria-pressed": "false", class: "small", onclick: () => {
+      const on = this.nest.getAttribute("aria-pressed") !== "true";
+      this.nest.setAttribute("aria-pressed", String(on));
+      this.sides.setPicture(on ? (programs, a, b) => drawNests(programs.programs[a], programs.programs[b],
+        ["before", "after"].map((side) => marksOf(programs, a, b, side))) : null);
+    } }, "Loop nests");
+    this.root.setAttribute("aria-label", `Comparison of ${title}`);
+    this.root.replaceChildren(
+      h("div", { class: "bar" }, h("span", { class: "title" }, title), this.verdict, this.nest),
+      h("div", { class: "panes columns" }, this.columns.map((column) => column.element)),
+      this.sides.element, h("div", { class: "foot" }, this.legend), this.live);
+    this.at = [-1, -1];
+    const last = this.halves.map(([from, to]) => to - from - 1);
+    this.show(this.model.get("left") ?? last[0], this.model.get("right") ?? last[1], false);
+  }
+
+  /** What stands above a pane: which step it shows, its instruction and what it cost. */
+  column(name, i) {
+    const [from, to] = this.halves[i];
+    const slider = h("input", { type: "range", min: 0, max: to - from - 1, step: 1,
+      "aria-label": `Step of the ${name} schedule` });
+    slider.addEventListener("input", () => {
+      const at = [...this.at];
+      at[i] = Number(slider.value);
+      this.show(...at);
+    });
+    const count = h("output", { class: "count" });
+    const now = h("pre", { class: "now" });
+    const costs = h("div", { class: "facts", role: "list" });
+    const copy = copyButton(`Copy the Python of the ${name} schedule so far`, () =>
+      pythonOf(this.preludes[i], this.recording.steps.slice(from, from + this.at[i] + 1)));
+    const element = h("div", { class: "half" },
+      h("div", { class: "buttons" }, slider, count),
+      h("div", { class: "code" }, now, copy), costs);
+    return { element, slider, count, now, costs };
+  }
+
+  stepAt(i) {
+    return this.recording.steps[this.halves[i][0] + this.at[i]];
+  }
+
+  /** Show a step of each schedule, by their numbers in it. */
+  show(left, right, tell = true) {
+    const at = [left, right].map((n, i) =>
+      Math.max(0, Math.min(this.halves[i][1] - this.halves[i][0] - 1, n)));
+    if (at[0] === this.at[0] && at[1] === this.at[1]) return;
+    this.at = at;
+    this.columns.forEach((column, i) => {
+      const step = this.stepAt(i);
+      const last = this.halves[i][1] - this.halves[i][0] - 1;
+      column.slider.value = at[i];
+      column.slider.setAttribute("aria-valuetext", `${at[i]} of ${last}: ${step.op}`);
+      column.count.textContent = `${at[i]} / ${last}`;
+      column.now.textContent = step.python || "the program as it was";
+      column.costs.replaceChildren(...facts(this.recording, this.halves[i][0] + at[i], this.halves[i][0])
+        .map((fact) => h("div", { class: `fact ${fact.kind || ""}`, role: "listitem" },
+          h("span", {}, fact.name), h("strong", {}, fact.value))));
+    });
+    const [a, b] = [this.stepAt(0), this.stepAt(1)];
+    this.sides.show(a.after, b.after, null, {
+      captions: [`Left: after step ${at[0]}, ${a.op}`, `Right: after step ${at[1]}, ${b.op}`],
+      relate: (side, keys) => this.related(side, keys),
+    });
+    const counts = this.programs.counts(a.after, b.after);
+    const parts = Object.keys(SIGNS_OF).filter((mark) => counts[mark]).map((mark) =>
+      h("span", { class: `l ${mark}` }, `${SIGNS_OF[mark]} ${counts[mark]} ${mark}`));
+    this.legend.replaceChildren(...(parts.length ? parts : ["both programs are the same"]));
+    this.verdict.textContent = this.faster();
+    this.live.textContent = `Left step ${at[0]}, ${a.op}. Right step ${at[1]}, ${b.op}. ${this.faster()}`;
+    if (tell) {
+      this.model.set("left", at[0]);
+      this.model.set("right", at[1]);
+      this.model.save_changes();
+    }
+  }
+
+  /** Which of the two programs is the faster one, in words. */
+  faster() {
+    const [a, b] = [0, 1].map((i) => this.recording.programs[this.stepAt(i).after].cost);
+    if (!a?.time || !b?.time) return "";
+    const ratio = a.time / b.time;
+    const noise = 1 + (a.spread || 0) + (b.spread || 0);
+    if (ratio < noise && 1 / ratio < noise) return "≈ equally fast within noise";
+    return ratio > 1
+      ? `▶ right is ${digits(ratio)}× faster (${duration(b.time)} against ${duration(a.time)})`
+      : `◀ left is ${digits(1 / ratio)}× faster (${duration(a.time)} against ${duration(b.time)})`;
+  }
+
+  /** The same thing in the other program, or what has an ancestor in common with it. */
+  related(side, keys) {
+    const i = side === "before" ? 0 : 1;
+    const there = this.lineage.keysIn(this.stepAt(1 - i).after);
+    const found = new Set();
+    for (const key of keys) {
+      if (there.has(key)) found.add(key);
+      else for (const other of this.across(i, key)) if (there.has(other)) found.add(other);
+    }
+    const here = new Set(keys);
+    return i ? { before: found, after: here } : { before: here, after: found };
+  }
+
+  /** From a key of one schedule back to the beginning, and on in the other schedule. */
+  across(i, key) {
+    let found = new Set([key]);
+    const [from] = this.halves[i];
+    for (let s = from + this.at[i]; s > from; s--) {
+      found = this.lineage.through(found, (k) => this.lineage.before(s, k));
+    }
+    const [other] = this.halves[1 - i];
+    for (let s = other + 1; s <= other + this.at[1 - i]; s++) {
+      found = this.lineage.through(found, (k) => this.lineage.after(s, k));
+    }
+    return found;
+  }
+
+  select(side, line, key) {
+    if (line < 0) return;
+    const i = side === "before" ? 0 : 1;
+    const found = this.programs.programs[this.stepAt(i).after][line];
+    const selection = { side: i ? "right" : "left", step: this.at[i], line, text: found.text };
+    if (key !== null) [selection.kind, selection.name] = this.lineage.key(key);
+    this.model.set("selection", selection);
+    this.model.save_changes();
+  }
+}
+
+/** What anywidget calls with an element to draw in; the return value takes the view down. */
+export function renderComparison({ model, el }) {
+  const view = new Compare(model, el);
+  return () => view.remove();
+}
+
+export default { render: renderComparison };
