@@ -252,7 +252,8 @@ class AccessTrace:
 
 def accesses(
     program: Any, *, step: int | None = None, limit: int = LIMIT,
-    sizes: Mapping[str, int] | None = None, target: Any = "llvm", threads: int | None = None, registers: bool = True,
+    sizes: Mapping[str, int] | None = None, target: Any = "llvm",
+    threads: int | None = None, registers: bool = True,
     arrays: Sequence[np.ndarray] | None = None, title: str | None = None,
 ) -> AccessTrace:
     """Trace the accesses of a PrimFunc, IRModule or Schedule (as it is now).

@@ -180,8 +180,8 @@ class _Picture:
             mine = name == self.level
             out.append(_line(self.x(start), self.y(start * speed), self.x(ridge),
                              self.y(ridge * speed), colour, 3 if mine else 1.2, dash))
-            at = max(start, ridge / 30)
-            out.append(_text(self.x(at), self.y(at * speed) - 6,
+            at = start * (ridge / start) ** (0.3 + 0.14 * number)
+            out.append(_text(self.x(at) + 8, self.y(at * speed) + 4,
                              f"{name} {speed:.3g} GB/s", "start", colour, mine))
         out.append(_line(self.x(max(self.x0, peak / max(self.roofs.bandwidth.values()))), flat,
                          WIDTH - RIGHT, flat, "#1b1f24", 2))
@@ -189,7 +189,7 @@ class _Picture:
         return out
 
     def _points(self) -> list[str]:
-        out = []
+        out, named = [], []
         for point in self.shown:
             x, y = self.x(point.intensity[self.level]), self.y(point.gflops)
             steps = ", ".join(map(str, point.steps))
@@ -197,8 +197,12 @@ class _Picture:
                     f"{point.intensity[self.level]:.3g} operations a byte")
             out.append(f'<g><circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#1b1f24" '
                        f'stroke="#ffffff"/><title>{escape(told)}</title></g>')
-            out.append(_text(x + 8, y + 4, f"{point.steps[0]}"
-                             + ("" if len(point.steps) == 1 else f"–{point.steps[-1]}"), "start"))
+            # Where points crowd, one of them is named.
+            if all(abs(u - x) > 26 or abs(v - y) > 12 for u, v in named):
+                named.append((x, y))
+                name = f"{point.steps[0]}" if len(point.steps) == 1 else (
+                    f"{point.steps[0]}–{point.steps[-1]}")
+                out.append(_text(x + 8, y + 4, name, "start"))
         return out
 
 
@@ -212,5 +216,6 @@ def _line(x0: float, y0: float, x1: float, y1: float, colour: str, width: float 
 def _text(x: float, y: float, text: str, anchor: str, colour: str = "#1b1f24",
           bold: bool = False) -> str:
     weight = ' font-weight="600"' if bold else ""
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{weight}>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{weight} '
+            'paint-order="stroke" stroke="#ffffff" stroke-width="3">'
             f"{escape(text)}</text>")

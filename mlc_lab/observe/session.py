@@ -106,9 +106,10 @@ def explore(
 
     Each step is timed and its result checked first, for at most about `budget_s` seconds (an
     interrupt ends that early and shows what was found); `measure=False` shows the steps at once.
-    `counts=True` counts the cache misses of each step as well, in this machine's caches, or in those
-    given: `counts="32K:8, 1M:16"`. `sizes` gives the values of symbolic sizes by name. `.html(path)` of the result writes the same
-    view as a page. Raises ImportError where the notebook parts are not installed.
+    `counts=True` counts the cache misses of each step as well, in this machine's caches, or in
+    those given: `counts="32K:8, 1M:16"`. `sizes` gives the values of symbolic sizes by name.
+    `.html(path)` of the result writes the same view as a page. Raises ImportError where the
+    notebook parts are not installed.
     """
     made = record(sch, title)
     if measure:

@@ -11,6 +11,13 @@ export function amount(value) {
   return value.toLocaleString("en-US");
 }
 
+/** A size in bytes: "32 KiB". */
+function binary(bytes) {
+  const units = [[2 ** 20, " MiB"], [2 ** 10, " KiB"]];
+  for (const [size, name] of units) if (bytes >= size) return `${bytes / size}${name}`;
+  return `${bytes} B`;
+}
+
 const countsOf = (cost) => (cost && cost.counts && cost.counts.levels ? cost.counts : null);
 
 /** The counts as facts of a step: [{ name, value, title }]. */
@@ -126,6 +133,7 @@ export class CountsPanel {
     this.element.hidden = !any && !live;
     this.ask.hidden = !live || every;
     this.body.hidden = !any;
+    this.element.classList.toggle("any", any);
     if (!any) return;
     const machine = this.recording.machine || {};
     const names = (machine.caches || []).map((level) => level.name);
@@ -151,7 +159,7 @@ export class CountsPanel {
     });
     this.table.replaceChildren(h("thead", {}, h("tr", {}, heads.map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", {}, rows));
-    const caches = (machine.caches || []).map((c) => `${c.name} ${amount(c.size)}B ${c.ways}-way ${c.replacement}`);
+    const caches = (machine.caches || []).map((c) => `${c.name} ${binary(c.size)} ${c.ways}-way ${c.replacement}`);
     this.note.textContent = `Counted exactly, in simulated caches without prefetching: ${caches.join(", ")}. ` +
       "Time, peak and bandwidths are measured. Small arrays indexed by constants are registers.";
   }

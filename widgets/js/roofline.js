@@ -68,9 +68,9 @@ export function drawRoofline(recording, level, current, width) {
     const ridge = Math.min(x1, peak / speed);
     if (start >= ridge) return;
     const mine = name === level ? " mine" : "";
-    const at = Math.max(start, ridge / 25);
+    const at = start * (ridge / start) ** (0.3 + 0.14 * i);
     svg += `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${x(start)}" y1="${y(start * speed)}" x2="${x(ridge)}" y2="${y(ridge * speed)}"/>` +
-      `<text class="roof-${i % 4}${mine}" x="${x(at)}" y="${y(at * speed) - 7}">${escapeHTML(name)} ${digits(speed)} GB/s</text>`;
+      `<text class="roof-${i % 4}${mine}" x="${x(at) + 8}" y="${y(at * speed) + 4}">${escapeHTML(name)} ${digits(speed)} GB/s</text>`;
   });
   const flat = Math.max(x0, peak / Math.max(...speeds));
   svg += `<line class="peak" x1="${x(flat)}" x2="${width - EDGES.right}" y1="${y(peak)}" y2="${y(peak)}"/>` +
@@ -79,6 +79,8 @@ export function drawRoofline(recording, level, current, width) {
     `<text transform="translate(13 ${EDGES.top + tall / 2}) rotate(-90)" text-anchor="middle">GFLOP/s</text>`;
   // The current one last, so that it lies on top.
   const ordered = [...points].sort((a, b) => a.steps.includes(current) - b.steps.includes(current));
+  const mine = points.find((p) => p.steps.includes(current));
+  const named = mine ? [[x(mine.intensity), y(mine.gflops)]] : [];
   for (const point of ordered) {
     const here = point.steps.includes(current);
     const name = point.steps.length > 1 ? `${point.steps[0]}–${point.steps[point.steps.length - 1]}` : point.steps[0];
@@ -86,9 +88,12 @@ export function drawRoofline(recording, level, current, width) {
     const said = `step ${point.steps.join(", ")}: ${point.op}, ${digits(point.gflops)} GFLOP/s, ` +
       `${digits(point.intensity)} operations a byte; the roof here is ${digits(bound)} GFLOP/s`;
     const [px, py] = [x(point.intensity), y(point.gflops)];
+    // Where points crowd, one of them is named; the others say their name when pointed at.
+    const alone = here || named.every(([u, v]) => Math.abs(u - px) > 26 || Math.abs(v - py) > 12);
+    if (alone) named.push([px, py]);
     svg += `<g class="point${here ? " current" : ""}" role="button" tabindex="0" data-lm-suppress-shortcuts="true" data-step="${point.steps[0]}" aria-label="${escapeHTML(said)}"${here ? ' aria-current="step"' : ""}>` +
       `<circle class="halo" cx="${px}" cy="${py}" r="11"/><circle cx="${px}" cy="${py}" r="${here ? 6 : 4.5}"/>` +
-      `<text x="${px + 9}" y="${py + 4}">${name}</text><title>${escapeHTML(said)}</title></g>`;
+      (alone ? `<text x="${px + 9}" y="${py + 4}">${name}</text>` : "") + `<title>${escapeHTML(said)}</title></g>`;
   }
   return `<svg viewBox="0 0 ${width} ${ROOF_TALL}" width="${width}" height="${ROOF_TALL}" role="group" ` +
     `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>`;
