@@ -77,6 +77,7 @@ from ...tir.function import PrimFunc
 from ...tir.functor import _Substitute
 from ...tir.stmt import Block, BlockRealize, Stmt, seq
 from ..struct_info import tir_vars_in_struct_info
+from .normalize import normalize_functions
 from .rewriting import (
     CALL_TIR, Call, Expr, Function, GlobalVar, IRModule, Pass, PassContext, PrimValue, Replacer,
     ShapeExpr, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, attr,
@@ -110,7 +111,10 @@ def _fuse_tir(mod: IRModule, ctx: PassContext) -> IRModule:
             if isinstance(func, Function):
                 func = _CallKernels(fused)(func)
             new.update_func(var, func)
-    return _drop_unused_kernels(new, mod)
+    new = _drop_unused_kernels(new, mod)
+    tuples = any(isinstance(p.struct_info_, TupleStructInfo)
+                 for _, func, _ in fused.values() for p in func.params)
+    return normalize_functions(new, mod) if tuples else new
 
 
 def _drop_unused_kernels(mod: IRModule, before: IRModule) -> IRModule:

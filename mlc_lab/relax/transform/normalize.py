@@ -27,11 +27,20 @@ from .rewriting import IRModule, Pass, PassContext, make_pass, map_functions
 
 def Normalize() -> Pass:
     """Bring every Relax function to normal form."""
-    def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        builder = BlockBuilder(mod)
-        return map_functions(mod, builder.normalize)
-
-    return make_pass("Normalize", run, Normalize.__doc__)
+    return make_pass("Normalize", _normalize, Normalize.__doc__)
 
 
-__all__ = ["Normalize"]
+def _normalize(mod: IRModule, ctx: PassContext) -> IRModule:
+    return map_functions(mod, BlockBuilder(mod).normalize)
+
+
+def normalize_functions(mod: IRModule, before: IRModule) -> IRModule:
+    """The module with the functions that are not as in `before` in normal form."""
+    if mod is before:
+        return mod
+    builder = BlockBuilder(mod)
+    old = set(map(id, before.functions.values()))
+    return map_functions(mod, lambda f: f if id(f) in old else builder.normalize(f))
+
+
+__all__ = ["Normalize", "normalize_functions"]

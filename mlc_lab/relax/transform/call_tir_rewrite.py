@@ -1,0 +1,86 @@
+"""CallTIRRewrite: outputs are allocated, and functions called to fill them.
+
+Before::
+
+    gv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((4,), "float32"))
+
+After::
+
+    alloc = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0)
+    cls.add(x, y, alloc)
+    gv = alloc
+
+An output that takes the place of an argument (`call_tir_inplace`) is that argument. Functions that
+take scalars after their tensors are called through `R.vm.call_tir_dyn`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.module import IRModule
+from ...ir.transform import Pass
+from ..expr import Binding, Function, Tuple, TupleGetItem, Var, VarBinding
+from ..op import builtin
+from ..op.vm import call_tir_dyn
+from ..struct_info import ShapeExpr
+from .lowering import expand_bindings, flat_items, for_effect, tensors_of, void_call
+from .rewriting import CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE, make_function_pass, op_name
+
+
+class _Rewrite:
+    """Rewrites the bindings of one function."""
+
+    def binding(self, binding: Binding) -> list[Binding]:
+        """A binding of a destination-passing call, taken apart."""
+        call = getattr(binding, "value", None)
+        name = op_name(call)
+        if type(binding) is not VarBinding or name not in (
+                CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED):
+            return [binding]
+        out: list[Binding] = []
+        args = []
+        for item in flat_items(call.args[1]):
+            if type(item) is TupleGetItem:
+                var = Var("item", item.struct_info_)
+                out.append(VarBinding(var, item))
+                item = var
+            args.append(item)
+        places = call.attrs.inplace_indices if name == CALL_TIR_INPLACE else ()
+        info = call.sinfo_args[0] if len(call.sinfo_args) == 1 else call.struct_info_
+        made = []
+        for k, tensor in enumerate(tensors_of(info)):
+            if k < len(places) and places[k] >= 0:
+                made.append(args[places[k]])
+                continue
+            var = Var("alloc", tensor)
+            if not isinstance(tensor.shape, ShapeExpr):
+                raise ValueError(f"{_callee(call)}: the shape of its output {tensor} is not "
+                                 "written out, so it cannot be allocated")
+            out.append(VarBinding(var, builtin.alloc_tensor(tensor.shape, tensor.dtype, 0)))
+            made.append(var)
+        written = [v for k, v in enumerate(made) if not (k < len(places) and places[k] >= 0)]
+        if len(call.args) > 2:
+            out.append(for_effect(call_tir_dyn(call.args[0], [*args, *written, call.args[2]])))
+        else:
+            out.append(for_effect(void_call(call.args[0], [*args, *written])))
+        value: Any = made[0] if len(made) == 1 and not _is_tuple(call) else Tuple(made)
+        out.append(VarBinding(binding.var, value))
+        return out
+
+
+def _callee(call: Any) -> str:
+    return getattr(call.args[0], "name_hint", None) or getattr(call.args[0], "global_symbol", "?")
+
+
+def _is_tuple(call: Any) -> bool:
+    return type(call.struct_info_).__name__ == "TupleStructInfo"
+
+
+def _rewrite(func: Function, mod: IRModule) -> Function:
+    return expand_bindings(func, _Rewrite().binding)
+
+
+def CallTIRRewrite() -> Pass:
+    """The pass, see the file's text."""
+    return make_function_pass("CallTIRRewrite", _rewrite, __doc__)

@@ -1,0 +1,237 @@
+"""FoldConstant: what depends only on constants is computed now.
+
+Calls of TensorIR functions are compiled and run; calls of operators are first turned into such
+calls by the operator's legalization. The result takes the place of the variable, and the binding
+goes. An operator that makes a large tensor of nothing (`R.zeros((4096, 4096), "float32")`) is not
+folded, since that would only move work into memory.
+
+before::
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            lv = R.add(R.const([1.0, 2.0], "float32"), R.const([1.0, 1.0], "float32"))
+            gv = R.multiply(x, lv)
+            R.output(gv)
+        return gv
+
+after `FoldConstant()`::
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            gv = R.multiply(x, R.const([2.0, 3.0], "float32"))
+            R.output(gv)
+        return gv
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...backend import llvm
+from ...ir.module import IRModule
+from ...lower import lower
+from ...runtime import cpu, empty
+from ...tir import expr as E
+from ...tir.function import PrimFunc
+from ..op.registry import OPERATORS
+from .rewriting import (
+    CALL_TIR, Binding, BindingBlock, Call, Constant, DataflowVar, Expr, Function, If, MatchCast,
+    Pass, PassContext, Replacer, SeqExpr, ShapeExpr, TensorStructInfo, Tuple, TupleGetItem,
+    TupleStructInfo, VarBinding, is_pure_call, make_pass, map_functions, op_name, with_body,
+)
+
+#: elements of the largest tensor that is folded though it is made of nothing
+LARGEST_FROM_NOTHING = 1024
+#: operators whose value is not a matter of their arguments, or that mark something
+_KEEP = {"relax.call_dps_packed", "relax.call_pure_packed", "relax.builtin.stop_lift_params",
+         "relax.hint_on_device", "relax.to_vdevice", "relax.call_tir_inplace",
+         "relax.memory.view", "relax.nn.dropout"}
+
+
+def FoldConstant() -> Pass:
+    """Compute calls whose arguments are all constant."""
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        evaluator = Evaluator(mod)
+        return map_functions(mod, lambda func: with_body(func, _Folder(evaluator).expr(func.body)))
+
+    return make_pass("FoldConstant", run, FoldConstant.__doc__)
+
+
+class Evaluator:
+    """Runs calls of constants, each TensorIR function compiled once."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+        self._built: dict[PrimFunc, Any] = {}
+
+    def call(self, call: Call) -> Expr | None:
+        """The constant (or tuple of constants) that a call gives; None where it stays."""
+        name = op_name(call)
+        if name == CALL_TIR:
+            return self.call_tir(self.mod, call)
+        if not name or name in _KEEP or not is_pure_call(call):
+            return None
+        if not _constant_args(call.args) or not _small_enough(call):
+            return None
+        row = OPERATORS.get(name)
+        if row is None or row.legalize is None:
+            return None
+        from ..block_builder import BlockBuilder
+
+        builder = BlockBuilder()
+        builder.begin_binding_block()
+        lowered = row.legalize(builder, call)
+        steps = builder.end_block().bindings
+        return self.steps(builder.get(), steps, lowered)
+
+    def steps(self, mod: IRModule, bindings: tuple, result: Expr) -> Expr | None:
+        """Evaluate what a legalization emitted."""
+        replace = Replacer()
+        for binding in bindings:
+            value = self.value(mod, replace(binding.value))
+            if value is None:
+                return None
+            replace.vars[binding.var] = value
+        return self.value(mod, replace(result))
+
+    def value(self, mod: IRModule, value: Expr) -> Expr | None:
+        """A constant expression's value."""
+        if _constant_args((value,)):
+            return value
+        if type(value) is TupleGetItem and type(value.tuple_value) is Tuple:
+            return value.tuple_value.fields_[value.index]
+        if op_name(value) == CALL_TIR:
+            return self.call_tir(mod, value)
+        return self.call(value) if type(value) is Call and op_name(value) else None
+
+    def call_tir(self, mod: IRModule, call: Call) -> Expr | None:
+        """The value of a call_tir whose arguments are constants and whose shapes are known."""
+        func = mod.functions.get(call.args[0])
+        tensors = call.args[1].fields_ if type(call.args[1]) is Tuple else None
+        if not isinstance(func, PrimFunc) or tensors is None or len(call.args) > 2:
+            return None
+        if not all(type(t) is Constant for t in tensors):
+            return None
+        info = call.sinfo_args[0]
+        infos = info.fields_ if isinstance(info, TupleStructInfo) else (info,)
+        if not all(_static(i) for i in infos) or not tensors and not _small_enough(call):
+            return None
+        outputs = [empty(tuple(d.value for d in i.dims), i.dtype, cpu()) for i in infos]
+        self.kernel(func)(*[t.data for t in tensors], *outputs)
+        values = [Constant(out) for out in outputs]
+        return Tuple(values) if isinstance(info, TupleStructInfo) else values[0]
+
+    def kernel(self, func: PrimFunc) -> Any:
+        """The function compiled for this machine."""
+        found = self._built.get(func)
+        if found is None:
+            mod = IRModule({"main": func.with_attr("global_symbol", "main")})
+            found = self._built[func] = llvm.build(lower(mod), None, "main")
+        return found
+
+
+def _static(info: Any) -> bool:
+    return isinstance(info, TensorStructInfo) and info.dims is not None and bool(
+        info.dtype) and all(type(d) is E.IntImm for d in info.dims)
+
+
+def _constant_args(args: Any) -> bool:
+    """Whether arguments are constants; shapes and numbers count where they are known."""
+    for arg in args:
+        kind = type(arg)
+        if kind is Tuple:
+            if not _constant_args(arg.fields_):
+                return False
+        elif kind is ShapeExpr:
+            if not all(type(v) is E.IntImm for v in arg.values):
+                return False
+        elif hasattr(arg, "name_hint") or kind in (Call, If, Function, SeqExpr, TupleGetItem):
+            return False
+        elif kind.__name__ == "PrimValue" and not isinstance(
+                arg.value, (E.IntImm, E.FloatImm)):
+            return False
+    return True
+
+
+def _small_enough(call: Call) -> bool:
+    """Whether a call takes a tensor constant, or else makes only a small tensor."""
+    if any(type(a) is Constant and a.data.shape for a in _leaves(call.args)):
+        return True
+    info = call.struct_info_ if call.struct_info_ is not None else call.sinfo_args[0]
+    infos = info.fields_ if isinstance(info, TupleStructInfo) else (info,)
+    return all(_static(i) and int(np.prod([d.value for d in i.dims], initial=1))
+               <= LARGEST_FROM_NOTHING for i in infos)
+
+
+def _leaves(args: Any) -> Any:
+    for arg in args:
+        if type(arg) is Tuple:
+            yield from _leaves(arg.fields_)
+        else:
+            yield arg
+
+
+class _Folder:
+    """Folds bindings in program order."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.replace = Replacer()
+        self.tuples: dict[Any, Tuple] = {}
+
+    def expr(self, expr: Expr) -> Expr:
+        """An expression with its constant parts computed."""
+        kind = type(expr)
+        if kind is SeqExpr:
+            blocks = tuple(b for b in (self.block(b) for b in expr.blocks) if b.bindings)
+            body = self.replace(expr.body)
+            if body is expr.body and len(blocks) == len(expr.blocks) and all(
+                    a is b for a, b in zip(blocks, expr.blocks)):
+                return expr
+            return SeqExpr.from_fields(blocks, body, body.struct_info_)
+        if kind is If:
+            cond = self.replace(expr.cond)
+            yes, no = self.expr(expr.true_branch), self.expr(expr.false_branch)
+            if cond is expr.cond and yes is expr.true_branch and no is expr.false_branch:
+                return expr
+            return If.from_fields(cond, yes, no, expr.struct_info_)
+        if kind is Function:
+            return with_body(expr, self.expr(expr.body))
+        return self.replace(expr)
+
+    def block(self, block: BindingBlock) -> BindingBlock:
+        out: list[Binding] = []
+        for binding in block.bindings:
+            value = self.expr(binding.value)
+            if type(binding) is VarBinding:
+                folded = self.fold(value)
+                if folded is not None:
+                    value = folded
+                if type(value) is Constant and type(binding.var) is DataflowVar:
+                    self.replace.vars[binding.var] = value
+                    continue
+                if type(value) is Tuple:
+                    self.tuples[binding.var] = value
+                if value is not binding.value:
+                    binding = VarBinding(binding.var, value)
+            elif value is not binding.value:
+                binding = MatchCast(binding.var, value, binding.struct_info)
+            out.append(binding)
+        if len(out) == len(block.bindings) and all(a is b for a, b in zip(out, block.bindings)):
+            return block
+        return type(block)(out)
+
+    def fold(self, value: Expr) -> Expr | None:
+        """The constant that a value is, None where it is none."""
+        if type(value) is TupleGetItem:
+            known = self.tuples.get(value.tuple_value)
+            item = known.fields_[value.index] if known is not None else None
+            return item if type(item) is Constant else None
+        return self.evaluator.call(value) if type(value) is Call else None
+
+
+__all__ = ["Evaluator", "FoldConstant"]

@@ -1,0 +1,166 @@
+"""LegalizeOps: operators become calls of TensorIR functions.
+
+Each call of an operator is replaced by what its row in the table says (`relax/legalize`): a
+`R.call_tir` of a function made from TOPI, or other operators, which are legalised in turn. What has
+no row, and what has arguments of unknown shape, stays as it is. `customize_legalize_map` gives rows
+by operator name that go before those of the table.
+
+before::
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        with R.dataflow():
+            gv = R.exp(x)
+            R.output(gv)
+        return gv
+
+after `LegalizeOps()`::
+
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((T.int64(4),), "float32"), compute: T.Buffer((T.int64(4),), "float32")):
+        T.func_attr({"tir.noalias": T.bool(True)})
+        # with T.block("root"):
+        for i0 in range(T.int64(4)):
+            with T.block("compute"):
+                v_i0 = T.axis.spatial(T.int64(4), i0)
+                T.reads(x[v_i0])
+                T.writes(compute[v_i0])
+                compute[v_i0] = T.exp(x[v_i0])
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        with R.dataflow():
+            gv = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((4,), dtype="float32"))
+            R.output(gv)
+        return gv
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Mapping
+
+from ...ir.module import IRModule
+from ...ir.transform import Pass, PassContext
+from ...tir import expr as E
+from ..expr import Call, Expr, Function
+from ..expr_functor import PyExprMutator
+from ..op.registry import OPERATORS
+from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from .rewriting import make_pass
+
+_LOG = logging.getLogger(__name__)
+
+#: how often rows may give operators in turn before it counts as going round in circles
+_DEPTH = 16
+
+
+def LegalizeOps(customize_legalize_map: Mapping[str, Callable[[Any, Call], Expr]] | None = None,
+                enable_warning: bool = False) -> Pass:
+    """Replace operators by calls of TensorIR functions, by the table or by rows of one's own.
+
+    `customize_legalize_map` maps operator names ("relax.add") to `(builder, call) -> Expr`; a row
+    that gives the call back leaves it. With `enable_warning` operators that stay are logged.
+    """
+    rows = dict(customize_legalize_map or {})
+    unknown = [name for name in rows if name not in OPERATORS]
+    if unknown:
+        raise ValueError(f"LegalizeOps: there is no Relax operator {unknown[0]!r}")
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        from .. import legalize  # noqa: F401  (fills the table)
+
+        mutator = _Legalizer(mod, rows, enable_warning)
+        changed = False
+        for var, func in list(mod.functions.items()):
+            if isinstance(func, Function):
+                new = mutator.visit_expr(func)
+                if new is not func:
+                    mutator.builder_.update_func(var, new)
+                    changed = True
+        return mutator.builder_.get() if changed else mod
+
+    return make_pass("LegalizeOps", run, LegalizeOps.__doc__)
+
+
+class _Legalizer(PyExprMutator):
+    """Applies the rows to the calls of a module."""
+
+    def __init__(self, mod: IRModule, rows: Mapping[str, Callable], warn: bool) -> None:
+        super().__init__(mod)
+        self.rows, self.warn = rows, warn
+
+    def visit_call_(self, call: Call) -> Expr:
+        return self.legal(super().visit_call_(call), 0)
+
+    def legal(self, expr: Expr, depth: int) -> Expr:
+        """A call without operators that have a row."""
+        if not (type(expr) is Call and isinstance(expr.op, E.Op)):
+            return expr
+        name = expr.op.name
+        row = self.rows.get(name)
+        if row is None:
+            known = OPERATORS.get(name)
+            row = known.legalize if known is not None else None
+        if row is None or not _known(expr):
+            if self.warn and name not in _LOWERED_LATER:
+                why = "there is no row for it" if row is None else "a shape is not known"
+                _LOG.warning("LegalizeOps leaves %s as it is: %s", name, why)
+            return expr
+        if depth > _DEPTH:
+            raise RecursionError(f"LegalizeOps: the row of {name} gives operators without end")
+        new = row(_RowBuilder(self, depth + 1), expr)
+        return new if new is expr else self.settled(new, depth + 1)
+
+    def settled(self, expr: Expr, depth: int) -> Expr:
+        """What a row gave, in normal form, its own operators legalised."""
+        made = self.builder_.normalize(expr)
+        return self.legal(made, depth)
+
+
+class _RowBuilder:
+    """The builder as rows see it: operators that they emit are legalised too."""
+
+    def __init__(self, legalizer: _Legalizer, depth: int) -> None:
+        self._legalizer, self._depth = legalizer, depth
+
+    def emit(self, expr: Expr, name_hint: str = "") -> Any:
+        """Bind a value to a new variable."""
+        made = self._legalizer.settled(expr, self._depth)
+        return self._legalizer.builder_.emit(made, name_hint)
+
+    def emit_te(self, func: Callable, *args: Any, **kwargs: Any) -> Any:
+        """Bind what a TensorIR function made of a te function gives."""
+        return self.emit(self.call_te(func, *args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._legalizer.builder_, name)
+
+
+#: what later stages lower
+_LOWERED_LATER = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed",
+                  "relax.call_pure_packed", "relax.call_inplace_packed", "relax.shape_of",
+                  "relax.tensor_to_shape", "relax.shape_to_tensor", "relax.null_value",
+                  "relax.print", "relax.assert_op"}
+#: operators whose rows find sizes at run time
+_SIZED_LATER = {"relax.nonzero", "relax.unique", "relax.dynamic_strided_slice",
+                "relax.to_vdevice", "relax.hint_on_device", "relax.builtin.stop_lift_params"}
+
+
+def _known(call: Call) -> bool:
+    """Whether the shapes of all tensors are known, at least by symbols."""
+    if not all(_shaped(a.struct_info_) for a in call.args if isinstance(a, Expr)):
+        return False
+    return call.op.name in _SIZED_LATER or _shaped(call.struct_info_)
+
+
+def _shaped(info: StructInfo | None) -> bool:
+    if isinstance(info, TensorStructInfo):
+        return info.dims is not None and bool(info.dtype)
+    if isinstance(info, TupleStructInfo):
+        return all(map(_shaped, info.fields_))
+    return not isinstance(info, ShapeStructInfo) or info.values is not None
+
+
+__all__ = ["LegalizeOps"]

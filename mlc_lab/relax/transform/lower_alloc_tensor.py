@@ -1,0 +1,41 @@
+"""LowerAllocTensor: a tensor that the plan left alone gets storage of its own.
+
+Before::
+
+    alloc = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), 0)
+
+After::
+
+    storage = R.memory.alloc_storage(R.shape([32]), 0, "global", R.dtype("uint8"))
+    alloc = R.memory.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
+"""
+
+from __future__ import annotations
+
+from ...ir.module import IRModule
+from ...ir.transform import Pass
+from ..expr import Binding, Function, Var, VarBinding
+from ..op import memory
+from ..struct_info import OBJECT
+from .lowering import byte_size, expand_bindings
+from .rewriting import make_function_pass, op_name
+
+
+def _lower(binding: Binding) -> list[Binding]:
+    call = getattr(binding, "value", None)
+    if op_name(call) != "relax.builtin.alloc_tensor":
+        return [binding]
+    shape, dtype = call.args[:2]
+    storage = Var("storage", OBJECT)
+    size = byte_size(shape, dtype.value)
+    return [VarBinding(storage, memory.alloc_storage([size], 0, "global", "uint8")),
+            VarBinding(binding.var, memory.alloc_tensor(storage, 0, shape, dtype, 0))]
+
+
+def _rewrite(func: Function, mod: IRModule) -> Function:
+    return expand_bindings(func, _lower)
+
+
+def LowerAllocTensor() -> Pass:
+    """The pass, see the file's text."""
+    return make_function_pass("LowerAllocTensor", _rewrite, __doc__)

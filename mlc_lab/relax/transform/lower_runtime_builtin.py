@@ -1,0 +1,84 @@
+"""LowerRuntimeBuiltin: what the virtual machine does itself becomes calls of its functions.
+
+Before::
+
+    alloc = R.memory.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
+    R.memory.kill_tensor(alloc)
+    s = R.shape_of(x)
+
+After::
+
+    alloc = R.vm.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
+    R.vm.kill_object(alloc)
+    s = R.call_packed("vm.builtin.shape_of", x)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.module import IRModule
+from ...ir.transform import Pass
+from ..expr import Call, Expr, ExternFunc, Function, ShapeExpr
+from ..op import vm
+from .lowering import flat_items, map_bindings
+from .rewriting import make_function_pass, op_name
+
+#: operator -> the machine's function that does it, with the same arguments
+BUILTINS = {
+    "relax.shape_of": "vm.builtin.shape_of",
+    "relax.tensor_to_shape": "vm.builtin.tensor_to_shape",
+    "relax.shape_to_tensor": "relax.run.shape_to_tensor",
+    "relax.null_value": "vm.builtin.null_value",
+    "relax.print": "relax.run.print",
+    "relax.assert_op": "relax.run.assert_op",
+    "relax.memory.view": "runtime.TVMTensorCreateView",
+    "relax.memory.ensure_zero_offset": "vm.builtin.ensure_zero_offset",
+    "relax.to_vdevice": "vm.builtin.to_device",
+    "relax.hint_on_device": "vm.builtin.to_device",
+    "relax.builtin.stop_lift_params": "vm.builtin.copy",
+}
+
+
+def _extern(name: str, args: Any, call: Call) -> Call:
+    return Call.from_fields(ExternFunc(name), tuple(args), None, (call.struct_info_,),
+                            call.struct_info_)
+
+
+def _lower(call: Any) -> Expr:
+    name = op_name(call)
+    if name in BUILTINS:
+        return _extern(BUILTINS[name], call.args, call)
+    if name == "relax.memory.alloc_storage":
+        size, device, scope, dtype = call.args
+        return vm.alloc_storage(size, device, "uint8" if dtype is None else dtype, scope)
+    if name == "relax.memory.alloc_tensor":
+        return vm.alloc_tensor(*call.args)
+    if name in ("relax.memory.kill_storage", "relax.memory.kill_tensor"):
+        return vm.kill_object(call.args[0])
+    if name == "relax.reshape":
+        return _extern("vm.builtin.reshape", call.args, call)
+    if name in ("relax.flatten", "relax.expand_dims", "relax.squeeze"):
+        return _extern("vm.builtin.reshape", (call.args[0], _shape_of(call)), call)
+    if name == "relax.make_closure":
+        return _extern("vm.builtin.make_closure", (call.args[0], *flat_items(call.args[1])), call)
+    if name == "relax.invoke_closure":
+        return _extern("vm.builtin.invoke_closure",
+                       (call.args[0], *flat_items(call.args[1])), call)
+    return call
+
+
+def _shape_of(call: Call) -> ShapeExpr:
+    shape = getattr(call.struct_info_, "shape", None)
+    if type(shape) is not ShapeExpr:
+        raise ValueError(f"{call.op.name}: the shape of the result must be known to make a view")
+    return shape
+
+
+def _rewrite(func: Function, mod: IRModule) -> Function:
+    return map_bindings(func, _lower)
+
+
+def LowerRuntimeBuiltin() -> Pass:
+    """The pass, see the file's text."""
+    return make_function_pass("LowerRuntimeBuiltin", _rewrite, __doc__)

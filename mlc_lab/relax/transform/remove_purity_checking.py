@@ -1,0 +1,44 @@
+"""RemovePurityChecking: calls say no more that they have no effects.
+
+Before::
+
+    gv = R.call_pure_packed("f", x, sinfo_args=(R.Tensor((4,), "float32"),))
+
+After::
+
+    gv = R.call_packed("f", x, sinfo_args=(R.Tensor((4,), "float32"),))
+
+Passes below fill memory in place; the attribute `relax.force_pure` on the function says that it
+has no effects all the same, seen from outside.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.module import IRModule
+from ...ir.transform import Pass
+from ..expr import Call, Function
+from .lowering import map_bindings
+from .rewriting import make_function_pass, op_name
+
+
+def _plain_call(call: Any) -> Any:
+    name = op_name(call)
+    if name in ("relax.call_pure_packed", "relax.call_inplace_packed"):
+        return Call.from_fields(call.args[0], call.args[1:], None, call.sinfo_args,
+                                call.struct_info_)
+    if name == "relax.invoke_pure_closure":
+        return Call("relax.invoke_closure", call.args, call.attrs, call.sinfo_args,
+                    struct_info=call.struct_info_)
+    return call
+
+
+def _rewrite(func: Function, mod: IRModule) -> Function:
+    new = map_bindings(func, _plain_call)
+    return new.with_attr("relax.force_pure", True) if func.is_pure else new
+
+
+def RemovePurityChecking() -> Pass:
+    """The pass, see the file's text."""
+    return make_function_pass("RemovePurityChecking", _rewrite, __doc__)

@@ -1,0 +1,259 @@
+"""StaticPlanBlockMemory: tensors that are not alive at the same time share their storage.
+
+Before::
+
+    alloc = R.builtin.alloc_tensor(R.shape([2, 4]), R.dtype("float32"), 0)
+    cls.exp(x, alloc)
+    alloc1 = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), 0)
+    cls.relu(alloc, alloc1)
+    alloc2 = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), 0)
+    cls.add(alloc1, alloc2)
+    ...
+
+After (`alloc` is dead when `alloc2` is made)::
+
+    storage = R.memory.alloc_storage(R.shape([32]), 0, "global", R.dtype("float32"))
+    alloc = R.memory.alloc_tensor(storage, 0, R.shape([2, 4]), R.dtype("float32"))
+    cls.exp(x, alloc)
+    storage1 = R.memory.alloc_storage(R.shape([32]), 0, "global", R.dtype("float32"))
+    alloc1 = R.memory.alloc_tensor(storage1, 0, R.shape([8]), R.dtype("float32"))
+    cls.relu(alloc, alloc1)
+    alloc2 = R.memory.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
+    cls.add(alloc1, alloc2)
+    ...
+
+A tensor that the function returns, that a branch sees, or that goes to a function which may keep
+it, has memory of its own. Storage is reused for the tensor whose size fits best, and grows where
+it is somewhat too small; the factor within which sizes count as near is TVM's. Symbolic sizes are
+taken at the bounds the function states (`tir_var_upper_bound`), else storage is shared by tensors
+of provably equal size. Reference: T. Chen et al., "Training Deep Nets with Sublinear Memory Cost"
+(2016), the memory plan of its appendix.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...ir.module import GlobalVar, IRModule
+from ...ir.structural import structural_equal
+from ...ir.transform import Pass
+from ...tir import expr as E
+from ...tir.function import PrimFunc
+from ...tir.functor import substitute
+from ...tir.op import as_int
+from ..expr import (
+    Binding, Call, Expr, ExternFunc, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding,
+)
+from ..op import memory
+from ..struct_info import OBJECT, TupleStructInfo
+from .lowering import byte_size, expand_bindings
+from .rewriting import attr, make_function_pass, op_name, used_vars
+
+#: storage is reused for tensors of at most this many times fewer or more bytes
+_NEAR = 16
+_ALLOC = "relax.builtin.alloc_tensor"
+#: calls whose result is the memory of their first argument
+VIEWS = {"relax.reshape", "relax.flatten", "relax.memory.view", "relax.expand_dims",
+         "relax.squeeze", "relax.memory.ensure_zero_offset"}
+
+
+class Storage:
+    """Memory that several tensors take turns in."""
+
+    def __init__(self, size: Any, dtype: str) -> None:
+        self.size, self.dtype = size, dtype
+        self.var: Var | None = None
+
+
+class Lifetime(NamedTuple):
+    """One planned tensor: its variable, bytes, storage, and the bindings (by number) between which
+    it is alive, both included."""
+
+    var: Var
+    size: Any
+    storage: Storage
+    first: int
+    last: int
+
+
+class _Liveness:
+    """Which allocations each variable may stand for, where each is used last, which escape."""
+
+    def __init__(self, func: Function, mod: IRModule) -> None:
+        self.mod = mod
+        self.memory: dict[Var, frozenset[Var]] = {}
+        self.made: dict[Var, int] = {}
+        self.last: dict[Var, int] = {}
+        self.escaped: set[Var] = set()
+        self.at = 0
+        body = func.body
+        for block in body.blocks if type(body) is SeqExpr else ():
+            for binding in block.bindings:
+                self.binding(binding)
+                self.at += 1
+        self.escape(body.body if type(body) is SeqExpr else body)
+
+    def allocations(self, expr: Any) -> frozenset[Var]:
+        """The allocations that an expression may refer to."""
+        found: set[Var] = set()
+        for var in used_vars(expr):
+            found |= self.memory.get(var, frozenset())
+        return frozenset(found)
+
+    def escape(self, expr: Any) -> None:
+        """What `expr` refers to lives longer than can be seen."""
+        self.escaped |= self.allocations(expr)
+
+    def binding(self, binding: Binding) -> None:
+        """Follow one binding."""
+        value, var = binding.value, binding.var
+        for allocation in self.allocations(value):
+            self.last[allocation] = self.at
+        if op_name(value) == _ALLOC:
+            self.memory[var] = frozenset([var])
+            self.made[var] = self.last[var] = self.at
+        elif type(value) is If:
+            self.escape(value)
+        elif type(value) is Call:
+            self.call(value, var)
+        else:  # another name, a tuple, an item of one
+            self.memory[var] = self.allocations(value)
+
+    def call(self, call: Call, var: Var) -> None:
+        """A call: it may fill its arguments, give a view of them, or keep them."""
+        name = op_name(call)
+        if name in VIEWS:
+            self.memory[var] = self.allocations(call.args[0])
+        elif isinstance(call.op, E.Op):
+            if name not in _HARMLESS:
+                self.escape(call)
+        elif type(call.op) is GlobalVar:
+            if not isinstance(self.mod.functions.get(call.op), PrimFunc):
+                self.escape(call)
+        elif type(call.op) is ExternFunc:
+            info = call.struct_info_
+            if not (isinstance(info, TupleStructInfo) and not info.fields_):
+                self.escape(call)  # the result may be an argument
+        else:
+            self.escape(call)
+
+
+#: operators that use their arguments and keep nothing of them
+_HARMLESS = {"relax.vm.call_tir_dyn", "relax.print", "relax.assert_op", "relax.shape_of",
+             "relax.tensor_to_shape", "relax.memory.kill_tensor", "relax.memory.kill_storage"}
+
+
+def plan(func: Function, mod: IRModule) -> list[Lifetime]:
+    """The tensors of a function that can share storage, with the storage of each, in the order in
+    which they are made."""
+    live = _Liveness(func, mod)
+    bounds = _upper_bounds(func)
+    ends: dict[int, list[Var]] = {}
+    for var, at in live.last.items():
+        ends.setdefault(at, []).append(var)
+    free: list[Storage] = []
+    placed: dict[Var, Lifetime] = {}
+    for var, at in live.made.items():
+        for before in sorted(a for a in ends if a < at):
+            for ended in ends.pop(before):
+                if ended in placed:
+                    free.append(placed[ended].storage)
+        if var in live.escaped:
+            continue
+        call_info = var.struct_info_
+        size = _bounded(byte_size(call_info.shape, call_info.dtype), bounds)
+        storage = _take(free, size)
+        if storage is None:
+            storage = Storage(size, call_info.dtype)
+        placed[var] = Lifetime(var, size, storage, at, live.last[var])
+    return list(placed.values())
+
+
+def _upper_bounds(func: Function) -> dict[str, int]:
+    """The largest values of symbolic dimensions, by name, as the function's attributes say."""
+    stated = (func.attrs or {}).get("tir_var_upper_bound") or {}
+    return {str(name): as_int(value) if not isinstance(value, int) else value
+            for name, value in dict(stated).items()}
+
+
+def _bounded(size: Any, bounds: dict[str, int]) -> Any:
+    """A size with symbolic dimensions at their bounds, where all of them have one."""
+    if isinstance(size, int) or not bounds:
+        return size
+    from ...arith import Analyzer
+    from ...tir.functor import free_vars
+
+    names = {v: E.IntImm("int64", bounds[v.name]) for v in free_vars(size) if v.name in bounds}
+    new = Analyzer().simplify(substitute(size, names))
+    return as_int(new) if as_int(new) is not None else new
+
+
+def _take(free: list[Storage], size: Any) -> Storage | None:
+    """The free storage that fits best, taken out of the list; grown where it was too small."""
+    if not isinstance(size, int):
+        for storage in free:
+            if not isinstance(storage.size, int) and structural_equal(storage.size, size) is True:
+                free.remove(storage)
+                return storage
+        return None
+    near = [s for s in free if isinstance(s.size, int)]
+    larger = [s for s in near if size <= s.size <= size * _NEAR]
+    smaller = [s for s in near if s.size < size <= s.size * _NEAR]
+    if larger:
+        best = min(larger, key=lambda s: s.size)
+    elif smaller:
+        best = max(smaller, key=lambda s: s.size)
+        best.size = size
+    else:
+        return None
+    free.remove(best)
+    return best
+
+
+def _rewrite(func: Function, mod: IRModule) -> Function:
+    lifetimes = {life.var: life for life in plan(func, mod)}
+    if not lifetimes:
+        return func
+
+    def one(binding: Binding) -> list[Binding]:
+        life = lifetimes.get(binding.var)
+        if life is None:
+            return [binding]
+        out: list[Binding] = []
+        storage = life.storage
+        if storage.var is None:
+            storage.var = Var("storage", OBJECT)
+            out.append(VarBinding(storage.var, memory.alloc_storage(
+                [storage.size], 0, "global", storage.dtype)))
+        shape, dtype = binding.value.args[:2]
+        out.append(VarBinding(binding.var, memory.alloc_tensor(storage.var, 0, shape, dtype, 0)))
+        return out
+
+    return expand_bindings(func, one)
+
+
+def StaticPlanBlockMemory() -> Pass:
+    """The pass, see the file's text."""
+    return make_function_pass("StaticPlanBlockMemory", _rewrite, __doc__)
+
+
+def memory_use(func: Function, mod: IRModule) -> dict[str, Any]:
+    """Bytes of the intermediate results of a function after CallTIRRewrite, where shapes are fixed.
+
+    ``"unplanned"``: each with memory of its own; ``"planned"``: the storages of the plan;
+    ``"lower_bound"``: the most that is alive at once, which no plan can go below.
+    """
+    lives = [life for life in plan(func, mod) if isinstance(life.size, int)]
+    steps = sorted({life.first for life in lives})
+    return {
+        "unplanned": sum(life.size for life in lives),
+        "planned": sum({id(life.storage): life.storage.size for life in lives}.values()),
+        "lower_bound": max((sum(x.size for x in lives if x.first <= at <= x.last)
+                            for at in steps), default=0),
+        "tensors": len(lives),
+        "storages": len({id(life.storage) for life in lives}),
+    }
+
+
+__all__ = ["Expr", "Lifetime", "StaticPlanBlockMemory", "Storage", "Tuple", "TupleGetItem", "VIEWS",
+           "attr", "memory_use", "plan"]

@@ -1,0 +1,325 @@
+"""VMShapeLower: symbolic dimensions become numbers in a table that the function fills as it runs.
+
+Before::
+
+    def main(x: R.Tensor((n, 4), "float32")):
+        alloc = R.vm.alloc_tensor(storage, 0, R.shape([n * 2, 4]), R.dtype("float32"))
+
+After::
+
+    def main(x: R.Tensor((n, 4), "float32")):
+        shape_heap = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (2,))
+        R.call_packed("vm.builtin.check_tensor_info", x, 2, R.dtype("float32"), "...")
+        R.call_packed("vm.builtin.match_shape", x, shape_heap, 2, 1, 0, 0, 4, "...")
+        cls.shape_func(shape_heap)                # heap[1] = heap[0] * 2
+        gv = R.call_packed("vm.builtin.make_shape", shape_heap, 2, 1, 1, 0, 4)
+        alloc = R.vm.alloc_tensor(storage, 0, gv, R.dtype("float32"))
+
+The arguments of a function are checked at its entry: kind, dtype, number of dimensions, and that
+dimensions agree. A dimension of `match_shape` is a code and a number: 0 must equal the number,
+1 is stored to that place of the heap, 2 may be anything, 3 must equal that place of the heap. A
+dimension of `make_shape` is 0 with the number, or 1 with the place in the heap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.module import GlobalVar, IRModule
+from ...ir.structural import structural_equal
+from ...ir.transform import Pass, PassContext
+from ...tir import expr as E
+from ...tir.buffer import decl_buffer
+from ...tir.function import PrimFunc
+from ...tir.functor import free_vars, substitute
+from ...tir.op import as_int
+from ...tir.stmt import BufferStore, seq
+from ..expr import (
+    Binding, BindingBlock, Call, DataTypeImm, Expr, ExternFunc, Function, If, MatchCast, PrimValue,
+    SeqExpr, StringImm, Tuple, TupleGetItem, Var, VarBinding,
+)
+from ..op.base import call_builtin_with_ctx
+from ..struct_info import (
+    FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo,
+    TensorStructInfo, TupleStructInfo,
+)
+from .lowering import VOID, all_bindings, for_effect
+from .rewriting import fresh_name, make_pass
+
+ASSERT_IMM, STORE, SKIP, ASSERT_HEAP = range(4)
+USE_IMM, LOAD = range(2)
+
+
+class _Lower:
+    """Lowers one function. `added` collects the functions that compute dimensions."""
+
+    def __init__(self, name: str, func: Function, taken: set[str],
+                 added: dict[GlobalVar, PrimFunc]) -> None:
+        self.name, self.func, self.taken, self.added = name, func, taken, added
+        self.slots: list[E.PrimExpr] = []
+        self.ready: set[int] = set()
+        self.heap: Any = None
+        self.out: list[Binding] = []
+
+    # -- the heap ---------------------------------------------------------------------------------
+
+    def slot(self, expr: E.PrimExpr) -> int:
+        """The place of a dimension in the heap."""
+        for at, have in enumerate(self.slots):
+            if have is expr or structural_equal(have, expr) is True:
+                return at
+        self.slots.append(expr)
+        return len(self.slots) - 1
+
+    def collect(self) -> None:
+        """Give a place to every dimension that is not a number."""
+        def values(items: Any) -> None:
+            for item in items or ():
+                if not isinstance(item, (E.IntImm, E.FloatImm)):
+                    self.slot(item)
+
+        def info(i: Any) -> None:
+            if isinstance(i, TensorStructInfo):
+                values(i.shape.values if type(i.shape) is ShapeExpr else ())
+            elif isinstance(i, ShapeStructInfo):
+                values(i.values)
+            elif isinstance(i, PrimStructInfo):
+                values([i.value] if i.value is not None else ())
+            elif isinstance(i, TupleStructInfo):
+                for field in i.fields_:
+                    info(field)
+
+        def expr(e: Any) -> None:
+            if type(e) is ShapeExpr:
+                values(e.values)
+            elif type(e) is PrimValue:
+                values([e.value])
+            elif type(e) is Tuple:
+                for field in e.fields_:
+                    expr(field)
+            elif type(e) is Call:
+                for arg in e.args:
+                    expr(arg)
+
+        for param in self.func.params:
+            info(param.struct_info_)
+        for binding in all_bindings(self.func.body):
+            expr(binding.value)
+            if type(binding) is MatchCast:
+                info(binding.struct_info)
+        if type(self.func.body) is SeqExpr:
+            expr(self.func.body.body)
+
+    def emit(self, name: str, *args: Any, out: StructInfo = VOID) -> Var | None:
+        """A call of a function of the machine."""
+        args = tuple(a if isinstance(a, Expr) else StringImm(a) if isinstance(a, str)
+                     else PrimValue(a) for a in args)
+        call = Call.from_fields(ExternFunc(name), args, None, (out,), out)
+        if out is VOID:
+            self.out.append(for_effect(call))
+            return None
+        var = Var("gv", out)
+        self.out.append(VarBinding(var, call))
+        return var
+
+    def compute(self) -> None:
+        """Compute the dimensions that are expressions of known ones and not computed yet."""
+        known = {self.slots[at] for at in self.ready if isinstance(self.slots[at], E.Var)}
+        todo = [at for at, e in enumerate(self.slots)
+                if at not in self.ready and not isinstance(e, E.Var)
+                and all(v in known for v in free_vars(e))]
+        if not todo:
+            return
+        heap = decl_buffer((E.IntImm("int64", len(self.slots)),), "int64", "H")
+        loads = {e: E.BufferLoad(heap, [E.IntImm("int64", at)])
+                 for at, e in enumerate(self.slots) if e in known}
+        stores = [BufferStore(heap, _as_int64(substitute(self.slots[at], loads)),
+                              [E.IntImm("int64", at)]) for at in todo]
+        name = fresh_name(self.taken, "shape_func")
+        self.taken.add(name)
+        var = GlobalVar(name)
+        self.added[var] = PrimFunc([heap], seq(*stores), attrs={
+            "global_symbol": name, "tir.is_scheduled": True})
+        self.out.append(for_effect(Call(var, (self.heap,), struct_info=VOID)))
+        self.ready.update(todo)
+
+    # -- checks -----------------------------------------------------------------------------------
+
+    def check(self, value: Expr, info: StructInfo, context: str) -> None:
+        """Check that a value is of a kind, and learn the dimensions that it determines."""
+        again: list[tuple[Expr, Any, str]] = []
+        self._check(value, info, context, again)
+        self.compute()
+        for expr, values, what in again:
+            self._match(expr, values, what, None)
+
+    def _check(self, value: Expr, info: StructInfo, context: str, again: list) -> None:
+        if isinstance(info, TensorStructInfo):
+            dtype = DataTypeImm(info.dtype) if info.dtype else self.null()
+            self.emit("vm.builtin.check_tensor_info", value, info.ndim, dtype, context)
+            if type(info.shape) is ShapeExpr:
+                self._match(value, info.shape.values, context, again)
+        elif isinstance(info, ShapeStructInfo):
+            self.emit("vm.builtin.check_shape_info", value, info.ndim, context)
+            if info.values is not None:
+                self._match(value, info.values, context, again)
+        elif isinstance(info, TupleStructInfo):
+            self.emit("vm.builtin.check_tuple_info", value, len(info.fields_), context)
+            for k, field in enumerate(info.fields_):
+                if _says_something(field):
+                    item = Var("item", field)
+                    self.out.append(VarBinding(item, TupleGetItem(value, k)))
+                    self._check(item, field, context, again)
+        elif isinstance(info, PrimStructInfo):
+            self.emit("vm.builtin.check_prim_value_info", value, DataTypeImm(info.dtype), context)
+            if info.value is not None:
+                code, number = self._code(info.value)
+                self.emit("vm.builtin.match_prim_value", value, self.heap, code, number, context)
+        elif isinstance(info, FuncStructInfo):
+            self.emit("vm.builtin.check_func_info", value, context)
+
+    def _code(self, dim: E.PrimExpr) -> tuple[int, int]:
+        number = as_int(dim)
+        if number is not None:
+            return ASSERT_IMM, number
+        at = self.slot(dim)
+        if at in self.ready:
+            return ASSERT_HEAP, at
+        if isinstance(dim, E.Var):
+            self.ready.add(at)
+            return STORE, at
+        return SKIP, 0
+
+    def _match(self, value: Expr, values: Any, context: str, again: list | None) -> None:
+        codes = [self._code(dim) for dim in values]
+        if any(code == SKIP for code, _ in codes) and again is not None:
+            again.append((value, values, context))
+        flat = [n for pair in codes for n in pair]
+        self.emit("vm.builtin.match_shape", value, self.heap, len(codes), *flat, context)
+
+    def null(self) -> Var:
+        """A null object."""
+        return self.emit("vm.builtin.null_value", out=ObjectStructInfo())
+
+    # -- the program ------------------------------------------------------------------------------
+
+    def leaf(self, expr: Any) -> Any:
+        """An argument, with symbolic shapes and scalars made from the heap."""
+        kind = type(expr)
+        if kind is ShapeExpr:
+            if all(as_int(v) is not None for v in expr.values):
+                return expr
+            codes = []
+            for v in expr.values:
+                number = as_int(v)
+                codes += [USE_IMM, number] if number is not None else [LOAD, self.known(v)]
+            return self.emit("vm.builtin.make_shape", self.heap, len(expr.values), *codes,
+                             out=ShapeStructInfo(ndim=len(expr.values)))
+        if kind is PrimValue and not isinstance(expr.value, (E.IntImm, E.FloatImm)):
+            return self.emit("vm.builtin.make_prim_value", self.heap, LOAD, self.known(expr.value),
+                             out=PrimStructInfo(expr.value.dtype))
+        if kind is Tuple:
+            new = tuple(map(self.leaf, expr.fields_))
+            return expr if all(a is b for a, b in zip(new, expr.fields_)) else Tuple(new)
+        return expr
+
+    def known(self, dim: E.PrimExpr) -> int:
+        """The place of a dimension that must be known by now."""
+        at = self.slot(dim)
+        if at not in self.ready:
+            raise ValueError(
+                f"{self.name}: the dimension {dim} is used before anything determines it; give it "
+                "in the shape of a parameter, or by R.match_cast")
+        return at
+
+    def binding(self, binding: Binding) -> None:
+        """One binding."""
+        value = binding.value
+        if type(binding) is MatchCast:
+            value = self.leaf(value)
+            self.check(value, binding.struct_info,
+                       f"ErrorContext(fn={self.name}, loc=match_cast, "
+                       f"annotation={_text(binding.struct_info)})")
+            self.out.append(VarBinding(binding.var, value))
+            return
+        if type(value) is Call:
+            args = tuple(map(self.leaf, value.args))
+            if any(a is not b for a, b in zip(args, value.args)):
+                value = Call.from_fields(value.op, args, value.attrs, value.sinfo_args,
+                                         value.struct_info_)
+        elif type(value) is If:
+            value = If.from_fields(value.cond, self.branch(value.true_branch),
+                                   self.branch(value.false_branch), value.struct_info_)
+        else:
+            value = self.leaf(value)
+        self.out.append(binding if value is binding.value else VarBinding(binding.var, value))
+
+    def branch(self, body: Any) -> Any:
+        """A branch of an If; dimensions learnt in it are known in it only."""
+        outer, ready = self.out, set(self.ready)
+        self.out = []
+        new = self.sequence(body)
+        self.out, self.ready = outer, ready
+        return new
+
+    def sequence(self, body: Any) -> Any:
+        """A body: its bindings, then its value."""
+        blocks = body.blocks if type(body) is SeqExpr else ()
+        for block in blocks:
+            for binding in block.bindings:
+                self.binding(binding)
+        value = self.leaf(body.body if type(body) is SeqExpr else body)
+        return SeqExpr.from_fields((BindingBlock(self.out),), value, body.struct_info_)
+
+    def run(self) -> Function:
+        """The function lowered."""
+        self.collect()
+        if self.slots:
+            heap = TensorStructInfo(None, "int64", ndim=1)
+            self.heap = Var("shape_heap", heap)
+            self.out.append(VarBinding(self.heap, call_builtin_with_ctx(
+                "vm.builtin.alloc_shape_heap", (PrimValue(len(self.slots)),), sinfo_args=heap)))
+        else:
+            self.heap = self.null()
+        again: list = []
+        for k, param in enumerate(self.func.params):
+            self._check(param, param.struct_info_, (
+                f"ErrorContext(fn={self.name}, loc=param[{k}], param={param.name_hint}, "
+                f"annotation={_text(param.struct_info_)})"), again)
+        self.compute()
+        for value, dims, context in again:
+            self._match(value, dims, context, None)
+        body = self.sequence(self.func.body)
+        return self.func.replace(body=body)
+
+
+def _as_int64(e: E.PrimExpr) -> E.PrimExpr:
+    return e if e.dtype == "int64" else E.Cast("int64", e)
+
+
+def _says_something(info: StructInfo) -> bool:
+    return not isinstance(info, ObjectStructInfo)
+
+
+def _text(info: StructInfo) -> str:
+    try:
+        return str(info)
+    except Exception:  # noqa: BLE001 (an error text must not fail for want of a printer)
+        return type(info).__name__
+
+
+def _rewrite(mod: IRModule, ctx: PassContext) -> IRModule:
+    taken = {v.name_hint for v in mod.functions}
+    added: dict[GlobalVar, PrimFunc] = {}
+    functions: dict[Any, Any] = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, Function):
+            func = _Lower(var.name_hint, func, taken, added).run()
+        functions[var] = func
+    functions.update(added)
+    return IRModule(functions, mod.attrs, mod.global_infos)
+
+
+def VMShapeLower(*, emit_err_ctx: bool = True) -> Pass:
+    """The pass, see the file's text."""
+    return make_pass("VMShapeLower", _rewrite, __doc__)
