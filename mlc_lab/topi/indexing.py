@@ -126,7 +126,7 @@ def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: Any, axis: in
 #: how a scattered value meets the one that is there
 _UPDATES: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
     "update": lambda old, new: new, "add": O.add, "mul": O.mul, "max": O.max_value_of,
-    "min": O.min_value_of,
+    "min": O.min_value_of, "mean": O.add,  # divided by how many there were, afterwards
 }
 
 
@@ -152,8 +152,8 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
                      reduction: str = "update") -> Tensor:
     """data, in which updates[i, ..] was put at indices[i, ..] along `axis`.
 
-    `reduction` ("update", "add", "mul", "max", "min") says how it meets what is there. Updates are
-    applied in order along `axis`; the rest runs in parallel.
+    `reduction` ("update", "add", "mul", "max", "min", "mean") says how it meets what is there.
+    Updates are applied in order along `axis`; the rest runs in parallel.
     """
     k = axis_of("scatter_elements", axis, data.ndim)
     need(indices.ndim == updates.ndim == data.ndim and not any(
@@ -170,10 +170,21 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
         with ib.for_range(0, simplify(O.convert(product(others))), name="j",
                           kind="parallel") as j:
             at = unravel(j, others)
+            if reduction == "mean":
+                count = ib.allocate("int32", (data.shape[k],), "count")
+                with ib.for_range(0, data.shape[k], name="k") as n:
+                    count[n] = 1
             with ib.for_range(0, indices.shape[k], name="k") as n:
                 here = (*at[:k], n, *at[k:])
-                there = (*at[:k], _wrapped(index[here], data.shape[k]), *at[k:])
+                place = _wrapped(index[here], data.shape[k])
+                there = (*at[:k], place, *at[k:])
                 out[there] = meet(out[there], new[here])
+                if reduction == "mean":
+                    count[place] = count[place] + 1
+            if reduction == "mean":
+                with ib.for_range(0, data.shape[k], name="k") as n:
+                    there = (*at[:k], n, *at[k:])
+                    out[there] = out[there] / O.cast(count[n], data.dtype)
         return ib.get()
 
     return te.extern([data.shape], [data, indices, updates], body, dtype=data.dtype,
