@@ -98,6 +98,7 @@ class TuneContext:
         except (ScheduleError, ValueError) as error:
             self.reject(f"{type(error).__name__}: {getattr(error, 'rule', error)}")
             return None
+        sch.decided = sch.trace.decisions
         return sch if self.postprocess(sch) else None
 
     def postprocess(self, sch: Schedule) -> bool:

@@ -496,6 +496,13 @@ class Database:
             out.append(data)
         return out
 
+    def board(self, task: str | None = None, **options: Any) -> Any:
+        """The tuning board of what is in here: charts of the searches, each trial's trace, editing
+        and measuring of decisions. See `mlc_lab.meta_schedule.board.Board` for the options."""
+        from .board import Board
+
+        return Board(self, task, **options)
+
     # ------------------------------------------------------------------ the current one
 
     def __enter__(self) -> "Database":

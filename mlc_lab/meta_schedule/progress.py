@@ -1,4 +1,5 @@
-"""How a search shows where it is: one line in a terminal, the table at the end."""
+"""How a search shows where it is: a live board in a notebook, one line in a terminal, the table at
+the end."""
 
 from __future__ import annotations
 
@@ -10,16 +11,19 @@ from typing import Any
 class Progress:
     """Prints the table at the beginning and the end and, in a terminal, a line that follows.
 
-    In a notebook nothing is written while the search runs but the line; standard error stays empty.
+    In a notebook a tuning board is drawn while the search runs; standard error stays empty.
     """
 
     def __init__(self, quiet: bool = False) -> None:
-        self.quiet, self.bar = quiet, None
+        self.quiet, self.bar, self.board = quiet, None, None
 
     def start(self, scheduler: Any) -> None:
         """The search begins."""
         self.begun = time.perf_counter()
-        if self.quiet or not sys.stdout.isatty():
+        if self.quiet:
+            return
+        self.board = _live_board(scheduler)
+        if self.board is not None or not sys.stdout.isatty():
             return
         try:
             from tqdm import tqdm
@@ -31,6 +35,8 @@ class Progress:
 
     def update(self, scheduler: Any, record: Any) -> None:
         """A trial is done."""
+        if self.board is not None:
+            self.board.refresh(force=False)
         if self.bar is not None:
             best = [t.best_time * 1e6 for t in scheduler.tasks if t.best_time is not None]
             failed = sum(t.failures for t in scheduler.tasks)
@@ -41,6 +47,9 @@ class Progress:
 
     def finish(self, scheduler: Any) -> None:
         """The search is over."""
+        if self.board is not None:
+            self.board.finish()
+            self.board = None
         if self.bar is not None:
             self.bar.close()
             self.bar = None
@@ -48,3 +57,19 @@ class Progress:
             print(scheduler.tuning_statistics())
             if scheduler.interrupted:
                 print("Stopped: what was found is in the database; the same call goes on from here")
+
+
+def _live_board(scheduler: Any) -> Any:
+    """A tuning board in the output of the notebook cell that searches; None where there is none."""
+    shell = sys.modules.get("IPython")
+    shell = shell.get_ipython() if shell is not None else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    try:
+        from IPython.display import display
+        from mlc_lab_widgets.board import TuningBoard
+    except ImportError:
+        return None
+    view = TuningBoard(scheduler.database.board(peak_gflops=False), running=True)
+    display(view)
+    return view

@@ -1,4 +1,108 @@
-"""trees"""
-from .random_model import RandomModel
-class TreeModel(RandomModel):
-    """x"""
+"""TreeModel: boosted trees that correct a rough estimate of the time.
+
+The estimate of features.py (the slowest of arithmetic, loads and each level of the memory) orders
+candidates before anything was measured. With measurements, boosted trees (scikit-learn's
+HistGradientBoostingRegressor) learn the logarithm of what the estimate is wrong by, from the
+features of every store.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import numpy as np
+
+from ...ir.diagnostics import MLCError
+from ..features import features_of
+from ..hardware import hardware_of
+from .cost_model import CostModel
+
+#: measurements before trees are grown
+_ENOUGH = 8
+#: cycles a second, only to give the estimate the unit of time
+_CLOCK = 3.0e9
+
+
+class TreeModel(CostModel):
+    """See the file's text. One model serves all tasks of a search; features are comparable."""
+
+    def __init__(self, *, num_trees: int = 80, max_depth: int = 5, seed: int = 0, **_: Any) -> None:
+        self.num_trees, self.max_depth, self.seed = num_trees, max_depth, seed
+        self.rows: list[np.ndarray] = []
+        self.wrong: list[float] = []  # log2(measured / estimated)
+        self.groups: list[str] = []
+        self.best: dict[str, float] = {}
+        self.trees: Any = None
+        self.offset = 0.0
+
+    @property
+    def trained(self) -> bool:
+        """Whether trees were grown."""
+        return self.trees is not None
+
+    def _features(self, context: Any, candidates: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        hardware = hardware_of(context.target)
+        for candidate in candidates:
+            if candidate.features is None:
+                candidate.features = features_of(candidate.sch.mod, hardware)
+        rows = np.stack([c.features[0] for c in candidates])
+        return rows, np.log2([max(c.features[1], 1.0) / _CLOCK for c in candidates])
+
+    def update(self, context: Any, candidates: Sequence[Any], results: Sequence[Any]) -> None:
+        """Learn from a batch; failures are left out."""
+        good = [(c, r.time) for c, r in zip(candidates, results)
+                if r.status == "ok" and r.time]
+        if not good:
+            return
+        rows, estimate = self._features(context, [c for c, _ in good])
+        key = context.task_name
+        for row, guess, (_, seconds) in zip(rows, estimate, good):
+            self.rows.append(row)
+            self.wrong.append(float(np.log2(seconds) - guess))
+            self.groups.append(key)
+            self.best[key] = min(self.best.get(key, seconds), seconds)
+        if len(self.rows) >= _ENOUGH:
+            self._grow()
+
+    def _grow(self) -> None:
+        try:
+            from sklearn.ensemble import HistGradientBoostingRegressor
+        except ImportError:
+            raise MLCError("the cost model \"xgb\" needs scikit-learn: pip install "
+                           "\"mlc-lab[tune]\", or choose cost_model=\"none\"") from None
+        count = len(self.rows)
+        self.trees = HistGradientBoostingRegressor(
+            max_iter=self.num_trees, max_depth=self.max_depth, learning_rate=0.12,
+            min_samples_leaf=max(2, min(8, count // 16)), l2_regularization=0.5,
+            early_stopping=False, random_state=self.seed)
+        self.trees.fit(np.stack(self.rows), np.array(self.wrong))
+
+    def log_time(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
+        """log2 of the predicted seconds of each candidate."""
+        rows, estimate = self._features(context, candidates)
+        if self.trees is None:
+            own = [w for w, g in zip(self.wrong, self.groups) if g == context.task_name]
+            return estimate + (float(np.median(own)) if own else 0.0)
+        return estimate + self.trees.predict(rows)
+
+    def predict(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
+        """Predicted throughput, relative to the best measured (or to the best of these)."""
+        times = self.log_time(context, candidates)
+        best = self.best.get(context.task_name)
+        base = np.log2(best) if best is not None else float(np.min(times))
+        return np.exp2(base - times)
+
+    def save(self, path: str) -> None:
+        """Write the measurements; the trees are grown again from them."""
+        np.savez(path, rows=np.stack(self.rows) if self.rows else np.zeros((0, 0)),
+                 wrong=np.array(self.wrong), groups=np.array(self.groups),
+                 names=np.array(list(self.best)), best=np.array(list(self.best.values())))
+
+    def load(self, path: str) -> None:
+        """Read the measurements that `save` wrote."""
+        with np.load(path) as data:
+            self.rows, self.wrong = list(data["rows"]), list(data["wrong"])
+            self.groups = [str(g) for g in data["groups"]]
+            self.best = dict(zip(map(str, data["names"]), map(float, data["best"])))
+        if len(self.rows) >= _ENOUGH:
+            self._grow()

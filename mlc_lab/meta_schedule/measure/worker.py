@@ -196,71 +196,93 @@ def run(request: dict) -> dict:
     task.reset()
     with alone():
         start = time.perf_counter()
+        begun = time.thread_time()
         function(*task.tensors)
         first = time.perf_counter() - start
+        if request["threads"] == 1:
+            first = min(first, max(time.thread_time() - begun, 1e-8))
         fault, error = task.fault()
         if fault:
             return {"status": "wrong", "reason": fault, "error": error}
         times, calls = measure(function, task.tensors, first, request["config"],
-                               request.get("best"))
+                               request.get("best"), request["threads"])
     return {"status": "ok", "times": times, "calls": calls, "error": error,
             "seconds": time.perf_counter() - start}
 
 
-def measure(function: Any, tensors: list, first: float, config: dict, best: float | None
-            ) -> tuple[list[float], int]:
+def measure(function: Any, tensors: list, first: float, config: dict, best: float | None,
+            threads: int = 1) -> tuple[list[float], int]:
     """Seconds of one call, several times over, and how many calls that took.
 
     With `config["adaptive"]`, repeats until the lower half of the times lies within a hundredth,
     or `budget` seconds are spent; a candidate several times slower than `best` gets few repeats.
     """
-    from ...runtime.timing import time_calls
-
     flush = _flush if config.get("cache_flush") else None
+    clock = _Clock(function, tensors, threads, flush)
     if not config.get("adaptive"):
-        times, number = [], max(1, config["number"])
-        need = config["min_repeat_ms"] / 1e3
+        number, need = max(1, config["number"]), config["min_repeat_ms"] / 1e3
+        times = []
         for _ in range(max(1, config["repeat"])):
             while True:
-                if flush:
-                    flush()
-                took = time_calls(function, number, *tensors)
-                if took >= need:
+                took = clock.one(number)
+                if took * number >= need:
                     break
-                number = max(number + 1, min(number * 10, math.ceil(need / max(took, 1e-9)
-                                                                   * number * 1.1)))
-            times.append(took / number)
-        return times, number * len(times)
-    calls, times = 0, []
+                grown = math.ceil(need / max(took, 1e-9) * 1.1)
+                number = max(number + 1, min(number * 10, grown))
+            times.append(took)
+        return times, clock.calls
     budget, slice_s = config["budget"], config["slice"]
     warm = first
-    if flush is None and first < 0.02:
-        warm = time_calls(function, 1, *tensors)  # the first run was cold
+    if flush is None and first < 0.05:
+        warm = min(clock.one(1), clock.one(1) if first < 0.01 else first)  # the first was cold
     slow = best is not None and warm > config["give_up"] * best
     if slow:
-        budget, slice_s = budget / 10, slice_s / 4
+        if warm > 0.005:
+            return [warm], clock.calls + 1
+        budget, slice_s = budget / 8, slice_s / 4
     number = 1 if flush else max(1, math.ceil(slice_s / max(warm, 1e-8)))
     end = time.perf_counter() + budget
+    times = []
     while True:
-        if flush:
-            flush()
-        times.append(time_calls(function, number, *tensors) / number)
-        calls += number
-        if slow and len(times) == 1 and warm > 0.005:
+        times.append(clock.one(number))
+        if len(times) < 3:
+            if time.perf_counter() > end + budget:
+                break
+            continue
+        low = sorted(times)[: (len(times) + 1) // 2 + 1]
+        if (len(times) >= 5 and low[-1] <= low[0] * 1.01) or time.perf_counter() > end or slow:
             break
-        if len(times) >= 3:
-            low = sorted(times)[: (len(times) + 1) // 2 + 1]
-            if low[-1] <= low[0] * 1.01 and len(times) >= 5:
-                break
-            if time.perf_counter() > end:
-                break
-            if slow and len(times) >= 3:
-                break
-            if best is not None and low[0] > 1.5 * best and len(times) >= 4:
-                break
-        elif time.perf_counter() > end + budget:
+        if best is not None and len(times) >= 4 and low[0] > 1.5 * best:
             break
-    return times, calls
+    return times, clock.calls
+
+
+class _Clock:
+    """Times calls. With one thread it leaves out what other processes took of the core.
+
+    A repeat during which the thread had the core for less than 98 hundredths of the time counts
+    with the time it had.
+    """
+
+    def __init__(self, function: Any, tensors: list, threads: int, flush: Any) -> None:
+        self.function, self.tensors, self.flush = function, tensors, flush
+        self.own = threads == 1 and hasattr(time, "thread_time")
+        self.calls = 0
+
+    def one(self, number: int) -> float:
+        """Seconds of one call, the mean of `number`."""
+        from ...runtime.timing import time_calls
+
+        if self.flush:
+            self.flush()
+        self.calls += number
+        begun = time.thread_time() if self.own else 0.0
+        took = time_calls(self.function, number, *self.tensors)
+        if self.own:
+            had = time.thread_time() - begun
+            if had < 0.98 * took:
+                took = had
+        return took / number
 
 
 def robust(times: list[float]) -> float:

@@ -1,3 +1,21 @@
-"""Mutators."""
-def for_cpu(target):
-    return {}
+"""Mutators: small changes of a trace's decisions, for evolutionary search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .mutate_choice import MutateChoice
+from .mutate_compute_location import MutateComputeLocation
+from .mutate_parallel import MutateParallel
+from .mutate_tile_size import MutateTileSize
+from .mutate_unroll import MutateUnroll
+from .mutator import Mutator, PyMutator
+
+
+def for_cpu(target: Any) -> dict[Mutator, float]:
+    """Those for CPUs with the probability of each."""
+    return {MutateTileSize(): 0.75, MutateChoice(): 0.1, MutateComputeLocation(): 0.05,
+            MutateUnroll(): 0.05, MutateParallel(): 0.05}
+
+
+create = Mutator.create

@@ -6,12 +6,14 @@ from typing import Any
 
 from .disallow_dynamic_loop import DisallowDynamicLoop
 from .postproc import Postproc, PyPostproc
+from .rewrite_layout import RewriteLayout
 from .rewrite_reduction_block import RewriteReductionBlock
+from .verify_registers import VerifyRegisters
 
 
 def for_cpu(target: Any) -> list[Postproc]:
     """Those for CPUs, in order."""
-    return [DisallowDynamicLoop(), RewriteReductionBlock()]
+    return [DisallowDynamicLoop(), VerifyRegisters(), RewriteLayout(), RewriteReductionBlock()]
 
 
 create = Postproc.create

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...schedule.guards import SPATIAL
 from ...tir.functor import pre_order
 from ...tir.stmt import Block
 
@@ -28,3 +29,23 @@ def leaf_blocks(sch: Any) -> list[tuple[str, Any]]:
 def root_block(sch: Any, func: str = "main") -> Any:
     """The root block of a function."""
     return sch.get_block(sch.mod[func].body.block.name_hint, func_name=func)
+
+
+def is_spatial(stmt: Block) -> bool:
+    """Whether no iterator of a block is summed over."""
+    return all(iv.iter_type == SPATIAL for iv in stmt.iter_vars)
+
+
+def is_output(sch: Any, block: Any) -> bool:
+    """Whether a block writes a parameter of its function."""
+    sref = sch.get_sref(block)
+    outer = {b for b in sch.state.func_of(sref).buffer_map.values()}
+    return any(region.buffer in outer for region in sref.stmt.writes)
+
+
+def cpu_vector_extent(lanes: int, extent: int, most: int) -> int:
+    """The longest vector that divides an extent: a multiple of `lanes` up to `most`; 1 if none."""
+    for length in range(most // lanes * lanes, 0, -lanes):
+        if extent % length == 0:
+            return length
+    return 1

@@ -25,6 +25,11 @@ class MeasureCandidate:
     generation: int = 0
     features: Any = None
     failure: str = ""
+    record_id: int | None = None
+    #: of strategies that mutate: number of the design space, its trace with these decisions, a key
+    space: int = 0
+    decided: Any = None
+    origin_key: Any = None
 
     @property
     def key(self) -> str:

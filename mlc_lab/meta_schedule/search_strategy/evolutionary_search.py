@@ -1,7 +1,252 @@
-"""Evolutionary search over traces."""
+"""Evolutionary search: traces are mutated, a cost model picks those that are worth a measurement.
 
-from .replay_trace import ReplayTrace
+Each batch: the best measured traces and some fresh ones are the first population; a few generations
+of mutants follow, chosen by predicted speed; the best predictions that were not measured yet are
+proposed, and a share `eps_greedy` of fresh ones. Candidates are compared by their decisions, so
+none is measured twice.
+
+After Zheng et al., "Ansor" (OSDI 2020), and Shao et al., "Tensor program optimization with
+probabilistic programs" (NeurIPS 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence
+
+from ...schedule import Trace
+from .candidate import MeasureCandidate
+from .search_strategy import SearchStrategy
 
 
-class EvolutionarySearch(ReplayTrace):
-    """Evolves traces."""
+class EvolutionarySearch(SearchStrategy):
+    """See the file's text.
+
+    Parameters
+    ----------
+    population_size: candidates a generation.
+    generations: how often the population is mutated before a batch is proposed.
+    batch: measurements after which the model learns again; `num_trials_per_iter` is the most.
+    eps_greedy: share of fresh candidates in a batch.
+    elite: measured traces that are parents of the first generation.
+    init_measured_ratio, init_min_unmeasured, genetic_*: TVM's names; the first are kept for it.
+    """
+
+    name = "evolutionary"
+
+    def __init__(self, *, population_size: int = 32, generations: int = 2, batch: int = 12,
+                 eps_greedy: float = 0.1, elite: int = 6, first: int = 64,
+                 init_measured_ratio: float = 0.2, init_min_unmeasured: int = 50,
+                 max_fail_count: int = 200, genetic_num_iters: int | None = None,
+                 genetic_mutate_prob: float = 0.85, genetic_max_fail_count: int = 10) -> None:
+        self.population_size = population_size
+        self.generations = genetic_num_iters or generations
+        self.batch, self.eps_greedy, self.elite, self.first = batch, eps_greedy, elite, first
+        self.max_fail_count = max_fail_count
+
+    def pre_tuning(self, max_trials: int, num_trials_per_iter: int, design_spaces: list,
+                   database: Any = None, cost_model: Any = None) -> None:
+        """Load what the database knows of the program."""
+        super().pre_tuning(max_trials, num_trials_per_iter, design_spaces, database, cost_model)
+        self.spaces = [s.trace.simplified() for s in design_spaces]
+        self._shapes = [_shape(t) for t in self.spaces]
+        self.seen: set[tuple] = set()
+        self.measured: list[tuple[float, int, Trace, Any]] = []  # time, space, trace, candidate
+        self.fixed = [i for i, t in enumerate(self.spaces) if not _samples(t)]
+        if database is not None:
+            self._recall(database)
+
+    def _recall(self, database: Any) -> None:
+        """Records of this program that lie in these spaces count as measured."""
+        context = self.context
+        recalled, results = [], []
+        for record in database.query_all(context.mod, str(context.target))[-256:]:
+            trace = record.trace._without_postproc()
+            shape = _shape(trace)
+            if shape not in self._shapes:
+                continue
+            space = self._shapes.index(shape)
+            own = self.spaces[space].copy()
+            own._decisions = trace.decisions
+            self.seen.add(self._key(space, own))
+            if record.time is None:
+                continue
+            sch = context.replay(own)
+            if sch is None:
+                continue
+            candidate = MeasureCandidate(sch, context.args_info, parent=record.parent,
+                                         generation=record.generation)
+            candidate.record_id = record.id
+            self.measured.append((record.time, space, own, candidate))
+            recalled.append(candidate)
+            results.append(record)
+        if recalled and self.cost_model is not None:
+            self.cost_model.update(context, recalled, results)
+
+    # ------------------------------------------------------------------ proposing
+
+    def room(self) -> int:
+        """Small batches, so that the model learns often."""
+        return min(super().room(), self.batch)
+
+    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+        """The next batch."""
+        room = self.room()
+        if room <= 0:
+            return None
+        out = self._fixed_ones(room)
+        if self.measured:
+            out += self._evolve(room - len(out))
+        else:
+            out += self._begin(room - len(out))
+        self.proposed += len(out)
+        return out or None
+
+    def _fixed_ones(self, room: int) -> list[MeasureCandidate]:
+        """Spaces without choices are one candidate each."""
+        out = []
+        while self.fixed and len(out) < room:
+            space = self.fixed.pop(0)
+            made = self._make(space, self.spaces[space])
+            if made is not None:
+                out.append(made)
+        return out
+
+    def _begin(self, room: int) -> list[MeasureCandidate]:
+        """The first batch: of many fresh ones, half the best by the model's prior, half spread."""
+        pool = self._fresh(max(self.first, room))
+        self._predict(pool)
+        pool.sort(key=lambda c: -(c.predicted or 0.0))
+        best = math.ceil(room * 0.7)
+        rest = pool[best:]
+        step = max(1, len(rest) // max(1, room - best))
+        return self._take(pool[:best] + rest[::step] + rest, room)
+
+    def _evolve(self, room: int) -> list[MeasureCandidate]:
+        """A batch from mutants of the best, see the file's text."""
+        self.measured.sort(key=lambda m: m[0])
+        parents = [(space, trace, c) for _, space, trace, c in self.measured[: self.elite]]
+        pool: dict[tuple, MeasureCandidate] = {}
+        for generation in range(self.generations):
+            made = self._mutants(parents, self.population_size, pool)
+            if generation == 0:
+                made += self._fresh(max(4, self.population_size // 4))
+            self._predict(made)
+            for candidate in made:
+                pool[candidate.origin_key] = candidate
+            ranked = sorted(pool.values(), key=lambda c: -(c.predicted or 0.0))
+            parents = [(c.space, c.decided, c) for c in ranked[: self.elite]] + [
+                (space, trace, c) for _, space, trace, c in self.measured[:2]]
+        ranked = sorted(pool.values(), key=lambda c: -(c.predicted or 0.0))
+        explore = sum(self.context.rng.random() < self.eps_greedy for _ in range(room))
+        out = self._take(ranked, room - explore)
+        if explore:
+            others = ranked[len(out):]
+            self.context.rng.shuffle(others)
+            out += self._take(others, room - len(out))
+        if len(out) < room:
+            out += self._take(self._fresh(room - len(out)), room - len(out))
+        return out
+
+    def _mutants(self, parents: list, count: int, pool: dict) -> list[MeasureCandidate]:
+        rng, out, fails = self.context.rng, [], 0
+        weights = [1 / (1 + 0.5 * rank) for rank in range(len(parents))]
+        mutators = self.context.space_generator.mutator_probs
+        if not mutators or not parents:
+            return []
+        while len(out) < count and fails < self.max_fail_count:
+            space, trace, parent = rng.choices(parents, weights)[0]
+            new, names = trace, []
+            for _ in range(rng.choice((1, 1, 2))):
+                mutator = rng.choices(list(mutators), list(mutators.values()))[0]
+                changed = mutator.apply(new)
+                if changed is not None:
+                    new = changed
+                    names.append(type(mutator).__name__)
+            key = self._key(space, new)
+            if not names or key in self.seen or key in pool or any(
+                    c.origin_key == key for c in out):
+                fails += 1
+                continue
+            made = self._make(space, new)
+            if made is None:
+                fails += 1
+                self.seen.add(key)
+                continue
+            made.parent = getattr(parent, "record_id", None) or parent.parent
+            made.mutation = ", ".join(names)
+            made.generation = parent.generation + 1
+            out.append(made)
+        return out
+
+    def _fresh(self, count: int) -> list[MeasureCandidate]:
+        """Candidates with decisions drawn anew."""
+        out, fails, known = [], 0, set()
+        open_spaces = [i for i in range(len(self.spaces)) if _samples(self.spaces[i])]
+        while open_spaces and len(out) < count and fails < self.max_fail_count:
+            space = self.context.rng.choice(open_spaces)
+            made = self._make(space, self.spaces[space], fresh=True)
+            if made is None or made.origin_key in self.seen or made.origin_key in known:
+                fails += 1
+                continue
+            known.add(made.origin_key)
+            out.append(made)
+        return out
+
+    def _make(self, space: int, trace: Trace, fresh: bool = False) -> MeasureCandidate | None:
+        sch = self.context.replay(trace, fresh=fresh)
+        if sch is None:
+            return None
+        decided = trace.copy()
+        decided._decisions = dict(sch.decided)
+        made = MeasureCandidate(sch, self.context.args_info, self.name)
+        made.space, made.decided = space, decided
+        made.origin_key = self._key(space, decided)
+        return made
+
+    def _key(self, space: int, trace: Trace) -> tuple:
+        values = tuple((i, tuple(d) if isinstance(d, (list, tuple)) else d)
+                       for i, d in sorted(trace._decisions.items()))
+        parallel = tuple(inst.args["ann_val"] for inst in trace.insts
+                         if inst.kind.name == "Annotate"
+                         and isinstance(inst.args["ann_val"], int))
+        return space, values, parallel
+
+    def _predict(self, candidates: list[MeasureCandidate]) -> None:
+        if self.cost_model is None or not candidates:
+            return
+        scores = self.cost_model.predict(self.context, candidates)
+        for candidate, score in zip(candidates, scores):
+            candidate.predicted = float(score)
+
+    def _take(self, ranked: Sequence[MeasureCandidate], room: int) -> list[MeasureCandidate]:
+        out = []
+        for candidate in ranked:
+            if len(out) >= room:
+                break
+            if candidate.origin_key not in self.seen:
+                self.seen.add(candidate.origin_key)
+                out.append(candidate)
+        return out
+
+    # ------------------------------------------------------------------ learning
+
+    def notify_runner_results(self, measure_candidates: Sequence[MeasureCandidate],
+                              results: Sequence[Any]) -> None:
+        """The times become parents of the next batch."""
+        for candidate, result in zip(measure_candidates, results):
+            if result.status == "ok" and result.time:
+                self.measured.append((result.time, candidate.space, candidate.decided, candidate))
+
+
+def _samples(trace: Trace) -> bool:
+    return any(inst.kind.sampling for inst in trace.insts)
+
+
+def _shape(trace: Trace) -> str:
+    """A trace without its decisions, as text."""
+    import json
+
+    plain = trace.simplified()
+    plain._decisions = {}
+    return json.dumps(plain.as_json(), sort_keys=True)

@@ -1,4 +1,45 @@
-"""PostOrderApply."""
+"""PostOrderApply: the space that schedule rules make, block by block, producers first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...schedule import Schedule, ScheduleError
+from ..postproc.common import leaf_blocks
 from .space_generator import SpaceGenerator
+
+#: alternatives that are followed at most
+_MOST = 64
+
+
 class PostOrderApply(SpaceGenerator):
-    """x"""
+    """Applies every rule to every block; where a rule offers alternatives, each is followed.
+
+    Blocks are taken in the order in which results are produced, consumers after producers.
+    `f_block_filter(block)` may leave blocks alone.
+    """
+
+    def __init__(self, f_block_filter: Any = None, sch_rules: Any = "from-target",
+                 postprocs: Any = "from-target", mutator_probs: Any = "from-target") -> None:
+        super().__init__(sch_rules, postprocs, mutator_probs)
+        self.f_block_filter = f_block_filter
+
+    def generate_design_space(self, mod: Any, seed: int = -1) -> list[Schedule]:
+        """The alternatives that are left when all rules have seen all blocks."""
+        schedules = [Schedule(mod, seed=seed, debug_mask="none")]
+        names = [name for name, _ in leaf_blocks(schedules[0])]
+        schedules[0].trace = type(schedules[0].trace)()
+        for rule in self.sch_rules:
+            for name in names:
+                schedules = [made for sch in schedules for made in self._apply(rule, sch, name)]
+                schedules = schedules[:_MOST]
+        return schedules
+
+    def _apply(self, rule: Any, sch: Schedule, name: str) -> list[Schedule]:
+        try:
+            block = sch.get_block(name)
+        except (ScheduleError, ValueError):
+            return [sch]  # an earlier rule inlined it
+        if self.f_block_filter is not None and not self.f_block_filter(sch.get(block)):
+            return [sch]
+        return rule.apply(sch, block)

@@ -1,0 +1,54 @@
+"""The interface of mutators: a small change of a trace's decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...schedule import Trace
+from ..part import Part
+
+
+class Mutator(Part):
+    """To write one: override `apply(trace)`, which answers with a changed trace, or None."""
+
+    def apply(self, trace: Trace) -> Trace | None:
+        """A trace in which something is decided otherwise."""
+        raise TypeError(f"{type(self).__name__} has to define apply(trace)")
+
+    @property
+    def rng(self) -> Any:
+        """The task's generator of random choices."""
+        return self.context.rng
+
+    @staticmethod
+    def create(kind: str = "llvm") -> dict["Mutator", float]:
+        """The mutators of a kind of target with their probabilities."""
+        from . import for_cpu
+
+        return for_cpu(None)
+
+
+def sampling(trace: Trace, kind: str) -> list[tuple[int, Any]]:
+    """(index, instruction) of the sampling instructions of a kind."""
+    return [(i, inst) for i, inst in enumerate(trace.insts) if inst.kind.name == kind]
+
+
+def annotation_of(trace: Trace, output: Any) -> str | None:
+    """The key of the annotation that a sampled value becomes; None if it is used otherwise."""
+    for inst in trace.insts:
+        if inst.kind.name == "Annotate" and inst.args["ann_val"] is output:
+            return inst.args["ann_key"]
+    return None
+
+
+def other_choice(mutator: Mutator, trace: Trace, index: int, inst: Any) -> Trace | None:
+    """The trace with another index decided in a SampleCategorical."""
+    now = trace.decisions.get(index)
+    weights = [float(getattr(p, "value", p)) for p in inst.args["probs"]]
+    others = [i for i in range(len(weights)) if i != now and weights[i] > 0]
+    if not others:
+        return None
+    return trace.with_decision(inst, mutator.rng.choice(others))
+
+
+PyMutator = Mutator

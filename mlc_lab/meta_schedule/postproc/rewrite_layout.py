@@ -1,0 +1,105 @@
+"""RewriteLayout: copy inputs into the layout in which a tiled sum reads them.
+
+Before::
+
+    C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]          # vj runs in tiles of 16
+
+After, for `meta_schedule.pack` = 1::
+
+    B_global[vj // 16, vk, vj % 16] = B[vk, vj]            # once
+    C[vi, vj] = C[vi, vj] + A[vi, vk] * B_global[vj // 16, vk, vj % 16]
+
+With 2 the copy is made for each tile of the outermost loop along the vector axis, where the panel
+is still in the cache when it is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...schedule import ScheduleError
+from ...tir import op
+from ...tir.expr import Var
+from ...tir.function import IndexMap
+from ...tir.functor import uses_var
+from ...tir.stmt import ForKind
+from ..analysis import BlockFacts, packable, vector_axis
+from .common import leaf_blocks
+from .postproc import Postproc
+
+KEY = "meta_schedule.pack"
+
+
+class RewriteLayout(Postproc):
+    """Carries out the annotation `meta_schedule.pack` of the rule MultiLevelTiling."""
+
+    def apply(self, sch: Any) -> bool:
+        """Whether the packing that was asked for can be done."""
+        for _, block in leaf_blocks(sch):
+            wanted = sch.get(block).annotations.get(KEY)
+            if wanted is None:
+                continue
+            sch.unannotate(block, KEY)
+            where = int(getattr(wanted, "value", wanted))
+            if where and not self._pack(sch, block, where):
+                return False
+        return True
+
+    def _pack(self, sch: Any, block: Any, where: int) -> bool:
+        facts = BlockFacts(sch, block)
+        vector = vector_axis(facts)
+        loops = sch.get_loops(block)
+        last = sch.get(loops[-1])
+        if vector is None or last.kind is not ForKind.VECTORIZED:
+            return False
+        width = op.as_int(last.extent)
+        outermost = self._first_loop_of(sch, block, vector.var, loops)
+        for read in packable(facts, vector):
+            buffers = [r.buffer for r in sch.get(block).reads]
+            copied = sch.cache_read(block, buffers.index(read.buffer), "global")
+            at = next(i for i, ix in enumerate(read.indices) if uses_var(ix, vector.var))
+            sch.transform_layout(copied, ("write", 0),
+                                 _panels(read, at, width, [a.var for a in facts.reduced]))
+            if where == 2:
+                if outermost is None:
+                    return False
+                sch.compute_at(copied, outermost)
+            self._loops(sch, copied, at, len(read.indices), width)
+        return True
+
+    def _first_loop_of(self, sch: Any, block: Any, var: Any, loops: list) -> Any:
+        realize = sch.state.realize_of(sch.get_sref(block))
+        value = next(v for iv, v in zip(realize.block.iter_vars, realize.iter_values)
+                     if iv.var is var)
+        for loop in loops:
+            stmt = sch.get(loop)
+            if uses_var(value, stmt.loop_var) and op.as_int(stmt.extent) > 1:
+                return loop if stmt.kind is ForKind.SERIAL else None
+        return None
+
+    def _loops(self, sch: Any, copied: Any, at: int, dims: int, width: int) -> None:
+        """The copy as vectors, one panel after the other."""
+        loops = sch.get_loops(copied)[-dims:]
+        extent = op.as_int(sch.get(loops[at]).extent)
+        if len(loops) < dims or extent is None or extent % width:
+            return
+        first, last = sch.split(loops[at], factors=[None, width])
+        others = [lp for i, lp in enumerate(loops) if i != at]
+        try:
+            sch.reorder(*others[:-1], first, *others[-1:], last)
+            if at == dims - 1:
+                sch.vectorize(last)
+            else:
+                sch.unroll(last)
+        except ScheduleError:
+            pass
+
+
+def _panels(read: Any, at: int, width: int, reduced: list) -> IndexMap:
+    """(batch..., vector index // width, summed indices..., vector index % width)."""
+    names = [Var(f"i{n}", "int32") for n in range(len(read.indices))]
+    batch = [n for i, n in enumerate(names)
+             if i != at and not any(uses_var(read.indices[i], v) for v in reduced)]
+    summed = [n for i, n in enumerate(names) if i != at and not any(n is b for b in batch)]
+    return IndexMap(names, [*batch, op.floordiv(names[at], width), *summed,
+                            op.floormod(names[at], width)])

@@ -1,0 +1,186 @@
+"""MultiLevelTiling: loops of products and convolutions, tiled for registers and caches.
+
+For a block that sums products and reads something repeatedly, with spatial axes S (the vector axis
+v, along which the result's neighbours lie, first) and reduced axes R, the loops become
+
+    S0  S1  R  S2     or, where much is summed,     S0  R0  S1  R1  S2
+
+S2 is the tile of the result that stays in registers while the innermost R runs: vectors along v
+times a few elements of the axes along which an input is reused; it is unrolled. S0 and S1 are
+tiles for the caches. The extents of S2 are sampled from what can fit the registers and need not
+divide the axis; S0 and S1 are perfect tiles of the rest.
+
+An input that moves with v in one dimension is offered packed as well (the annotation
+`meta_schedule.pack`, carried out by the postprocessor RewriteLayout): copied into panels as wide as
+the tile, so that the sum reads it in one stream. What follows elementwise (bias, activation) is
+computed on each tile.
+
+After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), and the
+tiling of Zheng et al., "Ansor" (OSDI 2020).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...schedule import ScheduleError
+from ...tir import op
+from ..analysis import BlockFacts, packable, reused_along, vector_axis
+from ..hardware import hardware_of
+from ..postproc.common import is_output, is_spatial
+from .schedule_rule import ScheduleRule
+
+#: sums longer than this are offered split in two, so that a panel fits the first cache
+_SPLIT_SUM = 1024
+#: values of `meta_schedule.pack`: not packed, packed at the root, packed in the outermost tile of v
+PACK = (0, 1, 2)
+
+
+class MultiLevelTiling(ScheduleRule):
+    """See the file's text.
+
+    Parameters
+    ----------
+    max_innermost_factor: of the perfect tiles.
+    pack: whether packed inputs are offered.
+    fuse_consumer: whether an elementwise consumer is computed tile by tile.
+    """
+
+    def __init__(self, structure: str = "SSRSRS", tile_binds: Any = None,
+                 max_innermost_factor: int = 64, vector_load_lens: Any = None,
+                 reuse_read: Any = None, reuse_write: Any = None, pack: bool = True,
+                 fuse_consumer: bool = True) -> None:
+        self.structure, self.max_innermost_factor = structure, max_innermost_factor
+        self.pack, self.fuse_consumer = pack, fuse_consumer
+
+    def apply(self, sch: Any, block: Any) -> list[Any]:
+        """The alternatives: packed or not, the sum split or not."""
+        facts = BlockFacts(sch, block)
+        if not self.needs_tiling(facts):
+            return [sch]
+        vector = vector_axis(facts)
+        if vector is None:
+            return [sch]
+        total = 1
+        for axis in facts.reduced:
+            total *= axis.extent
+        packed = bool(packable(facts, vector)) if self.pack else False
+        out = []
+        for split in (True, False) if total > _SPLIT_SUM and packed else (False,):
+            own = sch.copy() if split else sch
+            try:
+                self._tile(own, block, BlockFacts(own, block), packed, split)
+            except ScheduleError:
+                continue
+            out.append(own)
+        return out or [sch]
+
+    def needs_tiling(self, facts: BlockFacts) -> bool:
+        """Whether the block is a sum with reuse, its loops untouched."""
+        return (facts.simple and facts.store is not None and bool(facts.reduced)
+                and bool(facts.spatial) and len(facts.reads) >= 2 and facts.has_reuse()
+                and facts.stmt.init is not None)
+
+    # ------------------------------------------------------------------ one alternative
+
+    def _tile(self, sch: Any, block: Any, facts: BlockFacts, packed: bool, split: bool) -> None:
+        vector = vector_axis(facts)
+        assert vector is not None
+        hw = hardware_of(self.context.target if self.context else None)
+        lanes = hw.lanes(facts.store.buffer.dtype)
+        consumer = self._consumer(sch, block)
+        rows = [a for a in facts.spatial if a is not vector and reused_along(facts, a, vector)]
+        rows.sort(key=lambda a: -min(a.extent, 64))
+        tiles: dict[int, Any] = {}
+        tiles[id(vector)] = self._categorical(sch, vector_candidates(vector.extent, lanes, hw))
+        for number, axis in enumerate(rows[:2]):
+            most = hw.registers - 2 if number == 0 else 4
+            tiles[id(axis)] = self._categorical(sch, row_candidates(axis.extent, most, number))
+        outer, middle, inner = [], [], []
+        batch = [a for a in facts.spatial if a is not vector and a not in rows]
+        for axis in [*batch, vector, *(a for a in facts.spatial if a in rows)]:
+            loop, tile = axis.loop, tiles.get(id(axis))
+            if tile is not None and loop is not None:
+                loop, last = sch.split(loop, factors=[None, tile])
+                inner.append((axis, last))
+            if loop is None:
+                continue
+            if op.as_int(sch.get(loop).extent) == 1 or axis in batch:
+                outer.append(loop)
+                continue
+            a, b = sch.sample_perfect_tile(loop, n=2, max_innermost_factor=0)
+            first, second = sch.split(loop, factors=[a, b])
+            outer.append(first)
+            middle.append(second)
+        sums_out, sums_in = [], []
+        longest = max(facts.reduced, key=lambda a: a.extent)
+        for axis in facts.reduced:
+            if split and axis is longest:
+                a, b = sch.sample_perfect_tile(axis.loop, n=2, max_innermost_factor=0)
+                first, second = sch.split(axis.loop, factors=[a, b])
+                sums_out.append(first)
+                sums_in.append(second)
+            else:
+                sums_in.append(axis.loop)
+        inner.sort(key=lambda pair: pair[0] is vector)
+        sch.reorder(*outer, *sums_out, *middle, *sums_in, *(lp for _, lp in inner))
+        for axis, loop in inner:
+            sch.vectorize(loop) if axis is vector else sch.unroll(loop)
+        if packed:
+            where = sch.sample_categorical(list(PACK), [0.2, 0.5, 0.3])
+            sch.annotate(block, "meta_schedule.pack", where)
+        if consumer is not None and not split:
+            self._fuse(sch, block, consumer, (middle or outer)[-1], outer)
+
+    def _categorical(self, sch: Any, candidates: list[tuple[int, float]]) -> Any:
+        total = sum(w for _, w in candidates)
+        return sch.sample_categorical([c for c, _ in candidates],
+                                      [round(w / total, 4) for _, w in candidates])
+
+    def _consumer(self, sch: Any, block: Any) -> Any:
+        """The one elementwise consumer of the block, or None."""
+        if not self.fuse_consumer or is_output(sch, block):
+            return None
+        consumers = sch.get_consumers(block)
+        if len(consumers) != 1 or not is_spatial(sch.get(consumers[0])):
+            return None
+        if len(sch.get_producers(consumers[0])) != 1:
+            return None
+        return consumers[0]
+
+    def _fuse(self, sch: Any, block: Any, consumer: Any, loop: Any, outer: list) -> None:
+        try:
+            sch.reverse_compute_at(consumer, loop, preserve_unit_loops=True)
+        except ScheduleError:
+            return
+        last = sch.get_loops(consumer)[-1]
+        extent = op.as_int(sch.get(last).extent)
+        if extent is not None and 1 < extent <= 128:
+            try:
+                sch.vectorize(last)
+            except ScheduleError:
+                pass
+
+
+def vector_candidates(extent: int, lanes: int, hw: Any) -> list[tuple[int, float]]:
+    """Widths of the register tile with their weights: whole vectors, dividing the axis if any do."""
+    most = 4 if hw.registers <= 16 else 6
+    widths = [n * lanes for n in range(1, most + 1) if n * lanes <= extent]
+    good = [w for w in widths if extent % w == 0]
+    if good:
+        weight = {1: 0.5, 2: 2.0, 3: 1.0, 4: 1.0}
+        return [(w, weight.get(w // lanes, 0.5)) for w in good]
+    if widths:
+        return [(w, 1.0) for w in widths[:3]]
+    return [(extent, 1.0)]
+
+
+def row_candidates(extent: int, most: int, number: int) -> list[tuple[int, float]]:
+    """Heights of the register tile with their weights. They need not divide the axis."""
+    from ...schedule.primitive.sample_perfect_tile import divisors
+
+    if number:
+        return [(d, 3.0 if d == 1 else 1.0) for d in divisors(extent) if d <= most] or [(1, 1.0)]
+    sizes = {d for d in divisors(extent) if d <= most}
+    sizes |= {n for n in (4, 5, 6, 7, 8, 10, 12, 14) if n <= min(most, extent)}
+    return [(n, 1.0 if n < 3 else 2.0) for n in sorted(sizes)]

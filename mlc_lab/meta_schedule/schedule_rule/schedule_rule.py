@@ -1,0 +1,28 @@
+"""The interface of schedule rules: what may be done with one block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..part import Part
+
+
+class ScheduleRule(Part):
+    """To write one: override `apply(sch, block)`, which answers with the schedules it makes.
+
+    `[sch]` (changed or not) goes on with one, several schedules are alternatives.
+    """
+
+    def apply(self, sch: Any, block: Any) -> list[Any]:
+        """The alternatives at this block."""
+        raise TypeError(f"{type(self).__name__} has to define apply(sch, block)")
+
+    @staticmethod
+    def create(kind: str = "llvm") -> list["ScheduleRule"]:
+        """The rules of a kind of target."""
+        from . import for_cpu
+
+        return for_cpu(None)
+
+
+PyScheduleRule = ScheduleRule
