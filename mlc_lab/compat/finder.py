@@ -10,7 +10,8 @@ from typing import Any
 
 #: names under `tvm` whose module is called otherwise here
 ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "script.tir",
-           "script.parser.ir": "script.ir", "transform": "ir.transform",
+           "script.parser.ir": "script.ir", "script.relax": "relax.script.names",
+           "script.parser.relax": "relax.script.names", "transform": "ir.transform",
            "runtime.ndarray": "runtime.ndarray", "tir.buffer": "tir.buffer"}
 
 

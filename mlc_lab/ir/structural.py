@@ -148,7 +148,10 @@ class _Comparer:
         if len(a) != len(b):
             return self.fail(a, b, f"keys {_keys(a)} against {_keys(b)}")
         for (ka, va), (kb, vb) in zip(a.items(), b.items()):
-            if isinstance(ka, Node):  # buffer_map: keys are bound parameters, in order
+            if isinstance(ka, Node):  # buffer_map: keys are parameters, bound already
+                partner = self.forward.get(ka)
+                if partner is not None and partner in b:
+                    kb, vb = partner, b[partner]
                 if not self.same(ka, kb, define):
                     return False
             else:
@@ -278,7 +281,9 @@ class _Hasher:
             return hash(tuple(self.of(x, define) for x in a))
         if isinstance(a, Mapping):
             if any(isinstance(k, Node) for k in a):
-                return hash(tuple((self.of(k, define), self.of(v, define)) for k, v in a.items()))
+                order = {k: n for n, k in enumerate(self.seen)}
+                items = sorted(a.items(), key=lambda item: order.get(item[0], len(order)))
+                return hash(tuple((self.of(k, define), self.of(v, define)) for k, v in items))
             return hash(tuple((k, self.of(a[k], define)) for k in sorted(a)))
         if isinstance(a, IRModule):
             by_name = {v.name_hint: f for v, f in a.functions.items()}

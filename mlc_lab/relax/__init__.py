@@ -25,7 +25,7 @@ parser and printer of `R.` in `script/`, and the passes in `transform/`.
 
 from importlib import import_module as _import_module
 
-from . import expr, expr_functor, op, struct_info
+from . import expr, expr_functor, op, script, struct_info
 from .block_builder import BlockBuilder
 from .expr import (
     Binding, BindingBlock, Call, Constant, DataTypeImm, DataflowBlock, DataflowVar, Expr,
@@ -41,7 +41,7 @@ from .struct_info import (
 #: names loaded when first asked for: name -> "module" or "module:name" of this package
 _LATER: dict[str, str] = {
     "analysis": "analysis", "dpl": "dpl", "utils": "utils", "transform": "transform",
-    "backend": "backend", "frontend": "frontend", "script": "script", "vm": "vm",
+    "backend": "backend", "frontend": "frontend", "vm": "vm",
     "testing": "testing", "pipeline": "pipeline", "well_formed": "analysis:well_formed",
     "get_pipeline": "pipeline:get_pipeline", "build": "vm:build",
     "VirtualMachine": "vm:VirtualMachine", "Executable": "vm:Executable",
@@ -72,5 +72,5 @@ __all__ = [
     "MatchCast", "ObjectStructInfo", "PrimExpr", "PrimStructInfo", "PrimValue", "PyExprMutator",
     "PyExprVisitor", "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "StructInfo",
     "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo", "Var", "VarBinding", "const",
-    "expr", "expr_functor", "op", "struct_info",
+    "expr", "expr_functor", "op", "script", "struct_info",
 ]

@@ -199,6 +199,10 @@ class BlockBuilder:
         """`prefix`, or `prefix1`, `prefix2`, ... where it is taken."""
         return _fresh(self._names, prefix)
 
+    def take_name(self, name: str) -> None:
+        """Give no variable this name that is not asked for."""
+        self._names.setdefault(name, 0)
+
     def emit(self, expr: Any, name_hint: str = "") -> Var:
         """Bind a value (an Expr, or a tuple of them) to a new variable."""
         return self._emit(as_expr(expr), name_hint, self.current_block_is_dataflow())

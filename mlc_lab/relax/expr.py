@@ -231,6 +231,13 @@ class Call(Expr):
                    () if sinfo_args is None else tuple(sinfo_args), struct_info)
 
 
+    @classmethod
+    def from_saved(cls, op: Any, args: tuple, attrs: Any, sinfo_args: tuple,
+                   struct_info: Any) -> "Call":
+        """The call of saved fields (what `ir.serialize` calls)."""
+        return cls(op, args, attrs, sinfo_args, struct_info=struct_info)
+
+
 @node(namespace="relax")
 class If(Expr):
     """The value of one branch or of the other."""

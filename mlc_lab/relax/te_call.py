@@ -147,9 +147,9 @@ def _free_of(outs: list[Tensor]) -> list[E.Var]:
         if op in seen:
             continue
         seen.add(op)
-        for item in getattr(op, "body", ()) or ():
-            if isinstance(item, E.PrimExpr):
-                found.update(dict.fromkeys(free_vars(item)))
+        body = getattr(op, "body", ()) or ()
+        for item in body if isinstance(body, tuple) else (body,):  # foreign code is a statement
+            found.update((v, None) for v in free_vars(item) if v.dtype != "handle")
         stack.extend(t.op for t in op.input_tensors)
     return list(found)
 

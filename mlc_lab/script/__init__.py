@@ -13,6 +13,16 @@ from .printer import Printer, script
 from .show import show, show_text
 from .spans import Printed, Span, print_with_spans, script_underlined
 
+
+def __getattr__(name: str) -> object:
+    """`relax` (R), whose language lies above this package."""
+    if name != "relax":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("mlc_lab.relax.script.names")
+
+
 hooks.script_printer = script
 hooks.show_printer = show
 hooks.script_underliner = script_underlined

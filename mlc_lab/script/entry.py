@@ -18,11 +18,34 @@ from .deep import deep
 from .parser import Macro, Parser
 from .source import Source, find_class, find_function, parse_dedented
 
+class _Names(dict):
+    """A dict, some of whose values are modules above this package: imported when asked for."""
+
+    LATER = {"R": "mlc_lab.relax.script.names", "tvm.script.relax": "mlc_lab.relax.script.names",
+             "mlc_lab.script.relax": "mlc_lab.relax.script.names"}
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self.keys_later:
+            raise KeyError(name)
+        import importlib
+
+        self[name] = found = importlib.import_module(self.LATER[name])
+        return found
+
+    def __init__(self, values: Mapping[str, Any], later: tuple[str, ...]) -> None:
+        super().__init__(values)
+        self.keys_later = later
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self.keys_later
+
+
 #: the names a text may use without importing them
-DEFAULT_NAMES: dict[str, Any] = {"T": T, "I": I_names}
+DEFAULT_NAMES: dict[str, Any] = _Names({"T": T, "I": I_names}, ("R",))
 #: modules that scripts import by their TVM names
-MODULES: dict[str, Any] = {"tvm.script.tir": T, "tvm.script.ir": I_names,
-                           "mlc_lab.script.tir": T, "mlc_lab.script.ir": I_names}
+MODULES: dict[str, Any] = _Names(
+    {"tvm.script.tir": T, "tvm.script.ir": I_names, "mlc_lab.script.tir": T,
+     "mlc_lab.script.ir": I_names}, ("tvm.script.relax", "mlc_lab.script.relax"))
 
 
 def _parse(action: Callable[[], Any]) -> Any:
@@ -38,8 +61,12 @@ def _in_class_body(frame: types.FrameType) -> bool:
         frame.f_code.co_name != "<module>")
 
 
-def decorate_function(fn: Any, private: bool, depth: int, check: bool = True) -> Any:
-    """What @T.prim_func does to a Python function; `depth` is the caller's frame."""
+def decorate_function(fn: Any, private: bool, depth: int, check: bool = True,
+                      parse: Callable[[Parser, ast.FunctionDef], Any] | None = None) -> Any:
+    """What @T.prim_func does to a Python function; `depth` is the caller's frame.
+
+    Another dialect gives `parse(parser, syntax tree)`.
+    """
     if not isinstance(fn, types.FunctionType):
         return fn
     frame = sys._getframe(depth)
@@ -50,7 +77,8 @@ def decorate_function(fn: Any, private: bool, depth: int, check: bool = True) ->
         raise _no_source(fn.__name__, fn.__code__.co_filename)
     env = Source.environment_of(fn, frame.f_locals)
     parser = Parser(source, env)
-    func = _parse(lambda: parser.prim_func(tree, private))
+    func = _parse(lambda: parse(parser, tree) if parse is not None else
+                  parser.prim_func(tree, private))
     return parser.check(func) if check else func
 
 
@@ -179,16 +207,16 @@ def _metadata(parser: Parser, node: ast.AST) -> Any:
     raise parser.error(node, "metadata is written as tvm.ir.load_json(\"...\")")
 
 
-class _Names(types.SimpleNamespace):
+class _Package(types.SimpleNamespace):
     """What `tvm.` offers inside a text."""
 
 
-def _tvm_names() -> _Names:
+def _tvm_names() -> _Package:
     from .. import ir as ir_package
     from .. import tir as tir_package
 
-    script = _Names(ir_module=I_names.ir_module, tir=T, ir=I_names)
-    return _Names(script=script, tir=tir_package, ir=ir_package)
+    script = _Package(ir_module=I_names.ir_module, tir=T, ir=I_names)
+    return _Package(script=script, tir=tir_package, ir=ir_package)
 
 
 DEFAULT_NAMES["tvm"] = _tvm_names()

@@ -73,6 +73,9 @@ class ModuleRef:
 class Evaluator:
     """Expressions. `scopes` are the script's own names, `env` those of the place it stands in."""
 
+    #: how the language being parsed writes a call of a function of the module, if not as TensorIR
+    make_global_call: Callable[[GlobalVar, list], Any] | None = None
+
     def __init__(self, source: Source, env: Mapping[str, Any]) -> None:
         self.source = source
         self.env = env
@@ -526,6 +529,8 @@ class Evaluator:
 
     def call_global(self, node: ast.AST, var: GlobalVar, args: list[Any]) -> Any:
         """A call of a function of the module."""
+        if self.make_global_call is not None:
+            return self.make_global_call(var, args)
         values = [a.data if isinstance(a, Buffer) else O.convert(T.as_expr(a)) for a in args]
         return E.Call("void", var, values)
 

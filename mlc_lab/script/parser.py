@@ -31,6 +31,10 @@ from .source import Source
 
 #: parsers of other function dialects: kind of decorator -> function(parser, node, options)
 FUNCTION_PARSERS: dict[str, Callable[["Parser", ast.FunctionDef, dict], Any]] = {}
+#: what a module must know of a function before any body is parsed: kind -> function(parser, node)
+FUNCTION_DECLARERS: dict[str, Callable[["Parser", ast.FunctionDef], None]] = {}
+#: checks of other dialects' functions: type -> function(func, module or None)
+FUNCTION_CHECKERS: dict[type, Callable[[Any, IRModule | None], None]] = {}
 # TVM's own names for what this module offers: `from tvm.script.parser import tir as T`
 tir, ir, prim_func, ir_module = T, I_names, T.prim_func, I_names.ir_module
 
@@ -81,6 +85,8 @@ class Parser(Evaluator):
         #: where the statements (and the function) stand, for errors found after parsing
         self.places: dict[Any, tuple[Source, ast.AST]] = {}
         self.functions = dict(functions or {})
+        #: functions that a dialect makes on the way
+        self.extra_functions: dict[GlobalVar, Any] = {}
         #: result types of the module's functions, where their heads say one
         self.return_types: dict[GlobalVar, str] = {}
 
@@ -556,17 +562,21 @@ class Parser(Evaluator):
         """Raise the error of a program that is not well formed, at its place in the source."""
         try:
             for func in obj.functions.values() if isinstance(obj, IRModule) else [obj]:
+                self.current = func
                 if isinstance(func, PrimFunc):
-                    self.current = func
                     verify_well_formed(func)
+                elif type(func) in FUNCTION_CHECKERS:
+                    FUNCTION_CHECKERS[type(func)](func, obj if obj is not func else None)
         except WellFormedError as error:
-            places = [p for p in (error.node, error.statement, self.current) if isinstance(p, Node)]
+            places = [p for p in (error.node, getattr(error, "statement", None), self.current)
+                      if isinstance(p, Node)]
             found = next((self.places[p] for p in places if p in self.places), None)
             if found is None:
                 raise
-            hint = error.hint or ("pass check_well_formed=False to the decorator to build the "
-                                  "program anyway")
-            raise found[0].error(found[1], f"{error.reason} [{error.rule}]", hint) from None
+            hint = getattr(error, "hint", "") or (
+                "pass check_well_formed=False to the decorator to build the program anyway")
+            reason = getattr(error, "reason", None) or str(error)
+            raise found[0].error(found[1], f"{reason} [{error.rule}]", hint) from None
         return obj
 
     def parameter(self, arg: ast.arg) -> None:
@@ -614,6 +624,15 @@ class Parser(Evaluator):
         raise self.error(decorator, f"{ast.unparse(decorator)} is no decorator of a script "
                                     "function", "use @T.prim_func")
 
+    def kind_of(self, node: ast.FunctionDef) -> str | None:
+        """Which dialect the decorator of a function says."""
+        if not node.decorator_list:
+            return None
+        decorator = node.decorator_list[-1]
+        if isinstance(decorator, ast.Call):
+            decorator = decorator.func
+        return getattr(self.eval(decorator), "script_kind", None)
+
     def module(self, node: ast.ClassDef) -> IRModule:
         """A class under @I.ir_module."""
         definitions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
@@ -626,6 +645,10 @@ class Parser(Evaluator):
         reference = ModuleRef(self.functions)
         self.define(node.name, reference)
         self.define("cls", reference)
+        for item in definitions:
+            declare = FUNCTION_DECLARERS.get(self.kind_of(item))
+            if declare is not None:
+                declare(self, item)
         mod = IRModule()
         for item in node.body:
             if isinstance(item, ast.FunctionDef):
@@ -634,6 +657,8 @@ class Parser(Evaluator):
                     self.define(item.name, result)
                 else:
                     mod.update_func(self.functions[item.name], result)
+                    for var, extra in self.extra_functions.items():
+                        mod.update_func(var, extra)
             elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
                 self.module_form(item.value, mod)
             elif isinstance(item, ast.Assign):
@@ -719,4 +744,5 @@ _STATEMENTS: dict[type, Callable[[Parser, Any], None]] = {
 }
 
 
-__all__ = ["FUNCTION_PARSERS", "Macro", "Parser", "fold", "with_root"]
+__all__ = ["FUNCTION_CHECKERS", "FUNCTION_DECLARERS", "FUNCTION_PARSERS", "Macro", "Parser", "fold",
+           "with_root"]

@@ -1,0 +1,88 @@
+"""The names of Relax's script: `from mlc_lab.script import relax as R`.
+
+`@R.function` turns a Python function into a Relax function by parsing its source. Struct info
+(`R.Tensor((n, 4), "float32")`) and operators (`R.add`) also work in plain Python; words that only
+make sense inside a script (`R.dataflow`, `R.output`, ...) are `Word`s: the parser knows them.
+"""
+
+from __future__ import annotations
+
+import builtins as _builtins
+from typing import Any
+
+from ..expr import DataTypeImm as _DataTypeImm
+from ..expr import ExternFunc, PrimValue, ShapeExpr, StringImm, TupleGetItem, const
+from ..expr import Tuple as _TupleExpr
+from ..op import *  # noqa: F403
+from ..op import builtin, image, memory, nn, vm
+from ..op.base import call_packed
+from .words import (
+    RESOLVERS, Callable, Object, Prim, Shape, Tensor, Tuple, dataflow, emit, emit_te, func_attr,
+    func_name, match_cast, output,
+)
+
+
+def shape(values: Any) -> ShapeExpr:
+    """A shape as a value."""
+    return ShapeExpr([RESOLVERS[-1](v) if isinstance(v, _builtins.str) else v for v in values])
+
+
+def prim_value(value: Any) -> PrimValue:
+    """A scalar as a value."""
+    return PrimValue(value)
+
+
+def str(value: Any) -> StringImm:  # noqa: A001
+    """A string as a value."""
+    return StringImm(value)
+
+
+def dtype(value: Any) -> _DataTypeImm:
+    """A dtype as a value."""
+    return _DataTypeImm(value)
+
+
+def tuple(*fields: Any) -> _TupleExpr:  # noqa: A001
+    """Several values as one."""
+    return _TupleExpr(fields)
+
+
+def function(func: Any = None, pure: bool = True, private: bool = False,
+             check_well_formed: bool = True) -> Any:
+    """Decorator: a Python function as a Relax function, by parsing its source.
+
+    `private` leaves out the global name, `pure=False` allows effects. Inside a class (under
+    @I.ir_module) the class's decorator does the parsing. Raises DiagnosticError at a mistake.
+    """
+    from ...script import entry
+    from .parser import parse_function
+
+    options = {"pure": pure, "private": private}
+
+    def parse(parser: Any, tree: Any) -> Any:
+        return parse_function(parser, tree, options)
+
+    if func is None:
+        return lambda f: entry.decorate_function(f, private, 2, check_well_formed, parse)
+    return entry.decorate_function(func, private, 2, check_well_formed, parse)
+
+
+function.script_kind = "relax"
+
+
+def macro(func: Any = None, *, hygienic: bool = True) -> Any:
+    """Decorator: a function whose body is inlined where a script calls it."""
+    from ...script import tir as T
+
+    return T.macro(func, hygienic=hygienic)
+
+
+macro.script_kind = "macro"
+__all__ = [
+    "Callable", "ExternFunc", "Object", "Prim", "PrimValue", "Shape", "ShapeExpr", "StringImm",
+    "Tensor", "Tuple", "TupleGetItem", "builtin", "call_packed", "const", "dataflow", "dtype",
+    "emit", "emit_te", "func_attr", "func_name", "function", "image", "macro", "match_cast",
+    "memory", "nn", "output", "prim_value", "shape", "str", "tuple", "vm",
+]
+#: every name of the language, for hints
+NAMES = frozenset(n for n in globals() if not n.startswith("_")) - {"Any", "annotations"}
