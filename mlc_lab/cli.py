@@ -194,6 +194,9 @@ def explain(args: argparse.Namespace) -> int:
         recordings = load_all(kept)
         if not recordings:
             return _fail(f"{path} made no schedule: nothing to explain")
+        if args.code:
+            for recording in recordings:
+                recording.add_code()
         target.write_text(page(recordings, path.name), encoding="utf-8")
     steps = sum(len(recording.steps) for recording in recordings)
     print(f"{target}: {len(recordings)} schedule(s), {steps} step(s)")
@@ -263,6 +266,10 @@ def _parser() -> argparse.ArgumentParser:
     verb.add_argument(
         "--budget", type=float, default=60.0, metavar="SECONDS",
         help="time to spend on measuring, all schedules together (default 60)",
+    )  # fmt: skip
+    verb.add_argument(
+        "--no-code", dest="code", action="store_false",
+        help="leave out the lowered stages, LLVM IR and assembly of each step",
     )  # fmt: skip
     verb.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop after this long")
     verb.set_defaults(act=explain, takes_rest=True)

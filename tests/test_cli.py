@@ -156,12 +156,13 @@ def test_explain_writes_one_page_with_every_schedule(tmp_path):
     assert text.count('type="application/json"') == 2
     assert "factors=[None, 4]" in text and "factors=[None, 8]" in text
     assert text.count('"equal":true') == 6
+    assert text.count('"assembly":[') == 6 and "main_kernel:" in text
 
 
 def test_explain_shows_what_a_failing_file_did_and_tells_its_status(tmp_path):
     file = tmp_path / "schedules.py"
     file.write_text(SCHEDULES)
-    done = mlc_lab("explain", file, "--no-measure", "--", "fail")
+    done = mlc_lab("explain", file, "--no-measure", "--no-code", "--", "fail")
     assert done.returncode == 3
     assert "the file itself failed" in done.stdout
     assert (tmp_path / "schedules.html").exists()
