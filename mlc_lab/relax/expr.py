@@ -354,13 +354,13 @@ class Function(BaseFunc, Expr):
 
     def bind_params(self, binding_map: Mapping[Any, Any]) -> "Function":
         """The function with parameters (by name or Var) fixed to values."""
-        from .utils import bind_params
+        from .transform.bind_params import bind_params
 
         return bind_params(self, binding_map)
 
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> "Function":
         """The function with symbolic dimensions (by name or tir.Var) fixed."""
-        from .utils import bind_symbolic_vars
+        from .transform.bind_symbolic_vars import bind_symbolic_vars
 
         return bind_symbolic_vars(self, binding_map)
 

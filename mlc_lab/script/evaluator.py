@@ -70,6 +70,13 @@ class ModuleRef:
         self.functions = functions
 
 
+class Hidden:
+    """A name that can be used no longer, and why."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        self.reason, self.hint = reason, hint
+
+
 class Evaluator:
     """Expressions. `scopes` are the script's own names, `env` those of the place it stands in."""
 
@@ -96,7 +103,10 @@ class Evaluator:
         name = node.id
         for scope in reversed(self.scopes):
             if name in scope:
-                return scope[name]
+                value = scope[name]
+                if type(value) is Hidden:
+                    raise self.error(node, value.reason, value.hint)
+                return value
         if name in self.env:
             return self.env[name]
         found = getattr(builtins, name, self)
@@ -593,4 +603,4 @@ _TABLE: dict[type, Callable[[Evaluator, Any], Any]] = {
     ast.Call: lambda self, node: self.eval_call(node),
 }
 
-__all__ = ["Evaluator", "ModuleRef", "Pending"]
+__all__ = ["Evaluator", "Hidden", "ModuleRef", "Pending"]

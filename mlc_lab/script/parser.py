@@ -38,6 +38,17 @@ FUNCTION_CHECKERS: dict[type, Callable[[Any, IRModule | None], None]] = {}
 # TVM's own names for what this module offers: `from tvm.script.parser import tir as T`
 tir, ir, prim_func, ir_module = T, I_names, T.prim_func, I_names.ir_module
 
+
+
+def __getattr__(name: str) -> Any:
+    """`relax` (R), whose language lies above this package."""
+    if name != "relax":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("mlc_lab.relax.script.names")
+
+
 T.prim_func.script_kind = "tir"
 T.macro.script_kind = "macro"
 I_names.ir_module.script_kind = "module"

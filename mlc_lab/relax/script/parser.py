@@ -13,7 +13,7 @@ from ...ir.diagnostics import DiagnosticError, MLCError
 from ...ir.module import GlobalVar
 from ...script import parser as script_parser
 from ...script import tir as T
-from ...script.evaluator import Pending
+from ...script.evaluator import Hidden, Pending
 from ...script.parser import Macro
 from ...tir import expr as E
 from ...tir.stmt import annotation_value
@@ -27,6 +27,7 @@ from ..struct_info import (
     OBJECT, BaseCheck, FuncStructInfo, StructInfo, TupleStructInfo, as_dim, is_base_of,
     struct_info_base_check,
 )
+from ..well_formed import check_function
 from . import words as R
 
 _ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError,
@@ -301,7 +302,9 @@ class RelaxFunction:
             if not isinstance(value, DataflowVar) or name in names:
                 self.parser.define(name, value)
             else:
-                self.parser.define(name, _Hidden(name))
+                self.parser.define(name, Hidden(
+                    f"{name} is seen only inside its dataflow block",
+                    f"name it in the block's R.output(...), as R.output({name})"))
 
     def find_outputs(self, nodes: list[ast.stmt]) -> dict[str, ast.stmt]:
         """What R.output(...) names, with the statement that binds each last."""
@@ -406,17 +409,6 @@ class RelaxFunction:
 
     def visit_pass(self, node: ast.Pass) -> None:
         pass
-
-
-class _Hidden:
-    """A name of a dataflow block, seen from outside it."""
-
-    def __init__(self, name: str) -> None:
-        self.__dict__["text"] = name
-
-    @property
-    def struct_info_(self) -> Any:
-        raise NameError(self.text)
 
 
 def _binds(node: ast.stmt, name: str) -> bool:
@@ -589,13 +581,8 @@ def declare_function(parser: Any, node: ast.FunctionDef) -> None:
         [p.struct_info_ for p in params], current.ret or OBJECT, bool(options.get("pure", True))))
 
 
-def _check(func: Function, mod: Any) -> None:
-    from ..analysis import check_function
-
-    check_function(func, mod)
-
-
 script_parser.FUNCTION_PARSERS["relax"] = parse_function
 script_parser.FUNCTION_DECLARERS["relax"] = declare_function
+script_parser.FUNCTION_CHECKERS[Function] = check_function
 
 __all__ = ["RelaxFunction", "declare_function", "parse_function"]

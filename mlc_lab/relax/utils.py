@@ -1,0 +1,48 @@
+"""Small services under TVM's names: `relax.utils.convert_to_expr`, `gen_call_tir_inputs`, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.structural import structural_equal
+from .block_builder import BlockBuilder
+from .expr import Expr, Function, Tuple, as_expr, const
+from .expr_functor import PyExprMutator
+from .te_call import call_te
+
+
+def convert_to_expr(value: Any) -> Expr:
+    """A Python value as a Relax expression; tuples and lists become Tuples."""
+    return as_expr(value)
+
+
+def gen_call_tir_inputs(func: Any, *args: Any, **kwargs: Any) -> tuple:
+    """(PrimFunc, call arguments, out_sinfo, tir_vars) of a tensor expression's function."""
+    builder = BlockBuilder()
+    call = call_te(builder, func, args, dict(kwargs))
+    prim = builder.lookup_function(call.args[0])
+    return prim, call.args[1], list(call.sinfo_args), call.args[2] if len(call.args) > 2 else None
+
+
+class _Copier(PyExprMutator):
+    """A function with variables of its own."""
+
+    def visit_var_def_(self, var: Any) -> Any:
+        new = type(var).from_fields(var.name_hint, self.visit_struct_info(var.struct_info_))
+        self.set_var_remap(var, new)
+        return new
+
+
+def copy_with_new_vars(func: Function) -> Function:
+    """The same function, with new variables: two copies can stand in one module."""
+    copier = _Copier()
+    return copier.visit_expr(func)
+
+
+def same_function(a: Function, b: Function) -> bool:
+    """Whether two functions are the same up to names."""
+    return structural_equal(a, b) is True
+
+
+__all__ = ["Tuple", "const", "convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs",
+           "same_function"]

@@ -1,0 +1,331 @@
+"""Whether a Relax program keeps the rules of the language, and where it breaks one.
+
+Each rule has a name:
+
+undefined_variable   a variable is used where nothing binds it
+bound_twice          a variable is bound by two bindings or parameters
+escaping_variable    a dataflow variable is used outside its dataflow block
+undefined_symbol     a dimension names a symbolic variable that nothing defines before
+unknown_function     a GlobalVar that the module does not have
+not_normal           a nested value that must be bound to a variable first
+no_struct_info       an expression whose struct info is not known
+impure_in_dataflow   a call with effects in a dataflow block
+if_in_dataflow       control flow in a dataflow block
+impure_in_pure       a call with effects in a function that is declared pure
+return_type          a body that gives something else than the function declares
+tir_arguments        a call_tir whose arguments do not fit the TensorIR function
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import hooks
+from ..ir.diagnostics import WellFormedError
+from ..ir.module import GlobalVar, IRModule
+from ..tir import expr as E
+from ..tir.function import PrimFunc
+from ..tir.functor import free_vars
+from .expr import (
+    Call, DataflowBlock, DataflowVar, Function, If, Op, SeqExpr, Tuple, Var,
+)
+from .expr_functor import PyExprVisitor
+from .normal import is_leaf, is_leaf_tuple
+from .op.common import show
+from .op.registry import OPERATORS
+from .struct_info import (
+    BaseCheck, FuncStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, definable_tir_vars,
+    prims_of, struct_info_base_check, surely_different,
+)
+
+
+def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
+    """Whether a function or module is well formed. `verify_well_formed` says why not."""
+    try:
+        verify_well_formed(obj, check_struct_info)
+    except WellFormedError:
+        return False
+    return True
+
+
+def verify_well_formed(obj: Any, check_struct_info: bool = True) -> bool:
+    """Raise WellFormedError at the first broken rule: its name, the place, what would help."""
+    if not isinstance(obj, IRModule):
+        check_function(obj, None, check_struct_info)
+        return True
+    for func in obj.functions.values():
+        if isinstance(func, Function):
+            check_function(func, obj, check_struct_info)
+    return True
+
+
+def check_function(func: Function, mod: IRModule | None = None,
+                   check_struct_info: bool = True) -> None:
+    """Raise WellFormedError where a function breaks a rule."""
+    try:
+        _Checker(func, mod, check_struct_info).visit_expr(func)
+    except _Broken as broken:
+        raise broken.error(func) from None
+
+
+class _Broken(Exception):
+    """A broken rule, on its way out of the walk."""
+
+    def __init__(self, rule: str, node: Any, message: str, binding: Any, hint: str) -> None:
+        super().__init__(message)
+        self.rule, self.node, self.message = rule, node, message
+        self.binding, self.hint = binding, hint
+
+    def error(self, func: Function) -> WellFormedError:
+        shown = None
+        for candidate in (self.node, self.binding):
+            if candidate is None:
+                continue
+            try:
+                text = hooks.script_underlined(func, [candidate], 4)
+            except Exception:  # the message matters more than the picture
+                continue
+            if "^" in text:
+                shown = text
+                break
+        out = f"the program is not well formed: {self.message}\n  rule: {self.rule}"
+        if self.hint:
+            out += f"\n  try:  {self.hint}"
+        if shown:
+            out += "\n" + "\n".join("    " + line for line in shown.split("\n"))
+        error = WellFormedError(out, self.rule, self.node)
+        error.statement, error.reason, error.hint = self.binding, self.message, self.hint
+        return error
+
+
+class _Checker(PyExprVisitor):
+    def __init__(self, func: Function, mod: IRModule | None, check_info: bool) -> None:
+        self.root, self.mod, self.check_info = func, mod, check_info
+        self.bound: set[Var] = set()  # every variable that was bound anywhere
+        self.visible: set[Var] = set()
+        self.escaped: set[Var] = set()
+        self.symbols: set[E.Var] = set()
+        self.in_dataflow = False
+        self.binding: Any = None
+        self.pure = False
+
+    def fail(self, rule: str, node: Any, message: str, hint: str = "") -> None:
+        raise _Broken(rule, node, message, self.binding, hint)
+
+    # ------------------------------------------------------------------------- variables
+
+    def visit_var_(self, expr: Any) -> None:
+        if expr in self.visible:
+            return
+        if expr in self.escaped:
+            self.fail("escaping_variable", expr, f"{expr.name_hint} is used outside its dataflow "
+                                                 "block", "bind it with bb.emit_output, or name "
+                                                          "it in R.output")
+        self.fail("undefined_variable", expr, f"{expr.name_hint} is used before anything binds it")
+
+    visit_dataflow_var_ = visit_var_
+
+    def visit_global_var_(self, expr: Any) -> None:
+        if self.mod is not None and expr not in self.mod.functions:
+            same = expr.name_hint in self.mod
+            hint = ("there is another GlobalVar of that name: use mod.get_global_var"
+                    if same else "add the function to the module first")
+            self.fail("unknown_function", self.binding, f"the module has no function "
+                                                        f"{expr.name_hint!r}", hint)
+
+    def visit_var_def_(self, var: Any) -> None:
+        if var in self.bound:
+            self.fail("bound_twice", self.binding, f"{var.name_hint} is bound twice",
+                      "give each binding a variable of its own")
+        if type(var) is DataflowVar and not self.in_dataflow:
+            self.fail("escaping_variable", self.binding, f"{var.name_hint} is a dataflow variable, "
+                                                         "it is bound outside a dataflow block")
+        if var.struct_info_ is None:
+            self.fail("no_struct_info", self.binding, f"the struct info of {var.name_hint} is not "
+                                                      "known", "normalize it with a BlockBuilder")
+        self.bound.add(var)
+        self.visible.add(var)
+
+    visit_dataflow_var_def_ = visit_var_def_
+
+    def symbols_of(self, info: StructInfo | None, node: Any) -> None:
+        """The symbols of a struct info must be defined."""
+        for value in prims_of(info):
+            for var in free_vars(value) if type(value) is not E.IntImm else ():
+                if var not in self.symbols:
+                    self.fail("undefined_symbol", node, f"the symbolic variable {var.name} is not "
+                                                        "defined here", "a parameter or match_cast "
+                              "must have a dimension that is the variable by itself")
+
+    # ------------------------------------------------------------------------- bindings
+
+    def visit_var_binding_(self, binding: Any) -> None:
+        saved, self.binding = self.binding, binding
+        value = binding.value
+        if isinstance(value, If) and self.in_dataflow:
+            self.fail("if_in_dataflow", binding, "a dataflow block holds an if",
+                      "put it outside: a dataflow block is a graph without control flow")
+        if isinstance(value, SeqExpr):
+            self.fail("not_normal", binding, "a sequence of bindings is bound to a variable",
+                      "normalize it with a BlockBuilder")
+        if isinstance(value, Function):  # it may call itself
+            self.visit_var_def(binding.var)
+            self.visit_expr(value)
+        else:
+            self.visit_expr(value)
+            self.visit_var_def(binding.var)
+        if self.check_info:
+            self.symbols_of(binding.var.struct_info_, binding)
+            have = getattr(value, "struct_info_", None)
+            if have is not None and struct_info_base_check(
+                    binding.var.struct_info_, have) is BaseCheck.FAIL_L0:
+                self.fail("no_struct_info", binding, f"{binding.var.name_hint} is declared "
+                          f"{show(binding.var.struct_info_)} and bound to {show(have)}")
+        self.binding = saved
+
+    def visit_match_cast_(self, binding: Any) -> None:
+        saved, self.binding = self.binding, binding
+        self.visit_expr(binding.value)
+        if not is_leaf(binding.value) and not is_leaf_tuple(binding.value):
+            self.fail("not_normal", binding, "what is cast must be a variable or constant")
+        self.symbols.update(definable_tir_vars(binding.struct_info))
+        self.visit_var_def(binding.var)
+        if self.check_info:
+            self.symbols_of(binding.struct_info, binding)
+        self.binding = saved
+
+    def visit_dataflow_block_(self, block: DataflowBlock) -> None:
+        self.in_dataflow = True
+        for binding in block.bindings:
+            self.visit_binding(binding)
+        self.in_dataflow = False
+        for binding in block.bindings:
+            if type(binding.var) is DataflowVar:
+                self.visible.discard(binding.var)
+                self.escaped.add(binding.var)
+
+    # ------------------------------------------------------------------------- expressions
+
+    def visit_seq_expr_(self, expr: Any) -> None:
+        super().visit_seq_expr_(expr)
+        if not is_leaf(expr.body) and not is_leaf_tuple(expr.body):
+            self.fail("not_normal", expr.body, "the value of a body must be a variable, constant "
+                                               "or tuple", "bind it to a variable first")
+
+    def visit_if_(self, expr: Any) -> None:
+        self.visit_expr(expr.cond)
+        for branch in (expr.true_branch, expr.false_branch):
+            visible, symbols = set(self.visible), set(self.symbols)
+            self.visit_expr(branch)
+            self.visible, self.symbols = visible, symbols
+
+    def visit_tuple_(self, expr: Tuple) -> None:
+        for item in expr.fields_:
+            self.argument(item, expr)
+
+    def visit_tuple_getitem_(self, expr: Any) -> None:
+        self.argument(expr.tuple_value, expr)
+
+    def argument(self, item: Any, owner: Any) -> None:
+        """An argument must be a leaf or a tuple of leaves."""
+        if not is_leaf(item) and not is_leaf_tuple(item):
+            self.fail("not_normal", item, f"a {type(item).__name__} stands inside another "
+                                          "expression", "bind it to a variable first, or "
+                                                        "normalize with a BlockBuilder")
+        self.visit_expr(item)
+
+    def visit_shape_expr_(self, expr: Any) -> None:
+        if self.check_info:
+            self.symbols_of(expr.struct_info_, self.binding)
+
+    def visit_prim_value_(self, expr: Any) -> None:
+        if self.check_info:
+            self.symbols_of(expr.struct_info_, self.binding)
+
+    def visit_call_(self, expr: Call) -> None:
+        if not isinstance(expr.op, Op):
+            self.argument(expr.op, expr)
+        for item in expr.args:
+            self.argument(item, expr)
+        if expr.struct_info_ is None:
+            self.fail("no_struct_info", expr, "the struct info of this call is not known",
+                      "normalize it with a BlockBuilder")
+        if self.check_info:
+            for info in expr.sinfo_args:
+                self.symbols_of(info, self.binding)
+        if isinstance(expr.op, Op):
+            if expr.op.name in ("relax.call_tir", "relax.call_tir_inplace"):
+                self.tir_arguments(expr)
+            impure = expr.op.name in OPERATORS and not OPERATORS[expr.op.name].pure
+        else:
+            info = expr.op.struct_info_
+            impure = not (isinstance(info, FuncStructInfo) and info.purity)
+        if impure and self.in_dataflow and not self.forced:
+            self.fail("impure_in_dataflow", expr, "a call with effects in a dataflow block",
+                      "put it outside the block, or use R.call_pure_packed if it has none")
+        if impure and self.pure:
+            self.fail("impure_in_pure", expr, "a call with effects in a function that is declared "
+                                              "pure", "declare it @R.function(pure=False), or use "
+                                                      "R.call_pure_packed if it has none")
+
+    forced = False
+
+    def visit_function_(self, expr: Function) -> None:
+        saved = self.pure, self.forced, self.in_dataflow, set(self.symbols), set(self.visible)
+        self.forced = bool((expr.attrs or {}).get("relax.force_pure", False))
+        self.pure = expr.is_pure and not self.forced
+        self.in_dataflow = False
+        for param in expr.params:
+            self.visit_var_def(param)
+            self.symbols.update(definable_tir_vars(param.struct_info_))
+        if self.check_info:
+            for param in expr.params:
+                self.symbols_of(param.struct_info_, expr)
+        self.visit_expr(expr.body)
+        have = expr.body.struct_info_
+        if self.check_info and have is not None and struct_info_base_check(
+                expr.ret_struct_info, have) is BaseCheck.FAIL_L0:
+            self.fail("return_type", expr.body, f"the function declares that it gives "
+                      f"{show(expr.ret_struct_info)}, its body gives {show(have)}")
+        self.pure, self.forced, self.in_dataflow, self.symbols, self.visible = saved
+
+    # ------------------------------------------------------------------------- call_tir
+
+    def tir_arguments(self, call: Call) -> None:
+        """The arguments and outputs of a call_tir must fit the PrimFunc's buffers."""
+        func = self.mod.functions.get(call.args[0]) if self.mod is not None and isinstance(
+            call.args[0], GlobalVar) else None
+        args = call.args[1].struct_info_
+        if not isinstance(func, PrimFunc) or not isinstance(args, TupleStructInfo):
+            return
+        out = call.sinfo_args[0]
+        outs = list(out.fields_) if isinstance(out, TupleStructInfo) else [out]
+        if call.op.name == "relax.call_tir_inplace":
+            outs = [o for o, k in zip(outs, call.attrs.inplace_indices) if k < 0]
+        scalars = len(call.args[2].struct_info_.values or ()) if len(call.args) > 2 else 0
+        name = call.args[0].name_hint
+        count = len(args.fields_) + len(outs) + scalars
+        if count != len(func.params):
+            self.fail("tir_arguments", call, f"{name} takes {len(func.params)} parameter(s); the "
+                      f"call gives {len(args.fields_)} argument(s), {len(outs)} output(s) and "
+                      f"{scalars} scalar(s)")
+        for k, (info, param) in enumerate(zip([*args.fields_, *outs], func.params)):
+            buffer = func.buffer_map.get(param)
+            if buffer is None or not isinstance(info, TensorStructInfo):
+                continue
+            what = f"argument {k + 1}" if k < len(args.fields_) else (
+                f"output {k + 1 - len(args.fields_)}")
+            dims = info.dims
+            wrong = (info.dtype and info.dtype != buffer.dtype) or (
+                info.ndim not in (-1, len(buffer.shape))) or (dims is not None and any(
+                    type(a) is E.IntImm and type(b) is E.IntImm and surely_different(a, b)
+                    for a, b in zip(dims, buffer.shape)))
+            if wrong:
+                wanted = TensorStructInfo([d if d.dtype == "int64" else E.Cast("int64", d)
+                                           if type(d) is not E.IntImm else d.value
+                                           for d in buffer.shape], buffer.dtype)
+                self.fail("tir_arguments", call, f"{what} of the call of {name} is {show(info)}, "
+                          f"its parameter {buffer.name} is {show(wanted)}")
+
+
+__all__ = ["check_function", "verify_well_formed", "well_formed"]
