@@ -59,6 +59,7 @@ class PageModel {{
 for (const host of document.querySelectorAll("[data-mlc-view]")) {{
   const data = document.getElementById(host.dataset.mlcView);
   {render}({{ model: new PageModel(JSON.parse(data.textContent)), el: host }});
+  data.remove();
 }}
 </script>
 </body>
@@ -96,10 +97,15 @@ def write(
     )  # fmt: skip
 
 
-def page(recordings: Sequence[Any], title: str = "Schedules") -> str:
-    """One HTML page with the stepper of each recording; readable text where scripts do not run."""
+def page(recordings: Sequence[Any], title: str = "Schedules", guess: bool = False) -> str:
+    """One HTML page with the stepper of each recording; readable text where scripts do not run.
+
+    With `guess` the viewer says what a step does before it is shown.
+    """
+    fallback = static.hidden if guess else static.html
     views = [
-        ({"recording": recording.to_dict(), "step": 0, "selection": {}}, static.html(recording))
+        ({"recording": recording.to_dict(), "step": 0, "selection": {}, "guess": guess},
+         fallback(recording))
         for recording in recordings
-    ]
-    return write(views, title, "stepper.js", styles=("stepper.css", "counts.css"))
+    ]  # fmt: skip
+    return write(views, title, "stepper.js", styles=("stepper.css", "counts.css", "guess.css"))

@@ -79,6 +79,13 @@ def _diff(recording: Any, before: int, after: int) -> str:
     return f'<pre style="{_PRE}">' + "\n".join(lines) + "</pre>"
 
 
+def hidden(recording: Any) -> str:
+    """What stands in place of a view in which one guesses first: it must not give answers away."""
+    steps = len(recording.steps) - 1
+    return (f"<p><b>Steps of {escape(recording.title)}</b>: {steps} steps to guess. "
+            f"This needs a view with scripts.</p>{_pre(recording.text(0))}")  # fmt: skip
+
+
 def html(recording: Any) -> str:
     """The whole recording as static HTML: one foldable part a step."""
     steps = recording.steps

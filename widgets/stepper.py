@@ -25,16 +25,20 @@ class Stepper(anywidget.AnyWidget):
     selection  the line selected last: {"step", "side" ("before" or "after"), "line", "text",
                "keys"}, and of a loop, block, iterator or buffer its "key", "kind" and "name";
                empty at first.
+    guess      whether the viewer says what a step does before it is shown: see `on_guess`.
+    guesses    what was guessed: {"answers": {step: {"legal", "speed"}}, "right", "asked"}.
     recording  the recording as plain data. To show another one, call `show_recording`.
     target     for which lowered code, LLVM IR and assembly are made when a reader asks for them.
     """
 
     _esm = bundle.script()
-    _css = bundle.style() + bundle.style("counts.css")
+    _css = bundle.style() + bundle.style("counts.css") + bundle.style("guess.css")
 
     recording = traitlets.Dict().tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
+    guess = traitlets.Bool(False).tag(sync=True)
+    guesses = traitlets.Dict().tag(sync=True)
     target = traitlets.Unicode("llvm")
     _code = traitlets.Dict()
 
@@ -106,12 +110,21 @@ class Stepper(anywidget.AnyWidget):
         self.observe(notify, names="selection")
         return lambda: self.unobserve(notify, names="selection")
 
+    def on_guess(self, callback: Callable[[dict], None]) -> Callable[[], None]:
+        """Call `callback(guesses)` after each guess: {"answers", "right", "asked"}."""
+
+        def notify(change: Any) -> None:
+            callback(change["new"])
+
+        self.observe(notify, names="guesses")
+        return lambda: self.unobserve(notify, names="guesses")
+
     def html(self, path: Any = None, code: bool = False) -> str:
         """The same view as one HTML page with no kernel; written to `path` if given.
 
         `code` puts the lowered stages, LLVM IR and assembly of every step into it.
         """
-        return self.source.html(path, code=code)
+        return self.source.html(path, code=code, guess=self.guess)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and beside it static HTML for where widgets do not run."""
@@ -120,4 +133,5 @@ class Stepper(anywidget.AnyWidget):
             return None
         data, metadata = bundle_ if isinstance(bundle_, tuple) else (bundle_, {})
         text = f"Stepper of {self.source.title}: {len(self.source.steps)} steps"
-        return {**data, "text/plain": text, "text/html": static.html(self.source)}, metadata
+        html = static.hidden(self.source) if self.guess else static.html(self.source)
+        return {**data, "text/plain": text, "text/html": html}, metadata

@@ -223,26 +223,30 @@ class Recording:
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
     def html(self, path: str | Path | None = None, title: str | None = None,
-             code: bool = False) -> str:  # fmt: skip
+             code: bool = False, guess: bool = False) -> str:  # fmt: skip
         """The stepper of this recording as one HTML page that needs no kernel and no network.
 
         Written to `path` if one is given. `code` puts the lowered stages, LLVM IR and assembly of
-        every step into it (see `add_code`). Returns the page's text.
+        every step into it (see `add_code`). With `guess` the viewer says what a step does before
+        it is shown. Returns the page's text.
         """
         from mlc_lab_widgets.export import page
 
         if code and not self.code:
             self.add_code()
-        text = page([self], title or self.title)
+        text = page([self], title or self.title, guess)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
-    def show(self) -> Any:
-        """The stepper of this recording as a notebook widget."""
+    def show(self, guess: bool = False) -> Any:
+        """The stepper of this recording as a notebook widget.
+
+        With `guess` the viewer says what a step does before it is shown.
+        """
         from mlc_lab_widgets import Stepper
 
-        return Stepper(self)
+        return Stepper(self, guess=guess)
 
 
 def save_all(recordings: Iterable[Recording], path: str | Path) -> None:

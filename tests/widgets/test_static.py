@@ -67,4 +67,4 @@ def test_the_bundle_is_one_module_without_imports():
     assert "import {" not in text and "import(" not in text
     assert text.count("export ") == 1 and "export default { render }" in text
     assert "http://" not in text and "https://" not in text
-    assert len(text) < 80_000
+    assert len(text) < 100_000

@@ -7,6 +7,7 @@ import { copyButton, digits, duration, h, percent, small } from "./dom.js";
 import { drawChart } from "./chart.js";
 import { CountsPanel, countFacts } from "./counts.js";
 import { CodeSource, CodeView } from "./code_tabs.js";
+import { guessing } from "./guess.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
 import { marksOf, Programs, SideBySide } from "./program.js";
@@ -209,7 +210,8 @@ export class Stepper {
         h("span", { class: "title" }, this.recording.title),
         h("div", { class: "buttons", role: "group", "aria-label": "Move between steps" },
           this.buttons.slice(0, 2), this.slider, this.buttons.slice(2)),
-        this.skip, this.count),
+        this.skip, this.model.guess.button, this.count),
+      this.model.guess.card,
       this.chart, instruction, this.facts, this.tabs, this.sides.element, this.code.element,
       this.family,
       h("div", { class: "foot" }, this.legend, this.unfold),
@@ -508,7 +510,7 @@ export class Stepper {
 
 /** What anywidget calls with an element to draw in; the return value takes the view down. */
 export function render({ model, el }) {
-  const stepper = new Stepper(model, el);
+  const stepper = new Stepper(guessing(model), el);
   return () => stepper.remove();
 }
 

@@ -1,0 +1,240 @@
+// Guess first: a step is shown only after the viewer has said whether it is legal and whether the
+// program gets faster. For a class: predict, then look.
+//
+// It stands between the stepper and its model. While it is on, the model's recording ends at the
+// last step that was revealed, so nothing of what follows is in the page; answers and the count of
+// right ones are the model's `guesses`, kept with each view.
+
+import { digits, h } from "./dom.js";
+
+const SAME = 1.1; // up to this ratio a change of time counts as about the same
+const SPEEDS = { faster: "▲ faster", same: "≈ about the same", slower: "▼ slower" };
+
+/** What a step does to the time: { kind: "faster" | "same" | "slower", text } or null if unknown. */
+export function speedOf(recording, at) {
+  const step = recording.steps[at];
+  if (step.error) return null;
+  if (step.before === step.after) return { kind: "same", text: "the program is the same" };
+  const [before, after] = [step.before, step.after].map((p) => recording.programs[p].cost);
+  if (!before?.time || !after?.time) return null;
+  const ratio = before.time / after.time;
+  const noise = Math.max(SAME, 1 + (before.spread || 0) + (after.spread || 0));
+  const text = ratio >= 1 ? `${digits(ratio)}× faster` : `${digits(1 / ratio)}× slower`;
+  if (ratio < noise && 1 / ratio < noise) return { kind: "same", text: `about the same (${text})` };
+  return { kind: ratio > 1 ? "faster" : "slower", text };
+}
+
+/** The questions of a step and their answers: { legal, speed }, speed null where it is not asked. */
+export function answersOf(recording, at) {
+  return { legal: recording.steps[at].error ? "refused" : "legal", speed: speedOf(recording, at)?.kind ?? null };
+}
+
+/** How many questions were asked and how many answered right, over all answers given. */
+export function score(recording, given) {
+  let [right, asked] = [0, 0];
+  for (const [at, answer] of Object.entries(given)) {
+    if (!recording.steps[at]) continue;
+    const truth = answersOf(recording, at);
+    asked += 1;
+    if (answer.legal === truth.legal) right += 1;
+    if (!truth.speed || !answer.speed) continue;
+    asked += 1;
+    if (answer.speed === truth.speed) right += 1;
+  }
+  return { right, asked };
+}
+
+/** The mode of one view: what it hides, what it asks, what was said. */
+class Guessing {
+  constructor(model) {
+    this.model = model;
+    this.listeners = new Map();
+    this.button = h("button", { type: "button", class: "small guess-toggle",
+      title: "Say what a step does before it is shown",
+      onclick: () => this.turn(!this.on) }, "Guess first");
+    this.card = h("form", { class: "guess-card", "aria-label": "Guess first" });
+    // The arrow keys choose an answer here; they must not step.
+    this.card.addEventListener("keydown", (event) => event.stopPropagation());
+    this.card.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.reveal();
+    });
+    this.telling = false; // whether the answer of the step just revealed is on the card
+    this.masked = null;
+    model.on("change:recording", () => (this.masked = null));
+    model.on("change:guess", () => this.changed());
+    this.draw();
+  }
+
+  get on() {
+    return Boolean(this.model.get("guess"));
+  }
+
+  get recording() {
+    return this.model.get("recording");
+  }
+
+  get given() {
+    return this.model.get("guesses")?.answers || {};
+  }
+
+  /** The last step that may be seen. */
+  get revealed() {
+    let at = 0;
+    while (this.given[at + 1] && at + 1 < this.recording.steps.length) at++;
+    return at;
+  }
+
+  /** The recording as far as it may be seen. */
+  visible() {
+    const whole = this.recording;
+    const last = this.revealed;
+    if (this.masked?.whole !== whole || this.masked.last !== last) {
+      const steps = whole.steps.slice(0, last + 1);
+      const seen = new Set(steps.flatMap((step) => [step.before, step.after]));
+      const programs = whole.programs.map((program, i) => (seen.has(i) ? program : { lines: [], cost: null }));
+      this.masked = { whole, last, part: { ...whole, steps, programs } };
+    }
+    return this.masked.part;
+  }
+
+  get(name) {
+    if (this.on && name === "recording") return this.visible();
+    if (this.on && name === "step") return Math.min(this.model.get("step") || 0, this.revealed);
+    return this.model.get(name);
+  }
+
+  /** Let the stepper draw anew, and the card too. */
+  changed() {
+    this.draw();
+    for (const listener of this.listeners.get("change:recording") || []) listener();
+  }
+
+  turn(on) {
+    this.telling = false;
+    this.model.set("guess", on);
+    this.model.save_changes();
+    this.changed();
+    this.button.focus();
+  }
+
+  keep(answers, values = {}) {
+    this.model.set("guesses", { answers, ...score(this.recording, answers) });
+    for (const [name, value] of Object.entries(values)) this.model.set(name, value);
+    this.model.save_changes();
+  }
+
+  chosen(name) {
+    return this.card.querySelector(`input[data-of="${name}"]:checked`)?.value ?? null;
+  }
+
+  reveal() {
+    const legal = this.chosen("legal");
+    if (!legal) {
+      this.note.textContent = "Say first whether it is legal.";
+      this.card.querySelector("input")?.focus();
+      return;
+    }
+    const at = this.revealed + 1;
+    const speed = legal === "legal" ? this.chosen("speed") : null;
+    this.telling = true;
+    this.keep({ ...this.given, [at]: { legal, speed } }, { step: at });
+    this.changed();
+    this.card.querySelector("button")?.focus();
+  }
+
+  again() {
+    this.telling = false;
+    this.keep({}, { step: 0 });
+    this.changed();
+    this.card.querySelector("input")?.focus();
+  }
+
+  // -------------------------------------------------------------------------------- the card
+
+  draw() {
+    this.button.setAttribute("aria-pressed", String(this.on));
+    this.card.hidden = !this.on;
+    if (!this.on) return this.card.replaceChildren();
+    const { right, asked } = score(this.recording, this.given);
+    const count = h("output", { class: "guess-count", "aria-label": "Right guesses" },
+      `${right} of ${asked} right`);
+    const last = this.recording.steps.length - 1;
+    const at = this.revealed;
+    this.note = h("span", { class: "guess-note", role: "alert" });
+    if (this.telling) return this.card.replaceChildren(...this.told(at, last), count);
+    if (at >= last) {
+      return this.card.replaceChildren(
+        h("strong", {}, last ? "That was the last step." : "There is no step to guess."),
+        h("button", { type: "button", onclick: () => this.again() }, "Start again"), count);
+    }
+    this.card.replaceChildren(...this.question(at + 1, last), count);
+  }
+
+  question(at, last) {
+    const step = this.recording.steps[at];
+    const doc = this.recording.docs[step.op] || {};
+    const number = `guess-${at}-${(Math.random() * 1e9) | 0}`; // radio groups are by name in a page
+    const choice = (of, value, text) => h("label", {},
+      h("input", { type: "radio", name: `${number}-${of}`, value, "data-of": of }), text);
+    const timed = this.recording.programs.some((program) => program.cost?.time);
+    const speed = h("fieldset", { class: "guess-speed" }, h("legend", {}, "If so, the program becomes"),
+      Object.entries(SPEEDS).map(([value, text]) => choice("speed", value, text)));
+    const legal = h("fieldset", {}, h("legend", {}, "Is it legal here?"),
+      choice("legal", "legal", "✓ legal"), choice("legal", "refused", "✕ refused"));
+    legal.addEventListener("change", () => (speed.disabled = this.chosen("legal") === "refused"));
+    return [
+      h("div", { class: "guess-head" }, h("strong", {}, `What would step ${at} of ${last} do?`),
+        h("pre", {}, [...(step.lead || []), step.python].join("\n")),
+        doc.meaning ? h("p", { class: "meaning" }, doc.meaning) : null),
+      legal, timed ? speed : null,
+      h("button", { type: "submit", class: "guess-reveal" }, "Reveal"), this.note];
+  }
+
+  told(at, last) {
+    const truth = answersOf(this.recording, at);
+    const given = this.given[at];
+    const words = (right) => (right ? "✓ right: " : "✕ not so: ");
+    const rows = [[given.legal === truth.legal, truth.legal === "legal" ? "it is legal" : "it is refused"]];
+    if (truth.speed) {
+      const { text } = speedOf(this.recording, at);
+      rows.push([given.speed ? given.speed === truth.speed : null, text]);
+    }
+    return [
+      h("div", { class: "guess-head", role: "status" }, h("strong", {}, `Step ${at}: `),
+        rows.map(([right, text]) => h("span", {
+          class: `guess-verdict ${right === null ? "" : right ? "good" : "bad"}` },
+          (right === null ? "" : words(right)) + text))),
+      h("button", { type: "button", onclick: () => {
+        this.telling = false;
+        this.draw();
+        this.card.querySelector("input, button")?.focus();
+      } }, at < last ? "Next step" : "To the end")];
+  }
+}
+
+/** A model for the stepper that keeps back what has not been guessed while the mode is on. */
+export function guessing(model) {
+  const guess = new Guessing(model);
+  return new Proxy(model, {
+    get(target, name) {
+      if (name === "guess") return guess;
+      if (name === "get") return (key) => guess.get(key);
+      if (name === "on") {
+        return (event, listener) => {
+          if (!guess.listeners.has(event)) guess.listeners.set(event, new Set());
+          guess.listeners.get(event).add(listener);
+          return target.on(event, listener);
+        };
+      }
+      if (name === "off") {
+        return (event, listener) => {
+          guess.listeners.get(event)?.delete(listener);
+          return target.off(event, listener);
+        };
+      }
+      const value = target[name];
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
