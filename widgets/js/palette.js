@@ -276,7 +276,7 @@ export class PaletteView {
       "aria-expanded": "false" },
       h("span", { class: "sign", "aria-hidden": "true" }, entry.legal ? "▸" : "✕"),
       h("span", { class: "op" }, entry.op),
-      entry.legal ? null : h("span", { class: "rule" }, h("s", {}, "refused: "), entry.rule));
+      entry.legal ? null : h("span", { class: "rule" }, h("s", {}, "refused, "), `rule: ${entry.rule}`));
     const row = h("div", { class: `entry ${entry.legal ? "legal" : "refused"}`, "data-op": entry.op }, name);
     let form = null;
     const toggle = (wanted) => {
