@@ -37,11 +37,11 @@ from ...lower import lower
 from ...runtime import cpu, empty
 from ...tir import expr as E
 from ...tir.function import PrimFunc
-from ..op.registry import OPERATORS
+from .legalize_ops import LegalizeOps
 from .rewriting import (
     CALL_TIR, Binding, BindingBlock, Call, Constant, DataflowVar, Expr, Function, If, MatchCast,
     Pass, PassContext, Replacer, SeqExpr, ShapeExpr, TensorStructInfo, Tuple, TupleGetItem,
-    TupleStructInfo, VarBinding, is_pure_call, make_pass, map_functions, op_name, with_body,
+    TupleStructInfo, Var, VarBinding, is_pure_call, make_pass, map_functions, op_name, with_body,
 )
 
 #: elements of the largest tensor that is folded though it is made of nothing
@@ -77,18 +77,17 @@ class Evaluator:
             return None
         if not _constant_args(call.args) or not _small_enough(call):
             return None
-        row = OPERATORS.get(name)
-        if row is None or row.legalize is None:
-            return None
-        from ..block_builder import BlockBuilder
+        var = Var("gv", call.struct_info)
+        func = Function((), SeqExpr([BindingBlock([VarBinding(var, call)])], var))
+        with PassContext():  # no instrument is to see this
+            mod = LegalizeOps()(IRModule({"main": func}))
+        body = mod["main"].body
+        steps = [b for block in body.blocks for b in block.bindings]
+        if any(b.value is call for b in steps):
+            return None  # there is no row for it
+        return self.steps(mod, steps, body.body)
 
-        builder = BlockBuilder()
-        builder.begin_binding_block()
-        lowered = row.legalize(builder, call)
-        steps = builder.end_block().bindings
-        return self.steps(builder.get(), steps, lowered)
-
-    def steps(self, mod: IRModule, bindings: tuple, result: Expr) -> Expr | None:
+    def steps(self, mod: IRModule, bindings: list[Binding], result: Expr) -> Expr | None:
         """Evaluate what a legalization emitted."""
         replace = Replacer()
         for binding in bindings:
@@ -106,7 +105,7 @@ class Evaluator:
             return value.tuple_value.fields_[value.index]
         if op_name(value) == CALL_TIR:
             return self.call_tir(mod, value)
-        return self.call(value) if type(value) is Call and op_name(value) else None
+        return None
 
     def call_tir(self, mod: IRModule, call: Call) -> Expr | None:
         """The value of a call_tir whose arguments are constants and whose shapes are known."""
