@@ -29,6 +29,9 @@ export function answersOf(recording, at) {
   return { legal: recording.steps[at].error ? "refused" : "legal", speed: speedOf(recording, at)?.kind ?? null };
 }
 
+/** The call of a step without its results: a refused one has none, which would tell. */
+const callOf = (step) => step.python.replace(/^[\w, ]+ = (?=\w+\.)/, "");
+
 /** How many questions were asked and how many answered right, over all answers given. */
 export function score(recording, given) {
   let [right, asked] = [0, 0];
@@ -185,7 +188,7 @@ class Guessing {
     legal.addEventListener("change", () => (speed.disabled = this.chosen("legal") === "refused"));
     return [
       h("div", { class: "guess-head" }, h("strong", {}, `What would step ${at} of ${last} do?`),
-        h("pre", {}, [...(step.lead || []), step.python].join("\n")),
+        h("pre", {}, [...(step.lead || []), callOf(step)].join("\n")),
         doc.meaning ? h("p", { class: "meaning" }, doc.meaning) : null),
       legal, timed ? speed : null,
       h("button", { type: "submit", class: "guess-reveal" }, "Reveal"), this.note];
