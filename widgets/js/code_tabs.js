@@ -5,7 +5,7 @@
 
 import { copyButton, escapeHTML, h } from "./dom.js";
 import { codeTokens, tokens } from "./highlight.js";
-import { drawProgram } from "./program.js";
+import { LazyRows, ROW_HEIGHT } from "./rows.js";
 
 const PATIENCE = 60000; // ms after which a kernel that has not answered is given up
 const WIDTH_NAMES = { 64: "64-bit", 128: "128-bit", 256: "256-bit", 512: "512-bit" };
@@ -89,6 +89,8 @@ export class CodeView {
     this.chosen = null;
     this.left = this.pane("Program after the step");
     this.right = this.pane("Code");
+    this.leftRows = new LazyRows(this.left, () => this.light(this.lit));
+    this.rightRows = new LazyRows(this.right, () => this.light(this.lit));
     this.stages = h("select", { "aria-label": "Lowering stage",
       onchange: () => { this.stage = this.stages.value; this.draw(); } });
     this.unchanged = h("button", { type: "button", class: "small", "aria-pressed": "false",
@@ -127,7 +129,8 @@ export class CodeView {
     if (program !== this.program) this.chosen = null;
     this.program = program;
     this.kind = kind;
-    drawProgram(this.left, this.programs, program, marks);
+    const text = this.programs.programs[program];
+    this.leftRows.show(text.length, (n) => this.programs.line(text[n], marks.get(n) || "", null, n));
     this.entry = null;
     this.draw();
     this.source.get(program, (entry) => {
@@ -173,14 +176,16 @@ export class CodeView {
       this.right.replaceChildren(h("p", { class: "wait" }, this.entry.error || "There is nothing to show."));
     } else {
       const read = lowered ? tokens : codeTokens;
-      this.right.innerHTML = lines.map((line, n) => {
-        const code = read(line.text)
+      this.rightRows.show(lines.length, (n) => {
+        const line = lines[n];
+        // A line that many steps share is coloured once.
+        line.html ||= read(line.text)
           .map(([kind, text]) => kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text))
           .join("");
         const wide = line.width ? ` w${line.width}` : "";
         const sign = line.width ? `<i title="${WIDTH_NAMES[line.width] || `${line.width}-bit`} vectors">${line.width}</i>` : "<i></i>";
-        return `<div class="l${wide}" data-n="${n}" data-from=" ${line.from.join(" ")} ">${sign}<code>${code}</code></div>`;
-      }).join("");
+        return `<div class="l${wide}" data-n="${n}" data-from=" ${line.from.join(" ")} ">${sign}<code>${line.html}</code></div>`;
+      });
     }
     this.right.classList.toggle("machine", !lowered);
     this.drawFacts();
@@ -228,13 +233,23 @@ export class CodeView {
   choose(pane, line, other) {
     this.chosen = this.origins(pane, line);
     this.light(this.chosen);
-    const met = other.querySelector(".rel");
-    if (met) other.scrollTop += met.getBoundingClientRect().top - other.getBoundingClientRect().top - 60;
-    const count = this.right.querySelectorAll(".rel").length;
+    const met = this.lines().map((at, n) => (at.from.some((k) => this.chosen.includes(k)) ? n : -1))
+      .filter((n) => n >= 0);
+    const first = other === this.right ? met[0] : Math.min(...this.chosen);
+    if (first !== undefined && Number.isFinite(first)) this.toSight(other, first * ROW_HEIGHT);
+    const count = met.length;
     if (this.tell) this.tell(`${line.textContent.trim()}: ${count} lines of code`);
   }
 
+  /** Scroll a pane so that what is `y` pixels down can be seen, if it cannot be already. */
+  toSight(pane, y) {
+    if (y < pane.scrollTop || y > pane.scrollTop + pane.clientHeight - 40) {
+      pane.scrollTop = Math.max(0, y - 60);
+    }
+  }
+
   light(origins) {
+    this.lit = origins;
     for (const old of this.element.querySelectorAll(".rel")) old.classList.remove("rel");
     if (!origins || !origins.length) return;
     for (const n of origins) this.left.querySelector(`[data-n="${n}"]`)?.classList.add("rel");
@@ -244,6 +259,7 @@ export class CodeView {
 
   key(event, pane, other) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    (pane === this.left ? this.leftRows : this.rightRows).fill();
     const lines = [...pane.querySelectorAll("[data-n]")];
     const at = lines.indexOf(pane.querySelector(".cur"));
     if (event.key === "Escape") {

@@ -167,6 +167,9 @@ function measure(node) {
     node.children.reduce((sum, c) => sum + c.h + GAP, 0) + (type === "root" ? 0 : 2);
 }
 
+/** Text that was cut is told in full. */
+const hint = (text) => (text.length > LONGEST ? `<title>${escapeHTML(text)}</title>` : "");
+
 const tag = (n, keys, label) =>
   `data-n="${n}" data-k=" ${keys.join(" ")} " aria-label="${escapeHTML(label)}"`;
 
@@ -176,7 +179,7 @@ function paint(node, x, y, width, marks, out) {
     out.push(`<g class="n-text ${mark}" ${tag(node.line, node.keys, node.text)}>` +
       `<rect x="${x}" y="${y}" width="${width}" height="${ROW - 2}" rx="2"/>` +
       `<text x="${x + 3}" y="${y + 13}">${escapeHTML(MARK_SIGNS[mark] || "")}${escapeHTML(cut(node.text))}</text>` +
-      `<title>${escapeHTML(node.text)}</title></g>`);
+      `${hint(node.text)}</g>`);
     return;
   }
   let top = y;
@@ -193,7 +196,7 @@ function paint(node, x, y, width, marks, out) {
       (mark ? `<rect class="bar" x="${x}" y="${y}" width="4" height="${node.h}" rx="2"/>` : "") +
       `<text class="h" x="${x + SIDE + 2}" y="${y + 16}">${MARK_SIGNS[mark] || ""}${escapeHTML(cut(node.head))}</text>` +
       (node.note ? `<text class="kind" x="${x + width - SIDE}" y="${y + 16}" text-anchor="end">${escapeHTML(node.note)}</text>` : "") +
-      `<title>${escapeHTML(said)}</title></g>`);
+      "</g>");
     top = y + HEAD;
     left = x + SIDE;
     inner = width - 2 * SIDE;
@@ -203,7 +206,7 @@ function paint(node, x, y, width, marks, out) {
         `<rect x="${left - 2}" y="${top}" width="${inner + 4}" height="${ROW - 2}" rx="2"/>` +
         `<text class="role" x="${left + 2}" y="${top + 13}">${row.tag}</text>` +
         `<text x="${left + 56}" y="${top + 13}">${escapeHTML(cut(row.text))}</text>` +
-        `<title>${escapeHTML(row.text)}</title></g>`);
+        `${hint(row.text)}</g>`);
       top += ROW;
     }
   }

@@ -3,8 +3,10 @@
 import { escapeHTML, h, OWN_KEYS } from "./dom.js";
 import { align, changedWords, folds } from "./diff.js";
 import { tokens } from "./highlight.js";
+import { LazyRows, ROW_HEIGHT } from "./rows.js";
 
 const SIGNS = { new: "+", removed: "−", changed: "~", moved: "↕" };
+const FOLD_HEIGHT = 24; // as in the style
 const WHOLE = 60; // rows up to which a program is never folded
 const SPOKEN = { new: "new: ", removed: "removed: ", changed: "changed: ", moved: "moved: " };
 
@@ -58,29 +60,35 @@ export class Programs {
     );
   }
 
-  /** HTML of both panes. `open`: the folds, by their first row, that the reader has opened. */
-  panes(before, after, open) {
+  /**
+   * The rows of both panes as they are shown: a row of `rows`, or { fold, count } in the place of
+   * unchanged ones. `open`: the folds, by their first row, that the reader has opened.
+   */
+  shownRows(before, after, open) {
     const rows = this.rows(before, after);
-    const [a, b] = [this.programs[before], this.programs[after]];
     // What fits into the pane anyhow is better seen whole.
-    const folded = new Map(rows.length > WHOLE ? folds(rows) : []);
-    let left = "";
-    let right = "";
+    const folded = new Map(rows.length > WHOLE && !open.has("all") ? folds(rows) : []);
+    const shown = [];
     for (let i = 0; i < rows.length; i++) {
       const last = folded.get(i);
-      if (last !== undefined && !open.has(i) && !open.has("all")) {
-        const label = `${last - i + 1} unchanged lines`;
-        left += `<button type="button" class="fold" data-fold="${i}" ${OWN_KEYS}="true">⋯ ${label}</button>`;
-        right += `<div class="fold" data-fold="${i}" aria-hidden="true">⋯</div>`;
+      if (last !== undefined && !open.has(i)) {
+        shown.push({ fold: i, count: last - i + 1 });
         i = last;
-        continue;
-      }
-      const row = rows[i];
-      const [p, q] = [a[row.left], b[row.right]];
-      left += this.line(p, row.leftMark, q, row.left);
-      right += this.line(q, row.rightMark, p, row.right);
+      } else shown.push(rows[i]);
     }
-    return [left, right];
+    return shown;
+  }
+
+  /** HTML of one shown row on the side "before" or "after". */
+  row(row, before, after, side) {
+    if (row.fold !== undefined) {
+      return side === "before"
+        ? `<button type="button" class="fold" data-fold="${row.fold}" ${OWN_KEYS}="true">⋯ ${row.count} unchanged lines</button>`
+        : `<div class="fold" data-fold="${row.fold}" aria-hidden="true">⋯</div>`;
+    }
+    const [p, q] = [this.programs[before][row.left], this.programs[after][row.right]];
+    return side === "before" ? this.line(p, row.leftMark, q, row.left)
+      : this.line(q, row.rightMark, p, row.right);
   }
 
   /** How many lines carry each mark: { new: 3, moved: 1, ... }. */
@@ -165,6 +173,7 @@ export class SideBySide {
     this.pinned = null;
     this.left = this.pane("before");
     this.right = this.pane("after");
+    this.rows = [this.left, this.right].map((pane) => new LazyRows(pane, () => this.light()));
     this.leftCap = h("div", { class: "cap" }, "Before");
     this.rightCap = h("div", { class: "cap" }, "After");
     this.element = h(
@@ -183,7 +192,7 @@ export class SideBySide {
       const fold = event.target.closest("[data-fold]");
       if (fold) {
         this.open.add(Number(fold.dataset.fold));
-        this.draw();
+        this.draw(false);
         this.left.focus();
         return;
       }
@@ -244,6 +253,7 @@ export class SideBySide {
    * the next name of the line. */
   keydown(event, pane) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!this.picture) this.rows[pane === this.left ? 0 : 1].fill();
     const items = [...pane.querySelectorAll("[data-n]")];
     if (!items.length) return;
     const at = items.indexOf(pane.querySelector(".cur"));
@@ -305,42 +315,78 @@ export class SideBySide {
     this.open = new Set(this.open.has("all") ? ["all"] : []);
     this.shown = [before, after];
     this.draw();
+    if (this.picture) this.toFirstChange();
+  }
+
+  /** Bring the first change of a picture into sight. */
+  toFirstChange() {
     const telling = ["fault", "new", "changed", "moved", "removed"].map((c) => `[data-n].${c}`);
     const changed = this.element.querySelector(telling.join(","));
     if (!changed) return;
     const pane = changed.closest(".pane");
     const top = changed.getBoundingClientRect().top - pane.getBoundingClientRect().top + pane.scrollTop;
-    if (top < pane.scrollTop || top > pane.scrollTop + pane.clientHeight - 80) {
-      this.left.scrollTop = this.right.scrollTop = Math.max(0, top - 60);
-    }
+    this.scrollTo(top, pane);
   }
 
-  draw() {
-    const [left, right] = this.picture
-      ? this.picture(this.programs, ...this.shown)
-      : this.programs.panes(...this.shown, this.open);
-    const top = this.left.scrollTop;
-    this.left.innerHTML = left;
+  /** Scroll both panes so that what is `top` pixels down can be seen, if it cannot be already. */
+  scrollTo(top, pane = this.left) {
+    if (top >= pane.scrollTop && top <= pane.scrollTop + pane.clientHeight - 80) return;
+    this.left.scrollTop = this.right.scrollTop = Math.max(0, top - 60);
+  }
+
+  /** Draw anew; `first`: scroll to the first change. */
+  draw(first = true) {
+    if (this.picture) {
+      const [left, right] = this.picture(this.programs, ...this.shown);
+      const top = this.left.scrollTop;
+      this.left.innerHTML = left;
+      if (!this.refusal) this.right.innerHTML = right;
+      this.left.scrollTop = this.right.scrollTop = top;
+    } else this.drawRows(first);
     this.right.classList.toggle("refusal", Boolean(this.refusal));
     if (this.refusal) {
       const { rule, message } = this.refusal;
       const why = h("strong", {}, `✕ Refused${rule ? `: ${rule}` : ""}`);
       this.right.replaceChildren(why, h("pre", {}, message));
-      for (const item of withKeys(this.left, this.refusal.keys || [])) {
-        item.classList.add("fault");
-        const sign = item.querySelector("i");
-        if (sign) sign.textContent = "✕";
-      }
-    } else {
-      this.right.innerHTML = right;
-      this.left.scrollTop = this.right.scrollTop = top;
     }
     this.light();
   }
 
+  drawRows(first) {
+    const shown = this.programs.shownRows(...this.shown, this.open);
+    const faults = new Set(this.refusal ? this.refusal.keys || [] : []);
+    const height = (i) => (shown[i].fold === undefined ? ROW_HEIGHT : FOLD_HEIGHT);
+    const before = this.programs.programs[this.shown[0]];
+    const isFault = (row) => row.left >= 0 && before[row.left]?.keys.some((key) => faults.has(key));
+    let { scrollTop: top } = this.left;
+    if (first) {
+      let y = 0;
+      for (let i = 0; i < shown.length; i++) {
+        if (shown[i].leftMark || shown[i].rightMark || (faults.size && isFault(shown[i]))) {
+          if (y < top || y > top + (this.left.clientHeight || 400) - 80) top = Math.max(0, y - 60);
+          break;
+        }
+        y += height(i);
+      }
+    }
+    ["before", "after"].forEach((side, s) => {
+      if (s && this.refusal) return;
+      this.rows[s].show(shown.length, (i) => this.programs.row(shown[i], ...this.shown, side),
+        { height, top });
+    });
+  }
+
   unfold(all) {
     this.open = new Set(all ? ["all"] : []);
-    this.draw();
+    this.draw(false);
+  }
+
+  markFaults() {
+    for (const item of withKeys(this.left, this.refusal.keys || [])) {
+      item.classList.add("fault");
+      const sign = item.querySelector("i");
+      if (sign) sign.textContent = "✕";
+    }
   }
 
   /** What is pointed at lights up with its ancestors and descendants; else what was selected. */
@@ -354,6 +400,7 @@ export class SideBySide {
 
   light() {
     lightsOut(this.element);
+    if (this.refusal) this.markFaults();
     const at = this.pointed || this.pinned;
     if (!at || !this.shown) return;
     let keys = at.key === null || at.key === undefined ? [] : [at.key];
