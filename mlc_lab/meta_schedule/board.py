@@ -151,6 +151,11 @@ class Board:
                                             remove_postproc=False)
         sch = Schedule(record.workload.mod)
         trace.apply_to_schedule(sch)
+        for name, value in (decisions or {}).items():
+            taken = sch.trace.decisions[where[name]]
+            if _as_decision(name, value) != _as_decision(name, taken):
+                raise BoardError(f"{name} = {value} does not fit this loop; the nearest that does "
+                                 f"is {taken}")
         return sch
 
     def stepper(self, key: str, measure: bool = False) -> Any:
@@ -215,9 +220,10 @@ class Board:
 
 
 def _search(session: dict, rows: Sequence[dict]) -> str:
-    """The strategy that most trials of a session came from."""
-    names = [r["strategy"] for r in rows if r["session"] == session["id"]]
-    return f"{max(set(names), key=names.count)}, " if names else ""
+    """The strategy of a session: that of its last trial, since the first ones are random in all."""
+    names = [r["strategy"] for r in rows
+             if r["session"] == session["id"] and r["strategy"] != "user"]
+    return f"{names[-1]}, " if names else ""
 
 
 class _Lines:

@@ -1,0 +1,126 @@
+"""The tuning board as data: what it says of the trials of a database, and what can be asked."""
+
+import json
+import random
+
+import pytest
+
+from mlc_lab.meta_schedule.board import BoardError, rank_correlation
+from mlc_lab.schedule import ScheduleError
+
+from .boards import database
+
+
+@pytest.fixture(scope="module")
+def board():
+    return database().board(numpy_s=30e-6, title="product")
+
+
+@pytest.fixture(scope="module")
+def data(board):
+    return board.to_dict()
+
+
+def test_trials_say_what_came_of_them(data):
+    assert [t["key"] for t in data["trials"]] == [f"0.{i}" for i in range(1, 9)]
+    fifth = data["trials"][4]
+    assert fifth["time"] == pytest.approx(20.2e-6) and fifth["low"] == pytest.approx(20e-6)
+    assert fifth["parent"] == "0.4" and fifth["at"] == {"v4": 4, "v5": 8, "v8": 0}
+    failed = data["trials"][2]
+    assert failed["time"] is None and failed["reason"] == "did not end within 10 s"
+    text = "\n".join(data["lines"][i] for i in fifth["trace"])
+    assert "decision=[4, 8]" in text and text.startswith("# from tvm import tir")
+
+
+def test_searches_and_their_lines(data):
+    first, second = data["sessions"]
+    assert first["label"] == "product, evolutionary, seed 7"
+    assert second["label"] == "product, replay-trace, seed 8"
+    assert first["peak_s"] == pytest.approx(2 * 32**3 / 10e9)
+    assert first["numpy_s"] == 30e-6 and first["trials_wanted"] == 6
+
+
+def test_axes_are_the_decisions_that_differ(data):
+    assert data["axes"] == ["v4", "v5", "v8"]
+
+
+def test_rank_correlation_by_round(data):
+    found = {(r["session"], r["round"]): r["correlation"] for r in data["rounds"]}
+    assert found == {("0.1", 0): None, ("0.1", 1): pytest.approx(1.0), ("0.2", 0): None}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rank_correlation_is_spearmans(seed):
+    rng = random.Random(seed)
+    pairs = [(rng.randint(0, 5), rng.randint(0, 5)) for _ in range(12)]
+
+    def ranks(values):
+        return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
+
+    a, b = (ranks(column) for column in zip(*pairs))
+    mean = sum(a) / len(a)
+    top = sum((x - mean) * (y - mean) for x, y in zip(a, b))
+    size = (sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)) ** 0.5
+    assert rank_correlation(pairs) == pytest.approx(top / size)
+    assert rank_correlation([(1, 2), (1, 3)]) is None
+
+
+def test_a_decision_can_be_edited(board):
+    before = board.schedule("0.5")
+    after = board.schedule("0.5", {"v4, v5": [2, 16]})
+    assert before.mod.script() != after.mod.script()
+    assert "T.grid" in after.mod.script() and "decision=[2, 16]" in str(after.trace)
+
+
+def test_an_edit_that_does_not_fit_is_refused(board):
+    with pytest.raises(BoardError, match="no decision 'v77'; it has: v4, v5"):
+        board.schedule("0.5", {"v77": [1]})
+    with pytest.raises(BoardError, match="whole numbers"):
+        board.schedule("0.5", {"v4, v5": ["a", 2]})
+    with pytest.raises(BoardError, match="does not fit this loop; the nearest"):
+        board.schedule("0.5", {"v4, v5": [5, 7]})
+    with pytest.raises(ScheduleError):
+        board.schedule("0.5", {"v8": 3})
+    with pytest.raises(BoardError, match="no trial '0.99'"):
+        board.record("0.99")
+    with pytest.raises(BoardError, match="no trial 'x'"):
+        board.record("x")
+
+
+def test_measuring_an_edited_decision_adds_a_trial():
+    board = database().board()
+    key = board.measure("0.5", {"v4, v5": [2, 16]})
+    record = board.record(key)
+    assert record.status == "ok" and record.time > 0 and record.strategy == "user"
+    assert record.mutation == "v4, v5 = [2, 16]" and record.parent == 5
+    assert len(board.to_dict()["trials"]) == 9
+
+
+def test_searches_of_several_databases_lie_over_each_other():
+    from mlc_lab.meta_schedule.board import Board
+
+    data = Board([database(), database()]).to_dict()
+    assert len(data["sessions"]) == 4 and len(data["trials"]) == 16
+    assert len({s["label"] for s in data["sessions"]}) == 4
+
+
+@pytest.mark.parametrize("chart, axes", [("progress", None), ("model", None), ("space", None),
+                                         ("space", ["v4", "v5"]), ("family", None)])
+def test_charts_as_pictures(board, chart, axes, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "chart.svg"
+    board.figure(chart, axes).savefig(path)
+    assert path.stat().st_size > 4000
+
+
+def test_charts_that_do_not_exist(board):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(ValueError, match="choose one of progress"):
+        board.figure("pie")
+    with pytest.raises(ValueError, match="no decision 'v1'"):
+        board.figure("space", ["v1", "v4"])
+
+
+def test_it_is_plain_data(board):
+    assert json.loads(board.to_json()) == board.to_dict()
+    assert "0.5" in board.table() and repr(board) == "<tuning board: 8 trials>"

@@ -1,0 +1,101 @@
+"""The tuning board as an exported page: its charts, its points, its details."""
+
+import pytest
+from browser import open_page
+
+from meta_schedule.boards import database
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    path = tmp_path_factory.mktemp("board") / "board.html"
+    database().board(numpy_s=30e-6, title="product").html(path)
+    return path.as_uri()
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(chromium, url, request):
+    with open_page(chromium, scheme=request.param) as page:
+        page.goto(url)
+        page.wait_for_selector(".mark")
+        assert page.locator(".mlc-board").get_attribute("data-theme") == request.param
+        yield page
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=name).click()
+
+
+def test_progress_shows_trials_best_and_lines(page):
+    assert "8 trials, 1 failed, best 20.2 µs" in page.locator(".bar").inner_text()
+    assert page.locator(".mark").count() == 8
+    assert page.locator(".point.failed").count() == 1
+    assert page.locator(".best").count() == 2
+    words = " ".join(page.locator(".tick").all_text_contents())
+    assert "machine's peak 6.55 µs" in words and "numpy 30.0 µs" in words
+
+
+def test_a_point_opens_its_trace(page):
+    page.get_by_role("button", name="trial 4, 20.2 µs").click()
+    detail = page.locator(".detail").inner_text()
+    assert "20.2 µs (20.0 µs to 20.4 µs)" in detail and "evolutionary, tile size" in detail
+    assert "decision=[4, 8]" in page.locator(".detail pre").inner_text()
+    page.get_by_role("button", name="trial 3, 40.4 µs").first.click()
+    assert "Trial 3" in page.locator(".detail h3").inner_text()
+
+
+def test_a_failure_says_why(page):
+    page.locator(".mark", has=page.locator(".failed")).click()
+    assert "timeout: did not end within 10 s" in page.locator(".detail").inner_text()
+
+
+def test_the_keyboard_goes_from_point_to_point(page):
+    page.locator('.mark[tabindex="0"]').focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert page.locator(".sr[role=status]").inner_text().startswith("trial 3, 40.4")
+    page.keyboard.press("Home")
+    assert "Trial 0" in page.locator(".detail h3").inner_text()
+
+
+def test_tabs_by_keyboard(page):
+    page.get_by_role("tab", name="Progress").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator('[role=tab][aria-selected="true"]').inner_text() == "Cost model"
+    assert "1.00" in page.locator("table.rounds").inner_text()
+
+
+def test_the_space_and_a_heat_map(page):
+    tab(page, "Space")
+    assert page.locator(".mark.line").count() == 8
+    page.get_by_label("First decision").select_option("v4")
+    page.get_by_label("Second decision").select_option("v8")
+    assert page.locator(".mark.cell").count() == 7
+    page.locator(".mark.cell").first.click()
+    assert page.locator(".detail h3").count() == 1
+
+
+def test_the_family(page):
+    tab(page, "Family")
+    assert page.locator(".kin").count() == 3
+    page.get_by_role("button", name="trial 4, 20.2 µs").click()
+    assert page.locator(".kin.near").count() == 2
+
+
+def test_the_list_is_sorted(page):
+    tab(page, "Trials")
+    times = page.locator("table.list tbody tr td:nth-child(2)").all_inner_texts()
+    assert times[0] == "20.2 µs" and times[-1] == ""
+
+
+def test_a_search_can_be_hidden(page):
+    page.get_by_label("replay-trace, seed 8").uncheck()
+    assert page.locator(".mark").count() == 6
+
+
+def test_without_a_kernel_nothing_is_offered_that_needs_one(page):
+    page.locator(".mark").first.click()
+    assert page.get_by_role("button", name="Measure these decisions").count() == 0
+    assert page.get_by_role("button", name="Stop, keep what was found").count() == 0

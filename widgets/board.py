@@ -1,0 +1,136 @@
+"""The tuning board as a notebook widget: charts of a search, live or afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anywidget
+import traitlets
+
+from . import bundle
+from .board_page import STYLES, static_html
+
+#: seconds between two drawings while a search runs
+PERIOD = 0.7
+
+
+class TuningBoard(anywidget.AnyWidget):
+    """Shows a board (`mlc_lab.meta_schedule.board.Board`).
+
+    >>> view = database.board().show()              # doctest: +SKIP
+    >>> view.on_select(lambda record: print(record.time))
+    >>> view.refresh()                              # after more was measured
+
+    Traits
+    ------
+    selected  key of the trial that is open, "" if none is.
+    board     the board as plain data; `refresh` reads it anew from the database.
+    running   whether a search is going on; its Stop button interrupts the kernel.
+    """
+
+    _esm = bundle.script("board.js")
+    _css = "\n".join(bundle.style(name) for name in STYLES)
+
+    board = traitlets.Dict().tag(sync=True)
+    selected = traitlets.Unicode("").tag(sync=True)
+    reply = traitlets.Dict().tag(sync=True)
+    running = traitlets.Bool(False).tag(sync=True)
+    live = traitlets.Bool(True).tag(sync=True)
+    kernel = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, board: Any, running: bool = False, **traits: Any) -> None:
+        self.source = board
+        self._drawn = time.monotonic()
+        self._out = None
+        super().__init__(board=board.to_dict(traces=not running), running=running,
+                         kernel=_kernel_id(), **traits)
+        self.on_msg(self._asked)
+
+    def refresh(self, force: bool = True) -> None:
+        """Draw what is in the database now; without `force` at most every `PERIOD` seconds."""
+        now = time.monotonic()
+        if force or now - self._drawn >= PERIOD:
+            self._drawn = now
+            self.board = self.source.to_dict(traces=not self.running)
+
+    def finish(self) -> None:
+        """The search is over: draw everything, with traces."""
+        self.running = False
+        self.refresh()
+
+    def on_select(self, callback: Callable[[Any], None]) -> Callable[[], None]:
+        """Call `callback(record)` whenever a trial is opened. Returns what ends that."""
+
+        def notify(change: Any) -> None:
+            if change["new"]:
+                callback(self.source.record(change["new"]))
+
+        self.observe(notify, names="selected")
+        return lambda: self.unobserve(notify, names="selected")
+
+    def html(self, path: Any = None) -> str:
+        """The same board as one HTML page with no kernel; written to `path` if given."""
+        return self.source.html(path)
+
+    # -- requests of the view
+
+    def _asked(self, _: Any, content: Any, buffers: Any = None) -> None:
+        try:
+            if content.get("do") == "measure":
+                self._measure(content["key"], content["decisions"])
+            elif content.get("do") == "stepper":
+                self._stepper(content["key"])
+        except Exception as error:  # shown to the reader, who is not at Python's prompt
+            reason = getattr(error, "reason", None) or str(error)
+            self.reply = {"text": f"Refused: {reason}", "at": time.time()}
+
+    def _measure(self, key: str, decisions: dict) -> None:
+        made = self.source.measure(key, decisions)
+        record = self.source.record(made)
+        self.refresh()
+        self.selected = made
+        text = (f"{record.time * 1e6:.4g} us" if record.time else
+                f"{record.status}: {record.reason}")
+        self.reply = {"text": f"Measured: {text}", "at": time.time()}
+
+    def _stepper(self, key: str) -> None:
+        view = self.source.stepper(key)
+        if self._out is not None:
+            self._out.clear_output(wait=True)
+            with self._out:
+                from IPython.display import display
+
+                display(view)
+        self.reply = {"text": "The stepper is below." if self._out is not None else
+                      "board.stepper(key) shows the steps.", "at": time.time()}
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget with a place for steppers below it, and static HTML where none run."""
+        found = super()._repr_mimebundle_(**kwargs)
+        if found is None:
+            return None
+        data, metadata = found if isinstance(found, tuple) else (found, {})
+        return {**data, "text/plain": repr(self.source),
+                "text/html": static_html(self.source)}, metadata
+
+    def _ipython_display_(self) -> None:
+        import ipywidgets
+        from IPython.display import display
+
+        self._out = ipywidgets.Output()
+        display(self._repr_mimebundle_()[0], raw=True)
+        display(self._out)
+
+
+def _kernel_id() -> str:
+    """The id of the Jupyter kernel this runs in, "" elsewhere."""
+    try:
+        from ipykernel.connect import get_connection_file
+
+        name = get_connection_file()
+    except Exception:  # no kernel, or one of another make
+        return ""
+    stem = name.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".json")
+    return stem.removeprefix("kernel-")
