@@ -8,7 +8,10 @@ features of every store.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+import contextlib
+import importlib
+import threading
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 
@@ -23,6 +26,21 @@ _ENOUGH = 8
 _CLOCK = 3.0e9
 
 
+def _load() -> None:
+    """Import scikit-learn while the first candidates are built: it takes a second."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("sklearn.ensemble")
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """So little data gains nothing from threads, and they would disturb what is being timed."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
 class TreeModel(CostModel):
     """See the file's text. One model serves all tasks of a search; features are comparable."""
 
@@ -33,7 +51,7 @@ class TreeModel(CostModel):
         self.groups: list[str] = []
         self.best: dict[str, float] = {}
         self.trees: Any = None
-        self.offset = 0.0
+        threading.Thread(target=_load, daemon=True).start()
 
     @property
     def trained(self) -> bool:
@@ -75,7 +93,8 @@ class TreeModel(CostModel):
             max_iter=self.num_trees, max_depth=self.max_depth, learning_rate=0.12,
             min_samples_leaf=max(2, min(8, count // 16)), l2_regularization=0.5,
             early_stopping=False, random_state=self.seed)
-        self.trees.fit(np.stack(self.rows), np.array(self.wrong))
+        with _one_thread():
+            self.trees.fit(np.stack(self.rows), np.array(self.wrong))
 
     def log_time(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
         """log2 of the predicted seconds of each candidate."""
@@ -83,7 +102,8 @@ class TreeModel(CostModel):
         if self.trees is None:
             own = [w for w, g in zip(self.wrong, self.groups) if g == context.task_name]
             return estimate + (float(np.median(own)) if own else 0.0)
-        return estimate + self.trees.predict(rows)
+        with _one_thread():
+            return estimate + self.trees.predict(rows)
 
     def predict(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
         """Predicted throughput, relative to the best measured (or to the best of these)."""

@@ -30,7 +30,7 @@ class EvaluatorConfig:
     repeat: int = 0
     min_repeat_ms: float = 0
     enable_cpu_cache_flush: bool = False
-    budget: float = 0.08
+    budget: float = 0.07
     slice: float = 0.003
     give_up: float = 2.0
 

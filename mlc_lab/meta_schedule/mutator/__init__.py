@@ -19,3 +19,6 @@ def for_cpu(target: Any) -> dict[Mutator, float]:
 
 
 create = Mutator.create
+
+__all__ = ["MutateChoice", "MutateComputeLocation", "MutateParallel", "MutateTileSize",
+           "MutateUnroll", "Mutator", "PyMutator", "create", "for_cpu"]

@@ -7,13 +7,20 @@ from typing import Any
 from .disallow_dynamic_loop import DisallowDynamicLoop
 from .postproc import Postproc, PyPostproc
 from .rewrite_layout import RewriteLayout
+from .rewrite_parallel_vectorize_unroll import RewriteParallelVectorizeUnroll
 from .rewrite_reduction_block import RewriteReductionBlock
+from .rewrite_tensorize import RewriteTensorize
 from .verify_registers import VerifyRegisters
 
 
 def for_cpu(target: Any) -> list[Postproc]:
     """Those for CPUs, in order."""
-    return [DisallowDynamicLoop(), VerifyRegisters(), RewriteLayout(), RewriteReductionBlock()]
+    return [DisallowDynamicLoop(), VerifyRegisters(), RewriteLayout(),
+            RewriteParallelVectorizeUnroll(), RewriteReductionBlock(), RewriteTensorize()]
 
 
 create = Postproc.create
+
+__all__ = ["DisallowDynamicLoop", "Postproc", "PyPostproc", "RewriteLayout",
+           "RewriteParallelVectorizeUnroll", "RewriteReductionBlock", "RewriteTensorize",
+           "VerifyRegisters", "create", "for_cpu"]

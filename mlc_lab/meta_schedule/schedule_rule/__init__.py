@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from .add_rfactor import AddRFactor
 from .auto_inline import AutoInline
+from .cross_block_fusion import CrossBlockFusion
 from .inline_constant_scalars import InlineConstantScalars
 from .multi_level_tiling import MultiLevelTiling
+from .parallel_vectorize_unroll import ParallelizeVectorizeUnroll
+from .random_compute_location import RandomComputeLocation
 from .schedule_rule import PyScheduleRule, ScheduleRule
 
 
 def for_cpu(target: Any) -> list[ScheduleRule]:
-    """Those for CPUs, in the order in which they are tried at a block."""
-    return [InlineConstantScalars(), AutoInline(), MultiLevelTiling()]
+    """Those for CPUs, in the order in which they are tried at every block."""
+    return [InlineConstantScalars(), AutoInline(), AddRFactor(), CrossBlockFusion(),
+            MultiLevelTiling(), RandomComputeLocation(), ParallelizeVectorizeUnroll()]
 
 
 create = ScheduleRule.create
+
+__all__ = ["AddRFactor", "AutoInline", "CrossBlockFusion", "InlineConstantScalars",
+           "MultiLevelTiling", "ParallelizeVectorizeUnroll", "PyScheduleRule",
+           "RandomComputeLocation", "ScheduleRule", "create", "for_cpu"]

@@ -28,6 +28,7 @@ from ...tir import op
 from ..analysis import BlockFacts, packable, reused_along, vector_axis
 from ..hardware import hardware_of
 from ..postproc.common import is_output, is_spatial
+from .add_rfactor import prefers_partial_sums
 from .schedule_rule import ScheduleRule
 
 #: sums longer than this are offered split in two, so that a panel fits the first cache
@@ -79,7 +80,7 @@ class MultiLevelTiling(ScheduleRule):
         """Whether the block is a sum with reuse, its loops untouched."""
         return (facts.simple and facts.store is not None and bool(facts.reduced)
                 and bool(facts.spatial) and len(facts.reads) >= 2 and facts.has_reuse()
-                and facts.stmt.init is not None)
+                and facts.stmt.init is not None and not prefers_partial_sums(facts))
 
     # ------------------------------------------------------------------ one alternative
 
@@ -163,7 +164,7 @@ class MultiLevelTiling(ScheduleRule):
 
 
 def vector_candidates(extent: int, lanes: int, hw: Any) -> list[tuple[int, float]]:
-    """Widths of the register tile with their weights: whole vectors, dividing the axis if any do."""
+    """Widths of the register tile with weights: whole vectors, dividing the axis if any do."""
     most = 4 if hw.registers <= 16 else 6
     widths = [n * lanes for n in range(1, most + 1) if n * lanes <= extent]
     good = [w for w in widths if extent % w == 0]

@@ -12,7 +12,8 @@ class GreedySearch(EvolutionarySearch):
 
     name = "e-greedy"
 
-    def __init__(self, eps_greedy: float = 0.1, population_size: int = 64, **options: object) -> None:
+    def __init__(self, eps_greedy: float = 0.1, population_size: int = 64, **options: object
+                 ) -> None:
         super().__init__(eps_greedy=eps_greedy, population_size=population_size, **options)
 
     def _evolve(self, room: int) -> list[MeasureCandidate]:

@@ -1,0 +1,143 @@
+"""RewriteParallelVectorizeUnroll: carry out the annotations of ParallelizeVectorizeUnroll.
+
+`meta_schedule.parallel` = n: the outermost loops of each nest become one parallel loop of at most n
+iterations where they divide so. `meta_schedule.vectorize` = n: innermost loops over neighbouring
+elements that are no vectors yet become vectors of at most n elements.
+`meta_schedule.unroll_explicit` (or `_implicit`) = n: loops of at most n steps are unrolled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...schedule import ScheduleError
+from ...tir import op
+from ...tir.functor import pre_order, uses_var
+from ...tir.stmt import For, ForKind
+from ..analysis import BlockFacts, vector_axis
+from ..hardware import hardware_of
+from .common import cpu_vector_extent, leaf_blocks, root_block
+from .postproc import Postproc
+
+_PREFIX = "meta_schedule."
+#: vectors of partial sums may be this long
+_SUMS = 128
+
+
+class RewriteParallelVectorizeUnroll(Postproc):
+    """See the file's text."""
+
+    def apply(self, sch: Any) -> bool:
+        """Always keeps the candidate; what cannot be done is left as it is."""
+        root = root_block(sch)
+        asked = {}
+        for key, value in dict(sch.get(root).annotations).items():
+            if key.startswith(_PREFIX):
+                asked[key[len(_PREFIX):]] = int(getattr(value, "value", value))
+                sch.unannotate(root, key)
+        if not asked:
+            return True
+        for _, block in leaf_blocks(sch):
+            if asked.get("vectorize", 0) > 1:
+                self._vectorize(sch, block, asked["vectorize"])
+        if asked.get("parallel", 0) > 1:
+            done: set[Any] = set()
+            for _, block in leaf_blocks(sch):
+                self._parallel(sch, block, asked["parallel"], done)
+        steps = asked.get("unroll_explicit", asked.get("unroll_implicit", 0))
+        if steps > 1:
+            self._unroll(sch, steps, "unroll_explicit" in asked)
+        return True
+
+    def _vectorize(self, sch: Any, block: Any, most: int) -> None:
+        """Make a vector of the loop along which the result is contiguous, innermost."""
+        loops = sch.get_loops(block)
+        if not loops or any(sch.get(lp).kind is not ForKind.SERIAL for lp in loops):
+            return
+        facts = BlockFacts(sch, block)
+        at = self._driver(sch, block, facts, loops)
+        if at is None:
+            return
+        extent = op.as_int(sch.get(loops[at]).extent)
+        inside = [lp for lp in loops[at + 1:] if op.as_int(sch.get(lp).extent) != 1]
+        if inside and not self._contiguous(facts):
+            return
+        if facts.reduced:
+            most = max(most, _SUMS)  # so many partial sums are in registers or the first cache
+        hw = hardware_of(self.context.target if self.context is not None else None)
+        lanes = hw.lanes(facts.store.buffer.dtype)
+        length = extent if extent <= most else cpu_vector_extent(lanes, extent, most)
+        if length == 1:
+            return
+        try:
+            loop = loops[at]
+            if length < extent:
+                loop = sch.split(loop, factors=[None, length])[1]
+            if loops[at + 1:]:
+                sch.reorder(*loops[at + 1:], loop)
+            sch.vectorize(loop)
+        except ScheduleError:
+            pass  # e.g. a loop that is shared with another block
+
+    def _driver(self, sch: Any, block: Any, facts: BlockFacts, loops: list) -> int | None:
+        """Which loop moves the result by one element, and nothing else of the block."""
+        axis = vector_axis(facts)
+        if axis is None or facts.store is None:
+            return None
+        realize = sch.state.realize_of(sch.get_sref(block))
+        for position in range(len(loops) - 1, -1, -1):
+            stmt = sch.get(loops[position])
+            if op.as_int(stmt.extent) in (None, 1):
+                continue
+            driven = [iv.var for iv, v in zip(realize.block.iter_vars, realize.iter_values)
+                      if uses_var(v, stmt.loop_var)]
+            if driven == [axis.var]:
+                return position
+        return None
+
+    def _contiguous(self, facts: BlockFacts) -> bool:
+        """Whether the inputs are contiguous, or stand still, along the vector."""
+        axis = vector_axis(facts)
+        return all((facts.steps(r) or {axis.var: 2}).get(axis.var, 0) in (0, 1)
+                   for r in facts.reads)
+
+    def _parallel(self, sch: Any, block: Any, jobs: int, done: set) -> None:
+        loops = sch.get_loops(block)
+        if not loops or sch.get_sref(loops[0]) in done:
+            return
+        chain, product = [], 1
+        for loop in loops:
+            stmt: For = sch.get(loop)
+            extent = op.as_int(stmt.extent)
+            if stmt.kind is not ForKind.SERIAL or extent is None or product * extent > jobs * 64:
+                break
+            chain.append(loop)
+            product *= extent
+            if product >= jobs or type(stmt.body) is not For:
+                break
+        for count in range(len(chain), 0, -1):
+            try:
+                fused = sch.fuse(*chain[:count]) if count > 1 else chain[0]
+                extent = op.as_int(sch.get(fused).extent)
+                if extent > jobs:
+                    pieces = max(d for d in range(1, jobs + 1) if extent % d == 0)
+                    if pieces * 2 > jobs:
+                        fused = sch.split(fused, factors=[pieces, None])[0]
+                sch.parallel(fused)
+                done.add(sch.get_sref(fused))
+                return
+            except ScheduleError:
+                continue
+
+    def _unroll(self, sch: Any, steps: int, explicit: bool) -> None:
+        done: set[Any] = set()
+        for _, block in leaf_blocks(sch):
+            loops = sch.get_loops(block)
+            if not loops or sch.get_sref(loops[0]) in done:
+                continue
+            done.add(sch.get_sref(loops[0]))
+            if any(type(n) is For and n.kind is ForKind.UNROLLED
+                   for n in pre_order(sch.get(loops[0]))):
+                continue  # tiled by hand or by a rule
+            sch.annotate(loops[0], "pragma_auto_unroll_max_step", steps)
+            sch.annotate(loops[0], "pragma_unroll_explicit", 1 if explicit else 0)

@@ -1,0 +1,33 @@
+"""RandomComputeLocation: a block that was not inlined may be computed where it is used.
+
+Padding of an image, for example: all of it beforehand, or the part that a tile of the convolution
+needs, right before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...schedule import ScheduleError
+from ..analysis import BlockFacts
+from ..postproc.common import is_output, is_spatial
+from .schedule_rule import ScheduleRule
+
+
+class RandomComputeLocation(ScheduleRule):
+    """Samples a loop of the consumer, or the root, for elementwise blocks."""
+
+    def apply(self, sch: Any, block: Any) -> list[Any]:
+        """One alternative, with a sampled place."""
+        stmt = sch.get(block)
+        facts = BlockFacts(sch, block)
+        if (is_output(sch, block) or not is_spatial(stmt) or not facts.simple
+                or not sch.get_consumers(block)):
+            return [sch]
+        new = sch.copy()
+        try:
+            where = new.sample_compute_location(block, decision=-1)
+            new.compute_at(block, where, preserve_unit_loops=True)
+        except ScheduleError:
+            return [sch]
+        return [new]
