@@ -96,9 +96,13 @@ def _mark_extents(gen: StmtGen, func: tir.PrimFunc) -> None:
 
 
 def generate(
-    mod: IRModule, where: jit.Machine, entry: str | None = None, emitter: type[StmtGen] = StmtGen
+    mod: IRModule, where: jit.Machine, entry: str | None = None, emitter: type[StmtGen] = StmtGen,
+    extra: Any = None,
 ) -> tuple[str, dict[str, Any], list[str]]:
     """The LLVM IR of a module of lowered functions, written by `emitter`.
+
+    ``extra(unit)`` may write further functions, which call the kernels by their signatures in
+    ``unit.signatures``; it gives the names of those that are public.
 
     Returns the text, the module's description (see ``runtime/export.py``), and LLVM IR that the
     program imports. Raises CodegenError for what has no machine code.
@@ -128,6 +132,8 @@ def generate(
             text, signature.name, signature.args, signature.symbols, signature.kernel,
             signature.takes, signature.returns,
         )
+    if extra is not None:
+        public += extra(unit)
     text.attributes.append(_attributes(where))
     needs = [n for n in text.declarations if n in SYMBOLS or n in _FFI]
     needs += [n for n in ("TVMFFIErrorSetRaisedFromCStr",) if n not in needs]
@@ -167,11 +173,11 @@ def _link_imports(imports: list[str]) -> list[str]:
 
 
 def compile_module(
-    mod: IRModule, where: jit.Machine | None = None, entry: str | None = None
+    mod: IRModule, where: jit.Machine | None = None, entry: str | None = None, extra: Any = None
 ) -> tuple[jit.Compiled, dict[str, Any]]:
     """Compile lowered functions for a machine (by default this one) without linking them."""
     where = where or jit.host_machine()
-    text, meta, imports = generate(mod, where, entry)
+    text, meta, imports = generate(mod, where, entry, extra=extra)
     compiled = jit.compile_ir(text, where, imports=_link_imports(imports), emit=where.is_host)
     return compiled, meta
 
@@ -190,14 +196,15 @@ def why_not_here(where: jit.Machine) -> str:
     return ""
 
 
-def build(mod: IRModule, where: jit.Machine | None = None, entry: str | None = None) -> Module:
-    """Compile lowered functions into a runtime module.
+def build(mod: IRModule, where: jit.Machine | None = None, entry: str | None = None,
+          extra: Any = None) -> Module:
+    """Compile lowered functions into a runtime module. For ``extra`` see ``generate``.
 
     For a machine other than this one the module can be looked at (``get_source``) and exported, and
     refuses to be called.
     """
     where = where or jit.host_machine()
-    compiled, meta = compile_module(mod, where, entry)
+    compiled, meta = compile_module(mod, where, entry, extra)
     refusal = why_not_here(where)
     if refusal:
         return Module({}, "llvm", entry, sources_of(None, compiled), compiled, (), refusal,

@@ -43,7 +43,9 @@ _LATER: dict[str, str] = {
     "analysis": "analysis", "dpl": "dpl", "utils": "utils", "transform": "transform",
     "backend": "backend", "frontend": "frontend", "vm": "vm",
     "testing": "testing", "pipeline": "pipeline", "well_formed": "analysis:well_formed",
-    "get_pipeline": "pipeline:get_pipeline", "build": "vm:build",
+    "get_pipeline": "pipeline:get_pipeline", "build": "building:build",
+    "get_default_pipeline": "pipeline:get_default_pipeline",
+    "register_pipeline": "pipeline:register_pipeline",
     "VirtualMachine": "vm:VirtualMachine", "Executable": "vm:Executable",
     "VMExecutable": "vm:Executable", "VMInstrumentReturnKind": "vm:VMInstrumentReturnKind",
 }

@@ -57,6 +57,8 @@ _NATIVE = {
     "mlc_lab_parallel_launch": ("i32", ("ptr", "ptr", "i64")),
     "mlc_lab_alloc": ("ptr", ("i64",)),
     "mlc_lab_free": ("void", ("ptr",)),
+    "mlc_lab_new_tensor": ("ptr", ("ptr", "i64", "i64", "i64", "ptr")),
+    "mlc_lab_new_tuple": ("i32", ("ptr", "i32", "ptr")),
 }
 
 

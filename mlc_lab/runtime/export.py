@@ -9,6 +9,7 @@ into every module.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import os
 import shutil
@@ -21,10 +22,13 @@ from .llir import c_string
 from .module import SYMBOL_PREFIX, Module
 from .native import SYMBOLS
 
-__all__ = ["META_SYMBOL", "export_library", "load_module", "meta_global", "module_of", "sources_of"]
+__all__ = ["META_SYMBOL", "export_library", "load_module", "meta_global", "module_of",
+           "module_of_object", "sources_of"]
 
 META_SYMBOL = "__mlc_lab_meta"
 _SHARED = (".so", ".dylib", ".dll")
+#: the first bytes of files that layers above write -> "module:function" that loads such a file
+LOADERS = {b"MLCLABVM": "mlc_lab.relax.vm.saving:load"}
 
 
 def meta_global(
@@ -171,6 +175,11 @@ def load_module(path: str, fmt: str = "") -> Module:
     """
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no file {path!r} to load a module from")
+    with open(path, "rb") as file:
+        loader = LOADERS.get(file.read(8))
+    if loader is not None:
+        module, _, name = loader.partition(":")
+        return getattr(importlib.import_module(module), name)(path)
     ending = os.path.splitext(path)[1]
     if fmt in ("o", "obj") or (not fmt and ending in (".o", ".obj")):
         return _load_object(path)
@@ -179,7 +188,14 @@ def load_module(path: str, fmt: str = "") -> Module:
 
 def _load_object(path: str) -> Module:
     with open(path, "rb") as file:
-        data = file.read()
+        return module_of_object(file.read(), path)
+
+
+def module_of_object(data: bytes, path: str) -> Module:
+    """The module in object code that was written here; ``path`` says where it came from.
+
+    Raises ValueError for code of another machine, or that somebody else wrote.
+    """
     meta = _meta_in_object(data, path)
     where = jit.host_machine()
     if meta["triple"].split("-")[0] != where.triple.split("-")[0]:

@@ -298,7 +298,7 @@ def ffi_symbols() -> dict[str, int]:
     import tvm_ffi
 
     names = ("TVMFFIErrorSetRaisedFromCStr", "TVMFFIObjectDecRef", "TVMFFIFunctionGetGlobal")
-    names += ("TVMFFIFunctionCall",)
+    names += ("TVMFFIFunctionCall", "TVMFFITensorFromDLPackVersioned")
     lib = tvm_ffi.LIB
     return {name: ctypes.cast(getattr(lib, name), ctypes.c_void_p).value for name in names}
 
@@ -308,7 +308,7 @@ def _native(part: str) -> Library:
     # Quick to compile counts here: every process pays for it, and no loop of a kernel runs in it.
     where = host_machine(0)
     compiled = compile_ir(native_text([part], where), where, level=0)
-    used = ffi_symbols() if part in ("args", "clock") else {}
+    used = ffi_symbols() if part in ("args", "clock", "tensor") else {}
     library = link(compiled.obj, PARTS[part], used)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
     if part == "pool":

@@ -274,6 +274,23 @@ def empty(
     return from_dlpack(_aligned(shape, storage))
 
 
+def tensor_at(memory: np.ndarray, offset: int, shape: tuple[int, ...], dtype: str) -> NDArray:
+    """A compact tensor over memory (an array of bytes), `offset` bytes from its start.
+
+    The tensor keeps the memory alive. Raises ValueError where it does not fit.
+    """
+    storage = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+    try:
+        view = np.ndarray(shape, storage, memory, offset)
+    except TypeError:
+        raise ValueError(f"a tensor of shape {shape} and dtype {dtype} does not fit into "
+                         f"{memory.nbytes} bytes from {offset} on") from None
+    out = from_dlpack(view)
+    if dtype == "bfloat16":
+        _dl_tensor(out).code = _BFLOAT_CODE
+    return out
+
+
 def array(
     arr: Any, device: Device | str | None = None, mem_scope: str | None = None
 ) -> NDArray:

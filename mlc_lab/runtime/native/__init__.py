@@ -1,7 +1,8 @@
 """The native half of the runtime, written as LLVM IR and compiled on first use.
 
 Each module here writes one part of it: ``args`` unpacks and checks the arguments of a kernel,
-``pool`` runs parallel loops, ``memory`` gives scratch space, ``clock`` times calls, ``half``
+``pool`` runs parallel loops, ``memory`` gives scratch space, ``tensor`` allocates results,
+``clock`` times calls, ``half``
 converts to and from float16 where the processor cannot. ``runtime/jit.py`` compiles a part the
 first time a kernel needs it; ``export_library`` compiles them into the library it writes.
 """
@@ -19,6 +20,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "args": ("mlc_lab_check_args", "mlc_lab_fail", "mlc_lab_raise"),
     "pool": ("mlc_lab_parallel_launch", "mlc_lab_pool_set_threads", "mlc_lab_pool_stop"),
     "memory": ("mlc_lab_alloc", "mlc_lab_free"),
+    "tensor": ("mlc_lab_new_tensor", "mlc_lab_new_tuple"),
     "clock": ("mlc_lab_time_calls",),
     "half": ("__truncsfhf2", "__truncdfhf2", "__extendhfsf2"),
 }

@@ -1,0 +1,113 @@
+"""relax.build: from a module of Relax and TensorIR functions to an executable."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..backend import llvm
+from ..backend.machine import machine_of
+from ..ir.module import IRModule
+from ..ir.transform import Pass
+from ..lower import lower
+from ..target import Target
+from .pipeline import default_pipeline, get_pipeline
+from .vm.bytecode import Executable
+from .vm.codegen import generate, kernels_of
+from .vm.native import compile_functions, fill_constants
+
+EXEC_MODES = ("compiled", "bytecode")
+
+
+def build(
+    mod: Any,
+    target: Any = None,
+    params: Mapping[str, Any] | None = None,
+    pipeline: Any = "default",
+    exec_mode: str = "compiled",
+    *,
+    relax_pipeline: Any = None,
+    tir_pipeline: Any = None,
+    system_lib: bool | None = None,
+) -> Executable:
+    """Build a module for the virtual machine.
+
+    Parameters
+    ----------
+    mod : IRModule or Function
+        Functions of Relax and of TensorIR.
+    target : Target, str or dict
+        By default the current target, or this machine.
+    params : dict
+        Values for parameters of ``main``, by name: they become constants.
+    pipeline : str, Pass or None
+        What is done to the module first: ``"default"`` fuses and schedules, ``"default_build"``
+        does not fuse, None expects a module that is lowered already. Also ``relax_pipeline``.
+    exec_mode : str
+        ``"compiled"``: functions whose shapes are all fixed and which call only kernels become one
+        native function, the others bytecode. ``"bytecode"``: all become bytecode.
+    tir_pipeline : Pass, optional
+        Done to the kernels before they are lowered.
+
+    Returns
+    -------
+    An executable for ``relax.VirtualMachine``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For operators without an implementation (all are named), ill-formed functions, targets
+        that cannot be built for.
+    """
+    if exec_mode not in EXEC_MODES:
+        raise ValueError(f"exec_mode is one of {', '.join(map(repr, EXEC_MODES))}, not "
+                         f"{exec_mode!r}")
+    mod = _as_module(mod)
+    where = Target(target if target is not None else Target.current() or "llvm")
+    if where.kind.name != "llvm":
+        raise ValueError(f"graphs are built for this machine's processor (\"llvm\"), not for "
+                         f"{where.kind.name!r}")
+    if params:
+        from .transform import BindParams
+
+        mod = BindParams("main", dict(params))(mod)
+    with where:
+        if relax_pipeline is not None:
+            pipeline = relax_pipeline
+        if pipeline is not None:
+            mod = _pipeline(pipeline, where)(mod)
+        executable = generate(mod)
+        executable.target, executable.exec_mode = str(where), exec_mode
+        kernels = kernels_of(mod)
+        if tir_pipeline is not None and tir_pipeline != "default":
+            kernels = _pipeline(tir_pipeline, where)(kernels)
+        if len(kernels):
+            extra = None
+            if exec_mode == "compiled":
+                extra = compile_functions(executable, {v.name_hint for v in kernels.functions})
+            executable.lib = llvm.build(lower(kernels, target=where), machine_of(where), None,
+                                        extra)
+            fill_constants(executable)
+    return executable
+
+
+def _pipeline(pipeline: Any, target: Target) -> Any:
+    if isinstance(pipeline, str):
+        if pipeline == "default":
+            return default_pipeline(target)
+        return get_pipeline(pipeline)
+    if isinstance(pipeline, Pass) or callable(pipeline):
+        return pipeline
+    raise TypeError(f"a pipeline is a pass or the name of one, not a {type(pipeline).__name__}")
+
+
+def _as_module(mod: Any) -> IRModule:
+    from .expr import Function
+
+    if isinstance(mod, Function):
+        return IRModule.from_expr(mod)
+    if isinstance(mod, IRModule):
+        return mod
+    raise TypeError(f"relax.build takes an IRModule, not a {type(mod).__name__}")
+
+
+__all__ = ["build"]

@@ -1,0 +1,75 @@
+"""Named lists of passes: what `relax.build` does to a module before it generates code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dlight import ApplyDefaultSchedule
+from ..ir.transform import Pass, Sequential
+from . import transform as T
+
+
+def zero_passes() -> list[Pass]:
+    """Operators become kernels, constants are computed, kernels are fused."""
+    return [T.LegalizeOps(), T.AnnotateTIROpPattern(), T.FoldConstant(), T.FuseOps(), T.FuseTIR()]
+
+
+def lowering_passes(target: Any = None) -> list[Pass]:
+    """From calls of kernels to a program for the virtual machine."""
+    return [
+        T.RewriteDataflowReshape(), T.ToNonDataflow(), T.RemovePurityChecking(),
+        T.CallTIRRewrite(), T.StaticPlanBlockMemory(), T.LowerAllocTensor(),
+        T.KillAfterLastUse(), T.LowerRuntimeBuiltin(), T.VMShapeLower(), T.AttachGlobalSymbol(),
+    ]
+
+
+def zero_pipeline(*, enable_log: bool = False) -> Pass:
+    """`get_pipeline("zero")`: legal, folded and fused, still a graph one can look at."""
+    return Sequential(zero_passes(), name="zero_pipeline")
+
+
+def default_build_pipeline(target: Any = None) -> Pass:
+    """`get_pipeline("default_build")`: lowered without fusion, as TVM builds by default."""
+    return Sequential([T.LegalizeOps(), T.ShareKernels(), ApplyDefaultSchedule(target=target),
+                       *lowering_passes(target)], name="default_build_pipeline")
+
+
+def default_pipeline(target: Any = None) -> Pass:
+    """`get_pipeline("default")`: fused, every kernel scheduled, lowered for the machine."""
+    return Sequential([*zero_passes(), T.ShareKernels(), ApplyDefaultSchedule(target=target),
+                       *lowering_passes(target)], name="default_pipeline")
+
+
+#: the pipelines by name; others may be added with `register_pipeline`
+PIPELINES: dict[str, Any] = {
+    "zero": zero_pipeline, "default": default_pipeline, "default_build": default_build_pipeline,
+}
+
+
+def get_pipeline(name: str = "zero", **options: Any) -> Pass:
+    """The pipeline of that name. Raises ValueError with the names there are."""
+    if name not in PIPELINES:
+        have = ", ".join(sorted(PIPELINES))
+        raise ValueError(f"there is no pipeline {name!r}; there are: {have}")
+    return PIPELINES[name](**options)
+
+
+def get_default_pipeline(target: Any = None) -> Pass:
+    """The pipeline that `relax.build` uses for a target."""
+    return default_pipeline(target)
+
+
+def register_pipeline(name: str) -> Any:
+    """Decorator: a function that makes a pass, under a name for `get_pipeline`."""
+    if name in PIPELINES:
+        raise ValueError(f"a pipeline {name!r} is registered already")
+
+    def register(make: Any) -> Any:
+        PIPELINES[name] = make
+        return make
+
+    return register
+
+
+__all__ = ["PIPELINES", "default_build_pipeline", "default_pipeline", "get_default_pipeline",
+           "get_pipeline", "register_pipeline", "zero_pipeline"]

@@ -1,0 +1,414 @@
+"""VirtualMachine: runs the functions of an executable.
+
+A function that has a compiled form is one native function; every other runs here, instruction by
+instruction, over a list of registers. Both give the same answer.
+"""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from enum import IntEnum
+from typing import Any, Callable
+
+import numpy as np
+import tvm_ffi
+
+from ...runtime import NDArray, array, device, registry, timing
+from ...runtime.ndarray import from_dlpack
+from .builtins import BUILTINS, Storage
+from .bytecode import VM_REGISTER, CallInstr, Executable, Goto, Ret, VMFunction
+
+_CALL, _RET, _IF, _GOTO = range(4)
+
+
+class VMInstrumentReturnKind(IntEnum):
+    """What an instrument answers before a call."""
+
+    NO_OP = 0
+    SKIP_RUN = 1
+
+
+class VirtualMachine:
+    """Runs an executable: ``vm["main"](x)``.
+
+    Parameters
+    ----------
+    rt_mod : Executable or path
+        What ``relax.build`` gave, or a file that ``export_library`` wrote.
+    device : Device
+        The CPU; other devices are refused.
+    profile : bool
+        Accepted for TVM's sake: ``vm.profile(...)`` works without.
+    """
+
+    def __init__(self, rt_mod: Any, device: Any = None, memory_cfg: Any = None,
+                 profile: bool = False, exec_mode: str | None = None) -> None:
+        if isinstance(rt_mod, (str, os.PathLike)):
+            from .saving import load
+
+            rt_mod = load(rt_mod)
+        if not isinstance(rt_mod, Executable):
+            raise TypeError("a VirtualMachine runs what relax.build gives, not a "
+                            f"{type(rt_mod).__name__}" + (
+                                "; call relax.build(mod, target=\"llvm\") first"
+                                if hasattr(rt_mod, "functions") else ""))
+        self.executable = rt_mod
+        self.device = _check_device(device)
+        self.exec_mode = exec_mode or rt_mod.exec_mode
+        self._decoded: dict[str, list] = {}
+        self._functions: dict[str, Callable] = {}
+        self._saved: dict[str, Callable] = {}
+        self._inputs: dict[str, tuple] = {}
+        self._outputs: dict[str, Any] = {}
+        self._watch: Callable | None = None
+        self._instrument: Callable | None = None
+
+    # -- functions --------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """A function of the executable, in its compiled form where there is one."""
+        func = self._functions.get(name)
+        if func is None:
+            func = self._functions[name] = self._find(name)
+        return func
+
+    def _find(self, name: str) -> Callable[..., Any]:
+        if name in self._saved:
+            return self._saved[name]
+        ex = self.executable
+        if name in ex.compiled and self.exec_mode == "compiled":
+            return ex.lib[ex.compiled[name]]
+        if name in ex.functions:
+            return _Interpreted(self, name)
+        if ex.lib is not None and ex.lib.implements_function(name):
+            return ex.lib[name]
+        names = [*ex.functions, *self._saved]
+        near = get_close_matches(name, names, 1)
+        raise AttributeError(
+            f"the executable has no function {name!r}"
+            f"{f'; did you mean {near[0]!r}?' if near else ''} "
+            f"(its functions: {', '.join(map(repr, names)) or 'none'})")
+
+    def call(self, name: str, *args: Any) -> Any:
+        """Run a function by its bytecode on values; the result is not converted."""
+        function = self.executable.functions.get(name)
+        if function is None:
+            return self[name](*args)
+        if len(args) != len(function.params):
+            raise TypeError(
+                f"{name} takes {len(function.params)} arguments ({', '.join(function.params)}), "
+                f"got {len(args)}")
+        return self._run(function, args)
+
+    def module_functions(self) -> list[str]:
+        """The names of the functions that can be called."""
+        return [*self.executable.functions, *self._saved]
+
+    @property
+    def module(self) -> "_ModuleView":
+        """The functions as a runtime module: `vm.module["main"]`, `vm.module.time_evaluator`."""
+        return _ModuleView(self)
+
+    # -- stateful use -----------------------------------------------------------------------------
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Keep arguments for `invoke_stateful`. Keyword arguments go by the parameters' names."""
+        self._inputs[func_name] = self._bind(func_name, args, kwargs)
+
+    def invoke_stateful(self, func_name: str) -> None:
+        """Run a function on the arguments kept by `set_input` and keep its result."""
+        if func_name not in self._inputs:
+            raise ValueError(f"{func_name}: set_input({func_name!r}, ...) comes before "
+                             "invoke_stateful")
+        self._outputs[func_name] = self[func_name](*self._inputs[func_name])
+
+    def get_outputs(self, func_name: str) -> Any:
+        """The result of the last `invoke_stateful`; several as a list."""
+        if func_name not in self._outputs:
+            raise ValueError(f"{func_name}: invoke_stateful({func_name!r}) comes before "
+                             "get_outputs")
+        out = self._outputs[func_name]
+        return list(out) if isinstance(out, (tuple, list, tvm_ffi.Array)) and not isinstance(
+            out, tvm_ffi.Shape) else out
+
+    def save_function(self, func_name: str, saved_name: str, *args: Any,
+                      include_return: bool = True, **kwargs: Any) -> None:
+        """A new function `saved_name` without parameters: `func_name` on these arguments."""
+        func, values = self[func_name], self._bind(func_name, args, kwargs)
+
+        def saved() -> Any:
+            out = func(*values)
+            return out if include_return else None
+
+        self._saved[saved_name] = saved
+        self._functions.pop(saved_name, None)
+
+    def invoke_closure(self, closure: Callable, *args: Any) -> Any:
+        """Call a closure that a function returned."""
+        return _to_user(closure(*map(to_value, args)))
+
+    def _bind(self, name: str, args: tuple, kwargs: dict) -> tuple:
+        function = self.executable.functions.get(name)
+        params = function.params if function is not None else []
+        values = list(args)
+        unknown = set(kwargs) - set(params)
+        if unknown:
+            raise TypeError(f"{name} has no parameter {', '.join(sorted(unknown))} (its "
+                            f"parameters: {', '.join(params)})")
+        for param in params[len(values):]:
+            if param not in kwargs:
+                raise TypeError(f"{name}: the argument {param} is missing")
+            values.append(kwargs[param])
+        return tuple(map(to_value, values))
+
+    # -- looking inside ---------------------------------------------------------------------------
+
+    def time_evaluator(self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1,
+                       **options: Any) -> timing.TimeEvaluator:
+        """Measure a function: `vm.time_evaluator("main", tvm.cpu())(x).mean` is in seconds."""
+        _check_device(dev)
+        func = self[func_name]
+        if not isinstance(func, tvm_ffi.Function):
+            func = tvm_ffi.convert(func)
+        f_preproc = options.pop("f_preproc", None) or None
+        if isinstance(f_preproc, str):
+            f_preproc = registry.get_global_func(f_preproc)
+        return timing.TimeEvaluator(func, func_name, {
+            "number": number, "repeat": repeat, "f_preproc": f_preproc, **options})
+
+    def profile(self, func_name: str, *args: Any) -> Any:
+        """Run a function by its bytecode and measure every call; prints as a table."""
+        from .inspecting import profile
+
+        return profile(self, func_name, args)
+
+    def trace(self, func_name: str, *args: Any, values: bool = False) -> Any:
+        """Run a function by its bytecode and record every step; see `inspecting.Trace`."""
+        from .inspecting import trace
+
+        return trace(self, func_name, args, values)
+
+    def set_instrument(self, instrument: Callable | None) -> None:
+        """Call `instrument(func, name, before, return_value, *args)` around every call of bytecode.
+
+        Where it answers VMInstrumentReturnKind.SKIP_RUN before a call, the call is left out.
+        Functions run by their bytecode while an instrument is set.
+        """
+        if isinstance(instrument, str):
+            instrument = registry.get_global_func(instrument)
+        self._instrument = instrument
+        self._functions.clear()
+        if instrument is not None:
+            self.exec_mode = "bytecode"
+
+    # -- running ----------------------------------------------------------------------------------
+
+    def new_storage(self, size: int, scope: str) -> Storage:
+        """Memory for tensors."""
+        return Storage(size, scope)
+
+    def callee(self, name: str) -> Callable[..., Any]:
+        """What a name in the bytecode calls."""
+        builtin = BUILTINS.get(name)
+        if builtin is not None:
+            return builtin
+        ex = self.executable
+        if name in ex.functions:
+            return _BytecodeCallee(self, name)
+        if ex.lib is not None and ex.lib.implements_function(name):
+            func = ex.lib[name]
+            return func
+        return self._registered(name)
+
+    def _registered(self, name: str) -> Callable[..., Any]:
+        """A registered function, or one of a C library that speaks tvm-ffi. Looked up at each call:
+        a notebook registers functions anew."""
+        def call(*args: Any) -> Any:
+            func = registry.get_global_func(name, allow_missing=True)
+            if func is None:
+                func = library_function(name)
+            if func is None:
+                registry.get_global_func(name)  # raises, naming what is near
+            return func(*args)
+
+        return call
+
+    def decode(self, function: VMFunction) -> list:
+        """The instructions with callees looked up and constants filled in."""
+        code = self._decoded.get(function.name)
+        if code is None:
+            code = self._decoded[function.name] = [self._decode(i) for i in function.code]
+        return code
+
+    def _decode(self, instruction: Any) -> tuple:
+        if type(instruction) is CallInstr:
+            ex = self.executable
+            name = ex.names[instruction.func]
+            template: list[Any] = []
+            fill = []
+            for at, (kind, value) in enumerate(instruction.args):
+                if kind == "r" and value == VM_REGISTER:
+                    template.append(self)
+                elif kind == "r":
+                    template.append(None)
+                    fill.append((at, value))
+                elif kind == "i":
+                    template.append(value)
+                elif kind == "c":
+                    constant = ex.constants[value]
+                    template.append(tvm_ffi.Shape(constant) if type(constant) is tuple
+                                    else constant)
+                else:
+                    template.append(self.callee(ex.names[value]))
+            return (_CALL, self.callee(name), template, fill, instruction.dst, name)
+        if type(instruction) is Ret:
+            return (_RET, instruction.value)
+        if type(instruction) is Goto:
+            return (_GOTO, instruction.offset)
+        return (_IF, instruction.cond, instruction.false_offset)
+
+    def _run(self, function: VMFunction, args: Any) -> Any:
+        """Run a function's bytecode."""
+        code = self.decode(function)
+        registers: list[Any] = [None] * max(function.registers, len(args))
+        registers[:len(args)] = args
+        watch = self._watch
+        at = 0
+        while True:
+            step = code[at]
+            kind = step[0]
+            if kind == _CALL:
+                _, func, template, fill, dst, name = step
+                values = template.copy()
+                for place, register in fill:
+                    values[place] = registers[register]
+                if watch is not None:
+                    result = watch(function, at, step, values, registers)
+                elif self._instrument is not None and name not in BUILTINS:
+                    result = self._instrumented(func, name, values)
+                else:
+                    result = func(*values)
+                if dst >= 0:
+                    registers[dst] = result
+                at += 1
+            elif kind == _RET:
+                return registers[step[1]]
+            elif kind == _IF:
+                at += 1 if registers[step[1]] else step[2]
+            else:
+                at += step[1]
+
+    def _instrumented(self, func: Callable, name: str, values: list) -> Any:
+        answer = self._instrument(func, name, True, None, *values)
+        if answer is not None and int(answer) == VMInstrumentReturnKind.SKIP_RUN:
+            return None
+        result = func(*values)
+        self._instrument(func, name, False, result, *values)
+        return result
+
+
+class _Interpreted:
+    """A function that runs by its bytecode, as the user calls it."""
+
+    def __init__(self, vm: VirtualMachine, name: str) -> None:
+        self.vm, self.vm_name = vm, name
+
+    def __call__(self, *args: Any) -> Any:
+        return _to_user(self.vm.call(self.vm_name, *map(to_value, args)))
+
+    def __repr__(self) -> str:
+        return f"<function {self.vm_name} of a relax.VirtualMachine, in bytecode>"
+
+
+class _BytecodeCallee:
+    """A function of the executable as bytecode calls it."""
+
+    def __init__(self, vm: VirtualMachine, name: str) -> None:
+        self.vm, self.vm_name = vm, name
+
+    def __call__(self, *args: Any) -> Any:
+        return self.vm.call(self.vm_name, *args)
+
+
+class _ModuleView:
+    """The functions of a machine under the interface of a runtime module."""
+
+    def __init__(self, vm: VirtualMachine) -> None:
+        self._vm = vm
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        return self._vm[name]
+
+    get_function = __getitem__
+
+    def time_evaluator(self, func_name: str, dev: Any = None, **options: Any) -> Any:
+        """See VirtualMachine.time_evaluator."""
+        return self._vm.time_evaluator(func_name, dev, **options)
+
+    def implements_function(self, name: str) -> bool:
+        """Whether there is such a function."""
+        return name in self._vm.module_functions()
+
+
+def library_function(name: str) -> Any:
+    """A function of a loaded library that follows tvm-ffi's convention, by its symbol; or None."""
+    import ctypes
+
+    from ...runtime import jit
+    from ...runtime.module import SYMBOL_PREFIX
+
+    for symbol in (SYMBOL_PREFIX + name, name):
+        try:
+            found = getattr(ctypes.CDLL(None), symbol)
+        except (AttributeError, OSError, TypeError, ValueError):
+            continue
+        if symbol.startswith(SYMBOL_PREFIX) or name.startswith(SYMBOL_PREFIX):
+            return jit.packed(ctypes.cast(found, ctypes.c_void_p).value, name=name)
+    return None
+
+
+def _check_device(dev: Any) -> Any:
+    if isinstance(dev, (list, tuple)):
+        dev = dev[0] if dev else None
+    if dev is None:
+        return device("cpu")
+    if device(dev).type != "cpu":
+        raise ValueError(f"programs run on the CPU here, not on {device(dev)!r}")
+    return device(dev)
+
+
+def to_value(value: Any) -> Any:
+    """An argument as the machine holds it: arrays of any library become tensors, without a copy
+    where their memory can be shared."""
+    if isinstance(value, (NDArray, int, float, str, tvm_ffi.Shape)) or value is None:
+        return value
+    if isinstance(value, np.ndarray):
+        if not value.flags.writeable or not value.flags.c_contiguous:
+            return array(np.array(value))
+        return from_dlpack(value)
+    if isinstance(value, (tuple, list, tvm_ffi.Array)):
+        return tuple(map(to_value, value))
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "__dlpack__"):
+        if getattr(value, "requires_grad", False):
+            value = value.detach()
+        if hasattr(value, "is_contiguous") and not value.is_contiguous():
+            value = value.contiguous()
+        return from_dlpack(value)
+    return value
+
+
+def _to_user(value: Any) -> Any:
+    """A result as the user gets it: tuples are tvm-ffi arrays, as native code returns them."""
+    if type(value) is tuple:
+        items = [_to_user(v) for v in value]
+        try:
+            return tvm_ffi.convert(items)
+        except TypeError:  # an item that only Python knows, such as a closure
+            return items
+    return value
+
+
+__all__ = ["VMInstrumentReturnKind", "VirtualMachine", "to_value"]

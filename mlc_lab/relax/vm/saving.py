@@ -1,0 +1,181 @@
+"""Executables as files: bytecode, constants and object code in one, checked when it is read.
+
+    8 bytes    "MLCLABVM"
+    4 bytes    version of the format
+    8 bytes    length of the description
+    8 bytes    length of the data
+    32 bytes   SHA-256 of description and data
+    ...        the description: JSON
+    ...        the data: object code, then the constants, each at a multiple of 64 bytes
+
+Numbers are little-endian. Nothing in a file is executed to read it; the object code runs when a
+function is called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from ...backend.llvm import why_not_here
+from ...runtime import jit
+from ...runtime.export import module_of_object
+from ...runtime.ndarray import tensor_at
+from .bytecode import Arg, CallInstr, DType, Executable, Goto, If, Ret, VMFunction
+
+MAGIC = b"MLCLABVM"
+VERSION = 1
+_HEAD = struct.Struct("<8sIQQ32s")
+_ALIGN = 64
+
+
+def save(executable: Executable, path: Any) -> str:
+    """Write an executable to a file and return its path. The file is complete or not there."""
+    path = os.fspath(path)
+    data = bytearray()
+
+    def put(blob: bytes) -> list[int]:
+        data.extend(bytes(-len(data) % _ALIGN))
+        data.extend(blob)
+        return [len(data) - len(blob), len(blob)]
+
+    machine, code = None, None
+    if executable.lib is not None:
+        compiled = executable.lib._compiled
+        code = put(executable.lib.get_source("obj"))
+        if compiled is not None:
+            where = compiled.machine
+            machine = [where.triple, where.cpu, where.features]
+        else:
+            machine = executable._machine
+    description = {
+        "target": executable.target, "exec_mode": executable.exec_mode, "machine": machine,
+        "names": executable.names, "code": code,
+        "functions": [_function_out(f) for f in executable.functions.values()],
+        "constants": [_constant_out(c, put) for c in executable.constants],
+        "compiled": executable.compiled, "not_compiled": executable.not_compiled,
+    }
+    text = json.dumps(description).encode()
+    digest = hashlib.sha256(text + data).digest()
+    folder = os.path.dirname(os.path.abspath(path))
+    handle, part = tempfile.mkstemp(dir=folder, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_HEAD.pack(MAGIC, VERSION, len(text), len(data), digest))
+            file.write(text)
+            file.write(data)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
+    return path
+
+
+def load(path: Any) -> Executable:
+    """The executable in a file that `export_library` wrote.
+
+    Raises FileNotFoundError, or ValueError, saying what is wrong with the file.
+    """
+    path = os.fspath(path)
+    with open(path, "rb") as file:
+        raw = file.read()
+    if raw[:len(MAGIC)] != MAGIC:
+        raise ValueError(f"{path!r} is no saved executable: it does not start with {MAGIC!r}")
+    if len(raw) < _HEAD.size:
+        raise ValueError(f"{path!r} is damaged: it ends within its header")
+    _, version, text_size, data_size, digest = _HEAD.unpack_from(raw)
+    if version != VERSION:
+        raise ValueError(f"{path!r} has version {version} of the format, this is version "
+                         f"{VERSION}: build and export the model again")
+    body = raw[_HEAD.size:]
+    if len(body) != text_size + data_size:
+        raise ValueError(f"{path!r} is damaged: it should hold {text_size + data_size} bytes after "
+                         f"its header and holds {len(body)} (an interrupted copy?)")
+    if hashlib.sha256(body).digest() != digest:
+        raise ValueError(f"{path!r} is damaged: its checksum does not agree with what it holds")
+    return _executable_in(json.loads(body[:text_size]), body[text_size:], path)
+
+
+def _executable_in(description: dict, data: bytes, path: str) -> Executable:
+    out = Executable()
+    out.target, out.exec_mode = description["target"], description["exec_mode"]
+    out.names = list(description["names"])
+    memory = np.frombuffer(bytearray(data), np.uint8)
+    out.constants = [_constant_in(c, memory) for c in description["constants"]]
+    for f in description["functions"]:
+        function = VMFunction(f["name"], f["params"], f["registers"])
+        function.code = [_instruction_in(i) for i in f["code"]]
+        out.functions[function.name] = function
+    out.compiled, out.not_compiled = description["compiled"], description["not_compiled"]
+    out._machine = description["machine"]
+    if description["code"] is not None:
+        refusal = why_not_here(jit.machine(*description["machine"]))
+        if refusal:
+            raise ValueError(f"{path!r} cannot run here: {refusal}")
+        start, size = description["code"]
+        out.lib = module_of_object(bytes(data[start:start + size]), path)
+        from .native import fill_constants
+
+        fill_constants(out)
+    return out
+
+
+# ------------------------------------------------------------------------------ parts
+
+
+def _function_out(function: VMFunction) -> dict:
+    return {"name": function.name, "params": function.params, "registers": function.registers,
+            "code": [_instruction_out(i) for i in function.code]}
+
+
+def _instruction_out(instruction: Any) -> list:
+    kind = type(instruction)
+    if kind is CallInstr:
+        args = [[a.kind, a.value] for a in instruction.args]
+        return ["call", instruction.dst, instruction.func, args]
+    return [{Ret: "ret", Goto: "goto", If: "if"}[kind], *instruction]
+
+
+def _instruction_in(row: list) -> Any:
+    if row[0] == "call":
+        return CallInstr(row[1], row[2], tuple(Arg(k, v) for k, v in row[3]))
+    return {"ret": Ret, "goto": Goto, "if": If}[row[0]](*row[1:])
+
+
+def _constant_out(value: Any, put: Any) -> dict:
+    if hasattr(value, "shape"):
+        view = np.ascontiguousarray(value._view())
+        return {"kind": "tensor", "dtype": str(value.dtype), "shape": [int(d) for d in value.shape],
+                "at": put(view.tobytes())}
+    if isinstance(value, DType):
+        return {"kind": "dtype", "value": str(value)}
+    if isinstance(value, str):
+        return {"kind": "string", "value": value}
+    if isinstance(value, tuple):
+        return {"kind": "shape", "value": [int(v) for v in value]}
+    if isinstance(value, float):
+        return {"kind": "float", "value": value.hex()}
+    raise TypeError(f"a constant of type {type(value).__name__} cannot be saved")
+
+
+def _constant_in(row: dict, memory: np.ndarray) -> Any:
+    kind = row["kind"]
+    if kind == "tensor":
+        start, size = row["at"]
+        # a copy, aligned as kernels like it
+        raw = np.empty(size + 128, np.uint8)
+        first = -raw.ctypes.data % 128
+        raw[first:first + size] = memory[start:start + size]
+        return tensor_at(raw[first:first + size], 0, tuple(row["shape"]), row["dtype"])
+    if kind == "float":
+        return float.fromhex(row["value"])
+    return {"dtype": DType, "string": str, "shape": tuple}[kind](row["value"])
+
+
+__all__ = ["MAGIC", "load", "save"]
