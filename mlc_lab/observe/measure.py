@@ -19,6 +19,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.module import IRModule
 from ..tir import stmt as s
+from ..tir.expr import Call
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
 from . import flops
@@ -92,6 +93,16 @@ def is_parallel(mod: IRModule) -> bool:
     """Whether a loop of the module runs on several cores."""
     return any(
         type(node) is s.For and node.kind == s.ForKind.PARALLEL
+        for func in mod.functions.values()
+        if isinstance(func, PrimFunc)
+        for node in pre_order(func.body)
+    )
+
+
+def calls_python(mod: IRModule) -> bool:
+    """Whether a program calls packed functions: those are registered in this process only."""
+    return any(
+        type(node) is Call and "packed" in getattr(node.op, "name", "")
         for func in mod.functions.values()
         if isinstance(func, PrimFunc)
         for node in pre_order(func.body)
@@ -244,7 +255,8 @@ class Measurement:
 
     def one(self, index: int) -> dict[str, Any]:
         """The cost of one program. Errors become its message."""
-        cost = self._apart(index) if self.isolate else self._here(index)
+        apart = self.isolate and not calls_python(self.modules[index])
+        cost = self._apart(index) if apart else self._here(index)
         if not cost.get("time"):
             return cost
         operations, peak = self.recording.flops, self.recording.machine.get("peak_gflops")

@@ -102,6 +102,7 @@ def explore(
     title: str | None = None,
     progress: bool = True,
     guess: bool = False,
+    isolate: bool = True,
 ) -> Any:
     """The stepper of a schedule, as a notebook widget: what `Schedule.explore` shows.
 
@@ -109,13 +110,15 @@ def explore(
     interrupt ends that early and shows what was found); `measure=False` shows the steps at once.
     `counts=True` counts the cache misses of each step as well, in this machine's caches, or in
     those given: `counts="32K:8, 1M:16"`. `sizes` gives the values of symbolic sizes by name.
+    Programs are timed in a process of their own, so that one that crashes or hangs costs only its
+    own time; `isolate=False` does it in this one.
     `guess=True` is for a class: before a step is shown the viewer says whether it is legal and
     whether it makes the program faster. `.html(path)` of the result writes the same view as a page.
     Raises ImportError where the notebook parts are not installed.
     """
     made = record(sch, title)
     if measure:
-        made.measure(budget_s, progress, sizes=sizes, target=target)
+        made.measure(budget_s, progress, sizes=sizes, target=target, isolate=isolate)
     if counts:
         made.count(None if counts is True else counts, max(budget_s, 60.0), progress=progress,
                    sizes=sizes, target=target)

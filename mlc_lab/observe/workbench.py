@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ from ..schedule.state import StmtSRef, child_realizes
 from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.stmt import Block, For
-from .program import keys_of, lines_of
-from .recording import Recorder, Recording
+from .program import keys_of, lines_of, origins_of
+from .recording import Recorder, Recording, Step
 from .workbench_palette import Entry, Palette, bind, explain, statements_in_order
 from .workbench_python import ScheduleReader, call_text, fresh_name
 
@@ -108,6 +109,7 @@ class Workbench:
         names = [var.name_hint for var in first.mod.functions]
         self.recorder = Recorder(title or ", ".join(names[:3]), "sch = tvm.tir.Schedule(Module)")
         self.modules: list[IRModule] = []
+        self.recorder.recording.modules = self.modules
         self.attempts: list[Attempt] = []
         self._listings: dict[tuple[int, int], list[Entry]] = {}
         self._measurement: Any = None
@@ -181,6 +183,29 @@ class Workbench:
         if number == len(self.modules):
             self.modules.append(mod)
         return number
+
+    def steps(self, node: Attempt | int | None = None) -> Recording:
+        """The way from the start to a node (the current one) as a recording, for the stepper.
+
+        What was refused on the way is a step of it too.
+        """
+        node = self.node(node) if isinstance(node, int) else node or self.at
+        path = self.path(node)
+        made = copy(self.recording)
+        made.steps = [Step("start", "", path[0].program, path[0].program)]
+        for at, onward in zip(path, [*path[1:], None]):
+            for child in map(self.node, at.children):
+                if child.error is not None or child is onward:
+                    made.steps.append(self._step(at, child))
+        return made
+
+    def _step(self, before: Attempt, after: Attempt) -> Step:
+        origins: list[list[Any]] = []
+        if after.program != before.program:
+            keys = self.recorder.keys_in(before.program), self.recorder.keys_in(after.program)
+            origins = origins_of(after.schedule.steps[-1].origins, self.recorder, *keys)
+        return Step(after.op, after.python, before.program, after.program, after.lead,
+                    after.error, origins)  # fmt: skip
 
     # ------------------------------------------------------------------------- what is picked
 
@@ -612,6 +637,10 @@ class Workbench:
         from .workbench_file import read
 
         return read(cls, data)
+
+    def explore(self, node: Attempt | int | None = None, guess: bool = False) -> Any:
+        """The stepper of the way to a node (the current one), as a notebook widget."""
+        return self.steps(node).show(guess)
 
     def show(self) -> Any:
         """The workbench as a notebook widget."""

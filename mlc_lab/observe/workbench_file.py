@@ -1,5 +1,18 @@
 """Reads a saved tree of attempts: checked first, then made again attempt by attempt.
 
+One JSON object: `lines`, `keys`, `programs`, `docs`, `title`, `prelude`, `machine` and `flops` are
+those of a recording (see `recording.py`); further
+
+    format    "mlc-lab/attempts"
+    version   1
+    nodes     [{"id", "parent", "op", "python", "lead", "program", "error"}, ...]: the attempts,
+              each after its parent (null for the start); `lead` are the look-ups that `python`
+              needs, `program` the program after it, `error` (only of a refused one) is as in a
+              recording
+    at        the attempt at which the tree stands
+    imports   the Python that stands before the program when it is copied
+    sizes, target   for measuring
+
 The file holds TVMScript and the Python of each attempt. Both are parsed and interpreted by this
 package's own readers; nothing is executed or unpickled.
 """

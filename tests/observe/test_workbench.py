@@ -7,6 +7,7 @@ import pytest
 
 from mlc_lab.ir.diagnostics import DiagnosticError
 from mlc_lab.ir.structural import structural_equal
+from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.workbench import Workbench, WorkbenchError
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
@@ -178,6 +179,19 @@ def test_an_unknown_primitive_or_argument_is_told(bench):
         bench.apply("splitt", loop="k")
     with pytest.raises(TypeError, match="it takes loop, factors"):
         bench.apply("split", lop="k", factors=[2])
+
+
+def test_a_path_is_a_recording_for_the_stepper():
+    bench = Workbench(schedule())
+    bench.goto(2)
+    bench.apply("parallel", loop="Y/i")
+    found = bench.steps(6)
+    assert [s.op for s in found.steps] == [
+        "start", "split", "reorder", "reverse_compute_at", "vectorize", "vectorize",
+        "decompose_reduction"]  # fmt: skip
+    assert found.steps[4].error and found.steps[1].origins
+    assert [s.op for s in bench.steps().steps][-1] == "parallel"
+    Recording.from_dict(found.to_dict())
 
 
 # ------------------------------------------------------------------------------------ Python

@@ -43,6 +43,7 @@ export class WorkbenchView {
 
   remove() {
     this.stopTheme();
+    clearTimeout(this.patience);
     for (const [event, listener] of Object.entries(this.heard)) this.model.off(event, listener);
   }
 
@@ -56,6 +57,8 @@ export class WorkbenchView {
     this.title = h("span", { class: "title" });
     this.now = h("code", { class: "now-op" });
     this.measureButton = h("button", { type: "button", onclick: () => this.measure() }, "Measure");
+    this.auto = h("input", { type: "checkbox" });
+    this.autoLabel = h("label", { class: "auto" }, this.auto, "time each attempt");
     this.status = h("div", { class: "status", role: "status", "aria-live": "polite" });
     this.facts = h("div", { class: "facts", role: "list", "aria-label": "The program here" });
     this.program = h("div", { class: "pane program", role: "region",
@@ -87,7 +90,7 @@ export class WorkbenchView {
     this.root.replaceChildren(
       h("div", { class: "bar" }, this.title,
         h("div", { class: "buttons", role: "group", "aria-label": "Undo and redo" }, this.back, this.forth),
-        this.now, this.measureButton, this.status),
+        this.now, this.autoLabel, this.measureButton, this.status),
       this.facts,
       h("div", { class: "bench-panes" },
         h("div", { class: "half" }, h("div", { class: "cap" }, "Program: choose a loop or a block"),
@@ -145,7 +148,7 @@ export class WorkbenchView {
     if (moved || pending.has("selection") || pending.has("palette")) this.drawPalette();
     const measuring = Boolean(this.model.get("measuring"));
     this.measureButton.textContent = measuring ? "Stop measuring" : "Measure";
-    this.measureButton.hidden = !this.live;
+    this.measureButton.hidden = this.autoLabel.hidden = !this.live;
     this.root.setAttribute("aria-busy", String(measuring));
   }
 
@@ -284,7 +287,7 @@ export class WorkbenchView {
   expect() {
     clearTimeout(this.patience);
     this.patience = setTimeout(() => {
-      if (!this.listingFits()) {
+      if (this.model.get("selection")?.key !== undefined && !this.listingFits()) {
         this.palette.say("The kernel does not answer.",
           "It is busy with another cell, or gone. What has been tried can still be looked at.");
       }
@@ -336,6 +339,10 @@ export class WorkbenchView {
 
   drawPalette() {
     const selection = this.model.get("selection") || {};
+    // Until the kernel has listed anew, the old list stays in sight and out of reach.
+    const stale = this.live && selection.key !== undefined && !this.listingFits();
+    this.palette.element.classList.toggle("stale", stale);
+    this.palette.element.setAttribute("aria-busy", String(stale));
     if (!this.live) {
       this.palette.say("Choosing a primitive needs a kernel.",
         "This page holds what was tried: go through the attempts below, or copy the Python and open " +
@@ -529,6 +536,7 @@ export class WorkbenchView {
     if (told.ok) {
       this.say(`applied: ${this.node.python}`, "good");
       this.root.dataset.applied = (performance.now() - started).toFixed(1);
+      if (this.auto.checked && !this.model.get("measuring")) this.measure();
       return;
     }
     this.say(told.rule ? `${op} was refused: ${told.rule}` : told.error, "bad");
