@@ -442,7 +442,22 @@ def scatter_nd(data: Any, indices: Any, updates: Any, reduction: str = "update")
                      {"reduction": str(reduction)})
 
 
-register_op("relax.scatter_nd", lambda call: like(tensor_info(call, 0, "data")))
+def _infer_scatter_nd(call: Call) -> StructInfo:
+    data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
+    updates = tensor_info(call, 2, "updates")
+    join_dtype(call, data.dtype, updates.dtype, ("data", "updates"))
+    if None not in (data.dims, indices.dims, updates.dims) and type(
+            indices.dims[-1]) is E.IntImm:
+        length = indices.dims[-1].value
+        wanted = (*indices.dims[:-1], *data.dims[length:])
+        if length > data.ndim or len(wanted) != updates.ndim or any(
+                map(surely_different, wanted, updates.dims)):
+            raise misfit(call, f"data is {show(data)} and indices is {show(indices)}: updates is "
+                               f"{show(updates)}, it must have shape {show_shape(wanted)}")
+    return like(data)
+
+
+register_op("relax.scatter_nd", _infer_scatter_nd)
 
 
 def slice_scatter(input_tensor: Any, src: Any, start: Any, end: Any, step: Any,
