@@ -21,7 +21,7 @@ def matmul(n, m=None, k=None):
     return main
 
 
-def tiled(n, rows=4, columns=16, lanes=8):
+def tiled(n, rows=4, columns=16, lanes=8, parallel=False):
     """A schedule of the product: tiles of C in registers, B packed."""
     from mlc_lab.tir import Schedule
 
@@ -43,5 +43,7 @@ def tiled(n, rows=4, columns=16, lanes=8):
     write_rows, write_columns = sch.get_loops(tile)[-2:]
     sch.unroll(write_rows)
     sch.vectorize(sch.split(write_columns, [None, lanes])[1])
+    if parallel:
+        sch.parallel(j_0)
     sch.decompose_reduction(block, k)
     return sch
