@@ -25,6 +25,7 @@ import mlc_lab as tvm  # noqa: E402
 from mlc_lab.observe.session import record  # noqa: E402
 from mlc_lab.script import from_source  # noqa: E402
 from mlc_lab_widgets import bundle, static  # noqa: E402
+from mlc_lab_widgets.export import packed  # noqa: E402
 
 STAGE = """\
         for i, j, k in T.grid(64, 64, 64):
@@ -119,7 +120,7 @@ def sizes(made) -> None:
     made.add_code()
     took = time.perf_counter() - start
     row("stages, LLVM IR and assembly, in a page only",
-        f"{len(json.dumps(made.code)) / 1e3:6.0f} kB, {1e3 * took / len(made.programs):.0f} ms each")
+        f"{len(json.dumps(packed(made)['code'])) / 1e3:6.0f} kB, {1e3 * took / len(made.programs):.0f} ms each")
 
 
 def main() -> None:

@@ -156,7 +156,7 @@ def test_explain_writes_one_page_with_every_schedule(tmp_path):
     assert text.count('type="application/json"') == 2
     assert "factors=[None, 4]" in text and "factors=[None, 8]" in text
     assert text.count('"equal":true') == 6
-    assert text.count('"assembly":[') == 6 and "main_kernel:" in text
+    assert text.count('"code":{"gzip":') == 2
 
 
 def test_explain_shows_what_a_failing_file_did_and_tells_its_status(tmp_path):

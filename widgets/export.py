@@ -7,6 +7,8 @@ the stepper.
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from collections.abc import Sequence
 from html import escape
@@ -73,6 +75,18 @@ def embed(data: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
+def packed(recording: Any) -> dict[str, Any]:
+    """A recording as plain data for a view, its `code` compressed: it is ten times the rest.
+
+    The view takes {"gzip": text} in the place of `code`: JSON, compressed, in base 64.
+    """
+    data = recording.to_dict()
+    if data.get("code"):
+        text = json.dumps(data["code"], separators=(",", ":")).encode()
+        data["code"] = {"gzip": base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()}
+    return data
+
+
 def write(
     views: Sequence[tuple[dict[str, Any], str]],
     title: str,
@@ -104,7 +118,7 @@ def page(recordings: Sequence[Any], title: str = "Schedules", guess: bool = Fals
     """
     fallback = static.hidden if guess else static.html
     views = [
-        ({"recording": recording.to_dict(), "step": 0, "selection": {}, "guess": guess},
+        ({"recording": packed(recording), "step": 0, "selection": {}, "guess": guess},
          fallback(recording))
         for recording in recordings
     ]  # fmt: skip

@@ -9,6 +9,7 @@ import anywidget
 import traitlets
 
 from . import bundle, static
+from .export import packed
 
 
 class Stepper(anywidget.AnyWidget):
@@ -45,7 +46,7 @@ class Stepper(anywidget.AnyWidget):
     def __init__(self, recording: Any, step: int = 0, **traits: Any) -> None:
         """`recording` is an `mlc_lab.observe.recording.Recording`; `step` the one shown first."""
         self.source = recording
-        super().__init__(recording=recording.to_dict(), step=step, **traits)
+        super().__init__(recording=packed(recording), step=step, **traits)
         self.on_msg(self._answer)
 
     def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
@@ -70,7 +71,7 @@ class Stepper(anywidget.AnyWidget):
         self.source = recording
         self._code.clear()
         self.step = min(self.step, len(recording.steps) - 1)
-        self.recording = recording.to_dict()
+        self.recording = packed(recording)
 
     def count(self, caches: Any = None, budget_s: float = 60.0) -> None:
         """Count the cache misses of every step, this machine's caches or `caches`, and show them.
@@ -90,7 +91,7 @@ class Stepper(anywidget.AnyWidget):
             self.send({"type": "counts", "program": number, "counts": cost.get("counts"),
                        "machine": recording.machine})
         self.send({"type": "counts", "done": True})
-        self.recording = recording.to_dict()
+        self.recording = packed(recording)
 
     def on_step(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call `callback(number)` whenever the step changes. Returns what ends that."""

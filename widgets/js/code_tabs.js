@@ -22,10 +22,23 @@ export class CodeSource {
       if (message?.type !== "code") return;
       this.learn(message.code);
     };
-    if (recording.code) this.learn(recording.code);
+    this.unpacking = null;
+    if (recording.code) {
+      this.unpacking = this.unpack(recording.code).finally(() => (this.unpacking = null));
+    }
     // The model of an exported page has nobody to send to: its `send` takes no message.
     this.live = Boolean(model.send && model.send.length);
     if (this.live) model.on("msg:custom", this.onMessage);
+  }
+
+  /** The code that came with the recording, which is compressed in a page. */
+  async unpack(code) {
+    if (code.gzip) {
+      const bytes = Uint8Array.from(atob(code.gzip), (c) => c.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      code = await new Response(stream).json();
+    }
+    this.learn(code);
   }
 
   learn(code) {
@@ -46,6 +59,11 @@ export class CodeSource {
   get(program, done) {
     if (this.known.has(program)) {
       done(this.known.get(program));
+      return;
+    }
+    if (this.unpacking) {
+      const again = () => this.get(program, done);
+      this.unpacking.then(again, again);
       return;
     }
     if (!this.live) {
