@@ -95,6 +95,20 @@ def open_workbench(obj: Any, *args: Any, **options: Any) -> Any:
     return workbench_opener(obj, *args, **options)
 
 
+def graph(obj: Any, name: str | None = None) -> Any:
+    """The computation graph of a module's function, or of a function."""
+    import importlib
+
+    return importlib.import_module("mlc_lab.observe.graph").graph_of(obj, name)
+
+
+def explore_passes(mod: Any, passes: Any, **options: Any) -> Any:
+    """A pipeline run on a module, every step kept."""
+    import importlib
+
+    return importlib.import_module("mlc_lab.observe.passes").record(mod, passes, **options)
+
+
 def accesses(obj: Any, *args: Any, **options: Any) -> Any:
     """The accesses of a schedule's program, in time order."""
     if access_tracer is None:

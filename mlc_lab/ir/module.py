@@ -197,6 +197,11 @@ class IRModule:
         """Print the script highlighted: HTML in a notebook, colours in a terminal."""
         hooks.show(self, *args, **options)
 
+    def graph(self, name: str | None = None) -> Any:
+        """The computation graph of a Relax function, by default of "main": a view in a notebook,
+        with `.svg(path)` and `.html(path)`. Raises GraphError where no function is meant."""
+        return hooks.graph(self, name)
+
     def __repr__(self) -> str:
         return hooks.repr_hook(self)
 

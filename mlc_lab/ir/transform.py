@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
+from . import hooks
 from .module import IRModule
 
 
@@ -135,6 +136,11 @@ class Pass:
         for instrument in ctx.instruments:
             instrument.run_after_pass(mod, self.info)
         return mod
+
+    def explore(self, mod: IRModule, **options: Any) -> Any:
+        """Run it on a module and keep the program and graph before and after every pass in it: a
+        view in a notebook, with `.result`, `.table()` and `.html(path)`."""
+        return hooks.explore_passes(mod, self, **options)
 
     def __repr__(self) -> str:
         return f"Pass({self.info.name})"

@@ -178,11 +178,11 @@ class Board:
 
     # -- shown
 
-    def show(self) -> Any:
-        """The board as a notebook widget."""
+    def show(self, running: bool = False) -> Any:
+        """The board as a notebook widget; `running` while a search still adds to it."""
         from mlc_lab_widgets.board import TuningBoard
 
-        return TuningBoard(self)
+        return TuningBoard(self, running=running)
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The whole board as one HTML page without a kernel; written to `path` if given."""

@@ -67,9 +67,9 @@ def _live_board(scheduler: Any) -> Any:
         return None
     try:
         from IPython.display import display
-        from mlc_lab_widgets.board import TuningBoard
+
+        view = scheduler.database.board(peak_gflops=False).show(running=True)
     except ImportError:
         return None
-    view = TuningBoard(scheduler.database.board(peak_gflops=False), running=True)
     display(view)
     return view

@@ -364,6 +364,10 @@ class Function(BaseFunc, Expr):
 
         return bind_symbolic_vars(self, binding_map)
 
+    def graph(self) -> Any:
+        """The computation graph: a view in a notebook, with `.svg(path)` and `.html(path)`."""
+        return hooks.graph(self)
+
 
 # ------------------------------------------------------------------------------- conversions
 

@@ -1,4 +1,4 @@
-"""The tuning board in JupyterLab: live while a search runs, stopped by its button, and afterwards."""
+"""The tuning board in JupyterLab: live while a search runs, stopped by its button, afterwards."""
 
 import pytest
 from browser import open_page

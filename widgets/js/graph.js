@@ -58,7 +58,7 @@ function curve(points) {
   return path;
 }
 
-class GraphDrawing {
+export class GraphDrawing {
   constructor(model, root) {
     this.model = model;
     this.root = root;

@@ -1,0 +1,236 @@
+// The pass view: a pipeline of passes, and before and after each the program and its graph.
+//
+// Draws a recording of passes (see mlc_lab/observe/passes.py) and knows nothing of compilers.
+
+import { duration, h } from "./dom.js";
+import { bytesText, GraphDrawing } from "./graph.js";
+import { Programs, SideBySide } from "./program.js";
+import { followTheme } from "./theme.js";
+
+const PASS_TABS = [["program", "Program"], ["graph", "Graph"]];
+
+/** The part of a model that a graph drawing needs, over a graph with its two layouts. */
+class GraphModel {
+  constructor(graph) {
+    this.values = { graph, drawing: graph.layouts.closed, opened: [], selected: "" };
+    this.listeners = new Map();
+  }
+
+  get(name) { return this.values[name]; }
+
+  set(name, value) {
+    if (this.values[name] === value) return;
+    this.values[name] = value;
+    for (const listener of this.listeners.get(`change:${name}`) || []) listener();
+  }
+
+  save_changes() {}
+
+  send() {}
+
+  on(event, listener) {
+    if (!this.listeners.has(event)) this.listeners.set(event, new Set());
+    this.listeners.get(event).add(listener);
+  }
+
+  off(event, listener) { this.listeners.get(event)?.delete(listener); }
+}
+
+class PassView {
+  constructor(model, root) {
+    this.model = model;
+    this.tab = "program";
+    this.showIdle = false;
+    this.drawings = [];
+    this.build(root);
+    this.onStep = () => this.show(this.model.get("step"), false);
+    this.onPasses = () => this.load();
+    model.on("change:step", this.onStep);
+    model.on("change:passes", this.onPasses);
+    this.load();
+  }
+
+  close() {
+    this.model.off("change:step", this.onStep);
+    this.model.off("change:passes", this.onPasses);
+    for (const drawing of this.drawings) drawing.close();
+    this.unfollow();
+  }
+
+  build(root) {
+    this.title = h("b", {});
+    this.facts = h("span", { class: "dim" });
+    this.fold = h("button", { type: "button", class: "small", "aria-pressed": "false", onclick: () => {
+      this.showIdle = !this.showIdle;
+      this.fold.setAttribute("aria-pressed", String(this.showIdle));
+      this.drawList();
+    } });
+    this.list = h("ol", { class: "passes", role: "listbox", "aria-label": "Passes", tabindex: "0" });
+    this.list.addEventListener("keydown", (event) => this.key(event));
+    this.list.addEventListener("click", (event) => {
+      const item = event.target.closest("[data-step]");
+      if (item) this.show(Number(item.dataset.step), true);
+    });
+    this.name = h("h3", {});
+    this.meaning = h("p", { class: "meaning" });
+    this.change = h("p", { class: "dim change" });
+    this.error = h("pre", { class: "refusal" });
+    this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Ways to look at a pass" },
+      PASS_TABS.map(([id, text]) => h("button", {
+        type: "button", role: "tab", "data-tab": id, onclick: () => this.open(id),
+        onkeydown: (event) => this.tabKey(event),
+      }, text)));
+    this.place = h("div", { class: "place" });
+    this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
+    this.view = h("section", { class: "mlc mlc-passes", role: "group", "aria-label": "Passes" },
+      h("div", { class: "bar" }, this.title, this.facts, this.fold),
+      h("div", { class: "columns" }, this.list,
+        h("div", { class: "of-pass" }, this.name, this.meaning, this.change, this.error, this.tabs, this.place)),
+      this.live);
+    root.append(this.view);
+    this.unfollow = followTheme(this.view);
+  }
+
+  load() {
+    this.passes = this.model.get("passes");
+    this.steps = this.passes.recording.steps;
+    this.programs = new Programs(this.passes.recording);
+    this.sides = new SideBySide(this.programs, () => {});
+    const total = this.passes.seconds.reduce((a, b) => a + b, 0);
+    const changed = this.steps.filter((_, i) => !this.idle(i)).length - 1;
+    this.title.textContent = this.passes.title;
+    this.facts.textContent = `${this.steps.length - 1} passes, ${changed} changed the module, ${duration(total)}`;
+    const idle = this.steps.length - 1 - changed;
+    this.fold.textContent = `Show the ${idle} that changed nothing`;
+    this.fold.hidden = idle === 0;
+    this.hasGraphs = this.passes.graphs.some(Boolean);
+    this.tabs.hidden = !this.hasGraphs;
+    this.at = -1;
+    this.drawList();
+    this.show(Math.min(this.model.get("step") || 0, this.steps.length - 1), false);
+  }
+
+  /** Whether a pass left the module as it was; one that failed counts as a change. */
+  idle(at) {
+    const step = this.steps[at];
+    return at > 0 && step.before === step.after && !step.error;
+  }
+
+  drawList() {
+    const slowest = Math.max(...this.passes.seconds, 1e-9);
+    const shown = this.steps.map((_, i) => i).filter((i) => this.showIdle || !this.idle(i) || i === this.at);
+    let pipeline = "";
+    const items = [];
+    for (const i of shown) {
+      const within = (this.passes.within[i] || []).filter((name) => name !== "pipeline").join(" › ");
+      if (within !== pipeline && within) items.push(h("li", { class: "within", role: "presentation" }, within));
+      pipeline = within;
+      const seconds = this.passes.seconds[i];
+      const state = this.steps[i].error ? "failed" : this.idle(i) ? "no change" : "";
+      items.push(h("li", {
+        role: "option", id: `${this.id()}-${i}`, "data-step": i, "aria-selected": String(i === this.at),
+        class: `${this.idle(i) ? "idle" : ""}${this.steps[i].error ? " bad" : ""}`,
+      },
+      h("span", { class: "pass-name" }, i === 0 ? "as it was" : this.steps[i].op),
+      h("span", { class: "pass-state" }, state || (i ? duration(seconds) : "")),
+      h("span", { class: "pass-bar", style: `width:${(100 * seconds) / slowest}%`, "aria-hidden": "true" })));
+    }
+    this.list.replaceChildren(...items);
+    this.list.setAttribute("aria-activedescendant", `${this.id()}-${this.at}`);
+  }
+
+  id() {
+    this.mark = this.mark || `pass-${Math.random().toString(36).slice(2)}`;
+    return this.mark;
+  }
+
+  key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const shown = [...this.list.querySelectorAll("[data-step]")].map((item) => Number(item.dataset.step));
+    const at = shown.indexOf(this.at);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.show(shown[Math.max(0, Math.min(shown.length - 1, to))], true);
+  }
+
+  tabKey(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const at = PASS_TABS.findIndex(([id]) => id === this.tab);
+    this.open(PASS_TABS[(at + step + PASS_TABS.length) % PASS_TABS.length][0]);
+    this.tabs.querySelector('[aria-selected="true"]').focus();
+  }
+
+  open(tab) {
+    this.tab = tab;
+    this.drawPlace();
+  }
+
+  show(at, tell) {
+    at = Math.max(0, Math.min(this.steps.length - 1, at));
+    if (at === this.at) return;
+    this.at = at;
+    this.drawList();
+    this.list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+    const step = this.steps[at];
+    const doc = this.passes.recording.docs[step.op] || {};
+    this.name.textContent = at === 0 ? "The module as it was" : step.op;
+    this.meaning.replaceChildren(
+      ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)));
+    const [before, after] = [this.passes.moved[step.before], this.passes.moved[step.after]];
+    const parts = at === 0 ? [] : [duration(this.passes.seconds[at])];
+    if (this.idle(at)) parts.push("the module is the same");
+    if (after !== null && after !== undefined) {
+      parts.push(before === after || before === null ? `${bytesText(after)} moved by the calls`
+        : `bytes moved by the calls: ${bytesText(before)} before, ${bytesText(after)} after (${Math.round((100 * after) / before)} %)`);
+    }
+    this.change.textContent = parts.join("; ");
+    this.error.hidden = !step.error;
+    this.error.textContent = step.error ? step.error.message : "";
+    this.drawPlace();
+    this.live.textContent = `${this.name.textContent}. ${this.change.textContent}`;
+    if (tell) {
+      this.model.set("step", at);
+      this.model.save_changes();
+    }
+  }
+
+  drawPlace() {
+    for (const tab of this.tabs.children) {
+      const on = tab.dataset.tab === this.tab;
+      tab.setAttribute("aria-selected", String(on));
+      tab.tabIndex = on ? 0 : -1;
+    }
+    for (const drawing of this.drawings) drawing.close();
+    this.drawings = [];
+    const step = this.steps[this.at];
+    if (this.tab === "program" || !this.hasGraphs) {
+      this.place.replaceChildren(this.sides.element);
+      this.sides.show(step.before, step.after, null, { captions: ["Before", "After"], step: this.at });
+      return;
+    }
+    const sides = step.before === step.after ? [["", step.after]] : [["Before", step.before], ["After", step.after]];
+    this.place.replaceChildren(h("div", { class: `graphs${sides.length > 1 ? " two" : ""}` }, sides.map(([caption, program]) => {
+      const graph = this.passes.graphs[program];
+      const element = h("div", { class: "one-graph" }, caption ? h("div", { class: "cap" }, caption) : null);
+      if (graph) element.dataset.program = program;
+      else element.append(h("p", { class: "dim" }, "This program has no graph."));
+      return element;
+    })));
+    for (const element of this.place.querySelectorAll("[data-program]")) {
+      const graph = this.passes.graphs[Number(element.dataset.program)];
+      this.drawings.push(new GraphDrawing(new GraphModel(graph), element));
+    }
+  }
+}
+
+export function renderPasses({ model, el }) {
+  const view = new PassView(model, el);
+  return () => view.close();
+}
+
+export default { render: renderPasses };
