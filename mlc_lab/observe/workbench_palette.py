@@ -30,7 +30,7 @@ from ..tir.functor import uses_var
 from ..tir.stmt import Block, For
 
 #: seconds that a listing may spend on trying the choices of one parameter
-BUDGET = 0.06
+BUDGET = 0.04
 THREADS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
            "vthread.x", "vthread.y", "vthread.z")  # fmt: skip
 SCOPES = ("global", "shared", "local", "warp", "shared.dyn", "wmma.matrix_a", "wmma.matrix_b",

@@ -5,6 +5,7 @@ import re
 import pytest
 from browser import open_page
 from lab_server import NOTEBOOK, ROOT, LabServer
+from test_stepper_page import CONTRAST
 
 pytest.importorskip("jupyterlab")
 pytest.importorskip("anywidget")
@@ -262,6 +263,11 @@ def test_an_untrusted_notebook_shows_readable_text(lab, chromium):
 def test_the_view_follows_the_theme_of_the_lab(lab, chromium):
     with open_in_lab(chromium, scheme="light") as page:
         view = start(lab, page, "theme.ipynb")
+        pick(view, "loop j, extent 32")
+        for op in ("split", "reorder", "rfactor", "annotate"):
+            entry(view, op).locator(".entry-name").click()
+        view.locator('.entry[data-op="split"] input[type=number]').last.fill("3")
+        view.locator(".verdict.good").wait_for()
         for theme, name in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
             page.evaluate(
                 "theme => void jupyterapp.commands.execute('apputils:change-theme', { theme })",
@@ -273,6 +279,30 @@ def test_the_view_follows_the_theme_of_the_lab(lab, chromium):
             colour = view.evaluate("e => getComputedStyle(e).backgroundColor")
             shade = [int(c) for c in re.findall(r"\d+", colour)[:3]]
             assert min(shade) > 200 if name == "light" else max(shade) < 60
+            assert page.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize("path", [LAB, "notebooks/"], ids=["lab", "notebook7"])
+def test_guess_first_in_a_live_notebook(lab, chromium, path):
+    with open_in_lab(chromium) as page:
+        make = OPEN.split("view")[0] + (
+            "view = schedule().explore(guess=True, progress=False)\nheard = []\n"
+            "view.on_guess(heard.append)\nview")  # fmt: skip
+        name = f"guess{len(path)}.ipynb"
+        lab.write(name, make, "")
+        lab.open(page, name, path)
+        lab.run_all(page)
+        card = page.locator(".guess-card")
+        card.get_by_role("radio", name="legal").check(timeout=60000)
+        card.get_by_role("radio", name="about the same").check()
+        card.get_by_role("button", name="Reveal").click()
+        assert "it is legal" in card.inner_text()
+        assert "j_0, j_1, k" in page.locator(".pane.after").inner_text()
+        told = tell(page, 1, "print(view.step, heard[-1]['asked'], view.guesses['answers'])")
+        page.wait_for_function(
+            "e => /1 2 {'1': {'legal': 'legal', 'speed': 'same'}}/.test(e.innerText)",
+            arg=told.element_handle(), timeout=30000,
+        )  # fmt: skip
 
 
 def test_a_click_is_on_the_screen_soon(lab, chromium):

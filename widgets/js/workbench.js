@@ -4,7 +4,7 @@
 // the thing that was picked. All that is compiled, checked or measured happens in the kernel; with
 // none, as in an exported page, one can walk about in what was tried.
 
-import { copyButton, digits, duration, h, percent, small } from "./dom.js";
+import { copyButton, digits, duration, escapeHTML, h, OWN_KEYS, percent, small } from "./dom.js";
 import { PaletteView } from "./palette.js";
 import { marksOf, Programs } from "./program.js";
 import { tokens } from "./highlight.js";
@@ -25,6 +25,7 @@ export class WorkbenchView {
     this.waiting = new Map();
     this.number = 0;
     this.onward = new Map(); // where redo goes, by node
+    this.made = new Map(); // lines as HTML
     this.refused = null; // the refused attempt whose reason is shown
     this.root = h("section", { class: "mlc bench", role: "group", "aria-roledescription": "workbench",
       tabindex: "-1" });
@@ -174,27 +175,43 @@ export class WorkbenchView {
 
   // ------------------------------------------------------------------------------- the program
 
+  /** Only the lines that differ from those shown before are made anew. */
   drawProgram() {
     const { program, parent } = this.node;
-    const lines = this.programs.programs[program];
-    const before = parent === null ? program : this.nodes[parent].program;
-    const marks = before === program ? new Map() : marksOf(this.programs, before, program, "after");
-    const kinds = this.data.keys;
+    const lines = this.data.programs[program].lines;
+    const old = this.shown || [];
+    const shorter = Math.min(lines.length, old.length);
+    let head = 0;
+    while (head < shorter && lines[head] === old[head]) head++;
+    let tail = 0;
+    while (tail < shorter - head && lines[lines.length - 1 - tail] === old[old.length - 1 - tail]) tail++;
     const within = this.program.contains(document.activeElement);
     const top = this.program.scrollTop;
-    this.program.replaceChildren(
-      ...lines.map((line, n) => {
-        const mark = marks.get(n) || "";
-        return h("div", { class: `l ${mark}`, "data-n": n, "data-k": ` ${line.keys.join(" ")} ` },
-          h("i", { "aria-hidden": "true" }, SIGN_OF[mark] || ""),
-          mark ? h("s", {}, `${mark}: `) : null,
-          h("code", {}, " ".repeat(line.indent), this.code(line, kinds)));
-      })
-    );
+    for (let n = old.length - tail - 1; n >= head; n--) this.program.children[n].remove();
+    const html = lines.slice(head, lines.length - tail).map((line) => this.lineHTML(line)).join("");
+    const next = this.program.children[head];
+    if (next) next.insertAdjacentHTML("beforebegin", html);
+    else this.program.insertAdjacentHTML("beforeend", html);
+    this.shown = lines;
+    const before = parent === null ? program : this.nodes[parent].program;
+    this.mark(before === program ? new Map() : marksOf(this.programs, before, program, "after"));
     this.program.scrollTop = top;
-    if (within) (this.program.querySelector(".pick[tabindex='0']") || this.program).focus({ preventScroll: true });
-    const changed = this.program.querySelector(".l.new, .l.changed, .l.moved");
-    if (changed) this.reveal(changed);
+    if (within && !this.program.contains(document.activeElement)) {
+      (this.program.querySelector(".pick[tabindex='0']") || this.program).focus({ preventScroll: true });
+    }
+    if (this.marked.length) this.reveal(this.marked[0]);
+  }
+
+  /** Show what changed against the attempt before: `marks` by number of the line. */
+  mark(marks) {
+    const put = (line, mark) => {
+      line.className = `l ${mark}`;
+      line.firstChild.textContent = SIGN_OF[mark] || "";
+      line.children[1].textContent = mark && `${mark}: `;
+    };
+    for (const line of this.marked || []) put(line, "");
+    this.marked = [...marks.keys()].map((n) => this.program.children[n]);
+    for (const [n, mark] of marks) put(this.program.children[n], mark);
   }
 
   /** Scroll the pane, and nothing else, so that a line is in sight. */
@@ -206,9 +223,21 @@ export class WorkbenchView {
     }
   }
 
+  /** A line of the recording as HTML; made once. */
+  lineHTML(number) {
+    if (!this.made.has(number)) {
+      const line = this.programs.lines[number];
+      this.made.set(number, `<div class="l" data-k=" ${line.keys.join(" ")} "><i aria-hidden="true"></i>` +
+        `<s></s><code>${" ".repeat(line.indent)}${this.code(line)}</code></div>`);
+    }
+    return this.made.get(number);
+  }
+
   /** A line's tokens; the names of loops and the heads of blocks are what one can pick. */
-  code(line, kinds) {
-    const span = ([kind, text]) => h("span", { class: kind ? `t-${kind}` : null }, text);
+  code(line) {
+    const kinds = this.data.keys;
+    const span = ([kind, text]) =>
+      kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text);
     const all = this.programs.tokensOf(line);
     const keys = line.keys.filter((key) => ["loop", "block"].includes(kinds[key][0]));
     const head = LOOP_HEAD.exec(line.text);
@@ -219,22 +248,21 @@ export class WorkbenchView {
       return all.map(([kind, text], i) => {
         if (i >= end || kind !== "name" || which >= keys.length) return span([kind, text]);
         const extent = keys.length > 1 ? extents[which] : extents[0];
-        return this.pick(keys[which++], `loop ${text}${extent ? `, extent ${extent}` : ""}`, text);
-      });
+        return this.pick(keys[which++], `loop ${text}${extent ? `, extent ${extent}` : ""}`, escapeHTML(text));
+      }).join("");
     }
     const block = /\bT\.s?block\("([^"]*)"/.exec(line.text);
     if (block && keys.length) {
       const at = all.findIndex(([, text]) => /^T\.s?block$/.test(text));
-      const inner = all.slice(at, at + 4).map(span);
-      return [...all.slice(0, at).map(span), this.pick(keys[0], `block ${block[1]}`, ...inner),
-        ...all.slice(at + 4).map(span)];
+      const part = (from, to) => all.slice(from, to).map(span).join("");
+      return part(0, at) + this.pick(keys[0], `block ${block[1]}`, part(at, at + 4)) + part(at + 4);
     }
-    return all.map(span);
+    return all.map(span).join("");
   }
 
-  pick(key, said, ...inner) {
-    return h("button", { type: "button", class: "pick", tabindex: "-1", "data-key": key,
-      "aria-label": said, "aria-pressed": "false" }, ...inner);
+  pick(key, said, inner) {
+    return `<button type="button" class="pick" tabindex="-1" ${OWN_KEYS}="true" data-key="${key}" ` +
+      `aria-label="${escapeHTML(said)}" aria-pressed="false">${inner}</button>`;
   }
 
   picks() {
@@ -243,33 +271,31 @@ export class WorkbenchView {
 
   drawSelection() {
     const key = this.model.get("selection")?.key;
-    for (const line of this.program.querySelectorAll(".l.sel")) line.classList.remove("sel");
-    const picks = this.picks();
-    let chosen = null;
-    for (const pick of picks) {
-      const on = Number(pick.dataset.key) === key;
-      pick.setAttribute("aria-pressed", String(on));
+    const old = this.program.querySelectorAll(".pick[aria-pressed='true'], .pick[tabindex='0']");
+    for (const pick of old) {
+      pick.setAttribute("aria-pressed", "false");
       pick.setAttribute("tabindex", "-1");
-      if (on) chosen = pick;
     }
-    (chosen || picks[0])?.setAttribute("tabindex", "0");
-    chosen?.closest(".l").classList.add("sel");
+    const chosen = this.program.querySelector(`.pick[data-key="${key}"]`);
+    chosen?.setAttribute("aria-pressed", "true");
+    (chosen || this.program.querySelector(".pick"))?.setAttribute("tabindex", "0");
   }
 
   clicked(event) {
     const pick = event.target.closest(".pick");
     if (pick) return this.choose(Number(pick.dataset.key));
-    const line = event.target.closest(".l[data-n]");
+    const line = event.target.closest(".l");
     if (!line || String(getSelection())) return;
     // Anywhere in a block's lines means the block, anywhere in a loop's line its first loop.
     const lines = this.programs.programs[this.node.program];
     const kinds = this.data.keys;
-    const depth = lines[line.dataset.n].indent;
-    for (let n = Number(line.dataset.n); n >= 0; n--) {
-      if (n < line.dataset.n && lines[n].indent >= depth) continue;
-      const found = this.program.children[n].querySelector(".pick");
+    const all = this.program.children;
+    const start = Array.prototype.indexOf.call(all, line);
+    for (let n = start; n >= 0; n--) {
+      if (n < start && lines[n].indent >= lines[start].indent) continue;
+      const found = all[n].querySelector(".pick");
       const kind = kinds[lines[n].keys[0]]?.[0];
-      if (found && (kind === "block" || n === Number(line.dataset.n))) {
+      if (found && (kind === "block" || n === start)) {
         return this.choose(Number(found.dataset.key));
       }
     }
