@@ -26,6 +26,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arith import Analyzer, detect_linear_equation, eval_set
+from ..ir.structural import structural_equal
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.expr import (
@@ -106,17 +107,17 @@ def _plain(e: PrimExpr, hidden: frozenset) -> bool:
     return True
 
 
-def _decided(body: Stmt, e: PrimExpr, known: bool | None) -> Stmt:
-    """`body` where a condition is known to hold, or not to (None: unknown)."""
-    return body if known is None else _Decide(e, known).visit(body)
+def _decided(body: Stmt, group: list[PrimExpr], known: bool | None) -> Stmt:
+    """`body` where conditions are known to hold, or not to (None: unknown)."""
+    return body if known is None else _Decide(group, known).visit(body)
 
 
 class _Decide(Mutator):
-    """Replaces one condition by what is known of it."""
+    """Replaces conditions by what is known of them."""
 
-    def __init__(self, condition: PrimExpr, known: bool) -> None:
+    def __init__(self, conditions: list[PrimExpr], known: bool) -> None:
         super().__init__()
-        self.target, self.value = condition, IntImm("bool", int(known))
+        self.targets, self.value = conditions, IntImm("bool", int(known))
 
     def visit(self, node: Any) -> Any:
         """Only conditions of if statements matter."""
@@ -145,7 +146,7 @@ class _Decide(Mutator):
         return seq(*kept) if kept else NO_OP
 
     def _replaced(self, e: PrimExpr) -> PrimExpr:
-        if e is self.target:
+        if any(e is target for target in self.targets):
             return self.value
         if type(e) is And:
             a, b = self._replaced(e.a), self._replaced(e.b)
@@ -207,7 +208,7 @@ class _Partition(Mutator):
         domain = Range.from_min_extent(node.min, node.extent)
         analyzer.bind(node.loop_var, domain, True)
         for condition in conditions:
-            new = self._try(node, condition, analyzer)
+            new = self._try(node, condition, conditions, analyzer)
             if new is not None:
                 return new
         self.outer.append((node.loop_var, domain))
@@ -217,27 +218,50 @@ class _Partition(Mutator):
             return NO_OP
         return node if body is node.body else node.replace(body=body)
 
-    def _try(self, node: For, found: _Condition, analyzer: Analyzer) -> Stmt | None:
-        """The loop in pieces for one condition; None if there is nothing to gain."""
+    def _excess(self, node: For, found: _Condition, analyzer: Analyzer
+                ) -> tuple[int, Any] | None:
+        """A condition as excess < 0: by how much that grows with the loop variable, and the range
+        of the rest over the loops between; growth 0 where it is not cut along this loop."""
         e, var = found.expr, node.loop_var
-        if not any(item is var for item in pre_order(e)) or self.budget <= 0:
+        if not any(item is var for item in pre_order(e)):
             return None
-        # the condition is: excess < 0
         excess = analyzer.simplify(_COMPARISONS[type(e)](e.a, e.b))
         inner = {f.loop_var: Range.from_min_extent(f.min, f.extent) for f in found.loops}
         linear = detect_linear_equation(excess, [var])
         factor = as_int(linear[0]) if len(linear) == 2 else None
         if factor and node.kind is not ForKind.PARALLEL:
             rest = eval_set(linear[1], inner, analyzer)
-            if not rest.has_upper_bound() or not rest.has_lower_bound():
-                return None
-            return self._cut(node, e, factor, rest, analyzer)
+            return (factor, rest) if rest.has_upper_bound() and rest.has_lower_bound() else None
         worst = eval_set(excess, inner, analyzer)
-        if not worst.has_upper_bound() or not found.loops:
-            return None
-        return self._versions(node, e, op.less(analyzer.simplify(worst.max_value), 0), analyzer)
+        return (0, worst) if worst.has_upper_bound() and found.loops else None
 
-    def _cut(self, node: For, e: PrimExpr, factor: int, rest: Any,
+    def _try(self, node: For, found: _Condition, conditions: list[_Condition],
+             analyzer: Analyzer) -> Stmt | None:
+        """The loop in pieces for one condition, and for all that change where it does (those of an
+        initialisation and of its update); None if there is nothing to gain."""
+        if self.budget <= 0:
+            return None
+        own = self._excess(node, found, analyzer)
+        if own is None:
+            return None
+        factor, rest = own
+        top = analyzer.simplify(rest.max_value)
+        bottom = analyzer.simplify(rest.min_value) if factor else None
+        group = [found.expr]
+        for other in conditions:
+            if other is found or type(other.expr) is not type(found.expr):
+                continue
+            its = self._excess(node, other, analyzer)
+            if its is None or its[0] != factor:
+                continue
+            if _same(analyzer.simplify(its[1].max_value), top) and (
+                    not factor or _same(analyzer.simplify(its[1].min_value), bottom)):
+                group.append(other.expr)
+        if factor:
+            return self._cut(node, group, factor, rest, analyzer)
+        return self._versions(node, group, op.less(top, 0), analyzer)
+
+    def _cut(self, node: For, e: list[PrimExpr], factor: int, rest: Any,
              analyzer: Analyzer) -> Stmt | None:
         """A serial loop in up to three pieces: factor * var + rest < 0 holds for all `rest` up to
         (or from) some value, for none from (or up to) another, and has to be checked between."""
@@ -286,7 +310,7 @@ class _Partition(Mutator):
                                node.thread_binding, node.annotations)
         return self.visit(self._simplified(loop))
 
-    def _versions(self, node: For, e: PrimExpr, holds: PrimExpr,
+    def _versions(self, node: For, e: list[PrimExpr], holds: PrimExpr,
                   analyzer: Analyzer) -> Stmt | None:
         """The body twice, under the condition at its worst and under its contrary."""
         holds = analyzer.simplify(holds)
@@ -306,6 +330,11 @@ class _Partition(Mutator):
         then, other = bodies
         body = IfThenElse(holds, then, None if other is NO_OP else other)
         return node.replace(body=body)
+
+
+def _same(a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether two expressions are the same."""
+    return structural_equal(a, b) is True
 
 
 def _renamed(body: Stmt) -> Stmt:
