@@ -31,7 +31,7 @@ BELOW = {
     "backend": ("tir", "arith", "lower", "runtime", "target"),
     "relax": ("script", "topi", "dlight", "arith", "lower", "backend", "runtime"),
     "observe": ("script", "tir", "schedule", "backend", "lower", "relax"),
-    "meta_schedule": ("schedule", "backend", "runtime", "observe", "te"),
+    "meta_schedule": ("schedule", "backend", "runtime", "observe", "te", "dlight"),
 }
 # single files that may use more than their package
 MORE = {"mlc_lab.meta_schedule.relax_integration": ("relax",)}

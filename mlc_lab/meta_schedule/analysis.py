@@ -185,6 +185,34 @@ def reused_along(facts: BlockFacts, axis: Axis, vector: Axis) -> bool:
     return False
 
 
+def prefers_partial_sums(facts: BlockFacts) -> bool:
+    """Whether vectors along the sum are better than vectors along the result.
+
+    They are where the result has no direction in which the inputs are contiguous too, unless an
+    input is used so often that packing it pays.
+    """
+    vector = vector_axis(facts)
+    if vector is None:
+        return True
+    for read in facts.reads:
+        steps = facts.steps(read) or {}
+        if vector.var in steps and steps[vector.var] != 1:
+            uses = 1
+            for axis in facts.spatial:
+                if axis.var not in steps:
+                    uses *= axis.extent
+            return not packable(facts, vector) or uses < 4
+    return False
+
+
+def needs_tiling(facts: BlockFacts) -> bool:
+    """Whether the block is a sum with reuse, its loops untouched."""
+    return (facts.simple and facts.store is not None and bool(facts.reduced)
+            and bool(facts.spatial) and len(facts.reads) >= 2 and facts.has_reuse()
+            and facts.stmt.init is not None and not prefers_partial_sums(facts)
+            and vector_axis(facts) is not None)
+
+
 def packable(facts: BlockFacts, vector: Axis) -> list[Any]:
     """Reads that move with the vector axis in one dimension, and that panels would make dense."""
     out = []
@@ -200,5 +228,5 @@ def packable(facts: BlockFacts, vector: Axis) -> list[Any]:
     return out
 
 
-__all__ = ["Axis", "BlockFacts", "Linear", "linear", "memory_step", "packable", "reused_along",
-           "strides", "vector_axis"]
+__all__ = ["Axis", "BlockFacts", "Linear", "linear", "memory_step", "needs_tiling", "packable",
+           "prefers_partial_sums", "reused_along", "strides", "vector_axis"]

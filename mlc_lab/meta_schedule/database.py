@@ -13,7 +13,7 @@ the fields
     generation     how many mutations lie between the trace and a random one (0: a random one)
     parent         id of the record this trace was mutated from, or None
     mutation       what was changed in the parent, as text, or None
-    strategy       who proposed it: "replay-trace", "evolutionary", "e-greedy", "default", "user", ...
+    strategy       who proposed it: "replay-trace", "evolutionary", "e-greedy", "default", "user"
     trace          the trace as Python text (with the decisions)
     trace_json     the trace as JSON text; `Schedule(mod).apply_trace(trace_json)` replays it
     decisions      {name of the result: decision} of the sampling instructions, e.g. {"v4": [8, 16]}
@@ -204,16 +204,17 @@ class Database:
             link.execute("INSERT INTO mlc_lab VALUES ('schema', ?)", (str(SCHEMA),))
         elif "mlc_lab" not in tables:
             link.execute("ROLLBACK")
+            names = ", ".join(sorted(tables)[:5])
             raise DatabaseError(f"{self.path} is an SQLite file of something else (its tables: "
-                                f"{', '.join(sorted(tables)[:5])}); choose another work_dir")
+                                f"{names}); choose another work_dir")
         link.execute("COMMIT")
         version = link.execute("SELECT value FROM mlc_lab WHERE key='schema'").fetchone()
         if version is None or version[0] != str(SCHEMA):
             have = version[0] if version else "unknown"
             raise DatabaseError(
-                f"{self.path} was written in version {have} of the database, and this MLC Lab reads "
-                f"version {SCHEMA}: keep the file for the MLC Lab that wrote it, and choose another "
-                "work_dir here")
+                f"{self.path} was written in version {have} of the database, and this MLC Lab "
+                f"reads version {SCHEMA}: keep the file for the MLC Lab that wrote it, and "
+                "choose another work_dir here")
 
     def _explain(self, error: sqlite3.Error) -> DatabaseError:
         text = str(error)
@@ -582,8 +583,8 @@ class JSONDatabase(SQLiteDatabase):
     """TVM's name of the database on disk. The paths of its two files name one SQLite file."""
 
     def __init__(self, path_workload: Any = None, path_tuning_record: Any = None, *,
-                 work_dir: Any = None, allow_missing: bool = True, module_equality: str = "structural"
-                 ) -> None:
+                 work_dir: Any = None, allow_missing: bool = True,
+                 module_equality: str = "structural") -> None:
         import os
 
         path = path_tuning_record or path_workload

@@ -47,7 +47,8 @@ class Loop:
 class StoreFeatures:
     """One store with its loops, outermost first, and what follows from them."""
 
-    def __init__(self, store: BufferStore, loops: list[Loop], env: dict, hardware: Hardware) -> None:
+    def __init__(self, store: BufferStore, loops: list[Loop], env: dict, hardware: Hardware
+                 ) -> None:
         self.store, self.loops, self.hw = store, loops, hardware
         extents = {lp.var: lp.extent for lp in loops}
         self.iterations = math.prod(extents.values())
@@ -283,7 +284,7 @@ def stores_of(func: Any, hardware: Hardware) -> list[StoreFeatures]:
 
 
 def features_of(mod: Any, hardware: Hardware) -> tuple[np.ndarray, float]:
-    """The features of a module's function (STORES x WIDTH + 3 numbers), and the estimated cycles."""
+    """Features of a module's function (STORES x WIDTH + 3 numbers), and the estimated cycles."""
     func = mod["main"] if "main" in mod else next(iter(mod.functions.values()))
     stores = stores_of(func, hardware)
     row: list[float] = []

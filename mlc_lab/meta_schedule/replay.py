@@ -43,7 +43,7 @@ class Replayer:
                     break  # from here on every replay differs
                 path.append((index, tuple(decision) if isinstance(decision, list) else decision))
         sch, table, start = self._from_snapshot(points, seed)
-        stops = {index: key for index, key in points}
+        stops = dict(points)
         for index in range(start, len(insts)):
             inst = insts[index]
             if inst.kind.name == "EnterPostproc":

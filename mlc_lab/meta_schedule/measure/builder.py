@@ -76,7 +76,7 @@ class LocalBuilder(Builder):
     memory_mb: what a build may take.
     """
 
-    def __init__(self, max_workers: int | None = None, timeout_sec: float = 30.0,
+    def __init__(self, max_workers: int | None = None, timeout_sec: float = 15.0,
                  memory_mb: int = 4096, f_build: Callable | None = None,
                  f_export: Any = None, initializer: Any = None) -> None:
         del f_export, initializer  # nothing is exported, and workers load what they need

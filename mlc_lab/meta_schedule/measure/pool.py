@@ -52,7 +52,8 @@ class Worker:
             reply = self.answers.get(timeout=timeout)
         except queue.Empty:
             self.close()
-            return {"status": "timeout", "reason": f"no answer within {timeout:g} s; it was stopped"}
+            return {"status": "timeout",
+                    "reason": f"no answer within {timeout:g} s; it was stopped"}
         except OSError:
             reply = None
         if reply is None:

@@ -133,7 +133,8 @@ def difference(have: Any, right: Any) -> tuple[str, float]:
         error = float(np.max(np.abs(have - right)))
         if not math.isfinite(error):
             same = (have == right) | (np.isnan(have) & np.isnan(right))
-            error = float(np.max(np.where(same, 0, np.nan_to_num(np.abs(have - right), nan=np.inf))))
+            apart = np.nan_to_num(np.abs(have - right), nan=np.inf)
+            error = float(np.max(np.where(same, 0, apart)))
         scale = float(np.max(np.abs(np.where(np.isfinite(right), right, 0))))
     if error <= TOLERANCE.get(name, 1e-5) * max(scale, 1e-30):
         return "", error

@@ -19,7 +19,7 @@ def leaf_blocks(sch: Any) -> list[tuple[str, Any]]:
                 out.append((block.name_hint, block, var.name_hint))
     seen: dict[str, int] = {}
     made = []
-    for name, block, func in out:
+    for name, _, func in out:
         if seen.setdefault(name, 0) == 0:
             made.append((name, sch.get_block(name, func_name=func)))
         seen[name] += 1
@@ -39,7 +39,7 @@ def is_spatial(stmt: Block) -> bool:
 def is_output(sch: Any, block: Any) -> bool:
     """Whether a block writes a parameter of its function."""
     sref = sch.get_sref(block)
-    outer = {b for b in sch.state.func_of(sref).buffer_map.values()}
+    outer = set(sch.state.func_of(sref).buffer_map.values())
     return any(region.buffer in outer for region in sref.stmt.writes)
 
 

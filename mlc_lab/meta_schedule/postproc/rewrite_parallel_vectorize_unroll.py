@@ -20,8 +20,6 @@ from .common import cpu_vector_extent, leaf_blocks, root_block
 from .postproc import Postproc
 
 _PREFIX = "meta_schedule."
-#: vectors of partial sums may be this long
-_SUMS = 128
 
 
 class RewriteParallelVectorizeUnroll(Postproc):
@@ -62,10 +60,10 @@ class RewriteParallelVectorizeUnroll(Postproc):
         inside = [lp for lp in loops[at + 1:] if op.as_int(sch.get(lp).extent) != 1]
         if inside and not self._contiguous(facts):
             return
-        if facts.reduced:
-            most = max(most, _SUMS)  # so many partial sums are in registers or the first cache
         hw = hardware_of(self.context.target if self.context is not None else None)
         lanes = hw.lanes(facts.store.buffer.dtype)
+        if facts.reduced:
+            most = max(most, hw.registers // 2 * lanes)  # so many partial sums are in registers
         length = extent if extent <= most else cpu_vector_extent(lanes, extent, most)
         if length == 1:
             return

@@ -21,7 +21,7 @@ class RewriteReductionBlock(Postproc):
 
     def apply(self, sch: Any) -> bool:
         """Always keeps the candidate."""
-        for name, block in leaf_blocks(sch):
+        for _, block in leaf_blocks(sch):
             stmt: Block = sch.get(block)
             if stmt.init is None:
                 continue

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...schedule import ScheduleError
-from ..analysis import BlockFacts, packable, vector_axis
+from ..analysis import BlockFacts, prefers_partial_sums
 from ..hardware import hardware_of
 from .schedule_rule import ScheduleRule
 
@@ -90,25 +90,3 @@ def sum_axis(facts: BlockFacts) -> Any:
         if None not in steps and moved and all(m == 1 for m in moved):
             return axis
     return None
-
-
-def prefers_partial_sums(facts: BlockFacts) -> bool:
-    """Whether vectors along the sum are better than vectors along the result.
-
-    They are where the result has no direction in which the inputs are contiguous too, unless an
-    input is used so often that packing it pays.
-    """
-    vector = vector_axis(facts)
-    if vector is None:
-        return True
-    for read in facts.reads:
-        steps = facts.steps(read) or {}
-        if vector.var in steps and steps[vector.var] != 1:
-            uses = 1
-            for axis in facts.spatial:
-                if axis.var not in steps:
-                    uses *= axis.extent
-            return not packable(facts, vector) or uses < 4
-    return False
-
-

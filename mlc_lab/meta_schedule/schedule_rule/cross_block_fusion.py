@@ -21,10 +21,12 @@ After::
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...schedule import ScheduleError
-from ..analysis import BlockFacts
+from ...tir.stmt import ForKind
+from ..analysis import BlockFacts, needs_tiling
 from ..postproc.common import is_output, is_spatial, leaf_blocks
 from .schedule_rule import ScheduleRule
 
@@ -79,6 +81,8 @@ class CrossBlockFusion(ScheduleRule):
         own = [f for f in sums if f not in partial]
         if not sums:
             return 0
+        if any(needs_tiling(f) for f in own) or any(self._tiled(sch, f.block) for f in partial):
+            return 0
         rows = len(extents) if out.reduced else len(extents) - 1
         for facts in own:
             theirs = [a.extent for a in facts.spatial]
@@ -90,4 +94,8 @@ class CrossBlockFusion(ScheduleRule):
             rows = min(rows, same)
         if out.reduced and not own:  # a sum of partial sums
             return len(extents)
-        return rows
+        return rows if math.prod(extents[:rows]) > 1 else 0
+
+    def _tiled(self, sch: Any, block: Any) -> bool:
+        """Whether several results are summed at once; moving the block would undo that."""
+        return any(sch.get(lp).kind is ForKind.UNROLLED for lp in sch.get_loops(block))

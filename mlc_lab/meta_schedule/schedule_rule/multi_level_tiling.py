@@ -13,7 +13,8 @@ divide the axis; S0 and S1 are perfect tiles of the rest.
 An input that moves with v in one dimension is offered packed as well (the annotation
 `meta_schedule.pack`, carried out by the postprocessor RewriteLayout): copied into panels as wide as
 the tile, so that the sum reads it in one stream. What follows elementwise (bias, activation) is
-computed on each tile.
+computed on each tile. Where the result might overlap an input (no `tir.noalias`), the tile is
+summed in a buffer of its own and then written, or it could not stay in registers.
 
 After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), and the
 tiling of Zheng et al., "Ansor" (OSDI 2020).
@@ -25,10 +26,9 @@ from typing import Any
 
 from ...schedule import ScheduleError
 from ...tir import op
-from ..analysis import BlockFacts, packable, reused_along, vector_axis
+from ..analysis import BlockFacts, needs_tiling, packable, reused_along, vector_axis
 from ..hardware import hardware_of
 from ..postproc.common import is_output, is_spatial
-from .add_rfactor import prefers_partial_sums
 from .schedule_rule import ScheduleRule
 
 #: sums longer than this are offered split in two, so that a panel fits the first cache
@@ -57,7 +57,7 @@ class MultiLevelTiling(ScheduleRule):
     def apply(self, sch: Any, block: Any) -> list[Any]:
         """The alternatives: packed or not, the sum split or not."""
         facts = BlockFacts(sch, block)
-        if not self.needs_tiling(facts):
+        if not needs_tiling(facts):
             return [sch]
         vector = vector_axis(facts)
         if vector is None:
@@ -75,12 +75,6 @@ class MultiLevelTiling(ScheduleRule):
                 continue
             out.append(own)
         return out or [sch]
-
-    def needs_tiling(self, facts: BlockFacts) -> bool:
-        """Whether the block is a sum with reuse, its loops untouched."""
-        return (facts.simple and facts.store is not None and bool(facts.reduced)
-                and bool(facts.spatial) and len(facts.reads) >= 2 and facts.has_reuse()
-                and facts.stmt.init is not None and not prefers_partial_sums(facts))
 
     # ------------------------------------------------------------------ one alternative
 
@@ -139,9 +133,14 @@ class MultiLevelTiling(ScheduleRule):
                                       [round(w / total, 4) for _, w in candidates])
 
     def _consumer(self, sch: Any, block: Any) -> Any:
-        """The one elementwise consumer of the block, or None."""
-        if not self.fuse_consumer or is_output(sch, block):
+        """The one elementwise consumer of the block, made if arguments may overlap; or None."""
+        if not self.fuse_consumer:
             return None
+        if is_output(sch, block):
+            attrs = sch.state.func_of(sch.get_sref(block)).attrs
+            if int(getattr(attrs.get("tir.noalias", 0), "value", attrs.get("tir.noalias", 0))):
+                return None
+            return sch.cache_write(block, 0, "global")
         consumers = sch.get_consumers(block)
         if len(consumers) != 1 or not is_spatial(sch.get(consumers[0])):
             return None

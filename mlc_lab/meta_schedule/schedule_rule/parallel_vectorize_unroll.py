@@ -23,7 +23,7 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
     """
 
     def __init__(self, max_jobs_per_core: int = 16, max_vectorize_extent: int = 64,
-                 unroll_max_steps: Any = (0, 16, 64), unroll_explicit: bool = True) -> None:
+                 unroll_max_steps: Any = (0, 16), unroll_explicit: bool = True) -> None:
         self.max_jobs_per_core, self.max_vectorize_extent = max_jobs_per_core, max_vectorize_extent
         self.unroll_max_steps, self.unroll_explicit = list(unroll_max_steps), unroll_explicit
 

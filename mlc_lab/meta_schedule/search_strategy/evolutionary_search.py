@@ -108,8 +108,11 @@ class EvolutionarySearch(SearchStrategy):
         while self.fixed and len(out) < room:
             space = self.fixed.pop(0)
             made = self._make(space, self.spaces[space])
-            if made is not None:
+            if made is not None and made.origin_key not in self.seen:
+                made.strategy = "default"
+                self.seen.add(made.origin_key)
                 out.append(made)
+        self._predict(out)
         return out
 
     def _begin(self, room: int) -> list[MeasureCandidate]:

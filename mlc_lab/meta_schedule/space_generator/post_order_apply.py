@@ -16,13 +16,15 @@ class PostOrderApply(SpaceGenerator):
     """Applies every rule to every block; where a rule offers alternatives, each is followed.
 
     Blocks are taken in the order in which results are produced, consumers after producers.
-    `f_block_filter(block)` may leave blocks alone.
+    `f_block_filter(block)` may leave blocks alone. With `with_default`, the program's default
+    schedule is a candidate too.
     """
 
     def __init__(self, f_block_filter: Any = None, sch_rules: Any = "from-target",
-                 postprocs: Any = "from-target", mutator_probs: Any = "from-target") -> None:
+                 postprocs: Any = "from-target", mutator_probs: Any = "from-target",
+                 with_default: bool = True) -> None:
         super().__init__(sch_rules, postprocs, mutator_probs)
-        self.f_block_filter = f_block_filter
+        self.f_block_filter, self.with_default = f_block_filter, with_default
 
     def generate_design_space(self, mod: Any, seed: int = -1) -> list[Schedule]:
         """The alternatives that are left when all rules have seen all blocks."""
@@ -33,7 +35,23 @@ class PostOrderApply(SpaceGenerator):
             for name in names:
                 schedules = [made for sch in schedules for made in self._apply(rule, sch, name)]
                 schedules = schedules[:_MOST]
-        return schedules
+        return schedules + self._default(mod)
+
+    def _default(self, mod: Any) -> list[Schedule]:
+        """The default schedule of the program: one more candidate, without choices."""
+        if not self.with_default:
+            return []
+        from ...dlight.cpu import default_rules
+
+        target = self.context.target if self.context is not None else "llvm"
+        for rule in default_rules():
+            try:
+                sch = rule.apply(mod["main"], target)
+            except ScheduleError:
+                continue
+            if sch is not None:
+                return [sch]
+        return []
 
     def _apply(self, rule: Any, sch: Schedule, name: str) -> list[Schedule]:
         try:

@@ -18,12 +18,15 @@ class SpaceGenerator:
     `sch_rules`, `postprocs` and `mutator_probs` are lists (a dict for the last), or "from-target".
     """
 
+    context: Any = None
+
     def __init__(self, sch_rules: Any = "from-target", postprocs: Any = "from-target",
                  mutator_probs: Any = "from-target") -> None:
         self.sch_rules, self.postprocs, self.mutator_probs = sch_rules, postprocs, mutator_probs
 
     def initialize_with_tune_context(self, context: Any) -> None:
         """Called once, with the task; fills in what depends on the target."""
+        self.context = context
         from ..defaults import default_mutators, default_postprocs, default_rules
 
         for name, make in (("sch_rules", default_rules), ("postprocs", default_postprocs),
