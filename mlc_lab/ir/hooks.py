@@ -109,6 +109,13 @@ def explore_passes(mod: Any, passes: Any, **options: Any) -> Any:
     return importlib.import_module("mlc_lab.observe.passes").record(mod, passes, **options)
 
 
+def show_run(trace: Any) -> Any:
+    """A recorded run of the virtual machine as a view."""
+    import importlib
+
+    return importlib.import_module("mlc_lab.observe.machine_run").run_of(trace)
+
+
 def accesses(obj: Any, *args: Any, **options: Any) -> Any:
     """The accesses of a schedule's program, in time order."""
     if access_tracer is None:

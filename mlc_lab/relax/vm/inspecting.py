@@ -11,6 +11,7 @@ from typing import Any
 
 import tvm_ffi
 
+from ...ir import hooks
 from ...runtime import NDArray
 from .builtins import BUILTINS, Storage
 from .bytecode import VOID_REGISTER, register_name
@@ -128,6 +129,13 @@ class Trace:
     steps: list[Step]
     result: Any
     peak_bytes: int
+    #: the bytecode of the functions that ran, a text for each instruction
+    code: dict[str, list[str]] = field(default_factory=dict)
+
+    def show(self) -> Any:
+        """The run as a view: step the bytecode, see registers and memory; `.html(path)` writes it
+        as a page."""
+        return hooks.show_run(self)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -256,7 +264,10 @@ def trace(vm: Any, func_name: str, args: tuple, keep_values: bool) -> Trace:
 
     with _watching(vm, watch):
         result = vm.call(func_name, *map(to_value, args))
-    return Trace(func_name, steps, result, peak)
+    ran = dict.fromkeys(step.function for step in steps)
+    code = {name: [vm.executable.instruction_text(i) for i in vm.executable.functions[name].code]
+            for name in ran}
+    return Trace(func_name, steps, result, peak, code)
 
 
 def _bytes(tensor: NDArray) -> int:

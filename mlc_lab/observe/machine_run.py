@@ -1,0 +1,159 @@
+"""A run of the virtual machine as plain data that a view can draw: bytecode, registers, memory.
+
+`vm.trace("main", x)` records a run; `run_of(trace)` gives a `MachineRun`. Its JSON, version 1:
+
+    format    "mlc-lab/machine-run"
+    version   1
+    title     the function that was called
+    code      [{"function", "lines": [text, ...]}, ...]: the bytecode of every function that ran
+    steps     [{"code": index into code, "at": line, "depth": calls around it, "name": what it
+              calls, "kernel": whether it is work of the program and not of the machine, "reads":
+              [register], "writes": register or "", "seconds", "set": {register: text}, "unset":
+              [register]}, ...]: `set` and `unset` are what changed among the registers
+    storages  [{"size", "from", "to": steps, the last one excluded, "tensors": [{"register",
+              "offset", "size", "from", "to"}, ...]}, ...]: memory in the order it was allocated
+    live      [bytes, ...]: memory held after each step
+    unshared  [bytes, ...]: what would be held if each tensor had memory of its own to the end
+    peak      the most that was held
+
+Sizes are in bytes, times in seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+FORMAT = "mlc-lab/machine-run"
+VERSION = 1
+
+
+class MachineRun:
+    """A recorded run, ready to be drawn. `data` is described at the head of this file."""
+
+    def __init__(self, trace: Any) -> None:
+        self.data = _read(trace)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run as plain data."""
+        return self.data
+
+    def to_json(self) -> str:
+        """The JSON text of `to_dict`."""
+        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
+
+    def table(self) -> str:
+        """The kernels of the run and the memory held, as text."""
+        rows = [f"{1e6 * s['seconds']:10.2f} us  {'  ' * s['depth']}{s['name']}"
+                for s in self.data["steps"] if s["kernel"]]
+        return "\n".join([*rows, f"memory at the peak: {self.data['peak']} bytes"])
+
+    def show(self) -> Any:
+        """The run as a notebook widget."""
+        from mlc_lab_widgets.machine import MachineView
+
+        return MachineView(self)
+
+    def html(self, path: str | Path | None = None, title: str | None = None) -> str:
+        """The run as one HTML page without a kernel; written to `path` if given."""
+        from mlc_lab_widgets.machine_page import page
+
+        text = page([self], title or f"A run of {self.data['title']}")
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        try:
+            return self.show()._repr_mimebundle_(**kwargs)
+        except ImportError:
+            return {"text/plain": self.table()}
+
+    def __repr__(self) -> str:
+        return f"<run of {self.data['title']}: {len(self.data['steps'])} steps>"
+
+
+def run_of(trace: Any) -> MachineRun:
+    """A run recorded by `vm.trace(...)`."""
+    return MachineRun(trace)
+
+
+def _read(trace: Any) -> dict[str, Any]:
+    code: list[dict] = []
+    index: dict[str, int] = {}
+    steps: list[dict] = []
+    held: dict[str, str] = {}
+    for step in trace.steps:
+        if step.function not in index:
+            index[step.function] = len(code)
+            code.append({"function": step.function, "lines": list(trace.code[step.function])})
+        now = {name: text_of(value) for name, value in step.registers.items()}
+        steps.append({
+            "code": index[step.function], "at": step.at, "depth": step.depth, "name": step.name,
+            "kernel": not step.name.startswith("vm.") and step.name not in trace.code,
+            "reads": [r for r in step.reads if r.startswith("%") and r != "%vm"],
+            "writes": step.writes, "seconds": step.seconds,
+            "set": {n: t for n, t in now.items() if held.get(n) != t},
+            "unset": [n for n in held if n not in now]})
+        held = now
+    storages = _storages(trace.steps)
+    live = [sum(row["size"] for row in step.storages if row["alive"]) for step in trace.steps]
+    return {"format": FORMAT, "version": VERSION, "title": trace.func_name, "code": code,
+            "steps": steps, "storages": storages, "live": live,
+            "unshared": _unshared(storages, len(steps)), "peak": max(live, default=0)}
+
+
+def _storages(steps: Any) -> list[dict]:
+    """When each piece of memory, and each tensor in it, came and went."""
+    found: list[dict] = []
+    for number, step in enumerate(steps):
+        for row in step.storages:
+            if row["id"] == len(found):
+                found.append({"size": row["size"], "from": number, "to": len(steps), "tensors": []})
+            entry = found[row["id"]]
+            if not row["alive"]:
+                entry["to"] = min(entry["to"], number)
+            now = {(t["register"], t["offset"], t["size"]) for t in row["tensors"]}
+            open_ = [t for t in entry["tensors"] if t["to"] is None]
+            for tensor in open_:
+                key = tensor["register"], tensor["offset"], tensor["size"]
+                if key in now:
+                    now.discard(key)
+                else:
+                    tensor["to"] = number
+            entry["tensors"] += [{"register": r, "offset": o, "size": s, "from": number, "to": None}
+                                 for r, o, s in sorted(now)]
+    for entry in found:
+        for tensor in entry["tensors"]:
+            tensor["to"] = entry["to"] if tensor["to"] is None else tensor["to"]
+    return found
+
+
+def _unshared(storages: list[dict], count: int) -> list[int]:
+    born = [0] * (count + 1)
+    for entry in storages:
+        for tensor in entry["tensors"]:
+            born[tensor["from"]] += tensor["size"]
+    out, total = [], 0
+    for number in range(count):
+        total += born[number]
+        out.append(total)
+    return out
+
+
+def text_of(value: dict[str, Any]) -> str:
+    """A described register in words."""
+    kind = value["kind"]
+    if kind == "tensor":
+        return f"{'x'.join(map(str, value['shape'])) or 'scalar'} {value['dtype']}"
+    if kind == "storage":
+        return f"memory of {value['size']} bytes"
+    if kind == "shape":
+        return f"shape ({', '.join(map(str, value['values']))})"
+    if kind == "tuple":
+        return f"({', '.join(text_of(v) for v in value['items'])})"
+    return str(value["value"]) if "value" in value else kind
+
+
+__all__ = ["MachineRun", "run_of", "text_of"]
