@@ -1,0 +1,548 @@
+"""Rules of operators that move elements, index, and make tensors; sizes as values."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ....tir import op as O
+from ....tir.expr import PrimExpr
+from ... import op
+from ...expr import PrimValue
+from ...op import nn
+from .importer import Importer, dtype_name, is_tensor, rule
+
+#: torch's way to say "to the end"
+END = 2**63 - 1
+
+
+def _sizes(first: Any, rest: Sequence[Any]) -> list[Any]:
+    """Sizes given as one list or one by one."""
+    given = list(first) if isinstance(first, (list, tuple)) else [first, *rest]
+    return [g.value if isinstance(g, PrimValue) else g for g in given]
+
+
+@rule("view", "reshape", "_unsafe_view", "view_copy", "_reshape_copy")
+def _reshape(im: Importer, x: Any, *shape: Any, **kwargs: Any) -> Any:
+    if len(shape) == 1 and type(shape[0]).__name__ == "dtype":
+        raise ValueError("a view as another dtype is not translated")
+    return im.emit(op.reshape(x, _sizes(kwargs.get("shape", shape[0] if shape else None),
+                                        shape[1:])))
+
+
+@rule("view_as", "reshape_as")
+def _view_as(im: Importer, x: Any, other: Any) -> Any:
+    return im.emit(op.reshape(x, im.shape(other)))
+
+
+@rule("flatten")
+def _flatten(im: Importer, x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    sizes = im.shape(x)
+    if not sizes:
+        return im.emit(op.reshape(x, [1]))
+    first, last = start_dim % len(sizes), end_dim % len(sizes)
+    total: Any = 1
+    for d in sizes[first:last + 1]:
+        total = total * d
+    return im.emit(op.reshape(x, [*sizes[:first], total, *sizes[last + 1:]]))
+
+
+@rule("unflatten")
+def _unflatten(im: Importer, x: Any, dim: int, sizes: Any) -> Any:
+    have = im.shape(x)
+    dim %= len(have)
+    return im.emit(op.reshape(x, [*have[:dim], *sizes, *have[dim + 1:]]))
+
+
+@rule("permute")
+def _permute(im: Importer, x: Any, *dims: Any, **kwargs: Any) -> Any:
+    given = kwargs.get("dims", dims[0] if dims else None)
+    return im.emit(op.permute_dims(x, _sizes(given, dims[1:])))
+
+
+@rule("transpose", "swapaxes", "transpose_copy")
+def _transpose(im: Importer, x: Any, dim0: int, dim1: int) -> Any:
+    order = list(range(im.ndim(x)))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    return im.emit(op.permute_dims(x, order))
+
+
+@rule("t", "numpy_T", "T", "mT", "mH", "H")
+def _t(im: Importer, x: Any) -> Any:
+    return _transpose(im, x, -2, -1) if im.ndim(x) > 1 else x
+
+
+@rule("unsqueeze")
+def _unsqueeze(im: Importer, x: Any, dim: int) -> Any:
+    return im.emit(op.expand_dims(x, dim))
+
+
+@rule("squeeze")
+def _squeeze(im: Importer, x: Any, dim: Any = None) -> Any:
+    sizes = im.shape(x)
+    if dim is None:
+        gone = [k for k, d in enumerate(sizes) if isinstance(d, int) and d == 1]
+    else:
+        gone = [k % len(sizes) for k in (dim if isinstance(dim, (list, tuple)) else [dim])]
+        gone = [k for k in gone if isinstance(sizes[k], int) and sizes[k] == 1]
+    return im.emit(op.squeeze(x, gone)) if gone else x
+
+
+@rule("expand", "broadcast_to", "expand_copy")
+def _expand(im: Importer, x: Any, *sizes: Any, **kwargs: Any) -> Any:
+    wanted = _sizes(kwargs.get("size", sizes[0] if sizes else None), sizes[1:])
+    have = im.shape(x)
+    lead = len(wanted) - len(have)
+    full = [have[k - lead] if isinstance(s, int) and s == -1 else s for k, s in enumerate(wanted)]
+    return im.emit(op.broadcast_to(x, full))
+
+
+@rule("expand_as")
+def _expand_as(im: Importer, x: Any, other: Any) -> Any:
+    return im.emit(op.broadcast_to(x, im.shape(other)))
+
+
+@rule("repeat")
+def _repeat(im: Importer, x: Any, *times: Any, **kwargs: Any) -> Any:
+    return im.emit(op.tile(x, _sizes(kwargs.get("repeats", times[0] if times else None),
+                                     times[1:])))
+
+
+@rule("tile")
+def _tile(im: Importer, x: Any, *dims: Any) -> Any:
+    return im.emit(op.tile(x, _sizes(dims[0], dims[1:])))
+
+
+@rule("repeat_interleave")
+def _repeat_interleave(im: Importer, x: Any, repeats: int, dim: Any = None, **kwargs: Any) -> Any:
+    return im.emit(op.repeat(x, repeats, dim))
+
+
+@rule("cat", "concat", "concatenate")
+def _cat(im: Importer, tensors: Any, dim: int = 0, axis: Any = None) -> Any:
+    tensors = [t for t in tensors if im.ndim(t) != 1 or im.shape(t) != [0]]  # torch's empty ones
+    dtype = im.dtype(tensors[0])
+    for t in tensors[1:]:
+        dtype = im.promoted(im.cast(tensors[0], dtype), t) if im.dtype(t) != dtype else dtype
+    where = dim if axis is None else axis
+    return im.emit(op.concat([im.cast(t, dtype) for t in tensors], where))
+
+
+@rule("stack")
+def _stack(im: Importer, tensors: Any, dim: int = 0) -> Any:
+    return im.emit(op.stack(list(tensors), dim))
+
+
+@rule("split", "split_with_sizes", "split_copy", "split_with_sizes_copy")
+def _split(im: Importer, x: Any, split_size: Any, dim: int = 0) -> Any:
+    size = im.shape(x)[dim]
+    if isinstance(split_size, (list, tuple)):
+        cuts, total = [], 0
+        for s in split_size[:-1]:
+            total = total + s
+            cuts.append(total)
+    elif isinstance(size, int):
+        cuts = list(range(split_size, size, split_size))
+    else:
+        raise ValueError("split into parts of one size needs a dimension of known size")
+    if not cuts:
+        return (x,)
+    return im.emit(op.split(x, cuts, dim))
+
+
+@rule("chunk")
+def _chunk(im: Importer, x: Any, chunks: int, dim: int = 0) -> Any:
+    size = im.shape(x)[dim]
+    if not isinstance(size, int):
+        return im.emit(op.split(x, chunks, dim))
+    each = -(-size // chunks)
+    return _split(im, x, each, dim)
+
+
+@rule("unbind")
+def _unbind(im: Importer, x: Any, dim: int = 0) -> Any:
+    return tuple(_select(im, x, dim, k) for k in range(im.shape(x)[dim]))
+
+
+@rule("select", "select_copy")
+def _select(im: Importer, x: Any, dim: int, index: Any) -> Any:
+    if is_tensor(index):
+        return im.emit(op.take(x, index, dim))
+    size = im.shape(x)[dim]
+    index = size + index if isinstance(index, int) and index < 0 else index
+    begin, end = index, index + 1
+    part = im.emit(op.strided_slice(x, [dim % im.ndim(x)], [begin], [end], assume_inbound=True))
+    return im.emit(op.squeeze(part, [dim]))
+
+
+@rule("slice", "slice_copy")
+def _slice(im: Importer, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
+           ) -> Any:
+    size = im.shape(x)[dim]
+    start = 0 if start is None else start
+    whole = end is None or (isinstance(end, int) and end >= END // 2)
+    if whole:
+        end = size
+    if isinstance(start, int) and start == 0 and whole and step == 1:
+        return x
+    if isinstance(size, int):
+        return im.emit(op.strided_slice(x, [dim % im.ndim(x)], [start], [end], [step]))
+
+    def bound(v: Any) -> Any:
+        return size + v if isinstance(v, int) and v < 0 else v
+
+    return im.emit(op.strided_slice(x, [dim % im.ndim(x)], [bound(start)], [bound(end)], [step],
+                                    assume_inbound=True))
+
+
+@rule("narrow")
+def _narrow(im: Importer, x: Any, dim: int, start: Any, length: Any) -> Any:
+    return _slice(im, x, dim, start, start + length)
+
+
+@rule("getitem")
+def _getitem(im: Importer, x: Any, index: Any) -> Any:
+    """An item of a tuple or list, or a part of a tensor."""
+    if not is_tensor(x):
+        return im.emit(x[index]) if hasattr(x, "struct_info_") else x[index]
+    parts = list(index) if isinstance(index, tuple) else [index]
+    named = sum(p is not None and p is not Ellipsis for p in parts)
+    if Ellipsis in [p for p in parts if not is_tensor(p)]:
+        at = next(k for k, p in enumerate(parts) if p is Ellipsis)
+        parts[at:at + 1] = [slice(None)] * (im.ndim(x) - named)
+    dim = 0
+    tensors: list[tuple[int, Any]] = []
+    for p in parts:
+        if p is None:
+            x = im.emit(op.expand_dims(x, dim))
+            dim += 1
+        elif isinstance(p, slice):
+            x = _slice(im, x, dim, p.start, p.stop, 1 if p.step is None else p.step)
+            dim += 1
+        elif is_tensor(p):
+            tensors.append((dim, p))
+            dim += 1
+        else:
+            x = _select(im, x, dim, p)
+    if not tensors:
+        return x
+    full: list[Any] = [None] * (tensors[-1][0] + 1)
+    for d, p in tensors:
+        full[d] = p
+    return _index(im, x, full)
+
+
+@rule("index", "_unsafe_index")
+def _index(im: Importer, x: Any, indices: Any) -> Any:
+    """x[i, j, ...] with tensors of integers; None takes a whole dimension."""
+    given = [(d, i) for d, i in enumerate(indices) if i is not None]
+    for _, i in given:
+        if im.dtype(i) == "bool":
+            raise ValueError("indexing with a mask has a result of a size that only the run "
+                             "knows: write it with torch.where")
+    if len(given) == 1 and im.ndim(x) > given[0][0]:
+        dim, i = given[0]
+        return im.emit(op.take(x, _from_front(im, i, im.shape(x)[dim]), dim))
+    dims = [d for d, _ in given]
+    if dims != list(range(dims[0], dims[0] + len(dims))):
+        raise ValueError(f"indices on dimensions {dims}, with others between, are not translated")
+    lead = dims[0]
+    if lead:  # the indexed dimensions to the front, and the new ones back
+        order = [*dims, *(d for d in range(im.ndim(x)) if d not in dims)]
+        moved = im.emit(op.permute_dims(x, order))
+        out = im.emit(op.index_tensor(moved, [i for _, i in given]))
+        count = im.ndim(out) - (im.ndim(x) - len(dims))
+        back = [*range(count, count + lead), *range(count), *range(count + lead, im.ndim(out))]
+        return im.emit(op.permute_dims(out, back))
+    return im.emit(op.index_tensor(x, [i for _, i in given]))
+
+
+def _from_front(im: Importer, i: Any, size: Any) -> Any:
+    """Indices as they are; constants below zero are counted from the end."""
+    from ...expr import Constant
+
+    if isinstance(i, Constant) and isinstance(size, int):
+        value = i.data.numpy()
+        if (value < 0).any():
+            return im.const(value % size, str(value.dtype))
+    return i
+
+
+@rule("index_select")
+def _index_select(im: Importer, x: Any, dim: int, index: Any) -> Any:
+    return im.emit(op.take(x, index, dim))
+
+
+@rule("embedding")
+def _embedding(im: Importer, *args: Any, **kwargs: Any) -> Any:
+    a, b = args[:2] if len(args) > 1 else (kwargs["input"], kwargs["weight"])
+    # ATen takes the weight first, torch.nn.functional the indices
+    weight, indices = (a, b) if im.dtype(b).startswith("int") else (b, a)
+    return im.emit(op.take(weight, indices, 0))
+
+
+@rule("gather")
+def _gather(im: Importer, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
+    return im.emit(op.gather_elements(x, index, dim))
+
+
+@rule("scatter")
+def _scatter(im: Importer, x: Any, dim: int, index: Any, src: Any, *, reduce: Any = None) -> Any:
+    if not is_tensor(src):
+        src = im.emit(op.full(im.shape(index), im.const(src, im.dtype(x))))
+    how = {None: "update", "add": "add", "multiply": "mul"}[reduce]
+    return im.emit(op.scatter_elements(x, index, src, dim, how))
+
+
+@rule("scatter_add")
+def _scatter_add(im: Importer, x: Any, dim: int, index: Any, src: Any) -> Any:
+    return im.emit(op.scatter_elements(x, index, src, dim, "add"))
+
+
+@rule("index_put")
+def _index_put(im: Importer, x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    return im.emit(op.index_put(x, list(indices), values, accumulate))
+
+
+@rule("slice_scatter")
+def _slice_scatter(im: Importer, x: Any, src: Any, dim: int = 0, start: Any = None,
+                   end: Any = None, step: int = 1) -> Any:
+    size = im.shape(x)[dim]
+    end = size if end is None or (isinstance(end, int) and end >= END // 2) else end
+    return im.emit(op.slice_scatter(x, src, start or 0, end, step, dim))
+
+
+@rule("select_scatter")
+def _select_scatter(im: Importer, x: Any, src: Any, dim: int, index: Any) -> Any:
+    if isinstance(index, int) and index < 0:
+        index = im.shape(x)[dim] + index
+    return im.emit(op.slice_scatter(x, im.emit(op.expand_dims(src, dim)), index, index + 1, 1, dim))
+
+
+@rule("one_hot")
+def _one_hot(im: Importer, x: Any, num_classes: int = -1) -> Any:
+    if num_classes < 0:
+        raise ValueError("one_hot needs num_classes: without it the size is known by the run only")
+    hot = im.emit(op.one_hot(x, PrimValue(O.const(1, "int64")), PrimValue(O.const(0, "int64")),
+                             num_classes))
+    return hot
+
+
+@rule("flip")
+def _flip(im: Importer, x: Any, *dims: Any) -> Any:
+    for d in _sizes(dims[0], dims[1:]):
+        x = im.emit(op.flip(x, d))
+    return x
+
+
+@rule("roll")
+def _roll(im: Importer, x: Any, shifts: Any, dims: Any = None) -> Any:
+    shifts = [shifts] if isinstance(shifts, int) else list(shifts)
+    if dims is None or dims == []:
+        flat = im.emit(op.reshape(x, [-1]))
+        return im.emit(op.reshape(_roll(im, flat, shifts, [0]), im.shape(x)))
+    for shift, d in zip(shifts, [dims] if isinstance(dims, int) else dims):
+        size = im.shape(x)[d]
+        cut = (size - shift) % size
+        if isinstance(cut, int) and cut == 0:
+            continue
+        parts = im.emit(op.split(x, [cut], d))
+        x = im.emit(op.concat([im.emit(parts[1]), im.emit(parts[0])], d))
+    return x
+
+
+@rule("tril")
+def _tril(im: Importer, x: Any, diagonal: int = 0) -> Any:
+    return im.emit(op.tril(x, diagonal))
+
+
+@rule("triu")
+def _triu(im: Importer, x: Any, diagonal: int = 0) -> Any:
+    return im.emit(op.triu(x, diagonal))
+
+
+@rule("pad", "constant_pad_nd")
+def _pad(im: Importer, x: Any, pad: Sequence[int], mode: Any = "constant", value: Any = None
+         ) -> Any:
+    if isinstance(mode, (int, float)):  # constant_pad_nd(x, pad, value)
+        mode, value = "constant", mode
+    widths = [0, 0] * (im.ndim(x) - len(pad) // 2)
+    for k in reversed(range(len(pad) // 2)):
+        widths += pad[2 * k:2 * k + 2]
+    if any(w < 0 for w in widths):  # negative widths cut
+        axes = [k for k in range(im.ndim(x)) if widths[2 * k] < 0 or widths[2 * k + 1] < 0]
+        begin = [max(0, -widths[2 * k]) for k in axes]
+        end = [im.shape(x)[k] - max(0, -widths[2 * k + 1]) for k in axes]
+        x = im.emit(op.strided_slice(x, axes, begin, end, assume_inbound=True))
+        widths = [max(0, w) for w in widths]
+    if not any(widths):
+        return x
+    return im.emit(nn.pad(x, widths, mode, 0.0 if value is None else float(value)))
+
+
+for _rank in ("1d", "2d", "3d"):
+    rule(f"reflection_pad{_rank}")(lambda im, x, pad: _pad(im, x, pad, "reflect"))
+    rule(f"replication_pad{_rank}")(lambda im, x, pad: _pad(im, x, pad, "replicate"))
+
+
+@rule("pixel_shuffle")
+def _pixel_shuffle(im: Importer, x: Any, upscale_factor: int) -> Any:
+    return im.emit(nn.pixel_shuffle(x, upscale_factor))
+
+
+@rule("meshgrid")
+def _meshgrid(im: Importer, *tensors: Any, indexing: str = "ij") -> Any:
+    given = list(tensors[0]) if isinstance(tensors[0], (list, tuple)) else list(tensors)
+    return im.emit(op.meshgrid(given, indexing))
+
+
+# ------------------------------------------------------------------------------- sizes
+
+
+@rule("size", "sym_size")
+def _size(im: Importer, x: Any, dim: Any = None) -> Any:
+    return im.shape(x) if dim is None else im.shape(x)[dim]
+
+
+@rule("shape")
+def _shape(im: Importer, x: Any) -> Any:
+    return im.shape(x)
+
+
+@rule("dim", "ndim")
+def _dim(im: Importer, x: Any) -> int:
+    return im.ndim(x)
+
+
+@rule("numel", "sym_numel")
+def _numel(im: Importer, x: Any) -> Any:
+    total: Any = 1
+    for d in im.shape(x):
+        total = total * d
+    return total
+
+
+@rule("sym_int", "int_", "sym_float")
+def _number(im: Importer, x: Any) -> Any:
+    return x
+
+
+@rule("sym_max")
+def _sym_max(im: Importer, a: Any, b: Any) -> Any:
+    return max(a, b) if not isinstance(a, PrimExpr) and not isinstance(
+        b, PrimExpr) else O.max_value_of(a, b)
+
+
+@rule("sym_min")
+def _sym_min(im: Importer, a: Any, b: Any) -> Any:
+    return min(a, b) if not isinstance(a, PrimExpr) and not isinstance(
+        b, PrimExpr) else O.min_value_of(a, b)
+
+
+@rule("getattr")
+def _getattr(im: Importer, x: Any, name: str) -> Any:
+    if isinstance(x, tuple) or not is_tensor(x):  # what max, sort and topk give
+        return _getitem(im, x, {"values": 0, "indices": 1}[name])
+    if name == "shape":
+        return im.shape(x)
+    if name == "ndim":
+        return im.ndim(x)
+    if name == "dtype":
+        return im.dtype(x)
+    if name == "device":
+        return "cpu"
+    if name in ("T", "mT", "H", "mH"):
+        return _t(im, x)
+    raise ValueError(f"the attribute {name} of a tensor is not translated")
+
+
+# ------------------------------------------------------------------------------- made tensors
+
+
+@rule("arange")
+def _arange(im: Importer, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    numbers = list(args)
+    for name in ("start", "end", "step"):
+        if name in kwargs:
+            numbers.append(kwargs[name])
+    start, end, step = {1: lambda: (0, numbers[0], 1), 2: lambda: (*numbers, 1),
+                        3: lambda: tuple(numbers)}[len(numbers)]()
+    kind = "float32" if any(isinstance(v, float) for v in (start, end, step)) else "int64"
+    return im.emit(op.arange(start, end, step, dtype_name(dtype, kind)))
+
+
+def _filled(im: Importer, sizes: Any, value: Any, dtype: Any) -> Any:
+    kind = dtype_name(dtype, "float32" if isinstance(value, float) else im.dtype(value))
+    return im.emit(op.full(list(sizes), im.const(value, kind), kind))
+
+
+@rule("full")
+def _full(im: Importer, size: Any, fill_value: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    return _filled(im, size, fill_value, dtype)
+
+
+@rule("full_like")
+def _full_like(im: Importer, x: Any, fill_value: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    return _filled(im, im.shape(x), fill_value, dtype_name(dtype, im.dtype(x)))
+
+
+@rule("zeros", "empty")
+def _zeros(im: Importer, *size: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    return _filled(im, _sizes(kwargs.get("size", size[0] if size else []), size[1:]), 0.0,
+                   dtype_name(dtype))
+
+
+@rule("ones")
+def _ones(im: Importer, *size: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    return _filled(im, _sizes(kwargs.get("size", size[0] if size else []), size[1:]), 1.0,
+                   dtype_name(dtype))
+
+
+@rule("zeros_like", "empty_like")
+def _zeros_like(im: Importer, x: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    return _filled(im, im.shape(x), 0, dtype_name(dtype, im.dtype(x)))
+
+
+@rule("ones_like")
+def _ones_like(im: Importer, x: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    return _filled(im, im.shape(x), 1, dtype_name(dtype, im.dtype(x)))
+
+
+@rule("new_zeros", "new_empty")
+def _new_zeros(im: Importer, x: Any, *size: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    return _filled(im, _sizes(size[0], size[1:]), 0, dtype_name(dtype, im.dtype(x)))
+
+
+@rule("new_ones")
+def _new_ones(im: Importer, x: Any, *size: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    return _filled(im, _sizes(size[0], size[1:]), 1, dtype_name(dtype, im.dtype(x)))
+
+
+@rule("new_full")
+def _new_full(im: Importer, x: Any, size: Any, fill_value: Any, *, dtype: Any = None,
+              **kwargs: Any) -> Any:
+    return _filled(im, size, fill_value, dtype_name(dtype, im.dtype(x)))
+
+
+@rule("fill")
+def _fill(im: Importer, x: Any, value: Any) -> Any:
+    if is_tensor(value):
+        return im.emit(op.full_like(x, im.cast(value, im.dtype(x))))
+    return _filled(im, im.shape(x), value, im.dtype(x))
+
+
+@rule("scalar_tensor", "tensor")
+def _scalar_tensor(im: Importer, value: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
+    if isinstance(value, PrimExpr):
+        return _size_tensor(im, value, dtype)
+    return im.const(value, dtype_name(dtype, im.dtype(value)))
+
+
+def _size_tensor(im: Importer, value: PrimExpr, dtype: Any) -> Any:
+    """A symbolic size as a tensor of no dimensions."""
+    one = im.emit(op.arange(value, value + 1, 1, dtype_name(dtype, "int64")))
+    return im.emit(op.reshape(one, []))
+
+
+@rule("eye")
+def _eye(im: Importer, n: int, m: Any = None, *, dtype: Any = None, **kwargs: Any) -> Any:
+    return im.emit(op.eye(n, m, 0, dtype_name(dtype)))
