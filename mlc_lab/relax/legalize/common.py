@@ -22,7 +22,10 @@ def te_row(name: str, fn: Callable[..., Any], hint: str | None = None) -> None:
     hint = hint or name.rpartition(".")[2]
 
     def row(bb: Any, call: Call) -> Expr:
-        return bb.call_te(fn, *map(immediate, call.args), primfunc_name_hint=hint)
+        args = list(map(immediate, call.args))
+        if not any(isinstance(a, Expr) for a in args):  # a kernel reads at least one tensor
+            args = list(call.args)
+        return bb.call_te(fn, *args, primfunc_name_hint=hint)
 
     register_legalize(f"relax.{name}", row)
 
