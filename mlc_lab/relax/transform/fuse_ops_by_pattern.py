@@ -46,6 +46,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, Sequence
 
 from ...ir.module import normalize_attrs
+from ..dpl.pattern import CallPattern, TupleGetItemPattern, TuplePattern
 from .fuse_ops import is_kernel
 from .grouping import Group, GroupError, fuse_groups
 from .rewriting import (
@@ -212,9 +213,7 @@ class _Matcher:
 
 def _is_leaf_pattern(pattern: Any) -> bool:
     """Whether a pattern stands for an input: a wildcard, variable, constant, shape or dtype."""
-    kind = type(pattern).__name__
-    return not any(part in kind for part in ("Call", "TupleGetItem", "TuplePattern", "Or", "And",
-                                             "Attr"))
+    return not isinstance(pattern, (CallPattern, TupleGetItemPattern, TuplePattern))
 
 
 # ------------------------------------------------------------------------------- codegen

@@ -67,6 +67,7 @@ after `FuseTIR()`::
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Sequence
 
 from ...ir.diagnostics import MLCError
@@ -96,9 +97,11 @@ def FuseTIR() -> Pass:
 
 def _fuse_tir(mod: IRModule, ctx: PassContext) -> IRModule:
     fused: dict[GlobalVar, tuple[GlobalVar, Function, PrimFunc]] = {}
+    uses = Counter(g for f in mod.functions.values() if isinstance(f, Function)
+                   for g in used_globals(f))
     for var, func in mod.functions.items():
         if isinstance(func, Function) and attr(func, "Primitive") and not attr(func, "Codegen"):
-            kernel = FusedKernel(mod, var.name_hint, func).build()
+            kernel = FusedKernel(mod, var.name_hint, func, uses).build()
             fused[var] = (GlobalVar(var.name_hint), func, kernel)
     if not fused:
         return mod
@@ -208,8 +211,11 @@ class _Inliner(_Substitute):
 class FusedKernel:
     """Puts the TensorIR functions that one Relax function calls into one."""
 
-    def __init__(self, mod: IRModule, name: str, func: Function) -> None:
+    def __init__(self, mod: IRModule, name: str, func: Function, uses: Counter) -> None:
         self.mod, self.name, self.func = mod, name, func
+        #: how often each function of the module is called: one that is called once is moved in as
+        #: it is, others get variables of their own
+        self.uses = uses
         #: what a Relax variable stands for: a Buffer, or a list of them for a tuple
         self.values: dict[Var, Any] = {}
         self.dims: list[E.Var] = []
@@ -217,7 +223,6 @@ class FusedKernel:
         self.body: list[Stmt] = []
         self.blocks: dict[str, int] = {"root": 1}
         self.buffer_names: dict[str, int] = {}
-        self.seen: set[PrimFunc] = set()
 
     def build(self) -> PrimFunc:
         """The fused function: inputs, then outputs, then symbolic dimensions."""
@@ -322,10 +327,8 @@ class FusedKernel:
             buffers[own] = buffer
         results = handles[len(given):]
         outs = self.make_outputs(call, [callee.buffer_map[p] for p in results], table, buffers)
-        renew = callee in self.seen
-        self.seen.add(callee)
         root = callee.body
-        inliner = _Inliner(_cast_dims(table), buffers, self.blocks, renew)
+        inliner = _Inliner(_cast_dims(table), buffers, self.blocks, self.uses[var] > 1)
         if isinstance(root, BlockRealize) and not root.block.iter_vars and (
                 root.block.name_hint == "root") and not root.block.annotations:
             for buffer in root.block.alloc_buffers:
@@ -333,6 +336,7 @@ class FusedKernel:
             self.body.append(inliner.visit(root.block.body))
         else:
             self.body.append(inliner.visit(root))
+        self.allocated += outs
         multiple = isinstance(call.sinfo_args[0], TupleStructInfo)
         return outs if multiple else outs[0]
 
@@ -350,7 +354,6 @@ class FusedKernel:
             new = decl_buffer(shape, buffer.dtype, self.buffer_name(f"{buffer.name}_intermediate"))
             buffers[buffer] = new
             outs.append(new)
-            self.allocated.append(new)
         return outs
 
     def buffer_name(self, name: str) -> str:

@@ -137,7 +137,7 @@ class _BlockFuser:
         func, args = make_function(group.bindings, outputs, group.attrs, self.lift)
         if self.finish is not None:
             func = self.finish(func)
-        callee = add_function(self.mod, func, group.title())
+        callee = add_function(self.mod, func, group.title(), reuse=True)
         if len(outputs) == 1:
             info = outputs[0].struct_info_
             self.out.append(VarBinding(outputs[0], Call.from_fields(callee, args, None, (), info)))

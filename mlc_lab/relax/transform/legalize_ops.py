@@ -92,7 +92,7 @@ class _Legalizer(PyExprMutator):
         self.rows, self.warn = rows, warn
 
     def visit_call_(self, call: Call) -> Expr:
-        return self.legal(super().visit_call_(call), 0)
+        return self.legal(self.builder_.normalize(super().visit_call_(call)), 0)
 
     def legal(self, expr: Expr, depth: int) -> Expr:
         """A call without operators that have a row."""

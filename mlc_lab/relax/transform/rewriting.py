@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...ir.module import GlobalVar, IRModule
 from ...ir.node import Node
+from ...ir.structural import structural_equal
 from ...ir.transform import Pass, PassContext, PassInfo
 from ...tir import expr as E
 from ...tir.functor import substitute as substitute_tir
@@ -100,8 +101,17 @@ def fresh_name(taken: Any, hint: str) -> str:
     return f"{hint}{number}"
 
 
-def add_function(mod: IRModule, func: Any, hint: str) -> GlobalVar:
-    """Put a function into a module (that the caller owns) under a fresh name."""
+def add_function(mod: IRModule, func: Any, hint: str, reuse: bool = False) -> GlobalVar:
+    """Put a function into a module (that the caller owns) under a fresh name.
+
+    With `reuse` a function of the module whose name begins so and that is structurally equal is
+    taken instead.
+    """
+    if reuse:
+        for known, other in mod.functions.items():
+            if known.name_hint.startswith(hint) and type(other) is type(func) and (
+                    structural_equal(other, func) is True):
+                return known
     var = GlobalVar(fresh_name(mod._by_name, hint), getattr(func, "struct_info_", None))
     mod.update_func(var, func)
     return var
