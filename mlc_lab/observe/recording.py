@@ -239,6 +239,26 @@ class Recording:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
+    def step_svg(self, step: int, picture: str = "program", theme: str = "light") -> str:
+        """A step as SVG text, for slides.
+
+        `picture` is "program" (both programs, changes marked, unchanged parts folded) or "nest"
+        (their loop nests); `theme` "light" or "dark". Raises IndexError if there is no such step.
+        """
+        from mlc_lab_widgets.picture import scene_of
+
+        return scene_of(self, step, picture, theme).svg()
+
+    def step_png(self, step: int, path: str | Path, picture: str = "program",
+                 theme: str = "light", scale: float = 2.0) -> None:  # fmt: skip
+        """A step as a PNG file; for the options see `step_svg`. Needs matplotlib.
+
+        `scale` is how many pixels of the file a pixel of the picture takes in each direction.
+        """
+        from mlc_lab_widgets.picture import scene_of
+
+        scene_of(self, step, picture, theme).png(path, scale)
+
     def show(self, guess: bool = False) -> Any:
         """The stepper of this recording as a notebook widget.
 

@@ -4,6 +4,8 @@ Every page is opened through `open_page`, which fails the test if a request leav
 error is thrown.
 """
 
+from xml.etree import ElementTree
+
 import handmade
 import pytest
 from browser import open_page
@@ -424,3 +426,24 @@ def test_any_two_steps_stand_side_by_side(page):
     assert "for i, j, k in T.grid(128, 128, 128):" in pane(page, "before").inner_text()
     page.get_by_label("Compare with").select_option("Before")
     assert "for i, j_0, k, j_1 in T.grid" in pane(page, "before").inner_text()
+
+
+def saved(page, kind, path):
+    with page.expect_download() as download:
+        page.get_by_role("button", name=f"Save this step as {kind}").click()
+    download.value.save_as(path)
+    return download.value.suggested_filename, path.read_bytes()
+
+
+@pytest.mark.parametrize("tab", ["Program", "Loop nest"])
+def test_a_step_is_saved_as_a_picture_for_slides(page, tab, tmp_path):
+    go(page, 6)
+    page.get_by_role("tab", name=tab).click()
+    name, data = saved(page, "SVG", tmp_path / "step.svg")
+    assert name == "main-step-6.svg"
+    root = ElementTree.fromstring(data)
+    words = " ".join(node.text or "" for node in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert "sch.vectorize(loop=j_1)" in words and "vectorized" in words
+    name, data = saved(page, "PNG", tmp_path / "step.png")
+    assert name == "main-step-6.png" and data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert abs(int.from_bytes(data[16:20], "big") - 2 * float(root.get("width"))) <= 2

@@ -12,6 +12,7 @@ import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
 import { marksOf, Programs, SideBySide } from "./program.js";
 import { tokens } from "./highlight.js";
+import { pictureOf, saveButtons } from "./picture.js";
 import { followTheme } from "./theme.js";
 
 const MARKS = ["new", "changed", "moved", "removed"];
@@ -214,7 +215,9 @@ export class Stepper {
       this.model.guess.card,
       this.chart, instruction, this.facts, this.tabs, this.sides.element, this.code.element,
       this.family,
-      h("div", { class: "foot" }, this.legend, this.unfold),
+      h("div", { class: "foot" }, this.legend, this.unfold,
+        saveButtons(() => this.picture(), () => `${this.recording.title.replace(/\W+/g, "-")}-step-${this.step}`,
+          (said) => (this.live.textContent = said))),
       this.counts.element,
       h("details", { class: "so-far" },
         h("summary", {}, "Python so far"), h("div", { class: "code" }, this.python, copy)),
@@ -441,6 +444,17 @@ export class Stepper {
         : (side, keys) => this.lineage.between(base, this.step, side, keys),
     });
     this.drawLegend(before, step);
+  }
+
+  /** What is shown as SVG text, for slides: the instruction, its meaning, and both panes. */
+  picture() {
+    const step = this.recording.steps[this.step];
+    const { meaning = "" } = this.recording.docs[step.op] || {};
+    const cost = facts(this.recording, this.step).map((f) => `${f.name}: ${f.value}`).join("   ");
+    const heading = [step.python.split("\n")[0] || "the program as it was", meaning, cost].filter(Boolean);
+    if (this.kind) return pictureOf([this.code.left, this.code.right], heading);
+    return pictureOf(step.error || (step.before === step.after && this.baseline < 0)
+      ? [this.sides.left] : [this.sides.left, this.sides.right], heading);
   }
 
   spoken() {
