@@ -1,6 +1,6 @@
-"""Makes the pictures in docs/images: the stepper on matmul and relu, light and dark.
+"""Makes the pictures in docs/images: the views on matmul and relu, light and dark.
 
-    python docs/screenshots.py
+    python docs/screenshots.py [stepper] [workbench]
 
 Needs the `test` extra and a Chromium. The schedule is the one of the README's picture: from the
 naive program to a register tile that is vectorized and unrolled, with one refused primitive.
@@ -13,13 +13,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+import conftest  # noqa: E402, F401  (finds the widgets of this checkout)
 from browser import FLAGS, chromium_path, open_page  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
 from mlc_lab.backend.peak import vector_bits  # noqa: E402
 from mlc_lab.observe.session import record  # noqa: E402
+from mlc_lab.observe.workbench import Workbench  # noqa: E402
 from mlc_lab.schedule import Schedule, ScheduleError  # noqa: E402
 from mlc_lab.script import from_source  # noqa: E402
+from mlc_lab_widgets.export import write  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
 
 PROGRAM = """
 @I.ir_module
@@ -70,24 +75,65 @@ def scheduled():
     return sch
 
 
-def main():
+def stepper(browser, folder):
+    """A step that moves a block, light, and a refused one, dark."""
     recording = record(scheduled(), "matmul and relu, 512 x 512").measure()
+    page_file = folder / "stepper.html"
+    recording.html(page_file)
+    names = [step.op for step in recording.steps]
+    refused = next(n for n, step in enumerate(recording.steps) if step.error)
+    for scheme, step in (("light", names.index("reverse_compute_at")), ("dark", refused)):
+        with open_page(browser, scheme=scheme, width=1240, height=800) as page:
+            page.goto(page_file.as_uri())
+            page.locator("input[type=range]").evaluate(
+                "(e, step) => { e.value = step; e.dispatchEvent(new Event('input')) }",
+                str(step),
+            )
+            page.wait_for_timeout(200)
+            page.locator(".mlc").screenshot(path=IMAGES / f"stepper-{scheme}.png")
+
+
+def workbench(browser, folder):
+    """Two ways from one split, and the form of another."""
+    view = Workbench(from_source(PROGRAM), title="matmul and relu").show()
+    lanes = vector_bits() // 32
+    view.apply("split", loop="Y/j", factors=[None, lanes])
+    view.apply("reorder", ordered_loops=["k", "j_1"])
+    view.apply("vectorize", loop="j_1")
+    view.apply("parallel", loop="Y/i")
+    view.node = 1
+    try:
+        view.apply("vectorize", loop="k")
+    except ScheduleError:
+        pass
+    view.apply("reverse_compute_at", block="C", loop="Y/j_0")
+    view.measure()
+    view.node = 3
+    view.pick("Y/j_0")
+    names = ("tree", "node", "selection", "palette", "costs")
+    values = {**{name: getattr(view, name) for name in names}, "live": True}
+    page_file = folder / "workbench.html"
+    styles = ("stepper.css", "workbench.css")
+    page_file.write_text(write([(values, "")], "", "workbench.js", styles=styles), encoding="utf-8")
+    with open_page(browser, width=1240, height=1100) as page:
+        page.goto(page_file.as_uri())
+        for op in ("rfactor", "split"):
+            page.locator(f'.entry[data-op="{op}"] .entry-name').click()
+        page.evaluate("document.activeElement.blur()")
+        page.locator(".palette").evaluate("e => (e.scrollTop = 0)")
+        page.wait_for_timeout(300)
+        page.locator(".mlc").screenshot(path=IMAGES / "workbench.png")
+
+
+PICTURES = {"stepper": stepper, "workbench": workbench}
+
+
+def main():
+    wanted = sys.argv[1:] or list(PICTURES)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page_file = Path(folder) / "stepper.html"
-        recording.html(page_file)
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
-        names = [step.op for step in recording.steps]
-        refused = next(n for n, step in enumerate(recording.steps) if step.error)
-        for scheme, step in (("light", names.index("reverse_compute_at")), ("dark", refused)):
-            with open_page(browser, scheme=scheme, width=1240, height=800) as page:
-                page.goto(page_file.as_uri())
-                page.locator("input[type=range]").evaluate(
-                    "(e, step) => { e.value = step; e.dispatchEvent(new Event('input')) }",
-                    str(step),
-                )
-                page.wait_for_timeout(200)
-                target = ROOT / "docs" / "images" / f"stepper-{scheme}.png"
-                page.locator(".mlc").screenshot(path=target)
+        for name in wanted:
+            PICTURES[name](browser, Path(folder))
         browser.close()
 
 
