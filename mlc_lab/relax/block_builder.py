@@ -39,11 +39,13 @@ _LEAVES = (Var, DataflowVar, Constant, ShapeExpr, PrimValue, StringImm, DataType
 class _Frame:
     """A block under construction."""
 
-    __slots__ = ("bindings", "is_dataflow")
+    __slots__ = ("bindings", "is_dataflow", "leaves")
 
     def __init__(self, is_dataflow: bool) -> None:
         self.bindings: list[Binding] = []
         self.is_dataflow = is_dataflow
+        #: nested values that were bound in this block, so that a shared one is computed once
+        self.leaves: dict[int, tuple[Expr, Expr]] = {}
 
     def finish(self) -> BindingBlock:
         return (DataflowBlock if self.is_dataflow else BindingBlock)(self.bindings)
@@ -368,17 +370,27 @@ class BlockBuilder:
         return expr
 
     def _arguments(self, items: tuple) -> tuple:
-        new = tuple([item if isinstance(item, _LEAVES) else
-                     self.as_leaf(self.normalize(item)) for item in items])
+        new = tuple([item if isinstance(item, _LEAVES) else self._argument(item)
+                     for item in items])
         return items if all(a is b for a, b in zip(new, items)) else new
+
+    def _argument(self, item: Expr) -> Expr:
+        """A nested value as a leaf; one that stands in several places is bound once a block."""
+        if not self._blocks:
+            return self.as_leaf(self.normalize(item))
+        known = self._blocks[-1].leaves
+        found = known.get(id(item))
+        if found is None:
+            frame = self._blocks[-1]
+            found = frame.leaves[id(item)] = item, self.as_leaf(self.normalize(item))
+        return found[1]
 
     def _normalize_tuple(self, expr: Tuple) -> Expr:
         new = self._arguments(expr.fields_)
         return expr if new is expr.fields_ and expr.struct_info_ is not None else Tuple(new)
 
     def _normalize_item(self, expr: TupleGetItem) -> Expr:
-        value = self.normalize(expr.tuple_value)
-        value = self.as_leaf(value)
+        value = self._arguments((expr.tuple_value,))[0]
         if value is expr.tuple_value and expr.struct_info_ is not None:
             return expr
         return TupleGetItem(value, expr.index)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (TVM prints one statement a line)
 """Relax beside apache-tvm: what operators give, what is refused, and how programs are printed.
 
 apache-tvm 0.27 writes `out_ty`, `ty_args` and `R.Any` where TVM 0.18 writes `out_sinfo`,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping
 
 from ..analysis import remove_all_unused
-from ..expr import DataflowBlock, Expr, Function, Var, VarBinding
+from ..expr import Binding, DataflowBlock, Expr, Function, Var, VarBinding
 from ..expr_functor import PyExprMutator
 from .context import PatternContext
 from .pattern import DFPattern
@@ -88,7 +88,29 @@ class _BlockRewriter(PyExprMutator):
                 continue
             kept.append(b)
             used.update(_used(b.value))
-        return DataflowBlock(kept[::-1])
+        return DataflowBlock(_in_order(kept[::-1]))
+
+
+def _in_order(bindings: list[Binding]) -> list[Binding]:
+    """The bindings, each after what it uses: a new value may use what was bound after the old."""
+    by_var = {b.var: b for b in bindings}
+    out: dict[Var, Binding] = {}
+    open_vars: set[Var] = set()
+
+    def place(binding: Binding) -> None:
+        if binding.var in out:
+            return
+        if binding.var in open_vars:
+            raise ValueError(f"the rewriter made {binding.var.name_hint} depend on itself")
+        open_vars.add(binding.var)
+        for var in _used(binding.value):
+            if var in by_var:
+                place(by_var[var])
+        out[binding.var] = binding
+
+    for binding in bindings:
+        place(binding)
+    return list(out.values())
 
 
 def _used(value: Expr) -> list[Var]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ...ir.diagnostics import MLCError
+from ...ir.module import GlobalVar
 from ...tir.expr import OPS, Op
 from ..expr import Call
 from ..struct_info import OBJECT, StructInfo
@@ -84,7 +85,7 @@ def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ())
     row = OPERATORS[name]
     call = Call(row.op, args, attrs, sinfo_args)
     for arg in args:
-        if getattr(arg, "struct_info_", OBJECT) is None:
+        if getattr(arg, "struct_info_", OBJECT) is None and type(arg) is not GlobalVar:
             return call
     return Call(row.op, args, attrs, sinfo_args, struct_info=row.infer(call))
 

@@ -81,10 +81,8 @@ class RelaxFunction:
         except SyntaxError:
             raise ValueError(f"the dimension {text!r} is no expression") from None
         for part in ast.walk(tree):
-            if isinstance(part, ast.Name) and self.in_head and part.id not in self.symbols and (
-                    part.id not in ("T", "R")):
-                raise ValueError(f"{part.id} in {text!r} is not known yet: a parameter must have "
-                                 f'the dimension "{part.id}" by itself')
+            if isinstance(part, ast.Name) and self.in_head and part.id not in ("T", "R"):
+                self.symbol(part.id)  # a later parameter may say what it is
             if hasattr(part, "lineno"):
                 part.lineno = part.end_lineno = self.line.lineno
                 part.col_offset = self.line.col_offset

@@ -1,0 +1,166 @@
+"""Operators: struct info on symbolic and unknown shapes, and misfits with both shapes.
+
+What every operator gives is compared with apache-tvm in tests/oracle/test_relax.py; here stands
+what that comparison cannot say.
+"""
+
+import inspect
+
+import pytest
+
+from mlc_lab import relax
+from mlc_lab.relax import op
+from mlc_lab.relax.op import OPERATORS, StructInfoError
+from mlc_lab.script import relax as R
+from mlc_lab.tir import Var
+
+T = relax.TensorStructInfo
+n, m = Var("n", "int64"), Var("m", "int64")
+
+
+def var(*shape, dtype="float32"):
+    return relax.Var("x", T(shape, dtype))
+
+
+def info(call):
+    return call.struct_info
+
+
+def test_every_constructor_has_a_row_and_a_docstring():
+    for namespace, prefix in ((op, "relax."), (op.nn, "relax.nn."), (op.memory, "relax.memory."),
+                              (op.vm, "relax.vm."), (op.builtin, "relax.builtin."),
+                              (op.image, "relax.image.")):
+        for name in namespace.__all__:
+            fn = getattr(namespace, name)
+            if not inspect.isfunction(fn) or not fn.__module__.startswith("mlc_lab.relax.op"):
+                continue
+            assert fn.__doc__, name
+            composed = {"linear", "relu6", "attention_bias", "call_packed"}
+            helpers = {"slice_extent", "parse_subscripts", "tensor_of_args", "out_struct_info",
+                       "infer_call", "lookup", "make_call", "register_legalize", "register_op"}
+            if name not in composed | helpers:
+                assert prefix + name in OPERATORS, prefix + name
+
+
+def test_every_operator_is_a_word_of_the_script():
+    for full in OPERATORS:
+        place = R
+        for part in full.split(".")[1:]:
+            place = getattr(place, part)
+        assert callable(place), full
+
+
+def test_only_effects_are_impure():
+    assert {name for name, row in OPERATORS.items() if not row.pure} == {
+        "relax.print", "relax.assert_op", "relax.call_builtin_with_ctx", "relax.invoke_closure",
+        "relax.builtin.alloc_tensor", "relax.memory.alloc_storage", "relax.memory.alloc_tensor",
+        "relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.alloc_storage",
+        "relax.vm.alloc_tensor", "relax.vm.call_tir_dyn", "relax.vm.kill_object"}
+
+
+@pytest.mark.parametrize("call, expected", [
+    (lambda: op.add(var(n, 1), var(m)), T((n, m))),
+    (lambda: op.add(var(n), var(m)), T(ndim=1)),
+    (lambda: op.matmul(var(2, n, 4), var(4, m)), T((2, n, m))),
+    (lambda: op.reshape(var(n, 4), (-1, 2)), T((n * 2, 2))),
+    (lambda: op.reshape(var(n, 6), (0, 2, 3)), T((n, 2, 3))),
+    (lambda: op.flatten(var(n, 6)), T((n * 6,))),
+    (lambda: op.concat([var(n, 4), var(m, 4)], 0), T((n + m, 4))),
+    (lambda: op.split(var(n, 4), 2, 1).struct_info.fields[1], T((n, 2))),
+    (lambda: op.split(var(n), [3]).struct_info.fields[0], T((3,))),
+    (lambda: op.nn.conv2d(var(n, 3, 32, 32), var(8, 3, 3, 3), padding=1), T((n, 8, 32, 32))),
+    (lambda: op.nn.max_pool2d(var(1, 3, n, n), 2, 2),
+     T((1, 3, (n - 2) // 2 + 1, (n - 2) // 2 + 1))),
+    (lambda: op.strided_slice(var(n, 4), [1], [1], [3]), T((n, 2))),
+    (lambda: op.take(var(n, 4), var(m, dtype="int64"), 0), T((m, 4))),
+    (lambda: op.arange(0, n), T((n,), "int64")),
+    (lambda: op.zeros((n, 2), "int8"), T((n, 2), "int8")),
+    (lambda: op.tile(var(n, 2), (3,)), T((n, 6))),
+    (lambda: op.topk(var(n, 4), 2).struct_info.fields[1], T((n, 2), "int32")),
+    (lambda: op.nn.attention(var(1, n, 8, 64), var(1, m, 8, 64), var(1, m, 8, 64)),
+     T((1, n, 8, 64))),
+    (lambda: op.linear(var(1, n, 4), var(8, 4), var(8)), T((1, n, 8))),
+    (lambda: op.nn.relu6(var(2)), T((2,))),
+    (lambda: op.shape_of(var(n, 2)), relax.ShapeStructInfo((n, 2))),
+    (lambda: op.nn.pad(var(n, 4), [(1, 2), (0, 3)]), T((n + 3, 7))),
+    (lambda: op.layout_transform(var(8, 4), lambda i, j: (j, i // 4, i % 4)), T((4, 2, 4))),
+    (lambda: op.einsum([var(2, n, 3), var(2, 3, m)], "bij,bjk->bik"), T((2, n, m))),
+    (lambda: op.einsum([var(2, n, 3), var(3, m)], "...j,jk"), T((2, n, m))),
+])
+def test_symbolic_dimensions(call, expected):
+    result = call()
+    result = getattr(result, "struct_info_", result)
+    assert expected.is_base_of(result) and result.is_base_of(expected), result
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: op.add(var(2, 3), var(4, 3)), [(2, 3), (4, 3)]),
+    (lambda: op.matmul(var(2, 3), var(4, 5)), [(2, 3), (4, 5)]),
+    (lambda: op.concat([var(2, 3), var(2, 4)], 0), [(2, 3), (2, 4)]),
+    (lambda: op.reshape(var(2, 3), (4, 4)), [(2, 3), (4, 4)]),
+    (lambda: op.nn.conv2d(var(1, 3, 8, 8), var(8, 4, 3, 3)), [(1, 3, 8, 8), (8, 4, 3, 3)]),
+    (lambda: op.nn.conv2d(var(1, 3, 2, 2), var(8, 3, 5, 5)), [(1, 3, 2, 2), (8, 3, 5, 5)]),
+    (lambda: op.nn.layer_norm(var(2, 3), var(4), var(4), -1), [(2, 3), (4,)]),
+    (lambda: op.broadcast_to(var(2, 3), (2, 4)), [(2, 3), (2, 4)]),
+    (lambda: op.nn.attention(var(1, 2, 3, 4), var(1, 2, 3, 5), var(1, 2, 3, 4)),
+     [(1, 2, 3, 4), (1, 2, 3, 5)]),
+    (lambda: op.einsum([var(2, 3), var(4, 5)], "ij,jk->ik"), [(2, 3), (4, 5)]),
+])
+def test_misfits_name_both_shapes(call, words):
+    with pytest.raises(StructInfoError) as caught:
+        call()
+    for shape in words:
+        assert str(shape) in str(caught.value)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: op.add(var(2), var(2, dtype="int8")), "dtype float32 and x2 has dtype int8"),
+    (lambda: op.exp(var(2, dtype="int8")), "must have a float dtype"),
+    (lambda: op.sum(var(2, 3), axis=2), "axis 2 is outside a tensor of 2 dimension"),
+    (lambda: op.sum(var(2, 3), axis=[0, -2]), "named twice"),
+    (lambda: op.permute_dims(var(2, 3), [0]), "axes names 1 dimension"),
+    (lambda: op.reshape(var(2, 3), (-1, -1)), "only one dimension can be -1"),
+    (lambda: op.reshape(var(2, 3), (-1, 4)), "do not fill"),
+    (lambda: op.squeeze(var(2, 3), 0), "only extent 1 can be squeezed"),
+    (lambda: op.nn.batch_norm(var(1, 4, 2, 2), var(3), var(3), var(3), var(3), 1), "gamma"),
+    (lambda: op.nn.group_norm(var(1, 4, 2), var(4), var(4), 3, 1, [2]), "do not make 3 groups"),
+    (lambda: op.where(var(2), var(2), var(2)), "condition must be bool"),
+    (lambda: op.add(relax.Var("s", relax.ShapeStructInfo((1,))), var(2)), "x1 must be a tensor"),
+    (lambda: op.take(var(2, 3), var(2), 0), "indices must be integers"),
+    (lambda: op.topk(var(2), ret_type="all"), "ret_type is both, values or indices"),
+    (lambda: op.call_tir(relax.GlobalVar("f"), [], T(ndim=2)), "shape of every output"),
+    (lambda: op.nn.conv2d(var(1, 3, 8, 8), var(8, 3, 3, 3), data_layout="NCWX"), "letters"),
+    (lambda: op.arange(0, 10, 0), "step is 0"),
+])
+def test_misfits_say_what_is_wrong(call, message):
+    with pytest.raises(StructInfoError, match=message):
+        call()
+
+
+def test_calls_on_unknown_struct_info_wait_for_the_builder():
+    y = relax.Var("y")
+    call = op.add(y, y)
+    assert call.struct_info_ is None
+    assert op.add(relax.Var("u", T(ndim=3)), var(2)).struct_info == T(ndim=3)
+
+
+def test_legalization_is_replaceable():
+    row = op.lookup("relax.abs")
+    saved = row.legalize
+    try:
+        @op.register_legalize("relax.abs")
+        def legalize(bb, call):
+            return call
+
+        assert row.legalize is legalize
+    finally:
+        row.legalize = saved
+    with pytest.raises(ValueError, match="no Relax operator"):
+        op.lookup("relax.nothing")
+
+
+def test_early_relax_calls():
+    call = op.call_tir("env.linear", (var(2),), (1, 128), dtype="float32")
+    assert call.op.name == "relax.call_dps_packed" and call.struct_info == T((1, 128))
+    assert op.call_tir(relax.GlobalVar("f"), var(2), T((3,))).args[1].fields[0].struct_info == T(
+        (2,))

@@ -1,0 +1,226 @@
+"""R in TVMScript: what is printed parses back to the same program, and mistakes are pointed at."""
+
+import re
+
+import numpy as np
+import pytest
+from laws import check_roundtrip
+from relax.programs import PROGRAMS
+
+from mlc_lab import relax
+from mlc_lab.ir import IRModule, assert_structural_equal, structural_equal
+from mlc_lab.ir.diagnostics import DiagnosticError
+from mlc_lab.ir.serialize import load_json, save_json
+from mlc_lab.script import from_source, print_with_spans
+from mlc_lab.script import ir as I
+from mlc_lab.script import relax as R
+from mlc_lab.script import tir as T
+from mlc_lab.tir import Var
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_programs_print_as_they_were_written(name):
+    text = PROGRAMS[name]
+    mod = from_source(text)
+    printed = check_roundtrip(mod)
+    assert printed.split("\n\n", 1)[1].strip() == text.strip()
+
+
+def test_constants_with_metadata_come_back():
+    weight = np.arange(6, dtype="float32").reshape(2, 3)
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4, 2), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.matmul(x, relax.const(weight)))
+        builder.emit_func_output(out)
+    mod = builder.get()
+    assert 'metadata["relax.expr.Constant"][0]' in mod.script()
+    assert mod.script().endswith("# Metadata omitted. Use show_meta=True in script() method to "
+                                 "show it.")
+    again = from_source(mod.script(show_meta=True))
+    assert_structural_equal(mod, again)
+    constant = again["main"].body.blocks[0].bindings[0].value.args[1]
+    np.testing.assert_array_equal(constant.data.numpy(), weight)
+    assert_structural_equal(mod, load_json(save_json(mod)))
+
+
+def test_the_same_constant_is_one_entry_of_the_metadata():
+    c = relax.const(np.ones((2, 2), "float32"))
+    text = relax.op.add(c, c).__repr__()
+    assert text.startswith('R.add(metadata["relax.expr.Constant"][0], '
+                           'metadata["relax.expr.Constant"][0])')
+
+
+def test_decorated_functions_are_parsed_where_they_stand():
+    n = Var("n", "int64")
+
+    @R.function
+    def plain(x: R.Tensor((2, 3), "float32")):
+        y = R.add(x, R.multiply(x, x))
+        return y
+
+    @R.function(private=True, pure=False)
+    def outside_symbol(x: R.Tensor((n, 3), "float32")) -> R.Tensor((n, 3), "float32"):
+        R.print(x)
+        return x
+
+    assert [b.var.name_hint for b in plain.body.blocks[0].bindings] == ["gv", "y"]
+    assert plain.attrs["global_symbol"] == "plain"
+    assert outside_symbol.params[0].struct_info.shape[0] is n
+    assert not outside_symbol.is_pure and "global_symbol" not in outside_symbol.attrs
+
+
+def test_modules_of_the_course_parse():
+    @I.ir_module
+    class Mixed:
+        @T.prim_func
+        def linear0(x: T.handle, w: T.handle, z: T.handle):
+            m, n = T.int64(), T.int64()
+            X = T.match_buffer(x, (1, m), "float32")
+            W = T.match_buffer(w, (n, m), "float32")
+            Z = T.match_buffer(z, (1, n), "float32")
+            for i, j, k in T.grid(1, n, m):
+                with T.block("Z"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    with T.init():
+                        Z[vi, vj] = 0.0
+                    Z[vi, vj] += X[vi, vk] * W[vj, vk]
+
+        @R.function
+        def main(x: R.Tensor((1, "m"), "float32"), w0: R.Tensor(("n", "m"), "float32"),
+                 w1: R.Tensor(("k", "n"), "float32")):
+            m, n, k = T.int64(), T.int64(), T.int64()
+            with R.dataflow():
+                lv0 = R.call_dps_packed("env.linear", (x, w0), R.Tensor((1, n), "float32"))
+                out = R.call_tir(linear0, (lv0, w1), (1, k), dtype="float32")  # noqa: F821
+                R.output(out)
+            return out
+
+    check_roundtrip(Mixed)
+    first, second = Mixed["main"].body.blocks[0].bindings
+    assert first.value.args[0].global_symbol == "env.linear"
+    assert second.value.args[0] is Mixed.get_global_var("linear0")
+    assert second.var.struct_info == relax.TensorStructInfo(
+        (1, Mixed["main"].params[2].struct_info.shape[0]), "float32")
+
+
+def test_functions_are_known_to_those_before_them():
+    mod = from_source('''
+@I.ir_module
+class Module:
+    @R.function
+    def a(x: R.Tensor((4, "n"), "float32")):
+        cls = Module
+        y = cls.b(x)
+        return y
+    @R.function
+    def b(x: R.Tensor(("m", "n"), "float32")) -> R.Tensor(("n", "m"), "float32"):
+        y = R.permute_dims(x)
+        return y
+''')
+    n = mod["a"].params[0].struct_info.shape[1]
+    assert mod["a"].ret_struct_info == relax.TensorStructInfo((n, 4), "float32")
+    check_roundtrip(mod)
+
+
+def test_emit_te_and_unpacking_in_a_script():
+    from mlc_lab import topi  # noqa: F401  (mentioned in the script)
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2, 4), "float32")):
+            a, b = R.split(x, 2, axis=1)
+            y = R.emit_te(topi.add, a, b)
+            return y
+
+    assert [v.name_hint for v in Module.functions] == ["main", "add"]
+    check_roundtrip(Module)
+
+
+def test_names_that_clash_are_told_apart():
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        a = builder.emit(relax.op.exp(x), name_hint="x")
+        b = builder.emit(relax.op.exp(a), name_hint="for")
+        builder.emit_func_output(b)
+    text = check_roundtrip(builder.get())
+    assert re.findall(r"(\w+): R.Tensor\(\(4,\), dtype=\"float32\"\) = R.exp\((\w+)\)", text) == [
+        ("x_1", "x"), ("for_1", "x_1")]
+
+
+def test_every_binding_and_expression_has_its_place():
+    mod = from_source(PROGRAMS["dataflow"])
+    printed = print_with_spans(mod, exprs=True)
+    lines = printed.text.split("\n")
+    for binding in mod["main"].body.blocks[0].bindings:
+        line0, col0, line1, col1 = printed.find(binding)
+        assert line0 == line1 and lines[line0][col0:col1].replace("cls.", "") == repr(binding)
+        value = printed.find(binding.value)
+        assert lines[value[0]][value[1]:value[3]].startswith(repr(binding.value)[:10])
+
+
+def test_pieces_print_alone():
+    mod = from_source(PROGRAMS["dataflow"])
+    func = mod["main"]
+    block = func.body.blocks[0]
+    assert repr(func.params[0]) == "x"
+    assert repr(func.params[0].struct_info) == 'R.Tensor((n, 4), dtype="float32")'
+    assert repr(block.bindings[1]) == (
+        'lv1: R.Tensor((n, 4), dtype="float32") = R.add(lv, R.const(1.5, "float32"))')
+    assert repr(block).startswith("with R.dataflow():\n    lv = R.call_tir(double, (x,)")
+    assert repr(relax.ShapeExpr([1, 2])) == "R.shape([1, 2])"
+    assert "def main" in repr(func)
+
+
+def test_from_expr_and_attributes():
+    func = from_source(PROGRAMS["dataflow"])["main"]
+    mod = IRModule.from_expr(func.with_attr("global_symbol", "other"))
+    assert [v.name_hint for v in mod.functions] == ["other"]
+    assert func.with_attr("k", 2).attrs["k"].value == 2
+
+
+def test_struct_info_outside_a_script_makes_its_own_symbols():
+    info = R.Tensor(("n", 4, "n"), "float32").as_struct_info()
+    assert info.shape[0] is info.shape[2] and info.shape[0].name == "n"
+    assert R.Tensor((1, 2), "float32") == relax.TensorStructInfo((1, 2), "float32")
+    assert structural_equal(relax.Var("x", R.Shape(["n"])).struct_info,
+                            relax.ShapeStructInfo([Var("n", "int64")]), map_free_vars=True)
+
+
+_HEAD = "@R.function\ndef f(x: R.Tensor((2, 3), 'float32'), y: R.Tensor((4, 3), 'float32')):\n"
+
+
+@pytest.mark.parametrize("body, line, column, message", [
+    ("    with R.dataflow():\n        z = R.multiply(x, R.add(x, y))\n        R.output(z)\n"
+     "    return z", 4, 27, r"\(2, 3\) and x2 has shape \(4, 3\)"),
+    ("    with R.dataflow():\n        z = R.exp(x)\n        w = R.exp(z)\n        R.output(w)\n"
+     "    return z", 7, 12, "seen only inside its dataflow block"),
+    ("    z = R.addd(x, x)\n    return z", 3, 11, "no name 'addd'"),
+    ("    z: R.Tensor((9,), 'float32') = R.exp(x)\n    return z", 3, 36, "declared"),
+    ("    R.print(x)\n    return x", 3, 5, "impure_in_pure"),
+    ("    z = R.exp(x)", 2, 1, "returns nothing"),
+    ("    return x\n    z = R.exp(x)", 4, 5, "after the return"),
+    ("    with R.dataflow():\n        return x\n", 4, 9, "cannot return"),
+    ("    for i in range(3):\n        z = x\n    return z", 3, 5, "no statement of a Relax"),
+    ("    x[0] = y\n    return x", 3, 5, "only names can be assigned"),
+    ("    if x:\n        z = x\n    else:\n        z = y\n    return z", 3, 8, "bool scalar"),
+    ("    z = R.matmul(x, y, out_type='float32')\n    return z", 3, 9, "unexpected keyword"),
+    ("    z = R.match_cast(x, R.Tensor((m, 3), 'float32'))\n    return z", 3, 35, "undefined name"),
+    ("    with R.dataflow():\n        z = R.exp(x)\n        R.output(w)\n    return z", 5, 18,
+     "not bound in this dataflow block"),
+    ("    a, b = x\n    return a", 3, 5, "cannot be bound to 2 names"),
+])
+def test_mistakes_are_pointed_at(body, line, column, message):
+    with pytest.raises(DiagnosticError, match=message) as caught:
+        from_source(_HEAD + body)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_branches_must_agree_on_a_name():
+    text = ("@R.function\ndef f(c: R.Tensor((), 'bool'), x: R.Tensor((2,), 'float32')):\n"
+            "    if c:\n        a = x\n    else:\n        b = x\n    return a")
+    with pytest.raises(DiagnosticError, match="the same name, not 'a' and 'b'"):
+        from_source(text)
