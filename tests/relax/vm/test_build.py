@@ -1,0 +1,118 @@
+"""relax.build: modes, pipelines, targets, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import mlc_lab as tvm
+from mlc_lab import relax
+from mlc_lab.ir.transform import PassContext, PassInstrument
+from mlc_lab.relax.vm.codegen import VMCodegenError
+from mlc_lab.script import ir as I
+from mlc_lab.script import relax as R
+
+
+@I.ir_module
+class Net:
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 8), "float32")):
+        with R.dataflow():
+            y = R.nn.relu(R.matmul(x, w))
+            z = R.nn.relu(R.matmul(y, w))
+            u = R.add(z, y)
+            R.output(u)
+        return u
+
+
+X = np.random.default_rng(1).standard_normal((4, 8)).astype("float32")
+W = np.random.default_rng(2).standard_normal((8, 8)).astype("float32")
+
+
+def answer():
+    y = np.maximum(X @ W, 0)
+    return np.maximum(y @ W, 0) + y
+
+
+@pytest.mark.parametrize("mode", ["compiled", "bytecode"])
+@pytest.mark.parametrize("pipeline", ["default", "default_build"])
+def test_pipelines_and_modes_agree(mode, pipeline):
+    ex = relax.build(Net, "llvm", pipeline=pipeline, exec_mode=mode)
+    assert (("main" in ex.compiled) == (mode == "compiled"))
+    vm = relax.VirtualMachine(ex, tvm.cpu())
+    np.testing.assert_allclose(vm["main"](X, W).numpy(), answer(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ex["main"](X, W).numpy(), answer(), rtol=1e-4, atol=1e-5)
+
+
+def test_the_zero_pipeline_gives_a_module_to_look_at_and_build():
+    mod = relax.get_pipeline("zero")(Net)
+    assert "call_tir" in mod.script()
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    np.testing.assert_allclose(vm["main"](X, W).numpy(), answer(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="there are: default"):
+        relax.get_pipeline("nothing")
+
+
+def test_params_become_constants():
+    ex = relax.build(Net, "llvm", params={"w": W})
+    vm = relax.VirtualMachine(ex, tvm.cpu())
+    np.testing.assert_allclose(vm["main"](X).numpy(), answer(), rtol=1e-4, atol=1e-5)
+
+
+def test_passes_are_seen_by_instruments():
+    seen = []
+
+    class Names(PassInstrument):
+        def run_before_pass(self, mod, info):
+            seen.append(info.name)
+
+    with PassContext(instruments=[Names()]):
+        relax.build(Net, "llvm")
+    for name in ("LegalizeOps", "FuseOps", "FuseTIR", "ApplyDefaultSchedule", "CallTIRRewrite",
+                 "StaticPlanBlockMemory", "KillAfterLastUse", "VMShapeLower"):
+        assert name in seen
+
+
+def test_equal_kernels_are_compiled_once():
+    ex = relax.build(Net, "llvm", pipeline="default_build")
+    kernels = [n for n in ex.names if ex.lib.implements_function(n) and n not in ex.functions]
+    assert sum("matmul" in n for n in kernels) == 1
+    text = ex.as_text()
+    assert text.count("call  matmul") == 2 and text.count("call  relu") == 2
+
+
+def test_misuse_is_refused():
+    with pytest.raises(ValueError, match="exec_mode"):
+        relax.build(Net, "llvm", exec_mode="fast")
+    with pytest.raises(ValueError, match="cuda"):
+        relax.build(Net, "cuda")
+    with pytest.raises(TypeError, match="IRModule"):
+        relax.build(3, "llvm")
+    with pytest.raises(TypeError, match="relax.build"):
+        relax.VirtualMachine(Net, tvm.cpu())
+
+
+def test_all_operators_without_an_implementation_are_named_at_once():
+    mod = relax.transform.LegalizeOps()(Net)
+    with pytest.raises(VMCodegenError) as caught:
+        relax.build(Net, "llvm", pipeline=None)
+    for name in ("relax.matmul", "relax.nn.relu", "relax.add"):
+        assert name in str(caught.value)
+    assert mod is not Net
+
+
+def test_planned_memory_is_less():
+    from mlc_lab.relax import transform as P
+    from mlc_lab.relax.transform.static_plan_block_memory import memory_use
+
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((64, 64), "float32"))
+    with bb.function("main", [x]):
+        y = x
+        for _ in range(10):
+            y = bb.emit(relax.op.nn.relu(y))
+        bb.emit_func_output(y)
+    mod = bb.get()
+    for step in (P.LegalizeOps(), P.ToNonDataflow(), P.CallTIRRewrite()):
+        mod = step(mod)
+    use = memory_use(mod["main"], mod)
+    assert use["tensors"] == 9 and use["storages"] == 2
+    assert use["planned"] == use["lower_bound"] == 2 * 64 * 64 * 4
