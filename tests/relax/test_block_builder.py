@@ -89,7 +89,7 @@ def test_te_on_symbolic_shapes_passes_what_no_buffer_says():
     s = relax.Var("s", relax.ShapeStructInfo([n]))
     bb = relax.BlockBuilder()
     with bb.function("main", [x, s]):
-        call = bb.call_te(lambda t: te.compute((t.shape[0], n), lambda i, j: t[i, 0]), x)
+        call = bb.call_te(lambda t, k: te.compute((t.shape[0], k), lambda i, j: t[i, 0]), x, n)
         out = bb.emit(call)
         bb.emit_func_output(out)
     assert call.struct_info == T((n * 2, n), "float32")
