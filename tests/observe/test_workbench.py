@@ -1,6 +1,7 @@
 """The workbench: what is legal and why not, attempts as a tree, Python out and in, files."""
 
 import json
+import random
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from mlc_lab.ir.diagnostics import DiagnosticError
 from mlc_lab.ir.structural import structural_equal
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.workbench import Workbench, WorkbenchError
+from mlc_lab.observe.workbench_palette import statements_in_order
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
 
@@ -368,6 +370,31 @@ def test_a_tree_is_saved_and_loaded(tmp_path):
     assert again.cost(1) == {"time": 1e-3}
     assert again.at.op == "parallel"
     again.apply("split", loop="Y/k", factors=[None, 4])  # and it goes on
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_is_clicked_survives_python_and_file(seed, tmp_path):
+    """A random walk over what is listed as legal: every text and file gives the same programs."""
+    rng = random.Random(seed)
+    bench = Workbench(module())
+    for _ in range(6):
+        picked = rng.choice(statements_in_order(bench.at.schedule.state))
+        legal = [e for e in bench.legal(bench.key_of(picked)) if e.legal]
+        chosen = rng.choice(legal)
+        bench.apply(chosen.op, **chosen.arguments())
+        if rng.random() < 0.2:
+            bench.undo()
+    text = bench.python()
+    assert structural_equal(run(text, tmp_path).mod, bench.mod)
+    other = Workbench(module())
+    other.load_python(text)
+    assert structural_equal(other.mod, bench.mod)
+
+    def told(tree):
+        return [(n.op, n.lead, n.python, n.parent, tree.recording.text(n.program))
+                for n in tree.attempts]  # fmt: skip
+
+    assert told(Workbench.from_json(bench.to_json())) == told(bench)
 
 
 def test_a_file_that_is_no_tree_is_refused():
