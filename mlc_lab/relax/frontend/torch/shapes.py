@@ -184,7 +184,7 @@ def _slice(im: Importer, x: Any, dim: int = 0, start: Any = None, end: Any = Non
         end = size
     if isinstance(start, int) and start == 0 and whole and step == 1:
         return x
-    if isinstance(size, int):
+    if all(isinstance(v, int) for v in (size, start, end)):
         return im.emit(op.strided_slice(x, [dim % im.ndim(x)], [start], [end], [step]))
 
     def bound(v: Any) -> Any:
