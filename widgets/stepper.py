@@ -12,6 +12,10 @@ from . import bundle, static
 from .export import packed
 
 
+#: the ways to look at a step, by the names of the trait `tab`
+TABS = ("program", "nest", "lowered", "llvm", "assembly")
+
+
 class Stepper(anywidget.AnyWidget):
     """Shows a recording step by step.
 
@@ -26,6 +30,8 @@ class Stepper(anywidget.AnyWidget):
     selection  the line selected last: {"step", "side" ("before" or "after"), "line", "text",
                "keys"}, and of a loop, block, iterator or buffer its "key", "kind" and "name";
                empty at first.
+    tab        what is shown of a step: "program", "nest", "lowered", "llvm" or "assembly".
+    baseline   number of a step whose program stands on the left; -1: the program before the step.
     guess      whether the viewer says what a step does before it is shown: see `on_guess`.
     guesses    what was guessed: {"answers": {step: {"legal", "speed"}}, "right", "asked"}.
     recording  the recording as plain data. To show another one, call `show_recording`.
@@ -38,6 +44,8 @@ class Stepper(anywidget.AnyWidget):
     recording = traitlets.Dict().tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
+    tab = traitlets.Enum(TABS, TABS[0]).tag(sync=True)
+    baseline = traitlets.Int(-1).tag(sync=True)
     guess = traitlets.Bool(False).tag(sync=True)
     guesses = traitlets.Dict().tag(sync=True)
     target = traitlets.Unicode("llvm")
@@ -92,6 +100,24 @@ class Stepper(anywidget.AnyWidget):
                        "machine": recording.machine})
         self.send({"type": "counts", "done": True})
         self.recording = packed(recording)
+
+    def select(self, kind: str, name: str, side: str = "after") -> None:
+        """Select a loop, block, iterator or buffer by its name, as a reader does by clicking it.
+
+        `kind` is "loop", "block", "iterator" or "buffer", `side` the program "before" or "after"
+        the step shown. Raises ValueError if there is none of that name.
+        """
+        step = self.source.steps[self.step]
+        program = self.source.programs[step.before if side == "before" else step.after]
+        for line, index in enumerate(program.lines):
+            text, keys = self.source.lines[index]
+            for key in keys:
+                if tuple(self.source.keys[key]) == (kind, name):
+                    self.selection = {"step": self.step, "side": side, "line": line,
+                                      "text": text.strip(), "keys": list(keys), "key": key,
+                                      "kind": kind, "name": name}  # fmt: skip
+                    return
+        raise ValueError(f"there is no {kind} {name!r} in the program {side} step {self.step}")
 
     def on_step(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call `callback(number)` whenever the step changes. Returns what ends that."""

@@ -3,6 +3,7 @@
 import pytest
 from browser import open_page
 from observe.schedules import schedule
+from test_stepper_page import CONTRAST
 
 from mlc_lab.observe.session import record
 
@@ -109,6 +110,28 @@ def test_nothing_jumps_from_tab_to_tab_or_step_to_step(page):
             box = page.locator(".mlc").bounding_box()
             heights.add((round(box["height"]), round(page.locator(".foot").bounding_box()["y"])))
     assert len(heights) == 1, heights
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_every_tab_and_theme(chromium, url, scheme):
+    with open_page(chromium, scheme=scheme) as page:
+        page.goto(url)
+        page.wait_for_function(f"document.querySelector('.mlc').dataset.theme === '{scheme}'")
+        for name in ("Lowered", "LLVM IR", "Assembly"):
+            left, right = tab(page, name)
+            left.get_by_text(UPDATE).click()
+            assert page.evaluate(CONTRAST) == [], name
+        page.get_by_role("tab", name="Program").click()
+        page.locator(".pane.after .t-name", has_text="j_1_init").first.click()
+        assert page.evaluate(CONTRAST) == []
+
+
+def test_a_narrow_page_holds_every_tab(chromium, url):
+    with open_page(chromium, width=480) as page:
+        page.goto(url)
+        for name in ("Program", "Loop nest", "Lowered", "LLVM IR", "Assembly"):
+            page.get_by_role("tab", name=name).click()
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
 
 
 def test_a_page_without_code_says_how_to_have_it(chromium, tmp_path):

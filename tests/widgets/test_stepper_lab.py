@@ -107,6 +107,30 @@ def test_python_moves_the_view(lab, chromium):
         assert "at 6" in page.locator(".jp-CodeCell").nth(2).inner_text()
 
 
+def test_a_teachers_own_controls_drive_the_view(lab, chromium):
+    """A slider linked in the browser, a tab and a selection set from Python."""
+    own = """\
+import handmade, ipywidgets
+from mlc_lab_widgets import Stepper
+view = Stepper(handmade.recording())
+slider = ipywidgets.IntSlider(max=6)
+ipywidgets.jslink((slider, "value"), (view, "step"))
+ipywidgets.VBox([slider, view])"""
+    with open_in_lab(chromium) as page:
+        lab.write("own.ipynb", own, "view.tab = 'nest'; view.select('loop', 'i')")
+        lab.open(page, "own.ipynb")
+        lab.run_all(page)
+        view = page.locator(".mlc")
+        view.locator("svg.nest").first.wait_for(timeout=60000)
+        handle = page.locator(".widget-slider [role=slider], .noUi-handle").first
+        handle.focus()
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+        page.wait_for_function(
+            "document.querySelector('.mlc .count').textContent === '6 / 6'", timeout=30000)
+        assert view.get_by_role("tab", name="Loop nest").get_attribute("aria-selected") == "true"
+
+
 def test_keys_in_the_view_do_not_reach_the_notebook_nor_the_other_way_round(lab, chromium):
     with open_in_lab(chromium) as page:
         view = start(lab, page, "keys.ipynb")

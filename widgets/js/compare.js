@@ -7,7 +7,7 @@ import { copyButton, digits, duration, h } from "./dom.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
 import { marksOf, Programs, SideBySide } from "./program.js";
-import { facts, pythonOf } from "./stepper.js";
+import { facts, pythonOf } from "./facts.js";
 import { followTheme } from "./theme.js";
 
 const SIGNS_OF = { new: "+", removed: "−", changed: "~", moved: "↕" };

@@ -334,6 +334,17 @@ export class SideBySide {
     this.left.scrollTop = this.right.scrollTop = Math.max(0, top - 60);
   }
 
+  /** Bring a line of one side into sight, if it is shown. */
+  reveal(side, line) {
+    const s = side === "before" ? 0 : 1;
+    if (this.picture || (s && this.refusal)) return;
+    const name = s ? "right" : "left";
+    const at = this.programs.shownRows(...this.shown, this.open).findIndex((row) => row[name] === line);
+    if (at < 0) return;
+    this.scrollTo(this.rows[s].reveal(at));
+    this.light();
+  }
+
   /** Draw anew; `first`: scroll to the first change. */
   draw(first = true) {
     if (this.picture) {

@@ -3,10 +3,11 @@
 // Draws a recording (see mlc_lab/observe/recording.py) and knows nothing of compilers. The model
 // is anywidget's in a notebook and an object with the same methods in an exported page.
 
-import { copyButton, digits, duration, h, percent, small } from "./dom.js";
+import { copyButton, h } from "./dom.js";
 import { drawChart } from "./chart.js";
 import { CountsPanel, countFacts } from "./counts.js";
 import { CodeSource, CodeView } from "./code_tabs.js";
+import { costOf, facts, pythonUpTo } from "./facts.js";
 import { guessing } from "./guess.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
@@ -16,77 +17,6 @@ import { pictureOf, saveButtons } from "./picture.js";
 import { followTheme } from "./theme.js";
 
 const MARKS = ["new", "changed", "moved", "removed"];
-
-/** The measurement that belongs to the program a step leads to, or null. */
-const costOf = (recording, step) =>
-  step.error ? null : recording.programs[step.after].cost || null;
-
-/** Index of the last step before `at`, from `first` on, that has a time, or -1. */
-function previousTimed(recording, at, first = 0) {
-  for (let i = at - 1; i >= first; i--) {
-    const cost = costOf(recording, recording.steps[i]);
-    if (cost && cost.time) return i;
-  }
-  return -1;
-}
-
-/** What a step changed in time, in words: { text, kind } or null. */
-export function change(recording, at, first = 0) {
-  const cost = costOf(recording, recording.steps[at]);
-  const from = previousTimed(recording, at, first);
-  if (!cost || !cost.time || from < 0) return null;
-  const before = costOf(recording, recording.steps[from]);
-  const ratio = before.time / cost.time;
-  const noise = 1 + (before.spread || 0) + (cost.spread || 0);
-  const against = from === at - 1 ? "" : ` than step ${from - first}`;
-  if (ratio < noise && 1 / ratio < noise) return { text: "no change beyond noise", kind: "same" };
-  if (ratio > 1) return { text: `${digits(ratio)}× faster${against}`, kind: "faster" };
-  return { text: `${digits(1 / ratio)}× slower${against}`, kind: "slower" };
-}
-
-/** The facts of a step's cost: [{ name, value, kind, title }]; its schedule starts at `first`. */
-export function facts(recording, at, first = 0) {
-  const step = recording.steps[at];
-  const cost = costOf(recording, step);
-  if (step.error) return [{ name: "Result", value: "refused: nothing changed", kind: "bad" }];
-  if (!cost) return [{ name: "Time", value: "not measured", kind: "none" }];
-  const found = [];
-  if (cost.time) {
-    const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
-    const title = `median of ${cost.runs} runs; half of them lie within the spread`;
-    found.push({ name: "Time", value: duration(cost.time) + spread, title });
-    const step = change(recording, at, first);
-    if (step) found.push({ name: "Change", value: step.text, kind: step.kind });
-    if (cost.gflops) {
-      const peak = cost.peak_fraction ? `, ${percent(cost.peak_fraction)} of peak` : "";
-      found.push({ name: "Speed", value: `${digits(cost.gflops)} GFLOP/s${peak}` });
-    }
-  } else {
-    found.push({ name: "Time", value: cost.message || "not measured", kind: "none" });
-  }
-  const error = cost.max_error == null ? "" : ` (max error ${small(cost.max_error)})`;
-  const [value, kind] =
-    cost.equal === true ? [`equals the original${error}`, "good"]
-    : cost.equal === false ? [`differs from the original${error}`, "bad"]
-    : ["not checked", "none"];
-  return [...found, { name: "Result", value, kind }];
-}
-
-/** The Python of steps, the first of which is the program as it was, as one would write it. */
-export function pythonOf(prelude, steps) {
-  const lines = prelude ? prelude.split("\n") : [];
-  for (const step of steps.slice(1)) {
-    lines.push(...(step.lead || []));
-    if (!step.error) lines.push(step.python);
-    else lines.push(...step.python.split("\n").map((line) => `# refused: ${line}`));
-  }
-  return lines.join("\n");
-}
-
-/** The Python of the schedule up to and with a step. */
-export function pythonUpTo(recording, at) {
-  return pythonOf(recording.prelude, recording.steps.slice(0, at + 1));
-}
 
 const coloured = (text) =>
   text.split("\n").flatMap((line, i) => [
@@ -121,6 +51,12 @@ export class Stepper {
     this.onStep = () => this.show(this.model.get("step"), false);
     model.on("change:recording", this.onRecording);
     model.on("change:step", this.onStep);
+    this.onTab = () => this.chooseTab(this.model.get("tab"), false);
+    this.onBaseline = () => this.compareWith(this.model.get("baseline"), false);
+    this.onSelection = () => this.follow(this.model.get("selection"));
+    model.on("change:tab", this.onTab);
+    model.on("change:baseline", this.onBaseline);
+    model.on("change:selection", this.onSelection);
   }
 
   remove() {
@@ -130,6 +66,9 @@ export class Stepper {
     this.observer.disconnect();
     this.model.off("change:recording", this.onRecording);
     this.model.off("change:step", this.onStep);
+    this.model.off("change:tab", this.onTab);
+    this.model.off("change:baseline", this.onBaseline);
+    this.model.off("change:selection", this.onSelection);
   }
 
   build() {
@@ -158,14 +97,13 @@ export class Stepper {
         this.drawChart();
       } }, `Skip ${idle} idle`);
     this.skip.hidden = !idle;
-    this.baseline = -1;
+    this.baseline = this.model.get("baseline") ?? -1;
     this.base = h("select", { "aria-label": "Compare with", class: "small",
-      onchange: () => {
-        this.baseline = Number(this.base.value);
-        this.drawPrograms();
-      } },
+      onchange: () => this.compareWith(Number(this.base.value)) },
       h("option", { value: -1 }, "Before"),
       this.recording.steps.map((step, i) => h("option", { value: i }, `After step ${i}: ${step.op}`)));
+    if (this.baseline > last) this.baseline = -1;
+    this.base.value = String(this.baseline);
     this.count = h("output", { class: "count" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     this.chart = h("div", { class: "chart" });
@@ -225,6 +163,8 @@ export class Stepper {
     );
     this.step = -1;
     this.show(this.model.get("step") || 0, false);
+    if (this.model.get("tab")) this.chooseTab(this.model.get("tab"), false);
+    this.follow(this.model.get("selection"));
   }
 
   /** The ways to look at a step: its programs as text or as pictures, and what they become. */
@@ -238,25 +178,17 @@ export class Stepper {
       this.kind = kind;
       this.place();
     };
-    const views = [
-      ["Program", both(null)], ["Loop nest", both(nests)],
-      ["Lowered", code("stages")], ["LLVM IR", code("llvm")], ["Assembly", code("assembly")],
+    this.views = [
+      ["program", "Program", both(null)], ["nest", "Loop nest", both(nests)],
+      ["lowered", "Lowered", code("stages")], ["llvm", "LLVM IR", code("llvm")],
+      ["assembly", "Assembly", code("assembly")],
     ];
     this.kind = "";
-    const tabs = views.map(([name, show], i) =>
-      h("button", { type: "button", role: "tab", "aria-selected": String(i === 0),
-        tabindex: i === 0 ? "0" : "-1", onclick: () => choose(i) }, name));
-    const choose = (at) => {
-      tabs.forEach((tab, i) => {
-        tab.setAttribute("aria-selected", String(i === at));
-        tab.tabIndex = i === at ? 0 : -1;
-      });
-      this.view = at;
-      views[at][1]();
-      const step = this.recording.steps[this.step];
-      this.drawLegend(this.sides.shown[0], step);
-    };
     this.view = 0;
+    const tabs = this.views.map(([name, label], i) =>
+      h("button", { type: "button", role: "tab", "aria-selected": String(i === 0),
+        tabindex: i === 0 ? "0" : "-1", onclick: () => this.chooseTab(name) }, label));
+    this.tabButtons = tabs;
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Ways to look at the step" }, tabs);
     list.addEventListener("keydown", (event) => {
       const turn = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -264,10 +196,49 @@ export class Stepper {
       event.preventDefault();
       event.stopPropagation();
       const at = (this.view + turn + tabs.length) % tabs.length;
-      choose(at);
+      this.chooseTab(this.views[at][0]);
       tabs[at].focus();
     });
     return list;
+  }
+
+  /** Show a tab by its name ("program", "nest", "lowered", "llvm", "assembly"). */
+  chooseTab(name, tell = true) {
+    const at = this.views.findIndex(([known]) => known === name);
+    if (at < 0) return;
+    this.tabButtons.forEach((tab, i) => {
+      tab.setAttribute("aria-selected", String(i === at));
+      tab.tabIndex = i === at ? 0 : -1;
+    });
+    this.view = at;
+    this.views[at][2]();
+    if (this.sides.shown) this.drawLegend(this.sides.shown[0], this.recording.steps[this.step]);
+    if (tell) {
+      this.model.set("tab", name);
+      this.model.save_changes();
+    }
+  }
+
+  /** Put the program after a step on the left; -1: the one before the step shown. */
+  compareWith(at, tell = true) {
+    this.baseline = at >= 0 && at < this.recording.steps.length ? at : -1;
+    this.base.value = String(this.baseline);
+    this.drawPrograms();
+    if (tell) {
+      this.model.set("baseline", this.baseline);
+      this.model.save_changes();
+    }
+  }
+
+  /** Show what Python selected. */
+  follow(selection) {
+    const { pinned } = this.sides;
+    const { key, side, line, step } = selection || {};
+    if (key === undefined || step !== this.step || pinned?.key === key) return;
+    this.sides.pinned = { side, key };
+    this.drawFamily(side, line, key);
+    this.sides.light();
+    this.sides.reveal(side, line);
   }
 
   /** Show the code of the step's program, or its programs, as the tab says. */

@@ -1,0 +1,74 @@
+// What a step cost, in words, and the Python of a schedule: what several views say of a step.
+
+import { digits, duration, percent, small } from "./dom.js";
+
+/** The measurement that belongs to the program a step leads to, or null. */
+export const costOf = (recording, step) =>
+  step.error ? null : recording.programs[step.after].cost || null;
+
+/** Index of the last step before `at`, from `first` on, that has a time, or -1. */
+function previousTimed(recording, at, first = 0) {
+  for (let i = at - 1; i >= first; i--) {
+    const cost = costOf(recording, recording.steps[i]);
+    if (cost && cost.time) return i;
+  }
+  return -1;
+}
+
+/** What a step changed in time, in words: { text, kind } or null. */
+export function change(recording, at, first = 0) {
+  const cost = costOf(recording, recording.steps[at]);
+  const from = previousTimed(recording, at, first);
+  if (!cost || !cost.time || from < 0) return null;
+  const before = costOf(recording, recording.steps[from]);
+  const ratio = before.time / cost.time;
+  const noise = 1 + (before.spread || 0) + (cost.spread || 0);
+  const against = from === at - 1 ? "" : ` than step ${from - first}`;
+  if (ratio < noise && 1 / ratio < noise) return { text: "no change beyond noise", kind: "same" };
+  if (ratio > 1) return { text: `${digits(ratio)}× faster${against}`, kind: "faster" };
+  return { text: `${digits(1 / ratio)}× slower${against}`, kind: "slower" };
+}
+
+/** The facts of a step's cost: [{ name, value, kind, title }]; its schedule starts at `first`. */
+export function facts(recording, at, first = 0) {
+  const step = recording.steps[at];
+  const cost = costOf(recording, step);
+  if (step.error) return [{ name: "Result", value: "refused: nothing changed", kind: "bad" }];
+  if (!cost) return [{ name: "Time", value: "not measured", kind: "none" }];
+  const found = [];
+  if (cost.time) {
+    const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
+    const title = `median of ${cost.runs} runs; half of them lie within the spread`;
+    found.push({ name: "Time", value: duration(cost.time) + spread, title });
+    const step = change(recording, at, first);
+    if (step) found.push({ name: "Change", value: step.text, kind: step.kind });
+    if (cost.gflops) {
+      const peak = cost.peak_fraction ? `, ${percent(cost.peak_fraction)} of peak` : "";
+      found.push({ name: "Speed", value: `${digits(cost.gflops)} GFLOP/s${peak}` });
+    }
+  } else {
+    found.push({ name: "Time", value: cost.message || "not measured", kind: "none" });
+  }
+  const error = cost.max_error == null ? "" : ` (max error ${small(cost.max_error)})`;
+  const [value, kind] =
+    cost.equal === true ? [`equals the original${error}`, "good"]
+    : cost.equal === false ? [`differs from the original${error}`, "bad"]
+    : ["not checked", "none"];
+  return [...found, { name: "Result", value, kind }];
+}
+
+/** The Python of steps, the first of which is the program as it was, as one would write it. */
+export function pythonOf(prelude, steps) {
+  const lines = prelude ? prelude.split("\n") : [];
+  for (const step of steps.slice(1)) {
+    lines.push(...(step.lead || []));
+    if (!step.error) lines.push(step.python);
+    else lines.push(...step.python.split("\n").map((line) => `# refused: ${line}`));
+  }
+  return lines.join("\n");
+}
+
+/** The Python of the schedule up to and with a step. */
+export function pythonUpTo(recording, at) {
+  return pythonOf(recording.prelude, recording.steps.slice(0, at + 1));
+}
