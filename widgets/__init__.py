@@ -5,6 +5,7 @@ style. A view draws a recording (`mlc_lab.observe.recording`) and contains no co
 
     Stepper    the steps of a schedule: programs side by side, cost, correctness (needs anywidget)
     Workbench  schedule by clicking, every attempt kept in a tree (needs anywidget)
+    AccessView what a program reads and writes in time order, in simulated caches
     Compare    two schedules, a step of one beside a step of the other; `compare(a, b)` makes one
     page       recordings as one HTML page (needs nothing)
 """
@@ -17,10 +18,10 @@ from typing import Any
 from .export import page
 
 #: views by the module that has them
-_VIEWS = {"Compare": ".comparison", "compare": ".comparison", "Stepper": ".stepper",
-          "Workbench": ".workbench"}  # fmt: skip
+_VIEWS = {"AccessView": ".access", "Compare": ".comparison", "compare": ".comparison",
+          "Stepper": ".stepper", "Workbench": ".workbench"}  # fmt: skip
 
-__all__ = ["Compare", "Stepper", "Workbench", "compare", "page"]
+__all__ = ["AccessView", "Compare", "Stepper", "Workbench", "compare", "page"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,32 +9,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 import anywidget
 import traitlets
 
-from . import bundle, export
-
-ENTRY = "access.js"
-STYLES = ("stepper.css", "access.css")
-_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
-
-
-def _values(results: list[Any]) -> list[dict[str, Any]]:
-    """Results as plain data. Reuse distances depend on the length of a line only, so of several
-    results with the same one only the first carries them."""
-    seen: set[int] = set()
-    out = []
-    for result in results:
-        data = result.to_dict()
-        line = result.hierarchy.levels[0].line
-        if line in seen:
-            data["reuse"] = None
-        seen.add(line)
-        out.append(data)
-    return out
+from . import bundle
+from .access_page import ENTRY, STYLES, static, values_of, write
 
 
 class AccessView(anywidget.AnyWidget):
@@ -68,7 +49,7 @@ class AccessView(anywidget.AnyWidget):
         """`trace` is an `mlc_lab.observe.access.AccessTrace`, `caches` those shown first."""
         self.source = trace
         self.shown = trace.results(caches)
-        super().__init__(trace=trace.to_dict(), results=_values(self.shown), position=position,
+        super().__init__(trace=trace.to_dict(), results=values_of(self.shown), position=position,
                          **traits)
         self.observe(self._answer, names="request")
 
@@ -92,7 +73,7 @@ class AccessView(anywidget.AnyWidget):
                 self.configuration = number
                 return known
         self.shown.append(made)
-        self.results = _values(self.shown)
+        self.results = values_of(self.shown)
         self.configuration = len(self.shown) - 1
         return made
 
@@ -119,7 +100,7 @@ class AccessView(anywidget.AnyWidget):
 
     def html(self, path: Any = None, title: str | None = None) -> str:
         """The view as one HTML page, with all caches simulated so far; written to `path`."""
-        text = _page(self.source, self.shown, self.configuration, title)
+        text = write(self.source, self.shown, self.configuration, title)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -133,36 +114,3 @@ class AccessView(anywidget.AnyWidget):
         data, metadata = bundle_ if isinstance(bundle_, tuple) else (bundle_, {})
         text = f"Accesses of {self.source.title}: {self.source.total:,}"
         return {**data, "text/plain": text, "text/html": static(self.source, self.shown)}, metadata
-
-
-def _page(trace: Any, results: list[Any], configuration: int, title: str | None) -> str:
-    values = {
-        "trace": trace.to_dict(), "results": _values(results), "configuration": configuration,
-        "position": 0, "request": {}, "error": "", "live": False,
-    }  # fmt: skip
-    return export.write([(values, static(trace, results))], title or f"Accesses of {trace.title}",
-                        ENTRY, styles=STYLES)
-
-
-def page(trace: Any, caches: Any = None, title: str | None = None) -> str:
-    """The access view of a trace as one HTML page that needs no kernel and no network."""
-    return _page(trace, trace.results(caches), 0, title)
-
-
-def static(trace: Any, results: list[Any]) -> str:
-    """The trace as HTML without scripts: what each choice of caches counts, and the beginning."""
-    parts = [f"<p><b>Accesses of {escape(trace.title)}</b>: {trace.total:,}</p>"]
-    for result in results:
-        lines = [f"{'':8}{'found here':>14}{'misses':>14}{'bytes in':>16}{'bytes back':>16}"]
-        lines += [f"{x.name:8}{x.hits:>14,}{x.misses:>14,}{x.bytes_in:>16,}{x.bytes_out:>16,}"
-                  for x in result.counts]
-        title = result.name if result.name == str(result.hierarchy) else (
-            f"{result.name}: {result.hierarchy}")
-        body = f'<pre style="{_PRE}">{escape(chr(10).join(lines))}</pre>'
-        parts.append(f"<details><summary>{escape(title)}</summary>{body}</details>")
-    texts = {"The first accesses": trace.table(60), "The lowered program": trace.text}
-    for head, text in texts.items():
-        body = f'<pre style="{_PRE}">{escape(text)}</pre>'
-        parts.append(f"<details><summary>{head}</summary>{body}</details>")
-    parts += [f"<p>{escape(note)}</p>" for note in trace.notes]
-    return f"<div>{''.join(parts)}</div>"

@@ -235,14 +235,14 @@ class AccessTrace:
 
     def show(self, caches: Any = None) -> Any:
         """The access view of this trace as a notebook widget, in `caches` at first."""
-        from mlc_lab_widgets.access import AccessView
+        from mlc_lab_widgets import AccessView
 
         return AccessView(self, caches)
 
     def html(self, path: str | Path | None = None, caches: Any = None,
              title: str | None = None) -> str:
         """The access view as one HTML page with no kernel; written to `path` if given."""
-        from mlc_lab_widgets.access import page
+        from mlc_lab_widgets.access_page import page
 
         text = page(self, caches, title)
         if path is not None:

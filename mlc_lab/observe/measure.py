@@ -191,16 +191,17 @@ class Measurement:
         self._examine()
         start = time.perf_counter()
         wanted = range(len(self.recording.programs)) if only is None else sorted(set(only))
-        todo = [i for i in wanted if self.recording.programs[i].cost is None]
+        todo = [i for i in wanted if not _is_measured(self.recording.programs[i].cost)]
         if todo and todo[0] != 0 and self.right is None and not self.isolate:
             self._run(0)  # measuring goes on after a stop: the right result is needed again
         try:
             for index in _with_progress(todo, progress):
                 program = self.recording.programs[index]
                 if time.perf_counter() - start > budget_s:
-                    program.cost = {"message": "not measured: the time for it was used up"}
+                    found = {"message": "not measured: the time for it was used up"}
                 else:
-                    program.cost = self.one(index)
+                    found = self.one(index)
+                program.cost = {**(program.cost or {}), **found}
         except KeyboardInterrupt:
             pass
         return self.recording
@@ -292,6 +293,11 @@ class Measurement:
                 timeout_s=self.timeout_s or isolate.TIMEOUT,
             )  # fmt: skip
         return self._child.cost(self.modules[index], TIME_EACH)
+
+
+def _is_measured(cost: dict[str, Any] | None) -> bool:
+    """Whether a program was timed or found not to be; counts of its misses may stand alone."""
+    return cost is not None and ("time" in cost or "message" in cost)
 
 
 def _usable_cores() -> int:

@@ -1,10 +1,13 @@
 """The cache simulator: against cases worked by hand, and against a slow one written plainly."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlc_lab.observe import cache
 from mlc_lab.observe.cache import (
     REPLACEMENTS,
     CacheError,
@@ -133,8 +136,8 @@ def test_reuse_distance_is_the_number_of_other_lines_since():
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=200), st.sampled_from([1, 2, 8, 16]))
 def test_a_fully_associative_lru_cache_hits_what_is_nearer_than_its_lines(used, ways):
-    cache = CacheLevel("L1", ways * 4, 4, ways)
-    told, _, _ = simulate([4 * x for x in used], 1, False, [cache])
+    level = CacheLevel("L1", ways * 4, 4, ways)
+    told, _, _ = simulate([4 * x for x in used], 1, False, [level])
     distance = reuse_distances(used)
     assert (told == 0).tolist() == ((distance >= 0) & (distance < ways)).tolist()
 
@@ -148,6 +151,32 @@ def test_descriptions_are_read_and_written():
     assert as_hierarchy(text) == made
     assert "L2 512 KiB, 128 B lines, 16-way, plru" in str(made)
     assert CacheHierarchy.machine().levels[0].name == "L1"
+
+
+def test_the_caches_of_a_machine_are_read_from_the_system(tmp_path, monkeypatch):
+    rows = [("1", "Data", "48K", "64", "12"), ("1", "Instruction", "32K", "64", "8"),
+            ("2", "Unified", "2048K", "64", "16"), ("3", "Unified", "36M", "64", "12")]
+    names = ("level", "type", "size", "coherency_line_size", "ways_of_associativity")
+    for number, row in enumerate(rows):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, text in zip(names, row, strict=True):
+            (folder / name).write_text(text + "\n")
+    made = CacheHierarchy(cache._sysfs_levels(tmp_path))
+    assert str(made) == ("L1 48 KiB, 64 B lines, 12-way, lru; L2 2 MiB, 64 B lines, 16-way, lru; "
+                         "L3 36 MiB, 64 B lines, 12-way, lru")
+
+    told = {"hw.cachelinesize": 128, "hw.perflevel0.l1dcachesize": 131072,
+            "hw.perflevel0.l2cachesize": 16777216}
+
+    def sysctl(command, **_):
+        value = told.get(command[-1])
+        return SimpleNamespace(returncode=0 if value else 1, stdout=f"{value}\n")
+
+    monkeypatch.setattr(cache.subprocess, "run", sysctl)
+    made = CacheHierarchy(cache._sysctl_levels())
+    assert [(x.name, x.size, x.line, x.ways) for x in made] == [
+        ("L1", 131072, 128, 8), ("L2", 16777216, 128, 8)]
 
 
 @pytest.mark.parametrize("bad, said", [

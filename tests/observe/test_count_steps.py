@@ -55,6 +55,14 @@ def test_counting_twice_counts_once(made):
     assert made.recording.programs[0].cost["counts"] is before
 
 
+def test_a_recording_is_counted_first_and_measured_then():
+    one = record(schedule())
+    one.count(CACHES, progress=False)
+    one.measure(5.0, False)
+    assert all(p.cost["time"] > 0 and "levels" in p.cost["counts"] for p in one.recording.programs)
+    assert one.recording.machine["peak_gflops"] > 0 and one.recording.machine["bandwidth"]
+
+
 def test_steps_that_cannot_be_counted_say_why():
     sch = Schedule(matmul(8))
     sch.bind(sch.get_loops(sch.get_block("C"))[0], "threadIdx.x")

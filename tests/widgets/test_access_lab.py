@@ -35,17 +35,22 @@ def open_in_lab(chromium, **options):
     return open_page(chromium, ours=lambda error: "blob:" in (error.stack or ""), **options)
 
 
-def start(lab, page, name, *cells):
+LAB = "lab/workspaces/{name}/tree/"
+
+
+def start(lab, page, name, *cells, path=LAB):
     lab.write(name, SHOW, *cells)
-    lab.open(page, name)
+    lab.open(page, name, path)
     lab.run_all(page)
     page.wait_for_selector(".mlc-access .readout .badge", timeout=60000)
     return page.locator(".mlc-access")
 
 
-def test_the_view_is_live_both_ways(lab, chromium):
+@pytest.mark.parametrize("path", [LAB, "notebooks/"], ids=["lab", "notebook7"])
+def test_the_view_is_live_both_ways(lab, chromium, path):
     with open_in_lab(chromium) as page:
-        view = start(lab, page, "access.ipynb", TELL, "view.position = 300")
+        name = f"access{len(path)}.ipynb"
+        view = start(lab, page, name, TELL, "view.position = 300", path=path)
         page.wait_for_function(
             "document.querySelector('.mlc-access .count').textContent.startsWith('301 /')",
             timeout=30000)
