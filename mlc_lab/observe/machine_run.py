@@ -91,7 +91,7 @@ def _read(trace: Any) -> dict[str, Any]:
         now = {name: text_of(value) for name, value in step.registers.items()}
         steps.append({
             "code": index[step.function], "at": step.at, "depth": step.depth, "name": step.name,
-            "kernel": not step.name.startswith("vm.") and step.name not in trace.code,
+            "kernel": _is_kernel(step.name, trace.code),
             "reads": [r for r in step.reads if r.startswith("%") and r != "%vm"],
             "writes": step.writes, "seconds": step.seconds,
             "set": {n: t for n, t in now.items() if held.get(n) != t},
@@ -102,6 +102,11 @@ def _read(trace: Any) -> dict[str, Any]:
     return {"format": FORMAT, "version": VERSION, "title": trace.func_name, "code": code,
             "steps": steps, "storages": storages, "live": live,
             "unshared": _unshared(storages, len(steps)), "peak": max(live, default=0)}
+
+
+def _is_kernel(name: str, code: dict) -> bool:
+    """Whether a call is work of the program: not of the machine, not another function's."""
+    return not name.startswith(("vm.", "shape_func")) and name not in code
 
 
 def _storages(steps: Any) -> list[dict]:
