@@ -44,7 +44,8 @@ LAZY = {
     "distributed",
 }  # fmt: skip
 # The methods through which a view is opened; only they may reach for the widgets.
-VIEW_METHODS = {"show", "explore", "view", "html", "_repr_mimebundle_", "_ipython_display_"}
+VIEW_METHODS = {"show", "explore", "view", "html", "step_svg", "step_png", "_repr_mimebundle_",
+                "_ipython_display_"}  # fmt: skip
 
 
 def allowed(package, seen=None):
