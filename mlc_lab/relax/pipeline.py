@@ -11,8 +11,8 @@ from . import transform as T
 
 def zero_passes() -> list[Pass]:
     """Operators become kernels, constants are computed, kernels are fused."""
-    return [T.LegalizeOps(), T.AnnotateTIROpPattern(), T.FoldConstant(), T.FuseOps(), T.FuseTIR(),
-            T.DeadCodeElimination()]
+    return [T.LegalizeOps(), T.SpecializeKernels(), T.AnnotateTIROpPattern(), T.FoldConstant(),
+            T.FuseOps(), T.FuseTIR(), T.DeadCodeElimination()]
 
 
 def lowering_passes(target: Any = None) -> list[Pass]:

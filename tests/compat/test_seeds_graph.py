@@ -257,7 +257,7 @@ def map_matmul(bb, node_map, node: fx.Node):
 def map_relu(bb, node_map, node: fx.Node):
     A = node_map[node.args[0]]
     return bb.emit_te(te_relu, A)
-'''
+'''  # noqa: E501
 
 MY_MODEL = '''
 class MyModel(nn.Module):

@@ -50,6 +50,7 @@ PASSES: dict[str, str] = {
     "RewriteDataflowReshape": "rewrite_dataflow_reshape",
     "RunCodegen": "run_codegen",
     "ShareKernels": "share_kernels",
+    "SpecializeKernels": "specialize_kernels",
     "StaticPlanBlockMemory": "static_plan_block_memory",
     "ToMixedPrecision": "to_mixed_precision",
     "ToNonDataflow": "to_non_dataflow",

@@ -327,7 +327,7 @@ def test_a_trace_shows_registers_and_memory(executable):
     args = net_args()
     trace = vm.trace("main", *args, values=True)
     np.testing.assert_allclose(trace.result.numpy(), net_answer(*args), rtol=1e-5)
-    assert len(trace) == len([i for i in executable.functions["main"].code]) - 1
+    assert len(trace) == len(executable.functions["main"].code) - 1
     last = trace[-1]
     assert last.registers["%0"] == {"kind": "tensor", "shape": [1, 16], "dtype": "float32"}
     assert trace.peak_bytes > 0
