@@ -32,7 +32,9 @@ from typing import Any
 import numpy as np
 
 from ...backend import llvm
+from ...backend.interp import interpret
 from ...ir.module import IRModule
+from ...ir.structural import structural_equal, structural_hash
 from ...lower import lower
 from ...runtime import cpu, empty
 from ...tir import expr as E
@@ -46,6 +48,8 @@ from .rewriting import (
 
 #: elements of the largest tensor that is folded though it is made of nothing
 LARGEST_FROM_NOTHING = 1024
+#: elements that a kernel may touch for it not to be worth compiling
+LARGEST_INTERPRETED = 1024
 #: operators whose value is not a matter of their arguments, or that mark something
 _KEEP = {"relax.call_dps_packed", "relax.call_pure_packed", "relax.builtin.stop_lift_params",
          "relax.hint_on_device", "relax.to_vdevice", "relax.call_tir_inplace",
@@ -66,7 +70,7 @@ class Evaluator:
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
-        self._built: dict[PrimFunc, Any] = {}
+        self._built: dict[int, list[tuple[PrimFunc, Any]]] = {}
 
     def call(self, call: Call) -> Expr | None:
         """The constant (or tuple of constants) that a call gives; None where it stays."""
@@ -120,17 +124,33 @@ class Evaluator:
         if not all(_static(i) for i in infos) or not tensors and not _small_enough(call):
             return None
         outputs = [empty(tuple(d.value for d in i.dims), i.dtype, cpu()) for i in infos]
-        self.kernel(func)(*[t.data for t in tensors], *outputs)
+        self.run(func, [t.data for t in tensors], outputs)
         values = [Constant(out) for out in outputs]
         return Tuple(values) if isinstance(info, TupleStructInfo) else values[0]
 
+    def run(self, func: PrimFunc, inputs: list[Any], outputs: list[Any]) -> None:
+        """Run a kernel: a tiny one by the interpreter, others compiled."""
+        sizes = [int(np.prod(t.shape, dtype=np.int64)) for t in (*inputs, *outputs)]
+        plain = all(t.dtype in ("float32", "float64", "int32", "int64", "bool")
+                    for t in (*inputs, *outputs))
+        if sum(sizes) <= LARGEST_INTERPRETED and plain:
+            arrays = [np.zeros(out.shape, out.dtype) for out in outputs]
+            interpret(func, *[t.numpy() for t in inputs], *arrays)
+            for out, value in zip(outputs, arrays):
+                out.copyfrom(value)
+        else:
+            self.kernel(func)(*inputs, *outputs)
+
     def kernel(self, func: PrimFunc) -> Any:
-        """The function compiled for this machine."""
-        found = self._built.get(func)
-        if found is None:
-            mod = IRModule({"main": func.with_attr("global_symbol", "main")})
-            found = self._built[func] = llvm.build(lower(mod), None, "main")
-        return found
+        """The function compiled for this machine; equal functions are compiled once."""
+        known = self._built.setdefault(structural_hash(func), [])
+        for other, built in known:
+            if structural_equal(other, func) is True:
+                return built
+        mod = IRModule({"main": func.with_attr("global_symbol", "main")})
+        built = llvm.build(lower(mod), None, "main")
+        known.append((func, built))
+        return built
 
 
 def _static(info: Any) -> bool:

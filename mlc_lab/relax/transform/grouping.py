@@ -38,7 +38,7 @@ class Group:
             if is_call_tir(value):
                 parts.append(value.args[0].name_hint)
             elif type(value) is Call and type(value.op) is GlobalVar:
-                parts.append(value.op.name_hint)
+                parts.append(value.op.name_hint.removeprefix("fused_"))
             elif op_name(value):
                 parts.append(op_name(value).replace(".", "_"))
         return "_".join(["fused", *parts])

@@ -25,7 +25,7 @@ after `InlinePrivateFunctions()`::
 
 from __future__ import annotations
 
-from ..normal import match_struct_info
+from ..normal import match_struct_info, merge_blocks
 from .canonicalize_bindings import canonicalize
 from .dead_code_elimination import remove_unused_functions
 from .fuse_ops import is_kernel
@@ -94,7 +94,10 @@ def inline_calls(func: Function, inlined: dict[GlobalVar, Function]) -> Function
             run.append(VarBinding(binding.var, body.body))
         return [*out, type(block)(run)] if run else out
 
-    return with_body(func, map_blocks(func.body, expand))
+    body = map_blocks(func.body, expand)
+    if body is func.body:
+        return func
+    return with_body(func, SeqExpr(merge_blocks(body.blocks), body.body))
 
 
 def _instance(callee: Function, call: Call, dataflow: bool) -> SeqExpr:

@@ -19,15 +19,16 @@ before::
 after `LiftTransformParams()`::
 
     @R.function
-    def main_transform_params(params: R.Tuple(R.Tensor((8, 4), "float32"))
-                              ) -> R.Tuple(R.Tensor((4, 8), "float32")):
+    def main_transform_params(
+            model_params: R.Tuple(R.Tensor((8, 4), "float32"))
+    ) -> R.Tuple(R.Tensor((4, 8), "float32")):
         R.func_attr({"num_input": 0})
         with R.dataflow():
-            w = params[0]
+            w = model_params[0]
             wt = R.permute_dims(w)
-            gv = (wt,)
-            R.output(gv)
-        return gv
+            output_tuple = (wt,)
+            R.output(output_tuple)
+        return output_tuple
 
     @R.function
     def main(x: R.Tensor((1, 4), "float32"),
@@ -118,19 +119,25 @@ def _runtime(func: Function, inputs: tuple, wanted: list[Var], gone: set[Var]) -
 
 def _transform(weights: tuple, lifted: list[Binding], wanted: list[Var]) -> Function:
     """The function that computes the lifted values from all weights."""
-    whole = Var("params", TupleStructInfo([w.struct_info_ for w in weights]))
+    whole = Var("model_params", TupleStructInfo([w.struct_info_ for w in weights]))
+    index = {w: i for i, w in enumerate(weights)}
     table: dict[Var, Var] = {}
     out: list[Binding] = []
-    for index, weight in enumerate(weights):
-        table[weight] = DataflowVar(weight.name_hint, weight.struct_info_)
-        out.append(VarBinding(table[weight], TupleGetItem(whole, index)))
+
+    def need(vars_: list[Var]) -> None:
+        """Take weights out of the tuple right before they are used first."""
+        for v in vars_:
+            if v in index and v not in table:
+                table[v] = DataflowVar(v.name_hint, v.struct_info_)
+                out.append(VarBinding(table[v], TupleGetItem(whole, index[v])))
+
     for binding in lifted:
+        need(list(used_vars(binding)))
         table[binding.var] = DataflowVar(binding.var.name_hint, binding.var.struct_info_)
-    replace = Replacer(table)
-    used = {v for b in lifted for v in used_vars(b)} | set(wanted)
-    out = [b for b, w in zip(out, weights) if w in used] + [replace(b) for b in lifted]
+        out.append(Replacer(table)(binding))
+    need(wanted)
     result = Tuple([table[v] for v in wanted])
-    gv = Var("gv", result.struct_info_)
+    gv = Var("output_tuple", result.struct_info_)
     out.append(VarBinding(gv, result))
     body = SeqExpr([DataflowBlock(out)], gv)
     return Function((whole,), body, gv.struct_info_, True, {"num_input": 0})

@@ -29,18 +29,24 @@ after `MergeCompositeFunctions()`::
     def fused_exp_exp_lib(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
         R.func_attr({"Codegen": "lib"})
         @R.function
-        def exp(x_1: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        def gv(x_1: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
             R.func_attr({"Composite": "lib.exp"})
             with R.dataflow():
                 gv_1 = R.exp(x_1)
                 R.output(gv_1)
             return gv_1
 
-        with R.dataflow():
-            lv: R.Tensor((4,), "float32") = exp(x)
-            gv: R.Tensor((4,), "float32") = exp(lv)
-            R.output(gv)
-        return gv
+        lv: R.Tensor((4,), "float32") = gv(x)
+        @R.function
+        def gv1(x_2: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            R.func_attr({"Composite": "lib.exp"})
+            with R.dataflow():
+                gv_2 = R.exp(x_2)
+                R.output(gv_2)
+            return gv_2
+
+        output: R.Tensor((4,), "float32") = gv1(lv)
+        return output
 
     @R.function
     def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
@@ -58,9 +64,9 @@ from .dead_code_elimination import remove_unused_functions
 from .fuse_ops_by_pattern import codegen_of
 from .grouping import Group, fuse_groups
 from .rewriting import (
-    BindingBlock, Call, DataflowBlock, Function, GlobalVar, IRModule, Pass, PassContext, Replacer,
-    SeqExpr, Var, VarBinding, attr, copy_function, is_exported, make_pass, replace_functions,
-    used_vars, walk,
+    BindingBlock, Call, DataflowBlock, DataflowVar, Function, GlobalVar, IRModule, Pass,
+    PassContext, Replacer, SeqExpr, Var, VarBinding, attr, copy_function, is_exported, make_pass,
+    replace_functions, used_vars,
 )
 
 
@@ -154,22 +160,28 @@ def _absorb(group: Group, other: Group, groups: dict, behind: dict) -> None:
 
 
 def _localize(func: Function, composites: dict[GlobalVar, Function]) -> Function:
-    """The function with the composite functions that it calls inside it."""
-    called = list(dict.fromkeys(n.op for n in walk(func)
-                                if type(n) is Call and n.op in composites))
-    local: dict[GlobalVar, Var] = {}
-    bindings = []
-    for var in called:
-        inner = copy_function(composites[var])
-        inner = Function.from_fields(inner.params, inner.body, inner.ret_struct_info,
-                                     inner.is_pure, {k: v for k, v in inner.attrs.items()
-                                                     if k not in ("Primitive", "global_symbol")})
-        local[var] = Var(var.name_hint, inner.struct_info_)
-        bindings.append(VarBinding(local[var], inner))
-    body = Replacer(globals_=local)(func.body)
-    return Function.from_fields(func.params, SeqExpr([BindingBlock(bindings), *body.blocks],
-                                                     body.body),
-                                func.ret_struct_info, func.is_pure, func.attrs)
+    """The function with the composite functions that it calls inside it, each before its call."""
+    block = func.body.blocks[0]
+    plain = {b.var: Var(b.var.name_hint, b.var.struct_info_) for b in block.bindings
+             if type(b.var) is DataflowVar}
+    replace = Replacer(plain)
+    out = []
+    for index, binding in enumerate(block.bindings):
+        binding = replace(binding)
+        call = binding.value
+        if type(call) is Call and call.op in composites:
+            inner = copy_function(composites[call.op])
+            inner = Function.from_fields(inner.params, inner.body, inner.ret_struct_info,
+                                         inner.is_pure,
+                                         {k: v for k, v in inner.attrs.items()
+                                          if k not in ("Primitive", "global_symbol")})
+            local = Var(f"gv{index or ''}", inner.struct_info_)
+            out.append(VarBinding(local, inner))
+            binding = VarBinding(binding.var, Call.from_fields(
+                local, call.args, call.attrs, call.sinfo_args, call.struct_info_))
+        out.append(binding)
+    body = SeqExpr([BindingBlock(out)], replace(func.body.body))
+    return Function.from_fields(func.params, body, func.ret_struct_info, func.is_pure, func.attrs)
 
 
 __all__ = ["MergeCompositeFunctions"]
