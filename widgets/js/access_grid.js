@@ -9,15 +9,30 @@ const SMALLEST = 2;
 const MAX_CELLS = 65536;
 const TRAIL = 10;
 
-/** Rows and columns in which a buffer of some shape is drawn. */
+/**
+ * Where the elements of a buffer of some shape are drawn: { rows, columns, count, tall, wide,
+ * row(e), column(e) }. A list is broken into rows. Four dimensions are a matrix of tiles, as a
+ * layout in blocks has them; of other shapes the last dimension goes across and the rest down. `tall`
+ * and `wide` are the size of a tile (or of what the last two dimensions make).
+ */
 export function gridOf(dims) {
   const count = dims.reduce((a, b) => a * b, 1);
+  const grid = (rows, columns, tall, wide, row, column) => ({ rows, columns, count, tall, wide, row, column });
   if (dims.length < 2) {
-    const columns = count > 64 ? (count % 64 === 0 ? 64 : Math.ceil(Math.sqrt(count))) : count;
-    return { rows: Math.ceil(count / columns), columns, count };
+    const columns = count > 64 ? (count % 64 === 0 ? 64 : Math.ceil(Math.sqrt(count))) : Math.max(1, count);
+    const rows = Math.ceil(count / columns);
+    return grid(rows, columns, rows, columns, (e) => Math.floor(e / columns), (e) => e % columns);
+  }
+  if (dims.length === 4) {
+    const [down, across, tall, wide] = dims;
+    const tile = tall * wide;
+    return grid(down * tall, across * wide, tall, wide,
+      (e) => Math.floor(e / (tile * across)) * tall + (Math.floor(e / wide) % tall),
+      (e) => (Math.floor(e / tile) % across) * wide + (e % wide));
   }
   const columns = dims[dims.length - 1];
-  return { rows: count / columns, columns, count };
+  return grid(count / columns, columns, dims[dims.length - 2], columns,
+    (e) => Math.floor(e / columns), (e) => e % columns);
 }
 
 export class BufferGrid {
@@ -26,6 +41,7 @@ export class BufferGrid {
     this.number = number;
     this.trace = trace;
     this.grid = gridOf(buffer.shape);
+    this.tooLarge = this.grid.count > MAX_CELLS;
     this.canvas = h("canvas", { role: "img" });
     this.colours = null;
     const kind = buffer.kind === "parameter" ? "" : `, ${buffer.kind}`;
@@ -33,15 +49,22 @@ export class BufferGrid {
     this.element = h("figure", { class: "buffer" },
       h("figcaption", {}, h("strong", {}, buffer.name),
         ` ${buffer.shape.join(" × ")} ${buffer.dtype}${kind}`), this.canvas, this.said);
-    this.tooLarge = this.grid.count > MAX_CELLS;
     if (this.tooLarge) this.canvas.replaceWith(h("p", { class: "note" }, "too large to draw"));
     this.canvas.addEventListener("click", (event) => {
       const box = this.canvas.getBoundingClientRect();
       const column = Math.floor((event.clientX - box.left) / this.cell);
       const row = Math.floor((event.clientY - box.top) / this.cell);
-      const element = row * this.grid.columns + column;
-      if (column < this.grid.columns && element < this.grid.count) onPick(element);
+      const element = this.elements.get(row * this.grid.columns + column);
+      if (element !== undefined && column < this.grid.columns) onPick(element);
     });
+    this.rowOf = [];
+    this.columnOf = [];
+    this.elements = new Map();
+    for (let e = 0; e < this.grid.count && !this.tooLarge; e++) {
+      this.rowOf.push(this.grid.row(e));
+      this.columnOf.push(this.grid.column(e));
+      this.elements.set(this.rowOf[e] * this.grid.columns + this.columnOf[e], e);
+    }
     this.firstUse();
   }
 
@@ -90,7 +113,7 @@ export class BufferGrid {
     if (this.tooLarge || !this.cell) return;
     const context = this.canvas.getContext("2d");
     const colours = this.palette();
-    const { columns, count } = this.grid;
+    const { columns, count, rows, tall, wide } = this.grid;
     const { cell } = this;
     const { itemsize, base } = this.buffer;
     context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
@@ -107,8 +130,8 @@ export class BufferGrid {
       held += inside;
       const colour = inside ? colours.resident : seen ? colours.soft : colours.bg;
       if (colour !== fill) context.fillStyle = fill = colour;
-      const x = (e % columns) * cell;
-      const y = Math.floor(e / columns) * cell;
+      const x = this.columnOf[e] * cell;
+      const y = this.rowOf[e] * cell;
       context.fillRect(x + gap, y + gap, cell - gap, cell - gap);
       // What has left the cache is crossed, so that it can be told without its colour.
       if (seen && !inside && cell >= 6) {
@@ -120,6 +143,10 @@ export class BufferGrid {
         context.stroke();
       }
     }
+    // Tiles, and what lies behind each other, are set apart.
+    context.fillStyle = colours.mark;
+    for (let y = tall; y < rows; y += tall) context.fillRect(0, y * cell, columns * cell, 1);
+    for (let x = wide; x < columns; x += wide) context.fillRect(x * cell, 0, 1, rows * cell);
     this.drawTrail(context, position, result, colours);
     const inIt = result.names[0];
     this.canvas.setAttribute("aria-label",
@@ -129,7 +156,6 @@ export class BufferGrid {
 
   drawTrail(context, position, result, colours) {
     const { cell } = this;
-    const { columns } = this.grid;
     for (let back = Math.min(TRAIL, position); back >= 0; back--) {
       const access = this.trace.at(position - back);
       if (access.site.buffer !== this.number) continue;
@@ -138,8 +164,8 @@ export class BufferGrid {
       const colour = colours.levels[memory ? 3 : Math.min(level, 2)];
       if (back === 0) this.outlineLine(context, access, result, colours);
       for (let e = access.element; e < access.element + access.lanes; e++) {
-        const x = (e % columns) * cell;
-        const y = Math.floor(e / columns) * cell;
+        const x = this.columnOf[e] * cell;
+        const y = this.rowOf[e] * cell;
         if (back > 0) {
           context.globalAlpha = 0.75 - (0.6 * back) / TRAIL;
           context.fillStyle = colour;
@@ -172,7 +198,7 @@ export class BufferGrid {
   /** A dashed frame around the elements of the access's line. */
   outlineLine(context, access, result, colours) {
     const { cell } = this;
-    const { columns, count } = this.grid;
+    const { count } = this.grid;
     const { itemsize, base } = this.buffer;
     const line = Math.floor(access.address / result.line);
     const low = Math.max(0, Math.ceil((line * result.line - base) / itemsize));
@@ -181,9 +207,10 @@ export class BufferGrid {
     context.lineWidth = 1.5;
     context.setLineDash([3, 2]);
     for (let e = low; e < high; ) {
-      const row = Math.floor(e / columns);
-      const end = Math.min(high, (row + 1) * columns);
-      context.strokeRect((e % columns) * cell + 0.5, row * cell + 0.5, (end - e) * cell, cell);
+      let end = e + 1;
+      const row = this.rowOf[e];
+      while (end < high && this.rowOf[end] === row && this.columnOf[end] === this.columnOf[end - 1] + 1) end++;
+      context.strokeRect(this.columnOf[e] * cell + 0.5, row * cell + 0.5, (end - e) * cell, cell);
       e = end;
     }
     context.setLineDash([]);
