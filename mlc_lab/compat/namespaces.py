@@ -23,6 +23,9 @@ TABLE: dict[str, dict[str, str]] = {
         "PassTimingInstrument": "mlc_lab.ir.transform:PassTimingInstrument",
         "PrintBeforeAll": "mlc_lab.ir.transform:PrintBeforeAll",
         "PrintAfterAll": "mlc_lab.ir.transform:PrintAfterAll",
+        "PassPrintingInstrument": "mlc_lab.ir.transform:PassPrintingInstrument",
+        "DumpIR": "mlc_lab.ir.transform:DumpIR",
+        "pass_instrument": "mlc_lab.ir.transform:pass_instrument",
     },
     "error": {
         "DiagnosticError": "mlc_lab.ir:DiagnosticError", "TVMError": "mlc_lab.ir:MLCError",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from pathlib import Path
 from typing import Any, Callable, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
 from . import hooks
@@ -73,6 +75,51 @@ class PrintAfterAll(PassInstrument):
         print(f"# After {info.name}\n{mod.script()}")
 
 
+class PassPrintingInstrument(PassInstrument):
+    """Prints the module before and after the passes of the given names."""
+
+    def __init__(self, print_before_pass_names: Iterable[str] = (),
+                 print_after_pass_names: Iterable[str] = ()) -> None:
+        self.before, self.after = set(print_before_pass_names), set(print_after_pass_names)
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if info.name in self.before:
+            print(f"# Before {info.name}\n{mod.script()}")
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if info.name in self.after:
+            print(f"# After {info.name}\n{mod.script()}")
+
+
+class DumpIR(PassInstrument):
+    """Writes the module after each pass to a numbered file of `dump_dir`.
+
+    Files of an earlier run are removed first where `refresh` is set.
+    """
+
+    def __init__(self, dump_dir: Any, refresh: bool = False) -> None:
+        self.folder = Path(dump_dir)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.count = 0
+        if refresh:
+            for old in self.folder.glob("[0-9][0-9][0-9]_*.py"):
+                old.unlink()
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        name = "".join(c if c.isalnum() else "_" for c in info.name)
+        (self.folder / f"{self.count:03}_{name}.py").write_text(mod.script(), encoding="utf-8")
+        self.count += 1
+
+
+def pass_instrument(pi_cls: type | None = None) -> Any:
+    """Class decorator: a class with any of the methods of PassInstrument as an instrument."""
+    def make(cls: type) -> type:
+        return cls if issubclass(cls, PassInstrument) else type(
+            cls.__name__, (cls, PassInstrument), {"__doc__": cls.__doc__})
+
+    return make if pi_cls is None else make(pi_cls)
+
+
 class PassContext:
     """The setting passes run in: optimisation level, options, disabled passes, instruments."""
 
@@ -103,6 +150,14 @@ class PassContext:
         PassContext._stack.pop()
         for instrument in self.instruments:
             instrument.exit_pass_ctx()
+
+    def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
+        """Leave the present instruments and enter others."""
+        for instrument in self.instruments:
+            instrument.exit_pass_ctx()
+        self.instruments = list(instruments or ())
+        for instrument in self.instruments:
+            instrument.enter_pass_ctx()
 
     def enabled(self, info: PassInfo) -> bool:
         """Whether a pass runs under this context."""
@@ -184,3 +239,40 @@ def module_pass(pass_func: Any = None, opt_level: int = 0, name: str | None = No
         return Pass(target, info)
 
     return decorate if pass_func is None else decorate(pass_func)
+
+
+def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
+    """A pass that prints the module, after `header`, and leaves it as it is."""
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        print(f"PrintIR({header}):\n{mod.script(show_meta=show_meta_data)}")
+        return mod
+
+    return Pass(run, PassInfo("PrintIR"))
+
+
+def ApplyPassToFunction(transform: Pass, func_name_regex: str,
+                        error_if_no_function_matches_regex: bool = False) -> Pass:
+    """`transform` on the functions whose whole name matches a regular expression; the others are
+    there to be looked at, and stay as they are."""
+    pattern = re.compile(func_name_regex)
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        chosen = [v for v in mod.functions if pattern.fullmatch(v.name_hint)]
+        if not chosen:
+            if error_if_no_function_matches_regex:
+                have = ", ".join(v.name_hint for v in mod.functions) or "none"
+                raise ValueError(f"no function matches {func_name_regex!r}; there are: {have}")
+            return mod
+        after = transform(mod)
+        new = mod.copy()
+        for var in chosen:
+            if var.name_hint in after:
+                new.update_func(var, after[var.name_hint])
+            else:
+                del new[var]
+        for var, func in after.functions.items():
+            if var.name_hint not in mod:
+                new.update_func(var, func)
+        return new
+
+    return Pass(run, PassInfo(f"ApplyPassToFunction({transform.info.name})"))
