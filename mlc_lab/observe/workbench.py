@@ -26,33 +26,27 @@ from pathlib import Path
 from typing import Any
 
 from ..ir import hooks
-from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
-from ..schedule.error import Refusal, ScheduleError
+from ..schedule.error import ScheduleError
 from ..schedule.instruction import BlockRV, Instruction, InstructionKind, LoopRV
 from ..schedule.schedule import Schedule
-from ..schedule.state import StmtSRef, child_realizes
-from ..tir.expr import PrimExpr, Var
+from ..schedule.state import StmtSRef
 from ..tir.function import PrimFunc
-from ..tir.stmt import Block, For
+from ..tir.stmt import For
 from .program import keys_of, lines_of, origins_of
 from .recording import Recorder, Recording, Step
-from .workbench_palette import Entry, Palette, bind, explain, statements_in_order
+from .workbench_find import WorkbenchError, by_key, by_name, home_of, name_for, variable
+from .workbench_palette import Entry, Palette, bind, explain
+from .workbench_replay import LOOKUPS, follow, replay_steps
+from .workbench_table import listing
 from .workbench_python import ScheduleReader, call_text, fresh_name
 
 FORMAT = "mlc-lab/attempts"
 VERSION = 1
-#: instructions that only look something up: they come with the attempt that needs them
-_LOOKUPS = {"get_block", "get_loops", "get_child_blocks", "get_producers", "get_consumers",
-            "get_output_blocks"}  # fmt: skip
 #: parameters that are blocks or loops
 _REFERENCES = {"loop", "loops", "ordered_loops", "block", "block_or_loop", "target",
                "consumer_blocks"}  # fmt: skip
-
-
-class WorkbenchError(MLCError, ValueError):
-    """Something that cannot be done with this tree: the message says what, and what can."""
 
 
 @dataclass
@@ -120,7 +114,7 @@ class Workbench:
         self.attempts.append(root)
         self.at = root
         if made is not None:
-            self._replay_steps(made)
+            replay_steps(self, made)
 
     # ------------------------------------------------------------------------------ the tree
 
@@ -235,53 +229,10 @@ class Workbench:
         if isinstance(selection, Mapping) and len(selection) == 1:
             (selection,) = selection.values()
         if isinstance(selection, int) and not isinstance(selection, bool):
-            return self._by_key(sch, selection)
+            return by_key(sch, self.recorder, selection)
         if isinstance(selection, str):
-            return self._by_name(sch, selection)
+            return by_name(sch, selection)
         raise TypeError(f"a block or loop is given by key, name or variable, not {selection!r}")
-
-    def _by_key(self, sch: Schedule, key: int) -> StmtSRef:
-        keys = self.recording.keys
-        if not 0 <= key < len(keys):
-            raise WorkbenchError(f"there is no key {key}")
-        kind, name = keys[key]
-        identity = self.recorder.identity(key)
-        for stmt, sref in sch.state.refs.items():
-            if type(stmt) is For:
-                if kind == "loop" and stmt.loop_var is identity:
-                    return sref
-            elif kind == "iterator":
-                if any(iv.var is identity for iv in stmt.iter_vars):
-                    return sref
-            elif kind == "block":
-                if isinstance(identity, tuple):
-                    if (sref.func.name_hint, stmt.name_hint) == identity and not stmt.iter_vars:
-                        return sref
-                elif stmt.iter_vars and stmt.iter_vars[0].var is identity:
-                    return sref
-        raise WorkbenchError(f"the {kind} {name} is not in the program at this node")
-
-    def _by_name(self, sch: Schedule, name: str) -> StmtSRef:
-        owner, _, loop = name.rpartition("/")
-        refs = sch.state.refs
-        if owner:
-            block = self._by_name(sch, owner)
-            found = [s for s in sch.state.loops_above(block) if s.stmt.loop_var.name == loop]
-        else:
-            found = [refs[s] for s in statements_in_order(sch.state)
-                     if (s.name_hint if type(s) is Block else s.loop_var.name) == name]  # fmt: skip
-            blocks = [s for s in found if type(s.stmt) is Block]
-            found = blocks or found
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            every = statements_in_order(sch.state)
-            names = [s.name_hint if type(s) is Block else s.loop_var.name for s in every]
-            have = ", ".join(dict.fromkeys(names))
-            raise WorkbenchError(f"there is no block or loop {name!r} here; there are {have}")
-        under = [f"{b.block.name_hint}/{name}" for s in found for b in child_realizes(s.stmt)[:1]]
-        raise WorkbenchError(f"{name!r} is the name of {len(found)} loops; say which: "
-                             + ", ".join(under))  # fmt: skip
 
     def legal(self, selection: Any) -> list[Entry]:
         """Every primitive for a block or loop: parameters with defaults, legal or why not."""
@@ -289,7 +240,7 @@ class Workbench:
         key = self.key_of(sref.stmt)
         found = self._listings.get((self.at.id, key))
         if found is None:
-            found = Palette(self.at.schedule, sref, self.key_of).entries()
+            found = listing(self.at.schedule, sref, self.key_of)
             self._listings[self.at.id, key] = found
         return found
 
@@ -315,9 +266,9 @@ class Workbench:
         """
         kind = _kind(op)
         plain = {name: self._plain(value, kind, name) for name, value in args.items()}
-        node, error = self._attempt(
-            self.at, kind, lambda sch: bind(kind, plain, lambda _, key: self._variable(
-                sch, self._by_key(sch, key))))  # fmt: skip
+        node, error = self.attempt(
+            self.at, kind, lambda sch: bind(kind, plain, lambda _, key: variable(
+                sch, by_key(sch, self.recorder, key))))  # fmt: skip
         if error is not None:
             error.attempt = node.id
             self._changed()
@@ -339,7 +290,7 @@ class Workbench:
     def _as_key(self, sref: StmtSRef) -> dict[str, int]:
         return {"loop" if type(sref.stmt) is For else "block": self.key_of(sref.stmt)}
 
-    def _attempt(
+    def attempt(
         self, parent: Attempt, kind: InstructionKind, arguments: Callable[[Schedule], dict],
     ) -> tuple[Attempt, ScheduleError | None]:  # fmt: skip
         """Add a node under `parent`, or find the one that is there: (node, its refusal)."""
@@ -351,7 +302,7 @@ class Workbench:
             for step in sch.steps[mark:]:
                 for rv in step.instruction.output_list:
                     if rv not in names:
-                        names[rv] = fresh_name(_wish(sch, rv, step.instruction), names.values())
+                        names[rv] = fresh_name(name_for(sch, rv, step.instruction), names.values())
 
         try:
             args = arguments(sch)
@@ -360,7 +311,7 @@ class Workbench:
         except ScheduleError as error:
             refusal = error
         name_new()
-        home = _home(sch)
+        home = home_of(sch)
         texts = [call_text(step.instruction, names, step.decision, home)
                  for step in sch.steps[mark:]]  # fmt: skip
         last = sch.steps[-1].instruction
@@ -390,122 +341,6 @@ class Workbench:
         except Exception:  # the reason must be told even if the program cannot be printed
             told["where"] = ""
         return told
-
-    def _variable(self, sch: Schedule, sref: StmtSRef) -> Any:
-        """The random variable of a block or loop in `sch`: one it has, or one looked up."""
-        for rv, value in sch._symbols.items():
-            if value is sref:
-                return rv
-        if type(sref.stmt) is For:
-            blocks = child_realizes(sref.stmt)
-            if not blocks:
-                raise WorkbenchError(f"there is no block inside loop {sref.stmt.loop_var.name}: "
-                                     "it cannot be looked up")  # fmt: skip
-            block = self._variable(sch, sch.state.refs[blocks[0].block])
-            for rv in sch.get_loops(block):
-                if sch._symbols[rv] is sref:
-                    return rv
-            raise WorkbenchError(f"loop {sref.stmt.loop_var.name} cannot be looked up")
-        name, function = sref.stmt.name_hint, sref.func.name_hint
-        alike = [s for s, r in sch.state.refs.items()
-                 if type(s) is Block and s.name_hint == name and r.func is sref.func]  # fmt: skip
-        if len(alike) == 1 or sref.parent is None:
-            return sch.get_block(name=name, func_name=function)
-        scope = self._variable(sch, sch.state.scope_root(sref))
-        for rv in sch.get_child_blocks(scope):
-            if sch._symbols[rv] is sref:
-                return rv
-        raise WorkbenchError(f"block {name} cannot be looked up")
-
-    # ------------------------------------------------------------------- replaying other sources
-
-    def _follow(self, at: Attempt, shadow: Schedule, kind: InstructionKind, bound: dict[str, Any],
-                values: dict[Any, Any]) -> tuple[Attempt, Any, ScheduleError | None]:  # fmt: skip
-        """Apply an instruction of `shadow` to it and to the tree at `at`, in step.
-
-        Both schedules have the same program; what the arguments mean in one is found in the other
-        by its place. `values` maps sampled numbers. Returns (node, results in `shadow`, refusal).
-        """
-        args = dict(bound)
-        try:
-            shadow._resolve(list(args.values()))
-        except Refusal as gone:  # a variable whose block or loop is no more
-            return at, None, shadow._refused(kind, args, gone, shadow.mod)
-        theirs = [shadow.state.refs[s] for s in statements_in_order(shadow.state)]
-        place = {id(sref): n for n, sref in enumerate(theirs)}
-
-        def translate(value: Any, sch: Schedule, ours: list[Any]) -> Any:
-            if isinstance(value, (BlockRV, LoopRV)):
-                sref = shadow._resolve(value)
-                return self._variable(sch, sch.state.refs[ours[place[id(sref)]]])
-            if isinstance(value, Var):
-                return values.get(value, value)
-            if isinstance(value, (list, tuple)):
-                return type(value)(translate(v, sch, ours) for v in value)
-            if isinstance(value, PrimExpr) and values:
-                from ..tir.functor import substitute
-
-                return substitute(value, values)
-            return value
-
-        def arguments(sch: Schedule) -> dict[str, Any]:
-            ours = statements_in_order(sch.state)
-            return {name: translate(value, sch, ours) for name, value in args.items()}
-
-        node, refusal = self._attempt(at, kind, arguments)
-        if refusal is not None:
-            return node, None, refusal
-        if kind.sampling:  # the same decision in both
-            args["decision"] = node.schedule.steps[-1].decision
-        results = shadow._apply(kind, dict(args))
-        made = results if isinstance(results, (list, tuple)) else [results]
-        for theirs_rv, our_rv in zip(made, node.instruction.output_list):
-            if isinstance(theirs_rv, Var):
-                values[theirs_rv] = our_rv
-        return node, results, None
-
-    def _replay_steps(self, made: Schedule) -> None:
-        """The steps of a schedule that was made in code, as the first branch."""
-        shadow = Schedule(self.modules[0])
-        table: dict[Any, Any] = {}
-        values: dict[Any, Any] = {}
-        at = self.at
-
-        def translate(value: Any) -> Any:
-            if isinstance(value, (BlockRV, LoopRV)):
-                return table[value]
-            if isinstance(value, (list, tuple)):
-                return type(value)(translate(v) for v in value)
-            if isinstance(value, Var):
-                return table.get(value, value)
-            if isinstance(value, PrimExpr) and any(isinstance(k, Var) for k in table):
-                from ..tir.functor import substitute
-
-                return substitute(value, {k: v for k, v in table.items() if isinstance(k, Var)})
-            return value
-
-        for step in made.steps:
-            inst = step.instruction
-            try:
-                args = {name: translate(value) for name, value in inst.args.items()}
-                if inst.kind.sampling:
-                    args["decision"] = step.decision
-                if inst.kind.method in _LOOKUPS:
-                    if step.error is not None:
-                        continue
-                    results = shadow._apply(inst.kind, args)
-                else:
-                    node, results, refusal = self._follow(at, shadow, inst.kind, args, values)
-                    if refusal is not None:
-                        continue
-                    at = node
-            except (KeyError, ScheduleError):
-                if step.error is not None:
-                    continue  # it was refused there too, for an argument that is gone
-                raise
-            outputs = results if isinstance(results, (list, tuple)) else [results]
-            table.update(zip(inst.output_list, outputs))
-        self.goto(at.id)
 
     # --------------------------------------------------------------------------------- Python
 
@@ -545,9 +380,9 @@ class Workbench:
         values: dict[Any, Any] = {}
 
         def apply(kind: InstructionKind, bound: dict[str, Any], line: int) -> Any:
-            if kind.method in _LOOKUPS:
+            if kind.method in LOOKUPS:
                 return shadow._apply(kind, bound)
-            node, results, refusal = self._follow(place[0], shadow, kind, bound, values)
+            node, results, refusal = follow(self, place[0], shadow, kind, bound, values)
             if refusal is not None:
                 refusal.line = line
                 raise refusal
@@ -667,19 +502,6 @@ def _kind(op: str) -> InstructionKind:
         raise WorkbenchError(f"there is no primitive {op!r}"
                              + (f"; did you mean {close[0]!r}?" if close else ""))  # fmt: skip
     return kind
-
-
-def _home(sch: Schedule) -> str | None:
-    """The function `get_block` looks in."""
-    return None if sch.func_working_on is None else sch.func_working_on.name_hint
-
-
-def _wish(sch: Schedule, rv: Any, inst: Instruction) -> str:
-    """What a random variable would best be called: as what it stands for."""
-    value = sch._symbols.get(rv)
-    if not isinstance(value, StmtSRef) or value.stmt is None:
-        return inst.args.get("name", "v")
-    return value.stmt.loop_var.name if type(value.stmt) is For else value.stmt.name_hint
 
 
 def open_workbench(start: Any, **options: Any) -> Any:

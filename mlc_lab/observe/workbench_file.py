@@ -25,7 +25,8 @@ from ..ir.diagnostics import MLCError
 from ..schedule.instruction import InstructionKind
 from ..script import from_source
 from .recording import RecordingError, validate
-from .workbench import _LOOKUPS, FORMAT, VERSION, Attempt, Workbench, WorkbenchError
+from .workbench import FORMAT, VERSION, Attempt, Workbench, WorkbenchError
+from .workbench_replay import LOOKUPS, follow
 from .workbench_python import ScheduleReader
 
 
@@ -99,11 +100,11 @@ def _again(bench: Workbench, parent: Attempt, node: dict[str, Any], number: int)
     found: list[Attempt] = []
 
     def apply(kind: InstructionKind, bound: dict[str, Any], line: int) -> Any:
-        if kind.method in _LOOKUPS:
+        if kind.method in LOOKUPS:
             return shadow._apply(kind, bound)
         if found:
             raise WorkbenchError(f"not a tree of attempts: nodes[{number}] holds two steps")
-        made, results, _ = bench._follow(parent, shadow, kind, bound, {})
+        made, results, _ = follow(bench, parent, shadow, kind, bound, {})
         found.append(made)
         return results if results is not None else [None] * 64
 

@@ -4,16 +4,15 @@
 // the thing that was picked. All that is compiled, checked or measured happens in the kernel; with
 // none, as in an exported page, one can walk about in what was tried.
 
-import { copyButton, digits, duration, escapeHTML, h, OWN_KEYS, percent, small } from "./dom.js";
+import { digits, duration, h, percent, small } from "./dom.js";
 import { PaletteView } from "./palette.js";
-import { marksOf, Programs } from "./program.js";
-import { tokens } from "./highlight.js";
+import { Programs } from "./program.js";
+import { ProgramPane } from "./program_pane.js";
+import { PythonPanel } from "./python_panel.js";
 import { followTheme } from "./theme.js";
 import { TreeView } from "./tree.js";
 
 const PATIENCE = 12000; // ms after which a kernel that says nothing is called silent
-const SIGN_OF = { new: "+", removed: "−", changed: "~", moved: "↕" };
-const LOOP_HEAD = /^for (.*) in (.*):$/;
 
 const glyph = (path) =>
   `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
@@ -25,7 +24,6 @@ export class WorkbenchView {
     this.waiting = new Map();
     this.number = 0;
     this.onward = new Map(); // where redo goes, by node
-    this.made = new Map(); // lines as HTML
     this.refused = null; // the refused attempt whose reason is shown
     this.root = h("section", { class: "mlc bench", role: "group", "aria-roledescription": "workbench",
       tabindex: "-1" });
@@ -62,30 +60,14 @@ export class WorkbenchView {
     this.autoLabel = h("label", { class: "auto" }, this.auto, "time each attempt");
     this.status = h("div", { class: "status", role: "status", "aria-live": "polite" });
     this.facts = h("div", { class: "facts", role: "list", "aria-label": "The program here" });
-    this.program = h("div", { class: "pane program", role: "region",
-      "aria-label": "Program: choose a loop or block", tabindex: "-1" });
-    this.program.addEventListener("click", (event) => this.clicked(event));
-    this.program.addEventListener("keydown", (event) => this.programKey(event));
-    this.program.addEventListener("mouseover", (event) => this.relate(event.target));
-    this.program.addEventListener("mouseleave", () => this.relate(null));
+    this.program = new ProgramPane((key) => this.choose(key));
     this.refusal = h("div", { class: "refusal-box", hidden: true });
     this.palette = new PaletteView({
       apply: (op, args) => this.apply(op, args),
       check: (op, args) => this.ask({ do: "check", op, args }, true),
     });
     this.tree = new TreeView((id) => this.goto(id));
-    this.text = h("textarea", { class: "python", rows: 9, spellcheck: "false", wrap: "off", tabindex: "0",
-      "aria-label": "Python of the schedule" });
-    this.text.addEventListener("input", () => this.edited());
-    this.read = h("button", { type: "button", onclick: () => this.load() }, "Read this text");
-    this.reset = h("button", { type: "button", onclick: () => this.drawPython(true) }, "Discard");
-    this.textError = h("pre", { class: "text-error", role: "alert" });
-    this.python = h("details", { class: "so-far", open: true },
-      h("summary", {}, "Python so far"),
-      this.text,
-      h("div", { class: "text-foot" },
-        copyButton("Copy the schedule", () => this.text.value),
-        this.copyAll(), this.read, this.reset, this.textError));
+    this.python = new PythonPanel(this.live, (text) => this.load(text));
     const keys = "Undo and redo: buttons, or Ctrl+Z and Ctrl+Shift+Z in the view. Arrow keys move " +
       "among loops and blocks in the program, and among attempts in the tree; Enter chooses.";
     this.root.replaceChildren(
@@ -95,21 +77,11 @@ export class WorkbenchView {
       this.facts,
       h("div", { class: "bench-panes" },
         h("div", { class: "half" }, h("div", { class: "cap" }, "Program: choose a loop or a block"),
-          this.program, this.refusal),
+          this.program.element, this.refusal),
         h("div", { class: "half" }, h("div", { class: "cap" }, "What can be done with it"), this.palette.element)),
-      h("div", { class: "cap" }, "Attempts"), this.tree.element, this.python,
+      h("div", { class: "cap" }, "Attempts"), this.tree.element, this.python.element,
       h("p", { class: "keys" }, keys));
     this.root.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  copyAll() {
-    const all = copyButton("Copy the complete Python, program and all", () => this.complete());
-    all.textContent = "Copy with the program";
-    const says = new MutationObserver(() => {
-      if (all.textContent === "Copy") all.textContent = "Copy with the program";
-    });
-    says.observe(all, { childList: true, characterData: true, subtree: true });
-    return all;
   }
 
   // ------------------------------------------------------------------------- what has changed
@@ -138,14 +110,15 @@ export class WorkbenchView {
       for (let id = this.at; this.nodes[id].parent !== null; id = this.nodes[id].parent) {
         this.onward.set(this.nodes[id].parent, id);
       }
-      this.drawProgram();
-      this.drawPython(false);
+      const { program, parent } = this.node;
+      this.program.show(this.data, this.programs, program, parent === null ? program : this.nodes[parent].program);
+      this.python.show(this.schedule(), this.head());
     }
     if (moved || pending.has("costs")) {
       this.drawTree();
       this.drawFacts();
     }
-    if (moved || pending.has("selection")) this.drawSelection();
+    if (moved || pending.has("selection")) this.program.select(this.model.get("selection")?.key);
     if (moved || pending.has("selection") || pending.has("palette")) this.drawPalette();
     const measuring = Boolean(this.model.get("measuring"));
     this.measureButton.textContent = measuring ? "Stop measuring" : "Measure";
@@ -173,134 +146,6 @@ export class WorkbenchView {
     this.status.textContent = text;
   }
 
-  // ------------------------------------------------------------------------------- the program
-
-  /** Only the lines that differ from those shown before are made anew. */
-  drawProgram() {
-    const { program, parent } = this.node;
-    const lines = this.data.programs[program].lines;
-    const old = this.shown || [];
-    const shorter = Math.min(lines.length, old.length);
-    let head = 0;
-    while (head < shorter && lines[head] === old[head]) head++;
-    let tail = 0;
-    while (tail < shorter - head && lines[lines.length - 1 - tail] === old[old.length - 1 - tail]) tail++;
-    const within = this.program.contains(document.activeElement);
-    const top = this.program.scrollTop;
-    for (let n = old.length - tail - 1; n >= head; n--) this.program.children[n].remove();
-    const html = lines.slice(head, lines.length - tail).map((line) => this.lineHTML(line)).join("");
-    const next = this.program.children[head];
-    if (next) next.insertAdjacentHTML("beforebegin", html);
-    else this.program.insertAdjacentHTML("beforeend", html);
-    this.shown = lines;
-    const before = parent === null ? program : this.nodes[parent].program;
-    this.mark(before === program ? new Map() : marksOf(this.programs, before, program, "after"));
-    this.program.scrollTop = top;
-    if (within && !this.program.contains(document.activeElement)) {
-      (this.program.querySelector(".pick[tabindex='0']") || this.program).focus({ preventScroll: true });
-    }
-    if (this.marked.length) this.reveal(this.marked[0]);
-  }
-
-  /** Show what changed against the attempt before: `marks` by number of the line. */
-  mark(marks) {
-    const put = (line, mark) => {
-      line.className = `l ${mark}`;
-      line.firstChild.textContent = SIGN_OF[mark] || "";
-      line.children[1].textContent = mark && `${mark}: `;
-    };
-    for (const line of this.marked || []) put(line, "");
-    this.marked = [...marks.keys()].map((n) => this.program.children[n]);
-    for (const [n, mark] of marks) put(this.program.children[n], mark);
-  }
-
-  /** Scroll the pane, and nothing else, so that a line is in sight. */
-  reveal(line) {
-    const top = line.offsetTop - this.program.offsetTop;
-    const pane = this.program;
-    if (top < pane.scrollTop || top > pane.scrollTop + pane.clientHeight - 60) {
-      pane.scrollTop = Math.max(0, top - 80);
-    }
-  }
-
-  /** A line of the recording as HTML; made once. */
-  lineHTML(number) {
-    if (!this.made.has(number)) {
-      const line = this.programs.lines[number];
-      this.made.set(number, `<div class="l" data-k=" ${line.keys.join(" ")} "><i aria-hidden="true"></i>` +
-        `<s></s><code>${" ".repeat(line.indent)}${this.code(line)}</code></div>`);
-    }
-    return this.made.get(number);
-  }
-
-  /** A line's tokens; the names of loops and the heads of blocks are what one can pick. */
-  code(line) {
-    const kinds = this.data.keys;
-    const span = ([kind, text]) =>
-      kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text);
-    const all = this.programs.tokensOf(line);
-    const keys = line.keys.filter((key) => ["loop", "block"].includes(kinds[key][0]));
-    const head = LOOP_HEAD.exec(line.text);
-    if (head && kinds[line.keys[0]]?.[0] === "loop") {
-      const extents = (head[2].match(/\((.*)\)/)?.[1] || "").split(", ");
-      const end = all.findIndex(([, text]) => text === "in");
-      let which = 0;
-      return all.map(([kind, text], i) => {
-        if (i >= end || kind !== "name" || which >= keys.length) return span([kind, text]);
-        const extent = keys.length > 1 ? extents[which] : extents[0];
-        return this.pick(keys[which++], `loop ${text}${extent ? `, extent ${extent}` : ""}`, escapeHTML(text));
-      }).join("");
-    }
-    const block = /\bT\.s?block\("([^"]*)"/.exec(line.text);
-    if (block && keys.length) {
-      const at = all.findIndex(([, text]) => /^T\.s?block$/.test(text));
-      const part = (from, to) => all.slice(from, to).map(span).join("");
-      return part(0, at) + this.pick(keys[0], `block ${block[1]}`, part(at, at + 4)) + part(at + 4);
-    }
-    return all.map(span).join("");
-  }
-
-  pick(key, said, inner) {
-    return `<button type="button" class="pick" tabindex="-1" ${OWN_KEYS}="true" data-key="${key}" ` +
-      `aria-label="${escapeHTML(said)}" aria-pressed="false">${inner}</button>`;
-  }
-
-  picks() {
-    return [...this.program.querySelectorAll(".pick")];
-  }
-
-  drawSelection() {
-    const key = this.model.get("selection")?.key;
-    const old = this.program.querySelectorAll(".pick[aria-pressed='true'], .pick[tabindex='0']");
-    for (const pick of old) {
-      pick.setAttribute("aria-pressed", "false");
-      pick.setAttribute("tabindex", "-1");
-    }
-    const chosen = this.program.querySelector(`.pick[data-key="${key}"]`);
-    chosen?.setAttribute("aria-pressed", "true");
-    (chosen || this.program.querySelector(".pick"))?.setAttribute("tabindex", "0");
-  }
-
-  clicked(event) {
-    const pick = event.target.closest(".pick");
-    if (pick) return this.choose(Number(pick.dataset.key));
-    const line = event.target.closest(".l");
-    if (!line || String(getSelection())) return;
-    // Anywhere in a block's lines means the block, anywhere in a loop's line its first loop.
-    const lines = this.programs.programs[this.node.program];
-    const kinds = this.data.keys;
-    const all = this.program.children;
-    const start = Array.prototype.indexOf.call(all, line);
-    for (let n = start; n >= 0; n--) {
-      if (n < start && lines[n].indent >= lines[start].indent) continue;
-      const found = all[n].querySelector(".pick");
-      const kind = kinds[lines[n].keys[0]]?.[0];
-      if (found && (kind === "block" || n === start)) {
-        return this.choose(Number(found.dataset.key));
-      }
-    }
-  }
-
   choose(key) {
     const [kind, name] = this.data.keys[key];
     this.refused = null;
@@ -318,41 +163,6 @@ export class WorkbenchView {
           "It is busy with another cell, or gone. What has been tried can still be looked at.");
       }
     }, PATIENCE);
-  }
-
-  programKey(event) {
-    const pick = event.target.closest(".pick");
-    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !pick) return;
-    const picks = this.picks();
-    const at = picks.indexOf(pick);
-    const lineOf = (p) => p.closest(".l");
-    let to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: picks.length - 1 }[event.key];
-    if (event.key === "ArrowDown") to = picks.findIndex((p, i) => i > at && lineOf(p) !== lineOf(pick));
-    if (event.key === "ArrowUp") {
-      to = at;
-      while (to >= 0 && lineOf(picks[to]) === lineOf(pick)) to--;
-      while (to > 0 && lineOf(picks[to - 1]) === lineOf(picks[to])) to--;
-    }
-    if (to === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const target = picks[to];
-    if (!target) return;
-    pick.setAttribute("tabindex", "-1");
-    target.setAttribute("tabindex", "0");
-    target.focus({ preventScroll: true });
-    this.reveal(lineOf(target));
-  }
-
-  /** Light up the lines that stand for the same thing as the one under the pointer. */
-  relate(target) {
-    for (const old of this.program.querySelectorAll(".rel")) old.classList.remove("rel");
-    const line = target && target.closest?.(".l");
-    const pick = target && target.closest?.(".pick");
-    const keys = pick ? [pick.dataset.key] : (line?.dataset.k || "").trim().split(" ").filter(Boolean);
-    for (const key of keys) {
-      for (const found of this.program.querySelectorAll(`.l[data-k*=" ${key} "]`)) found.classList.add("rel");
-    }
   }
 
   // --------------------------------------------------------------------------------- palette
@@ -397,16 +207,13 @@ export class WorkbenchView {
   drawRefusal() {
     const node = this.refused === null ? null : this.nodes[this.refused];
     this.refusal.hidden = !node;
-    for (const old of this.program.querySelectorAll(".l.fault")) old.classList.remove("fault");
+    this.program.fault(node?.error.keys || []);
     if (!node) return;
     this.refusal.replaceChildren(
       h("button", { type: "button", class: "close", "aria-label": "Close the refusal",
         onclick: () => { this.refused = null; this.drawRefusal(); } }, "✕"),
       h("code", {}, node.python),
       h("strong", {}, ` was refused: ${node.error.rule}`), h("pre", {}, node.error.message));
-    for (const key of node.error.keys || []) {
-      for (const line of this.program.querySelectorAll(`.l[data-k*=" ${key} "]`)) line.classList.add("fault");
-    }
   }
 
   drawFacts() {
@@ -464,7 +271,7 @@ export class WorkbenchView {
   }
 
   key(event) {
-    if (event.target === this.text || event.target.matches("input[type=text], input[type=number]")) return;
+    if (event.target.matches("textarea, input[type=text], input[type=number]")) return;
     if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.toLowerCase() !== "z") return;
     event.preventDefault();
     event.stopPropagation();
@@ -483,48 +290,17 @@ export class WorkbenchView {
     return [this.data.prelude, ...lines].join("\n") + "\n";
   }
 
-  complete() {
+  /** What stands before it where it is to run: imports and the program. */
+  head() {
     const program = this.programs.programs[this.nodes[0].program]
       .map((line) => " ".repeat(line.indent) + line.text).join("\n").trim();
-    return `${this.data.imports}\n\n\n${program}\n\n\n${this.text.value}`;
+    return `${this.data.imports}\n\n\n${program}\n\n\n`;
   }
 
-  drawPython(discard) {
-    if (this.dirty && !discard) return; // what the reader has typed stays
-    this.text.value = this.schedule();
-    this.text.rows = Math.max(6, Math.min(16, this.text.value.split("\n").length + 1));
-    this.dirty = false;
-    this.text.readOnly = !this.live;
-    this.read.hidden = this.reset.hidden = true;
-    this.textError.textContent = "";
-  }
-
-  edited() {
-    this.dirty = true;
-    this.read.hidden = this.reset.hidden = false;
-  }
-
-  async load() {
-    const told = await this.ask({ do: "python", text: this.text.value });
-    if (!told) return;
-    if (!told.line) this.dirty = false;
-    if (told.ok) {
-      this.drawPython(true);
-      this.say(`read: the place is attempt ${told.node}`);
-      return;
-    }
-    this.edited();
-    this.textError.textContent = told.error;
-    this.dirty = true;
-    if (told.line) this.showLine(told.line);
-  }
-
-  /** Put the cursor where the text is wrong. */
-  showLine(line) {
-    const lines = this.text.value.split("\n");
-    const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
-    this.text.focus({ preventScroll: true });
-    this.text.setSelectionRange(start, start + (lines[line - 1] || "").length);
+  async load(text) {
+    const told = await this.ask({ do: "python", text });
+    if (told?.ok) this.say(`read: the place is attempt ${told.node}`);
+    return told;
   }
 
   // ------------------------------------------------------------------------------- the kernel
