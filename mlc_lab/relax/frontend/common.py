@@ -6,6 +6,7 @@ from typing import Any, Sequence
 
 from ...ir.diagnostics import MLCError
 from ...ir.module import IRModule
+from ..op.registry import StructInfoError
 
 
 class MissingOperators(MLCError, NotImplementedError):
@@ -38,10 +39,18 @@ def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[Any]]]:
     return out, params
 
 
+def located(error: Exception, place: str) -> Exception:
+    """An error of a rule, with the place in the model in front of its message."""
+    if isinstance(error, StructInfoError):
+        return StructInfoError(f"{place}: {error.op}", error.reason)
+    kind = type(error) if type(error) in (TypeError, ValueError, IndexError) else ValueError
+    return kind(f"{place}: {error}")
+
+
 def identifier(name: str) -> str:
     """A name of a framework as a name of a variable."""
     text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     return text if text and not text[0].isdigit() else f"v_{text}"
 
 
-__all__ = ["MissingOperators", "detach_params", "identifier"]
+__all__ = ["MissingOperators", "detach_params", "identifier", "located"]

@@ -14,7 +14,7 @@ from ....tir import op as O
 from ....tir.expr import PrimExpr, SizeVar
 from ...expr import Constant, Expr, Tuple, Var
 from ...struct_info import TensorStructInfo
-from ..common import identifier
+from ..common import identifier, located
 from . import elementwise, layers, reductions, shapes
 from .importer import Importer, dtype_name, is_tensor, lookup, place_of, refuse
 
@@ -206,7 +206,7 @@ class _ExportedImporter(Importer):
         try:
             out = fn(self, *[self.argument(a) for a in node.args], **kwargs)
         except (TypeError, ValueError, KeyError) as error:
-            raise type(error)(f"{node.target} at {place_of(node)}: {error}") from error
+            raise located(error, f"{node.target} at {place_of(node)}") from error
         out = self.with_shape(out, node.meta.get("val"))
         if changes_its_argument(node.target) and node.args:
             self.env[node.args[0]] = out

@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ....ir.module import IRModule
 from ...expr import Constant, Tuple, Var
 from ...struct_info import TensorStructInfo
-from ..common import identifier
+from ..common import identifier, located
 from .exported_program import changes_its_argument, names_of
 from .importer import RULES, Importer, dtype_name, lookup, place_of, refuse, rule
 from .layers import _batch_norm, _instance_norm
@@ -303,7 +303,7 @@ class _FxImporter(Importer):
                 return row(self, layer, *args, **kwargs)
             out = self.called(node, args, kwargs)
         except (TypeError, ValueError, KeyError) as error:
-            raise type(error)(f"{node.target} at {place_of(node)}: {error}") from error
+            raise located(error, f"{node.target} at {place_of(node)}") from error
         if changes_its_argument(node.target) and node.args:
             self.env[node.args[0]] = out
         return out

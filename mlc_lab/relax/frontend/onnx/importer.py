@@ -1,0 +1,232 @@
+"""from_onnx: the graph of an ONNX model, node by node, by a table of rules.
+
+A value on the way is a Relax variable, a numpy array (initializers and what is computed of them
+alone), or `Sizes`: a vector of sizes, some of them symbolic, which shape computations give.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from ....ir.dtype import canonical
+from ....ir.module import IRModule
+from ....runtime import array
+from ....tir import op as O
+from ....tir.expr import PrimExpr, SizeVar
+from ...block_builder import BlockBuilder
+from ...expr import Constant, Expr, Tuple, Var, const
+from ...struct_info import TensorStructInfo
+from ..common import MissingOperators, identifier, located
+
+#: rule by operator: `rule(importer, inputs, attrs)`
+RULES: dict[str, Callable[..., Any]] = {}
+
+#: numbers of ONNX's TensorProto.DataType
+DTYPES = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
+          9: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16"}
+
+
+def rule(*names: str) -> Callable[[Callable], Callable]:
+    """A decorator: the function translates these operators."""
+    def add(fn: Callable) -> Callable:
+        for name in names:
+            RULES[name] = fn
+        return fn
+
+    return add
+
+
+class Sizes(tuple):
+    """A vector of sizes: ints, and expressions where they are symbolic."""
+
+
+def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
+              dtype_dict: Any = None, opset: int | None = None,
+              keep_params_in_input: bool = False, sanitize_input_names: bool = True) -> IRModule:
+    """The function `main` of an ONNX model (a ModelProto, or the path of a file).
+
+    `shape_dict` and `dtype_dict` (one dtype, or one for each name) take the place of what the model
+    says of its inputs; dimensions it names ("batch") become symbolic. Initializers are constants,
+    or with `keep_params_in_input` further parameters, whose values are in the attribute "params"
+    (see `detach_params`). One output is returned as it is, several as a tuple.
+
+    Raises MissingOperators with all operators that have no rule, and where they stand.
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("importing ONNX models needs the package onnx: pip install onnx"
+                          ) from error
+    from . import elementwise, layers, tensors  # noqa: F401  (fill the table)
+
+    if not hasattr(model, "graph"):
+        model = onnx.load(model)
+    if opset is None:
+        opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")),
+                    default=1)
+    return Importer(onnx, opset, keep_params_in_input, sanitize_input_names).run(
+        model.graph, dict(shape_dict or {}), dtype_dict)
+
+
+class Importer:
+    """One import."""
+
+    def __init__(self, onnx: Any, opset: int, keep: bool, sanitize: bool) -> None:
+        self.onnx, self.opset, self.keep, self.sanitize = onnx, opset, keep, sanitize
+        self.builder = BlockBuilder()
+        self.env: dict[str, Any] = {"": None}
+        self.symbols: dict[str, SizeVar] = {}
+        self.initializers: dict[int, str] = {}
+        self.params: dict[str, tuple[Var, Any]] = {}
+
+    def run(self, graph: Any, shapes: Mapping[str, Any], dtypes: Any) -> IRModule:
+        """The module of a graph."""
+        missing = [(n.op_type, f"node {n.name or '(unnamed)'} that makes {', '.join(n.output)}")
+                   for n in graph.node if n.op_type not in RULES or n.domain not in (
+                       "", "ai.onnx", "com.microsoft")]
+        if missing:
+            raise MissingOperators("from_onnx", missing, "write the model with other operators, "
+                                   "or register a rule in frontend.onnx.importer.RULES")
+        for tensor in graph.initializer:
+            value = self.onnx.numpy_helper.to_array(tensor)
+            self.env[tensor.name] = value
+            self.initializers[id(value)] = tensor.name
+        inputs = [self.input(i, shapes, dtypes) for i in graph.input if i.name not in self.env]
+        with self.builder.function("main"):
+            with self.builder.dataflow():
+                for node in graph.node:
+                    self.translate(node)
+                outs = [self.tensor(self.env[o.name]) for o in graph.output]
+                out = self.builder.emit_output(outs[0] if len(outs) == 1 else Tuple(outs))
+            variables = [v for v, _ in self.params.values()]
+            self.builder.emit_func_output(out, params=[*inputs, *variables])
+        mod = self.builder.get()
+        if self.keep:
+            func = mod["main"].with_attr("num_input", len(inputs))
+            func = func.with_attr("params", [v for _, v in self.params.values()])
+            mod.update_func(mod.get_global_var("main"), func)
+        return mod
+
+    def input(self, info: Any, shapes: Mapping[str, Any], dtypes: Any) -> Var:
+        """The variable of an input of the graph."""
+        kind = info.type.tensor_type
+        dims = []
+        for k, d in enumerate(kind.shape.dim):
+            if d.HasField("dim_value"):
+                dims.append(d.dim_value)
+            else:
+                name = identifier(d.dim_param or f"{info.name}_{k}")
+                dims.append(self.symbols.setdefault(name, SizeVar(name, "int64")))
+        if info.name in shapes:
+            dims = list(shapes[info.name])
+        if isinstance(dtypes, Mapping):
+            dtype = dtypes.get(info.name)
+        else:
+            dtype = dtypes if kind.elem_type == 0 else None
+        dtype = dtype or DTYPES.get(kind.elem_type, "float32")
+        name = identifier(info.name) if self.sanitize else info.name
+        var = Var(name, TensorStructInfo(dims, canonical(dtype)))
+        self.env[info.name] = var
+        return var
+
+    def translate(self, node: Any) -> None:
+        """Put the values of a node's outputs into the environment."""
+        attrs = {a.name: self.attribute(a) for a in node.attribute}
+        inputs = [self.env[name] for name in node.input]
+        try:
+            out = RULES[node.op_type](self, inputs, attrs)
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            raise located(error, f"{node.op_type} {node.name}") from error
+        several = isinstance(out, (list, tuple)) and not isinstance(out, Sizes)
+        for name, value in zip(node.output, out if several else [out]):
+            self.env[name] = np.asarray(value) if isinstance(value, np.generic) else value
+
+    def attribute(self, a: Any) -> Any:
+        """An attribute as a Python value."""
+        value = self.onnx.helper.get_attribute_value(a)
+        if isinstance(value, bytes):
+            return value.decode()
+        if hasattr(value, "raw_data"):
+            return self.onnx.numpy_helper.to_array(value)
+        return list(value) if not isinstance(value, (int, float, str)) else value
+
+    # ------------------------------------------------------------------------- values
+
+    def emit(self, expr: Any) -> Any:
+        """Bind an expression to a variable; a leaf stays."""
+        return self.builder.emit(expr)
+
+    def tensor(self, value: Any) -> Expr:
+        """A value as a tensor of the program."""
+        if isinstance(value, Expr):
+            return value
+        if isinstance(value, Sizes):
+            return self.sizes_tensor(value)
+        if isinstance(value, np.ndarray) or np.isscalar(value):
+            name = self.initializers.get(id(value))
+            value = np.ascontiguousarray(value).reshape(np.shape(value))
+            if self.keep and name is not None:
+                if name not in self.params:
+                    data = array(value)
+                    var = Var(identifier(name), TensorStructInfo(value.shape, str(value.dtype)))
+                    self.params[name] = (var, data)
+                return self.params[name][0]
+            return const(value, str(value.dtype))
+        raise ValueError("an input that is needed is missing")
+
+    def sizes_tensor(self, sizes: Sizes) -> Expr:
+        """A vector of sizes as an int64 tensor."""
+        from ... import op
+
+        if all(isinstance(s, int) for s in sizes):
+            return const(np.array(sizes, "int64"))
+        parts = [self.emit(op.arange(s, s + 1, 1, "int64")) for s in sizes]
+        return parts[0] if len(parts) == 1 else self.emit(op.concat(parts, 0))
+
+    def numbers(self, value: Any, what: str = "an input") -> list[Any]:
+        """The values of a vector that must be known: a shape, axes, widths of padding."""
+        if isinstance(value, Sizes):
+            return list(value)
+        if isinstance(value, Constant):
+            value = value.data.numpy()
+        if isinstance(value, np.ndarray):
+            return [v.item() for v in value.ravel()]
+        if isinstance(value, (list, tuple)):
+            return list(value)
+        if isinstance(value, (int, float, PrimExpr)):
+            return [value]
+        raise ValueError(f"{what} must be known when the model is imported, and it is computed")
+
+    def number(self, value: Any, what: str = "an input") -> Any:
+        """The one value of such a vector."""
+        return self.numbers(value, what)[0]
+
+    def known(self, *values: Any) -> bool:
+        """Whether all values are numpy arrays."""
+        return all(isinstance(v, np.ndarray) for v in values)
+
+    def shape(self, value: Any) -> list[Any]:
+        """The sizes of a tensor."""
+        if isinstance(value, np.ndarray):
+            return list(value.shape)
+        if isinstance(value, Sizes):
+            return [len(value)]
+        dims = value.struct_info.dims
+        if dims is None:
+            raise ValueError("the shape of a tensor is not known, not even by symbols")
+        return [d if O.as_int(d) is None else O.as_int(d) for d in dims]
+
+    def ndim(self, value: Any) -> int:
+        """The number of dimensions."""
+        return len(self.shape(value)) if not isinstance(value, Expr) else value.struct_info.ndim
+
+    def dtype(self, value: Any) -> str:
+        """The dtype of a value."""
+        if isinstance(value, Sizes):
+            return "int64"
+        return str(value.dtype) if isinstance(value, np.ndarray) else value.struct_info.dtype
+
+
+__all__ = ["DTYPES", "Importer", "RULES", "Sizes", "from_onnx", "rule"]

@@ -1,0 +1,211 @@
+"""Rules of layers: products, convolutions, pooling, norms, resizing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import op
+from ...op import image, nn
+from .importer import Importer, rule
+
+
+@rule("MatMul")
+def _matmul(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.matmul(*map(im.tensor, inputs)))
+
+
+@rule("Gemm")
+def _gemm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    a, b = map(im.tensor, inputs[:2])
+    if attrs.get("transA"):
+        a = im.emit(op.permute_dims(a))
+    if attrs.get("transB"):
+        b = im.emit(op.permute_dims(b))
+    out = im.emit(op.matmul(a, b))
+    if attrs.get("alpha", 1.0) != 1.0:
+        out = im.emit(op.multiply(out, attrs["alpha"]))
+    if len(inputs) < 3 or inputs[2] is None:
+        return out
+    c = im.tensor(inputs[2])
+    if attrs.get("beta", 1.0) != 1.0:
+        c = im.emit(op.multiply(c, attrs["beta"]))
+    return im.emit(op.add(out, c))
+
+
+@rule("Einsum")
+def _einsum(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.einsum([im.tensor(x) for x in inputs], attrs["equation"]))
+
+
+def _widths(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int], strides: list[int],
+            dilations: list[int]) -> list[int]:
+    """Padding before all dimensions, then after."""
+    auto = attrs.get("auto_pad", "NOTSET")
+    rank = len(kernel)
+    if auto in ("NOTSET", ""):
+        return list(attrs.get("pads", [0] * (2 * rank)))
+    if auto == "VALID":
+        return [0] * (2 * rank)
+    before, after = [], []
+    for size, k, s, d in zip(im.shape(x)[2:], kernel, strides, dilations):
+        whole = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
+        small, large = whole // 2, whole - whole // 2
+        before.append(small if auto == "SAME_UPPER" else large)
+        after.append(large if auto == "SAME_UPPER" else small)
+    return before + after
+
+
+def _bias(im: Importer, out: Any, inputs: list[Any], rank: int) -> Any:
+    if len(inputs) < 3 or inputs[2] is None:
+        return out
+    bias = inputs[2]
+    if isinstance(bias, np.ndarray) and not im.keep:
+        shaped = im.tensor(bias.reshape([1, -1, *[1] * rank]))
+    else:
+        shaped = im.emit(op.reshape(im.tensor(bias), [1, -1, *[1] * rank]))
+    return im.emit(op.add(out, shaped))
+
+
+@rule("Conv")
+def _conv(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, w = map(im.tensor, inputs[:2])
+    rank = im.ndim(w) - 2
+    kernel = attrs.get("kernel_shape") or im.shape(w)[2:]
+    strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
+    pads = _widths(im, x, attrs, kernel, strides, dilations)
+    out = im.emit(getattr(nn, f"conv{rank}d")(x, w, strides, pads, dilations,
+                                              attrs.get("group", 1)))
+    return _bias(im, out, inputs, rank)
+
+
+@rule("ConvTranspose")
+def _conv_transpose(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, w = map(im.tensor, inputs[:2])
+    rank = im.ndim(w) - 2
+    strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
+    if "output_shape" in attrs:
+        raise ValueError("output_shape is not translated: give pads")
+    pads = list(attrs.get("pads", [0] * (2 * rank)))
+    out = im.emit(getattr(nn, f"conv{rank}d_transpose")(
+        x, w, strides, pads, attrs.get("output_padding", [0] * rank), dilations,
+        attrs.get("group", 1)))
+    return _bias(im, out, inputs, rank)
+
+
+def _pool(im: Importer, inputs: list[Any], attrs: dict[str, Any], kind: str) -> Any:
+    x = im.tensor(inputs[0])
+    kernel = attrs["kernel_shape"]
+    rank = len(kernel)
+    strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
+    pads = _widths(im, x, attrs, kernel, strides, dilations)
+    build = getattr(nn, f"{kind}_pool{rank}d")
+    return im.emit(build(x, kernel, strides, pads, dilations, bool(attrs.get("ceil_mode", 0)),
+                         bool(attrs.get("count_include_pad", 0))))
+
+
+@rule("MaxPool")
+def _max_pool(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return _pool(im, inputs, attrs, "max")
+
+
+@rule("AveragePool")
+def _average_pool(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return _pool(im, inputs, attrs, "avg")
+
+
+@rule("GlobalAveragePool")
+def _global_average(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x = im.tensor(inputs[0])
+    rank = im.ndim(x) - 2
+    return im.emit(getattr(nn, f"adaptive_avg_pool{rank}d")(x, [1] * rank))
+
+
+@rule("GlobalMaxPool")
+def _global_max(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x = im.tensor(inputs[0])
+    return im.emit(op.max(x, list(range(2, im.ndim(x))), True))
+
+
+@rule("BatchNormalization")
+def _batch_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    out = im.emit(nn.batch_norm(*map(im.tensor, inputs[:5]), 1, attrs.get("epsilon", 1e-5),
+                                training=False))
+    return [im.emit(out[0])]
+
+
+@rule("InstanceNormalization")
+def _instance_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, scale, bias = map(im.tensor, inputs)
+    return im.emit(nn.instance_norm(x, scale, bias, 1, list(range(2, im.ndim(x))),
+                                    attrs.get("epsilon", 1e-5)))
+
+
+@rule("GroupNormalization")
+def _group_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, scale, bias = map(im.tensor, inputs)
+    groups = attrs["num_groups"]
+    channels = im.shape(x)[1]
+    if im.shape(scale)[0] != channels:  # before version 21: one for each group
+        scale, bias = (im.emit(op.repeat(t, channels // groups, 0)) for t in (scale, bias))
+    return im.emit(nn.group_norm(x, scale, bias, groups, 1, list(range(2, im.ndim(x))),
+                                 attrs.get("epsilon", 1e-5)))
+
+
+def _filled(im: Importer, sizes: list[Any], dtype: str, value: float) -> Any:
+    return im.emit(op.full(sizes, im.tensor(np.asarray(value, dtype)), dtype))
+
+
+@rule("LayerNormalization")
+def _layer_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, scale = map(im.tensor, inputs[:2])
+    axis = attrs.get("axis", -1) % im.ndim(x)
+    axes = list(range(axis, im.ndim(x)))
+    bias = im.tensor(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else _filled(
+        im, im.shape(x)[axis:], im.dtype(x), 0.0)
+    return [im.emit(nn.layer_norm(x, scale, bias, axes, attrs.get("epsilon", 1e-5)))]
+
+
+@rule("RMSNormalization", "SimplifiedLayerNormalization")
+def _rms_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, scale = map(im.tensor, inputs[:2])
+    axis = attrs.get("axis", -1) % im.ndim(x)
+    return im.emit(nn.rms_norm(x, scale, list(range(axis, im.ndim(x))),
+                               attrs.get("epsilon", 1e-5)))
+
+
+@rule("LpNormalization")
+def _lp_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, axis = im.tensor(inputs[0]), attrs.get("axis", -1)
+    if attrs.get("p", 2) == 1:
+        size = im.emit(op.sum(im.emit(op.abs(x)), axis, True))
+    else:
+        size = im.emit(op.sqrt(im.emit(op.sum(im.emit(op.multiply(x, x)), axis, True))))
+    return im.emit(op.divide(x, size))
+
+
+@rule("Resize", "Upsample")
+def _resize(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x = im.tensor(inputs[0])
+    given = dict(zip(("roi", "scales", "sizes") if len(inputs) != 2 else ("scales",), inputs[1:]))
+    have = im.shape(x)
+    sizes, scales = given.get("sizes"), given.get("scales")
+    if len(have) != 4:
+        raise ValueError("resizing is translated for images (N, C, H, W)")
+    if sizes is not None and np.size(sizes):
+        wanted = im.numbers(sizes, "sizes")[-2:]
+    else:
+        factors = im.numbers(scales, "scales")[-2:]
+        wanted = [int(np.floor(d * f)) if isinstance(d, int) else d * int(f)
+                  for d, f in zip(have[-2:], factors)]
+    method = {"nearest": "nearest_neighbor"}.get(attrs.get("mode", "nearest"),
+                                                 attrs.get("mode", "nearest"))
+    how = attrs.get("coordinate_transformation_mode", "half_pixel" if im.opset > 10
+                    else "asymmetric")
+    rounding = ""
+    if method == "nearest_neighbor":
+        rounding = attrs.get("nearest_mode", "round_prefer_floor" if im.opset > 10 else "floor")
+    return im.emit(image.resize2d(x, wanted, None, "NCHW", method, how, rounding,
+                                  attrs.get("cubic_coeff_a", -0.75),
+                                  attrs.get("exclude_outside", 0)))

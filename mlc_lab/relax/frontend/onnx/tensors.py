@@ -1,0 +1,377 @@
+"""Rules of operators that move elements, make tensors, or reduce them."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from ....tir import op as O
+from ....tir.expr import PrimExpr
+from ... import op
+from ...expr import PrimValue
+from .importer import Importer, Sizes, rule
+
+
+@rule("Constant")
+def _constant(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    for name, dtype in (("value", None), ("value_float", "float32"), ("value_int", "int64"),
+                        ("value_floats", "float32"), ("value_ints", "int64")):
+        if name in attrs:
+            return np.asarray(attrs[name], dtype)
+    raise ValueError("a constant without a value that can be translated")
+
+
+@rule("ConstantOfShape")
+def _constant_of_shape(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    value = np.asarray(attrs.get("value", np.zeros(1, "float32"))).reshape(-1)[0]
+    sizes = im.numbers(inputs[0], "the shape")
+    if all(isinstance(s, int) for s in sizes) and np.prod(sizes, initial=1) < 2**16:
+        return np.full(sizes, value, value.dtype)
+    return im.emit(op.full(sizes, im.tensor(np.asarray(value)), str(value.dtype)))
+
+
+@rule("Shape")
+def _shape(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    sizes = im.shape(inputs[0])[attrs.get("start", 0):attrs.get("end")]
+    return np.array(sizes, "int64") if all(isinstance(s, int) for s in sizes) else Sizes(sizes)
+
+
+@rule("Size")
+def _size(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    total: Any = 1
+    for d in im.shape(inputs[0]):
+        total = total * d
+    return np.array(total) if isinstance(total, int) else Sizes([total])
+
+
+@rule("Reshape")
+def _reshape(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, sizes = inputs[0], im.numbers(inputs[1] if len(inputs) > 1 else attrs["shape"], "the shape")
+    if im.known(x) and all(isinstance(s, int) for s in sizes):
+        return x.reshape([x.shape[k] if s == 0 else s for k, s in enumerate(sizes)])
+    if isinstance(x, Sizes) and len(sizes) <= 1:
+        return x
+    return im.emit(op.reshape(im.tensor(x), sizes))
+
+
+@rule("Flatten")
+def _flatten(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x = im.tensor(inputs[0])
+    sizes, axis = im.shape(x), attrs.get("axis", 1)
+    axis = axis if axis >= 0 else axis + len(sizes)
+    both: list[Any] = [1, 1]
+    for k, d in enumerate(sizes):
+        both[k >= axis] = both[k >= axis] * d
+    return im.emit(op.reshape(x, both))
+
+
+@rule("Transpose")
+def _transpose(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, order = inputs[0], attrs.get("perm")
+    return np.transpose(x, order) if im.known(x) and not im.keep else im.emit(
+        op.permute_dims(im.tensor(x), order))
+
+
+def _axes(im: Importer, inputs: list[Any], attrs: dict[str, Any], at: int = 1) -> Any:
+    """Axes from an input (newer versions) or an attribute (older ones); None for none."""
+    if len(inputs) > at and inputs[at] is not None:
+        return [int(v) for v in im.numbers(inputs[at], "axes")]
+    return attrs.get("axes")
+
+
+@rule("Squeeze")
+def _squeeze(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, axes = inputs[0], _axes(im, inputs, attrs)
+    if im.known(x):
+        return np.squeeze(x, None if axes is None else tuple(axes))
+    if isinstance(x, Sizes):
+        return x
+    return im.emit(op.squeeze(im.tensor(x), axes))
+
+
+@rule("Unsqueeze")
+def _unsqueeze(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, axes = inputs[0], _axes(im, inputs, attrs)
+    if im.known(x):
+        return np.expand_dims(x, tuple(axes))
+    if isinstance(x, Sizes) and len(x) == 1:
+        return x
+    return im.emit(op.expand_dims(im.tensor(x), axes))
+
+
+@rule("Concat")
+def _concat(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    axis = attrs["axis"]
+    if im.known(*inputs):
+        return np.concatenate(inputs, axis)
+    if all(isinstance(v, (Sizes, np.ndarray)) for v in inputs):
+        return Sizes(s for v in inputs for s in im.numbers(v))
+    return im.emit(op.concat([im.tensor(v) for v in inputs], axis))
+
+
+@rule("Split")
+def _split(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, axis = im.tensor(inputs[0]), attrs.get("axis", 0)
+    parts = inputs[1] if len(inputs) > 1 and inputs[1] is not None else attrs.get("split")
+    if parts is None:
+        out = im.emit(op.split(x, attrs["num_outputs"] if "num_outputs" in attrs else 2, axis))
+        count = attrs.get("num_outputs", 2)
+    else:
+        sizes = im.numbers(parts, "the sizes of the parts")
+        cuts = list(np.cumsum(sizes)[:-1])
+        if not cuts:
+            return [x]
+        out, count = im.emit(op.split(x, [int(c) for c in cuts], axis)), len(sizes)
+    return [im.emit(out[k]) for k in range(count)]
+
+
+@rule("Slice")
+def _slice(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x = inputs[0]
+    if len(inputs) > 1:
+        begin, end = (im.numbers(v, "a bound") for v in inputs[1:3])
+        axes = im.numbers(inputs[3]) if len(inputs) > 3 and inputs[3] is not None else list(
+            range(len(begin)))
+        steps = im.numbers(inputs[4]) if len(inputs) > 4 and inputs[4] is not None else [1] * len(
+            begin)
+    else:
+        begin, end = attrs["starts"], attrs["ends"]
+        axes, steps = attrs.get("axes", list(range(len(begin)))), [1] * len(begin)
+    if im.known(x) and all(isinstance(v, int) for v in (*begin, *end)):
+        at = [slice(None)] * x.ndim
+        for a, b, e, s in zip(axes, begin, end, steps):
+            at[a] = slice(b, None if s < 0 and e < -x.shape[a] else e, s)
+        return x[tuple(at)]
+    if isinstance(x, Sizes):
+        return Sizes(x[begin[0]:end[0]:steps[0]])
+    x = im.tensor(x)
+    sizes = im.shape(x)
+    low, high, inbound = [], [], False
+    for a, b, e in zip(axes, begin, end):
+        size = sizes[a]
+        if isinstance(e, int) and e >= 2**31 - 1:
+            e = size
+        if isinstance(e, int) and e <= -2**31:
+            e = -2**31 if isinstance(size, int) else -1
+        if isinstance(size, PrimExpr) or isinstance(e, PrimExpr) or isinstance(b, PrimExpr):
+            inbound = True
+            b, e = (size + v if isinstance(v, int) and v < 0 else v for v in (b, e))
+        low.append(b)
+        high.append(e)
+    return im.emit(op.strided_slice(x, axes, low, high, steps, assume_inbound=inbound))
+
+
+@rule("Gather")
+def _gather(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, i = inputs
+    axis = attrs.get("axis", 0)
+    if im.known(x, i) and not (im.keep and x.size > 64):
+        return np.take(x, i, axis)
+    if isinstance(x, Sizes) and isinstance(i, np.ndarray):
+        picked = [x[int(k)] for k in i.ravel()]
+        return np.array(picked[0] if i.ndim == 0 else picked) if all(
+            isinstance(p, int) for p in picked) else Sizes(picked)
+    x = im.tensor(x)
+    if isinstance(i, np.ndarray):
+        size = im.shape(x)[axis]
+        if (i < 0).any() and isinstance(size, int):
+            i = i % size
+        if i.ndim == 0:
+            one = im.emit(op.take(x, im.tensor(i.reshape(1)), axis))
+            return im.emit(op.squeeze(one, [axis]))
+    return im.emit(op.take(x, im.tensor(i), axis))
+
+
+@rule("GatherElements")
+def _gather_elements(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.gather_elements(*map(im.tensor, inputs), attrs.get("axis", 0)))
+
+
+@rule("GatherND")
+def _gather_nd(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.gather_nd(*map(im.tensor, inputs), attrs.get("batch_dims", 0)))
+
+
+def _how(attrs: dict[str, Any]) -> str:
+    return {"none": "update"}.get(attrs.get("reduction", "none"), attrs.get("reduction", "none"))
+
+
+@rule("ScatterElements", "Scatter")
+def _scatter_elements(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.scatter_elements(*map(im.tensor, inputs), attrs.get("axis", 0),
+                                       _how(attrs)))
+
+
+@rule("ScatterND")
+def _scatter_nd(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.scatter_nd(*map(im.tensor, inputs), _how(attrs)))
+
+
+@rule("Expand")
+def _expand(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, wanted = inputs[0], im.numbers(inputs[1], "the shape")
+    have = im.shape(x)
+    count = max(len(have), len(wanted))
+    have, wanted = ([1] * (count - len(s)) + list(s) for s in (have, wanted))
+    full = [h if isinstance(w, int) and w == 1 else w for h, w in zip(have, wanted)]
+    if im.known(x) and all(isinstance(s, int) for s in full):
+        return np.broadcast_to(x, full)
+    return im.emit(op.broadcast_to(im.tensor(x), full))
+
+
+@rule("Tile")
+def _tile(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.tile(im.tensor(inputs[0]), im.numbers(inputs[1], "repeats")))
+
+
+@rule("Pad")
+def _pad(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x = im.tensor(inputs[0])
+    pads = im.numbers(inputs[1], "widths") if len(inputs) > 1 else attrs["pads"]
+    value = inputs[2] if len(inputs) > 2 and inputs[2] is not None else attrs.get("value", 0.0)
+    axes = _axes(im, inputs, {}, 3) or list(range(len(pads) // 2))
+    before, after = [0] * im.ndim(x), [0] * im.ndim(x)
+    for k, a in enumerate(axes):
+        before[a], after[a] = pads[k], pads[k + len(axes)]
+    widths = [w for pair in zip(before, after) for w in pair]
+    mode = {"edge": "replicate", "wrap": "circular"}.get(attrs.get("mode", "constant"),
+                                                         attrs.get("mode", "constant"))
+    return im.emit(op.nn.pad(x, widths, mode, float(im.number(value))))
+
+
+@rule("Range")
+def _range(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    start, end, step = (im.number(v, "a bound") for v in inputs)
+    dtype = next((str(v.dtype) for v in inputs if isinstance(v, np.ndarray)), "int64")
+    if all(isinstance(v, (int, float)) for v in (start, end, step)):
+        return np.arange(start, end, step).astype(dtype)
+    return im.emit(op.arange(start, end, step, dtype))
+
+
+@rule("OneHot")
+def _one_hot(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    depth = int(im.number(inputs[1], "depth"))
+    off, on = im.numbers(inputs[2], "values")
+    dtype = im.dtype(inputs[2])
+    values = [PrimValue(O.const(v, dtype)) for v in (on, off)]
+    i = im.tensor(inputs[0])
+    if not im.dtype(i).startswith("int"):
+        i = im.emit(op.astype(i, "int64"))
+    return im.emit(op.one_hot(i, *values, depth, attrs.get("axis", -1)))
+
+
+@rule("EyeLike")
+def _eye_like(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.eye_like(im.tensor(inputs[0]), attrs.get("k", 0)))
+
+
+@rule("Trilu")
+def _trilu(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    k = int(im.number(inputs[1])) if len(inputs) > 1 and inputs[1] is not None else 0
+    if im.known(inputs[0]):
+        return (np.triu if attrs.get("upper", 1) else np.tril)(inputs[0], k)
+    build = op.triu if attrs.get("upper", 1) else op.tril
+    return im.emit(build(im.tensor(inputs[0]), k))
+
+
+@rule("NonZero")
+def _non_zero(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    if im.known(inputs[0]):
+        return np.array(np.nonzero(inputs[0]), "int64")
+    return im.emit(op.nonzero(im.tensor(inputs[0])))
+
+
+@rule("DepthToSpace")
+def _depth_to_space(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, by = im.tensor(inputs[0]), attrs["blocksize"]
+    n, c, h, w = im.shape(x)
+    inner = c // (by * by)
+    if attrs.get("mode", "DCR") == "CRD":
+        x = im.emit(op.reshape(x, [n, inner, by, by, h, w]))
+        order = [0, 1, 4, 2, 5, 3]
+    else:
+        x = im.emit(op.reshape(x, [n, by, by, inner, h, w]))
+        order = [0, 3, 4, 1, 5, 2]
+    return im.emit(op.reshape(im.emit(op.permute_dims(x, order)), [n, inner, h * by, w * by]))
+
+
+@rule("SpaceToDepth")
+def _space_to_depth(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, by = im.tensor(inputs[0]), attrs["blocksize"]
+    n, c, h, w = im.shape(x)
+    x = im.emit(op.reshape(x, [n, c, h // by, by, w // by, by]))
+    x = im.emit(op.permute_dims(x, [0, 3, 5, 1, 2, 4]))
+    return im.emit(op.reshape(x, [n, c * by * by, h // by, w // by]))
+
+
+# ------------------------------------------------------------------------------- reductions
+
+
+def _reduction(name: str, build: Callable) -> None:
+    @rule(f"Reduce{name}")
+    def translate(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+        axes, keep = _axes(im, inputs, attrs), bool(attrs.get("keepdims", 1))
+        x = inputs[0]
+        if name == "Prod" and (im.known(x) or isinstance(x, Sizes)):
+            total: Any = 1
+            for v in im.numbers(x):
+                total = total * v
+            return np.array(total) if not isinstance(total, PrimExpr) else Sizes([total])
+        x = im.tensor(x)
+        if not axes and attrs.get("noop_with_empty_axes"):
+            return x
+        return im.emit(build(im, x, axes or None, keep))
+
+
+def _squares(im: Importer, x: Any) -> Any:
+    return im.emit(op.multiply(x, x))
+
+
+def _log_sum_exp(im: Importer, x: Any, axes: Any, keep: bool) -> Any:
+    top = im.emit(op.max(x, axes, True))
+    total = im.emit(op.sum(im.emit(op.exp(im.emit(op.subtract(x, top)))), axes, True))
+    out = im.emit(op.add(im.emit(op.log(total)), top))
+    return out if keep else op.squeeze(out, axes)
+
+
+for _name, _build in (
+        ("Sum", lambda im, x, a, k: op.sum(x, a, k)),
+        ("Mean", lambda im, x, a, k: op.mean(x, a, k)),
+        ("Max", lambda im, x, a, k: op.max(x, a, k)), ("Min", lambda im, x, a, k: op.min(x, a, k)),
+        ("Prod", lambda im, x, a, k: op.prod(x, a, k)),
+        ("L1", lambda im, x, a, k: op.sum(im.emit(op.abs(x)), a, k)),
+        ("L2", lambda im, x, a, k: op.sqrt(im.emit(op.sum(_squares(im, x), a, k)))),
+        ("SumSquare", lambda im, x, a, k: op.sum(_squares(im, x), a, k)),
+        ("LogSum", lambda im, x, a, k: op.log(im.emit(op.sum(x, a, k)))),
+        ("LogSumExp", _log_sum_exp)):
+    _reduction(_name, _build)
+
+
+@rule("ArgMax")
+def _argmax(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.argmax(im.tensor(inputs[0]), attrs.get("axis", 0),
+                             bool(attrs.get("keepdims", 1))))
+
+
+@rule("ArgMin")
+def _argmin(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    return im.emit(op.argmin(im.tensor(inputs[0]), attrs.get("axis", 0),
+                             bool(attrs.get("keepdims", 1))))
+
+
+@rule("CumSum")
+def _cumsum(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    x, axis = im.tensor(inputs[0]), int(im.number(inputs[1], "the axis"))
+    if attrs.get("reverse"):
+        x = im.emit(op.flip(x, axis))
+    out = im.emit(op.cumsum(x, axis, None, bool(attrs.get("exclusive", 0))))
+    return im.emit(op.flip(out, axis)) if attrs.get("reverse") else out
+
+
+@rule("TopK")
+def _topk(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    k = int(im.number(inputs[1], "k")) if len(inputs) > 1 else attrs["k"]
+    out = im.emit(op.topk(im.tensor(inputs[0]), k, attrs.get("axis", -1), "both",
+                          bool(attrs.get("largest", 1)), "int64"))
+    return [im.emit(out[0]), im.emit(out[1])]
