@@ -1,6 +1,6 @@
 """Makes the pictures in docs/images: the views on matmul and relu, light and dark.
 
-    python docs/screenshots.py [stepper] [workbench]
+    python docs/screenshots.py [stepper] [deeper] [workbench]
 
 Needs the `test` extra and a Chromium. The schedule is the one of the README's picture: from the
 naive program to a register tile that is vectorized and unrolled, with one refused primitive.
@@ -93,6 +93,32 @@ def stepper(browser, folder):
             page.locator(".mlc").screenshot(path=IMAGES / f"stepper-{scheme}.png")
 
 
+def deeper(browser, folder):
+    """A statement and the instructions it became, light; a step's loop nests, dark."""
+    recording = record(scheduled(), "matmul and relu, 512 x 512").recording
+    page_file = folder / "deeper.html"
+    recording.html(page_file, code=True)
+    names = [step.op for step in recording.steps]
+    for name, scheme, tab, step in (
+        ("stepper-assembly", "light", "Assembly", len(names) - 1),
+        ("stepper-nest", "dark", "Loop nest", names.index("split") + 1),
+    ):
+        with open_page(browser, scheme=scheme, width=1240, height=1000) as page:
+            page.goto(page_file.as_uri())
+            page.get_by_role("tab", name=tab).click()
+            page.locator("input[type=range]").evaluate(
+                "(e, step) => { e.value = step; e.dispatchEvent(new Event('input')) }", str(step))
+            if tab == "Assembly":
+                left = page.locator(".code-view .pane").first
+                left.get_by_text("Y[vi, vj] = Y[vi, vj] +").click(position={"x": 8, "y": 8})
+                page.locator(".title").hover()
+            else:
+                page.locator(".pane").evaluate_all("all => all.forEach(e => (e.scrollTop = 90))")
+                page.locator('.pane.before g[aria-label^="loop j,"] text.h').first.hover()
+            page.wait_for_timeout(200)
+            page.locator(".mlc").screenshot(path=IMAGES / f"{name}.png")
+
+
 def workbench(browser, folder):
     """Two ways from one split, and the form of another."""
     view = Workbench(from_source(PROGRAM), title="matmul and relu").show()
@@ -125,7 +151,7 @@ def workbench(browser, folder):
         page.locator(".mlc").screenshot(path=IMAGES / "workbench.png")
 
 
-PICTURES = {"stepper": stepper, "workbench": workbench}
+PICTURES = {"stepper": stepper, "deeper": deeper, "workbench": workbench}
 
 
 def main():

@@ -107,7 +107,7 @@ export function nestOf(lines) {
     if (above.type === "block") {
       const iterators = iteratorsOf(text);
       if (iterators) {
-        iterators.forEach((it, i) => above.iterators.push({ ...it, line: n, keys: [line.keys[i]] }));
+        iterators.forEach((it, i) => above.iterators.push({ ...it, tag: it.kind, line: n, keys: [line.keys[i]] }));
         return;
       }
       const region = /^T\.(reads|writes|where)\((.*)\)$/.exec(text);
@@ -226,27 +226,29 @@ export function drawNest(root, marks = () => "") {
     `role="group" aria-label="Loop nest">${out.join("")}</svg>`;
 }
 
-/** What a loop says of itself: what is compared to tell whether it changed. */
-const loopText = ({ loop }) => `${loop.extent} ${loop.kind} ${loop.thread}`;
+/** What a loop or an iterator says of itself: what is compared to tell whether it changed. */
+const wordsOf = ({ loop, tag, text }) =>
+  loop ? `${loop.extent} ${loop.kind} ${loop.thread}` : `${tag} ${text}`;
 
-function loopsByKey(node, found = new Map()) {
-  if (node.type === "loop" && node.keys.length === 1) found.set(node.keys[0], node);
-  for (const child of node.children) loopsByKey(child, found);
+function partsByKey(node, found = new Map()) {
+  const parts = node.type === "loop" ? [node] : node.type === "block" ? node.iterators : [];
+  for (const part of parts) if (part.keys.length === 1) found.set(part.keys[0], part);
+  for (const child of node.children) partsByKey(child, found);
   return found;
 }
 
 /**
  * Both programs as nests, as SVG. `marks`: for each the marks of its lines, by line number. Several
- * loops may share a line, so each of them is judged by itself.
+ * loops or iterators may share a line, so each of them is judged by itself.
  */
 export function drawNests(before, after, marks) {
   const trees = [nestOf(before), nestOf(after)];
-  const known = trees.map((tree) => loopsByKey(tree));
+  const known = trees.map((tree) => partsByKey(tree));
   return trees.map((tree, side) => drawNest(tree, (node) => {
     const mark = marks[side].get(node.line) || "";
-    if (node.type !== "loop" || node.keys.length !== 1 || mark === "moved" || !mark) return mark;
+    if (!known[side].has(node.keys[0]) || node.keys.length !== 1 || mark === "moved" || !mark) return mark;
     const other = known[1 - side].get(node.keys[0]);
     if (!other) return side ? "new" : "removed";
-    return loopText(node) === loopText(other) ? "" : "changed";
+    return wordsOf(known[side].get(node.keys[0])) === wordsOf(other) ? "" : "changed";
   }));
 }
