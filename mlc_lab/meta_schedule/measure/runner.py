@@ -223,6 +223,15 @@ def _result(reply: dict) -> RunnerResult:
                         reply.get("error"), reply.get("seconds", 0.0), reply.get("calls", 0))
 
 
+def __getattr__(name: str) -> Any:
+    """DaskRunner, which needs another package, is loaded when it is asked for."""
+    if name == "DaskRunner":
+        from .dask_runner import DaskRunner
+
+        return DaskRunner
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def with_config(runner: Any, **changes: Any) -> Any:
     """The same local runner with other settings of its evaluator."""
     return LocalRunner(runner.timeout_sec, replace(runner.evaluator_config, **changes),

@@ -1,0 +1,107 @@
+"""DaskRunner: measure on the workers of a dask.distributed cluster.
+
+    from dask.distributed import Client
+    db = ms.tune_tir(mod, target, work_dir, runner=ms.runner.DaskRunner(Client("scheduler:8786")))
+
+Each cluster worker keeps a process of its own for measuring (the same as LocalRunner's), so that a
+candidate that crashes or hangs does not take the cluster's worker with it. When a cluster worker
+dies, the trial it had is recorded as a crash, and the search goes on with the others.
+
+One candidate at a time runs on each worker; workers of one cluster should be alike, since times are
+compared with each other.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any, Sequence
+
+from ...ir.diagnostics import MLCError
+from .runner import (
+    EvaluatorConfig, LocalRunner, Reference, Runner, RunnerFuture, RunnerInput, RunnerResult,
+)
+
+#: the measuring process of this cluster worker, by its settings
+_local: dict[tuple, LocalRunner] = {}
+
+
+def measure_here(item: RunnerInput, timeout: float, config: EvaluatorConfig) -> RunnerResult:
+    """Runs on a cluster worker: measure one candidate in the worker's own measuring process."""
+    key = (timeout, config)
+    runner = _local.get(key)
+    if runner is None:
+        runner = _local[key] = LocalRunner(timeout, config)
+    return runner.run([item])[0].result()
+
+
+class DaskRunner(Runner):
+    """See the file's text.
+
+    Parameters
+    ----------
+    client: a dask.distributed Client; by default the current one.
+    timeout_sec, evaluator_config: as for LocalRunner.
+
+    Raises MLCError without the package, or without a client.
+    """
+
+    def __init__(self, client: Any = None, timeout_sec: float = 30.0,
+                 evaluator_config: EvaluatorConfig | None = None) -> None:
+        try:
+            import distributed
+        except ImportError:
+            raise MLCError("measuring on a cluster needs dask: pip install \"dask[distributed]\""
+                           ) from None
+        if client is None:
+            try:
+                client = distributed.get_client()
+            except ValueError:
+                raise MLCError("there is no cluster: make a dask.distributed.Client first, or give "
+                               "it as DaskRunner(client)") from None
+        self.client, self.timeout_sec = client, timeout_sec
+        self.evaluator_config = evaluator_config or EvaluatorConfig()
+        self._running: list[Any] = []
+
+    def prepare(self, reference: Reference) -> Future:
+        """Whether the cluster has workers; each prepares itself with its first candidate."""
+        future: Future = Future()
+        workers = self.client.scheduler_info().get("workers", {})
+        future.set_result("" if workers else "the cluster has no workers")
+        return future
+
+    def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
+        """Begin to measure all, spread over the workers."""
+        out = []
+        for item in runner_inputs:
+            # resources are not needed: a worker's measuring process takes one at a time
+            task = self.client.submit(measure_here, item, self.timeout_sec, self.evaluator_config,
+                                      pure=False, retries=0)
+            self._running.append(task)
+            out.append(RunnerFuture(task.done, lambda task=task: self._result(task)))
+        return out
+
+    def _result(self, task: Any) -> RunnerResult:
+        try:
+            result = task.result(timeout=4 * self.timeout_sec + 120)
+        except Exception as error:
+            name = type(error).__name__
+            if name in ("KilledWorker", "CommClosedError", "CancelledError"):
+                result = RunnerResult(status="crash", reason="the cluster's worker died while it "
+                                      f"measured ({name})")
+            elif name == "TimeoutError":
+                task.cancel()
+                result = RunnerResult(status="timeout", reason="the cluster gave no answer in time")
+            else:
+                result = RunnerResult(status="run_error", reason=f"{name}: {error}")
+        if task in self._running:
+            self._running.remove(task)
+        return result
+
+    def cancel(self) -> None:
+        """Drop what has not finished."""
+        for task in self._running:
+            task.cancel()
+        self._running.clear()
+
+
+__all__ = ["DaskRunner", "measure_here"]

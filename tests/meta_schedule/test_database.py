@@ -1,0 +1,181 @@
+"""The database: what is kept, shared, refused."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from mlc_lab import meta_schedule as ms
+from mlc_lab.meta_schedule.database import TuningRecord
+from mlc_lab.schedule import Schedule
+
+from .programs import TARGET, matmul, stochastic
+
+
+def record(database, times, status="ok", target=TARGET, mod=None):
+    mod = mod or matmul()
+    sch = Schedule(database.commit_workload(mod).mod, seed=1)
+    stochastic(sch)
+    made = TuningRecord(sch.trace, database.commit_workload(mod), target, tuple(times),
+                        status=status, reason="" if status == "ok" else "it broke")
+    database.commit_tuning_record(made)
+    return made
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def database(request, tmp_path):
+    if request.param == "memory":
+        yield ms.database.MemoryDatabase()
+    else:
+        yield ms.database.SQLiteDatabase(tmp_path / "tuning.db")
+
+
+def test_the_best_come_first_and_failures_do_not_count(database):
+    for times in ([3e-3], [1e-3], [2e-3]):
+        record(database, times)
+    record(database, [], "crash")
+    assert len(database) == 4
+    assert [r.time for r in database.get_top_k(matmul(), 2)] == [1e-3, 2e-3]
+    assert database.query_best(matmul()).time == 1e-3
+    assert [r.status for r in database.query_all(matmul())] == ["ok"] * 3 + ["crash"]
+    assert database.query_best(matmul(16)) is None and not database.has_workload(matmul(16))
+    assert database.query(matmul(), TARGET, kind="record").time == 1e-3
+    sch = database.query(matmul(), TARGET)
+    assert sch.mod.script() == database.query(matmul(), TARGET, kind="ir_module").script()
+
+
+def test_records_are_plain_data(database):
+    record(database, [2e-3, 1e-3, 4e-3])
+    (row,) = database.records()
+    assert json.loads(json.dumps(row)) == row
+    assert row["time"] == 1.5e-3 and row["spread"] == pytest.approx(1 / 3)
+    assert list(row["decisions"]) == ["v4, v5"] and "sample_perfect_tile" in row["trace"]
+    again = Schedule(database.module(row["workload"]))
+    again.apply_trace(row["trace_json"])
+    assert again.mod.script() == database.schedule(row["id"]).mod.script()
+    assert database.records(since=row["id"]) == []
+
+
+def test_a_record_is_replayed_as_a_candidate(database):
+    made = record(database, [1e-3])
+    (read,) = database.get_all_tuning_records()
+    assert str(read.trace) == str(made.trace) and read.run_secs == [1e-3]
+    assert read.as_measure_candidate().sch.mod.script() == made.as_schedule().mod.script()
+
+
+def test_with_makes_it_the_current_one(database):
+    assert ms.database.Database.current() is None
+    with database:
+        assert ms.Database.current() is database
+    assert ms.Database.current() is None
+
+
+def test_two_processes_share_a_file(tmp_path):
+    path = tmp_path / "tuning.db"
+    database = ms.database.SQLiteDatabase(path)
+    record(database, [3e-3])
+    code = textwrap.dedent(f"""
+        from mlc_lab import meta_schedule as ms
+        from meta_schedule.test_database import record
+        database = ms.database.SQLiteDatabase({str(path)!r})
+        assert len(database) == 1
+        record(database, [1e-3])
+        import os
+        os.kill(os.getpid(), 9)
+    """)
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True)
+    assert done.returncode == -9, done.stderr.decode()
+    assert database.query_best(matmul()).time == 1e-3 and len(database) == 2
+
+
+def environment():
+    here = os.path.dirname(os.path.dirname(__file__))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(here), here])}
+
+
+def test_the_old_name_and_create(tmp_path):
+    old = ms.database.JSONDatabase(str(tmp_path / "w.json"), str(tmp_path / "r.json"))
+    record(old, [1e-3])
+    assert len(ms.database.create("sqlite", work_dir=tmp_path)) == 1
+    assert len(ms.database.create("memory")) == 0
+    with pytest.raises(ValueError, match="no database 'xml'"):
+        ms.database.create("xml")
+    with pytest.raises(ms.DatabaseError, match="there is no database"):
+        ms.database.JSONDatabase(str(tmp_path / "no" / "w.json"), allow_missing=False)
+
+
+def test_union_and_pruning():
+    one, two, three = (ms.database.MemoryDatabase() for _ in range(3))
+    record(one, [2e-3])
+    record(two, [1e-3])
+    both = ms.database.UnionDatabase(one, two)
+    assert both.query_best(matmul()).time == 1e-3 and len(both) == 2
+    record(one, [5e-3])
+    one.dump_pruned(three)
+    assert [r.time for r in three.get_all_tuning_records()] == [2e-3]
+
+
+def test_a_file_of_another_version_is_refused(tmp_path):
+    path = tmp_path / "tuning.db"
+    ms.database.SQLiteDatabase(path).close()
+    with sqlite3.connect(path) as link:
+        link.execute("UPDATE mlc_lab SET value='99' WHERE key='schema'")
+    with pytest.raises(ms.DatabaseError, match=r"version 99 .* reads version 1"):
+        ms.database.SQLiteDatabase(path)
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    path = tmp_path / "tuning.db"
+    path.write_bytes(b"SQLite format 3\0" + b"garbage" * 100)
+    with pytest.raises(ms.DatabaseError, match="damaged or no database"):
+        ms.database.SQLiteDatabase(path)
+    database = ms.database.SQLiteDatabase(tmp_path / "whole.db")
+    for _ in range(30):
+        record(database, [1e-3])
+    database.close()
+    whole = (tmp_path / "whole.db").read_bytes()
+    (tmp_path / "cut.db").write_bytes(whole[: len(whole) // 3])
+    with pytest.raises(ms.DatabaseError, match="damaged"):
+        ms.database.SQLiteDatabase(tmp_path / "cut.db").get_all_tuning_records()
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "other.db") as link:
+        link.execute("CREATE TABLE songs (name TEXT)")
+    with pytest.raises(ms.DatabaseError, match="something else.*songs"):
+        ms.database.SQLiteDatabase(tmp_path / "other.db")
+
+
+def test_a_full_disk_is_explained_and_loses_nothing(tmp_path):
+    database = ms.database.SQLiteDatabase(tmp_path / "small.db")
+    record(database, [1e-3])
+    pages = database._do("PRAGMA page_count").fetchone()[0]
+    database._do(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(ms.DatabaseError, match="full.*goes on where it stopped"):
+        for _ in range(200):
+            record(database, [1e-3])
+    kept = len(database)
+    database.close()
+    assert len(ms.database.SQLiteDatabase(tmp_path / "small.db")) == kept >= 1
+
+
+def test_a_work_dir_that_cannot_be_used_is_explained(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ms.DatabaseError, match="cannot be made"):
+        ms.tune_tir(matmul(), TARGET, tmp_path / "file" / "dir", 2)
+
+
+def test_a_file_that_another_process_holds_is_explained(tmp_path):
+    path = tmp_path / "tuning.db"
+    database = ms.database.SQLiteDatabase(path)
+    other = sqlite3.connect(path)
+    other.execute("BEGIN EXCLUSIVE")
+    database._link.execute("PRAGMA busy_timeout=50")
+    with pytest.raises(ms.DatabaseError, match="held by another process"):
+        record(database, [1e-3])
+    other.rollback()
+    record(database, [1e-3])

@@ -1,0 +1,144 @@
+"""The spaces that rules make: every program in them computes the same, and is worth a look."""
+
+import numpy as np
+import pytest
+
+from mlc_lab import build, tir
+from mlc_lab import meta_schedule as ms
+from mlc_lab.meta_schedule.context import TuneContext
+from mlc_lab.observe.measure import difference, random_arrays
+from mlc_lab.runtime import array
+from mlc_lab.script import from_source
+
+from .programs import PROGRAMS, TARGET, matmul, stochastic
+
+
+def results(mod, arrays):
+    tensors = [array(a) for a in arrays]
+    build(mod, target="llvm")["main"](*tensors)
+    return [t.numpy() for t in tensors]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_candidate_computes_what_the_program_computes(name):
+    mod = from_source(PROGRAMS[name])
+    context = TuneContext(mod, target=TARGET, search_strategy="replay-trace", rand_state=7)
+    arrays = random_arrays(context.mod["main"])
+    right = results(context.mod, arrays)
+    made = 0
+    for space in context.generate_design_space():
+        for _ in range(4):
+            sch = context.replay(space.trace, fresh=True)
+            if sch is None:
+                continue
+            made += 1
+            equal, worst = difference(results(sch.mod, arrays), right)
+            assert equal, (worst, sch.trace)
+    assert made >= 3, context.rejected
+
+
+@pytest.mark.parametrize("name", ["matmul", "conv", "softmax"])
+def test_a_recorded_trace_gives_the_program_again_from_text_and_json(name):
+    mod = from_source(PROGRAMS[name])
+    context = TuneContext(mod, target=TARGET, search_strategy="replay-trace", rand_state=3)
+    space = context.generate_design_space()[0]
+    sch = None
+    while sch is None:
+        sch = context.replay(space.trace, fresh=True)
+    for form in (str(sch.trace), sch.trace.as_json()):
+        again = tir.Schedule(context.mod)
+        again.apply_trace(form)
+        assert again.mod.script() == sch.mod.script()
+
+
+def test_a_sum_is_tiled_for_registers_and_packed():
+    context = TuneContext(matmul(64), target=TARGET, search_strategy="replay-trace", rand_state=1)
+    texts = []
+    for _ in range(60):
+        sch = context.replay(context.generate_design_space()[0].trace, fresh=True)
+        if sch is not None:
+            texts.append(sch.mod.script())
+    assert all("T.vectorized" in t and "T.unroll" in t and "C_init" in t for t in texts)
+    assert any("B_global" in t for t in texts) and any("B_global" not in t for t in texts)
+    assert context.rejected["VerifyRegisters"] > 0
+
+
+def test_rows_of_softmax_are_fused():
+    context = TuneContext(from_source(PROGRAMS["softmax"]), target=TARGET,
+                          search_strategy="replay-trace", rand_state=1)
+    space = context.generate_design_space()[0]
+    assert str(space.trace).count("compute_at") == 5
+    assert str(space.trace).count("rfactor") == 2
+
+
+def test_bias_and_relu_are_computed_on_the_tile():
+    context = TuneContext(from_source(PROGRAMS["dense"]), target=TARGET,
+                          search_strategy="replay-trace", rand_state=1)
+    text = str(context.generate_design_space()[0].trace)
+    assert "compute_inline" in text and "reverse_compute_at" in text
+
+
+def test_the_default_schedule_is_in_the_space():
+    spaces = TuneContext(matmul(), target=TARGET).generate_design_space()
+    assert not any(i.kind.sampling for i in spaces[-1].trace.insts)
+    only = ms.space_generator.PostOrderApply(with_default=False)
+    assert len(TuneContext(matmul(), target=TARGET, space_generator=only).generate_design_space()
+               ) == len(spaces) - 1
+
+
+def test_spaces_can_be_united_and_filtered():
+    union = ms.space_generator.SpaceGeneratorUnion(
+        [ms.space_generator.ScheduleFn(stochastic), "post-order-apply"])
+    assert len(TuneContext(matmul(), target=TARGET, space_generator=union
+                           ).generate_design_space()) == 3
+    nothing = ms.space_generator.PostOrderApply(f_block_filter=lambda block: False,
+                                                with_default=False)
+    (space,) = TuneContext(matmul(), target=TARGET, space_generator=nothing).generate_design_space()
+    assert len(space.trace.simplified()) == 0
+
+
+def test_a_space_function_that_raises_is_explained_with_its_line():
+    def broken(sch):
+        sch.get_block("no such block")
+
+    with pytest.raises(ms.SpaceError, match=r"broken\) raised ScheduleError at line \d+ .*no such"):
+        ms.tune_tir(matmul(), TARGET, None, 4, space=broken, verbose=False)
+
+
+def test_a_space_function_that_returns_something_else_is_refused():
+    with pytest.raises(ms.SpaceError, match="returned a int"):
+        ms.tune_tir(matmul(), TARGET, None, 4, space=lambda sch: 3, verbose=False)
+    with pytest.raises(ms.SpaceError, match="empty"):
+        ms.tune_tir(matmul(), TARGET, None, 4, space=lambda sch: [], verbose=False)
+
+
+def test_a_space_without_a_valid_program_says_why():
+    class Never(ms.Postproc):
+        def apply(self, sch):
+            return False
+
+    space = ms.space_generator.ScheduleFn(stochastic, postprocs=[Never()])
+    with pytest.raises(ms.TuneError, match=r"no valid program.*Never \(\d+ times\)"):
+        ms.tune_tir(matmul(), TARGET, None, 4, space=space, verbose=False)
+
+
+def test_features_are_numbers_of_one_width_and_see_the_tile():
+    from mlc_lab.meta_schedule.features import STORES, WIDTH, features_of, stores_of
+    from mlc_lab.meta_schedule.hardware import Hardware
+
+    hw = Hardware()
+    context = TuneContext(matmul(48), target=TARGET, search_strategy="replay-trace", rand_state=1)
+    plain, slow = features_of(context.mod, hw)
+    assert plain.shape == (STORES * WIDTH + 3,) and np.isfinite(plain).all()
+    sch = tir.Schedule(context.mod)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    i_0, i_1 = sch.split(i, [None, 4])
+    j_0, j_1 = sch.split(j, [None, 16])
+    sch.reorder(i_0, j_0, k, i_1, j_1)
+    sch.unroll(i_1)
+    sch.vectorize(j_1)
+    store = stores_of(sch.mod["main"], hw)[0]
+    assert (store.accumulators, store.loads, store.scalar_loads, store.held) == (8, 2, 4, True)
+    assert store.registers <= hw.registers
+    assert features_of(sch.mod, hw)[1] < slow / 4
