@@ -188,3 +188,32 @@ def test_patterns_are_found_by_prefix_and_unknown_libraries_are_named(case):
     new = X.FuseOpsByPattern([("nolib.matmul", pattern)], annotate_codegen=True)(case[0])
     with pytest.raises(ValueError, match="nolib"):
         X.RunCodegen()(new)
+
+
+def test_batch_norm_goes_into_the_convolution_before_it(case):
+    mod, arrays, expected = case
+    new = X.FoldBatchnormToConv2D()(mod)
+    assert not calls(new, "relax.nn.batch_norm")
+    same_results(value(new, arrays), expected)
+    nhwc = X.FoldConstant()(X.ConvertLayout({"relax.nn.conv2d": ["NHWC", "HWIO"]})(mod))
+    folded = X.FoldBatchnormToConv2D(training=False)(nhwc)
+    assert not calls(folded, "relax.nn.batch_norm")
+    same_results(value(folded, arrays), expected)
+
+
+def test_parallel_products_are_one():
+    rng = np.random.default_rng(0)
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2, 5, 8), "float32"))
+    ws = [relax.const(rng.uniform(-1, 1, (8, n)).astype("float32")) for n in (4, 4, 6)]
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.Tuple([bb.emit(R.matmul(x, w)) for w in ws]))
+        bb.emit_func_output(out)
+    arrays = [rng.uniform(-1, 1, (2, 5, 8)).astype("float32")]
+    new = X.FoldConstant()(X.CombineParallelMatmul()(bb.get()))
+    assert len(calls(new, "relax.matmul")) == 1 and not calls(new, "relax.concat")
+    assert relax.analysis.well_formed(new)
+    same_results(Run(new)(*arrays), [arrays[0] @ w.data.numpy() for w in ws])
+    same = X.CombineParallelMatmul(lambda left, rights: len(rights) > 3)(bb.get())
+    assert len(calls(same, "relax.matmul")) == 3
