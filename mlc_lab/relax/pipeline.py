@@ -37,8 +37,9 @@ def default_build_pipeline(target: Any = None) -> Pass:
 
 def default_pipeline(target: Any = None) -> Pass:
     """`get_pipeline("default")`: fused, every kernel scheduled, lowered for the machine."""
-    return Sequential([*zero_passes(), T.ShareKernels(), ApplyDefaultSchedule(target=target),
-                       *lowering_passes(target)], name="default_pipeline")
+    return Sequential([T.FoldBatchnormToConv2D(training=False), *zero_passes(), T.ShareKernels(),
+                       ApplyDefaultSchedule(target=target), *lowering_passes(target)],
+                      name="default_pipeline")
 
 
 #: the pipelines by name; others may be added with `register_pipeline`
