@@ -81,6 +81,21 @@ class Stepper(anywidget.AnyWidget):
         self.step = min(self.step, len(recording.steps) - 1)
         self.recording = packed(recording)
 
+    def accesses(self, step: int | None = None, **options: Any) -> Any:
+        """What the program after a step (the one shown) reads and writes, in time order.
+
+        `.show()` of the result is the access view; options are those of
+        `mlc_lab.observe.accesses`, as `sizes` or `limit`. Raises ValueError for a recording read
+        from a file, which has no programs to run.
+        """
+        from mlc_lab.observe import accesses
+
+        modules = getattr(self.source, "modules", None)
+        if not modules:
+            raise ValueError("a recording read from a file has no programs to run")
+        at = self.source.steps[self.step if step is None else step]
+        return accesses(modules[at.after], **options)
+
     def count(self, caches: Any = None, budget_s: float = 60.0) -> None:
         """Count the cache misses of every step, this machine's caches or `caches`, and show them.
 

@@ -1,6 +1,7 @@
 """Access traces: against the interpreter's log, and what a view is given."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from .programs import matmul, tiled
 from .slow_cache import SlowCache
 
 SMALL = "512:2:32, 2K:4:32"
+GOLDEN = Path(__file__).parent / "golden_accesses.json"
 
 
 @pytest.mark.parametrize("program", [matmul(6), matmul(5, 7, 3)])
@@ -113,6 +115,17 @@ def test_a_step_of_a_schedule_is_looked_at():
         sch.accesses(step=2)
 
 
+def test_the_step_that_a_stepper_shows_is_looked_at():
+    pytest.importorskip("anywidget")
+    sch = Schedule(matmul(8))
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    sch.reorder(k, i, j)
+    view = sch.explore(measure=False)
+    assert view.accesses().table(9) == sch.accesses(step=0).table(9)
+    view.step = 1
+    assert view.accesses().table(9) == sch.accesses(step=1).table(9)
+
+
 def test_plain_data_holds_all_that_a_view_draws():
     trace = accesses(matmul(8))
     data = json.loads(json.dumps(trace.to_dict()))
@@ -137,3 +150,10 @@ def test_what_leaves_the_first_level_is_told():
     assert 0 < simulation.counts[0].misses - len(simulation.gone) <= 16
     at = simulation.gone[:, 0]
     assert (np.diff(at) >= 0).all() and (simulation.found[at] > 0).all()
+
+
+def test_the_format_is_the_golden_one():
+    """A change of what is written has to be meant: then write `made` to the file."""
+    trace = accesses(matmul(2), title="golden")
+    made = {"trace": trace.to_dict(), "result": trace.result("64:1:8, 256:2:16:plru").to_dict()}
+    assert made == json.loads(GOLDEN.read_text(encoding="utf-8"))
