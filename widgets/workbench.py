@@ -22,6 +22,7 @@ class Workbench(anywidget.AnyWidget):
     >>> view.node, view.python()
     >>> view.on_node(lambda n: print(n))         # called when the place changes
     >>> view.bench                               # the tree itself, see mlc_lab.observe.workbench
+    >>> sch = view.bench.schedule                # a Schedule, to go on with in code
 
     Traits
     ------

@@ -240,6 +240,8 @@ def test_a_saved_notebook_shows_the_attempts_without_its_kernel(lab, chromium):
         assert view.locator(".attempts .node").count() == 7
         view.locator('.attempts [data-node="1"]').click()
         view.get_by_text("for i, j_0, j_1, k in T.grid(16, 4, 8, 24)").wait_for()
+        view.get_by_role("button", name="loop k, extent 24").first.click()
+        view.get_by_text("The kernel does not answer.").wait_for()
     assert (lab.work / "saved.ipynb").stat().st_size < 400_000
 
 

@@ -36,6 +36,7 @@ const SIGN = { good: "✓ ", bad: "✕ ", faster: "▲ ", slower: "▼ ", same: 
 
 export class Stepper {
   constructor(model, element) {
+    model = guessing(model);
     this.model = model;
     this.controller = new AbortController();
     this.root = h("section", {
@@ -495,7 +496,7 @@ export class Stepper {
 
 /** What anywidget calls with an element to draw in; the return value takes the view down. */
 export function render({ model, el }) {
-  const stepper = new Stepper(guessing(model), el);
+  const stepper = new Stepper(model, el);
   return () => stepper.remove();
 }
 

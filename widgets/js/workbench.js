@@ -12,7 +12,7 @@ import { PythonPanel } from "./python_panel.js";
 import { followTheme } from "./theme.js";
 import { TreeView } from "./tree.js";
 
-const PATIENCE = 12000; // ms after which a kernel that says nothing is called silent
+const PATIENCE = 8000; // ms after which a kernel that says nothing is called silent
 
 const glyph = (path) =>
   `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
@@ -319,7 +319,11 @@ export class WorkbenchView {
         clearTimeout(timer);
         resolve(answer);
       });
-      this.model.send({ ...message, id });
+      try {
+        this.model.send({ ...message, id });
+      } catch {
+        this.answer({ answer: id, ok: false, error: "There is no kernel to ask." });
+      }
     });
   }
 
