@@ -153,6 +153,7 @@ export class GraphDrawing {
     }
     this.above = new Map();
     this.below = new Map();
+    this.edgesOf = new Map();
     const parts = [];
     this.elements = new Map();
     for (const [id, x, y, width, height] of placed.boxes) {
@@ -171,6 +172,10 @@ export class GraphDrawing {
         "data-from": from, "data-to": to,
       });
       path.append(s("title", {}, edge.label));
+      for (const end of [from, to]) {
+        if (!this.edgesOf.has(end)) this.edgesOf.set(end, []);
+        this.edgesOf.get(end).push(path);
+      }
       return path;
     });
     const arrow = s("marker", {
@@ -312,13 +317,12 @@ export class GraphDrawing {
       old.classList.remove("selected");
       old.setAttribute("tabindex", "-1");
     }
+    for (const edge of this.edgesOf.get(this.selected) || []) edge.classList.remove("near");
+    for (const edge of this.edgesOf.get(id) || []) edge.classList.add("near");
     this.selected = id;
-    for (const edge of this.canvas.querySelectorAll(".edge")) {
-      edge.classList.toggle("near", Boolean(id) && (edge.dataset.from === id || edge.dataset.to === id));
-    }
     if (id) {
       const element = this.elements.get(id);
-      for (const other of this.canvas.querySelectorAll('[tabindex="0"]')) other.setAttribute("tabindex", "-1");
+      this.canvas.querySelector('[tabindex="0"]')?.setAttribute("tabindex", "-1");
       element.classList.add("selected");
       element.setAttribute("tabindex", "0");
       this.reveal(id);
@@ -333,6 +337,7 @@ export class GraphDrawing {
 
   reveal(id) {
     const box = this.placed.boxes.find((item) => item[0] === id);
+    if (!box) return;
     const [, x, y, width, height] = box.map((v) => (typeof v === "number" ? v * this.zoom : v));
     const pane = this.pane;
     const margin = 24;
