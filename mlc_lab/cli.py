@@ -197,7 +197,7 @@ def explain(args: argparse.Namespace) -> int:
         if args.code:
             for recording in recordings:
                 recording.add_code()
-        target.write_text(page(recordings, path.name), encoding="utf-8")
+        target.write_text(page(recordings, path.name, args.guess), encoding="utf-8")
     steps = sum(len(recording.steps) for recording in recordings)
     print(f"{target}: {len(recordings)} schedule(s), {steps} step(s)")
     if status:
@@ -270,6 +270,10 @@ def _parser() -> argparse.ArgumentParser:
     verb.add_argument(
         "--no-code", dest="code", action="store_false",
         help="leave out the lowered stages, LLVM IR and assembly of each step",
+    )  # fmt: skip
+    verb.add_argument(
+        "--guess", action="store_true",
+        help="for a class: show each step once it was guessed whether it is legal and faster",
     )  # fmt: skip
     verb.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop after this long")
     verb.set_defaults(act=explain, takes_rest=True)

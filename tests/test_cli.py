@@ -159,6 +159,16 @@ def test_explain_writes_one_page_with_every_schedule(tmp_path):
     assert text.count('"code":{"gzip":') == 2
 
 
+def test_explain_can_let_the_viewer_guess_first(tmp_path):
+    file = tmp_path / "file.py"
+    file.write_text(SCHEDULES, encoding="utf-8")
+    page = tmp_path / "guess.html"
+    done = mlc_lab("explain", file, "-o", page, "--no-measure", "--no-code", "--guess")
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "steps to guess" in text and "\"guess\":true" in text
+
+
 def test_explain_shows_what_a_failing_file_did_and_tells_its_status(tmp_path):
     file = tmp_path / "schedules.py"
     file.write_text(SCHEDULES)

@@ -5,6 +5,7 @@ import pytest
 from mlc_lab.observe import measure
 from mlc_lab.observe.isolate import Isolated
 from mlc_lab.observe.measure import Measurement
+from mlc_lab.observe.recording import Program, Recorder
 from mlc_lab.observe.session import record
 from mlc_lab.script import from_source
 
@@ -85,6 +86,26 @@ def test_a_recording_is_measured_apart(monkeypatch):
     for number, step in enumerate(recording.steps):
         cost = recording.cost(number)
         assert step.error or cost["equal"] is True and cost["gflops"] > 0
+
+
+def test_a_program_that_calls_python_is_measured_where_the_function_is(monkeypatch):
+    from mlc_lab.runtime import register_func
+
+    monkeypatch.setattr(measure, "TIME_EACH", 0.005)
+    monkeypatch.setattr(measure, "_peak_of_one_core", lambda dtype: None)
+    called = []
+    register_func("test_isolate.touch", lambda data: called.append(1), override=True)
+    source = HEAD + """
+    T.evaluate(T.call_packed("test_isolate.touch", A))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] + T.float32(1)
+"""
+    recording = Recorder().recording
+    recording.programs.append(Program([]))
+    Measurement(recording, [program(source)], isolate=True).all()
+    assert recording.programs[0].cost["equal"] is True and called
 
 
 def test_only_the_programs_asked_for_are_measured(monkeypatch):
