@@ -10,7 +10,7 @@ from .ir.module import IRModule
 from .runtime import Module
 from .target import Target
 
-__all__ = ["build"]
+__all__ = ["build", "compile"]
 
 
 def build(
@@ -58,6 +58,21 @@ def build(
             f'can: {have}); "llvm" is this machine'
         )
     return _BUILDERS[target.kind.name](mod, target)
+
+
+def compile(  # noqa: A001 (TVM's name)
+    mod: Any, target: Any = None, *, relax_pipeline: Any = "default", tir_pipeline: Any = "default",
+) -> Any:
+    """Build a module of either kind: with functions of Relax an executable, else a runtime module.
+
+    See `relax.build` and `build`.
+    """
+    if isinstance(mod, IRModule) and any(
+            type(func).__module__.startswith("mlc_lab.relax") for func in mod.functions.values()):
+        from .relax.building import build as build_graph
+
+        return build_graph(mod, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline)
+    return build(mod, target=target)
 
 
 def _target(target: Any, host: Any) -> Target:

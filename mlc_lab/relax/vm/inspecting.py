@@ -5,6 +5,7 @@ A run that is looked into goes by the bytecode, also where a function has a comp
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 import tvm_ffi
 
 from ...ir import hooks
+from ...ir.dtype import bytes_of
 from ...runtime import NDArray
 from .builtins import BUILTINS, Storage
-from .bytecode import VOID_REGISTER, register_name
+from .bytecode import VOID_REGISTER, CallInstr, Executable, Ret, register_name
 
 
 @dataclass
@@ -270,8 +272,78 @@ def trace(vm: Any, func_name: str, args: tuple, keep_values: bool) -> Trace:
     return Trace(func_name, steps, result, peak, code)
 
 
+def memory_plan(executable: Executable, func_name: str) -> dict[str, Any]:
+    """Where the intermediate tensors of a function of fixed shapes lie, and when, as data.
+
+    Gives ``{"steps": [text of each instruction], "storages": [{"id", "size", "first", "last"}],
+    "tensors": [{"storage", "offset", "size", "shape", "dtype", "register", "first", "last"}],
+    "planned": bytes of all storages, "unplanned": bytes of all tensors, "peak": the most bytes of
+    tensors alive at once}``. `first` and `last` are numbers of instructions, both included. Raises
+    ValueError where a size is not fixed.
+    """
+    function = executable.functions[func_name]
+    storages: list[dict] = []
+    tensors: list[dict] = []
+    holds: dict[int, dict] = {}  # register -> the storage or tensor it holds
+    for at, instruction in enumerate(function.code):
+        if type(instruction) is Ret:
+            _use(holds.get(instruction.value), at)
+            continue
+        if type(instruction) is not CallInstr:
+            continue
+        name = executable.names[instruction.func]
+        constants = [executable.constants[a.value] if a.kind == "c" else None
+                     for a in instruction.args]
+        used = [holds.get(a.value) for a in instruction.args if a.kind == "r"]
+        for row in used:
+            _use(row, at)
+        if name == "vm.builtin.alloc_storage":
+            if not isinstance(constants[1], tuple):
+                raise ValueError(f"{func_name}: the size of a storage is known only as it runs")
+            row = {"id": len(storages), "size": int(constants[1][0]), "first": at, "last": at}
+            storages.append(row)
+            holds[instruction.dst] = row
+        elif name == "vm.builtin.alloc_tensor":
+            if not isinstance(constants[2], tuple):
+                raise ValueError(f"{func_name}: the shape of a tensor is known only as it runs")
+            shape, dtype = constants[2], str(constants[3])
+            row = {"storage": used[0]["id"], "offset": instruction.args[1].value,
+                   "size": math.prod(shape) * bytes_of(dtype), "shape": list(shape),
+                   "dtype": dtype, "register": register_name(instruction.dst),
+                   "first": at, "last": at}
+            tensors.append(row)
+            holds[instruction.dst] = row
+        elif name == "vm.builtin.make_tuple":
+            holds[instruction.dst] = {"items": [row for row in used if row]}
+        elif name in ("vm.builtin.copy", "vm.builtin.reshape", "vm.builtin.tuple_getitem"):
+            holds[instruction.dst] = used[0] if used else None
+        elif instruction.dst >= 0:
+            holds.pop(instruction.dst, None)
+    for tensor in tensors:  # a storage lives as long as what lies in it
+        storage = storages[tensor["storage"]]
+        storage["last"] = max(storage["last"], tensor["last"])
+    alive = [sum(t["size"] for t in tensors if t["first"] <= at <= t["last"])
+             for at in range(len(function.code))]
+    return {
+        "steps": [executable.instruction_text(i) for i in function.code], "storages": storages,
+        "tensors": tensors, "planned": sum(s["size"] for s in storages),
+        "unplanned": sum(t["size"] for t in tensors), "peak": max(alive, default=0),
+    }
+
+
+def _use(row: dict | None, at: int) -> None:
+    """Note that what a register holds is used."""
+    if row is None:
+        return
+    for item in row.get("items", ()):
+        _use(item, at)
+    if "last" in row:
+        row["last"] = at
+
+
 def _bytes(tensor: NDArray) -> int:
     return tensor._view().nbytes
 
 
-__all__ = ["CallTime", "Report", "Step", "Trace", "describe", "profile", "trace"]
+__all__ = ["CallTime", "Report", "Step", "Trace", "describe", "memory_plan", "profile",
+           "trace"]

@@ -189,6 +189,12 @@ class VirtualMachine:
 
         return trace(self, func_name, args, values)
 
+    def memory_plan(self, func_name: str) -> dict[str, Any]:
+        """Where the tensors of a function lie and when, as data; see `inspecting.memory_plan`."""
+        from .inspecting import memory_plan
+
+        return memory_plan(self.executable, func_name)
+
     def set_instrument(self, instrument: Callable | None) -> None:
         """Call `instrument(func, name, before, return_value, *args)` around every call of bytecode.
 

@@ -116,3 +116,10 @@ def test_planned_memory_is_less():
     use = memory_use(mod["main"], mod)
     assert use["tensors"] == 9 and use["storages"] == 2
     assert use["planned"] == use["lower_bound"] == 2 * 64 * 64 * 4
+
+
+def test_compile_builds_either_kind_of_module():
+    assert type(tvm.compile(Net, "llvm")).__name__ == "Executable"
+    kernels = relax.transform.LegalizeOps()(Net)
+    only = tvm.IRModule({v: f for v, f in kernels.functions.items() if v.name_hint != "main"})
+    assert "relu" in tvm.compile(only, "llvm").function_names

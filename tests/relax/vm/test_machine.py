@@ -337,6 +337,28 @@ def test_a_trace_shows_registers_and_memory(executable):
     assert {step.depth for step in inside} == {0, 1}
 
 
+def test_the_memory_plan_as_data():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((64, 64), "float32"))
+    with bb.function("main", [x]):
+        y = x
+        for _ in range(10):
+            y = bb.emit(relax.op.nn.relu(y))
+        bb.emit_func_output(y)
+    ex = relax.build(bb.get(), "llvm", pipeline="default_build")
+    plan = relax.VirtualMachine(ex).memory_plan("main")
+    size = 64 * 64 * 4
+    assert len(plan["storages"]) == 3 and len(plan["tensors"]) == 10  # one is the result
+    assert plan["planned"] == 3 * size and plan["unplanned"] == 10 * size
+    assert plan["peak"] == 2 * size
+    for storage in plan["storages"]:
+        times = sorted((t["first"], t["last"]) for t in plan["tensors"]
+                       if t["storage"] == storage["id"])
+        assert all(a[1] < b[0] for a, b in zip(times, times[1:]))
+    with pytest.raises(ValueError, match="as it runs"):
+        relax.VirtualMachine(relax.build(Net, "llvm")).memory_plan("symbolic")
+
+
 def test_an_instrument_sees_calls_and_may_skip_them(executable):
     vm = relax.VirtualMachine(executable, tvm.cpu())
     seen = []
