@@ -30,7 +30,7 @@ from .block_builder import BlockBuilder
 from .expr import (
     Binding, BindingBlock, Call, Constant, DataTypeImm, DataflowBlock, DataflowVar, Expr,
     ExternFunc, Function, GlobalVar, If, MatchCast, PrimExpr, PrimValue, SeqExpr, StringImm, Tuple,
-    TupleGetItem, Var, VarBinding, const,
+    TupleGetItem, Var, VarBinding, const, extern, get_shape_of,
 )
 from .expr_functor import PyExprMutator, PyExprVisitor
 from .struct_info import (
@@ -42,6 +42,10 @@ from .struct_info import (
 _LATER: dict[str, str] = {
     "analysis": "analysis", "dpl": "dpl", "utils": "utils", "transform": "transform",
     "backend": "backend", "frontend": "frontend", "vm": "vm",
+    "binding_rewrite": "binding_rewrite",
+    "DataflowBlockRewrite": "binding_rewrite:DataflowBlockRewrite",
+    "call_tir": "op:call_tir", "call_tir_inplace": "op:call_tir_inplace",
+    "call_dps_packed": "op:call_dps_packed", "call_pure_packed": "op:call_pure_packed",
     "testing": "testing", "pipeline": "pipeline", "well_formed": "analysis:well_formed",
     "get_pipeline": "pipeline:get_pipeline", "build": "building:build",
     "get_default_pipeline": "pipeline:get_default_pipeline",
@@ -55,6 +59,10 @@ def __getattr__(name: str) -> object:
     """A part of the package that is loaded late."""
     path = _LATER.get(name)
     if path is None:
+        if not name.startswith("_"):  # a name of another version: the table lies above, by name
+            other = _import_module("mlc_lab.compat.relax_names").NAMES.get(name)
+            if other is not None:
+                return other
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = path.partition(":")
     try:
@@ -74,5 +82,6 @@ __all__ = [
     "MatchCast", "ObjectStructInfo", "PrimExpr", "PrimStructInfo", "PrimValue", "PyExprMutator",
     "PyExprVisitor", "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "StructInfo",
     "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo", "Var", "VarBinding", "const",
-    "expr", "expr_functor", "op", "script", "struct_info",
+    "expr", "expr_functor", "extern", "get_shape_of", "op", "script",
+    "struct_info",
 ]

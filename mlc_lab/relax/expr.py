@@ -248,6 +248,7 @@ class If(Expr):
     struct_info_: StructInfo = ignored
 
     def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Any = None) -> None:
+        true_branch, false_branch = as_body(true_branch), as_body(false_branch)
         a, b = true_branch.struct_info_, false_branch.struct_info_
         self._init(cond, true_branch, false_branch,
                    None if a is None or b is None else struct_info_lca(a, b))
@@ -311,6 +312,11 @@ class SeqExpr(Expr):
         self._init(tuple(blocks), body, body.struct_info_)
 
 
+def as_body(expr: Expr) -> SeqExpr:
+    """The body of a function or branch: a SeqExpr, made of a value if need be."""
+    return expr if type(expr) is SeqExpr else SeqExpr((), expr)
+
+
 # ------------------------------------------------------------------------------- functions
 
 
@@ -337,7 +343,7 @@ class Function(BaseFunc, Expr):
             known = {v for p in params for v in tir_vars_in_struct_info(p.struct_info_)}
             ret_struct_info = erase_to_well_defined(
                 body.struct_info, known.__contains__, set(params).__contains__)
-        self._init(params, body, ret_struct_info, bool(is_pure), normalize_attrs(attrs))
+        self._init(params, as_body(body), ret_struct_info, bool(is_pure), normalize_attrs(attrs))
 
     @property
     def struct_info_(self) -> FuncStructInfo:
@@ -448,6 +454,23 @@ def as_struct_info(value: Any) -> StructInfo:
     raise TypeError(f"expected struct info such as R.Tensor((n, 4), \"float32\"), got {value!r}")
 
 
+def extern(name: str, struct_info: StructInfo | None = None) -> ExternFunc:
+    """A function registered under a global name."""
+    return ExternFunc(name, struct_info)
+
+
+def get_shape_of(expr: Expr) -> Expr:
+    """The shape of a tensor as an expression: what is known of it, else R.shape_of."""
+    info = expr.struct_info
+    if not isinstance(info, TensorStructInfo):
+        raise TypeError(f"only a tensor has a shape, this is {info}")
+    if info.shape is not None:
+        return info.shape
+    from .op import shape_of
+
+    return shape_of(expr)
+
+
 MAKERS["call_expr"] = lambda fn, args, attrs: Call(fn, [as_expr(a) for a in args], attrs)
 MAKERS["tuple_item"] = TupleGetItem
 hooks.global_callers.append((Expr, lambda var, args: Call(var, args)))
@@ -458,5 +481,6 @@ __all__ = [
     "Attrs", "Binding", "BindingBlock", "Call", "Constant", "DataTypeImm", "DataflowBlock",
     "DataflowVar", "Expr", "ExternFunc", "Function", "GlobalVar", "If", "MatchCast", "Op",
     "PrimExpr", "PrimValue", "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm", "Tuple",
-    "TupleGetItem", "Var", "VarBinding", "as_expr", "as_struct_info", "const",
+    "TupleGetItem", "Var", "VarBinding", "as_body", "as_expr", "as_struct_info", "const", "extern",
+    "get_shape_of",
 ]

@@ -90,7 +90,7 @@ def test_json_keeps_calls_constants_and_attributes():
     call = relax.op.sum(relax.op.matmul(x, relax.const(np.ones((3, 4), "float32"))), axis=[1])
     again = load_json(save_json(relax.Function([x], call)))
     assert structural_equal(again, relax.Function([x], call)) is True
-    assert again.body.attrs.axis == (1,)
+    assert again.body.body.attrs.axis == (1,)
 
 
 def test_attributes_read_like_fields():

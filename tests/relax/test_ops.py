@@ -35,7 +35,7 @@ def test_every_constructor_has_a_row_and_a_docstring():
             if not inspect.isfunction(fn) or not fn.__module__.startswith("mlc_lab.relax.op"):
                 continue
             assert fn.__doc__, name
-            composed = {"linear", "relu6", "attention_bias", "call_packed"}
+            composed = {"linear", "relu6", "masked_fill", "attention_bias", "call_packed"}
             helpers = {"slice_extent", "parse_subscripts", "tensor_of_args", "out_struct_info",
                        "infer_call", "lookup", "make_call", "register_legalize", "register_op"}
             if name not in composed | helpers:

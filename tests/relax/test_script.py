@@ -224,3 +224,53 @@ def test_branches_must_agree_on_a_name():
             "    if c:\n        a = x\n    else:\n        b = x\n    return a")
     with pytest.raises(DiagnosticError, match="the same name, not 'a' and 'b'"):
         from_source(text)
+
+
+def test_symbols_keep_their_kind():
+    from mlc_lab.tir import SizeVar
+
+    n = SizeVar("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((n, 4), "float32"))
+    check_roundtrip(IRModule({"main": relax.Function([x], x, attrs={"global_symbol": "main"})}))
+
+
+def test_a_local_function_may_call_itself():
+    mod = from_source('''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((4,), dtype="float32"):
+        @R.function
+        def loop(y: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+            if c:
+                r: R.Tensor((4,), dtype="float32") = y
+            else:
+                z: R.Tensor((4,), dtype="float32") = R.exp(y)
+                w: R.Tensor((4,), dtype="float32") = loop(z)
+                r: R.Tensor((4,), dtype="float32") = w
+            return r
+
+        out: R.Tensor((4,), dtype="float32") = loop(x)
+        return out
+''')  # noqa: E501
+    check_roundtrip(mod)
+
+
+def test_other_vintages():
+    assert relax.DynTensorType(2, "float32") == relax.TensorStructInfo(None, "float32", ndim=2)
+    assert relax.const(np.ones((2, 2), "float32"), relax.DynTensorType(2, "float32")).data.shape
+    func = from_source("@R.function\ndef f(x: R.Any) -> R.Any:\n    return x")
+    assert func.ret_struct_info == relax.ObjectStructInfo()
+    with pytest.raises(AttributeError, match="R has no name"):
+        R.nothing_of_the_kind
+
+
+def test_numbers_at_the_edges_come_back():
+    x = relax.Var("x", relax.TensorStructInfo((), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        out = x
+        for value in (float("inf"), float("-inf"), float("nan"), 1e30, 1e-7, -0.0):
+            out = builder.emit(relax.op.add(out, relax.const(value, "float32")))
+        builder.emit_func_output(out)
+    check_roundtrip(builder.get())

@@ -169,6 +169,14 @@ def _broadcast_all(call: Call, infos: Any, names: Any, dtype: str) -> StructInfo
 register_op("relax.where", _infer_where)
 
 
+def masked_fill(x: Any, mask: Any, value: Any) -> Expr:
+    """x with `value` where the mask holds: R.where."""
+    from .create import full_like
+
+    x = as_expr(x)
+    return where(mask, full_like(x, value), x)
+
+
 def ewise_fma(x1: Any, x2: Any, x3: Any) -> Expr:
     """x1 * x2 + x3 on tensors of one shape."""
     return make_call("relax.ewise_fma", (as_expr(x1), as_expr(x2), as_expr(x3)))
@@ -186,5 +194,5 @@ def _infer_fma(call: Call) -> StructInfo:
 register_op("relax.ewise_fma", _infer_fma)
 
 
-__all__ = [*_FLOAT, *_ANY, *_TEST, *BINARY, *COMPARE, "astype", "clip", "ewise_fma", "where",
-           "wrap_param"]
+__all__ = [*_FLOAT, *_ANY, *_TEST, *BINARY, *COMPARE, "astype", "clip", "ewise_fma",
+           "masked_fill", "where", "wrap_param"]

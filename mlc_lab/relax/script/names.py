@@ -8,7 +8,7 @@ make sense inside a script (`R.dataflow`, `R.output`, ...) are `Word`s: the pars
 from __future__ import annotations
 
 import builtins as _builtins
-from typing import Any
+from typing import Any as _Any
 
 from ..expr import DataTypeImm as _DataTypeImm
 from ..expr import ExternFunc, PrimValue, ShapeExpr, StringImm, TupleGetItem, const
@@ -22,33 +22,33 @@ from .words import (
 )
 
 
-def shape(values: Any) -> ShapeExpr:
+def shape(values: _Any) -> ShapeExpr:
     """A shape as a value."""
     return ShapeExpr([RESOLVERS[-1](v) if isinstance(v, _builtins.str) else v for v in values])
 
 
-def prim_value(value: Any) -> PrimValue:
+def prim_value(value: _Any) -> PrimValue:
     """A scalar as a value."""
     return PrimValue(value)
 
 
-def str(value: Any) -> StringImm:  # noqa: A001
+def str(value: _Any) -> StringImm:  # noqa: A001
     """A string as a value."""
     return StringImm(value)
 
 
-def dtype(value: Any) -> _DataTypeImm:
+def dtype(value: _Any) -> _DataTypeImm:
     """A dtype as a value."""
     return _DataTypeImm(value)
 
 
-def tuple(*fields: Any) -> _TupleExpr:  # noqa: A001
+def tuple(*fields: _Any) -> _TupleExpr:  # noqa: A001
     """Several values as one."""
     return _TupleExpr(fields)
 
 
-def function(func: Any = None, pure: bool = True, private: bool = False,
-             check_well_formed: bool = True) -> Any:
+def function(func: _Any = None, pure: bool = True, private: bool = False,
+             check_well_formed: bool = True) -> _Any:
     """Decorator: a Python function as a Relax function, by parsing its source.
 
     `private` leaves out the global name, `pure=False` allows effects. Inside a class (under
@@ -59,7 +59,7 @@ def function(func: Any = None, pure: bool = True, private: bool = False,
 
     options = {"pure": pure, "private": private}
 
-    def parse(parser: Any, tree: Any) -> Any:
+    def parse(parser: _Any, tree: _Any) -> _Any:
         return parse_function(parser, tree, options)
 
     if func is None:
@@ -70,7 +70,7 @@ def function(func: Any = None, pure: bool = True, private: bool = False,
 function.script_kind = "relax"
 
 
-def macro(func: Any = None, *, hygienic: bool = True) -> Any:
+def macro(func: _Any = None, *, hygienic: bool = True) -> _Any:
     """Decorator: a function whose body is inlined where a script calls it."""
     from ...script import tir as T
 
@@ -78,6 +78,17 @@ def macro(func: Any = None, *, hygienic: bool = True) -> Any:
 
 
 macro.script_kind = "macro"
+def __getattr__(name: _builtins.str) -> _Any:
+    """A name of another version of the language."""
+    import importlib
+
+    if not name.startswith("_"):  # by name: it lies above
+        table = importlib.import_module("mlc_lab.compat.relax_names").R_NAMES
+        if name in table:
+            return table[name]
+    raise AttributeError(f"R has no name {name!r}")
+
+
 __all__ = [
     "Callable", "ExternFunc", "Object", "Prim", "PrimValue", "Shape", "ShapeExpr", "StringImm",
     "Tensor", "Tuple", "TupleGetItem", "builtin", "call_packed", "const", "dataflow", "dtype",
@@ -85,4 +96,4 @@ __all__ = [
     "memory", "nn", "output", "prim_value", "shape", "str", "tuple", "vm",
 ]
 #: every name of the language, for hints
-NAMES = frozenset(n for n in globals() if not n.startswith("_")) - {"Any", "annotations"}
+NAMES = frozenset(n for n in globals() if not n.startswith("_")) - {"annotations"}

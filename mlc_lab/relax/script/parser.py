@@ -24,14 +24,17 @@ from ..expr import (
 )
 from ..op.common import show
 from ..struct_info import (
-    OBJECT, BaseCheck, FuncStructInfo, StructInfo, TupleStructInfo, as_dim, is_base_of,
-    struct_info_base_check,
+    OBJECT, BaseCheck, FuncStructInfo, ObjectStructInfo, StructInfo, TupleStructInfo, as_dim,
+    is_base_of, struct_info_base_check,
 )
 from ..well_formed import check_function
 from . import words as R
 
 _ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError,
            ZeroDivisionError, MLCError)
+
+
+_INT64 = E.Var("", "int64")
 
 
 class MatchCastValue:
@@ -62,6 +65,8 @@ class RelaxFunction:
         #: names that the dataflow block being parsed outputs, by the statement that binds them last
         self.outputs: dict[str, ast.stmt] | None = None
         self.ret: StructInfo | None = None
+        #: symbols that the body declares, for the head, which mentions them first
+        self.declared: dict[str, E.Var] = {}
 
     # --------------------------------------------------------------------------- symbols
 
@@ -99,7 +104,9 @@ class RelaxFunction:
         """The symbolic variable of a name, made where it is new."""
         known = self.symbols.get(name)
         if known is None:
-            known = self.symbols[name] = var if var is not None else E.Var(name, "int64")
+            if var is None:
+                var = self.declared.get(name, _INT64).with_name(name)
+            known = self.symbols[name] = var
             self.parser.define(name, known)
         return known
 
@@ -393,6 +400,10 @@ class RelaxFunction:
         return name, SeqExpr(blocks, body), note
 
     def visit_functiondef(self, node: ast.FunctionDef) -> None:
+        recursive = any(isinstance(n, ast.Name) and n.id == node.name for n in ast.walk(node))
+        if recursive and self.parser.kind_of(node) == "relax":
+            self.recursive_function(node)
+            return
         made = self.parser.function(node)
         if isinstance(made, Macro):
             self.parser.define(node.name, made)
@@ -404,6 +415,16 @@ class RelaxFunction:
             raise self.parser.error(node, "a function cannot be defined in a dataflow block")
         var = Var(node.name, made.struct_info_)
         self.parser.define(node.name, self.add(VarBinding(var, made), node))
+
+    def recursive_function(self, node: ast.FunctionDef) -> None:
+        """A local function that mentions itself: its variable is known before its body."""
+        info = head_info(self.parser, node)
+        if isinstance(info.ret, ObjectStructInfo):
+            raise self.parser.error(node, f"{node.name} calls itself: what it gives must be "
+                                          "declared", "write -> R.Tensor(...) after its parameters")
+        var = Var(node.name, info)
+        self.parser.define(node.name, var)
+        self.add(VarBinding(var, self.parser.function(node)), node)
 
     def visit_pass(self, node: ast.Pass) -> None:
         pass
@@ -499,6 +520,9 @@ def _head(parser: Any, node: ast.FunctionDef, current: RelaxFunction) -> list[Va
     if args.vararg or args.kwarg or args.kwonlyargs or args.defaults:
         raise parser.error(node, "a Relax function has plain parameters only, without defaults")
     params = []
+    for item in node.body:
+        if isinstance(item, ast.Assign):
+            current.declared.update(_declarations(parser, item))
     for arg in args.posonlyargs + args.args:
         if arg.annotation is None:
             raise parser.error(arg, f"parameter {arg.arg!r} has no struct info",
@@ -509,6 +533,21 @@ def _head(parser: Any, node: ast.FunctionDef, current: RelaxFunction) -> list[Va
         current.line = node.returns
         current.ret = current.annotation(node.returns)
     return params
+
+
+def _declarations(parser: Any, node: ast.Assign) -> dict[str, E.Var]:
+    """The symbols of `n, m = T.int64(), T.int64()`, as they are declared."""
+    target, value = node.targets[0], node.value
+    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    found = {}
+    for name, item in zip(names, values):
+        if isinstance(name, ast.Name) and isinstance(item, ast.Call) and not item.args and (
+                isinstance(item.func, ast.Attribute) and isinstance(item.func.value, ast.Name)):
+            kind = parser.eval(item.func)
+            if isinstance(kind, T.DtypeName):
+                found[name.id] = parser.eval(item)
+    return found
 
 
 def _builder_of(parser: Any) -> BlockBuilder:
@@ -564,7 +603,12 @@ def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any
 
 def declare_function(parser: Any, node: ast.FunctionDef) -> None:
     """Let the other functions of the module know what this one takes and gives."""
-    current = RelaxFunction(parser, _builder_of(parser), None)
+    parser.functions[node.name].set_struct_info(head_info(parser, node))
+
+
+def head_info(parser: Any, node: ast.FunctionDef) -> FuncStructInfo:
+    """What the head of a function says."""
+    current = RelaxFunction(parser, _builder_of(parser), getattr(parser, "relax", None))
     parser.scopes.append({})
     R.RESOLVERS.append(current.resolve)
     decorator = node.decorator_list[-1]
@@ -575,8 +619,8 @@ def declare_function(parser: Any, node: ast.FunctionDef) -> None:
     finally:
         R.RESOLVERS.pop()
         parser.scopes.pop()
-    parser.functions[node.name].set_struct_info(FuncStructInfo(
-        [p.struct_info_ for p in params], current.ret or OBJECT, bool(options.get("pure", True))))
+    return FuncStructInfo([p.struct_info_ for p in params], current.ret or OBJECT,
+                          bool(options.get("pure", True)))
 
 
 script_parser.FUNCTION_PARSERS["relax"] = parse_function
