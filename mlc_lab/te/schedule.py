@@ -12,6 +12,7 @@ from typing import Any, Sequence
 
 from ..ir.module import IRModule
 from ..schedule import Schedule as TirSchedule
+from ..schedule import ScheduleError
 from ..tir import op as O
 from ..tir.expr import IterVar, Range, Var
 from .create_prim_func import build_prim_func, operations
@@ -347,6 +348,26 @@ class _Replay:
         table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
         for step in stage.steps:
             self.apply(block, table, step)
+        self.start_before(stage, block, table)
+
+    def start_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
+        """What a reduction starts from is stored once, before its outermost loop, as ever in TE.
+
+        Where that loop runs across threads, or cannot be told, each element is set when it is met
+        first.
+        """
+        if self.sch.get(block).init is None:
+            return
+        across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel", "tensorize")
+                  and step[1]}
+        for axis in stage.leaf_iter_vars:
+            if axis.iter_type == IterVar.CommReduce:
+                if axis not in across:
+                    try:
+                        self.sch.decompose_reduction(block, table[axis])
+                    except ScheduleError:
+                        pass  # such as a loop that is partly spatial
+                return
 
     def apply(self, block: Any, table: dict[IterVar, Any], step: tuple) -> None:
         """One recorded step; `table` gives the loop of each axis."""

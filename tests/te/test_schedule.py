@@ -119,3 +119,20 @@ def test_mistakes_are_explained():
         s[C].split(C.op.axis[1])
     with pytest.raises(ValueError, match="not part of this schedule"):
         s[vector_add()[2]]
+
+
+def test_a_reduction_starts_before_its_outermost_loop():
+    A = te.placeholder((16, 16), name="A")
+    k = te.reduce_axis((0, 16), name="k")
+    B = te.compute((16,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    i, (k,) = s[B].op.axis[0], s[B].op.reduce_axis
+    io, ii = s[B].split(i, factor=4)
+    s[B].reorder(io, k, ii)
+    s[B].vectorize(ii)
+    text = s.to_module([A, B]).script()
+    assert "T.init()" not in text and 'T.block("B_init")' in text
+    a = np.random.rand(16, 16).astype("float32")
+    out = np.empty(16, "float32")
+    interpret(s.to_module([A, B])["main"], a, out)
+    np.testing.assert_allclose(out, a.sum(1), rtol=1e-5)
