@@ -127,7 +127,9 @@ class Stepper(anywidget.AnyWidget):
         for line, index in enumerate(program.lines):
             text, keys = self.source.lines[index]
             for key in keys:
-                if tuple(self.source.keys[key]) == (kind, name):
+                known, called = self.source.keys[key]
+                renamed = known == "block" and f'.block("{name}")' in text
+                if known == kind and (called == name or renamed):
                     self.selection = {"step": self.step, "side": side, "line": line,
                                       "text": text.strip(), "keys": list(keys), "key": key,
                                       "kind": kind, "name": name}  # fmt: skip

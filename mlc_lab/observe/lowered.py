@@ -7,6 +7,9 @@ from typing import Any
 
 from ..ir.module import IRModule
 from ..script import from_source
+from ..tir.function import PrimFunc
+from ..tir.functor import pre_order
+from ..tir.stmt import For, ForKind
 from .assembly import ir_width, machine_code, width_of
 from .lowering import Line, Stage, lower_traced
 from .recording import Recording
@@ -33,8 +36,13 @@ def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm")
         made[str(program)] = data
         stages: list[Stage] = []
         try:
-            lowered = lower_traced(_module(recording, program), target)
+            mod = _module(recording, program)
+            threads = _has_threads(mod)
+            lowered = lower_traced(mod, "cuda" if threads else target)
             stages = lowered.stages
+            if threads:
+                raise ValueError("loops of this program are bound to GPU threads; the stages are "
+                                 "those of a GPU, and LLVM makes no code of it for this machine")
             code = machine_code(lowered.module, lowered.origins, target)
             data["llvm"] = numbers(code.llvm, ir_width)
             data["assembly"] = numbers(code.assembly, width_of)
@@ -53,6 +61,13 @@ def _module(recording: Recording, program: int) -> IRModule:
     if program < len(recording.modules):
         return recording.modules[program]
     return from_source(recording.text(program))
+
+
+def _has_threads(mod: IRModule) -> bool:
+    """Whether a loop of a program is bound to a GPU thread axis."""
+    return any(type(node) is For and node.kind is ForKind.THREAD_BINDING
+               for func in mod.functions.values() if isinstance(func, PrimFunc)
+               for node in pre_order(func.body))
 
 
 __all__ = ["code_of"]

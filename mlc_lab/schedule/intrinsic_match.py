@@ -274,10 +274,15 @@ def instantiate(block: Block, intrinsic: TensorIntrin, matched: Matched) -> Bloc
             extent = op.cast(sizes[axis - extra], start.dtype) if axis >= extra else IntImm(
                 start.dtype, 1)
             ranges.append(Range.from_min_extent(start, extent))
+        came_from(buffer, current)
         views.append(MatchBufferRegion(buffer, BufferRegion(current, tuple(ranges))))
     for node in pre_order(root.body):
         if type(node) in (For, Block):
             came_from(node, block)
+            for iv in getattr(node, "iter_vars", ()):
+                came_from(iv.var, block)
+    for buffer in root.alloc_buffers:
+        came_from(buffer, block)
     return block.replace(body=root.body, match_buffers=tuple(views), alloc_buffers=(
         *block.alloc_buffers, *root.alloc_buffers),
         annotations={**block.annotations, **root.annotations})

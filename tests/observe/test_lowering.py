@@ -165,12 +165,26 @@ def test_code_travels_with_a_recording_when_asked_for():
         Recording.from_dict(data)
 
 
-def test_what_has_no_machine_code_still_has_its_stages_and_says_why():
+def test_a_program_of_gpu_threads_shows_the_stages_of_a_gpu_and_says_why_there_is_no_code():
     sch = Schedule(module())
     sch.bind(sch.get_loops(sch.get_block("C"))[0], "threadIdx.x")
     at = record(sch).recording.code_of(1)["programs"]["1"]
-    assert len(at["stages"]) > 3 and at["assembly"] == []
-    assert "threadIdx.x" in at["error"]
+    assert at["stages"][-1]["name"] == "ThreadSync" and at["assembly"] == []
+    assert "GPU threads" in at["error"]
+
+
+def test_what_cannot_be_lowered_keeps_the_stages_up_to_there_and_says_why(monkeypatch):
+    from mlc_lab.observe import lowering
+
+    def broken(mod):
+        raise ValueError("this pass is broken")
+
+    passes = lowering.default_passes("llvm")
+    monkeypatch.setattr(lowering, "named_passes",
+                        lambda _: [("LowerInitBlock", passes[1]), ("Broken", broken)])
+    at = record(schedule()).recording.code_of(0)["programs"]["0"]
+    assert [stage["name"] for stage in at["stages"]] == ["input", "LowerInitBlock"]
+    assert at["error"] == "ValueError: this pass is broken"
 
 
 def test_a_module_of_two_functions_shows_both():

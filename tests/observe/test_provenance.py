@@ -1,12 +1,16 @@
 """Where loops, blocks, iterators and buffers come from, as the primitives note it."""
 
 import pytest
+from schedule.common import matmul
+from schedule.test_blockize import tiled
 from schedule.test_docstrings import KINDS, as_function, example, names_for
+from schedule.test_tensorize import tile_desc, tile_impl
 
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.session import record
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source
+from mlc_lab.tir import TensorIntrin
 
 from .schedules import module, schedule
 
@@ -112,3 +116,17 @@ def test_a_recording_from_before_there_were_origins_is_read():
     for step in data["steps"]:
         step.pop("origins", None)
     assert Recording.from_dict(data).steps[1].origins == []
+
+
+def test_tensorize_makes_its_parts_from_the_block_it_replaces():
+    TensorIntrin.register("test_tile_4x4x4", tile_desc, tile_impl, override=True)
+    sch, _, block, outer, inner = tiled(matmul, "C", 4, 4, 4)
+    sch.decompose_reduction(block, outer[2])
+    sch.tensorize(inner[0], "test_tile_4x4x4")
+    recording = record(sch).recording
+    at = len(recording.steps) - 1
+    step = recording.steps[at]
+    told = {key for key, _ in step.origins}
+    assert not [recording.keys[key] for key in new_things(recording, step) - told]
+    found = named(recording, at)
+    assert found["buffer A_1"] == ["buffer A"] and found["loop i"] == ["block C"]

@@ -44,6 +44,10 @@ def test_a_thing_is_selected_by_its_name(view):
     assert heard[0]["text"] == "for i, j_0, j_1, k in T.grid(128, 16, 8, 128):"
     assert view.selection["name"] == "j_0" and view.selection["side"] == "after"
     view.select("loop", "j", "before")
+    view.step = 5
+    view.select("block", "Y_update")
+    assert view.selection["text"] == 'with T.block("Y_update"):'
+    view.step = 1
     with pytest.raises(ValueError, match="no loop 'j_9' in the program after step 1"):
         view.select("loop", "j_9")
 

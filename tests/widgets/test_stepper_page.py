@@ -303,6 +303,31 @@ def test_long_programs_fold_what_did_not_change(chromium, tmp_path):
         assert pane(page, "after").locator(".fold").count() == 0
 
 
+def test_a_long_program_comes_into_the_page_as_it_is_scrolled(chromium, tmp_path):
+    path = tmp_path / "long.html"
+    big(steps=3, length=2000).html(path)
+    with open_page(chromium) as page:
+        page.goto(path.as_uri())
+        go(page, 1)
+        page.get_by_role("button", name="Show all lines").click()
+        after = pane(page, "after")
+        drawn = after.locator(".l").count()
+        assert 0 < drawn < 400
+        assert after.evaluate("e => e.scrollHeight") >= 2000 * 19
+        after.evaluate("e => (e.scrollTop = 1500 * 19)")
+        line = after.get_by_text("for i_1510 in range(1517)")
+        line.wait_for()
+        page.wait_for_function(
+            "document.querySelector('.pane.before').scrollTop === 1500 * 19")
+        line.hover()
+        lit = pane(page, "before").locator(".l.rel code")
+        assert lit.all_inner_texts() == ["        for i_1510 in range(1517):  # of ordinary width"]
+        after.focus()
+        for _ in range(100):  # the keys go on where the lines are not in the page yet
+            page.keyboard.press("ArrowDown")
+        assert after.locator(".l.cur").count() == 1
+
+
 def test_a_step_of_a_two_hundred_line_module_is_drawn_quickly(chromium, tmp_path):
     """No time is asserted here beyond what tells apart a frame or two from a hang."""
     path = tmp_path / "big.html"
@@ -355,6 +380,16 @@ def test_a_selected_loop_is_followed_through_all_steps(page):
     page.locator(".family ol button").nth(1).click()
     assert page.locator(".count").inner_text() == "1 / 6"
     assert "loop j_1_init" in page.locator(".family").inner_text() or origin(page) == []
+
+
+def test_a_block_is_called_what_the_text_calls_it(page):
+    go(page, 5)
+    pane(page, "after").locator(".t-string", has_text="Y_update").hover()
+    assert pane(page, "before").locator(".tok").all_inner_texts() == ['"Y"']
+    pane(page, "after").locator(".t-string", has_text="Y_update").click()
+    assert page.locator('.family [aria-pressed="true"]').inner_text() == "block Y_update"
+    go(page, 1)
+    assert page.locator('.family [aria-pressed="true"]').inner_text() == "block Y"
 
 
 def test_names_of_a_line_can_be_chosen_without_a_mouse(page):

@@ -167,7 +167,10 @@ export class Compare {
     const i = side === "before" ? 0 : 1;
     const found = this.programs.programs[this.stepAt(i).after][line];
     const selection = { side: i ? "right" : "left", step: this.at[i], line, text: found.text };
-    if (key !== null) [selection.kind, selection.name] = this.lineage.key(key);
+    if (key !== null) {
+      [selection.kind] = this.lineage.key(key);
+      selection.name = this.lineage.nameIn(this.stepAt(i).after, key);
+    }
     this.model.set("selection", selection);
     this.model.save_changes();
   }

@@ -21,6 +21,7 @@ export class Lineage {
     this.programs = programs;
     this.present = new Map();
     this.scopes = new Map();
+    this.called = new Map();
     this.parents = recording.steps.map((step) => new Map(step.origins || []));
     this.children = this.parents.map((table) => {
       const turned = new Map();
@@ -118,6 +119,21 @@ export class Lineage {
     const same = (a, b) => a.size === b.size && [...a].every((k) => b.has(k));
     return rows.filter((row, i) => i === 0 || !same(row.keys, rows[i - 1].keys))
       .map((row) => ({ step: row.step, keys: [...row.keys] }));
+  }
+
+  /** What a key is called in a program, as its text has it: a block may have been renamed. */
+  nameIn(program, key) {
+    if (!this.called.has(program)) {
+      const names = new Map();
+      for (const line of this.programs.programs[program]) {
+        const keys = line.keys.filter((k) => this.traceable(k));
+        defined(line.text).forEach((name, i) => {
+          if (keys[i] !== undefined) names.set(keys[i], name.replace(/^"|"$/g, ""));
+        });
+      }
+      this.called.set(program, names);
+    }
+    return this.called.get(program).get(key) ?? this.key(key)[1];
   }
 
   /** For each line of a program the names that can be seen there, as a chain of definitions. */

@@ -136,7 +136,8 @@ export function lightUp(element, program, keys, lineage) {
   if (!lineage || !keys.size) return;
   const names = new Set();
   for (const key of keys) {
-    const [kind, name] = lineage.key(key);
+    const [kind] = lineage.key(key);
+    const name = lineage.nameIn(program, key);
     if (lineage.traceable(key)) names.add(kind === "block" ? `"${name}"` : name);
   }
   for (const word of element.querySelectorAll(".t-name,.t-string")) {

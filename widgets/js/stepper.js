@@ -294,8 +294,8 @@ export class Stepper {
     const found = this.programs.programs[program][line];
     const selection = { step: this.step, side, line, text: found.text, keys: found.keys };
     if (key !== null && key !== undefined) {
-      const [kind, name] = this.lineage.key(key);
-      Object.assign(selection, { key, kind, name });
+      const [kind] = this.lineage.key(key);
+      Object.assign(selection, { key, kind, name: this.lineage.nameIn(program, key) });
     }
     this.drawFamily(side, line, key);
     this.model.set("selection", selection);
@@ -314,7 +314,8 @@ export class Stepper {
     const program = side === "before" ? step.before : step.after;
     const others = line < 0 ? [] : this.lineage.symbols(program, line);
     const chip = (k) => {
-      const [kind, name] = this.lineage.key(k);
+      const [kind] = this.lineage.key(k);
+      const name = this.lineage.nameIn(program, k);
       return h("button", { type: "button", class: "chip", "aria-pressed": String(k === key),
         onclick: () => {
           this.sides.pinned = { side, key: k };
@@ -323,10 +324,12 @@ export class Stepper {
           this.family.querySelector('[aria-pressed="true"]')?.focus();
         } }, h("span", { class: "kind" }, `${kind} `), name);
     };
-    const names = (keys) => [...new Set(keys.map((k) => this.lineage.key(k).join(" ")))].join(", ");
+    const called = (k, at) => `${this.lineage.key(k)[0]} ${this.lineage.nameIn(at, k)}`;
+    const programOf = (row) => this.recording.steps[row.step].after;
+    const names = (row) => [...new Set(row.keys.map((k) => called(k, programOf(row))))].join(", ");
     const rows = this.lineage.history(this.step, side, key).map((row) => {
       const { op } = this.recording.steps[row.step];
-      const text = row.keys.length ? names(row.keys) : "gone";
+      const text = row.keys.length ? names(row) : "gone";
       return h("li", {}, h("button", { type: "button", class: "chip", title: `Go to step ${row.step}: ${op}`,
         "aria-current": row.step === this.step ? "step" : null,
         onclick: () => this.show(row.step) },
@@ -334,10 +337,10 @@ export class Stepper {
     });
     this.family.replaceChildren(
       h("div", { class: "chips" }, (others.includes(key) ? others : [key]).map(chip)),
-      h("ol", { class: "chips", "aria-label": `History of ${this.lineage.key(key).join(" ")}` }, rows));
-    this.live.textContent = `${this.lineage.key(key).join(" ")}: ` +
+      h("ol", { class: "chips", "aria-label": `History of ${called(key, program)}` }, rows));
+    this.live.textContent = `${called(key, program)}: ` +
       this.lineage.history(this.step, side, key)
-        .map((row) => `step ${row.step}, ${row.keys.length ? names(row.keys) : "gone"}`).join("; ");
+        .map((row) => `step ${row.step}, ${row.keys.length ? names(row) : "gone"}`).join("; ");
   }
 
   /** Show a step; `tell` says whether the model should hear of it. */
