@@ -16,18 +16,18 @@ from ..tir.op import abs, all, any, max, min, power, round  # noqa: A004
 from ..tir.reduction import comm_reducer, prod, sum  # noqa: A004
 from .create_prim_func import create_prim_func
 from .operation import (
-    compute, extern, extern_primfunc, placeholder, reduce_axis, size_var, thread_axis, var,
+    compute, extern, extern_primfunc, placeholder, reduce_axis, scan, size_var, thread_axis, var,
 )
 from .schedule import Schedule, Stage, create_schedule
-from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor, TensorSlice
+from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
 
 pow = power  # noqa: A001
 
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
-    "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any", "comm_reducer",
-    "compute", "create_prim_func", "create_schedule", "extern", "extern_primfunc", "max", "min",
-    "placeholder", "pow", "power", "prod", "reduce_axis", "round", "size_var", "sum",
+    "ScanOp", "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any",
+    "comm_reducer", "compute", "create_prim_func", "create_schedule", "extern", "extern_primfunc", "max", "min",
+    "placeholder", "pow", "power", "prod", "reduce_axis", "round", "scan", "size_var", "sum",
     "thread_axis", "var", *(
         n for n in _op.__all__ if n not in ("abs", "all", "any", "max", "min", "pow", "round")),
 ]

@@ -19,7 +19,7 @@ from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, LetStmt, Stmt, annotation_value,
     seq,
 )
-from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor
+from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor
 
 
 class _ToBuffers(Mutator):
@@ -95,6 +95,8 @@ class _Builder:
                 self.allocated.append(self.buffers[tensor])
         for tensor in op.attrs.get("layout_free_placeholders", ()):
             self.layout_free.append(tensor)
+        if isinstance(op, ScanOp):
+            return self.of_scan(op)
         return self.of_extern(op) if isinstance(op, ExternOp) else self.of_compute(op)
 
     def of_compute(self, op: ComputeOp) -> Stmt:
@@ -204,6 +206,47 @@ class _Builder:
             body = LetStmt(let, O.cast(value, let.dtype), body)
         return init, body
 
+    def of_scan(self, op: ScanOp) -> Stmt:
+        """The first rows, then a loop over the others with the steps inside, in order."""
+        first: list[Stmt] = []
+        for tensor, init, state, update in zip(op.outputs, op.init, op.states, op.update):
+            buffer = self.buffers[tensor]
+            self.buffers[state] = self.buffers[update] = buffer
+            if isinstance(init.op, ComputeOp) and init not in self.buffers:
+                self.buffers[init] = buffer
+                first.append(self.of_compute(init.op))
+            else:  # given from outside, or used elsewhere too: its rows are copied
+                copy = _copy_of(init, f"{op.name}_init")
+                self.buffers[copy] = buffer
+                first.append(self.of_compute(copy.op))
+        time = op.scan_axis
+        loop = Var(f"{op.name}_t", time.dom.extent.dtype)
+        inside: list[Stmt] = []
+        for step in op.steps():
+            for tensor in step.outputs:
+                if tensor not in self.buffers:
+                    self.buffers[tensor] = self.buffer_of(tensor)
+                    self.allocated.append(self.buffers[tensor])
+            inside.append(self.step(step, loop, time))
+        self.block_names[op] = self.block_names[op.update[-1].op]
+        dom = Range.from_min_extent(self.widened(time.dom.min), self.widened(time.dom.extent))
+        return seq(*first, For(loop, dom.min, dom.extent, ForKind.SERIAL, seq(*inside)))
+
+    def step(self, op: ComputeOp, loop: Var, time: IterVar) -> Stmt:
+        """The row of an operation at one time; its first axis runs in order, in the loop given."""
+        axes = [*op.axis, *op.reduce_axis]
+        doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
+                for iv in axes]
+        doms[0] = Range.from_min_extent(self.widened(time.dom.min), self.widened(time.dom.extent))
+        ordered = IterVar(op.axis[0].dom, op.axis[0].var, IterVar.Ordered)
+        inner = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(axes[1:], doms[1:])]
+        name = self.block_names[op] = self.fresh(op.name)
+        output = None if isinstance(op.body[0], Reduce) else 0
+        body = self.block(op, name, [ordered, *axes[1:]], doms, [loop, *inner], output)
+        for var, dom in zip(reversed(inner), reversed(doms[1:])):
+            body = For(var, dom.min, dom.extent, ForKind.SERIAL, body)
+        return body
+
     def of_extern(self, op: ExternOp) -> Stmt:
         """A block without iterators around the foreign code."""
         self.block_names[op] = name = self.fresh(op.name)
@@ -221,6 +264,13 @@ class _Builder:
         reads = tuple(BufferRegion.full_region(b) for b in dict.fromkeys(ins))
         writes = tuple(BufferRegion.full_region(b) for b in outs)
         return BlockRealize((), True, Block((), reads, writes, name, body))
+
+
+def _copy_of(tensor: Tensor, name: str) -> Tensor:
+    """A computation that gives the elements of a tensor again."""
+    axis = [IterVar(Range.from_min_extent(IntImm(d.dtype, 0), d), Var(f"i{k}", d.dtype),
+                    IterVar.DataPar) for k, d in enumerate(tensor.shape)]
+    return ComputeOp(name, "", None, axis, [tensor(*[iv.var for iv in axis])]).output(0)
 
 
 def _annotations(op: ComputeOp) -> dict[str, Any]:

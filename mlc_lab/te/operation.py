@@ -11,7 +11,9 @@ from ..tir.buffer import Buffer, decl_buffer
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var, const_index
 from ..tir.function import PrimFunc
 from ..tir.stmt import Evaluate, Stmt
-from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor, TensorSlice, extent_of
+from .tensor import (
+    ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, TensorSlice, extent_of,
+)
 
 
 def _shape(shape: Any) -> tuple[PrimExpr, ...]:
@@ -149,6 +151,43 @@ def extern(shape: Any, inputs: Sequence[Tensor], fcompute: Callable, name: str =
     return made.output(0) if len(outs) == 1 else list(made.outputs)
 
 
+def scan(init: Any, update: Any, state_placeholder: Any, inputs: Any = None, name: str = "scan",
+         tag: str = "", attrs: Mapping[str, Any] | None = None) -> Any:
+    """Tensors made by a recurrence along their first axis.
+
+    `init` gives the first rows, `update` the row at t from rows before it, which it reads through
+    `state_placeholder`. Each may be a list, for several states. A running sum:
+
+        X, state = te.placeholder((m, n)), te.placeholder((m, n))
+        init = te.compute((1, n), lambda _, i: X[0, i])
+        update = te.compute((m, n), lambda t, i: state[t - 1, i] + X[t, i])
+        total = te.scan(init, update, state, inputs=[X])
+
+    Raises ValueError where the numbers of dimensions or dtypes do not fit.
+    """
+    def several(value: Any) -> list[Tensor]:
+        return [value] if isinstance(value, Tensor) else list(value or ())
+
+    inits, updates, states = several(init), several(update), several(state_placeholder)
+    if not len(inits) == len(updates) == len(states) or not states:
+        raise ValueError(f"scan {name}: there are {len(inits)} init, {len(updates)} update and "
+                         f"{len(states)} state tensors; they must be as many")
+    for first, row, state in zip(inits, updates, states):
+        if not (first.ndim == row.ndim == state.ndim and first.dtype == row.dtype == state.dtype):
+            raise ValueError(f"scan {name}: {first}, {row} and {state} must have as many "
+                             "dimensions and one dtype")
+        if not isinstance(state.op, PlaceholderOp):
+            raise ValueError(f"scan {name}: the state {state.name} must be a placeholder")
+        if not isinstance(row.op, ComputeOp):
+            raise ValueError(f"scan {name}: the update {row.name} must be a te.compute")
+    begin = inits[0].shape[0]
+    extent = tir_op.sub(states[0].shape[0], begin)
+    axis = IterVar(Range.from_min_extent(begin, extent), Var(f"{name}.idx", extent.dtype),
+                   IterVar.Ordered)
+    made = ScanOp(name, tag, attrs, axis, inits, updates, states, several(inputs))
+    return made.output(0) if len(states) == 1 else list(made.outputs)
+
+
 def _listed(buffers: Any) -> list[Buffer]:
     return [buffers] if isinstance(buffers, Buffer) else list(buffers)
 
@@ -174,5 +213,5 @@ def extern_primfunc(inputs: Sequence[Tensor], primfunc: PrimFunc, name: str | No
     return made.output(0) if len(buffers) - count == 1 else list(made.outputs)
 
 
-__all__ = ["compute", "extern", "extern_primfunc", "placeholder", "reduce_axis", "size_var",
-           "thread_axis", "var"]
+__all__ = ["compute", "extern", "extern_primfunc", "placeholder", "reduce_axis", "scan",
+           "size_var", "thread_axis", "var"]

@@ -224,6 +224,51 @@ class ExternOp(Operation):
         return list(dict.fromkeys(self.inputs))
 
 
+class ScanOp(Operation):
+    """A recurrence along the first axis: the first rows from `init`, the others from `update`.
+
+    `update` reads earlier rows through the placeholders `states`, which stand for the outputs.
+    """
+
+    def __init__(self, name: str, tag: str, attrs: Mapping[str, Any] | None, axis: IterVar,
+                 init: Sequence[Tensor], update: Sequence[Tensor], states: Sequence[Tensor],
+                 inputs: Sequence[Tensor]) -> None:
+        super().__init__(name, tag, attrs)
+        self.scan_axis = axis
+        self.axis = (axis,)
+        self.init, self.update, self.states = tuple(init), tuple(update), tuple(states)
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(Tensor(s.shape, s.dtype, self, i) for i, s in enumerate(states))
+
+    def steps(self) -> list[Operation]:
+        """What is computed anew in each step, producers first: all that depends on a state."""
+        found: dict[Operation, bool] = {s.op: True for s in self.states}
+
+        def depends(op: Operation) -> bool:
+            if op not in found:
+                found[op] = False
+                each = [depends(t.op) for t in op.input_tensors]  # all of them: they are ordered
+                found[op] = any(each)
+                order[op] = found[op]
+            return found[op]
+
+        order: dict[Operation, bool] = {}
+        for tensor in self.update:
+            depends(tensor.op)
+            order[tensor.op] = True
+        return [op for op, own in order.items() if own]
+
+    @property
+    def input_tensors(self) -> list[Tensor]:
+        """What is computed before the first step: what init and the steps read."""
+        own = {*self.steps(), *(s.op for s in self.states)}
+        read: dict[Tensor, None] = dict.fromkeys(self.inputs)
+        for op in (*(t.op for t in self.init if t.op.input_tensors), *own):
+            read.update((t, None) for t in op.input_tensors if t.op not in own)
+        read.update((t, None) for t in self.init if isinstance(t.op, PlaceholderOp))
+        return list(read)
+
+
 def _reductions_on_top(name: str, body: Sequence[PrimExpr]) -> None:
     """A reduction must be the whole value, and with several outputs the same for all of them."""
     first = body[0]
@@ -251,5 +296,5 @@ def extent_of(value: Any) -> PrimExpr:
     return value
 
 
-__all__ = ["ComputeOp", "ExternOp", "Operation", "PlaceholderOp", "TENSOR_OPERATORS", "Tensor",
-           "TensorSlice", "extent_of"]
+__all__ = ["ComputeOp", "ExternOp", "Operation", "PlaceholderOp", "ScanOp", "TENSOR_OPERATORS",
+           "Tensor", "TensorSlice", "extent_of"]
