@@ -101,7 +101,7 @@ def count_steps(recording: Recording, modules: list[IRModule], caches: Any = Non
     numbers = count_each(recording, modules, caches, budget_s=budget_s, **options)
     total = list(range(len(recording.programs)))
     try:
-        for _ in _with_progress(total, progress):
+        for _ in _with_progress(total, progress, "counting"):
             number = next(numbers, None)
             if number is None:
                 break

@@ -311,7 +311,7 @@ def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def _with_progress(items: list[int], wanted: bool) -> Iterable[int]:
+def _with_progress(items: list[int], wanted: bool, what: str = "measuring") -> Iterable[int]:
     """`items` with a progress bar that appears if they take more than a second."""
     if not wanted or len(items) < 2:
         return items
@@ -320,4 +320,4 @@ def _with_progress(items: list[int], wanted: bool) -> Iterable[int]:
     except ImportError:
         return items
     # On stdout: some graders count anything on stderr as a failure.
-    return tqdm(items, desc="measuring", unit="step", delay=1.0, leave=False, file=sys.stdout)
+    return tqdm(items, desc=what, unit="step", delay=1.0, leave=False, file=sys.stdout)
