@@ -52,8 +52,11 @@ def canonicalize(func: Function) -> Function:
     dims = _known_dims(func)
     if dims:
         func = Replacer(dims=dims)(func)
-    body = _Canonical().expr(func.body)
-    return with_body(func, body)
+    while True:  # what one round makes plain, the next can remove
+        new = with_body(func, _Canonical().expr(func.body))
+        if new is func:
+            return func
+        func = new
 
 
 def _known_dims(func: Function) -> dict[E.Var, E.PrimExpr]:

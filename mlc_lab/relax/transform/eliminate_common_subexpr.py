@@ -103,7 +103,7 @@ class _Eliminator:
             first = known.get(key) if key is not None else None
             if first is not None and first.struct_info_ == var.struct_info_:
                 out.append(VarBinding(var, first))
-                if not (type(first) is DataflowVar and type(var) is Var):
+                if not dataflow or type(var) is DataflowVar:
                     self.replace.vars[var] = first
             else:
                 if key is not None:

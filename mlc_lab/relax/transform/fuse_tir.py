@@ -2,9 +2,9 @@
 
 Each function with the attribute `Primitive` (FuseOps makes them) has its callees' bodies put one
 after the other; what only they pass among themselves becomes a buffer allocated inside, named
-`<output>_intermediate`. Calls of the function become `call_tir`. TensorIR functions that nothing
-calls any more are dropped. Scheduling then computes the parts together, for example by
-`compute_inline` and `reverse_compute_inline`.
+`<output>_intermediate`. Calls of the function become `call_tir`. Functions and bindings that
+nothing uses any more are dropped, and variables that only rename others. Scheduling then computes
+the parts together, for example by `compute_inline` and `reverse_compute_inline`.
 
 before::
 
@@ -78,11 +78,13 @@ from ...tir.function import PrimFunc
 from ...tir.functor import _Substitute
 from ...tir.stmt import Block, BlockRealize, Stmt, seq
 from ..struct_info import tir_vars_in_struct_info
+from .canonicalize_bindings import canonicalize
+from .dead_code_elimination import remove_all_unused, remove_unused_functions
 from .normalize import normalize_functions
 from .rewriting import (
     CALL_TIR, Call, Expr, Function, GlobalVar, IRModule, Pass, PassContext, PrimValue, Replacer,
     ShapeExpr, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, attr,
-    bindings_of, is_exported, make_pass, op_name, used_globals,
+    bindings_of, is_exported, make_pass, map_functions, op_name, used_globals,
 )
 
 
@@ -92,10 +94,15 @@ class FuseTIRError(MLCError, ValueError):
 
 def FuseTIR() -> Pass:
     """Make one TensorIR function of each Relax function marked `Primitive`."""
-    return make_pass("FuseTIR", _fuse_tir, FuseTIR.__doc__)
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        new = _fuse_tir(mod)
+        new = map_functions(new, lambda func: remove_all_unused(canonicalize(func)))
+        return remove_unused_functions(new)
+
+    return make_pass("FuseTIR", run, FuseTIR.__doc__)
 
 
-def _fuse_tir(mod: IRModule, ctx: PassContext) -> IRModule:
+def _fuse_tir(mod: IRModule) -> IRModule:
     fused: dict[GlobalVar, tuple[GlobalVar, Function, PrimFunc]] = {}
     uses = Counter(g for f in mod.functions.values() if isinstance(f, Function)
                    for g in used_globals(f))

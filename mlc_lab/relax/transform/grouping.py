@@ -83,7 +83,7 @@ def _external_uses(func: Function, groups: Mapping[Var, Group]) -> set[Var]:
 
 
 class _BlockFuser:
-    """Rewrites one dataflow block: a group is called where its last binding stood."""
+    """Rewrites one dataflow block: a group is called where its first binding stood."""
 
     def __init__(self, mod: IRModule, block: DataflowBlock, groups: Mapping[Var, Group],
                  external: set[Var], lift_constants: bool,
@@ -97,13 +97,8 @@ class _BlockFuser:
 
     def run(self) -> DataflowBlock:
         """The block with groups replaced by calls."""
-        last = {self.groups[b.var]: b for b in self.block.bindings if b.var in self.groups}
         for binding in self.block.bindings:
-            group = self.groups.get(binding.var)
-            if group is None:
-                self.emit(binding)
-            elif last[group] is binding:
-                self.emit(group)
+            self.emit(self.groups.get(binding.var) or binding)
         return DataflowBlock(self.out)
 
     def emit(self, unit: Any) -> None:
@@ -119,9 +114,10 @@ class _BlockFuser:
         bindings = unit.bindings if isinstance(unit, Group) else (unit,)
         for binding in bindings:
             for var in used_vars(binding):
-                other = self.groups.get(var) or self.where.get(var)
-                if other is not None and other is not unit:
-                    self.emit(other)
+                if var in self.where:
+                    other = self.groups.get(var) or self.where[var]
+                    if other is not unit:
+                        self.emit(other)
         self.active.discard(unit)
         self.done.add(unit)
         if isinstance(unit, Group):
@@ -131,10 +127,12 @@ class _BlockFuser:
 
     def call(self, group: Group) -> None:
         """Make the group's function and bind its results to the variables they had."""
-        outputs = [b.var for b in group.bindings if b.var in self.external]
+        items = self.items_outside(group.bindings)
+        outputs = [b.var for b in group.bindings if b.var in self.external and b not in items]
         if not outputs:  # nothing uses the group: it is dropped
             return
-        func, args = make_function(group.bindings, outputs, group.attrs, self.lift)
+        self.out += items
+        func, args = make_function(group.bindings, outputs, group.attrs, self.lift, items)
         if self.finish is not None:
             func = self.finish(func)
         callee = add_function(self.mod, func, group.title(), reuse=True)
@@ -149,18 +147,38 @@ class _BlockFuser:
         for index, var in enumerate(outputs):
             self.out.append(VarBinding(var, TupleGetItem(both, index)))
 
+    @staticmethod
+    def items_outside(bindings: list[Binding]) -> list[Binding]:
+        """The bindings of a group that take an item of a tuple from outside of it.
+
+        They stay outside, so that the function takes tensors.
+        """
+        inside = {b.var for b in bindings}
+        items = []
+        for b in bindings:
+            if type(b.value) is TupleGetItem and b.value.tuple_value not in inside:
+                items.append(b)
+                inside.discard(b.var)
+        return items
+
 
 def make_function(bindings: Sequence[Binding], outputs: Sequence[Var], attrs: Mapping[str, Any],
-                  lift_constants: bool = True) -> tuple[Function, tuple]:
+                  lift_constants: bool = True, items: Sequence[Binding] = ()
+                  ) -> tuple[Function, tuple]:
     """The function of some bindings and the arguments that it is called with.
 
-    The function has variables of its own. Symbolic dimensions that no argument's shape defines are
-    passed as a last argument, a shape.
+    The function has variables of its own. `items` are bindings that stay outside: it takes their
+    variables. Symbolic dimensions that no argument's shape defines are passed as a last argument,
+    a shape.
     """
-    inside = {b.var for b in bindings}
+    inside = {b.var for b in bindings if b not in items}
     params: dict[Any, Var] = {}
     table: dict[Var, Expr] = {}
     for binding in bindings:
+        if binding in items:
+            name = f"{binding.value.tuple_value.name_hint}_{binding.value.index}"
+            params[binding.var] = table[binding.var] = Var(name, binding.var.struct_info_)
+            continue
         for leaf in _arguments(binding):
             if isinstance(leaf, Var):
                 if leaf not in inside and leaf not in params:
@@ -168,6 +186,7 @@ def make_function(bindings: Sequence[Binding], outputs: Sequence[Var], attrs: Ma
             elif lift_constants and leaf not in params:
                 number = sum(type(p) is Constant for p in params)
                 params[leaf] = Var(f"param_{number}", leaf.struct_info_)
+    bindings = [b for b in bindings if b not in items]
     for binding in bindings:
         kind = Var if binding.var in outputs else DataflowVar
         name = binding.var.name_hint
