@@ -1,6 +1,6 @@
 """Makes the pictures in docs/images: the views on matmul and relu, light and dark.
 
-    python docs/screenshots.py [stepper] [deeper] [workbench]
+    python docs/screenshots.py [stepper] [deeper] [workbench] [graph] [board]
 
 Needs the `test` extra and a Chromium. The schedule is the one of the README's picture: from the
 naive program to a register tile that is vectorized and unrolled, with one refused primitive.
@@ -151,7 +151,82 @@ def workbench(browser, folder):
         page.locator(".mlc").screenshot(path=IMAGES / "workbench.png")
 
 
-PICTURES = {"stepper": stepper, "deeper": deeper, "workbench": workbench}
+NETWORK = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 1, 28, 28), "float32"), w0: R.Tensor((8, 1, 3, 3), "float32"),
+             b0: R.Tensor((1, 8, 1, 1), "float32"), w1: R.Tensor((8, 8, 3, 3), "float32"),
+             w2: R.Tensor((1568, 10), "float32"), b2: R.Tensor((10,), "float32")):
+        with R.dataflow():
+            lv0 = R.nn.conv2d(x, w0, padding=[1, 1, 1, 1])
+            lv1 = R.add(lv0, b0)
+            lv2 = R.nn.relu(lv1)
+            lv3 = R.nn.max_pool2d(lv2, pool_size=[2, 2], strides=[2, 2])
+            lv4 = R.nn.conv2d(lv3, w1, padding=[1, 1, 1, 1])
+            lv5 = R.nn.relu(lv4)
+            lv6 = R.add(lv5, lv3)
+            lv7 = R.reshape(lv6, R.shape([1, 1568]))
+            lv8 = R.matmul(lv7, w2)
+            lv9 = R.add(lv8, b2)
+            gv = R.nn.softmax(lv9)
+            R.output(gv)
+        return gv
+"""
+
+
+def graph(browser, folder):
+    """What fusion did to a small network, and a run of it in the virtual machine."""
+    import numpy as np
+
+    import mlc_lab
+    from mlc_lab import relax
+
+    mod = from_source(NETWORK)
+    page_file = folder / "passes.html"
+    relax.get_pipeline("zero").explore(mod).html(page_file, "Passes over a small network")
+    with open_page(browser, width=1240, height=900) as page:
+        page.goto(page_file.as_uri())
+        page.get_by_role("option", name="FuseOps").click()
+        page.get_by_role("tab", name="Graph").click()
+        page.locator(".mlc-graph").nth(1).locator(".node.group .toggle").first.click()
+        page.wait_for_timeout(300)
+        page.locator(".mlc-passes").screenshot(path=IMAGES / "passes.png")
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), mlc_lab.cpu())
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal([int(d) for d in p.struct_info.shape]).astype("float32")
+            for p in mod["main"].params]
+    run = vm.trace("main", *args).show()
+    page_file = folder / "run.html"
+    run.html(page_file)
+    kernels = [n for n, step in enumerate(run.to_dict()["steps"]) if step["kernel"]]
+    with open_page(browser, scheme="dark", width=1240, height=900) as page:
+        page.goto(page_file.as_uri())
+        page.get_by_label("Instruction", exact=True).fill(str(kernels[2]))
+        page.evaluate("document.activeElement.blur()")
+        page.locator(".mlc-machine").screenshot(path=IMAGES / "machine.png")
+
+
+def board(browser, folder):
+    """A search for a schedule of the product of 128."""
+    from mlc_lab import meta_schedule as ms
+
+    database = ms.tune_tir(
+        from_source(PROGRAM.replace("512", "128")), "llvm --num-cores=1", folder / "tune",
+        max_trials_global=64, num_trials_per_iter=16, seed=1)
+    page_file = folder / "board.html"
+    database.board(title="matmul and relu, 128 x 128").html(page_file)
+    with open_page(browser, width=1240, height=900) as page:
+        page.goto(page_file.as_uri())
+        page.get_by_role("tab", name="Trials").click()
+        page.locator("table.list tbody button").first.click()
+        page.get_by_role("tab", name="Progress").click()
+        page.wait_for_timeout(200)
+        page.locator(".mlc-board").screenshot(path=IMAGES / "board.png")
+
+
+PICTURES = {"stepper": stepper, "deeper": deeper, "workbench": workbench, "graph": graph,
+            "board": board}
 
 
 def main():

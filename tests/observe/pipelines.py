@@ -2,7 +2,6 @@
 
 import mlc_lab
 from mlc_lab import relax
-from mlc_lab.relax.pipeline import get_pipeline
 
 TEXT = '''
 @I.ir_module
@@ -26,6 +25,9 @@ def module():
 
 
 def pipeline():
-    """Dead code away, then the zero pipeline, in which nothing is left to fold."""
-    return mlc_lab.transform.Sequential(
-        [relax.transform.DeadCodeElimination(), get_pipeline("zero")], name="my_pipeline")
+    """Dead code away, then a pipeline within the pipeline, in which nothing is left to fold."""
+    t = relax.transform
+    fused = mlc_lab.transform.Sequential(
+        [t.LegalizeOps(), t.AnnotateTIROpPattern(), t.FoldConstant(), t.FuseOps(), t.FuseTIR()],
+        name="zero_pipeline")
+    return mlc_lab.transform.Sequential([t.DeadCodeElimination(), fused], name="my_pipeline")

@@ -149,7 +149,7 @@ class MachineView {
       const on = Number(line.dataset.line) === step.at;
       line.setAttribute("aria-selected", String(on));
       if (on) {
-        const top = line.offsetTop - this.code.offsetTop;
+        const top = line.offsetTop;
         if (top < this.code.scrollTop || top + 30 > this.code.scrollTop + this.code.clientHeight) {
           this.code.scrollTop = top - this.code.clientHeight / 2;
         }
