@@ -375,7 +375,7 @@ class Workbench:
         Raises DiagnosticError with line and column for anything else, and the place stays;
         ScheduleError (with `line`) where a primitive refuses: then the place is just before it.
         """
-        shadow = Schedule(self.modules[0])
+        shadow = self.attempts[0].schedule.copy()
         place = [self.attempts[0]]
         values: dict[Any, Any] = {}
 

@@ -20,7 +20,7 @@ from typing import Any
 from ..schedule.error import ScheduleError
 from ..schedule.instruction import BlockRV, InstructionKind, LoopRV
 from ..schedule.schedule import Schedule
-from ..schedule.state import StmtSRef, child_realizes, sub_statements
+from ..schedule.state import ScheduleState, StmtSRef, child_realizes, sub_statements
 from ..schedule.trace import ValueReader
 from ..tir import op
 from ..tir.stmt import Block, For
@@ -189,7 +189,18 @@ class Palette:
             return explain(error)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             return "arguments", str(error) or type(error).__name__
+        finally:
+            self._learn(trial.state)
         return None
+
+    def _learn(self, tried: ScheduleState) -> None:
+        """Keep what a trial found out about the program as it is: the next one asks it again."""
+        for key, value in tried.cache.items():
+            if getattr(key[1], "block", key[1]) in self.state.refs:
+                self.state.cache.setdefault(key, value)
+        for block, scope in tried._scopes.items():
+            if block in self.state.refs:
+                self.state._scopes.setdefault(block, scope)
 
     def _stand_in(self, trial: Schedule, key: int) -> Any:
         """A random variable of the trial for a block or loop."""

@@ -77,7 +77,7 @@ def follow(
 
 def replay_steps(bench: Workbench, made: Schedule) -> None:
     """The steps of a schedule that was made in code, as the first branch."""
-    shadow = Schedule(bench.modules[0])
+    shadow = bench.attempts[0].schedule.copy()
     table: dict[Any, Any] = {}
     values: dict[Any, Any] = {}
     at = bench.at
