@@ -320,7 +320,7 @@ def _place(plan: _Plan) -> None:
 
 
 def _aligned(size: int) -> int:
-    return -(-size // _ALIGN) * _ALIGN
+    return max(1, -(-size // _ALIGN)) * _ALIGN
 
 
 # ------------------------------------------------------------------------------ writing
