@@ -74,7 +74,7 @@ class Simplifier(Mutator):
 
     def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
         indices = tuple(map(self.index, node.indices))
-        predicate = node.predicate and self.visit(node.predicate)
+        predicate = None if node.predicate is None else self.visit(node.predicate)
         if predicate is node.predicate and all(a is b for a, b in zip(indices, node.indices)):
             return node
         return BufferLoad.from_fields(node.buffer, indices, predicate)
@@ -129,7 +129,7 @@ class Simplifier(Mutator):
     def visit_BufferStore(self, node: BufferStore) -> Stmt:
         indices = tuple(map(self.index, node.indices))
         value = self.visit(node.value)
-        predicate = node.predicate and self.visit(node.predicate)
+        predicate = None if node.predicate is None else self.visit(node.predicate)
         if value is node.value and predicate is node.predicate and all(
                 a is b for a, b in zip(indices, node.indices)):
             return node
