@@ -39,6 +39,8 @@ from .measure import Unmeasurable, only_function, random_arrays
 
 #: every buffer starts at a multiple of this in the arena: a page, as large arrays do
 PAGE = 4096
+#: lanes of a masked vector that the simulator takes
+_MASK_BITS = 64
 #: loops of so few iterations are unrolled by LLVM
 FEW = 8
 #: words of a trace's row before the values of the loop variables
@@ -142,15 +144,19 @@ class CountingGen(StmtGen):
         site, plan = self.site(write, nbytes), self.plan
         address, flag = self.arena_address(pointer), int(write)
         if plan.hierarchy is None:
-            if predicate is not None and lanes > 1:
-                for at in range(lanes):
-                    bit = self.lane(predicate, "i1", lanes, at)
-                    lane = self.fold("add nsw", address, str(at * element))
-                    self._when(bit, lambda lane=lane: self.trace(site, lane, element))
-            else:
+            if predicate is None or lanes == 1:
                 self.trace(site, address, nbytes)
+                return
+            site = self.site(write, element)
+            for at in range(lanes):
+                bit = self.lane(predicate, "i1", lanes, at)
+                lane = self.fold("add nsw", address, str(at * element))
+                self._when(bit, lambda lane=lane: self.trace(site, lane, element))
             return
         word = site.number * site_words(plan.hierarchy)
+        if predicate is not None and lanes > _MASK_BITS:
+            raise CodegenError(f"{self.function_name}: a masked vector of {lanes} lanes cannot be "
+                               f"counted; split the vectorized loop to {_MASK_BITS} or fewer")
         if predicate is not None and lanes > 1:
             bits = self._bits(predicate, lanes)
             self.tell("sim_masked", f"i64 {address}", f"i64 {element}", f"i64 {bits}",
