@@ -12,7 +12,12 @@ from typing import Any
 ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "script.tir",
            "script.parser.ir": "script.ir", "script.relax": "relax.script.names",
            "script.parser.relax": "relax.script.names", "transform": "ir.transform",
-           "runtime.ndarray": "runtime.ndarray", "tir.buffer": "tir.buffer"}
+           "runtime.ndarray": "runtime.ndarray", "tir.buffer": "tir.buffer",
+           "autotvm": "meta_schedule.faces.autotvm", "autotvm.tuner": "meta_schedule.faces.tuners",
+           "autotvm.record": "meta_schedule.faces.records",
+           "auto_scheduler": "meta_schedule.faces.auto_scheduler",
+           "meta_schedule.runner": "meta_schedule.measure.runner",
+           "meta_schedule.builder": "meta_schedule.measure.builder"}
 
 
 class _AliasLoader(Loader):

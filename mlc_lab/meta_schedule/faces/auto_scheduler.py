@@ -1,0 +1,151 @@
+"""`tvm.auto_scheduler`: tuning without a template, in the words of the notes.
+
+    @auto_scheduler.register_workload
+    def matmul_add(n): ...  return [A, B, C, out]
+    task = auto_scheduler.SearchTask(func=matmul_add, args=(512,), target="llvm")
+    task.tune(auto_scheduler.TuningOptions(num_measure_trials=10,
+              measure_callbacks=[auto_scheduler.RecordToFile("matmul.json")]))
+    sch, args = task.apply_best("matmul.json")
+    func = tvm.build(sch, args, "llvm")
+
+The space and the search are those of meta_schedule.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Sequence
+
+from ...ir.module import IRModule
+from ...schedule import Schedule
+from ...target import Target
+from ...te import create_prim_func
+from ..measure.builder import LocalBuilder
+from ..measure.runner import LocalRunner
+from ..measure_callback import MeasureCallback
+from ..tir_integration import tune_tir
+from ..workload import as_workload, text_key
+
+_workloads: dict[str, Callable] = {}
+
+
+def register_workload(func: Any = None, f: Callable | None = None, override: bool = False) -> Any:
+    """Decorator: a function that makes the tensors of a program."""
+    if isinstance(func, str):
+        name = func
+        if f is not None:
+            _workloads[name] = f
+            return f
+        return lambda fn: _workloads.setdefault(name, fn) if not override else (
+            _workloads.update({name: fn}) or fn)
+    _workloads[func.__name__] = func
+    return func
+
+
+class TunedSchedule(Schedule):
+    """A schedule that `build(sch, args)` and `lower(sch, args)` take like one of te."""
+
+    def to_module(self, args: Any, name: str = "main") -> IRModule:
+        """The scheduled module."""
+        del args
+        return IRModule({name: self.mod["main"].with_attr("global_symbol", name)})
+
+
+class RecordToFile(MeasureCallback):
+    """Appends every result to a file, one JSON line each."""
+
+    def __init__(self, filename: Any) -> None:
+        self.filename = filename
+
+    def apply(self, task_scheduler: Any, task_id: int, measure_candidates: Sequence[Any],
+              builder_results: Sequence[Any], runner_results: Sequence[Any]) -> None:
+        """Write the line of each candidate."""
+        mod = task_scheduler.tasks[task_id].context.mod
+        with open(self.filename, "a") as file:
+            for candidate, result in zip(measure_candidates, runner_results):
+                file.write(json.dumps({
+                    "workload": text_key(mod), "trace": candidate.sch.trace.as_json(),
+                    "times": list(result.times), "status": result.status,
+                    "reason": result.reason}) + "\n")
+
+
+class TuningOptions:
+    """How long to search and with what; see tune_tir."""
+
+    def __init__(self, num_measure_trials: int = 64, early_stopping: int | None = None,
+                 num_measures_per_round: int = 64, verbose: int = 1, builder: Any = "local",
+                 runner: Any = "local", measure_callbacks: Any = None) -> None:
+        self.num_measure_trials, self.num_measures_per_round = (
+            num_measure_trials, num_measures_per_round)
+        self.verbose, self.builder, self.runner = verbose, builder, runner
+        self.measure_callbacks = list(measure_callbacks or [])
+
+
+class SearchTask:
+    """A program to be tuned for a target. `compute_dag` shows it as TensorIR."""
+
+    def __init__(self, func: Any = None, args: Sequence[Any] = (), compute_dag: Any = None,
+                 workload_key: str | None = None, target: Any = None, **_: Any) -> None:
+        if isinstance(func, str):
+            if func not in _workloads:
+                raise ValueError(f"there is no workload {func!r}; there are: "
+                                 f"{', '.join(sorted(_workloads)) or 'none'}")
+            func = _workloads[func]
+        if func is None:
+            raise ValueError("SearchTask needs func, a function that makes tensors, or its name")
+        self.name = func.__name__
+        self.target = Target(target if target is not None else Target.current() or "llvm")
+        self.tensors = list(func(*args))
+        self.mod = as_workload(create_prim_func(self.tensors))
+        self.database: Any = None
+
+    @property
+    def workload_key(self) -> str:
+        """The key of the program in a file of records."""
+        return text_key(self.mod)
+
+    @property
+    def compute_dag(self) -> str:
+        """The program."""
+        return self.mod.script()
+
+    def tune(self, tuning_options: TuningOptions, search_policy: Any = None) -> None:
+        """Search; results go to the callbacks of the options, and to `self.database`."""
+        self.database = tune_tir(
+            self.mod, self.target, None, tuning_options.num_measure_trials,
+            num_trials_per_iter=tuning_options.num_measures_per_round,
+            measure_callbacks=tuning_options.measure_callbacks, builder=tuning_options.builder,
+            runner=tuning_options.runner, task_name=self.name,
+            verbose=bool(tuning_options.verbose))
+
+    def _best(self, path: Any) -> Any:
+        best, seconds = None, float("inf")
+        with open(path) as file:
+            for line in file:
+                try:
+                    data = json.loads(line)
+                except ValueError:
+                    if line.endswith("\n"):
+                        raise ValueError(f"{path} is no file of tuning records") from None
+                    continue  # cut short by a kill
+                times = data.get("times")
+                if data.get("workload") == self.workload_key and data.get("status") == "ok" and (
+                        times and min(times) < seconds):
+                    best, seconds = data["trace"], min(times)
+        if best is None:
+            raise ValueError(f"{path} has no valid record of {self.name}: tune it first")
+        return best
+
+    def apply_best(self, log_file: Any) -> tuple[TunedSchedule, list]:
+        """(schedule, tensors) of the fastest record; `build(sch, args)` takes them."""
+        sch = TunedSchedule(self.mod)
+        sch.apply_trace(json.dumps(self._best(log_file)))
+        return sch, self.tensors
+
+    def print_best(self, log_file: Any, print_mode: str = "schedule") -> str:
+        """The trace of the fastest record as Python."""
+        return str(self.apply_best(log_file)[0].trace)
+
+
+__all__ = ["LocalBuilder", "LocalRunner", "RecordToFile", "SearchTask", "TunedSchedule",
+           "TuningOptions", "register_workload"]

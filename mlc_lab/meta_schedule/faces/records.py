@@ -1,0 +1,105 @@
+"""autotvm's records: one JSON line for each measured configuration, in TVM's form."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any, Iterator, NamedTuple
+
+from ...target import Target
+from .config_space import ConfigEntity
+
+
+class MeasureInput(NamedTuple):
+    """What was measured."""
+
+    target: Any
+    task: Any
+    config: ConfigEntity
+
+
+class MeasureResult(NamedTuple):
+    """Seconds of each repeat, or an error: `error_no` is 0 where there is none."""
+
+    costs: tuple[float, ...]
+    error_no: int
+    all_cost: float
+    timestamp: float
+    found: Any = None
+
+    @property
+    def mean(self) -> float:
+        """The one number for it, in seconds."""
+        return self.found.time if self.found is not None else sum(self.costs) / len(self.costs)
+
+    @staticmethod
+    def of(found: Any) -> "MeasureResult":
+        """From what a runner says."""
+        numbers = {"ok": 0, "schedule_error": 1, "build_error": 2, "run_error": 4, "crash": 4,
+                   "wrong": 5, "timeout": 7, "memory": 4}
+        costs = tuple(found.times) if found.status == "ok" else (1e10,)
+        return MeasureResult(costs, numbers.get(found.status, 8), found.seconds, time.time(), found)
+
+
+def encode(inp: MeasureInput, result: MeasureResult) -> str:
+    """The line of a measurement."""
+    return json.dumps({
+        "input": [str(inp.target), inp.task.name, _plain(inp.task.args), {}],
+        "config": inp.config.as_json(),
+        "result": [list(result.costs), result.error_no, result.all_cost, result.timestamp],
+        "version": 0.2})
+
+
+def decode(line: str) -> tuple[dict, ConfigEntity, MeasureResult]:
+    """The measurement of a line: (what, configuration, result). ValueError if it is none."""
+    try:
+        data = json.loads(line)
+        target, name, args, _ = data["input"]
+        costs, error_no, all_cost, stamp = data["result"]
+        return ({"target": target, "task": name, "args": args},
+                ConfigEntity.from_json(data["config"]),
+                MeasureResult(tuple(costs), error_no, all_cost, stamp))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"this is no line of a tuning log: {line[:80]!r} ({error})") from None
+
+
+def _plain(args: Any) -> list:
+    return json.loads(json.dumps(list(args), default=str))
+
+
+def load_from_file(path: Any) -> Iterator[tuple[dict, ConfigEntity, MeasureResult]]:
+    """The measurements of a log; lines that are cut short are skipped."""
+    with open(path) as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                try:
+                    yield decode(line)
+                except ValueError:
+                    if line.endswith("\n"):
+                        raise
+
+
+def log_to_file(path: Any) -> Any:
+    """A callback that appends to a log."""
+    def callback(_: Any, inputs: Any, results: Any) -> None:
+        with open(path, "a") as file:
+            for inp, result in zip(inputs, results):
+                file.write(encode(inp, result) + "\n")
+
+    return callback
+
+
+def best_of(path: Any, target: Any, name: str, args: Any) -> ConfigEntity | None:
+    """The fastest configuration of a task in a log."""
+    best, seconds = None, float("inf")
+    wanted, kind = _plain(args), Target(target).kind.name
+    for what, config, result in load_from_file(path):
+        if (what["task"], what["args"]) != (name, wanted) or result.error_no:
+            continue
+        if Target(what["target"]).kind.name == kind and result.mean < seconds:
+            best, seconds = config, result.mean
+    return best
+
+
+__all__ = ["MeasureInput", "MeasureResult", "best_of", "decode", "encode", "load_from_file",
+           "log_to_file"]

@@ -1,0 +1,126 @@
+"""autotvm and auto_scheduler, as tutorials and notes use them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mlc_lab as tvm
+from mlc_lab import auto_scheduler, autotvm, te
+from mlc_lab.meta_schedule.faces.config_space import ConfigEntity, ConfigSpace
+
+
+@autotvm.template("test/matmul")
+def matmul(n, dtype):
+    a = te.placeholder((n, n), name="A", dtype=dtype)
+    b = te.placeholder((n, n), name="B", dtype=dtype)
+    k = te.reduce_axis((0, n), name="k")
+    c = te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    s = te.create_schedule(c.op)
+    y, x = s[c].op.axis
+    k = s[c].op.reduce_axis[0]
+    cfg = autotvm.get_config()
+    cfg.define_split("tile_y", y, num_outputs=2)
+    cfg.define_split("tile_x", x, num_outputs=2, max_factor=16)
+    yo, yi = cfg["tile_y"].apply(s, c, y)
+    xo, xi = cfg["tile_x"].apply(s, c, x)
+    cfg.define_reorder("order", [k, yi, xi], policy="candidate",
+                       candidate=[[k, yi, xi], [yi, k, xi]])
+    s[c].reorder(yo, xo)
+    axes = cfg["order"].apply(s, c, [k, yi, xi])
+    cfg.define_annotate("how", axes[-1:], policy="try_unroll_vec")
+    cfg["how"].apply(s, c, axes[-1:])
+    cfg.define_knob("unused", [1, 2])
+    assert cfg["unused"].val in (1, 2)
+    return s, [a, b, c]
+
+
+def check(func, n=16):
+    a, b = (np.random.rand(n, n).astype("float32") for _ in range(2))
+    c = tvm.nd.array(np.zeros((n, n), "float32"))
+    func(tvm.nd.array(a), tvm.nd.array(b), c)
+    np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-4)
+
+
+def test_a_template_is_a_space_of_configurations():
+    task = autotvm.task.create("test/matmul", args=(16, "float32"), target="llvm")
+    space = task.config_space
+    assert list(space.space_map) == ["tile_y", "tile_x", "order", "how", "unused"]
+    assert len(space) == 5 * 5 * 2 * 2 * 2 == np.prod(space.dims)
+    assert "tile_y: Split, 5 choices" in repr(space)
+    for index in (0, 17, len(space) - 1):
+        assert space.index_of(space.genes(index)) == index
+        config = space.get(index)
+        again = ConfigEntity.from_json(json.loads(json.dumps(config.as_json())))
+        assert repr(again) == repr(config)
+    with pytest.raises(IndexError, match="400 configurations" if len(space) == 400 else "config"):
+        space.get(len(space))
+    with pytest.raises(ValueError, match="no template 'other'; there are: .*test/matmul"):
+        autotvm.task.create("other", (), "llvm")
+
+
+@pytest.mark.parametrize("tuner", ["RandomTuner", "GridSearchTuner", "GATuner", "XGBTuner"])
+def test_every_tuner_writes_a_log_from_which_the_best_is_applied(tuner, tmp_path):
+    log = str(tmp_path / "matmul.log")
+    task = autotvm.task.create("test/matmul", args=(16, "float32"), target="llvm")
+    option = autotvm.measure_option(builder="local", runner=autotvm.LocalRunner(number=5))
+    made = getattr(autotvm.tuner, tuner)(task, seed=1)
+    made.tune(n_trial=10, measure_option=option,
+              callbacks=[autotvm.callback.log_to_file(log)])
+    lines = [json.loads(line) for line in open(log)]
+    assert len(lines) == 10 and len({x["config"]["index"] for x in lines}) == 10
+    assert made.best_flops > 0
+    with autotvm.apply_history_best(log), tvm.target.Target("llvm"):
+        s, args = matmul(16, "float32")
+    check(tvm.build(s, args, "llvm"))
+    best = min((x for x in lines if x["result"][1] == 0), key=lambda x: min(x["result"][0]))
+    assert made.best_config.index in {x["config"]["index"] for x in lines} and best
+    check(tvm.build(*matmul(16, "float32"), "llvm"))  # without a log: the first configuration
+
+
+def test_policies_of_splits_and_orders():
+    space = ConfigSpace()
+    space.define_split("a", 12, num_outputs=3)
+    assert len(space.space_map["a"]) == 18 and space["a"].size[0] == -1
+    space.define_split("b", 12, policy="power2", num_outputs=2)
+    assert [e.size for e in space.space_map["b"]] == [[-1, 1], [-1, 2], [-1, 4], [-1, 8]]
+    space.define_split("c", 12, policy="verbose", num_outputs=2)
+    assert len(space.space_map["c"]) == 12
+    space.define_reorder("d", [1, 2, 3], policy="all")
+    assert len(space.space_map["d"]) == 6
+    space.define_reorder("e", [1, 2, 3], policy="interval_all", interval=(1, -1))
+    assert [e.perm for e in space.space_map["e"]] == [[0, 1, 2], [0, 2, 1]]
+    for define in (space.define_split, space.define_reorder, space.define_annotate):
+        with pytest.raises(ValueError, match="polic"):
+            define("x", [1] if define != space.define_split else 4, policy="best")
+    with pytest.raises(ValueError, match="nothing to choose"):
+        space.define_knob("f", [])
+
+
+@auto_scheduler.register_workload
+def matmul_add(n, dtype):
+    a = te.placeholder((n, n), name="A", dtype=dtype)
+    b = te.placeholder((n, n), name="B", dtype=dtype)
+    c = te.placeholder((n, n), name="C", dtype=dtype)
+    k = te.reduce_axis((0, n), name="k")
+    product = te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="matmul")
+    return [a, b, c, te.compute((n, n), lambda i, j: product[i, j] + c[i, j], name="out")]
+
+
+def test_auto_scheduler_needs_no_template(tmp_path):
+    log = str(tmp_path / "matmul.json")
+    task = auto_scheduler.SearchTask(func=matmul_add, args=(16, "float32"), target="llvm")
+    assert "matmul" in str(task.compute_dag)
+    task.tune(auto_scheduler.TuningOptions(
+        num_measure_trials=3, measure_callbacks=[auto_scheduler.RecordToFile(log)], verbose=0))
+    sch, args = task.apply_best(log)
+    func = tvm.build(sch, args, "llvm")
+    a, b, c = (np.random.rand(16, 16).astype("float32") for _ in range(3))
+    out = tvm.nd.array(np.zeros((16, 16), "float32"))
+    func(tvm.nd.array(a), tvm.nd.array(b), tvm.nd.array(c), out)
+    np.testing.assert_allclose(out.numpy(), a @ b + c, rtol=1e-4)
+    assert "def apply_trace" in task.print_best(log)
+    assert "for" in str(tvm.lower(sch, args, simple_mode=True))
+    by_name = auto_scheduler.SearchTask("matmul_add", (8, "float32"), target="llvm")
+    with pytest.raises(ValueError, match="no valid record"):
+        by_name.apply_best(log)

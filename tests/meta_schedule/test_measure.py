@@ -1,0 +1,126 @@
+"""Worker processes, model by model: pools, references, clusters, the rank of predictions."""
+
+import time
+
+import numpy as np
+import pytest
+
+from mlc_lab import meta_schedule as ms
+from mlc_lab.meta_schedule.context import TuneContext
+from mlc_lab.meta_schedule.cost_model import TreeModel
+from mlc_lab.meta_schedule.measure.pool import Worker, WorkerPool
+from mlc_lab.meta_schedule.measure.runner import Reference, RunnerResult
+from mlc_lab.meta_schedule.measure.worker import difference, robust
+from mlc_lab.meta_schedule.search_strategy import MeasureCandidate
+from mlc_lab.meta_schedule.workload import arguments, as_workload
+
+from .programs import TARGET, matmul, stochastic
+
+
+def test_a_pool_outlives_its_workers():
+    pool = WorkerPool(1, lambda: Worker("build"))
+    try:
+        first = pool.submit({"do": "ping"}, 60).result()
+        assert first["status"] == "ok"
+        died = pool.submit({"do": "crash", "how": "crash"}, 60).result()
+        assert died["status"] == "crash" and "SIGSEGV" in died["reason"]
+        hung = pool.submit({"do": "crash", "how": "hang"}, 0.5).result()
+        assert hung["status"] == "timeout" and "0.5 s" in hung["reason"]
+        again = pool.submit({"do": "ping"}, 60).result()
+        assert again["status"] == "ok" and again["pid"] != first["pid"]
+        unknown = pool.submit({"do": "sing"}, 60).result()
+        assert unknown["status"] == "error"
+        odd = pool.submit({"do": "ping", "what": lambda: None}, 60).result()
+        assert odd["status"] == "error" and "pickle" in odd["reason"]
+    finally:
+        pool.close()
+
+
+def test_memory_is_limited():
+    pool = WorkerPool(1, lambda: Worker("run", memory=256 << 20))
+    try:
+        reply = pool.submit({"do": "crash", "how": "memory", "bytes": 1 << 30}, 60).result()
+        assert reply["status"] == "memory"
+        small = pool.submit({"do": "crash", "how": "memory", "bytes": 1 << 20}, 60).result()
+        assert small["status"] == "ok"
+    finally:
+        pool.close()
+
+
+def test_what_has_not_begun_can_be_dropped():
+    pool = WorkerPool(1, lambda: Worker("build"))
+    try:
+        pool.submit({"do": "ping"}, 60).result()
+        running = pool.submit({"do": "crash", "how": "hang"}, 1)
+        waiting = pool.submit({"do": "ping"}, 60)
+        time.sleep(0.2)
+        pool.cancel()
+        assert waiting.cancelled() and running.result()["status"] == "timeout"
+    finally:
+        pool.close()
+
+
+def test_results_are_compared_with_the_tolerance_of_their_type():
+    right = np.array([1.0, -100.0], "float32")
+    assert difference(right + np.float32(1e-3), right)[0] == ""
+    assert "differs by" in difference(right + 1, right)[0]
+    assert "differs" in difference(np.array([np.nan, 0], "float32"), right)[0]
+    same = np.array([np.nan, np.inf], "float32")
+    assert difference(same, same.copy()) == ("", 0.0)
+    assert "1 wrong elements of 2" in difference(np.array([1, 2]), np.array([1, 3]))[0]
+
+
+def test_a_time_is_the_median_of_the_lower_half():
+    assert robust([3.0]) == 3.0
+    assert robust([9.0, 1.0, 2.0, 8.0, 3.0]) == 2.0
+
+
+def test_exact_numbers_of_calls_and_a_flushed_cache():
+    mod = as_workload(matmul())
+    build = ms.builder.LocalBuilder().build([ms.builder.BuilderInput(mod, TARGET)])[0]
+    reference = Reference("exact", arguments(mod["main"]), build)
+    for config, repeats in ((ms.runner.EvaluatorConfig(number=2, repeat=3), 3),
+                            (ms.runner.EvaluatorConfig(repeat=2, min_repeat_ms=1), 2),
+                            (ms.runner.EvaluatorConfig(enable_cpu_cache_flush=True), None)):
+        runner = ms.runner.LocalRunner(evaluator_config=config)
+        assert runner.prepare(reference).result() == ""
+        result = runner.run([ms.runner.RunnerInput(build, reference)])[0].result()
+        assert result.status == "ok" and result.time > 0, result
+        assert repeats is None or len(result.times) == repeats
+
+
+def test_an_argument_that_is_only_read_must_stay():
+    mod = as_workload(matmul())
+    shapes = arguments(mod["main"])
+    assert [written for _, _, written in shapes] == [False, False, True]
+
+
+def candidates(context, count):
+    space, out = context.generate_design_space()[0], []
+    while len(out) < count:
+        sch = context.replay(space.trace, fresh=True)
+        if sch is not None:
+            out.append(MeasureCandidate(sch))
+    return out
+
+
+def test_the_model_learns_to_rank(tmp_path):
+    context = TuneContext(matmul(64), target=TARGET, rand_state=5)
+    pool = candidates(context, 70)
+
+    def seconds(candidate):  # a machine that dislikes packing and loves wide tiles
+        text = candidate.sch.mod.script()
+        return 1e-3 * (1 + 3 * ("B_global" in text) + text.count("T.unroll") / 4
+                       + 1 / (1 + text.count("vectorized(32)")))
+
+    model = TreeModel()
+    assert model.predict(context, pool[:3]).shape == (3,) and not model.trained
+    model.update(context, pool[:40], [RunnerResult((seconds(c),)) for c in pool[:40]])
+    guess = -model.log_time(context, pool[40:])
+    truth = [-np.log2(seconds(c)) for c in pool[40:]]
+    ranks = [np.argsort(np.argsort(x)) for x in (guess, truth)]
+    assert np.corrcoef(*ranks)[0, 1] > 0.6
+    model.save(str(tmp_path / "model.npz"))
+    again = TreeModel()
+    again.load(str(tmp_path / "model.npz"))
+    np.testing.assert_allclose(again.predict(context, pool[:5]), model.predict(context, pool[:5]))
