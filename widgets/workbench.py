@@ -190,14 +190,12 @@ class Workbench(anywidget.AnyWidget):
 
     def _message(self, _: Any, content: Any, buffers: Any) -> None:
         """Answer a request of the view; whatever goes wrong is told there."""
-        from mlc_lab.ir.diagnostics import MLCError
-
         if not isinstance(content, dict) or content.get("do") not in _REQUESTS:
             return
         try:
             answer = _REQUESTS[content["do"]](self, content)
-        except (MLCError, ValueError, TypeError, KeyError) as error:
-            answer = {"ok": False, "error": str(error)}
+        except Exception as error:  # the view waits for an answer, whatever it is
+            answer = {"ok": False, "error": str(error) or type(error).__name__}
         self.send({"answer": content.get("id"), **answer})
 
     def _asked_apply(self, content: dict[str, Any]) -> dict[str, Any]:

@@ -249,10 +249,7 @@ class Workbench:
         kind = _kind(op)
         args = {name: self._plain(value) for name, value in args.items()}
         root = next(iter(self.at.schedule.state.roots.values()))
-        try:
-            return Palette(self.at.schedule, root, self.key_of).attempt(kind, args)
-        except KeyError as error:
-            return "arguments", f"{error} is not in the program at this node"
+        return Palette(self.at.schedule, root, self.key_of).attempt(kind, args)
 
     # ------------------------------------------------------------------------------ attempting
 

@@ -161,13 +161,14 @@ class Palette:
             made.rule, made.reason = refusal or ("", "")
             return made
         start, first = time.perf_counter(), None
+        prefer = probed.extra.pop("prefer", None)
         for choice in probed.choices:
             if time.perf_counter() - start > BUDGET:
                 break  # the rest is tried when it is chosen
             refusal = self.attempt(kind, {**args, probed.name: choice["value"]})
             choice["legal"] = refusal is None
             if refusal is None:
-                if not made.legal:
+                if not made.legal or choice["value"] == prefer:
                     made.legal, probed.default = True, choice["value"]
             else:
                 choice["reason"] = refusal[1].split("\n\n")[0]
@@ -187,7 +188,7 @@ class Palette:
             trial._apply(kind, bind(kind, args, lambda what, key: self._stand_in(trial, key)))
         except ScheduleError as error:
             return explain(error)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        except Exception as error:  # half-typed arguments may be anything; the list must stand
             return "arguments", str(error) or type(error).__name__
         finally:
             self._learn(trial.state)
@@ -204,7 +205,9 @@ class Palette:
 
     def _stand_in(self, trial: Schedule, key: int) -> Any:
         """A random variable of the trial for a block or loop."""
-        stmt = self.by_key[key]
+        stmt = self.by_key.get(key)
+        if stmt is None:
+            raise ValueError("this block or loop is not in the program here")
         rv = LoopRV() if type(stmt) is For else BlockRV()
         trial._symbols[rv] = trial.state.refs[stmt]
         trial._names[rv] = stmt.loop_var.name if type(stmt) is For else stmt.name_hint

@@ -181,6 +181,19 @@ def _with_loop(p: Palette) -> list[Parameter]:
             Parameter("loop", "choice", choices[0]["value"], choices, extra={"probe": True})]
 
 
+def _outside_reduction(p: Palette) -> list[Parameter]:
+    """decompose_reduction: as a rule at the outermost loop that the reduction runs over."""
+    block, loop = _with_loop(p)
+    realize = p.state.realize_of(p.sref)
+    reduced = [value for iv, value in zip(p.stmt.iter_vars, realize.iter_values)
+               if iv.iter_type == IterVar.CommReduce]  # fmt: skip
+    for around in p.loops_above():
+        if any(uses_var(value, around.loop_var) for value in reduced):
+            loop.extra["prefer"] = p.value_of(around)
+            break
+    return [block, loop]
+
+
 def _scope_choice(default: str = "global") -> Parameter:
     choices = [{"value": s, "label": s} for s in SCOPES]
     return Parameter("storage_scope", "choice", default, choices)
@@ -278,7 +291,7 @@ BLOCK_TABLE: dict[str, Callable[[Palette], list[Parameter]]] = {
     "reverse_compute_at": _compute_at,
     "compute_inline": lambda p: [p.picked("block")],
     "reverse_compute_inline": lambda p: [p.picked("block")],
-    "decompose_reduction": _with_loop,
+    "decompose_reduction": _outside_reduction,
     "cache_read": _cache("read_buffer_index", "read"),
     "cache_write": _cache("write_buffer_index", "write"),
     "cache_inplace": _cache("read_buffer_index", "read"),

@@ -76,6 +76,12 @@ def test_the_loops_to_compute_at_are_listed_legal_or_with_the_reason(bench):
     assert loop.default == loop.choices[0]["value"]
 
 
+def test_a_reduction_is_decomposed_at_its_outermost_loop_by_default(bench):
+    loop = parameter(entry(bench, "Y", "decompose_reduction"), "loop")
+    assert loop.default == {"loop": bench.key_of(bench.find("k").stmt)}
+    assert [c["legal"] for c in loop.choices] == [True, True, True]
+
+
 def test_buffers_and_scopes_are_choices(bench):
     found = entry(bench, "Y", "cache_read")
     labels = [c["label"] for c in parameter(found, "read_buffer_index").choices]

@@ -207,6 +207,20 @@ def test_measuring_from_the_widget_tells_the_view(monkeypatch):
     assert heard and heard[-1] == len(view.bench.modules) and view.measuring is False
 
 
+def test_measuring_can_be_stopped(monkeypatch):
+    pytest.importorskip("anywidget")
+    view = Workbench(schedule()).show()
+    asked = []
+
+    def once(numbers, **options):
+        asked.append(numbers)
+        view._message(view, {"do": "stop", "id": 1}, [])
+
+    monkeypatch.setattr(view.bench, "measure", once)
+    view.measure()
+    assert asked == [[0]] and view.measuring is False
+
+
 def test_the_widget_follows_and_leads():
     pytest.importorskip("anywidget")
     view = Workbench(module()).show()
