@@ -179,6 +179,10 @@ class BlockBuilder:
         """Close the innermost scope."""
         self._scopes.pop()
 
+    def symbols(self) -> set[E.Var]:
+        """The symbolic variables known here."""
+        return self._scopes[-1] if self._scopes else set()
+
     def begin_binding_block(self) -> None:
         """Open a block of bindings."""
         self._blocks.append(_Frame(False))

@@ -34,13 +34,13 @@ def is_leaf_tuple(expr: Any) -> bool:
 
 
 def merge_blocks(blocks: Sequence[BindingBlock]) -> list[BindingBlock]:
-    """Blocks without empty ones, neighbours of one kind joined."""
+    """Blocks without empty ones, neighbours that are no dataflow blocks joined."""
     out: list[BindingBlock] = []
     for block in blocks:
         if not block.bindings:
             continue
-        if out and type(out[-1]) is type(block):
-            out[-1] = type(block)(out[-1].bindings + block.bindings)
+        if out and type(out[-1]) is BindingBlock and type(block) is BindingBlock:
+            out[-1] = BindingBlock(out[-1].bindings + block.bindings)
         else:
             out.append(block)
     return out

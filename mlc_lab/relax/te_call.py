@@ -119,12 +119,16 @@ def call_te(builder: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -
     if passed:
         raise ValueError(f"{_name_of(func)} gives back its input {passed[0].name} unchanged: "
                          "there is nothing to compute")
-    scalars = _unbound(list(given.symbols.values()), given.tensors)
     used = {v for t in (*given.tensors, *outs) for d in t.shape for v in free_vars(d)} | set(
         _free_of(outs))
-    scalars = [v for v in scalars if v in used]
+    # symbols of the graph that `func` mentions without being given them
+    captured = {v: given.dim(v) for v in used if v in builder.symbols()}
+    used.update(captured.values())
+    scalars = [v for v in _unbound(list(given.symbols.values()), given.tensors) if v in used]
     prim = create_prim_func([*given.tensors, *outs, *scalars], "int64")
     prim = prim.without_attr("global_symbol")
+    if captured:
+        prim = prim.specialize(captured)
     if attrs:
         prim = prim.with_attr(attrs)
     var = builder.add_func(prim, hint or _name_of(func))

@@ -97,6 +97,17 @@ def test_te_on_symbolic_shapes_passes_what_no_buffer_says():
     check_roundtrip(bb.get())
 
 
+def test_symbols_that_a_te_function_captures_become_its_own():
+    n, m = Var("n", "int64"), Var("m", "int64")
+    x, s = relax.Var("x", T((n, 4), "float32")), relax.Var("s", relax.ShapeStructInfo([m]))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, s]):
+        call = bb.call_te(lambda t: te.compute((n, m), lambda i, j: t[i, 0] + m), x)
+        bb.emit_func_output(bb.emit(call))
+    assert call.struct_info == T((n, m), "float32") and list(call.args[2].values) == [m]
+    assert check_roundtrip(bb.get()) and verify_well_formed(bb.get())
+
+
 def test_te_takes_lists_numbers_and_tuples():
     x = relax.Var("x", T((2, 3)))
     t = relax.Var("t", relax.TupleStructInfo([T((2, 3)), T((2, 3))]))
