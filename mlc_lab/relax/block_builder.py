@@ -416,10 +416,11 @@ class BlockBuilder:
         if isinstance(call.op, E.Op):
             return infer_call(call)
         info = call.op.struct_info_
-        if info is None and isinstance(call.op, GlobalVar):
+        if isinstance(call.op, GlobalVar):  # what the module has is newer than what was known
             func = self._mod.functions.get(call.op)
-            info = getattr(func, "struct_info_", None)
-            if info is None and func is not None:
+            if func is not None:
+                info = getattr(func, "struct_info_", None)
+            if isinstance(func, PrimFunc):
                 raise TypeError(f"{call.op.name_hint} is a TensorIR function: call it with "
                                 f"R.call_tir({call.op.name_hint}, (...), out_sinfo=...)")
         if info is None or isinstance(info, ObjectStructInfo):

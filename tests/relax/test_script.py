@@ -219,6 +219,14 @@ def test_mistakes_are_pointed_at(body, line, column, message):
     assert (caught.value.line, caught.value.column) == (line, column)
 
 
+def test_tensorir_functions_are_called_through_call_tir():
+    text = PROGRAMS["dataflow"].replace(
+        'R.call_tir(cls.double, (x,), out_sinfo=R.Tensor((n, 4), dtype="float32"))',
+        "cls.double(x)")
+    with pytest.raises(DiagnosticError, match=r"call it with R.call_tir\(cls.double"):
+        from_source(text)
+
+
 def test_branches_must_agree_on_a_name():
     text = ("@R.function\ndef f(c: R.Tensor((), 'bool'), x: R.Tensor((2,), 'float32')):\n"
             "    if c:\n        a = x\n    else:\n        b = x\n    return a")

@@ -94,6 +94,17 @@ def call_tir_inplace(gvar: GlobalVar, args: Any, inplace_indices: Any, out_sinfo
                      {"inplace_indices": ints(inplace_indices)}, (out_struct_info(out_sinfo),))
 
 
+def call_tir_with_grad(gvar: GlobalVar, args: Any, out_sinfo: Any, te_grad_name: str,
+                       te_grad_kwargs: Any = None, tir_vars: Any = None) -> Call:
+    """call_tir that names the te function of its gradient."""
+    parts = [gvar, _args_tuple(args)]
+    if tir_vars is not None:
+        parts.append(tir_vars if isinstance(tir_vars, Expr) else ShapeExpr(tir_vars))
+    return make_call("relax.call_tir_with_grad", tuple(parts),
+                     {"te_grad_name": str(te_grad_name), "te_grad_kwargs": te_grad_kwargs or {}},
+                     (out_struct_info(out_sinfo),))
+
+
 def _infer_inplace(call: Call) -> StructInfo:
     out = _infer_call_tir(call)
     outs = out.fields_ if isinstance(out, TupleStructInfo) else (out,)
@@ -171,6 +182,7 @@ def invoke_pure_closure(closure: Any, args: Any, sinfo_args: Any) -> Call:
 
 register_op("relax.call_tir", _infer_call_tir)
 register_op("relax.call_tir_inplace", _infer_inplace)
+register_op("relax.call_tir_with_grad", _infer_call_tir)
 register_op("relax.call_dps_packed", _given)
 register_op("relax.call_pure_packed", _given)
 register_op("relax.call_inplace_packed", _given)
@@ -272,7 +284,7 @@ register_op("relax.to_vdevice", lambda call: tensor_info(call, 0))
 register_op("relax.hint_on_device", lambda call: tensor_info(call, 0))
 
 __all__ = ["VOID", "assert_op", "call_builtin_with_ctx", "call_dps_packed", "call_inplace_packed",
-           "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "hint_on_device",
-           "invoke_closure", "invoke_pure_closure", "make_closure", "null_value",
-           "out_struct_info", "print", "shape_of", "shape_to_tensor", "tensor_to_shape",
-           "to_vdevice"]
+           "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace",
+           "call_tir_with_grad", "hint_on_device", "invoke_closure", "invoke_pure_closure",
+           "make_closure", "null_value", "out_struct_info", "print", "shape_of",
+           "shape_to_tensor", "tensor_to_shape", "to_vdevice"]

@@ -230,14 +230,22 @@ def as_tuple_expr(tensors: Any) -> Expr:
 
 
 def unary_op(name: str, infer: Callable[[Call], StructInfo]) -> Callable[[Any], Expr]:
-    """Register an operator of one tensor and give its constructor."""
-    register_op(f"relax.{name}", infer)
+    """Register an operator of one tensor and give its constructor.
 
-    def build(x: Any) -> Expr:
-        return make_call(f"relax.{name}", (as_expr(x),))
+    The argument is called x, or data among the operators of R.nn, as in TVM.
+    """
+    full = f"relax.{name}"
+    register_op(full, infer)
 
+    def of_x(x: Any) -> Expr:
+        return make_call(full, (as_expr(x),))
+
+    def of_data(data: Any) -> Expr:
+        return make_call(full, (as_expr(data),))
+
+    build = of_data if name.startswith("nn.") else of_x
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
-    build.__doc__ = f"R.{name}(x)"
+    build.__doc__ = f"R.{name}({'data' if build is of_data else 'x'}), element by element"
     return build
 
 

@@ -510,8 +510,16 @@ WORDS: dict[str, Callable] = {
 # ------------------------------------------------------------------------------- functions
 
 
-def _global_call(var: GlobalVar, args: list[Any]) -> Call:
-    return Call(var, [as_expr(a) for a in args])
+def _global_call(functions: Mapping[str, GlobalVar]) -> Callable[[GlobalVar, list], Call]:
+    """Calls of the module's functions; the heads of Relax functions are all known by now."""
+    def call(var: GlobalVar, args: list[Any]) -> Call:
+        name = var.name_hint
+        if var.struct_info_ is None and functions.get(name) is var:
+            raise TypeError(f"{name} is a TensorIR function: call it with R.call_tir(cls.{name}, "
+                            "(...), out_sinfo=R.Tensor(...))")
+        return Call(var, [as_expr(a) for a in args])
+
+    return call
 
 
 def _head(parser: Any, node: ast.FunctionDef, current: RelaxFunction) -> list[Var]:
@@ -563,7 +571,8 @@ def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any
     outer = getattr(parser, "relax", None)
     builder = _builder_of(parser)
     current = parser.relax = RelaxFunction(parser, builder, outer)
-    saved_call, parser.make_global_call = parser.make_global_call, _global_call
+    saved_call, parser.make_global_call = parser.make_global_call, _global_call(
+        parser.functions)
     if outer is None:
         parser.scopes.append(dict(parser.functions))
     parser.scopes.append({})

@@ -307,8 +307,8 @@ def _assert_call(p: Printer, node: X.Call) -> str:
 
 
 _CALLS: dict[str, Callable[[Printer, X.Call], str]] = {
-    **dict.fromkeys(("relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"),
-                    _destination_call),
+    **dict.fromkeys(("relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed",
+                     "relax.call_tir_with_grad"), _destination_call),
     **dict.fromkeys(("relax.call_pure_packed", "relax.call_inplace_packed",
                      "relax.call_builtin_with_ctx"), _named_call),
     "relax.print": _print_call, "relax.assert_op": _assert_call,
