@@ -79,6 +79,7 @@ class Emitter(FunctionText):
         self.vector_accesses = 0  # loads and stores of vectors written so far
         self.work = 0.0  # stores the function makes, where that is known; infinite where not
         self.repeats = 1.0  # how often the code being written runs
+        self.loops_written = 0
         self.loops_kept = 0  # loops written so far that LLVM is asked not to unroll
         self._known: dict[str, str] = {}
         self._log: list[str] = []

@@ -92,6 +92,7 @@ class StmtGen(CallGen):
             self.repeats *= int(extent) if known else float("inf")
             i = self.wide[var] = self.fresh()
             place, vectors, kept = len(self.lines), self.vector_accesses, self.loops_kept
+            written = self.loops_written
             self.lines.append("")
             body()
             self.repeats = outside
@@ -101,10 +102,13 @@ class StmtGen(CallGen):
                 f"  {i} = phi i64 [{low}, %{before}], [{step}, %{self.block}]"
             )
             accesses = self.vector_accesses - vectors
+            # A loop of vectors around another: LLVM would write out row after row of a copy.
+            nest = accesses and self.loops_written > written
+            self.loops_written += 1
             large = accesses >= _VECTORS_ENOUGH
             few = known and int(extent) <= _FEW
             inner = self.loops_kept > kept
-            if inner or ((as_written or large) and not few):
+            if inner or ((as_written or large or nest) and not few):
                 self.loops_kept += 1
                 twice = (large and not inner and accesses <= _VECTORS_MANY and known
                          and int(extent) % 2 == 0)
