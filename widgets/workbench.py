@@ -13,6 +13,10 @@ import traitlets
 from . import bundle, workbench_page
 
 
+#: lines of a preview that are sent to the view
+PREVIEW = 80
+
+
 class Workbench(anywidget.AnyWidget):
     """Shows a tree of attempts and what can be done with the block or loop that is picked.
 
@@ -211,7 +215,11 @@ class Workbench(anywidget.AnyWidget):
     def _asked_check(self, content: dict[str, Any]) -> dict[str, Any]:
         refusal = self.bench.check(content["op"], **content["args"])
         if refusal is None:
-            return {"ok": True, "legal": True}
+            told = {"ok": True, "legal": True}
+            if content.get("preview"):
+                lines = self.bench.preview(content["op"], **content["args"])
+                told["preview"] = lines[:PREVIEW] + [("@", "...")] * (len(lines) > PREVIEW)
+            return told
         return {"ok": True, "legal": False, "rule": refusal[0], "reason": refusal[1]}
 
     def _asked_python(self, content: dict[str, Any]) -> dict[str, Any]:

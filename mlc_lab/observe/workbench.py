@@ -22,6 +22,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,17 @@ class Workbench:
         args = {name: self._plain(value) for name, value in args.items()}
         root = next(iter(self.at.schedule.state.roots.values()))
         return Palette(self.at.schedule, root, self.key_of).attempt(kind, args)
+
+    def preview(self, op: str, **args: Any) -> list[tuple[str, str]]:
+        """What a primitive would change: (" ", "+", "-" or "@", line) a line; [] if it is refused.
+
+        The same arguments as `check`. Nothing is applied.
+        """
+        kind = _kind(op)
+        args = {name: self._plain(value) for name, value in args.items()}
+        root = next(iter(self.at.schedule.state.roots.values()))
+        trial, refusal = Palette(self.at.schedule, root, self.key_of).trial(kind, args)
+        return [] if refusal else difference(self.mod.script(), trial.mod.script())
 
     # ------------------------------------------------------------------------------ attempting
 
@@ -488,6 +500,23 @@ class Workbench:
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
+
+
+def difference(before: str, after: str, context: int = 1) -> list[tuple[str, str]]:
+    """Unified difference of two texts, "@" between parts that are apart."""
+    old, new = before.split("\n"), after.split("\n")
+    found: list[tuple[str, str]] = []
+    groups = SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(context)
+    for number, group in enumerate(groups):
+        if number:
+            found.append(("@", "..."))
+        for tag, a0, a1, b0, b1 in group:
+            if tag == "equal":
+                found += [(" ", line) for line in new[b0:b1]]
+            else:
+                found += [("-", line) for line in old[a0:a1]]
+                found += [("+", line) for line in new[b0:b1]]
+    return found
 
 
 def _kind(op: str) -> InstructionKind:

@@ -182,17 +182,23 @@ class Palette:
 
     def attempt(self, kind: InstructionKind, args: dict[str, Any]) -> tuple[str, str] | None:
         """Try a primitive on a copy: None if it may act, else (rule, reason)."""
+        return self.trial(kind, args)[1]
+
+    def trial(
+        self, kind: InstructionKind, args: dict[str, Any]
+    ) -> tuple[Schedule, tuple[str, str] | None]:
+        """Try a primitive on a copy: the copy, and (rule, reason) if it was refused."""
         trial = self.sch.copy()
         trial.trace, trial.steps = None, []
         try:
             trial._apply(kind, bind(kind, args, lambda what, key: self._stand_in(trial, key)))
         except ScheduleError as error:
-            return explain(error)
+            return trial, explain(error)
         except Exception as error:  # half-typed arguments may be anything; the list must stand
-            return "arguments", str(error) or type(error).__name__
+            return trial, ("arguments", str(error) or type(error).__name__)
         finally:
             self._learn(trial.state)
-        return None
+        return trial, None
 
     def _learn(self, tried: ScheduleState) -> None:
         """Keep what a trial found out about the program as it is: the next one asks it again."""

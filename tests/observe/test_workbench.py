@@ -110,6 +110,15 @@ def test_arguments_can_be_checked_without_applying_them(bench):
     assert len(bench.attempts) == 1
 
 
+def test_what_would_change_is_shown_before_it_is_applied(bench):
+    loop = {"loop": bench.key_of(bench.find("Y/j").stmt)}
+    told = bench.preview("split", loop=loop, factors=[None, 8])
+    assert ("-", "        for i, j, k in T.grid(16, 32, 24):") in told
+    assert ("+", "        for i, j_0, j_1, k in T.grid(16, 4, 8, 24):") in told
+    assert bench.preview("split", loop=loop, factors=[2, 2]) == []
+    assert len(bench.attempts) == 1
+
+
 # ------------------------------------------------------------------------------ what is picked
 
 

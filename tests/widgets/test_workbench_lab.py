@@ -52,6 +52,10 @@ def program(view):
     return view.locator(".program").inner_text()
 
 
+def shows(view, line):
+    view.locator(".program").get_by_text(line).wait_for()
+
+
 def tell(page, cell, code):
     """Run code in a new last cell's place and return what it printed."""
     found = page.locator(".jp-CodeCell").nth(cell)
@@ -74,8 +78,10 @@ def test_a_schedule_is_made_by_clicking(lab, chromium, path):
         form.locator("input[type=range]").fill("4")  # of 1 2 4 8 16 32
         assert form.locator(".preview").inner_text() == "32 → 2 × 16"
         form.locator(".verdict.good").wait_for()
+        form.get_by_text("What would change").click()
+        form.locator(".change .l.new", has_text="T.grid(16, 2, 16, 24)").wait_for()
         form.get_by_role("button", name="Apply split").click()
-        view.get_by_text("for i, j_0, j_1, k in T.grid(16, 2, 16, 24)").wait_for()
+        shows(view, "for i, j_0, j_1, k in T.grid(16, 2, 16, 24)")
         assert "factors=[None, 16]" in view.locator("textarea").input_value()
         # What the step made is picked now; apply a second one with its defaults.
         view.locator(".palette-head", has_text="loop j_1").wait_for()
@@ -133,7 +139,7 @@ def test_everything_by_keyboard(lab, chromium):
         assert entry(view, "split").locator(".preview").inner_text() == "32 → 2 × 16"
         entry(view, "split").locator(".apply").focus()
         page.keyboard.press("Enter")
-        view.get_by_text("for i, j_0, j_1, k in T.grid(16, 2, 16, 24)").wait_for()
+        shows(view, "for i, j_0, j_1, k in T.grid(16, 2, 16, 24)")
         assert view.locator(".status").inner_text().startswith("applied: j_0, j_1 = sch.split(j")
         # Undo by key, then along the tree.
         page.keyboard.press("Control+z")
@@ -141,7 +147,7 @@ def test_everything_by_keyboard(lab, chromium):
         view.locator('.attempts [data-node="0"]').focus()
         page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
-        view.get_by_text("for i, j_0, j_1, k in T.grid(16, 2, 16, 24)").wait_for()
+        shows(view, "for i, j_0, j_1, k in T.grid(16, 2, 16, 24)")
         page.evaluate("document.activeElement.closest('.mlc').querySelector('.pick').focus()")
         for key in ("a", "b", "x", "d", "d", "j", "k"):  # the notebook's own keys stay out
             page.keyboard.press(key)

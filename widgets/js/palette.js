@@ -216,12 +216,14 @@ function near(divisors, value) {
 }
 
 /**
- * The list. `handlers`: apply(op, args), check(op, args) -> Promise of { legal, rule, reason }.
+ * The list. `handlers`: apply(op, args), check(op, args, preview) -> Promise of
+ * { legal, rule, reason, preview: [[sign, line], ...] }.
  */
 export class PaletteView {
   constructor(handlers) {
     this.handlers = handlers;
     this.open = new Set();
+    this.previews = false; // whether the reader wants to see what would change
     this.head = h("div", { class: "palette-head", tabindex: "-1" });
     const id = `mlc-field-${++serial}`;
     this.only = control("input", { type: "checkbox", id });
@@ -311,6 +313,13 @@ export class PaletteView {
 
   form(entry) {
     const verdict = h("div", { class: "verdict", role: "status" });
+    const change = h("pre", { class: "change", tabindex: "0", "aria-label": "What would change" });
+    const preview = h("details", { class: "would", open: this.previews },
+      h("summary", {}, "What would change"), change);
+    preview.addEventListener("toggle", () => {
+      this.previews = preview.open;
+      if (preview.open && !change.firstChild) judge();
+    });
     const apply = h("button", { type: "submit", class: "apply" }, `Apply ${entry.op}`);
     const fields = [];
     let timer = null;
@@ -322,11 +331,14 @@ export class PaletteView {
     };
     const judge = async () => {
       const number = ++asked;
-      const told = await this.handlers.check(entry.op, args());
+      const told = await this.handlers.check(entry.op, args(), preview.open);
       if (number !== asked || !told) return;
       verdict.className = `verdict ${told.legal ? "good" : "bad"}`;
       verdict.replaceChildren(told.legal ? "✓ legal" : `✕ ${told.rule}: ${told.reason}`);
       apply.setAttribute("aria-disabled", String(!told.legal));
+      change.replaceChildren(...(told.preview || []).map(([sign, line]) =>
+        h("div", { class: { "+": "l new", "-": "l removed" }[sign] || "l" }, `${sign === "@" ? " " : sign} ${line}`)));
+      if (told.legal && told.preview && !told.preview.length) change.textContent = "nothing";
     };
     const changed = () => {
       clearTimeout(timer);
@@ -345,7 +357,7 @@ export class PaletteView {
     }
     const form = h("form", {}, h("p", { class: "meaning" }, withCode(entry.meaning)), plain,
       advanced.length ? h("details", {}, h("summary", {}, "More"), advanced) : null,
-      h("div", { class: "form-foot" }, apply, verdict));
+      h("div", { class: "form-foot" }, apply, verdict), preview);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (apply.getAttribute("aria-disabled") !== "true") this.handlers.apply(entry.op, args());

@@ -64,7 +64,7 @@ export class WorkbenchView {
     this.refusal = h("div", { class: "refusal-box", hidden: true });
     this.palette = new PaletteView({
       apply: (op, args) => this.apply(op, args),
-      check: (op, args) => this.ask({ do: "check", op, args }, true),
+      check: (op, args, preview) => this.ask({ do: "check", op, args, preview }, true),
     });
     this.tree = new TreeView((id) => this.goto(id));
     this.python = new PythonPanel(this.live, (text) => this.load(text));
