@@ -334,6 +334,10 @@ def main():
                       f"{use['planned'] / use['unplanned']:.2f}; alive at once "
                       f"{use['lower_bound'] / 2**20:.2f} MiB")
                 row[f"memory {which}"] = use
+            block, alone = ex.memory["main"], row["memory default_build"]["unplanned"]
+            print(f"    memory of the compiled form: {block / 2**20:.2f} MiB, "
+                  f"{block / row['memory default']['unplanned']:.2f} of its tensors apart, "
+                  f"{block / alone:.2f} of those of one kernel an operator")
         numbers[name] = {**row, "builds": builds}
     if options.json:
         Path(options.json).write_text(json.dumps(numbers, indent=1))

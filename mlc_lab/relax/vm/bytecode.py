@@ -92,7 +92,8 @@ class Executable:
     lib : runtime Module
         The kernels, and the functions in compiled form.
     compiled : dict
-        For each function that has a compiled form, its name in ``lib``; for the others, why not.
+        For each function that has a compiled form, its name in ``lib``; ``not_compiled`` says of
+        the others why not, and ``memory`` how many bytes each compiled one keeps for its tensors.
     """
 
     def __init__(self) -> None:
@@ -102,6 +103,7 @@ class Executable:
         self.lib: Any = None
         self.compiled: dict[str, str] = {}
         self.not_compiled: dict[str, str] = {}
+        self.memory: dict[str, int] = {}  # bytes of planned memory of each compiled function
         self.exec_mode = "bytecode"
         self.target = "llvm"
         self._constant_places: dict[Any, int] = {}

@@ -90,6 +90,7 @@ def compile_functions(executable: Executable, kernels: set[str]) -> Any:
                 executable.not_compiled[function.name] = str(reason)
                 continue
             executable.compiled[function.name] = function.name
+            executable.memory[function.name] = plan.block
             _write(unit, plan)
             names.append(function.name)
         if names:

@@ -60,6 +60,7 @@ def save(executable: Executable, path: Any) -> str:
         "functions": [_function_out(f) for f in executable.functions.values()],
         "constants": [_constant_out(c, put) for c in executable.constants],
         "compiled": executable.compiled, "not_compiled": executable.not_compiled,
+        "memory": executable.memory,
     }
     text = json.dumps(description).encode()
     digest = hashlib.sha256(text + data).digest()
@@ -113,6 +114,7 @@ def _executable_in(description: dict, data: bytes, path: str) -> Executable:
         function.code = [_instruction_in(i) for i in f["code"]]
         out.functions[function.name] = function
     out.compiled, out.not_compiled = description["compiled"], description["not_compiled"]
+    out.memory = description["memory"]
     out._machine = description["machine"]
     if description["code"] is not None:
         refusal = why_not_here(jit.machine(*description["machine"]))
