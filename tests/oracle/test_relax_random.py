@@ -26,6 +26,8 @@ PIPELINES = {
     "clean": ["EliminateCommonSubexpr()", "CanonicalizeBindings()", "DeadCodeElimination()"],
 }
 COUNT = 24
+#: a call on parameters only: it may stand anywhere
+SIMPLE = re.compile(r" *v\d+ = R\.\w+\([xywb](, [xywb])?\)$")
 
 
 def random_program(seed):
@@ -51,7 +53,7 @@ def random_program(seed):
         if kind == "matmul" and len(s) == 2 and s[1] == 8 and x != "w" and "w" in pool:
             shapes[name] = (s[0], 8)
             return name, [f"{name} = R.matmul({x}, w)"]
-        if kind == "sum" and len(s) == 2:
+        if kind == "sum" and len(s) == 2 and not any("R.sum" in t for t in lines):
             shapes[name] = (s[0], 1)
             return name, [f"{name} = R.sum({x}, axis=1, keepdims=True)"]
         if kind == "softmax":
@@ -60,7 +62,7 @@ def random_program(seed):
         if kind == "transpose" and len(s) == 2:
             shapes[name] = s[::-1]
             return name, [f"{name} = R.permute_dims({x}, axes=[1, 0])"]
-        if kind == "alias":
+        if kind == "alias" and not any(t.endswith(f"= {x}") for t in lines):
             shapes[name] = s
             return name, [f"{name} = {x}"]
         if kind == "split" and s[-1] % 2 == 0:
@@ -72,7 +74,7 @@ def random_program(seed):
             other = rng.choice(pool)
             return name, [f"{name}_t = ({other}, {x})", f"{name} = {name}_t[1]"]
         if kind == "again" and lines:
-            simple = [t for t in lines if re.match(r" *v\d+ = R\.\w+\([xywb]", t)]
+            simple = [t for t in lines if SIMPLE.match(t)]
             if simple:
                 old, text = rng.choice(simple).strip().split(" = ", 1)
                 shapes[name] = shapes[old]

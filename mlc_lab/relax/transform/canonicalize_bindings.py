@@ -52,11 +52,21 @@ def canonicalize(func: Function) -> Function:
     dims = _known_dims(func)
     if dims:
         func = Replacer(dims=dims)(func)
-    while True:  # what one round makes plain, the next can remove
-        new = with_body(func, _Canonical().expr(func.body))
+        func = Function(func.params, func.body, None, func.is_pure, func.attrs)
+    func = with_body(func, _Canonical(True).expr(func.body))
+    while any(_renames(block) for block in func.body.blocks):  # an item that was found in a tuple
+        new = with_body(func, _Canonical(False).expr(func.body))
         if new is func:
-            return func
+            break
         func = new
+    return func
+
+
+def _renames(block: BindingBlock) -> bool:
+    """Whether a block gives one of its own variables out under another name."""
+    return type(block) is DataflowBlock and any(
+        type(b.var) is Var and type(b) is VarBinding and type(b.value) is DataflowVar
+        for b in block.bindings)
 
 
 def _known_dims(func: Function) -> dict[E.Var, E.PrimExpr]:
@@ -83,7 +93,9 @@ def _known_dims(func: Function) -> dict[E.Var, E.PrimExpr]:
 class _Canonical:
     """Rewrites blocks in program order, remembering what each variable stands for."""
 
-    def __init__(self) -> None:
+    def __init__(self, hide: bool) -> None:
+        #: whether results of dataflow blocks that nothing outside uses stay inside
+        self.hide = hide
         self.replace = Replacer()
         #: what variables were bound to, as far as it helps: tuples and their items
         self.values: dict[Var, Expr] = {}
@@ -168,7 +180,7 @@ class _Canonical:
             var = binding.var
             if type(var) is not Var:
                 continue
-            if var not in used_after:
+            if var not in used_after and self.hide:
                 self.replace.vars[var] = DataflowVar.from_fields(var.name_hint, var.struct_info_)
                 continue
             source = binding.value

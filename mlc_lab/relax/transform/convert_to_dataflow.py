@@ -21,11 +21,10 @@ after `ConvertToDataflow()`::
 
 from __future__ import annotations
 
-from ..normal import merge_blocks
 from .canonicalize_bindings import canonicalize
 from .rewriting import (
     Binding, BindingBlock, DataflowBlock, Function, If, Pass, contains_impure_call,
-    make_function_pass, map_blocks, SeqExpr, with_body,
+    join_blocks, make_function_pass, map_blocks, SeqExpr, with_body,
 )
 
 
@@ -36,7 +35,7 @@ def ConvertToDataflow(min_size: int = 2) -> Pass:
         new = map_blocks(func, lambda block: _split(block, min_size))
         if new is func:
             return func
-        body = SeqExpr(merge_blocks(new.body.blocks), new.body.body)
+        body = SeqExpr(join_blocks(new.body.blocks), new.body.body)
         return canonicalize(with_body(new, body))
 
     return make_function_pass("ConvertToDataflow", lambda func, mod: convert(func),
@@ -60,7 +59,7 @@ def _split(block: BindingBlock, min_size: int) -> BindingBlock | list[BindingBlo
     for pure, run in runs:
         kind = DataflowBlock if pure and len(run) >= min_size else BindingBlock
         blocks.append(kind(run))
-    return merge_blocks(blocks)
+    return join_blocks(blocks)
 
 
 __all__ = ["ConvertToDataflow"]

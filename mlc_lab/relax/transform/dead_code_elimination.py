@@ -33,10 +33,10 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ..normal import merge_blocks
 from .rewriting import (
     Binding, BindingBlock, Expr, Function, GlobalVar, If, IRModule, MatchCast, Pass, PassContext,
-    SeqExpr, Var, VarBinding, contains_impure_call, is_exported, make_pass, map_functions,
+    SeqExpr, Var, VarBinding, contains_impure_call, is_exported, join_blocks, make_pass,
+    map_functions,
     replace_functions, same_bindings, used_globals, used_vars, with_body,
 )
 
@@ -111,7 +111,7 @@ def _clean(expr: Expr, used: set[Var]) -> Expr:
     blocks.reverse()
     if len(blocks) == len(expr.blocks) and all(a is b for a, b in zip(blocks, expr.blocks)):
         return expr
-    return SeqExpr.from_fields(tuple(merge_blocks(blocks)), expr.body, expr.struct_info_)
+    return SeqExpr.from_fields(tuple(join_blocks(blocks)), expr.body, expr.struct_info_)
 
 
 __all__ = ["DeadCodeElimination", "remove_all_unused", "remove_unused_functions"]

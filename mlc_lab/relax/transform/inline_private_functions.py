@@ -25,13 +25,13 @@ after `InlinePrivateFunctions()`::
 
 from __future__ import annotations
 
-from ..normal import match_struct_info, merge_blocks
+from ..normal import match_struct_info
 from .canonicalize_bindings import canonicalize
 from .dead_code_elimination import remove_unused_functions
 from .fuse_ops import is_kernel
 from .rewriting import (
     Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, GlobalVar, IRModule, Pass,
-    PassContext, Replacer, SeqExpr, Var, VarBinding, bound_vars, make_pass, map_blocks,
+    PassContext, Replacer, SeqExpr, Var, VarBinding, bound_vars, join_blocks, make_pass, map_blocks,
     replace_functions, used_globals, with_body,
 )
 from .signatures import private_callees
@@ -97,7 +97,7 @@ def inline_calls(func: Function, inlined: dict[GlobalVar, Function]) -> Function
     body = map_blocks(func.body, expand)
     if body is func.body:
         return func
-    return with_body(func, SeqExpr(merge_blocks(body.blocks), body.body))
+    return with_body(func, SeqExpr(join_blocks(body.blocks), body.body))
 
 
 def _instance(callee: Function, call: Call, dataflow: bool) -> SeqExpr:

@@ -436,6 +436,17 @@ def same_bindings(block: BindingBlock, bindings: Sequence[Binding]) -> BindingBl
     return type(block)(bindings)
 
 
+def join_blocks(blocks: Iterable[BindingBlock]) -> list[BindingBlock]:
+    """Blocks without empty ones, neighbours of one kind joined."""
+    out: list[BindingBlock] = []
+    for block in blocks:
+        if out and block.bindings and type(out[-1]) is type(block):
+            out[-1] = type(block)(out[-1].bindings + block.bindings)
+        elif block.bindings:
+            out.append(block)
+    return out
+
+
 class Emitter:
     """Collects bindings; `emit` binds a value to a new variable and answers it."""
 
@@ -497,9 +508,10 @@ __all__ = [
     "Constant", "DataflowBlock", "DataflowVar", "Emitter", "Expr", "ExternFunc", "Function",
     "GlobalVar", "IRModule", "If", "MatchCast", "Pass", "PassContext", "PrimValue", "Replacer",
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StructInfo", "TensorStructInfo", "Tuple",
-    "TupleGetItem", "TupleStructInfo", "Var", "VarBinding", "add_function", "attr", "bindings_of",
-    "bound_vars", "contains_impure_call", "copy_function", "free_relax_vars", "fresh_name",
-    "is_call_tir", "is_exported", "is_pure_call", "make_function_pass", "make_pass", "map_blocks",
-    "map_functions", "op_name", "replace_functions", "replace_vars", "same_bindings", "shape_vars",
-    "tensor_bytes", "used_globals", "used_vars", "walk", "with_body",
+    "TupleGetItem", "TupleStructInfo", "Var", "VarBinding", "add_function", "attr",
+    "bindings_of", "bound_vars", "contains_impure_call", "copy_function", "free_relax_vars",
+    "fresh_name", "is_call_tir", "is_exported", "is_pure_call", "join_blocks",
+    "make_function_pass", "make_pass", "map_blocks", "map_functions", "op_name",
+    "replace_functions", "replace_vars", "same_bindings", "shape_vars", "tensor_bytes",
+    "used_globals", "used_vars", "walk", "with_body",
 ]

@@ -1,0 +1,229 @@
+"""Passes over functions with symbolic dimensions, branches, inner functions and effects."""
+
+import numpy as np
+import pytest
+
+from mlc_lab import relax
+from mlc_lab.relax import transform as X
+from mlc_lab.relax.transform.fuse_tir import FuseTIRError
+from mlc_lab.relax.transform.grouping import GroupError
+from mlc_lab.script import from_source
+
+from .run import Run, same_results
+
+HEADER = "from mlc_lab.script import ir as I, tir as T, relax as R\n\n@I.ir_module\nclass Module:\n"
+
+PROGRAMS = {
+    "rows": ('''
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 6), "float32")):
+        with R.dataflow():
+            a = R.matmul(x, w)
+            b = R.nn.relu(a)
+            c = R.exp(b)
+            d = R.sum(c, axis=1)
+            e = R.sqrt(d)
+            R.output(e, c)
+        return (e, c)
+''', lambda n: [np.ones((n, 4), "float32"), np.ones((4, 6), "float32")]),
+    "made of a shape": ('''
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.full((n, 4), R.const(2.0, "float32"), "float32")
+            b = R.exp(a)
+            c = R.add(b, x)
+            d = R.reshape(c, (n * 4,))
+            e = R.negative(d)
+            R.output(e)
+        return e
+''', lambda n: [np.ones((n, 4), "float32")]),
+    "only a shape": ('''
+    @R.function
+    def main(s: R.Shape(["n"])):
+        n = T.int64()
+        with R.dataflow():
+            a = R.full((n,), R.const(2.0, "float32"), "float32")
+            b = R.exp(a)
+            c = R.negative(b)
+            R.output(c)
+        return c
+''', lambda n: [(n,)]),
+    "cast": ('''
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("m", 4), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            z = R.match_cast(y, R.Tensor((n, 4), "float32"))
+            a = R.add(x, z)
+            b = R.exp(a)
+            R.output(b)
+        return b
+''', lambda n: [np.ones((n, 4), "float32"), np.ones((n, 4), "float32")]),
+    "branches": ('''
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):
+        with R.dataflow():
+            a = R.exp(x)
+            a2 = R.exp(x)
+            b = R.add(a, a2)
+            R.output(b)
+        if c:
+            d = R.exp(x)
+            e = R.add(d, b)
+            f = e
+        else:
+            d = R.negative(x)
+            u = R.tanh(d)
+            f = d
+        g = R.add(f, b)
+        return g
+''', lambda n: [np.ones(4, "float32"), np.array(n % 2 == 0)]),
+    "inner functions": ('''
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y = R.exp(x)
+        @R.function
+        def inner(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            b = R.add(a, y)
+            return b
+
+        u: R.Tensor((4,), "float32") = inner(x)
+        v: R.Tensor((4,), "float32") = inner(u)
+        return v
+''', lambda n: [np.ones(4, "float32")]),
+}
+
+PIPELINES = {
+    "clean": [X.EliminateCommonSubexpr(), X.CanonicalizeBindings(), X.DeadCodeElimination()],
+    "fold": [X.FoldConstant()],
+    "plain": [X.ToNonDataflow(), X.ConvertToDataflow()],
+    "lift": [X.LambdaLift()],
+    "lift and inline": [X.LambdaLift(), X.InlinePrivateFunctions()],
+    "fuse": [X.LambdaLift(), X.LegalizeOps(), X.AnnotateTIROpPattern(), X.FuseOps(3)],
+    "fuse tir": [X.LambdaLift(), X.LegalizeOps(), X.AnnotateTIROpPattern(), X.FuseOps(3),
+                 X.FuseTIR()],
+}
+
+
+def module(text):
+    return from_source(HEADER + text)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_meaning_is_kept(name, pipeline):
+    text, inputs = PROGRAMS[name]
+    mod = module(text)
+    new = mod
+    for step in PIPELINES[pipeline]:
+        new = step(new)
+        assert relax.analysis.well_formed(new), new.script()
+    before, after = Run(X.LegalizeOps()(mod)), Run(X.LegalizeOps()(new))
+    for n in (3, 4):
+        same_results(after(*inputs(n)), before(*inputs(n)))
+
+
+def test_symbolic_groups_take_the_dimensions_that_no_argument_gives():
+    mod = module(PROGRAMS["only a shape"][0])
+    for step in PIPELINES["fuse"]:
+        mod = step(mod)
+    fused = mod["fused_full_exp_negative"]
+    assert [p.name_hint for p in fused.params] == ["tir_vars"]
+    mod = X.FuseTIR()(mod)
+    assert [p.name for p in mod["fused_full_exp_negative"].params[1:]] == ["n"]
+
+
+def test_a_known_dimension_takes_the_place_of_the_one_that_a_cast_defines():
+    mod = X.CanonicalizeBindings()(module('''
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        m = T.int64()
+        y = R.match_cast(x, R.Tensor((m, 8), "float32"))
+        z = R.exp(y)
+        return z
+'''))
+    assert [int(d) for d in mod["main"].ret_struct_info.dims] == [4, 8]
+    assert len(mod["main"].body.blocks[0].bindings) == 1
+
+
+def test_effects_are_kept():
+    mod = module('''
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")):
+        u = R.exp(x)
+        p = R.print(x, format="{}")
+        q = R.print(x, format="{}")
+        return x
+''')
+    new = X.DeadCodeElimination()(X.EliminateCommonSubexpr()(mod))
+    assert [b.value.op.name for b in new["main"].body.blocks[0].bindings] == ["relax.print"] * 2
+
+
+def test_params_are_bound_by_name_by_variable_and_checked():
+    mod = module('''
+    @R.function
+    def main(x: R.Tensor((1, "m"), "float32"), w: R.Tensor(("n", "m"), "float32"),
+             b: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.multiply(w, x)
+            c = R.add(a, R.reshape(b, (n, 1)))
+            R.output(c)
+        return c
+''')
+    w, b = np.ones((3, 4), "float32"), np.ones(3, "float32")
+    new = X.BindParams("main", {"w": w, mod["main"].params[2]: b})(mod)
+    assert [int(d) for d in new["main"].params[0].struct_info.dims] == [1, 4]
+    assert [int(d) for d in new["main"].ret_struct_info.dims] == [3, 4]
+    same = mod["main"].bind_params({"w": w, "b": b})
+    assert len(same.params) == 1
+    with pytest.raises(ValueError, match="no parameter 'v'; it has: x, w, b"):
+        X.BindParams("main", {"v": w})(mod)
+    with pytest.raises(ValueError, match="'w'"):
+        X.BindParams("main", {"w": b})(mod)
+    with pytest.raises(ValueError, match="other values bound"):
+        X.BindParams("main", {"w": w, "b": np.ones(5, "float32")})(mod)
+    with pytest.raises(ValueError, match="symbolic dimension 'k'"):
+        X.BindSymbolicVars({"k": 3}, "main")(mod)
+
+
+def test_what_cannot_be_one_kernel_is_refused_with_its_reason():
+    mod = module('''
+    @R.function(private=True)
+    def f(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({"Primitive": 1})
+        with R.dataflow():
+            gv = R.exp(x)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        gv: R.Tensor((4,), "float32") = cls.f(x)
+        return gv
+''')
+    with pytest.raises(FuseTIRError, match="'f'.*relax.exp.*LegalizeOps"):
+        X.FuseTIR()(mod)
+
+
+def test_groups_that_wait_for_each_other_are_refused():
+    from mlc_lab.relax.transform.grouping import Group, fuse_groups
+
+    mod = module('''
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.negative(a)
+            c = R.tanh(b)
+            R.output(c)
+        return c
+''')
+    a, b, c = mod["main"].body.blocks[0].bindings
+    group = Group({})
+    group.bindings = [a, c]
+    with pytest.raises(GroupError, match="between two of them"):
+        fuse_groups(mod.copy(), mod["main"], {a.var: group, c.var: group})
