@@ -176,10 +176,10 @@ const tag = (n, keys, label) =>
 function paint(node, x, y, width, marks, out) {
   if (node.type === "text") {
     const mark = marks(node);
-    out.push(`<g class="n-text ${mark}" ${tag(node.line, node.keys, node.text)}>` +
+    out.push({ y, h: ROW, mark, html: `<g class="n-text ${mark}" ${tag(node.line, node.keys, node.text)}>` +
       `<rect x="${x}" y="${y}" width="${width}" height="${ROW - 2}" rx="2"/>` +
       `<text x="${x + 3}" y="${y + 13}">${escapeHTML(MARK_SIGNS[mark] || "")}${escapeHTML(cut(node.text))}</text>` +
-      `${hint(node.text)}</g>`);
+      `${hint(node.text)}</g>` });
     return;
   }
   let top = y;
@@ -191,22 +191,22 @@ function paint(node, x, y, width, marks, out) {
     const said = node.type === "loop"
       ? `loop ${node.loop.name}, extent ${node.loop.extent}, ${node.loop.thread || node.loop.kind}`
       : `${node.type} ${node.head}`;
-    out.push(`<g class="n-${node.type} ${kind} ${mark}" ${tag(node.line, node.keys, said)}>` +
+    out.push({ y, h: node.h, mark, html: `<g class="n-${node.type} ${kind} ${mark}" ${tag(node.line, node.keys, said)}>` +
       `<rect x="${x}" y="${y}" width="${width}" height="${node.h}" rx="4"/>` +
       (mark ? `<rect class="bar" x="${x}" y="${y}" width="4" height="${node.h}" rx="2"/>` : "") +
       `<text class="h" x="${x + SIDE + 2}" y="${y + 16}">${MARK_SIGNS[mark] || ""}${escapeHTML(cut(node.head))}</text>` +
       (node.note ? `<text class="kind" x="${x + width - SIDE}" y="${y + 16}" text-anchor="end">${escapeHTML(node.note)}</text>` : "") +
-      "</g>");
+      "</g>" });
     top = y + HEAD;
     left = x + SIDE;
     inner = width - 2 * SIDE;
     for (const row of node.rows) {
       const changed = marks(row);
-      out.push(`<g class="n-row ${changed}" ${tag(row.line, row.keys, `${row.tag} ${row.text}`)}>` +
+      out.push({ y: top, h: ROW, mark: changed, html: `<g class="n-row ${changed}" ${tag(row.line, row.keys, `${row.tag} ${row.text}`)}>` +
         `<rect x="${left - 2}" y="${top}" width="${inner + 4}" height="${ROW - 2}" rx="2"/>` +
         `<text class="role" x="${left + 2}" y="${top + 13}">${row.tag}</text>` +
         `<text x="${left + 56}" y="${top + 13}">${escapeHTML(cut(row.text))}</text>` +
-        `${hint(row.text)}</g>`);
+        `${hint(row.text)}</g>` });
       top += ROW;
     }
   }
@@ -216,14 +216,15 @@ function paint(node, x, y, width, marks, out) {
   }
 }
 
-/** SVG of a tree that `nestOf` gave. `marks(node)`: "", "new", "changed", "moved" or "removed". */
+/**
+ * A tree that `nestOf` gave as a drawing for `LazyDrawing`. `marks(node)`: "", "new", "changed",
+ * "moved" or "removed".
+ */
 export function drawNest(root, marks = () => "") {
   measure(root);
-  const out = [];
-  paint(root, 1, 1, root.w, marks, out);
-  const [width, height] = [root.w + 2, root.h + 2];
-  return `<svg class="nest" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ` +
-    `role="group" aria-label="Loop nest">${out.join("")}</svg>`;
+  const items = [];
+  paint(root, 1, 1, root.w, marks, items);
+  return { width: root.w + 2, height: root.h + 2, label: "Loop nest", items };
 }
 
 /** What a loop or an iterator says of itself: what is compared to tell whether it changed. */
@@ -238,7 +239,7 @@ function partsByKey(node, found = new Map()) {
 }
 
 /**
- * Both programs as nests, as SVG. `marks`: for each the marks of its lines, by line number. Several
+ * Both programs as nests, as two drawings. `marks`: for each the marks of its lines, by line number. Several
  * loops or iterators may share a line, so each of them is judged by itself.
  */
 export function drawNests(before, after, marks) {

@@ -3,7 +3,7 @@
 import { escapeHTML, h, OWN_KEYS } from "./dom.js";
 import { align, changedWords, folds } from "./diff.js";
 import { tokens } from "./highlight.js";
-import { LazyRows, ROW_HEIGHT } from "./rows.js";
+import { LazyDrawing, LazyRows, ROW_HEIGHT, TALL } from "./rows.js";
 
 const SIGNS = { new: "+", removed: "−", changed: "~", moved: "↕" };
 const FOLD_HEIGHT = 24; // as in the style
@@ -175,6 +175,7 @@ export class SideBySide {
     this.left = this.pane("before");
     this.right = this.pane("after");
     this.rows = [this.left, this.right].map((pane) => new LazyRows(pane, () => this.light()));
+    this.drawings = [this.left, this.right].map((pane) => new LazyDrawing(pane, () => this.light()));
     this.leftCap = h("div", { class: "cap" }, "Before");
     this.rightCap = h("div", { class: "cap" }, "After");
     this.element = h(
@@ -293,7 +294,10 @@ export class SideBySide {
       item.getAttribute("aria-label") || item.textContent.trim());
   }
 
-  /** Draw with `picture(programs, before, after)` -> [left, right] HTML; null: as text. */
+  /**
+   * Draw with `picture(programs, before, after)` -> [left, right], drawings for `LazyDrawing`; null:
+   * as text.
+   */
   setPicture(picture) {
     this.picture = picture;
     this.left.classList.toggle("drawn", Boolean(picture));
@@ -316,23 +320,12 @@ export class SideBySide {
     this.open = new Set(this.open.has("all") ? ["all"] : []);
     this.shown = [before, after];
     this.draw();
-    if (this.picture) this.toFirstChange();
   }
 
-  /** Bring the first change of a picture into sight. */
-  toFirstChange() {
-    const telling = ["fault", "new", "changed", "moved", "removed"].map((c) => `[data-n].${c}`);
-    const changed = this.element.querySelector(telling.join(","));
-    if (!changed) return;
-    const pane = changed.closest(".pane");
-    const top = changed.getBoundingClientRect().top - pane.getBoundingClientRect().top + pane.scrollTop;
-    this.scrollTo(top, pane);
-  }
-
-  /** Scroll both panes so that what is `top` pixels down can be seen, if it cannot be already. */
-  scrollTo(top, pane = this.left) {
-    if (top >= pane.scrollTop && top <= pane.scrollTop + pane.clientHeight - 80) return;
-    this.left.scrollTop = this.right.scrollTop = Math.max(0, top - 60);
+  /** Where a pane should be scrolled to so that what is `y` pixels down can be seen. */
+  topFor(y) {
+    const { top } = this.rows[0];
+    return y < top || y > top + TALL - 80 ? Math.max(0, y - 60) : top;
   }
 
   /** Bring a line of one side into sight, if it is shown. */
@@ -342,19 +335,15 @@ export class SideBySide {
     const name = s ? "right" : "left";
     const at = this.programs.shownRows(...this.shown, this.open).findIndex((row) => row[name] === line);
     if (at < 0) return;
-    this.scrollTo(this.rows[s].reveal(at));
+    const top = this.topFor(this.rows[s].reveal(at));
+    for (const rows of this.rows) rows.scroll(top);
     this.light();
   }
 
   /** Draw anew; `first`: scroll to the first change. */
   draw(first = true) {
-    if (this.picture) {
-      const [left, right] = this.picture(this.programs, ...this.shown);
-      const top = this.left.scrollTop;
-      this.left.innerHTML = left;
-      if (!this.refusal) this.right.innerHTML = right;
-      this.left.scrollTop = this.right.scrollTop = top;
-    } else this.drawRows(first);
+    if (this.picture) this.drawPictures(first);
+    else this.drawRows(first);
     this.right.classList.toggle("refusal", Boolean(this.refusal));
     if (this.refusal) {
       const { rule, message } = this.refusal;
@@ -364,18 +353,35 @@ export class SideBySide {
     this.light();
   }
 
+  drawPictures(first) {
+    const drawings = this.picture(this.programs, ...this.shown);
+    const faults = new Set(this.refusal ? this.refusal.keys || [] : []);
+    const found = drawings.map((drawing) => drawing.items.find((item) => item.mark));
+    const fault = faults.size && drawings[0].items.find((item) =>
+      [...faults].some((key) => item.html.includes(` ${key} `)));
+    const told = (fault ? [fault] : found).filter(Boolean).map((item) => item.y);
+    const top = first && told.length ? this.topFor(Math.min(...told)) : this.rows[0].top;
+    drawings.forEach((drawing, s) => {
+      if (s && this.refusal) this.drawings[s].clear();
+      else this.drawings[s].show(drawing, top);
+      this.rows[s].chunks = [];
+      this.rows[s].scroll(top);
+    });
+  }
+
   drawRows(first) {
+    for (const drawing of this.drawings) drawing.clear();
     const shown = this.programs.shownRows(...this.shown, this.open);
     const faults = new Set(this.refusal ? this.refusal.keys || [] : []);
     const height = (i) => (shown[i].fold === undefined ? ROW_HEIGHT : FOLD_HEIGHT);
     const before = this.programs.programs[this.shown[0]];
     const isFault = (row) => row.left >= 0 && before[row.left]?.keys.some((key) => faults.has(key));
-    let { scrollTop: top } = this.left;
+    let { top } = this.rows[0];
     if (first) {
       let y = 0;
       for (let i = 0; i < shown.length; i++) {
         if (shown[i].leftMark || shown[i].rightMark || (faults.size && isFault(shown[i]))) {
-          if (y < top || y > top + (this.left.clientHeight || 400) - 80) top = Math.max(0, y - 60);
+          top = this.topFor(y);
           break;
         }
         y += height(i);

@@ -1,11 +1,14 @@
-// Long lists of lines, of which only what is near the eye is in the page.
+// Long lists of lines and large drawings, of which only what is near the eye is in the page.
 //
 // The lines stand in chunks of known height. A chunk is filled when it comes near the visible part
 // of its pane, and stays filled; short lists are filled at once, so that all of them can be found.
+// Where a pane is scrolled to is remembered from its events: asking it would make the browser lay
+// out the page several times in one step.
 
 const CHUNK = 80; // rows
 const WHOLE_UP_TO = 240; // rows up to which everything is filled at once
 const NEAR = 500; // pixels beyond the visible part that are filled too
+export const TALL = 400; // height of a pane in pixels, as in the style
 export const ROW_HEIGHT = 19;
 
 export class LazyRows {
@@ -14,16 +17,24 @@ export class LazyRows {
     this.pane = pane;
     this.onfill = onfill;
     this.chunks = [];
+    this.top = 0;
     pane.addEventListener("scroll", () => {
+      this.top = pane.scrollTop;
       if (this.fill()) this.onfill?.();
     });
+  }
+
+  /** Scroll the pane. */
+  scroll(top) {
+    if (top === this.top) return;
+    this.pane.scrollTop = this.top = top;
   }
 
   /**
    * Show rows in place of what the pane had. `draw(i)` gives the HTML of a row, `height(i)` its
    * height in pixels; `top` is where to scroll to.
    */
-  show(count, draw, { height = () => ROW_HEIGHT, top = this.pane.scrollTop } = {}) {
+  show(count, draw, { height = () => ROW_HEIGHT, top = this.top } = {}) {
     this.draw = draw;
     this.chunks = [];
     let html = "";
@@ -39,9 +50,9 @@ export class LazyRows {
     this.pane.innerHTML = html;
     this.chunks.forEach((chunk, i) => (chunk.element = this.pane.children[i]));
     this.height = height;
-    this.pane.scrollTop = top;
     if (count <= WHOLE_UP_TO) this.chunks.forEach((chunk) => this.write(chunk));
     else this.fill(top);
+    this.scroll(Math.max(0, Math.min(top, y - TALL + 8)));
   }
 
   write(chunk) {
@@ -54,8 +65,8 @@ export class LazyRows {
   }
 
   /** Fill what is near the visible part; whether there was anything to fill. */
-  fill(top = this.pane.scrollTop) {
-    const end = top + (this.pane.clientHeight || 400) + NEAR;
+  fill(top = this.top) {
+    const end = top + TALL + NEAR;
     let any = false;
     for (const chunk of this.chunks) {
       if (chunk.y < end && chunk.y + chunk.tall > top - NEAR) any = this.write(chunk) || any;
@@ -71,5 +82,51 @@ export class LazyRows {
     let { y } = chunk;
     for (let i = chunk.from; i < row; i++) y += this.height(i);
     return y;
+  }
+}
+
+/** A drawing of many boxes, as an SVG whose boxes come into the page when they come near. */
+export class LazyDrawing {
+  constructor(pane, onfill) {
+    this.pane = pane;
+    this.onfill = onfill;
+    this.items = [];
+    pane.addEventListener("scroll", () => {
+      if (this.svg && this.fill(pane.scrollTop)) this.onfill?.();
+    });
+  }
+
+  /**
+   * Show { width, height, label, items }; an item is { y, h, html }, one that lies within another
+   * stands after it. `top` is where the pane is scrolled to.
+   */
+  show({ width, height, label, items }, top) {
+    this.pane.innerHTML = `<svg class="nest" viewBox="0 0 ${width} ${height}" width="${width}" ` +
+      `height="${height}" role="group" aria-label="${label}"></svg>`;
+    this.svg = this.pane.firstChild;
+    this.items = items.map((item) => ({ ...item, shown: false }));
+    this.fill(top);
+  }
+
+  /** Something else stands in the pane now. */
+  clear() {
+    this.svg = null;
+  }
+
+  /** Draw what is near the visible part; whether there was anything to draw. */
+  fill(top, end = top + TALL + NEAR) {
+    let html = "";
+    for (const item of this.items) {
+      if (item.shown || item.y > end || item.y + item.h < top - NEAR) continue;
+      item.shown = true;
+      html += item.html;
+    }
+    if (html) this.svg.insertAdjacentHTML("beforeend", html);
+    return Boolean(html);
+  }
+
+  /** Draw all of it, for a picture. */
+  whole() {
+    if (this.svg) this.fill(0, Infinity);
   }
 }

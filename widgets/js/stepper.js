@@ -46,7 +46,10 @@ export class Stepper {
     this.build();
     this.stopTheme = followTheme(this.root);
     this.root.addEventListener("keydown", (event) => this.key(event));
-    this.observer = new ResizeObserver(() => this.drawChart());
+    this.observer = new ResizeObserver(() => {
+      this.chartWidth = Math.floor(this.chart.clientWidth);
+      this.drawChart();
+    });
     this.observer.observe(this.chart);
     this.onRecording = () => this.rebuild();
     this.onStep = () => this.show(this.model.get("step"), false);
@@ -427,6 +430,7 @@ export class Stepper {
     const { meaning = "" } = this.recording.docs[step.op] || {};
     const cost = facts(this.recording, this.step).map((f) => `${f.name}: ${f.value}`).join("   ");
     const heading = [step.python.split("\n")[0] || "the program as it was", meaning, cost].filter(Boolean);
+    for (const drawing of this.sides.drawings) drawing.whole();
     if (this.kind) return pictureOf([this.code.left, this.code.right], heading);
     return pictureOf(step.error || (step.before === step.after && this.baseline < 0)
       ? [this.sides.left] : [this.sides.left, this.sides.right], heading);
@@ -478,7 +482,8 @@ export class Stepper {
   }
 
   drawChart() {
-    const width = Math.floor(this.chart.clientWidth);
+    // Asked of the page only when it changes: asking lays the page out.
+    const width = this.chartWidth;
     if (!width) return;
     const { steps, machine } = this.recording;
     const points = steps.map((step, i) => {
