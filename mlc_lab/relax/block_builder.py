@@ -26,103 +26,15 @@ from .expr import (
     ExternFunc, Function, If, MatchCast, PrimValue, SeqExpr, ShapeExpr, StringImm, Tuple,
     TupleGetItem, Var, VarBinding, as_expr, as_struct_info,
 )
+from .builder_scopes import DataflowScope, Frame, FunctionScope, TestingScope
 from .op.registry import infer_call
 from .struct_info import (
-    OBJECT, FuncStructInfo, ObjectStructInfo, ShapeStructInfo, StructInfo,
+    OBJECT, FuncStructInfo, ObjectStructInfo, StructInfo,
     definable_tir_vars, erase_to_well_defined, struct_info_lca,
 )
 
 _LEAVES = (Var, DataflowVar, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc,
            GlobalVar, E.Op)
-
-
-class _Frame:
-    """A block under construction."""
-
-    __slots__ = ("bindings", "is_dataflow", "leaves")
-
-    def __init__(self, is_dataflow: bool) -> None:
-        self.bindings: list[Binding] = []
-        self.is_dataflow = is_dataflow
-        #: nested values that were bound in this block, so that a shared one is computed once
-        self.leaves: dict[int, tuple[Expr, Expr]] = {}
-
-    def finish(self) -> BindingBlock:
-        return (DataflowBlock if self.is_dataflow else BindingBlock)(self.bindings)
-
-
-class FunctionScope:
-    """`with bb.function(name, params): ...`"""
-
-    def __init__(self, builder: "BlockBuilder", name: str, params: Any, attrs: Any,
-                 is_pure: bool) -> None:
-        self.builder, self.name, self.is_pure = builder, name, is_pure
-        self.params = params
-        self.attrs = dict(attrs or {})
-        self.blocks: list[BindingBlock] = []
-        self.finished = False
-
-    def __enter__(self) -> None:
-        builder = self.builder
-        builder._functions.append(self)
-        builder.begin_scope(self.params or ())
-        builder.begin_binding_block()
-        BlockBuilder._stack.append(builder)
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        builder = self.builder
-        BlockBuilder._stack.pop()
-        builder._functions.pop()
-        if kind is not None:
-            builder._blocks.clear()
-            return
-        if not self.finished:
-            raise RuntimeError(f"function {self.name!r} has no result: call "
-                               "bb.emit_func_output(...) before its `with` ends")
-
-    def close_block(self) -> None:
-        """Keep the open block where it holds something."""
-        block = self.builder.end_block()
-        if block.bindings:
-            self.blocks.append(block)
-
-
-class DataflowScope:
-    """`with bb.dataflow(): ...`"""
-
-    def __init__(self, builder: "BlockBuilder") -> None:
-        self.builder = builder
-
-    def __enter__(self) -> None:
-        builder = self.builder
-        if builder._functions:
-            builder._functions[-1].close_block()
-        builder.begin_dataflow_block()
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        if kind is not None:
-            return
-        builder = self.builder
-        block = builder.end_block()
-        if builder._functions:
-            if block.bindings:
-                builder._functions[-1].blocks.append(block)
-            builder.begin_binding_block()
-
-
-class TestingScope:
-    """`with bb.testing_scope(def_vars=[n]): ...`: symbolic variables known without a function."""
-
-    __test__ = False
-
-    def __init__(self, builder: "BlockBuilder", def_vars: Sequence[E.Var]) -> None:
-        self.builder, self.variables = builder, def_vars
-
-    def __enter__(self) -> None:
-        self.builder.begin_scope([Var("shape", ShapeStructInfo(self.variables))])
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        self.builder.end_scope()
 
 
 class BlockBuilder:
@@ -132,7 +44,7 @@ class BlockBuilder:
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self._mod = IRModule() if mod is None else mod.copy()
-        self._blocks: list[_Frame] = []
+        self._blocks: list[Frame] = []
         self._functions: list[FunctionScope] = []
         self._scopes: list[set[E.Var]] = []
         self._table: dict[Var, Expr] = {}
@@ -185,11 +97,11 @@ class BlockBuilder:
 
     def begin_binding_block(self) -> None:
         """Open a block of bindings."""
-        self._blocks.append(_Frame(False))
+        self._blocks.append(Frame(False))
 
     def begin_dataflow_block(self) -> None:
         """Open a dataflow block."""
-        self._blocks.append(_Frame(True))
+        self._blocks.append(Frame(True))
 
     def end_block(self) -> BindingBlock:
         """The innermost block, finished."""
@@ -480,7 +392,7 @@ class BlockBuilder:
         return SeqExpr.from_fields(tuple(blocks), body, info)
 
     def _normalize_block(self, block: BindingBlock) -> BindingBlock:
-        self._blocks.append(_Frame(isinstance(block, DataflowBlock)))
+        self._blocks.append(Frame(isinstance(block, DataflowBlock)))
         for binding in block.bindings:
             self._renormalize(binding)
         new = self.end_block()

@@ -6,12 +6,13 @@ do not fit is refused where it is made, with both shapes.
 """
 
 from . import (
-    base, builtin, conv, create, elementwise, image, index, linear_algebra, manipulate, memory, nn,
-    pool, qdq, reduction, registry, vm,
+    base, builtin, conv, create, elementwise, gather, image, index, linear_algebra, manipulate,
+    memory, nn, pool, qdq, reduction, registry, vm,
 )
 from .base import *  # noqa: F403
 from .create import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .gather import *  # noqa: F403
 from .index import *  # noqa: F403
 from .linear_algebra import *  # noqa: F403
 from .manipulate import *  # noqa: F403
@@ -21,7 +22,7 @@ from .registry import (
     OPERATORS, StructInfoError, infer_call, lookup, make_call, register_legalize, register_op,
 )
 
-_TOPICS = (base, create, elementwise, index, linear_algebra, manipulate, qdq, reduction)
+_TOPICS = (base, create, elementwise, gather, index, linear_algebra, manipulate, qdq, reduction)
 __all__ = [
     "OPERATORS", "StructInfoError", "builtin", "conv", "image", "infer_call", "lookup",
     "make_call", "memory", "nn", "pool", "register_legalize", "register_op", "registry", "vm",

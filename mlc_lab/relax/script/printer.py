@@ -12,158 +12,15 @@ from ...ir.module import GlobalVar
 from ...script import printer as base
 from ...script.print_expr import float_text, quote
 from ...tir import expr as E
-from ...tir.functor import free_vars
 from .. import expr as X
 from .. import struct_info as SI
 from ..expr_functor import PyExprVisitor
+from .print_info import State, insert, prim, sequence, states_of, struct_info
+from .print_info import INFO as _INFO
 
 Printer = base.Printer
 _SCALARS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
             "float16", "float32", "float64")
-
-
-class _State:
-    """What is known of the Relax function being printed."""
-
-    __slots__ = ("frame", "insert_at", "heading", "head_vars", "used", "cls")
-
-    def __init__(self, frame: Any, used: set[Any]) -> None:
-        self.frame, self.used = frame, used
-        #: the line where the next definition goes; None while the head is printed
-        self.insert_at: int | None = None
-        self.heading = True
-        self.head_vars: list[str] = []
-        self.cls = False
-
-
-def _states(p: Printer) -> list[_State]:
-    return p.__dict__.setdefault("_relax_functions", [])
-
-
-def _insert(p: Printer, state: _State, text: str) -> None:
-    """Add a line at the top of the body of the function."""
-    at = state.insert_at
-    p.out.insert(at, text)
-    state.insert_at = at + 1
-    for other in _states(p):
-        if other is not state and other.insert_at is not None and other.insert_at >= at:
-            other.insert_at += 1
-    for frame in p.frames:
-        if frame.start >= at and frame is not state.frame:
-            frame.start += 1
-
-
-# ------------------------------------------------------------------------------- scalars, shapes
-
-
-def _symbol(p: Printer, var: E.Var) -> None:
-    """Define a symbolic variable at the top of the outermost function, where it is new."""
-    if var in p.names:
-        return
-    states = _states(p)
-    if not states:
-        if not p.frames:
-            p.enter(None)
-        p.define(var, var.name or "v")
-        return
-    state = states[0]
-    name = p.define(var, var.name or "v", state.frame)
-    line = f"{name} = {p.var_creation(var)}"
-    if state.insert_at is None:
-        state.head_vars.append(line)
-    else:
-        _insert(p, state, p.step * (1 if not state.frame.indent else 2) + line)
-
-
-def prim(p: Printer, value: E.PrimExpr) -> str:
-    """A dimension or scalar; int64 constants are plain numbers."""
-    if type(value) is E.IntImm and value.dtype in ("int64", "bool"):
-        return str(bool(value.value)) if value.dtype == "bool" else str(value.value)
-    for var in free_vars(value):
-        _symbol(p, var)
-    saved, p.int_dtype = p.int_dtype, "int64"
-    text = p.expr(value)
-    p.int_dtype = saved
-    if f"{p.T}." in text:
-        p.used.add("T")
-    return text
-
-
-def dim(p: Printer, value: E.PrimExpr) -> str:
-    """A dimension of a shape; in the head of a function what names symbols is a string."""
-    text = prim(p, value)
-    states = _states(p)
-    if type(value) is not E.IntImm and states and states[0].heading and free_vars(value):
-        escaped = text.replace('"', '\\"')  # not quote(): the text may hold marks of spans
-        return f'"{escaped}"'
-    return text
-
-
-def _sequence(items: list[str]) -> str:
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
-
-
-# ------------------------------------------------------------------------------- struct info
-
-
-def tensor_info(p: Printer, info: SI.TensorStructInfo) -> str:
-    """R.Tensor((n, 4), dtype="float32")"""
-    args = []
-    if type(info.shape) is SI.ShapeExpr:
-        args.append(_sequence([dim(p, d) for d in info.shape.values]))
-        if not info.shape.values:
-            args[0] = "()"
-    elif info.shape is not None:
-        args.append(expr(p, info.shape))
-    if info.dtype:
-        args.append(f"dtype={quote(info.dtype)}")
-    if info.shape is None and info.ndim != -1:
-        args.append(f"ndim={info.ndim}")
-    return f"{p.R}.Tensor({', '.join(args)})" if args else f"{p.R}.Tensor"
-
-
-def shape_info(p: Printer, info: SI.ShapeStructInfo) -> str:
-    """R.Shape([n, 4]) or R.Shape(ndim=2)"""
-    if info.values is not None:
-        return f"{p.R}.Shape([{', '.join(dim(p, v) for v in info.values)}])"
-    return f"{p.R}.Shape(ndim={info.ndim})"
-
-
-def prim_info(p: Printer, info: SI.PrimStructInfo) -> str:
-    """R.Prim("int64") or R.Prim(value=n)"""
-    if info.value is None:
-        return f"{p.R}.Prim({quote(info.dtype)})"
-    return f"{p.R}.Prim(value={dim(p, info.value)})"
-
-
-def tuple_info(p: Printer, info: SI.TupleStructInfo) -> str:
-    """R.Tuple(...)"""
-    if not info.fields_:
-        return f"{p.R}.Tuple"
-    return f"{p.R}.Tuple({', '.join(struct_info(p, f) for f in info.fields_)})"
-
-
-def func_info(p: Printer, info: SI.FuncStructInfo) -> str:
-    """R.Callable((params), ret, purity)"""
-    if info.params is None:
-        if type(info.ret) is SI.ObjectStructInfo and not info.purity:
-            return f"{p.R}.Callable"
-        return f"{p.R}.Callable(ret={struct_info(p, info.ret)}, purity={info.purity})"
-    params = _sequence([struct_info(p, f) for f in info.params]) if info.params else "()"
-    return f"{p.R}.Callable({params}, {struct_info(p, info.ret)}, {info.purity})"
-
-
-_INFO: dict[type, Callable[[Printer, Any], str]] = {
-    SI.TensorStructInfo: tensor_info, SI.ShapeStructInfo: shape_info, SI.PrimStructInfo: prim_info,
-    SI.TupleStructInfo: tuple_info, SI.FuncStructInfo: func_info,
-    SI.ObjectStructInfo: lambda p, info: f"{p.R}.Object",
-}
-
-
-def struct_info(p: Printer, info: SI.StructInfo) -> str:
-    """The text of a struct info."""
-    p.used.add("R")
-    return _INFO[type(info)](p, info)
 
 
 # ------------------------------------------------------------------------------- expressions
@@ -187,19 +44,19 @@ def var(p: Printer, node: X.Var) -> str:
     if found is None:
         if not p.frames:
             p.enter(None)
-        states = _states(p)
+        states = states_of(p)
         found = p.define(node, node.name_hint, states[0].frame if states else p.frames[0])
     return found
 
 
 def global_var(p: Printer, node: GlobalVar) -> str:
     """cls.f in a module"""
-    states = _states(p)
+    states = states_of(p)
     if states and p.alias and getattr(p, "_in_module", False):
         state = states[0]
         if not state.cls:
             state.cls = True
-            _insert(p, state, p.step * 2 + f"{p.alias} = {p.module_name}")
+            insert(p, state, p.step * 2 + f"{p.alias} = {p.module_name}")
         return f"{p.alias}.{node.name_hint}"
     return node.name_hint
 
@@ -216,7 +73,7 @@ def constant(p: Printer, node: X.Constant) -> str:
 
 def tuple_text(p: Printer, node: X.Tuple) -> str:
     """(a, b)"""
-    return _sequence(exprs(p, node.fields_)) if node.fields_ else f"{p.R}.tuple()"
+    return sequence(exprs(p, node.fields_)) if node.fields_ else f"{p.R}.tuple()"
 
 
 def tuple_item(p: Printer, node: X.TupleGetItem) -> str:
@@ -262,7 +119,7 @@ def _attrs(p: Printer, node: X.Call) -> list[str]:
 def _sinfo_args(p: Printer, node: X.Call) -> list[str]:
     if not node.sinfo_args:
         return []
-    return [f"sinfo_args={_sequence([struct_info(p, s) for s in node.sinfo_args])}"]
+    return [f"sinfo_args={sequence([struct_info(p, s) for s in node.sinfo_args])}"]
 
 
 def _function_name(p: Printer, node: Any) -> str:
@@ -382,7 +239,7 @@ def _is_void(info: Any) -> bool:
 
 
 def _is_used(p: Printer, v: X.Var) -> bool:
-    states = _states(p)
+    states = states_of(p)
     return not states or v in states[0].used
 
 
@@ -507,8 +364,8 @@ def function(p: Printer, func: X.Function, name: str, local: bool = False) -> No
         options.append("pure=False")
     p.line(f"@{p.R}.function" + (f"({', '.join(options)})" if options else ""))
     frame = p.enter(func)
-    states = _states(p)
-    state = _State(frame, _used_vars(func))
+    states = states_of(p)
+    state = State(frame, _used_vars(func))
     if states:  # a local function shares the symbols of the one around it
         state.heading = False
         states[0].used |= state.used

@@ -1,0 +1,146 @@
+"""Gathering and scattering by index tensors, and one_hot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tir import expr as E
+from ..expr import Call, Expr, PrimValue, as_expr
+from ..struct_info import StructInfo, TensorStructInfo, as_dim, surely_different
+from .common import (
+    axis_of, join_dtype, like, misfit, need_ndim, show, show_shape, tensor_info, tensor_of,
+)
+from .registry import make_call, register_op
+
+
+def gather_elements(data: Any, indices: Any, axis: int = 0) -> Expr:
+    """out[i][j] = data[indices[i][j]][j] for axis 0, as numpy.take_along_axis."""
+    return make_call("relax.gather_elements", (as_expr(data), as_expr(indices)), {
+        "axis": int(axis)})
+
+
+def _infer_gather_elements(call: Call) -> StructInfo:
+    data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
+    if data.ndim != -1:
+        axis_of(call, call.attrs.axis, data.ndim)
+        need_ndim(call, indices, data.ndim, "indices")
+    return like(indices, data.dtype)
+
+
+register_op("relax.gather_elements", _infer_gather_elements)
+
+
+def gather_nd(data: Any, indices: Any, batch_dims: int = 0) -> Expr:
+    """Slices of data at the index vectors along the last dimension of `indices`."""
+    return make_call("relax.gather_nd", (as_expr(data), as_expr(indices)), {
+        "batch_dims": int(batch_dims)})
+
+
+def _infer_gather_nd(call: Call) -> StructInfo:
+    data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
+    if data.dims is None or indices.dims is None or type(indices.dims[-1]) is not E.IntImm:
+        return TensorStructInfo(None, data.dtype)
+    length = indices.dims[-1].value + call.attrs.batch_dims
+    if length > data.ndim:
+        raise misfit(call, f"indices is {show(indices)}: an index of {length} dimension(s) into "
+                           f"{show(data)}")
+    return tensor_of([*indices.dims[:-1], *data.dims[length:]], data.dtype)
+
+
+register_op("relax.gather_nd", _infer_gather_nd)
+
+
+def scatter_elements(data: Any, indices: Any, updates: Any, axis: int = 0,
+                     reduction: str = "update") -> Expr:
+    """data with data[indices[i][j]][j] updated by updates[i][j] (axis 0).
+
+    `reduction` is update, add, mul, mean, max or min.
+    """
+    return make_call("relax.scatter_elements",
+                     (as_expr(data), as_expr(indices), as_expr(updates)),
+                     {"axis": int(axis), "reduction": str(reduction)})
+
+
+def _infer_scatter_elements(call: Call) -> StructInfo:
+    data = tensor_info(call, 0, "data")
+    indices, updates = tensor_info(call, 1, "indices"), tensor_info(call, 2, "updates")
+    if data.ndim != -1:
+        axis_of(call, call.attrs.axis, data.ndim)
+        need_ndim(call, indices, data.ndim, "indices")
+    if indices.dims is not None and updates.dims is not None and (
+            indices.ndim != updates.ndim or any(
+                surely_different(a, b) for a, b in zip(indices.dims, updates.dims))):
+        raise misfit(call, f"indices is {show(indices)} and updates is {show(updates)}: they "
+                           "must have one shape")
+    join_dtype(call, data.dtype, updates.dtype, ("data", "updates"))
+    return like(data)
+
+
+register_op("relax.scatter_elements", _infer_scatter_elements)
+
+
+def scatter_nd(data: Any, indices: Any, updates: Any, reduction: str = "update") -> Expr:
+    """data with slices at index vectors updated."""
+    return make_call("relax.scatter_nd", (as_expr(data), as_expr(indices), as_expr(updates)),
+                     {"reduction": str(reduction)})
+
+
+def _infer_scatter_nd(call: Call) -> StructInfo:
+    data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
+    updates = tensor_info(call, 2, "updates")
+    join_dtype(call, data.dtype, updates.dtype, ("data", "updates"))
+    if None not in (data.dims, indices.dims, updates.dims) and type(
+            indices.dims[-1]) is E.IntImm:
+        length = indices.dims[-1].value
+        wanted = (*indices.dims[:-1], *data.dims[length:])
+        if length > data.ndim or len(wanted) != updates.ndim or any(
+                map(surely_different, wanted, updates.dims)):
+            raise misfit(call, f"data is {show(data)} and indices is {show(indices)}: updates is "
+                               f"{show(updates)}, it must have shape {show_shape(wanted)}")
+    return like(data)
+
+
+register_op("relax.scatter_nd", _infer_scatter_nd)
+
+
+def slice_scatter(input_tensor: Any, src: Any, start: Any, end: Any, step: Any,
+                  axis: int = 0) -> Expr:
+    """input_tensor with src written to start:end:step of `axis`."""
+    values = tuple(v if isinstance(v, Expr) else PrimValue(as_dim(v)) for v in (start, end, step))
+    return make_call("relax.slice_scatter", (as_expr(input_tensor), as_expr(src), *values),
+                     {"axis": int(axis)})
+
+
+register_op("relax.slice_scatter", lambda call: like(tensor_info(call, 0)))
+
+
+def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int = -1) -> Expr:
+    """A new axis of extent `depth` that holds on_value at each index, else off_value."""
+    def prim(value: Any) -> Expr:
+        if isinstance(value, Expr):
+            return value
+        return PrimValue(value if not isinstance(value, float) else E.FloatImm("float32", value))
+
+    return make_call("relax.one_hot", (as_expr(indices), prim(on_value), prim(off_value)), {
+        "depth": int(depth), "axis": int(axis)})
+
+
+def _infer_one_hot(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "indices")
+    dtype = call.args[1].struct_info_.dtype
+    other = call.args[2].struct_info_.dtype
+    if dtype != other:
+        raise misfit(call, f"on_value is {dtype} and off_value is {other}: they must agree")
+    if info.ndim == -1:
+        return TensorStructInfo(None, dtype)
+    axis = axis_of(call, call.attrs.axis, info.ndim + 1)
+    if info.dims is None:
+        return tensor_of(None, dtype, info.ndim + 1)
+    return tensor_of([*info.dims[:axis], as_dim(call.attrs.depth), *info.dims[axis:]], dtype)
+
+
+register_op("relax.one_hot", _infer_one_hot)
+
+
+__all__ = ["gather_elements", "gather_nd", "one_hot", "scatter_elements", "scatter_nd",
+           "slice_scatter"]
