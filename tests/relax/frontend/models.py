@@ -286,6 +286,7 @@ def small_models():
         "lenet": (LeNet(), (torch.rand(2, 1, 28, 28),)),
         "resnet18": (ResNet18(10, 16), (image,)),
         "mobilenet_v2": (MobileNetV2(10, 0.5, 2), (image,)),
+        "mobilenet_v2_short": (MobileNetV2(10, 0.25, 1), (image,)),
         "gpt2_block": (GPTBlock(), (words,)),
         "gpt2_block_fused": (GPTBlock(fused=True), (words,)),
         "bert_layer": (BertLayer(), (words, torch.ones(2, 6).tril(4))),
