@@ -31,9 +31,10 @@ and what caches make of it, `AccessTrace.result(caches).to_dict()`:
     found     a text with one digit an access: the level where it was found; "3" of three levels
               is memory
     reuse     for each access its reuse distance in lines of the first level: how many different
-              lines were used since its line was last; -1 for the first use. Of an access of
-              several lines the largest.
-    gone      [number of an access, line that left the first level for it, ...] in pairs
+              lines its thread used since its line was last; -1 for the first use. Of an access
+              of several lines the largest.
+    gone      [number of an access, line that left the first level for it, ...] in pairs; each
+              thread has a first level of its own
     counts    a level: {"name", "lookups", "misses", "bytes_in", "bytes_out"}
 """
 
@@ -155,20 +156,23 @@ class AccessTrace:
 
     def simulate(self, caches: Any = None) -> Simulation:
         """These accesses in caches (see `cache.as_hierarchy`), which are empty at the start."""
-        return simulate(self.address, self.nbytes, self.write, caches)
+        return simulate(self.address, self.nbytes, self.write, caches, self.thread)
 
     def reuse(self, line: int = 64) -> np.ndarray:
         """Reuse distance of each access, in lines of `line` bytes; -1 for a first use.
 
-        How many different lines were used since the access's line was last; of an access of several
-        lines the largest.
+        How many different lines were used since the access's line was last, by the same thread; of
+        an access of several lines the largest.
         """
         first = self.address // line
         count = (self.address + self.nbytes - 1) // line - first + 1
         starts = np.cumsum(count) - count
         of = np.repeat(np.arange(len(self)), count)
         lines = first[of] + np.arange(of.size) - starts[of]
-        distance = reuse_distances(lines)
+        distance = np.empty(of.size, np.int64)
+        for thread in np.unique(self.thread):
+            its = self.thread[of] == thread
+            distance[its] = reuse_distances(lines[its])
         # A first use is farther than any distance.
         distance[distance == FIRST_USE] = np.iinfo(np.int64).max
         out = np.maximum.reduceat(distance, starts) if len(self) else distance
@@ -280,11 +284,7 @@ def accesses(
     Unmeasurable, LowerError, CodegenError
         Where the program cannot be run.
     """
-    from ..runtime import jit
-
     mod = as_module(program) if step is None else _module_at(program, step)
-    if threads is None:
-        threads = jit.num_threads()
     made = instrument(mod, None, sizes=sizes, target=target, threads=threads, registers=registers,
                       capacity=limit, arrays=arrays)
     call(made)

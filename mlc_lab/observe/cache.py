@@ -10,6 +10,9 @@ The model, which `cache_code.py` turns into machine code:
 - A store marks the line dirty in the first level. A dirty line that has to go is written back: it
   becomes dirty in the first level below that holds it, or goes to memory. That is not a use: it
   changes nothing about which line goes next, and is no hit or miss.
+- A parallel loop runs on several cores. Each has the levels but the last for itself (all of them,
+  if there is only one); the last is shared. The iterations are simulated one after the other, core
+  by core, and a store on one core takes no line from another.
 - Not modelled: prefetching, address translation, and other programs on the machine. That is why
   the counts are the same every time.
 """
@@ -127,6 +130,10 @@ class CacheHierarchy:
 
     def __len__(self) -> int:
         return len(self.levels)
+
+    def is_private(self, number: int) -> bool:
+        """Whether each core has the level `number` (from 0) for itself."""
+        return number < len(self.levels) - 1 or len(self.levels) == 1
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.levels))

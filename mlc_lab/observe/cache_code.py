@@ -10,6 +10,7 @@ case is a few instructions that LLVM puts into the simulated program itself. Ent
     i32  sim_one(i64 address, i64 bytes, i32 write, i64 site)    says at which level it was found
     ptr  sim_state(), sim_written()      where the counts are
     void sim_reset()      empty caches, counts of zero
+    i64* sim_core         global: the core that accesses, where there are several
 
 A site is a place in the program; `site` is the number of the first of its words in the counts.
 
@@ -46,17 +47,19 @@ class _Level:
     """Writes the code of one level."""
 
     def __init__(self, m: ModuleText, level: CacheLevel, number: int, last: bool,
-                 shift_below: int, log: bool) -> None:
+                 shift_below: int, log: bool, cores: int) -> None:
         self.m, self.level, self.number, self.last = m, level, number, last
         self.shift_below = shift_below
         self.log = log and number == 0
+        self.cores = cores
         self.ways = level.ways
         self.vector = 2 <= level.ways <= VECTOR_WAYS
         # A row is padded to a power of two with entries that no line equals.
         self.stride = 1 << (level.ways - 1).bit_length() if self.vector else level.ways
-        self.tables = [(f"@sim_rows{number}", level.sets * self.stride, "i32")]
+        sets = level.sets * cores
+        self.tables = [(f"@sim_rows{number}", sets * self.stride, "i32")]
         if level.replacement == "plru":
-            self.tables.append((f"@sim_tree{number}", level.sets, "i64"))
+            self.tables.append((f"@sim_tree{number}", sets, "i64"))
         for name, size, ty in self.tables:
             m.globals.append(_table(name, size, ty))
         if level.replacement == "random":
@@ -64,7 +67,7 @@ class _Level:
 
     def row(self, f: FunctionText, line: str) -> tuple[str, str]:
         """The set of a line, and the address of its row."""
-        at = f.op(f"urem i64 {line}, {self.level.sets}")
+        at = _set_of(f, line, self.level.sets, self.cores)
         start = f.op(f"mul i64 {at}, {self.stride}")
         return at, f.gep("i32", f"@sim_rows{self.number}", start)
 
@@ -283,12 +286,23 @@ def _site_slot(f: FunctionText, word: int) -> str:
     return f.gep("i64", "@sim_counts", f.op(f"add i64 %site, {word}"))
 
 
-def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int, log: bool = False
-                    ) -> None:
+def _set_of(f: FunctionText, line: str, sets: int, cores: int) -> str:
+    """The set of a line; of several cores each has its own sets."""
+    at = f.op(f"urem i64 {line}, {sets}")
+    if cores == 1:
+        return at
+    core = f.load("i64", "@sim_core")
+    return f.op(f"add i64 {at}, {f.op(f'mul i64 {core}, {sets}')}")
+
+
+def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int, log: bool = False,
+                    cores: int = 1) -> None:
     """Define the simulator of a hierarchy for accesses that stand at `sites` places.
 
     With `log` it also writes the lines that leave the first level to `sim_gone`.
     """
+    if cores > 1:
+        m.globals.append("@sim_core = global i64 0")
     if log:
         m.globals += ["@sim_gone = internal global ptr null", "@sim_gone_n = internal global i64 0",
                       "@sim_now = internal global i64 0"]
@@ -296,13 +310,14 @@ def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int, log: b
     levels = hierarchy.levels
     first = levels[0]
     tables = [("@sim_counts", max(sites, 1) * words, "i64"), ("@sim_back", len(levels), "i64"),
-              ("@sim_last", first.sets, "i32")]
+              ("@sim_last", first.sets * cores, "i32")]
     for name, size, ty in tables:
         m.globals.append(_table(name, size, ty))
     for number, level in enumerate(levels):
         last = number == len(levels) - 1
         shift = 0 if last else _log2(levels[number + 1].line) - _log2(level.line)
-        code = _Level(m, level, number, last, shift, log)
+        code = _Level(m, level, number, last, shift, log,
+                      cores if hierarchy.is_private(number) else 1)
         tables += code.tables
         code.write_find()
         if number:
@@ -311,9 +326,9 @@ def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int, log: b
         with m.function("void", name, [("i64", "address"), ("i64", "site")], "",
                         "alwaysinline nounwind") as f:
             _Level.bump(f, _site_slot(f, 0))
-            _look(f, first, write)
+            _look(f, first, write, cores)
             f.ret()
-    _write_spans(m, first)
+    _write_spans(m, first, cores)
     _write_masked(m, first)
     m.declare("void", "llvm.memset.p0.i64", ["ptr", "i8", "i64", "i1 immarg"])
     with m.function("void", "sim_reset", []) as f:
@@ -334,10 +349,10 @@ def _log2(value: int) -> int:
     return value.bit_length() - 1
 
 
-def _look(f: FunctionText, first: CacheLevel, write: int) -> None:
+def _look(f: FunctionText, first: CacheLevel, write: int, cores: int) -> None:
     """The inlined part: nothing to do where the line was the last one used of its set."""
     line = f.op(f"lshr i64 %address, {_log2(first.line)}")
-    at = f.op(f"urem i64 {line}, {first.sets}")
+    at = _set_of(f, line, first.sets, cores)
     small = f.op(f"trunc i64 {line} to i32")
     tag = f.op(f"shl i32 {f.op(f'add i32 {small}, 1')}, 1")
     last = f.load("i32", f.gep("i32", "@sim_last", at))
@@ -349,7 +364,7 @@ def _look(f: FunctionText, first: CacheLevel, write: int) -> None:
         f.call("i32", "sim_find0", [f"i64 {line}", f"i32 {write}", "i64 %site"])
 
 
-def _write_spans(m: ModuleText, first: CacheLevel) -> None:
+def _write_spans(m: ModuleText, first: CacheLevel, cores: int) -> None:
     """Accesses that may touch several lines."""
     shift = _log2(first.line)
     params = [("i64", "address"), ("i64", "bytes"), ("i32", "write"), ("i64", "site")]
@@ -377,7 +392,7 @@ def _write_spans(m: ModuleText, first: CacheLevel) -> None:
         one = f.op(f"icmp eq i64 {apart}, 0")
         with f.if_(one):
             line = f.op(f"lshr i64 %address, {shift}")
-            at = f.op(f"urem i64 {line}, {first.sets}")
+            at = _set_of(f, line, first.sets, cores)
             small = f.op(f"trunc i64 {line} to i32")
             next_one = f.op(f"add i32 {small}, 1")
             tag = f.op(f"or i32 {f.op(f'shl i32 {next_one}, 1')}, %write")
@@ -418,20 +433,23 @@ def _write_masked(m: ModuleText, first: CacheLevel) -> None:
         f.ret()
 
 
-def write_replay(m: ModuleText) -> None:
-    """Define `i64 sim_replay(n, addresses, bytes, writes, found, gone)`, for a simulator that logs.
+def write_replay(m: ModuleText, cores: int) -> None:
+    """Define `i64 sim_replay(n, addresses, bytes, writes, on, found, gone)`, for a simulator that
+    logs; `on` are the cores, read where there are several.
 
     It simulates a list of accesses, tells of each at which level it was found, and writes pairs to
     `gone`: the number of an access, and a line that had to leave the first level for it. Gives the
     number of pairs.
     """
-    pointers = ("addresses", "bytes", "writes", "found", "gone")
+    pointers = ("addresses", "bytes", "writes", "on", "found", "gone")
     params = [("i64", "n"), *(("ptr", name) for name in pointers)]
     with m.function("i64", "sim_replay", params, "", "nounwind") as f:
         f.store("ptr", "%gone", "@sim_gone")
         f.store("i64", "0", "@sim_gone_n")
         with f.for_range("0", "%n") as i:
             f.store("i64", i, "@sim_now")
+            if cores > 1:
+                f.store("i64", f.load("i64", f.gep("i64", "%on", i)), "@sim_core")
             address = f.load("i64", f.gep("i64", "%addresses", i))
             nbytes = f.load("i64", f.gep("i64", "%bytes", i))
             write = f.op(f"zext i8 {f.load('i8', f.gep('i8', '%writes', i))} to i32")

@@ -126,7 +126,8 @@ class AccessCounts:
 
 def count_accesses(
     program: Any, caches: Any = None, *, sizes: Mapping[str, int] | None = None,
-    target: Any = "llvm", registers: bool = True, arrays: Sequence[np.ndarray] | None = None,
+    target: Any = "llvm", threads: int | None = None, registers: bool = True,
+    arrays: Sequence[np.ndarray] | None = None,
 ) -> AccessCounts:
     """Count hits and misses of a PrimFunc, IRModule or Schedule in simulated caches.
 
@@ -136,6 +137,9 @@ def count_accesses(
         None for this machine's; "32K:8, 512K:8:64:plru" for others.
     sizes : dict
         Values of symbolic sizes, by name.
+    threads : int
+        Over how many cores parallel loops are spread; by default as many as the machine has. Each
+        has the levels but the last for itself.
     registers : bool
         Whether small arrays indexed by constants only are registers (and no memory), as LLVM
         makes them.
@@ -148,8 +152,8 @@ def count_accesses(
         Where the program cannot be run or the caches cannot be.
     """
     mod, hierarchy = as_module(program), as_hierarchy(caches)
-    made = instrument(mod, hierarchy, sizes=sizes, target=target, registers=registers,
-                      arrays=arrays)
+    made = instrument(mod, hierarchy, sizes=sizes, target=target, threads=threads,
+                      registers=registers, arrays=arrays)
     call(made)
     return read_counts(made, hierarchy, _operations(mod, sizes))
 

@@ -35,7 +35,7 @@ from ..runtime.native import SYMBOLS
 from ..tir.functor import pre_order
 from .cache import CacheHierarchy
 from .cache_code import site_words, write_simulator
-from .measure import Unmeasurable, only_function, random_arrays
+from .measure import Unmeasurable, is_parallel, only_function, random_arrays
 
 #: every buffer starts at a multiple of this in the arena: a page, as large arrays do
 PAGE = 4096
@@ -113,6 +113,7 @@ class CountingGen(StmtGen):
         self.around: list[tir.Var] = []
         self.node: Any = None
         self.statement: Any = None
+        self.in_parallel = False
 
     # -- reporting --------------------------------------------------------------------------------
 
@@ -280,20 +281,24 @@ class CountingGen(StmtGen):
         low, extent = self.index(s.min), self.index(s.extent)
         self.work = float("inf")
         threads = self.plan.threads
+        # A parallel loop inside another one stays on its thread.
+        told = threads > 1 and not self.in_parallel
+        self.in_parallel = True
 
         def body() -> None:
-            if threads > 1 and self.plan.hierarchy is None:
+            if told:
                 done = self.fold("sub nsw", self.index(s.loop_var), low)
                 scaled = self.op(f"mul i64 {done}, {threads}")
-                self.store("i64", self.op(f"udiv i64 {scaled}, {extent}"), "@trace_thread")
+                self.store("i64", self.op(f"udiv i64 {scaled}, {extent}"), "@sim_core")
             self.run(s.body)
 
-        if threads > 1 and self.plan.hierarchy is None:
-            self.unit.text.declarations["trace_thread"] = "@trace_thread = external global i64"
+        if told:
+            self.unit.text.declarations["sim_core"] = "@sim_core = external global i64"
         self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
                         self.is_nonneg(s.min), body)
-        if threads > 1 and self.plan.hierarchy is None:
-            self.store("i64", "0", "@trace_thread")
+        if told:
+            self.store("i64", "0", "@sim_core")
+            self.in_parallel = False
 
     def stmt_allocate(self, s: tir.Allocate) -> None:
         if s.buffer_var in self.plan.in_registers:
@@ -421,13 +426,14 @@ class Program:
 
 def instrument(
     mod: IRModule, hierarchy: CacheHierarchy | None, *, sizes: Mapping[str, int] | None = None,
-    target: Any = "llvm", threads: int = 1, registers: bool = True, capacity: int = 0,
+    target: Any = "llvm", threads: int | None = None, registers: bool = True, capacity: int = 0,
     arrays: Sequence[np.ndarray] | None = None,
 ) -> Program:
     """Lower, instrument, compile and link a program, ready to run once.
 
     With a hierarchy it counts in caches of that form; without, it traces at most `capacity`
-    accesses. `arrays` are the arguments (random data if None). Raises Unmeasurable where it cannot
+    accesses. Parallel loops are spread over `threads` threads, by default as many as the machine
+    has cores. `arrays` are the arguments (random data if None). Raises Unmeasurable where it cannot
     be run, CodegenError and LowerError where it cannot be compiled.
     """
     from ..target import Target
@@ -437,7 +443,8 @@ def instrument(
     name, mod = concrete(mod, sizes)
     func = only_function(mod)[1]
     lowered = lower(mod, target=Target(target))
-    plan = Plan(hierarchy, threads, registers)
+    plan = Plan(hierarchy, (threads or jit.num_threads()) if is_parallel(lowered) else 1,
+                registers)
     given = random_arrays(func, sizes) if arrays is None else [np.asarray(a) for a in arrays]
     buffers = [func.buffer_map.get(p) for p in func.params]
     if None in buffers or len(given) != len(buffers):
@@ -455,7 +462,7 @@ def instrument(
     exports = [SYMBOL_PREFIX + name]
     if hierarchy is not None:
         _check_reach(hierarchy, plan.top)
-        write_simulator(runtime, hierarchy, len(plan.sites))
+        write_simulator(runtime, hierarchy, len(plan.sites), cores=plan.threads)
         exports += ["sim_state", "sim_written"]
     else:
         _write_trace(runtime, plan.depth, capacity)
@@ -529,7 +536,7 @@ def _write_trace(m: ModuleText, depth: int, capacity: int) -> None:
     m.globals.append(f"@trace_data = internal global [{(capacity + 1) * width} x i64] "
                      "zeroinitializer, align 64")
     m.globals.append("@trace_n = internal global i64 0")
-    m.globals.append("@trace_thread = global i64 0")
+    m.globals.append("@sim_core = global i64 0")
     params = [("i64", "site"), ("i64", "address"), ("i64", "bytes")]
     with m.function("ptr", "trace_row", params, "", "noinline nounwind") as f:
         n = f.load("i64", "@trace_n")
@@ -538,7 +545,7 @@ def _write_trace(m: ModuleText, depth: int, capacity: int) -> None:
         fits = f.op(f"icmp ult i64 {n}, {capacity}")
         at = f.op(f"select i1 {fits}, i64 {n}, i64 {capacity}")
         row = f.gep("i64", "@trace_data", f.op(f"mul i64 {at}, {width}"))
-        thread = f.load("i64", "@trace_thread")
+        thread = f.load("i64", "@sim_core")
         for offset, value in enumerate(("%site", "%address", "%bytes", thread)):
             f.store("i64", value, f.gep("i64", row, offset))
         f.ret(f"ptr {row}")

@@ -24,15 +24,15 @@ FIRST_USE = -1
 class _Simulator:
     """A compiled simulator of one hierarchy, for lists of accesses."""
 
-    def __init__(self, hierarchy: CacheHierarchy) -> None:
+    def __init__(self, hierarchy: CacheHierarchy, cores: int) -> None:
         where = jit.host_machine()
         m = ModuleText(where.triple, where.data_layout)
-        write_simulator(m, hierarchy, 1, log=True)
-        write_replay(m)
+        write_simulator(m, hierarchy, 1, log=True, cores=cores)
+        write_replay(m, cores)
         names = ["sim_replay", "sim_reset", "sim_state", "sim_written"]
         obj = jit.compile_ir(str(m), where, vectorize=False, unroll=False).obj
         library = self.library = jit.link(obj, names, {})
-        kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 5)
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 6)
         self.replay = kind(library.address("sim_replay"))
         self.reset = ctypes.CFUNCTYPE(None)(library.address("sim_reset"))
         self.hierarchy = hierarchy
@@ -43,8 +43,8 @@ class _Simulator:
 
 
 @functools.lru_cache(maxsize=32)
-def _simulator(hierarchy: CacheHierarchy) -> _Simulator:
-    return _Simulator(hierarchy)
+def _simulator(hierarchy: CacheHierarchy, cores: int) -> _Simulator:
+    return _Simulator(hierarchy, cores)
 
 
 class Simulation(NamedTuple):
@@ -60,7 +60,8 @@ class Simulation(NamedTuple):
     gone: np.ndarray
 
 
-def simulate(addresses: Any, nbytes: Any, writes: Any, caches: Any = None) -> Simulation:
+def simulate(addresses: Any, nbytes: Any, writes: Any, caches: Any = None, cores: Any = 0
+             ) -> Simulation:
     """Simulate accesses one after the other in empty caches.
 
     Parameters
@@ -68,6 +69,8 @@ def simulate(addresses: Any, nbytes: Any, writes: Any, caches: Any = None) -> Si
     addresses, nbytes, writes : sequences of one length, or a single number for all
         Where each access begins, how many bytes it takes, and whether it is a store.
     caches : see `cache.as_hierarchy`
+    cores : a sequence, or a single number
+        The core, from 0, that makes each access. Each has the levels but the last for itself.
 
     Raises CacheError for what cannot be simulated.
     """
@@ -81,12 +84,15 @@ def simulate(addresses: Any, nbytes: Any, writes: Any, caches: Any = None) -> Si
     if places.size and int((places + sizes).max()) // hierarchy.levels[0].line >= 1 << 31:
         raise CacheError("an address is too large for the simulator: it can tell apart 2^31 lines")
     found = np.empty(places.shape, np.int8)
-    simulator = _simulator(hierarchy)
+    on = np.ascontiguousarray(np.broadcast_to(np.asarray(cores, np.int64), places.shape))
+    if on.size and on.min() < 0:
+        raise CacheError("cores are numbers from 0")
+    simulator = _simulator(hierarchy, int(on.max(initial=0)) + 1)
     simulator.reset()
     line = hierarchy.levels[0].line
     lookups = int(((places + sizes - 1) // line - places // line + 1).sum())
     gone = np.empty((lookups, 2), np.int64)
-    arrays = (places, sizes, kinds, found, gone)
+    arrays = (places, sizes, kinds, on, found, gone)
     pairs = simulator.replay(places.size, *(x.ctypes.data for x in arrays))
     row = simulator.words("sim_state", site_words(hierarchy))
     written = simulator.words("sim_written", len(hierarchy))

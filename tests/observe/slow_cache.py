@@ -70,12 +70,18 @@ class SlowLevel:
 class SlowCache:
     """A hierarchy; `access` tells at which level the access was found."""
 
-    def __init__(self, hierarchy):
-        self.levels = [SlowLevel(level) for level in hierarchy]
+    def __init__(self, hierarchy, cores=1):
+        self.every = []
+        shared = SlowLevel(hierarchy.levels[-1])
+        for _ in range(cores):
+            own = [SlowLevel(level) for level in hierarchy.levels]
+            self.every.append(own if len(own) == 1 else [*own[:-1], shared])
+        self.levels = self.every[0]
         self.lookups = self.accesses = 0
         self.gone = []
 
-    def access(self, address, nbytes, write):
+    def access(self, address, nbytes, write, core=0):
+        self.levels = self.every[core]
         self.accesses += 1
         size = self.levels[0].level.line
         found = 0
@@ -83,6 +89,11 @@ class SlowCache:
             self.lookups += 1
             found = max(found, self.find(0, line * size, write))
         return found
+
+    def total(self, what):
+        """A count of each level, over all cores."""
+        return [sum(getattr(level, what) for level in {id(x[n]): x[n] for x in self.every}.values())
+                for n in range(len(self.levels))]
 
     def find(self, number, address, write):
         if number == len(self.levels):

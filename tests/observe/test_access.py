@@ -91,6 +91,20 @@ def test_reuse_distance_counts_the_lines_between():
     assert (trace.reuse(64)[5:] >= 0).all()
 
 
+def test_threads_have_reuse_distances_and_first_levels_of_their_own():
+    sch = Schedule(matmul(8))
+    sch.parallel(sch.get_loops(sch.get_block("C"))[0])
+    one, two = accesses(sch, threads=1), accesses(sch, threads=2)
+    later = two.thread == 1
+    assert two.reuse(32)[~later].tolist() == one.reuse(32)[~later].tolist()
+    of_b = np.array([two.places[b].name == "B" for b in two.buffer])
+    # The second thread uses all lines of B for the first time.
+    assert np.sum(two.reuse(32)[later & of_b] == FIRST_USE) == 8
+    assert np.sum(one.reuse(32)[later & of_b] == FIRST_USE) == 0
+    misses = [t.simulate("4K:8:32, 8K:8:32").counts[0].misses for t in (one, two)]
+    assert misses == [24, 32]
+
+
 def test_an_access_of_two_lines_is_as_far_as_the_farther_one():
     trace = accesses(tiled(16, lanes=8))
     halves = trace.reuse(16)

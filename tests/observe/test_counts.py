@@ -92,11 +92,16 @@ def test_symbolic_sizes_are_given_by_name():
     assert count_accesses(copy, SMALL, sizes={"n": 256}).reads == 256
 
 
-def test_parallel_loops_run_in_order():
+def test_parallel_loops_run_in_order_each_core_in_its_own_caches():
     sch = Schedule(matmul(32))
-    plain = count_accesses(sch, SMALL).to_dict()
+    plain = count_accesses(sch, "64K:8, 1M:8").to_dict()
     sch.parallel(sch.get_loops(sch.get_block("C"))[0])
-    assert count_accesses(sch, SMALL).to_dict() == plain
+    assert count_accesses(sch, "64K:8, 1M:8", threads=1).to_dict() == plain
+    four = count_accesses(sch, "64K:8, 1M:8", threads=4)
+    # Every core brings all of B into its first level; the second one has it already.
+    assert four.by_buffer()["B"]["misses"] == [4 * 64, 64]
+    assert four.by_buffer()["A"]["misses"] == [64, 64]
+    assert four.to_dict() == count_accesses(sch, "64K:8, 1M:8", threads=4).to_dict()
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])

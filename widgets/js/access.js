@@ -4,7 +4,7 @@
 // Draws an access trace and what caches made of it (see mlc_lab/observe/access.py). What caches do
 // is computed in Python: the view only adds up what is recorded.
 
-import { copyButton, digits, h, percent } from "./dom.js";
+import { h, percent } from "./dom.js";
 import { BufferGrid } from "./access_grid.js";
 import { LEVEL_SIGNS, drawTimeline, levelClass, reuseBins, reuseChart, reuseTable } from "./access_chart.js";
 import { tokens } from "./highlight.js";
@@ -77,10 +77,10 @@ class Result {
     }
     this.goneAt = 0;
     this.now = -1;
-    this.resident = new Set();
+    this.resident = new Map();
   }
 
-  /** The lines in the first level once access `i` is done. */
+  /** The lines in the first level of the thread that makes access `i`, once it is done. */
   residentAt(i, trace) {
     if (i < this.now) {
       this.resident.clear();
@@ -89,15 +89,17 @@ class Result {
     }
     const { gone } = this.data;
     while (this.now < i) {
-      const { address, site } = trace.at(++this.now);
+      const { address, site, thread } = trace.at(++this.now);
+      if (!this.resident.has(thread)) this.resident.set(thread, new Set());
+      const held = this.resident.get(thread);
       const last = Math.floor((address + site.bytes - 1) / this.line);
-      for (let n = Math.floor(address / this.line); n <= last; n++) this.resident.add(n);
+      for (let n = Math.floor(address / this.line); n <= last; n++) held.add(n);
       while (this.goneAt < gone.length && gone[this.goneAt] === this.now) {
-        this.resident.delete(gone[this.goneAt + 1]);
+        held.delete(gone[this.goneAt + 1]);
         this.goneAt += 2;
       }
     }
-    return this.resident;
+    return this.resident.get(trace.at(i).thread);
   }
 }
 
@@ -485,7 +487,8 @@ class AccessView {
     this.legend.replaceChildren(
       ...names.map((name, i) => h("span", { class: `badge ${levelClass(i, names.length)}` },
         `${LEVEL_SIGNS[this.signOf(i)]} found in ${name}`)),
-      h("span", { class: "key resident" }, `in ${names[0]} now`),
+      h("span", { class: "key resident" },
+        `in ${names[0]}${this.trace.data.thread.length ? " of this thread" : ""} now`),
       h("span", { class: "key left" }, `used before, not in ${names[0]}`),
       h("span", { class: "key read" }, "read"), h("span", { class: "key written" }, "write"),
       h("span", { class: "key line" }, `the line of ${this.result.line} B`));
