@@ -16,6 +16,13 @@ def _die(*_):
     os._exit(1)
 
 
+def test_without_a_cluster_it_says_what_to_do():
+    from mlc_lab.ir.diagnostics import MLCError
+
+    with pytest.raises(MLCError, match="make a dask.distributed.Client"):
+        ms.runner.DaskRunner()
+
+
 @pytest.fixture(scope="module")
 def client():
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
@@ -32,21 +39,11 @@ def test_a_dying_worker_costs_one_trial(client):
             if not self.kill:
                 return super().run(runner_inputs)
             self.kill = False
-            task = self.client.submit(_die, pure=False, retries=0)
-            return [ms.runner.RunnerFuture(task.done, lambda: self._result(task))]
+            return [self._begin(_die, item) for item in runner_inputs]
 
-    distributed_config = pytest.importorskip("dask.config")
-    with distributed_config.set({"distributed.scheduler.allowed-failures": 0}):
-        database = ms.tune_tir(
-            matmul(), TARGET, None, 4, strategy="replay-trace", seed=1, verbose=False,
-            space=ms.space_generator.ScheduleFn(stochastic), runner=Dying(client))
+    database = ms.tune_tir(
+        matmul(), TARGET, None, 4, strategy="replay-trace", seed=1, verbose=False,
+        space=ms.space_generator.ScheduleFn(stochastic), runner=Dying(client))
     records = database.records()
     assert [r["status"] for r in records] == ["crash", "ok", "ok", "ok"], records[0]["reason"]
     assert "died" in records[0]["reason"]
-
-
-def test_without_a_cluster_it_says_what_to_do():
-    from mlc_lab.ir.diagnostics import MLCError
-
-    with pytest.raises(MLCError, match="make a dask.distributed.Client"):
-        ms.runner.DaskRunner()

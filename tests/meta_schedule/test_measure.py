@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-import pytest
 
 from mlc_lab import meta_schedule as ms
 from mlc_lab.meta_schedule.context import TuneContext
@@ -14,7 +13,7 @@ from mlc_lab.meta_schedule.measure.worker import difference, robust
 from mlc_lab.meta_schedule.search_strategy import MeasureCandidate
 from mlc_lab.meta_schedule.workload import arguments, as_workload
 
-from .programs import TARGET, matmul, stochastic
+from .programs import TARGET, matmul
 
 
 def test_a_pool_outlives_its_workers():

@@ -5,7 +5,8 @@
 
 Each cluster worker keeps a process of its own for measuring (the same as LocalRunner's), so that a
 candidate that crashes or hangs does not take the cluster's worker with it. When a cluster worker
-dies, the trial it had is recorded as a crash, and the search goes on with the others.
+dies, the trials it had are given to another one once more; a trial that was there at two deaths is
+recorded as a crash. (The cluster is told not to repeat such tasks by itself.)
 
 One candidate at a time runs on each worker; workers of one cluster should be alike, since times are
 compared with each other.
@@ -32,6 +33,11 @@ def measure_here(item: RunnerInput, timeout: float, config: EvaluatorConfig) -> 
     if runner is None:
         runner = _local[key] = LocalRunner(timeout, config)
     return runner.run([item])[0].result()
+
+
+def _no_second_try(dask_scheduler: Any = None) -> None:
+    """Runs on the scheduler: what killed a worker is not given to the next one."""
+    dask_scheduler.allowed_failures = 0
 
 
 class DaskRunner(Runner):
@@ -61,6 +67,7 @@ class DaskRunner(Runner):
         self.client, self.timeout_sec = client, timeout_sec
         self.evaluator_config = evaluator_config or EvaluatorConfig()
         self._running: list[Any] = []
+        client.run_on_scheduler(_no_second_try)
 
     def prepare(self, reference: Reference) -> Future:
         """Whether the cluster has workers; each prepares itself with its first candidate."""
@@ -71,23 +78,28 @@ class DaskRunner(Runner):
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
         """Begin to measure all, spread over the workers."""
-        out = []
-        for item in runner_inputs:
-            # resources are not needed: a worker's measuring process takes one at a time
-            task = self.client.submit(measure_here, item, self.timeout_sec, self.evaluator_config,
+        return [self._begin(measure_here, item) for item in runner_inputs]
+
+    def _begin(self, function: Any, item: RunnerInput) -> RunnerFuture:
+        def submit() -> Any:
+            task = self.client.submit(function, item, self.timeout_sec, self.evaluator_config,
                                       pure=False, retries=0)
             self._running.append(task)
-            out.append(RunnerFuture(task.done, lambda task=task: self._result(task)))
-        return out
+            return task
 
-    def _result(self, task: Any) -> RunnerResult:
+        task = submit()
+        return RunnerFuture(task.done, lambda: self._result(task, submit))
+
+    def _result(self, task: Any, submit: Any, again: int = 1) -> RunnerResult:
         try:
             result = task.result(timeout=4 * self.timeout_sec + 120)
         except Exception as error:
             name = type(error).__name__
             if name in ("KilledWorker", "CommClosedError", "CancelledError"):
+                if again:  # perhaps it was another trial of that worker that did it
+                    return self._result(submit(), submit, again - 1)
                 result = RunnerResult(status="crash", reason="the cluster's worker died while it "
-                                      f"measured ({name})")
+                                      f"measured, twice ({name})")
             elif name == "TimeoutError":
                 task.cancel()
                 result = RunnerResult(status="timeout", reason="the cluster gave no answer in time")
