@@ -224,7 +224,7 @@ export class WorkbenchView {
       found.push(["Time", duration(cost.time) + spread, ""]);
       const start = this.costOf(this.nodes[0]);
       const parent = this.node.parent === null ? null : this.costOf(this.nodes[this.node.parent]);
-      for (const [name, other] of [["Against the step before", parent], ["Against the start", start]]) {
+      for (const [name, other] of [["Change", parent], ["Since the start", start]]) {
         if (!other?.time || this.node.parent === null) continue;
         const ratio = other.time / cost.time;
         const noise = 1 + (other.spread || 0) + (cost.spread || 0);
