@@ -178,8 +178,7 @@ class _Plan:
         # a matrix that lies as it is read is packed whole, row by row; else panel by panel
         self.whole = unit and simple
         self.columns = volume(stage.extents[v] for v in joined)
-        self.rows_in_tile, vectors = _tile_size(machine.unit.registers, rows, self.columns, lanes,
-                                                all_rows)
+        self.rows_in_tile, vectors = _tile_size(machine.unit.registers, rows, self.columns, lanes)
         width = vectors * lanes
         self.width = width if self.columns is None else min(width, self.columns)
         self.work = stage.work
@@ -192,8 +191,8 @@ def _follows(stage: Stage, var: Var, joined: list[Var]) -> bool:
     return stride == volume(stage.extents[v] for v in joined)
 
 
-def _tile_size(registers: int, rows: int | None, columns: int | None, lanes: int,
-               all_rows: int | None) -> tuple[int, int]:
+def _tile_size(registers: int, rows: int | None, columns: int | None, lanes: int
+               ) -> tuple[int, int]:
     """Rows and vectors of the tile that wastes least of what the registers hold.
 
     One register more than the tile's is needed for the repeated element, and one for each vector of
@@ -215,8 +214,9 @@ def _tile_size(registers: int, rows: int | None, columns: int | None, lanes: int
 def _canonical(sch: Schedule, stage: Stage, roles: Roles, plan: _Plan) -> dict[str, int]:
     """Bring the block's iterators into the order batch, rows, columns, reduced.
 
-    Returns how many loops each role has then. The joined columns are one loop, and a block that
-    follows gets them joined too, so that tiles of both match.
+    Returns how many loops each role has then, and under "lane" which of the block's iterators runs
+    along vectors. The joined columns are one loop, and a block that follows gets them joined too,
+    so that tiles of both match.
     """
     order = [iv.var for iv in stage.block.iter_vars]
     columns = [v for v in roles.columns if v not in plan.joined]
@@ -235,14 +235,17 @@ def _canonical(sch: Schedule, stage: Stage, roles: Roles, plan: _Plan) -> dict[s
         return [*pick(roles.batch), *pick(roles.rows), *pick(columns), join(pick(plan.joined)),
                 *pick(roles.reduced)]
 
+    count = {"batch": len(roles.batch), "rows": len(roles.rows), "columns": len(columns) + 1,
+             "lane": place[plan.joined[-1]]}
     if len(plan.joined) > 1:
         _join_consumer(sch, stage, plan, place, join)
         sch.transform_block_layout(stage.rv, remap)
+        count["lane"] = count["batch"] + count["rows"] + count["columns"] - 1
     elif [*roles.batch, *roles.rows, *roles.columns, *roles.reduced] != order:
         loops = sch.get_loops(stage.rv)
         sch.reorder(*[loops[place[v]] for g in (roles.batch, roles.rows, roles.columns,
                                                 roles.reduced) for v in g])
-    return {"batch": len(roles.batch), "rows": len(roles.rows), "columns": len(columns) + 1}
+    return count
 
 
 def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, place: dict[Var, int],
@@ -287,8 +290,7 @@ def _tile(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan, machine: M
         _order_panel(sch, panel, column_out, plan, machine)
     for consumer in sch.get_consumers(rv):
         sch.reverse_compute_at(consumer, row_out)
-        vector = sch.get_loops(consumer)[-1]
-        sch.vectorize(vector)
+        sch.vectorize(sch.get_loops(consumer)[-1])
     if machine.threads_pay(plan.work):
         outer = next((x for x in [*batch, *columns[:-1], column_out]
                       if (as_int(sch.get(x).extent) or machine.cores) > 1), None)
@@ -314,26 +316,25 @@ def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> Any:
 
     The copy is indexed by the block's iterators; in memory the column within a panel comes last.
     """
-    stage = Stage(sch, rv)
-    position = count["batch"] + count["rows"] + count["columns"] - 1
-    lane = stage.block.iter_vars[position].var
-    reads = [region.buffer for region in stage.block.reads]
-    roles = Roles.of(stage)
-    operand = roles.vector if roles is not None else next(
-        load for load in stage.loads() if _moves(load, lane))
-    panel = sch.reindex(rv, ("read", reads.index(operand.buffer)))
-    load = next(load for load in Stage(sch, rv).loads() if _moves(load, lane))
-    lane = next(iv.var for iv in Stage(sch, rv).block.iter_vars[position:position + 1])
+    def operand() -> tuple[int, BufferLoad, Var]:
+        """The vector operand: its place among what the block reads, its load, its lane."""
+        stage = Stage(sch, rv)
+        lane = stage.block.iter_vars[count["lane"]].var
+        load = next(load for load in stage.loads() if _moves(load, lane))
+        reads = [region.buffer for region in stage.block.reads]
+        return reads.index(load.buffer), load, lane
+
+    panel = sch.reindex(rv, ("read", operand()[0]))
+    at, load, lane = operand()
     axis = next(d for d, index in enumerate(load.indices) if index is lane)
     width = plan.width
 
     def panels(*axes: Any) -> list[Any]:
         rest = [a for d, a in enumerate(axes) if d != axis]
-        before = [a for d, a in enumerate(axes) if d < axis]
+        before = list(axes[:axis])
         return [*before, axes[axis] // width, *rest[len(before):], axes[axis] % width]
 
     ragged = plan.columns is None or plan.columns % width
-    at = [region.buffer for region in Stage(sch, rv).block.reads].index(load.buffer)
     sch.transform_layout(rv, ("read", at), panels, pad_value=0 if ragged else None)
     return panel
 

@@ -151,6 +151,22 @@ def test_batched_products(target):
     same_answer(*program(fn, (3, 17, 9), (3, 20, 9)), target)
 
 
+@pytest.mark.parametrize("target", [ONE, TWO])
+def test_iterators_in_any_order(target):
+    """A product whose block counts the columns before the rows, and the sum first."""
+    def fn(a, b):
+        k = te.reduce_axis((0, a.shape[1]), "k")
+        return te.compute((24, 40), lambda i, j: te.sum(a[j, k] * b[i, k], axis=k), "c")
+
+    same_answer(*program(fn, (40, 16), (24, 16)), target)
+
+    def turned(a, b):
+        k = te.reduce_axis((0, a.shape[1]), "k")
+        return te.compute((24, 3, 40), lambda i, n, j: te.sum(a[n, k, i] * b[j, n, k], axis=k), "c")
+
+    same_answer(*program(turned, (3, 16, 24), (40, 3, 16)), target)
+
+
 @pytest.mark.parametrize("shape", [(4, 64), (3, 37), (2, 3, 128), (600, 1000)])
 def test_softmax(shape):
     same_answer(*program(softmax, shape), TWO)
