@@ -4,8 +4,8 @@
     python benchmarks/cache.py --valgrind      # the same kernels under cachegrind as well
 
 Programs are products of float32 matrices: naive, and tiled with a tile in registers and a packed
-panel. "compile" is lowering, instrumenting, compiling and linking; "run" is the simulated run;
-"alone" is the same kernel without a simulator. The caches are this machine's, three levels. For
+panel. "compile" is lowering, instrumenting, compiling and linking; "run" is the simulated run, "cpu" the processor time of it (less on a busy
+machine); "alone" is the same kernel without a simulator. The caches are this machine's, three levels. For
 cachegrind, which has two levels, both simulate the same two.
 """
 
@@ -48,14 +48,14 @@ def alone(program):
 
 
 def simulated(program, caches):
-    """(counts, seconds to compile, seconds to run) of a simulation."""
+    """(counts, seconds to compile, seconds to run, of the processor) of a simulation."""
     hierarchy = as_hierarchy(caches)
     start = time.perf_counter()
     made = instrument(as_module(program), hierarchy)
-    middle = time.perf_counter()
+    middle, busy = time.perf_counter(), time.thread_time()
     call(made)
-    end = time.perf_counter()
-    return read_counts(made, hierarchy, None), middle - start, end - middle
+    end, busy = time.perf_counter(), time.thread_time() - busy
+    return read_counts(made, hierarchy, None), middle - start, end - middle, busy
 
 
 def main():
@@ -65,20 +65,20 @@ def main():
     options = parser.parse_args()
     n = options.size
     print(f"caches: {CacheHierarchy.machine()}\n")
-    print(f"{'program':16}{'accesses':>14}{'compile':>10}{'run':>9}{'a access':>10}{'alone':>11}"
+    print(f"{'program':16}{'accesses':>14}{'compile':>10}{'run':>9}{'cpu':>9}{'an access':>11}{'alone':>11}"
           f"{'L1 misses':>14}{'L2 misses':>14}{'L3 misses':>12}")
     for name, program in ((f"naive {n}", matmul(n)), (f"tiled {n}", tiled(n))):
-        counts, compiling, running = simulated(program, None)
+        counts, compiling, running, busy = simulated(program, None)
         again = count_accesses(program)
         assert again.levels == counts.levels, "two runs count differently"
         misses = "".join(f"{level.misses:>{14 if k < 2 else 12},}"
                          for k, level in enumerate(counts.levels))
-        print(f"{name:16}{counts.accesses:14,}{compiling:9.2f}s{running:8.2f}s"
-              f"{1e9 * running / counts.accesses:8.1f}ns{1e3 * alone(program):9.2f}ms{misses}")
+        print(f"{name:16}{counts.accesses:14,}{compiling:9.2f}s{running:8.2f}s{busy:8.2f}s"
+              f"{1e9 * busy / counts.accesses:9.1f}ns{1e3 * alone(program):9.2f}ms{misses}")
     print(f"\nreplacement, naive {n // 2}, one level of 32 KiB, 8 ways:")
     for policy in ("lru", "fifo", "plru", "random"):
-        counts, _, running = simulated(matmul(n // 2), f"32K:8:64:{policy}")
-        print(f"  {policy:8}{1e9 * running / counts.accesses:6.1f} ns an access, "
+        counts, _, _, busy = simulated(matmul(n // 2), f"32K:8:64:{policy}")
+        print(f"  {policy:8}{1e9 * busy / counts.accesses:6.1f} ns an access, "
               f"{counts.levels[0].misses:,} misses")
     if options.valgrind:
         against_valgrind(n // 2)
