@@ -4,9 +4,9 @@
     python benchmarks/cache.py --valgrind      # the same kernels under cachegrind as well
 
 Programs are products of float32 matrices: naive, and tiled with a tile in registers and a packed
-panel. "compile" is lowering, instrumenting, compiling and linking; "run" is the simulated run, "cpu" the processor time of it (less on a busy
-machine); "alone" is the same kernel without a simulator. The caches are this machine's, three levels. For
-cachegrind, which has two levels, both simulate the same two.
+panel. "compile" is lowering, instrumenting, compiling and linking; "run" is the simulated run, "cpu"
+the processor time of it (less on a busy machine); "alone" is the same kernel without a simulator. The
+caches are this machine's, three levels. For cachegrind, which has two, both simulate the same two.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def main():
     options = parser.parse_args()
     n = options.size
     print(f"caches: {CacheHierarchy.machine()}\n")
-    print(f"{'program':16}{'accesses':>14}{'compile':>10}{'run':>9}{'cpu':>9}{'an access':>11}{'alone':>11}"
-          f"{'L1 misses':>14}{'L2 misses':>14}{'L3 misses':>12}")
+    print(f"{'program':16}{'accesses':>14}{'compile':>10}{'run':>9}{'cpu':>9}{'an access':>11}"
+          f"{'alone':>11}{'L1 misses':>14}{'L2 misses':>14}{'L3 misses':>12}")
     for name, program in ((f"naive {n}", matmul(n)), (f"tiled {n}", tiled(n))):
         counts, compiling, running, busy = simulated(program, None)
         again = count_accesses(program)
