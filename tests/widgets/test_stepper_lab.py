@@ -142,6 +142,12 @@ def test_keys_in_the_view_do_not_reach_the_notebook_nor_the_other_way_round(lab,
         assert view.locator(".count").inner_text() == "1 / 6"
         assert page.evaluate(active) == cell
         assert page.locator(".jp-CodeCell").count() == 2  # `a` and `b` would have added cells
+        view.locator(".pane.after").focus()
+        for key in (*["ArrowDown"] * 7, "Enter", "ArrowUp", "x"):  # the seventh line has names
+            page.keyboard.press(key)
+        assert view.locator(".pane.after .l.cur").count() == 1
+        assert view.locator('.family [aria-pressed="true"]').count() == 1
+        assert page.evaluate(active) == cell and page.locator(".jp-CodeCell").count() == 2
         # In command mode the notebook's keys are the notebook's.
         page.locator(".jp-CodeCell").nth(0).locator(".cm-content").click()
         page.keyboard.press("Escape")

@@ -388,6 +388,7 @@ def test_a_block_is_called_what_the_text_calls_it(page):
     assert pane(page, "before").locator(".tok").all_inner_texts() == ['"Y"']
     pane(page, "after").locator(".t-string", has_text="Y_update").click()
     assert page.locator('.family [aria-pressed="true"]').inner_text() == "block Y_update"
+    assert origin(page) == ["0 start block Y", "5 decompose_reduction block Y_update"]
     go(page, 1)
     assert page.locator('.family [aria-pressed="true"]').inner_text() == "block Y"
 

@@ -95,8 +95,8 @@ export class Lineage {
 
   /**
    * The ancestors and descendants of a key of a step's program, step by step: [{ step, keys }],
-   * with an entry for the first step and for each in which they changed. `keys` are those in the
-   * program after that step; an empty list says that nothing of it is left.
+   * with an entry for the first step and for each in which they changed or were renamed. `keys` are
+   * those in the program after that step; an empty list says that nothing of it is left.
    */
   history(step, side, key) {
     const at = side === "before" ? step - 1 : step;
@@ -116,8 +116,9 @@ export class Lineage {
       rows.push({ step: s, keys: newer });
       keys = newer;
     }
-    const same = (a, b) => a.size === b.size && [...a].every((k) => b.has(k));
-    return rows.filter((row, i) => i === 0 || !same(row.keys, rows[i - 1].keys))
+    const said = (row) => [...row.keys]
+      .map((k) => `${k} ${this.nameIn(this.recording.steps[row.step].after, k)}`).sort().join();
+    return rows.filter((row, i) => i === 0 || said(row) !== said(rows[i - 1]))
       .map((row) => ({ step: row.step, keys: [...row.keys] }));
   }
 
