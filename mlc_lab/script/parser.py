@@ -127,6 +127,10 @@ class Parser(Evaluator):
             if isinstance(made, S.Stmt):
                 self.places.setdefault(made, (self.source, node))
 
+    def macro_value(self) -> Any:
+        """What the macro that was just inlined gives: nothing in TensorIR."""
+        return None
+
     def _statement(self, node: ast.stmt) -> None:
         method = _STATEMENTS.get(type(node))
         if method is None:
@@ -701,8 +705,8 @@ class Macro:
         self.hygienic, self.scopes = hygienic, scopes
 
     def expand_in_script(self, parser: Parser, node: ast.Call, args: list[Any],
-                         kwargs: dict[str, Any]) -> None:
-        """Inline the body at a call."""
+                         kwargs: dict[str, Any]) -> Any:
+        """Inline the body at a call; its value, in a language whose macros have one."""
         params = [a.arg for a in self.tree.args.args]
         bound = dict(zip(params, args))
         bound.update(kwargs)
@@ -717,6 +721,7 @@ class Macro:
                 parser.statement(item)
         finally:
             parser.source, parser.env, parser.scopes = saved
+        return parser.macro_value()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"macro {self.tree.name} can only be called in a script")

@@ -139,6 +139,24 @@ def test_emit_te_and_unpacking_in_a_script():
     check_roundtrip(Module)
 
 
+def test_macros_are_inlined_and_give_their_value():
+    @R.macro
+    def gate(x, scale):
+        y = R.multiply(x, scale)
+        return R.sigmoid(y)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        a = gate(x, R.const(2.0, "float32"))
+        b = R.add(gate(a, a), x)
+        return b
+
+    ops = [b.value.op.name.removeprefix("relax.") for b in main.body.blocks[0].bindings
+           if isinstance(b.value, relax.Call)]
+    assert ops == ["multiply", "sigmoid", "multiply", "sigmoid", "add"]
+    check_roundtrip(main)
+
+
 def test_names_that_clash_are_told_apart():
     x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
     builder = relax.BlockBuilder()

@@ -145,6 +145,8 @@ def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any
         parser.scopes.append(dict(parser.functions))
     parser.scopes.append({})
     R.RESOLVERS.append(current.resolve)
+    saved_words = {k: vars(parser).get(k) for k in ("statement", "macro_value")}
+    parser.statement, parser.macro_value = current.statement, current.macro_value
     blocks, scopes = len(builder._blocks), len(builder._scopes)
     try:
         params = _head(parser, node, current)
@@ -171,6 +173,10 @@ def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any
             parser.scopes.pop()
         parser.make_global_call = saved_call
         parser.relax = outer
+        for name, value in saved_words.items():
+            vars(parser).pop(name)
+            if value is not None:
+                setattr(parser, name, value)
     var = parser.functions.get(node.name) if outer is None else None
     if var is not None:
         var.set_struct_info(func.struct_info_)

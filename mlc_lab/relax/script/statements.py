@@ -130,6 +130,11 @@ class RelaxFunction:
         except _ERRORS as error:
             raise self.parser.error(node, str(error)) from None
 
+    def macro_value(self) -> Any:
+        """What a macro returned, which is the value of its call."""
+        value, self.result = self.result, None
+        return value
+
     def visit_assign(self, node: ast.Assign) -> None:
         if len(node.targets) != 1:
             raise self.parser.error(node, "a chain of assignments cannot be used in a script")
