@@ -197,8 +197,9 @@ def why_not_here(where: jit.Machine) -> str:
 
 
 def build(mod: IRModule, where: jit.Machine | None = None, entry: str | None = None,
-          extra: Any = None) -> Module:
-    """Compile lowered functions into a runtime module. For ``extra`` see ``generate``.
+          extra: Any = None, keep: tuple[Any, ...] = ()) -> Module:
+    """Compile lowered functions into a runtime module. For ``extra`` see ``generate``; what is in
+    ``keep`` lives as long as any of the functions.
 
     For a machine other than this one the module can be looked at (``get_source``) and exported, and
     refuses to be called.
@@ -209,4 +210,4 @@ def build(mod: IRModule, where: jit.Machine | None = None, entry: str | None = N
     if refusal:
         return Module({}, "llvm", entry, sources_of(None, compiled), compiled, (), refusal,
                       meta["functions"])
-    return module_of(compiled.obj, meta, compiled)
+    return module_of(compiled.obj, meta, compiled, keep)

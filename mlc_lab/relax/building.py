@@ -84,8 +84,9 @@ def build(
             extra = None
             if exec_mode == "compiled":
                 extra = compile_functions(executable, {v.name_hint for v in kernels.functions})
+            # a function that outlives its executable still reads the constants
             executable.lib = llvm.build(lower(kernels, target=where), machine_of(where), None,
-                                        extra)
+                                        extra, (executable.constants,))
             fill_constants(executable)
     return executable
 

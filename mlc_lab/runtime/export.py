@@ -191,8 +191,10 @@ def _load_object(path: str) -> Module:
         return module_of_object(file.read(), path)
 
 
-def module_of_object(data: bytes, path: str) -> Module:
+def module_of_object(data: bytes, path: str, keep: tuple[Any, ...] = ()) -> Module:
     """The module in object code that was written here; ``path`` says where it came from.
+
+    What is in ``keep`` lives as long as any function of the module.
 
     Raises ValueError for code of another machine, or that somebody else wrote.
     """
@@ -203,7 +205,7 @@ def module_of_object(data: bytes, path: str) -> Module:
             f"{path!r} holds code for {meta['triple']}, which cannot run on this machine "
             f"({where.triple})"
         )
-    return module_of(data, meta)
+    return module_of(data, meta, None, keep)
 
 
 def _meta_in_object(data: bytes, path: str) -> dict[str, Any]:

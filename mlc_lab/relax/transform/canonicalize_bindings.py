@@ -35,7 +35,7 @@ from ..struct_info import is_base_of
 from .rewriting import (
     Binding, BindingBlock, Constant, DataflowBlock, DataflowVar, Expr, Function, If, MatchCast,
     Pass, Replacer, SeqExpr, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding,
-    make_function_pass, used_vars, with_body,
+    join_blocks, make_function_pass, used_vars, with_body,
 )
 
 
@@ -126,7 +126,7 @@ class _Canonical:
         if body is expr.body and len(blocks) == len(expr.blocks) and all(
                 a is b for a, b in zip(blocks, expr.blocks)):
             return expr
-        return SeqExpr.from_fields(tuple(blocks), body, body.struct_info_)
+        return SeqExpr.from_fields(tuple(join_blocks(blocks)), body, body.struct_info_)
 
     @staticmethod
     def uses_by_block(expr: SeqExpr) -> list[set[Var]]:

@@ -121,7 +121,7 @@ def _executable_in(description: dict, data: bytes, path: str) -> Executable:
         if refusal:
             raise ValueError(f"{path!r} cannot run here: {refusal}")
         start, size = description["code"]
-        out.lib = module_of_object(bytes(data[start:start + size]), path)
+        out.lib = module_of_object(bytes(data[start:start + size]), path, (out.constants,))
         from .native import fill_constants
 
         fill_constants(out)

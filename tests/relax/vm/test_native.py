@@ -75,6 +75,30 @@ def test_a_kernel_that_fails_fails_the_call_and_leaves_the_function_usable():
         np.testing.assert_array_equal(a.numpy(), good * 2)
 
 
+def test_a_function_outlives_its_machine_with_its_constants(tmp_path):
+    import gc
+
+    weights = np.random.default_rng(0).standard_normal((300, 300)).astype("float32")
+
+    @I.ir_module
+    class M:
+        @R.function
+        def main(x: R.Tensor((1, 300), "float32"), w: R.Tensor((300, 300), "float32")):
+            return R.matmul(x, w)
+
+    def build():
+        return relax.build(M, "llvm", params={"w": weights})
+
+    path = build().export_library(tmp_path / "m.vm")
+    x = np.random.default_rng(1).standard_normal((1, 300)).astype("float32")
+    for make in (build, lambda: relax.vm.load(path)):
+        function = relax.VirtualMachine(make())["main"]
+        gc.collect()
+        junk = [np.full((300, 300), np.nan, "float32") for _ in range(20)]
+        np.testing.assert_allclose(function(x).numpy(), x @ weights, rtol=1e-3, atol=1e-3)
+        del junk
+
+
 def test_results_live_as_long_as_somebody_holds_them():
     @I.ir_module
     class M:
