@@ -4,9 +4,10 @@
     python benchmarks/cache.py --valgrind      # the same kernels under cachegrind as well
 
 Programs are products of float32 matrices: naive, and tiled with a tile in registers and a packed
-panel. "compile" is lowering, instrumenting, compiling and linking; "run" is the simulated run, "cpu"
-the processor time of it (less on a busy machine); "alone" is the same kernel without a simulator. The
-caches are this machine's, three levels. For cachegrind, which has two, both simulate the same two.
+panel. "compile" is lowering, instrumenting, compiling and linking; "run" is the simulated run, and
+"cpu" the processor time of it (less on a busy machine); "alone" is the same kernel without a
+simulator. The caches are this machine's, three levels. For cachegrind, which has two, both simulate
+the same two.
 """
 
 from __future__ import annotations
