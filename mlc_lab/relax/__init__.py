@@ -41,7 +41,8 @@ from .struct_info import (
 #: names loaded when first asked for: name -> "module" or "module:name" of this package
 _LATER: dict[str, str] = {
     "analysis": "analysis", "dpl": "dpl", "utils": "utils", "transform": "transform",
-    "backend": "backend", "frontend": "frontend", "vm": "vm",
+    "backend": "libraries", "frontend": "frontend", "vm": "vm", "libraries": "libraries",
+    "register_library": "libraries:register_library",
     "binding_rewrite": "binding_rewrite",
     "DataflowBlockRewrite": "binding_rewrite:DataflowBlockRewrite",
     "call_tir": "op:call_tir", "call_tir_inplace": "op:call_tir_inplace",
