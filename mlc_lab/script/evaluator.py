@@ -112,6 +112,9 @@ class Evaluator:
         found = getattr(builtins, name, self)
         if found is not self:
             return found
+        if name == "metadata":
+            raise self.error(node, "the constants are not in this text",
+                             "print the program with script(show_meta=True) to keep them")
         known = {n for s in self.scopes for n in s} | set(self.env)
         close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 3)
         hint = f"did you mean {' or '.join(close)}?" if close else (

@@ -219,6 +219,12 @@ def main(x: R.Tensor((4, 8), "float32"), w0: R.Tensor((8, 8), "float32"),
     assert str(new).count("R.matmul(") == 1
 
 
+def test_constructors_are_found_where_tvm_has_them():
+    from mlc_lab.relax.dpl.pattern import is_op as same
+
+    assert same is is_op
+
+
 def test_outside_a_context():
     with pytest.raises(RuntimeError, match="PatternContext"):
         wildcard() >> wildcard()

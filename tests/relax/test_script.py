@@ -38,6 +38,8 @@ def test_constants_with_metadata_come_back():
     assert 'metadata["relax.expr.Constant"][0]' in mod.script()
     assert mod.script().endswith("# Metadata omitted. Use show_meta=True in script() method to "
                                  "show it.")
+    with pytest.raises(DiagnosticError, match="constants are not in this text"):
+        from_source(mod.script())
     again = from_source(mod.script(show_meta=True))
     assert_structural_equal(mod, again)
     constant = again["main"].body.blocks[0].bindings[0].value.args[1]

@@ -472,5 +472,14 @@ class StructInfoPattern(_Restricted):
         return expr.struct_info_ is not None and is_base_of(self.wanted, expr.struct_info_)
 
 
+def __getattr__(name: str) -> Any:
+    """The constructors of `make.py`, which TVM has in this module."""
+    from . import make
+
+    if name in make.__all__:
+        return getattr(make, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [n for n, v in list(globals().items()) if not n.startswith("_") and (
     getattr(v, "__module__", None) == __name__ and callable(v))]
