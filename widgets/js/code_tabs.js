@@ -74,12 +74,17 @@ export class CodeSource {
     const asked = this.waiting.has(program);
     this.waiting.set(program, done);
     if (asked) return;
-    this.model.send({ type: "code", program });
-    setTimeout(() => {
+    const giveUp = () => {
       this.waiting.get(program)?.({ error: "No answer: code is made by the notebook's kernel, which " +
         "is not running or is busy. Run the cell again." });
       this.waiting.delete(program);
-    }, PATIENCE);
+    };
+    try {
+      this.model.send({ type: "code", program });
+      setTimeout(giveUp, PATIENCE);
+    } catch {
+      giveUp(); // a saved notebook without a kernel
+    }
   }
 
   remove() {
