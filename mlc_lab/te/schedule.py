@@ -145,6 +145,10 @@ class Stage:
         at = next(i for i, iv in enumerate(self.op.axis) if iv is axis)
         self._record("storage_align", (at, factor, offset))
 
+    def tensorize(self, var: IterVar, tensor_intrin: str) -> None:
+        """Replace a loop and what is in it by a registered intrinsic (`tir.TensorIntrin`)."""
+        self._record("tensorize", (self._leaf(var), str(tensor_intrin)))
+
     # ------------------------------------------------------------------------------- places
 
     def compute_at(self, parent: "Stage", scope: IterVar) -> None:
@@ -347,8 +351,12 @@ class _Replay:
         loops = self.sch.get_loops(block)
         table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
         for step in stage.steps:
-            self.apply(block, table, step)
+            if step[0] != "tensorize":
+                self.apply(block, table, step)
         self.start_before(stage, block, table)
+        for step in stage.steps:  # what starts a sum stands outside the intrinsic
+            if step[0] == "tensorize":
+                self.sch.tensorize(table[step[1][0]], step[1][1])
 
     def start_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
         """What a reduction starts from is stored once, before its outermost loop, as ever in TE.
@@ -358,8 +366,7 @@ class _Replay:
         """
         if self.sch.get(block).init is None:
             return
-        across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel", "tensorize")
-                  and step[1]}
+        across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel")}
         for axis in stage.leaf_iter_vars:
             if axis.iter_type == IterVar.CommReduce:
                 if axis not in across:

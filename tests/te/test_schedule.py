@@ -136,3 +136,47 @@ def test_a_reduction_starts_before_its_outermost_loop():
     out = np.empty(16, "float32")
     interpret(s.to_module([A, B])["main"], a, out)
     np.testing.assert_allclose(out, a.sum(1), rtol=1e-5)
+
+
+def test_tensorize_replaces_the_inner_loops():
+    from mlc_lab.script import tir as T
+
+    @T.prim_func
+    def desc(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (4, 4), "float32", offset_factor=1)
+        B = T.match_buffer(b, (4, 4), "float32", offset_factor=1)
+        C = T.match_buffer(c, (4, 4), "float32", offset_factor=1)
+        with T.block("root"):
+            T.reads(C[0:4, 0:4], A[0:4, 0:4], B[0:4, 0:4])
+            T.writes(C[0:4, 0:4])
+            for i, j, k in T.grid(4, 4, 4):
+                with T.block("update"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+    @T.prim_func
+    def impl(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (4, 4), "float32", offset_factor=1)
+        B = T.match_buffer(b, (4, 4), "float32", offset_factor=1)
+        C = T.match_buffer(c, (4, 4), "float32", offset_factor=1)
+        with T.block("root"):
+            T.reads(C[0:4, 0:4], A[0:4, 0:4], B[0:4, 0:4])
+            T.writes(C[0:4, 0:4])
+            for i, k in T.grid(4, 4):
+                for j in T.serial(4):
+                    C[i, j] = C[i, j] + A[i, k] * B[k, j]
+
+    tvm.tir.TensorIntrin.register("test_te_tile", desc, impl, override=True)
+    A, B = te.placeholder((16, 16), name="A"), te.placeholder((16, 16), name="B")
+    k = te.reduce_axis((0, 16), name="k")
+    C = te.compute((16, 16), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    s = te.create_schedule(C.op)
+    io, jo, ii, ji = s[C].tile(C.op.axis[0], C.op.axis[1], 4, 4)
+    ko, ki = s[C].split(s[C].op.reduce_axis[0], factor=4)
+    s[C].reorder(io, jo, ko, ii, ji, ki)
+    s[C].tensorize(ii, "test_te_tile")
+    func = s.to_module([A, B, C])["main"]
+    assert "for i, k, j in T.grid(4, 4, 4)" in func.script()
+    a, b, out = rand(16, 16), rand(16, 16), np.empty((16, 16), "float32")
+    interpret(func, a, b, out)
+    np.testing.assert_allclose(out, a @ b, rtol=1e-4, atol=1e-4)
