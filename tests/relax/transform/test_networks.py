@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import mlc_lab
 from mlc_lab import relax
 from mlc_lab.relax import op as R
 from mlc_lab.relax import transform as X
@@ -217,3 +218,13 @@ def test_parallel_products_are_one():
     same_results(Run(new)(*arrays), [arrays[0] @ w.data.numpy() for w in ws])
     same = X.CombineParallelMatmul(lambda left, rights: len(rights) > 3)(bb.get())
     assert len(calls(same, "relax.matmul")) == 3
+
+
+def test_a_library_runs_inside_the_virtual_machine(case):
+    mod, arrays, expected = case
+    new = X.FuseOpsByPattern(get_patterns_with_prefix("numpy"), annotate_codegen=True)(mod)
+    new = X.RunCodegen()(new)
+    assert len(calls(new, "relax.call_dps_packed")) == 1
+    machine = relax.VirtualMachine(relax.build(new, target="llvm"), mlc_lab.cpu())
+    got = machine["main"](*map(mlc_lab.nd.array, arrays)).numpy()
+    same_results(got, expected, rtol=1e-4, atol=1e-4)
