@@ -253,3 +253,66 @@ def test_functions(name, how):
     else:
         mod = from_fx(torch.fx.symbolic_trace(fn), [(s, "float32") for s in shapes])
     agrees(run(mod, *args), fn(*args), rtol=1e-3, atol=1e-3)
+
+
+class Rotary(nn.Module):
+    """Positions as turns of pairs of numbers."""
+
+    def forward(self, x):
+        size = x.shape[-1]
+        turns = 1.0 / (10000 ** (torch.arange(0, size, 2).float() / size))
+        angle = torch.outer(torch.arange(x.shape[1]).float(), turns)
+        a, b = x[..., ::2], x[..., 1::2]
+        c, s = torch.cos(angle), torch.sin(angle)
+        return torch.stack([a * c - b * s, a * s + b * c], -1).flatten(-2)
+
+
+class Patches(nn.Module):
+    """A small vision transformer, of torch's own encoder layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch = nn.Conv2d(3, 16, 4, 4)
+        self.token = nn.Parameter(torch.rand(1, 1, 16))
+        self.place = nn.Parameter(torch.rand(1, 17, 16))
+        self.encoder = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, norm_first=True)
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, x):
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.place
+        return self.head(self.encoder(x)[:, 0])
+
+
+class Gated(nn.Module):
+    """The fully connected part of a Llama."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.RMSNorm(16)
+        self.inner, self.outer = nn.Linear(16, 32), nn.Linear(16, 16)
+
+    def forward(self, x):
+        a, b = self.inner(self.norm(x)).chunk(2, -1)
+        return x + self.outer(F.silu(a) * b)
+
+
+@pytest.mark.parametrize("model, args, dynamic", [
+    (Rotary(), (torch.rand(1, 6, 8),), {1: "n"}), (Patches(), (torch.rand(2, 3, 16, 16),), {}),
+    (Gated(), (torch.rand(1, 4, 16),), {1: "n"}),
+    (nn.MultiheadAttention(16, 4, batch_first=True), (torch.rand(2, 5, 16),) * 3, None),
+    (nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(2),
+                   nn.Flatten()), (torch.rand(2, 3, 8, 8),), {0: "batch"}),
+], ids=["rotary", "vit", "gated", "multihead", "convolutions"])
+def test_parts_of_other_models(model, args, dynamic):
+    from relax.evaluate import Evaluator
+
+    model.eval()
+    shapes = None
+    if dynamic:
+        shapes = ({k: torch.export.Dim(n, min=1 if n == "batch" else 2, max=32)
+                   for k, n in dynamic.items()},)
+    program = torch.export.export(model, args, dynamic_shapes=shapes)
+    got = Evaluator(from_exported_program(program))(*(a.numpy() for a in args))
+    want = model(*args)
+    agrees(got, want)
