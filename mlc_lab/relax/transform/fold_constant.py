@@ -37,6 +37,7 @@ from ...ir.module import IRModule
 from ...ir.structural import structural_equal, structural_hash
 from ...lower import lower
 from ...runtime import cpu, empty
+from ...runtime.jit import host_machine
 from ...tir import expr as E
 from ...tir.function import PrimFunc
 from .legalize_ops import LegalizeOps
@@ -148,7 +149,8 @@ class Evaluator:
             if structural_equal(other, func) is True:
                 return built
         mod = IRModule({"main": func.with_attr("global_symbol", "main")})
-        built = llvm.build(lower(mod), None, "main")
+        # it runs once: compiling it well would take longer than it takes to run
+        built = llvm.build(lower(mod), host_machine(0), "main", level=0)
         known.append((func, built))
         return built
 
