@@ -121,6 +121,9 @@ class _Converter:
         found = None
         if name in _CONVS:
             found = self.conv(value)
+        elif not any(v in self.layout for v in used_vars(value)):
+            self.out.bindings.append(b)
+            return
         elif name in _POOLS:
             found = self.pool(value)
         elif name in _ELEMENTWISE:

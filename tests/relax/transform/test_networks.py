@@ -228,3 +228,23 @@ def test_a_library_runs_inside_the_virtual_machine(case):
     machine = relax.VirtualMachine(relax.build(new, target="llvm"), mlc_lab.cpu())
     got = machine["main"](*map(mlc_lab.nd.array, arrays)).numpy()
     same_results(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_layouts_leave_alone_what_is_not_concerned():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo(None, "float32"))
+    y = relax.Var("y", relax.TensorStructInfo((1, 3, 8, 8), "float32"))
+    with bb.function("main", [x, y]):
+        with bb.dataflow():
+            a = bb.emit(R.sum(R.exp(x), axis=None))
+            b = bb.emit(R.nn.conv2d(y, relax.const(np.ones((2, 3, 1, 1), "float32"))))
+            c = bb.emit(R.strided_slice(b, [1], [0], [1]))
+            out = bb.emit_output(R.add(c, a))
+        bb.emit_func_output(out)
+    mod = bb.get()
+    new = X.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})(mod)
+    old = [b for block in mod["main"].body.blocks for b in block.bindings]
+    made = [b for block in new["main"].body.blocks for b in block.bindings]
+    assert made[0] is old[0] and made[1] is old[1]
+    assert len(calls(new, "relax.permute_dims")) == 3
+    assert X.ConvertLayout({"relax.nn.conv3d": ["NDHWC", "OIDHW"]})(mod) is mod
