@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
     "FuseOps": "fuse_ops",
     "FuseOpsByPattern": "fuse_ops_by_pattern",
     "FuseTIR": "fuse_tir",
+    "FuseTransposeMatmul": "fuse_transpose_matmul",
     "FusionPattern": "fuse_ops_by_pattern",
     "InlinePrivateFunctions": "inline_private_functions",
     "KillAfterLastUse": "kill_after_last_use",

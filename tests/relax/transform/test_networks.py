@@ -248,3 +248,21 @@ def test_layouts_leave_alone_what_is_not_concerned():
     assert made[0] is old[0] and made[1] is old[1]
     assert len(calls(new, "relax.permute_dims")) == 3
     assert X.ConvertLayout({"relax.nn.conv3d": ["NDHWC", "OIDHW"]})(mod) is mod
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (2, 5, 8), (8,)])
+def test_a_product_with_a_transposed_weight_reads_it_as_it_is(shape):
+    rng = np.random.default_rng(0)
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo(shape, "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((6, 8), "float32"))
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            lv = bb.emit(R.matmul(x, bb.emit(R.permute_dims(w))))
+            out = bb.emit_output(R.nn.relu(lv))
+        bb.emit_func_output(out)
+    arrays = [rng.uniform(-1, 1, s).astype("float32") for s in (shape, (6, 8))]
+    new = X.FuseTransposeMatmul()(bb.get())
+    assert not calls(new, "relax.permute_dims") and len(calls(new, "relax.call_tir")) == 1
+    assert relax.analysis.well_formed(new)
+    same_results(Run(new)(*arrays), np.maximum(arrays[0] @ arrays[1].T, 0))
