@@ -4,7 +4,8 @@ A view never runs a pass: it draws a recording made here. `recording.py` has the
 `session.py` gathers the schedules a program makes, `measure.py` times and checks their steps,
 `flops.py` counts arithmetic, `doctor.py` examines the machine. `counts.py` counts cache misses
 exactly, `access.py` traces the accesses of small programs; both run the program with a report of
-each load and store inside (`instrument.py`, `report_code.py`) in simulated caches (`cache.py`, `cache_code.py`).
+each load and store inside (`instrument.py`, `report_code.py`), in simulated caches (`cache.py`,
+`cache_code.py`).
 """
 
 from __future__ import annotations
