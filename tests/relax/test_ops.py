@@ -131,6 +131,8 @@ def test_misfits_name_both_shapes(call, words):
     (lambda: op.call_tir(relax.GlobalVar("f"), [], T(ndim=2)), "shape of every output"),
     (lambda: op.nn.conv2d(var(1, 3, 8, 8), var(8, 3, 3, 3), data_layout="NCWX"), "letters"),
     (lambda: op.arange(0, 10, 0), "step is 0"),
+    (lambda: op.reshape(var(n, 2), (n * 2 + 1,)), r"\(n, 2\) with n \* 2 elements.*n \* 2 \+ 1"),
+    (lambda: op.concat([var(n + 1, 4), var(n, 5)], 0), r"\(n \+ 1, 4\) and tensor 2 \(n, 5\)"),
 ])
 def test_misfits_say_what_is_wrong(call, message):
     with pytest.raises(StructInfoError, match=message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from ...arith import Analyzer
+from ...ir import hooks
 from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, Tuple, as_expr, const
@@ -36,7 +37,9 @@ def show(info: Any) -> str:
 
 def dim_text(dim: Any) -> str:
     """2, n + 1"""
-    return str(dim.value) if type(dim) is E.IntImm else str(dim)
+    if type(dim) is E.IntImm:
+        return str(dim.value)
+    return hooks.script(dim, int_dtype="int64") if isinstance(dim, E.PrimExpr) else str(dim)
 
 
 def show_shape(dims: Sequence[Any]) -> str:
