@@ -240,3 +240,45 @@ def main(a: T.handle):
 """
     with pytest.raises(ValueError, match="specialize"):
         tune(from_source(text))
+
+
+SCRIPT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from mlc_lab import meta_schedule as ms
+from meta_schedule.programs import TARGET, matmul, stochastic
+database = ms.tune_tir(matmul(), TARGET, {path!r}, 2000, strategy="replay-trace", seed=1,
+                       space=ms.space_generator.ScheduleFn(stochastic), num_trials_per_iter=8)
+print("kept", len(database), database.sessions()[0]["state"])
+"""
+
+
+@pytest.mark.parametrize("how", ["SIGINT", "SIGKILL"])
+def test_ctrl_c_and_a_kill_lose_nothing(how, tmp_path):
+    import os
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    here = os.path.dirname(os.path.dirname(__file__))
+    path = os.pathsep.join([os.path.dirname(here), here])
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT.format(path=str(tmp_path))],
+                               env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE,
+                               text=True)
+    database, end = None, time.time() + 120
+    while time.time() < end and (database is None or len(database) < 5):
+        time.sleep(0.2)
+        if database is None and (tmp_path / "database.db").exists():
+            database = ms.database.SQLiteDatabase(work_dir=tmp_path)
+    process.send_signal(getattr(signal, how))
+    text, _ = process.communicate(timeout=60)
+    assert len(database) >= 5
+    if how == "SIGINT":
+        assert process.returncode == 0
+        assert f"kept {len(database)} stopped" in text and "Stopped: what was found" in text
+    else:
+        assert process.returncode == -9
+        assert database.interrupted_session(
+            "main", database.commit_workload(matmul()), database.sessions()[0]["target"],
+            database.sessions()[0]["space"], 2000) is not None
