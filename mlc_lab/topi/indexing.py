@@ -12,7 +12,7 @@ from ..tir.expr import PrimExpr
 from .broadcast import broadcast_shape, read
 from .transform import injective
 from .utils import (
-    axis_of, differ, need, number, product, ravel, simplify, text, unravel,
+    axis_of, differ, need, number, product, simplify, text, unravel,
 )
 
 
@@ -288,5 +288,5 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
     return injective(data.shape, element, "sequence_mask")
 
 
-__all__ = ["adv_index", "gather", "gather_nd", "index_put", "index_tensor", "one_hot", "ravel",
+__all__ = ["adv_index", "gather", "gather_nd", "index_put", "index_tensor", "one_hot",
            "scatter_elements", "scatter_nd", "sequence_mask", "slice_scatter", "take"]

@@ -9,8 +9,8 @@ from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
 from .utils import (
-    axes as axis_names, axis_of, axes_of, need, number, pair, product, ravel, shape_of, simplify,
-    text, unravel, zero_of,
+    axes as axis_names, axis_of, axes_of, need, number, product, shape_of, simplify,
+    text, zero_of,
 )
 
 #: sizes of this much and more stand for "to the end" in a slice
@@ -353,7 +353,7 @@ def tensor_size(array: Tensor, dtype: str = "int32") -> Tensor:
 
 __all__ = [
     "dynamic_strided_slice", "expand_dims", "flatten", "flip", "injective", "layout_transform",
-    "meshgrid", "pair", "ravel", "repeat", "reshape", "reverse_sequence", "shape",
-    "sliding_window", "slice_bounds", "squeeze", "strided_slice", "tensor_size", "tile",
-    "transpose", "unravel", "unravel_index",
+    "meshgrid", "repeat", "reshape", "reverse_sequence", "shape", "sliding_window",
+    "slice_bounds", "squeeze", "strided_slice", "tensor_size", "tile", "transpose",
+    "unravel_index",
 ]

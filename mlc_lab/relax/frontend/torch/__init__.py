@@ -2,7 +2,8 @@
 
 A rule is a function `(importer, *arguments) -> value` in `RULES`, one an operator, under the name
 that ATen, `torch.nn.functional` and the methods of tensors share; so both importers use one table.
-Read `importer.py`, then the rules: `elementwise.py`, `shapes.py`, `reductions.py`, `layers.py`.
+Read `importer.py`, then the rules: `elementwise.py`, `shapes.py`, `creation.py`,
+`reductions.py`, `layers.py`.
 """
 
 from .exported_program import from_exported_program
