@@ -316,3 +316,15 @@ def test_parts_of_other_models(model, args, dynamic):
     got = Evaluator(from_exported_program(program))(*(a.numpy() for a in args))
     want = model(*args)
     agrees(got, want)
+
+
+@pytest.mark.parametrize("layer", [
+    nn.LSTM(4, 5, 2, batch_first=True), nn.GRU(4, 5, batch_first=True, bidirectional=True),
+    nn.RNN(4, 5), nn.LSTM(4, 5, bias=False)], ids=["lstm", "gru", "rnn", "no-bias"])
+def test_recurrent_layers(layer):
+    from relax.evaluate import Evaluator
+
+    x = torch.rand(2, 3, 4)
+    got = Evaluator(from_exported_program(torch.export.export(layer.eval(), (x,))))(x.numpy())
+    out, last = layer(x)
+    agrees(got, [out, *(last if isinstance(last, tuple) else [last])])

@@ -15,11 +15,11 @@ from ....tir.expr import PrimExpr, SizeVar
 from ...expr import Constant, Expr, Tuple, Var
 from ...struct_info import TensorStructInfo
 from ..common import identifier, located
-from . import creation, elementwise, layers, reductions, shapes
+from . import creation, elementwise, layers, recurrent, reductions, shapes
 from .importer import Importer, dtype_name, is_tensor, lookup, place_of, refuse
 
 #: the files of the rules, loaded so that the table is full
-TOPICS = (creation, elementwise, layers, reductions, shapes)
+TOPICS = (creation, elementwise, layers, recurrent, reductions, shapes)
 
 #: checks that torch leaves in the graph, and what has no value
 _IGNORED = {"_assert_scalar", "_assert_async", "sym_constrain_range_for_size",

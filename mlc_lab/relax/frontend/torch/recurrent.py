@@ -1,0 +1,103 @@
+"""Rules of recurrent layers (LSTM, GRU, RNN), step by step: the sequence has a known length."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ... import op
+from ...op import nn
+from .importer import Importer, rule
+from .shapes import _cat, _select, _stack
+
+#: `cell(importer, product with the input, product with the state, states) -> new states`
+Cell = Callable[[Importer, Any, Any, list[Any]], list[Any]]
+
+
+def _product(im: Importer, x: Any, weight: Any, bias: Any) -> Any:
+    out = im.emit(op.matmul(x, im.emit(op.permute_dims(weight))))
+    return out if bias is None else im.emit(op.add(out, bias))
+
+
+def _gates(im: Importer, value: Any, count: int) -> list[Any]:
+    parts = im.emit(op.split(value, count, -1))
+    return [im.emit(parts[k]) for k in range(count)]
+
+
+def _lstm(im: Importer, x: Any, h: Any, state: list[Any]) -> list[Any]:
+    i, f, g, o = _gates(im, im.emit(op.add(x, h)), 4)
+    i, f, o = (im.emit(op.sigmoid(v)) for v in (i, f, o))
+    kept = im.emit(op.multiply(f, state[1]))
+    new = im.emit(op.multiply(i, im.emit(op.tanh(g))))
+    cell = im.emit(op.add(kept, new))
+    return [im.emit(op.multiply(o, im.emit(op.tanh(cell)))), cell]
+
+
+def _gru(im: Importer, x: Any, h: Any, state: list[Any]) -> list[Any]:
+    (xr, xz, xn), (hr, hz, hn) = _gates(im, x, 3), _gates(im, h, 3)
+    r = im.emit(op.sigmoid(im.emit(op.add(xr, hr))))
+    z = im.emit(op.sigmoid(im.emit(op.add(xz, hz))))
+    n = im.emit(op.tanh(im.emit(op.add(xn, im.emit(op.multiply(r, hn))))))
+    away = im.emit(op.multiply(z, im.emit(op.subtract(state[0], n))))
+    return [im.emit(op.add(n, away))]
+
+
+def _plain(activation: Callable) -> Cell:
+    def cell(im: Importer, x: Any, h: Any, state: list[Any]) -> list[Any]:
+        return [im.emit(activation(im.emit(op.add(x, h))))]
+
+    return cell
+
+
+def _layers(im: Importer, cell: Cell, x: Any, states: list[Any], weights: list[Any],
+            has_biases: bool, num_layers: int, both_ways: bool, batch_first: bool
+            ) -> tuple[Any, list[Any]]:
+    """All layers; the result, and the last states, each [layers, batch, size]."""
+    time = 1 if batch_first else 0
+    length = im.shape(x)[time]
+    if not isinstance(length, int):
+        raise ValueError("the steps of a recurrent layer are written out: the length of the "
+                         "sequence must be known")
+    ways = 2 if both_ways else 1
+    each = 4 if has_biases else 2
+    last: list[list[Any]] = [[] for _ in states]
+    for layer in range(num_layers):
+        outs = []
+        for way in range(ways):
+            k = layer * ways + way
+            w_x, w_h, *biases = weights[k * each:(k + 1) * each]
+            b_x, b_h = biases if has_biases else (None, None)
+            state = [_select(im, s, 0, k) for s in states]
+            products = _product(im, x, w_x, b_x)  # of all steps at once
+            steps: list[Any] = [None] * length
+            for t in (range(length) if way == 0 else reversed(range(length))):
+                here = _select(im, products, time, t)
+                state = cell(im, here, _product(im, state[0], w_h, b_h), state)
+                steps[t] = state[0]
+            outs.append(_stack(im, steps, time))
+            for all_last, one in zip(last, state):
+                all_last.append(one)
+        x = outs[0] if ways == 1 else _cat(im, outs, -1)
+    return x, [_stack(im, s, 0) for s in last]
+
+
+@rule("lstm")
+def _lstm_layer(im: Importer, x: Any, states: Any, weights: Any, has_biases: bool, num_layers: int,
+                dropout: float, train: bool, bidirectional: bool, batch_first: bool) -> Any:
+    out, last = _layers(im, _lstm, x, list(states), list(weights), has_biases, num_layers,
+                        bidirectional, batch_first)
+    return (out, *last)
+
+
+def _one_state(name: str, cell: Cell) -> None:
+    @rule(name)
+    def translate(im: Importer, x: Any, state: Any, weights: Any, has_biases: bool,
+                  num_layers: int, dropout: float, train: bool, bidirectional: bool,
+                  batch_first: bool) -> Any:
+        out, last = _layers(im, cell, x, [state], list(weights), has_biases, num_layers,
+                            bidirectional, batch_first)
+        return (out, *last)
+
+
+_one_state("gru", _gru)
+_one_state("rnn_tanh", _plain(op.tanh))
+_one_state("rnn_relu", _plain(nn.relu))
