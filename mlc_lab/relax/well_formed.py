@@ -245,7 +245,7 @@ class _Checker(PyExprVisitor):
     def visit_call_(self, expr: Call) -> None:
         if not isinstance(expr.op, Op):
             self.argument(expr.op, expr)
-            if isinstance(expr.op, GlobalVar) and self.mod is not None and isinstance(
+            if self.pure and isinstance(expr.op, GlobalVar) and self.mod is not None and isinstance(
                     self.mod.functions.get(expr.op), PrimFunc):
                 self.fail("tir_arguments", expr, f"{expr.op.name_hint} is a TensorIR function, it "
                           "cannot be called directly", "call it with R.call_tir")

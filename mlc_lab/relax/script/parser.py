@@ -16,6 +16,7 @@ from ...tir import expr as E
 from ...tir.stmt import annotation_value
 from ..block_builder import BlockBuilder
 from ..expr import Call, Expr, Function, SeqExpr, Var, as_expr, as_struct_info
+from ..op.base import VOID
 from ..struct_info import OBJECT, FuncStructInfo
 from ..well_formed import check_function
 from . import words as R
@@ -78,11 +79,18 @@ WORDS: dict[str, Callable] = {
 # ------------------------------------------------------------------------------- functions
 
 
-def _global_call(functions: Mapping[str, GlobalVar]) -> Callable[[GlobalVar, list], Call]:
-    """Calls of the module's functions; the heads of Relax functions are all known by now."""
+def _global_call(functions: Mapping[str, GlobalVar], effects: Callable[[], bool]
+                 ) -> Callable[[GlobalVar, list], Call]:
+    """Calls of the module's functions; the heads of Relax functions are all known by now.
+
+    A TensorIR function is called directly, to fill its arguments, in functions lowered for the
+    virtual machine only: those with `effects`.
+    """
     def call(var: GlobalVar, args: list[Any]) -> Call:
         name = var.name_hint
         if var.struct_info_ is None and functions.get(name) is var:
+            if effects():
+                return Call(var, [as_expr(a) for a in args], struct_info=VOID)
             raise TypeError(f"{name} is a TensorIR function: call it with R.call_tir(cls.{name}, "
                             "(...), out_sinfo=R.Tensor(...))")
         return Call(var, [as_expr(a) for a in args])
@@ -139,8 +147,9 @@ def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any
     outer = getattr(parser, "relax", None)
     builder = _builder_of(parser)
     current = parser.relax = RelaxFunction(parser, builder, outer)
+    pure = bool(options.get("pure", True))
     saved_call, parser.make_global_call = parser.make_global_call, _global_call(
-        parser.functions)
+        parser.functions, lambda: not pure or bool(current.attrs.get("relax.force_pure")))
     if outer is None:
         parser.scopes.append(dict(parser.functions))
     parser.scopes.append({})
@@ -164,7 +173,7 @@ def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any
         if outer is None and not options.get("private") and "global_symbol" not in attrs:
             attrs = {"global_symbol": node.name, **attrs}
         func = Function(params, SeqExpr(current.blocks, current.result), current.ret,
-                        bool(options.get("pure", True)), attrs)
+                        pure, attrs)
     finally:
         del builder._blocks[blocks:], builder._scopes[scopes:]
         R.RESOLVERS.pop()

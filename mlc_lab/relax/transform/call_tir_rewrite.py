@@ -1,14 +1,36 @@
 """CallTIRRewrite: outputs are allocated, and functions called to fill them.
 
-Before::
+before::
 
-    gv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((4,), "float32"))
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
 
-After::
+    @R.function(pure=False)
+    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((8,), "float32"))
+        return y
 
-    alloc = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0)
-    cls.add(x, y, alloc)
-    gv = alloc
+after `CallTIRRewrite()`::
+
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        alloc = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(x, alloc)
+        y = alloc
+        return y
 
 An output that takes the place of an argument (`call_tir_inplace`) is that argument. Functions that
 take scalars after their tensors are called through `R.vm.call_tir_dyn`.

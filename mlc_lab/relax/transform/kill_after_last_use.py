@@ -1,21 +1,56 @@
 """KillAfterLastUse: what is not used again is let go, so that its memory is free.
 
-Before::
+before::
 
-    storage = R.memory.alloc_storage(R.shape([32]), 0, "global", R.dtype("uint8"))
-    alloc = R.memory.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
-    cls.exp(x, alloc)
-    lv = alloc
-    ...cls.relu(lv, alloc1)...
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
 
-After (second names of a variable are gone too)::
+    @R.function(pure=False)
+    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        s = R.memory.alloc_storage(
+            R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+        a = R.memory.alloc_tensor(
+            s, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(x, a)
+        b = a
+        t = R.memory.alloc_storage(
+            R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+        c = R.memory.alloc_tensor(
+            t, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(b, c)
+        return c
 
-    storage = R.memory.alloc_storage(R.shape([32]), 0, "global", R.dtype("uint8"))
-    alloc = R.memory.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
-    R.memory.kill_storage(storage)
-    cls.exp(x, alloc)
-    ...cls.relu(alloc, alloc1)...
-    R.memory.kill_tensor(alloc)
+after `KillAfterLastUse()`::
+
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        s = R.memory.alloc_storage(
+            R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+        a = R.memory.alloc_tensor(
+            s, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        R.memory.kill_storage(s)
+        cls.exp(x, a)
+        t = R.memory.alloc_storage(
+            R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+        c = R.memory.alloc_tensor(
+            t, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        R.memory.kill_storage(t)
+        cls.exp(a, c)
+        R.memory.kill_tensor(a)
+        return c
 """
 
 from __future__ import annotations

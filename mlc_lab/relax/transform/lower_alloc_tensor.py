@@ -1,13 +1,21 @@
 """LowerAllocTensor: a tensor that the plan left alone gets storage of its own.
 
-Before::
+before::
 
-    alloc = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), 0)
+    @R.function(pure=False)
+    def main() -> R.Tensor((8,), "float32"):
+        a = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        return a
 
-After::
+after `LowerAllocTensor()`::
 
-    storage = R.memory.alloc_storage(R.shape([32]), 0, "global", R.dtype("uint8"))
-    alloc = R.memory.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
+    @R.function(pure=False)
+    def main() -> R.Tensor((8,), "float32"):
+        storage = R.memory.alloc_storage(
+            R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+        a = R.memory.alloc_tensor(
+            storage, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        return a
 """
 
 from __future__ import annotations

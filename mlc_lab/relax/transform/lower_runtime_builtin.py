@@ -1,16 +1,20 @@
 """LowerRuntimeBuiltin: what the virtual machine does itself becomes calls of its functions.
 
-Before::
+before::
 
-    alloc = R.memory.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
-    R.memory.kill_tensor(alloc)
-    s = R.shape_of(x)
+    @R.function(pure=False)
+    def main(x: R.Tensor(ndim=2)) -> R.Shape(ndim=2):
+        s = R.shape_of(x)
+        R.memory.kill_tensor(x)
+        return s
 
-After::
+after `LowerRuntimeBuiltin()`::
 
-    alloc = R.vm.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
-    R.vm.kill_object(alloc)
-    s = R.call_packed("vm.builtin.shape_of", x)
+    @R.function(pure=False)
+    def main(x: R.Tensor(ndim=2)) -> R.Shape(ndim=2):
+        s = R.call_packed("vm.builtin.shape_of", x, sinfo_args=(R.Shape(ndim=2),))
+        R.vm.kill_object(x)
+        return s
 """
 
 from __future__ import annotations

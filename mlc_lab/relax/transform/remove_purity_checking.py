@@ -1,12 +1,19 @@
 """RemovePurityChecking: calls say no more that they have no effects.
 
-Before::
+before::
 
-    gv = R.call_pure_packed("f", x, sinfo_args=(R.Tensor((4,), "float32"),))
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.call_pure_packed("f", x, sinfo_args=(R.Tensor((4,), "float32"),))
+        return y
 
-After::
+after `RemovePurityChecking()`::
 
-    gv = R.call_packed("f", x, sinfo_args=(R.Tensor((4,), "float32"),))
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({"relax.force_pure": True})
+        y = R.call_packed("f", x, sinfo_args=(R.Tensor((4,), "float32"),))
+        return y
 
 Passes below fill memory in place; the attribute `relax.force_pure` on the function says that it
 has no effects all the same, seen from outside.

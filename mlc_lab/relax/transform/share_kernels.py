@@ -1,14 +1,43 @@
 """ShareKernels: kernels that are the same function become one.
 
-Before::
+before::
 
-    lv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((4,), "float32"))
-    gv = R.call_tir(cls.add1, (lv, y), out_sinfo=R.Tensor((4,), "float32"))
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
 
-After, where `add` and `add1` are structurally equal::
+    @T.prim_func(private=True)
+    def exp1(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
 
-    lv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((4,), "float32"))
-    gv = R.call_tir(cls.add, (lv, y), out_sinfo=R.Tensor((4,), "float32"))
+    @R.function
+    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((8,), "float32"))
+        z = R.call_tir(cls.exp1, (y,), out_sinfo=R.Tensor((8,), "float32"))
+        return z
+
+after `ShareKernels()`::
+
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
+
+    @R.function
+    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((8,), "float32"))
+        z = R.call_tir(cls.exp, (y,), out_sinfo=R.Tensor((8,), "float32"))
+        return z
 
 A kernel that is called by its name as a string (`R.call_dps_packed("add", ...)`) stays. Each
 kernel is scheduled and compiled once; the blocks of a network mostly repeat each other.

@@ -1,26 +1,55 @@
 """StaticPlanBlockMemory: tensors that are not alive at the same time share their storage.
 
-Before::
+before::
 
-    alloc = R.builtin.alloc_tensor(R.shape([2, 4]), R.dtype("float32"), 0)
-    cls.exp(x, alloc)
-    alloc1 = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), 0)
-    cls.relu(alloc, alloc1)
-    alloc2 = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), 0)
-    cls.add(alloc1, alloc2)
-    ...
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
 
-After (`alloc` is dead when `alloc2` is made)::
+    @R.function(pure=False)
+    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        a = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(x, a)
+        b = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(a, b)
+        c = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(b, c)
+        d = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(c, d)
+        return d
 
-    storage = R.memory.alloc_storage(R.shape([32]), 0, "global", R.dtype("float32"))
-    alloc = R.memory.alloc_tensor(storage, 0, R.shape([2, 4]), R.dtype("float32"))
-    cls.exp(x, alloc)
-    storage1 = R.memory.alloc_storage(R.shape([32]), 0, "global", R.dtype("float32"))
-    alloc1 = R.memory.alloc_tensor(storage1, 0, R.shape([8]), R.dtype("float32"))
-    cls.relu(alloc, alloc1)
-    alloc2 = R.memory.alloc_tensor(storage, 0, R.shape([8]), R.dtype("float32"))
-    cls.add(alloc1, alloc2)
-    ...
+after `StaticPlanBlockMemory()`::
+
+    @T.prim_func(private=True)
+    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("y"):
+                vi = T.axis.spatial(8, i)
+                y[vi] = T.exp(x[vi])
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        cls = Module
+        storage = R.memory.alloc_storage(
+            R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+        a = R.memory.alloc_tensor(
+            storage, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(x, a)
+        storage1 = R.memory.alloc_storage(
+            R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+        b = R.memory.alloc_tensor(
+            storage1, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(a, b)
+        c = R.memory.alloc_tensor(
+            storage, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(b, c)
+        d = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
+        cls.exp(c, d)
+        return d
 
 A tensor that the function returns, that a branch sees, or that goes to a function which may keep
 it, has memory of its own. Storage is reused for the tensor whose size fits best, and grows where

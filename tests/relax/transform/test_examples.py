@@ -16,10 +16,19 @@ from mlc_lab.script import from_source
 MODULES = sorted(set(transform.PASSES.values()))
 EXAMPLE = re.compile(r"\nbefore::\n\n(.*?)\nafter `(.*?)`::\n\n(.*?)(?=\n\S|\Z)", re.S)
 #: helpers for passes of one's own, and lowering passes whose files explain themselves otherwise
-WITHOUT = {"decorators", "call_tir_rewrite", "kill_after_last_use", "lower_alloc_tensor",
-           "lower_runtime_builtin", "remove_purity_checking", "share_kernels",
-           "static_plan_block_memory", "vm_shape_lower"}
+WITHOUT = {"decorators", "vm_shape_lower"}
 HEADER = "from mlc_lab.script import ir as I, tir as T, relax as R\n\n@I.ir_module\nclass Module:\n"
+
+
+#: what the example of AlterOpImpl puts in the place of a kernel
+FAST = """
+@T.prim_func(private=True)
+def fast(x: T.Buffer((T.int64(8),), "float32"), y: T.Buffer((T.int64(8),), "float32")):
+    for i in range(T.int64(8)):
+        with T.block("y"):
+            vi = T.axis.spatial(T.int64(8), i)
+            y[vi] = x[vi] * T.float32(2.0)
+"""
 
 
 def example(module):
@@ -37,6 +46,7 @@ def as_module(text):
 def scope():
     """What the call of an example may name."""
     names = {n: getattr(transform, n) for n in transform.PASSES}
+    names["fast"] = as_module(FAST)["fast"]
     names.update(np=np, relax=relax, is_op=is_op, wildcard=wildcard)
     return names
 
