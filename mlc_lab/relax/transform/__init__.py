@@ -12,6 +12,7 @@ from typing import Any
 
 #: public name -> the module of this package that has it
 PASSES: dict[str, str] = {
+    "AlterOpImpl": "alter_op_impl",
     "AnnotateTIROpPattern": "annotate_tir_op_pattern",
     "AttachGlobalSymbol": "attach_global_symbol",
     "BindParams": "bind_params",
