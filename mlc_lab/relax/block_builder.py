@@ -27,6 +27,7 @@ from .expr import (
     TupleGetItem, Var, VarBinding, as_expr, as_struct_info,
 )
 from .builder_scopes import DataflowScope, Frame, FunctionScope, TestingScope
+from .op.base import VOID
 from .op.registry import infer_call
 from .struct_info import (
     OBJECT, FuncStructInfo, ObjectStructInfo, StructInfo,
@@ -332,9 +333,8 @@ class BlockBuilder:
             func = self._mod.functions.get(call.op)
             if func is not None:
                 info = getattr(func, "struct_info_", None)
-            if isinstance(func, PrimFunc):
-                raise TypeError(f"{call.op.name_hint} is a TensorIR function: call it with "
-                                f"R.call_tir({call.op.name_hint}, (...), out_sinfo=...)")
+            if isinstance(func, PrimFunc):  # lowered for the virtual machine: fills its arguments
+                return VOID
         if info is None or isinstance(info, ObjectStructInfo):
             return OBJECT if not call.sinfo_args else call.sinfo_args[0]
         if not isinstance(info, FuncStructInfo):

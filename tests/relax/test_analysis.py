@@ -146,6 +146,18 @@ def test_calls_of_the_module_are_checked(mod):
         "tir_arguments", other)
 
 
+def test_lowered_functions_call_kernels_directly(mod):
+    gv = mod.get_global_var("double")
+    void = relax.Var("v", relax.TupleStructInfo(()))
+    call = relax.BlockBuilder(mod).normalize(relax.Call(gv, [X, X]))
+    assert call.struct_info == relax.TupleStructInfo(())
+    other = mod.copy()
+    other.update_func("g", function([relax.VarBinding(void, call)], X, [X]))
+    assert "R.call_tir" in broken("tir_arguments", other)
+    other.update_func("g", function([relax.VarBinding(void, call)], X, [X], is_pure=False))
+    assert A.well_formed(other)
+
+
 def test_static_types(mod):
     info = relax.TupleStructInfo([T((N, 2)), relax.ShapeStructInfo((N,))])
     assert A.get_static_type(info) == relax.TupleStructInfo(
