@@ -7,7 +7,7 @@ from typing import Any
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
-from ..schedule import Schedule, ScheduleError, Trace
+from ..schedule import Refusal, Schedule, ScheduleError, Trace
 from ..target import Target
 from .defaults import num_cores
 from .replay import Replayer
@@ -95,7 +95,7 @@ class TuneContext:
             decisions = {}
         try:
             sch = self.replayer.replay(trace, decisions, self.fresh_seed())
-        except (ScheduleError, ValueError) as error:
+        except (Refusal, ScheduleError, ValueError) as error:
             self.reject(f"{type(error).__name__}: {getattr(error, 'rule', error)}")
             return None
         sch.decided = sch.trace.decisions
@@ -109,7 +109,7 @@ class TuneContext:
                 if not step.apply(sch):
                     self.reject(type(step).__name__)
                     return False
-            except ScheduleError as error:
+            except (Refusal, ScheduleError) as error:
                 self.reject(f"{type(step).__name__}: {error.rule}")
                 return False
         sch.trace = sch.trace.simplified(remove_postproc=False)

@@ -36,6 +36,8 @@ class Replayer:
         for index, inst in enumerate(insts):
             if inst.kind.name == "EnterPostproc":
                 break
+            if inst.kind.name == "Annotate" and isinstance(inst.args["ann_val"], int):
+                path.append((index, inst.args["ann_val"]))  # a mutator may have changed it
             if inst.kind.sampling:
                 points.append((index, (id(insts[0]), *path)))
                 decision = decisions.get(index)

@@ -142,3 +142,46 @@ def test_features_are_numbers_of_one_width_and_see_the_tile():
     assert (store.accumulators, store.loads, store.scalar_loads, store.held) == (8, 2, 4, True)
     assert store.registers <= hw.registers
     assert features_of(sch.mod, hw)[1] < slow / 4
+
+
+def test_loops_are_parallel_where_there_are_cores_and_the_number_of_jobs_is_mutated():
+    from mlc_lab.meta_schedule.mutator import MutateParallel
+
+    context = TuneContext(matmul(64), target="llvm --num-cores=4", rand_state=1)
+    trace = context.generate_design_space()[0].trace.simplified()
+    sch = None
+    while sch is None:
+        sch = context.replay(trace, fresh=True)
+    assert "T.parallel" in sch.mod.script()
+    mutator = MutateParallel()
+    mutator.initialize_with_tune_context(context)
+    changed = mutator.apply(trace)
+    values = [[i.args["ann_val"] for i in t.insts if i.args.get("ann_key") ==
+               "meta_schedule.parallel"] for t in (trace, changed)]
+    assert values[0] == [16] and values[1][0] in (4, 8, 32, 64)
+    again = context.replayer.replay(changed, sch.decided)
+    assert int(again.get(again.get_block("root")).annotations["meta_schedule.parallel"]
+               ) == values[1][0]
+
+
+def test_every_mutator_changes_one_thing_and_the_program_stays_right():
+    context = TuneContext(from_source(PROGRAMS["conv"]), target=TARGET, rand_state=2)
+    trace = context.generate_design_space()[0].trace.simplified()
+    sch = None
+    while sch is None:
+        sch = context.replay(trace, fresh=True)
+    trace._decisions = dict(sch.decided)
+    arrays = random_arrays(context.mod["main"])
+    right, seen = results(context.mod, arrays), set()
+    for mutator in context.space_generator.mutator_probs:
+        for _ in range(3):
+            changed = mutator.apply(trace)
+            if changed is None:
+                continue
+            differing = [i for i in trace.decisions if changed.decisions[i] != trace.decisions[i]]
+            assert len(differing) <= 1
+            made = context.replay(changed)
+            if made is not None:
+                seen.add(type(mutator).__name__)
+                assert difference(results(made.mod, arrays), right)[0]
+    assert {"MutateTileSize", "MutateComputeLocation"} <= seen

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...schedule import ScheduleError
+from ...schedule import Refusal, ScheduleError
+from ...schedule.guards import parallelizable
 from ...tir import op
 from ...tir.functor import pre_order, uses_var
 from ...tir.stmt import For, ForKind
@@ -109,23 +110,32 @@ class RewriteParallelVectorizeUnroll(Postproc):
             extent = op.as_int(stmt.extent)
             if stmt.kind is not ForKind.SERIAL or extent is None or product * extent > jobs * 64:
                 break
+            if not self._may_be_parallel(sch, loop):
+                break
             chain.append(loop)
             product *= extent
             if product >= jobs or type(stmt.body) is not For:
                 break
-        for count in range(len(chain), 0, -1):
-            try:
-                fused = sch.fuse(*chain[:count]) if count > 1 else chain[0]
-                extent = op.as_int(sch.get(fused).extent)
-                if extent > jobs:
-                    pieces = max(d for d in range(1, jobs + 1) if extent % d == 0)
-                    if pieces * 2 > jobs:
-                        fused = sch.split(fused, factors=[pieces, None])[0]
-                sch.parallel(fused)
-                done.add(sch.get_sref(fused))
-                return
-            except ScheduleError:
-                continue
+        if not chain:
+            return
+        try:
+            fused = sch.fuse(*chain) if len(chain) > 1 else chain[0]
+            extent = op.as_int(sch.get(fused).extent)
+            if extent > jobs:
+                pieces = max(d for d in range(1, jobs + 1) if extent % d == 0)
+                if pieces * 2 > jobs:
+                    fused = sch.split(fused, factors=[pieces, None])[0]
+            sch.parallel(fused)
+            done.add(sch.get_sref(fused))
+        except ScheduleError:
+            pass  # e.g. loops with a condition that depends on both
+
+    def _may_be_parallel(self, sch: Any, loop: Any) -> bool:
+        try:
+            parallelizable(sch.state, sch.get_sref(loop), "parallel")
+        except Refusal:
+            return False
+        return True
 
     def _unroll(self, sch: Any, steps: int, explicit: bool) -> None:
         done: set[Any] = set()
