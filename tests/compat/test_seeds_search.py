@@ -117,3 +117,91 @@ def test_tune_tir_over_the_notes_own_space(notebook, tmp_path, monkeypatch):  # 
     notebook('lib = tvm.build(sch_tuned.mod, target="llvm")')
     notebook.scope["lib"]["main"](a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-4)
+
+
+MIXTURE = '''
+from tvm.script import relax as R
+@tvm.script.ir_module
+class MyModuleMixture:
+    @T.prim_func
+    def linear0(X: T.Buffer((1, 784), "float32"),
+                W: T.Buffer((128, 784), "float32"),
+                B: T.Buffer((128,), "float32"),
+                Z: T.Buffer((1, 128), "float32")):
+        T.func_attr({"global_symbol": "linear0", "tir.noalias": True})
+        Y = T.alloc_buffer((1, 128), "float32")
+        for i, j, k in T.grid(1, 128, 784):
+            with T.block("Y"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    Y[vi, vj] = T.float32(0)
+                Y[vi, vj] = Y[vi, vj] + X[vi, vk] * W[vj, vk]
+        for i, j in T.grid(1, 128):
+            with T.block("Z"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Z[vi, vj] = Y[vi, vj] + B[vj]
+
+    @R.function
+    def main(x: R.Tensor((1, 784), "float32"),
+             w0: R.Tensor((128, 784), "float32"),
+             b0: R.Tensor((128,), "float32"),
+             w1: R.Tensor((10, 128), "float32"),
+             b1: R.Tensor((10,), "float32")):
+        with R.dataflow():
+            lv0 = R.call_dps_packed("linear0", (x, w0, b0), R.Tensor((1, 128), dtype="float32"))
+            lv1 = R.call_dps_packed("env.relu", (lv0,), R.Tensor((1, 128), dtype="float32"))
+            out = R.call_dps_packed("env.linear", (lv1, w1, b1), R.Tensor((1, 10), dtype="float32"))
+            R.output(out)
+        return out
+'''
+
+TUNE_LINEAR = """
+from tvm import meta_schedule as ms
+mod_linear = tvm.IRModule.from_expr(MyModuleMixture["linear0"].with_attr("global_symbol", "main"))
+database = ms.tune_tir(
+    mod=mod_linear,
+    target="llvm --num-cores=1",
+    max_trials_global=64,
+    num_trials_per_iter=64,
+    work_dir="./tune_tmp",
+    task_name="main",
+)
+sch = ms.tir_integration.compile_tir(database, mod_linear, "llvm --num-cores=1")
+"""
+
+PUT_BACK = """
+from tvm import relax
+MyModuleWithParams2 = relax.transform.BindParams("main", nd_params)(MyModuleMixture)
+new_func = sch.mod["main"].with_attr("global_symbol", "linear0")
+gv = MyModuleWithParams2.get_global_var("linear0")
+MyModuleWithParams2.update_func(gv, new_func)
+ex = relax.build(MyModuleWithParams2, target="llvm")
+vm = relax.VirtualMachine(ex, tvm.cpu())
+nd_res = vm["main"](data_nd)
+"""
+
+ENVIRONMENT = """
+@tvm.register_func("env.linear", override=True)
+def linear(x: tvm.nd.NDArray, w: tvm.nd.NDArray, b: tvm.nd.NDArray, out: tvm.nd.NDArray):
+    out.copyfrom(x.numpy() @ w.numpy().T + b.numpy())
+@tvm.register_func("env.relu", override=True)
+def lnumpy_relu(x: tvm.nd.NDArray, out: tvm.nd.NDArray):
+    out.copyfrom(np.maximum(x.numpy(), 0))
+shapes = {"w0": (128, 784), "b0": (128,), "w1": (10, 128), "b1": (10,)}
+mlp_params = {k: np.random.rand(*s).astype("float32") for k, s in shapes.items()}
+nd_params = {k: tvm.nd.array(v) for k, v in mlp_params.items()}
+data = np.random.rand(1, 784).astype("float32")
+data_nd = tvm.nd.array(data)
+"""
+
+
+def test_a_tuned_kernel_is_put_back_into_the_model(notebook, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    notebook(MIXTURE)
+    notebook(ENVIRONMENT)
+    text = notebook(TUNE_LINEAR)
+    assert "Total trials: " in text  # 64, or as many as the space has programs
+    notebook(PUT_BACK)
+    p, x = notebook.scope["mlp_params"], notebook.scope["data"]
+    right = np.maximum(x @ p["w0"].T + p["b0"], 0) @ p["w1"].T + p["b1"]
+    np.testing.assert_allclose(notebook.scope["nd_res"].numpy(), right, rtol=1e-4)
