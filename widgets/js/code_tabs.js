@@ -8,6 +8,7 @@ import { codeTokens, tokens } from "./highlight.js";
 import { LazyRows, ROW_HEIGHT } from "./rows.js";
 
 const PATIENCE = 60000; // ms after which a kernel that has not answered is given up
+const WHOLE_CODE = 140; // lines up to which all are in the page
 const WIDTH_NAMES = { 64: "64-bit", 128: "128-bit", 256: "256-bit", 512: "512-bit" };
 const MIX_ORDER = ["load", "store", "fma", "arithmetic", "shuffle", "compare", "move", "branch", "other"];
 const WIDTH_ORDER = ["scalar", "64-bit", "128-bit", "256-bit", "512-bit"];
@@ -112,8 +113,9 @@ export class CodeView {
     this.chosen = null;
     this.left = this.pane("Program after the step");
     this.right = this.pane("Code");
-    this.leftRows = new LazyRows(this.left, () => this.light(this.lit));
-    this.rightRows = new LazyRows(this.right, () => this.light(this.lit));
+    const again = () => this.light(this.lit);
+    this.leftRows = new LazyRows(this.left, again, WHOLE_CODE);
+    this.rightRows = new LazyRows(this.right, again, WHOLE_CODE);
     this.stages = h("select", { "aria-label": "Lowering stage",
       onchange: () => { this.stage = this.stages.value; this.draw(); } });
     this.unchanged = h("button", { type: "button", class: "small", "aria-pressed": "false",
@@ -155,13 +157,13 @@ export class CodeView {
     const text = this.programs.programs[program];
     this.leftRows.show(text.length, (n) => this.programs.line(text[n], marks.get(n) || "", null, n));
     this.entry = null;
-    this.draw();
     this.source.get(program, (entry) => {
       if (program !== this.program) return;
       this.entry = entry;
       this.draw();
       if (this.tell) this.tell(`${this.caption.textContent}: ${this.lines().length} lines`);
     });
+    if (!this.entry) this.draw(); // until the answer comes
   }
 
   lines() {
@@ -178,9 +180,12 @@ export class CodeView {
     if (!shown.some((stage) => stage.name === this.stage) && shown.length) {
       this.stage = shown[shown.length - 1].name;
     }
-    this.stages.replaceChildren(...shown.map((stage) =>
-      h("option", { value: stage.name, selected: stage.name === this.stage },
-        stage.changed ? stage.name : `${stage.name} (nothing)`)));
+    const labels = shown.map((stage) => (stage.changed ? stage.name : `${stage.name} (nothing)`));
+    if (labels.join() !== this.labels) {
+      this.labels = labels.join();
+      this.stages.replaceChildren(...shown.map((stage, i) => h("option", { value: stage.name }, labels[i])));
+    }
+    this.stages.value = this.stage;
     this.unchanged.textContent = this.all ? `Hide ${idle} idle` : `${idle} idle passes`;
     this.unchanged.title = "Passes that changed nothing";
     this.unchanged.hidden = !idle;

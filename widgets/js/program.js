@@ -296,13 +296,13 @@ export class SideBySide {
 
   /**
    * Draw with `picture(programs, before, after)` -> [left, right], drawings for `LazyDrawing`; null:
-   * as text.
+   * as text. Without `draw`, from the next `show` on.
    */
-  setPicture(picture) {
+  setPicture(picture, draw = true) {
     this.picture = picture;
     this.left.classList.toggle("drawn", Boolean(picture));
     this.right.classList.toggle("drawn", Boolean(picture));
-    if (this.shown) this.draw();
+    if (this.shown && draw) this.draw();
   }
 
   /**

@@ -5,16 +5,20 @@
 // Where a pane is scrolled to is remembered from its events: asking it would make the browser lay
 // out the page several times in one step.
 
-const CHUNK = 80; // rows
+const CHUNK = 40; // rows
 const WHOLE_UP_TO = 240; // rows up to which everything is filled at once
-const NEAR = 500; // pixels beyond the visible part that are filled too
+const NEAR = 400; // pixels beyond the visible part that are filled too
 export const TALL = 400; // height of a pane in pixels, as in the style
 export const ROW_HEIGHT = 19;
 
 export class LazyRows {
-  /** `onfill()` is called after rows have come into the pane later than `show`. */
-  constructor(pane, onfill) {
+  /**
+   * `onfill()` is called after rows have come into the pane later than `show`; lists of up to `whole`
+   * rows are filled at once.
+   */
+  constructor(pane, onfill, whole = WHOLE_UP_TO) {
     this.pane = pane;
+    this.wholeUpTo = whole;
     this.onfill = onfill;
     this.chunks = [];
     this.top = 0;
@@ -50,7 +54,7 @@ export class LazyRows {
     this.pane.innerHTML = html;
     this.chunks.forEach((chunk, i) => (chunk.element = this.pane.children[i]));
     this.height = height;
-    if (count <= WHOLE_UP_TO) this.chunks.forEach((chunk) => this.write(chunk));
+    if (count <= this.wholeUpTo) this.chunks.forEach((chunk) => this.write(chunk));
     else this.fill(top);
     this.scroll(Math.max(0, Math.min(top, y - TALL + 8)));
   }
@@ -72,6 +76,11 @@ export class LazyRows {
       if (chunk.y < end && chunk.y + chunk.tall > top - NEAR) any = this.write(chunk) || any;
     }
     return any;
+  }
+
+  /** Fill all of it, for a picture. */
+  whole() {
+    this.chunks.forEach((chunk) => this.write(chunk));
   }
 
   /** Where a row begins, in pixels from the top; its chunk is filled. */

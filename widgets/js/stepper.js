@@ -175,7 +175,8 @@ export class Stepper {
   buildTabs() {
     const both = (picture) => () => {
       this.kind = "";
-      this.sides.setPicture(picture);
+      this.sides.setPicture(picture, !this.stale);
+      if (this.stale) this.drawPrograms();
       this.place();
     };
     const code = (kind) => () => {
@@ -216,7 +217,10 @@ export class Stepper {
     });
     this.view = at;
     this.views[at][2]();
-    if (this.sides.shown) this.drawLegend(this.sides.shown[0], this.recording.steps[this.step]);
+    if (this.kind) this.unfold.hidden = true;
+    else if (this.sides.shown) {
+      this.drawLegend(this.sides.shown[0], this.recording.steps[this.step]);
+    }
     if (tell) {
       this.model.set("tab", name);
       this.model.save_changes();
@@ -415,6 +419,12 @@ export class Stepper {
     const step = this.recording.steps[this.step];
     const base = this.baseline;
     const before = base < 0 ? step.before : this.recording.steps[base].after;
+    // Where the code of a program is shown, the programs are drawn when their tab is chosen.
+    this.stale = Boolean(this.kind);
+    if (this.stale) {
+      this.drawLegend(before, step);
+      return;
+    }
     const after = base < 0 ? "After" : `After step ${this.step}: ${step.op}`;
     this.sides.show(before, step.after, step.error, {
       captions: [this.base, after], step: this.step,
@@ -430,7 +440,8 @@ export class Stepper {
     const { meaning = "" } = this.recording.docs[step.op] || {};
     const cost = facts(this.recording, this.step).map((f) => `${f.name}: ${f.value}`).join("   ");
     const heading = [step.python.split("\n")[0] || "the program as it was", meaning, cost].filter(Boolean);
-    for (const drawing of this.sides.drawings) drawing.whole();
+    const { sides, code } = this;
+    for (const part of [...sides.drawings, ...sides.rows, code.leftRows, code.rightRows]) part.whole();
     if (this.kind) return pictureOf([this.code.left, this.code.right], heading);
     return pictureOf(step.error || (step.before === step.after && this.baseline < 0)
       ? [this.sides.left] : [this.sides.left, this.sides.right], heading);
