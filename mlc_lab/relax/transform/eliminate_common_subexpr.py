@@ -103,8 +103,7 @@ class _Eliminator:
             first = known.get(key) if key is not None else None
             if first is not None and first.struct_info_ == var.struct_info_:
                 out.append(VarBinding(var, first))
-                if not dataflow or type(var) is DataflowVar:
-                    self.replace.vars[var] = first
+                self.replace.vars[var] = first
             else:
                 if key is not None:
                     known[key] = var
@@ -114,6 +113,9 @@ class _Eliminator:
             if key is not None and type(var) is Var:
                 outside.setdefault(key, var)
         if dataflow:  # the variables of the block are not seen after it
+            for binding in block.bindings:
+                if type(binding.var) is not DataflowVar:
+                    self.replace.vars.pop(binding.var, None)
             for key, var in list(known.items()):
                 if type(var) is DataflowVar:
                     del known[key]

@@ -183,7 +183,7 @@ def _spread(info: Any, arg: Expr, tensors: list, dims: list) -> None:
 class _Inliner(_Substitute):
     """The body of a callee with its buffers replaced, and variables of its own if asked for."""
 
-    def __init__(self, table: dict, buffers: dict, names: dict[str, int], renew: bool) -> None:
+    def __init__(self, table: dict, buffers: dict, names: set[str], renew: bool) -> None:
         super().__init__(table, buffers)
         self.names, self.renew = names, renew
 
@@ -203,15 +203,14 @@ class _Inliner(_Substitute):
 
     def visit_Block(self, node: Block) -> Stmt:
         name = node.name_hint
-        count = self.names.get(name, 0)
-        self.names[name] = count + 1
-        if count:
-            fresh = f"{name}{count}"
-            while fresh in self.names:
-                count += 1
-                fresh = f"{name}{count}"
-            self.names[name], self.names[fresh] = count + 1, 1
-            node = node.replace(name_hint=fresh)
+        if name in self.names:
+            stem = name.rstrip("0123456789")
+            number = 1
+            while f"{stem}{number}" in self.names:
+                number += 1
+            name = f"{stem}{number}"
+            node = node.replace(name_hint=name)
+        self.names.add(name)
         return super().visit_Block(node)
 
 
@@ -228,7 +227,7 @@ class FusedKernel:
         self.dims: list[E.Var] = []
         self.allocated: list[Buffer] = []
         self.body: list[Stmt] = []
-        self.blocks: dict[str, int] = {"root": 1}
+        self.blocks: set[str] = {"root"}
         self.buffer_names: dict[str, int] = {}
 
     def build(self) -> PrimFunc:
