@@ -188,15 +188,15 @@ def ranking(seeds, trials, unseen=48):
     found = []
     for seed in seeds:
         mod, model = parse(MATMUL.format(n=512)), TreeModel()
-        tune(mod, seed, trials, cost_model=model)
-        context = TuneContext(mod, target=TARGET, search_strategy="replay-trace",
-                              rand_state=1000 + seed)
-        # the ones a search measures: fresh draws of the space
+        database, _ = tune(mod, seed, trials, cost_model=model)
+        context = TuneContext(mod, target=TARGET, search_strategy="replay-trace")
         fresh = ms.tune_tir(mod, TARGET, None, unseen, seed=1000 + seed, cost_model="none",
+                            space=ms.space_generator.PostOrderApply(with_default=False),
                             strategy="replay-trace", verbose=False)
-        pairs = []
-        for record in fresh.get_all_tuning_records():
-            if record.time is not None:
+        seen, pairs = {str(r["decisions"]) for r in database.records()}, []
+        for record, row in zip(fresh.get_all_tuning_records(), fresh.records()):
+            if record.time is not None and str(row["decisions"]) not in seen:
+                seen.add(str(row["decisions"]))
                 candidate = MeasureCandidate(record.as_schedule())
                 pairs.append((model.log_time(context, [candidate])[0], np.log(record.time)))
         ranks = [np.argsort(np.argsort([p[i] for p in pairs])) for i in (0, 1)]

@@ -9,6 +9,7 @@ from .search_strategy import SearchStrategy
 class ReplayTrace(SearchStrategy):
     """Each candidate is a design space's trace, its sampling instructions decided anew.
 
+    A design space without choices is one candidate, proposed once if there are others.
     `max_fail_count` tries in a row without a valid program end the search.
     """
 
@@ -18,8 +19,13 @@ class ReplayTrace(SearchStrategy):
     def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
         """The next batch."""
         room, out, fails = self.room(), [], 0
+        random = [s for s in self.design_spaces if any(i.kind.sampling for i in s.trace.insts)]
+        fixed = [s for s in self.design_spaces if s not in random] if self.proposed == 0 else []
         while len(out) < room and fails < self.max_fail_count:
-            space = self.context.rng.choice(self.design_spaces)
+            if fixed and random:
+                space = fixed.pop(0)
+            else:
+                space = self.context.rng.choice(random or self.design_spaces)
             sch = self.context.replay(space.trace, fresh=True)
             if sch is None:
                 fails += 1
