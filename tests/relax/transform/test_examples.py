@@ -62,11 +62,9 @@ def test_the_example_is_what_the_pass_does(module):
     assert_structural_equal(made, as_module(after))
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", [m for m in MODULES if example(m) is not None])
 def test_a_pass_leaves_the_module_it_is_given_alone(module):
     found = example(module)
-    if found is None:
-        pytest.skip("no example")
     mod = as_module(found[0])
     text, functions = mod.script(), dict(mod.functions)
     eval(found[1], scope())(mod)
