@@ -34,7 +34,7 @@ class EvolutionarySearch(SearchStrategy):
 
     name = "evolutionary"
 
-    def __init__(self, *, population_size: int = 32, generations: int = 2, batch: int = 12,
+    def __init__(self, *, population_size: int = 32, generations: int = 3, batch: int = 12,
                  eps_greedy: float = 0.1, elite: int = 6, first: int = 64,
                  init_measured_ratio: float = 0.2, init_min_unmeasured: int = 50,
                  max_fail_count: int = 200, genetic_num_iters: int | None = None,
