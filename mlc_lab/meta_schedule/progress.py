@@ -57,6 +57,11 @@ class Progress:
             print(scheduler.tuning_statistics())
             if scheduler.interrupted:
                 print("Stopped: what was found is in the database; the same call goes on from here")
+                return
+            for task in scheduler.tasks:
+                if task.done and 0 < task.trials < task.wanted:
+                    print(f"Task {task.context.task_name} ended after {task.trials} of "
+                          f"{task.wanted} trials: all programs of its space were tried")
 
 
 def _live_board(scheduler: Any) -> Any:

@@ -32,7 +32,10 @@ def tab(page, name, step=6):
     return page.locator(".code-view .pane").nth(0), page.locator(".code-view .pane").nth(1)
 
 
-def lit(pane):
+def lit(pane, some=False):
+    """Lines that are lit up. `some`: wait for one, since lines come as they come near the eye."""
+    if some:
+        pane.locator(".l.rel").first.wait_for(timeout=5000)
     return [text.strip() for text in pane.locator(".l.rel code").all_inner_texts()]
 
 
@@ -40,8 +43,8 @@ def test_a_statement_lights_up_what_it_became_in_every_tab(page):
     for name, part in (("Lowered", "Y_1["), ("LLVM IR", "fmul"), ("Assembly", "fm")):
         left, right = tab(page, name)
         left.get_by_text(UPDATE).click()
-        found = lit(right)
-        assert found and any(part in line for line in found), name
+        found = lit(right, some=True)
+        assert any(part in line for line in found), name
         assert lit(left) == [UPDATE]
 
 
@@ -50,7 +53,7 @@ def test_what_was_chosen_stays_chosen_from_tab_to_tab(page):
     left.get_by_text(UPDATE).click()
     page.get_by_role("tab", name="Assembly").click()
     page.locator(".title").hover()
-    assert lit(page.locator(".code-view .pane").nth(1))
+    assert lit(page.locator(".code-view .pane").nth(1), some=True)
 
 
 def test_an_instruction_leads_back_to_its_statement(page):
