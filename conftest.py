@@ -2,4 +2,4 @@
 
 import importlib.util
 
-collect_ignore = [] if importlib.util.find_spec("torch") else ["11_frameworks.ipynb"]
+collect_ignore = [] if importlib.util.find_spec("torch") else ["notebooks/11_frameworks.ipynb"]
