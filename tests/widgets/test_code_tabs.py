@@ -36,7 +36,7 @@ def lit(pane, some=False):
     """Lines that are lit up. `some`: wait for one, since lines come as they come near the eye."""
     if some:
         pane.locator(".l.rel").first.wait_for(timeout=5000)
-    return [text.strip() for text in pane.locator(".l.rel code").all_inner_texts()]
+    return [text.strip() for text in pane.locator(".l.rel code").all_text_contents()]
 
 
 def test_a_statement_lights_up_what_it_became_in_every_tab(page):
@@ -77,14 +77,14 @@ def test_passes_that_changed_nothing_are_folded_away(page):
     more = stages.locator("option").all_inner_texts()
     assert len(more) > len(names) and any("(nothing)" in name for name in more)
     stages.select_option("LowerOpaqueBlock")
-    assert "T.block" not in page.locator(".code-view .pane").nth(1).inner_text()
+    assert "T.block" not in page.locator(".code-view .pane").nth(1).text_content()
 
 
 def test_the_mix_is_counted_and_vectors_carry_their_width(page):
     _, right = tab(page, "Assembly")
     said = page.locator(".mix").inner_text()
     assert "instructions:" in said and "by width:" in said and "scalar" in said
-    widths = right.locator(".l i").all_inner_texts()
+    widths = right.locator(".l i").all_text_contents()
     assert {w for w in widths if w} <= {"64", "128", "256", "512"} and any(widths)
     for width in set(widths) - {""}:
         assert f"{widths.count(width)} {width}-bit" in said
@@ -95,7 +95,7 @@ def test_lines_are_walked_and_chosen_with_the_keyboard(page):
     left.focus()
     for _ in range(60):
         page.keyboard.press("ArrowDown")
-        if UPDATE in left.locator(".l.cur").inner_text():
+        if UPDATE in left.locator(".l.cur").text_content():
             break
     page.keyboard.press("Enter")
     assert len(lit(right)) == 1
@@ -143,4 +143,4 @@ def test_a_page_without_code_says_how_to_have_it(chromium, tmp_path):
     with open_page(chromium) as page:
         page.goto(path.as_uri())
         page.get_by_role("tab", name="Assembly").click()
-        assert "code=True" in page.locator(".code-view .pane").nth(1).inner_text()
+        assert "code=True" in page.locator(".code-view .pane").nth(1).text_content()

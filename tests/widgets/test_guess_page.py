@@ -58,7 +58,7 @@ def test_nothing_of_a_step_is_in_the_page_before_it_is_guessed(page):
         assert page.locator(".chart .dot").count() in (0, number)
         guess(page, *names(truth))
         onward(page)
-    assert "T.vectorized(8)" in page.locator(".pane.after").inner_text()
+    assert "T.vectorized(8)" in page.locator(".pane.after").text_content()
 
 
 @browser
@@ -96,7 +96,7 @@ def test_a_refused_step_shows_its_reason_once_guessed(page):
     assert card.get_by_role("radio", name="faster").is_disabled()
     card.get_by_role("button", name="Reveal").click()
     assert "✓ right: it is refused" in card.inner_text()
-    assert "no iteration may depend on another" in page.locator(".pane.after").inner_text()
+    assert "no iteration may depend on another" in page.locator(".pane.after").text_content()
 
 
 @browser

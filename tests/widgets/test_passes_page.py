@@ -40,7 +40,7 @@ def test_the_keyboard_walks_through_the_passes(page):
     page.locator(".passes").focus()
     page.keyboard.press("ArrowDown")
     assert page.locator(".of-pass h3").inner_text() == "DeadCodeElimination"
-    removed = page.locator(".pane.before .l.removed code").all_inner_texts()
+    removed = page.locator(".pane.before .l.removed code").all_text_contents()
     assert len(removed) == 1 and "unused" in removed[0]
     page.keyboard.press("End")
     assert page.locator(".of-pass h3").inner_text() == "FuseTIR"

@@ -49,7 +49,7 @@ def test_the_view_is_live(lab, chromium, path):
         assert view.locator(".count").inner_text() == "0 / 6"
         view.get_by_role("button", name="Next step").click()
         view.get_by_role("button", name="Next step").click()
-        changed = view.locator(".pane.after .l.changed code").inner_text()
+        changed = view.locator(".pane.after .l.changed code").text_content()
         assert changed.strip() == "for i, j_0, k, j_1 in T.grid(128, 16, 128, 8):"
         view.locator(".pane.after").get_by_text("vk = T.axis.reduce").click()
         # Python hears of it.
@@ -77,7 +77,7 @@ def test_a_schedule_is_explored(lab, chromium):
         assert view.locator(".chart .dot.refused").count() == 1
         for _ in range(2):
             view.get_by_role("button", name="Previous step").click()
-        assert "Refused" in view.locator(".pane.after").inner_text()
+        assert "Refused" in view.locator(".pane.after").text_content()
 
 
 def test_the_kernel_makes_the_code_that_a_reader_asks_for(lab, chromium):

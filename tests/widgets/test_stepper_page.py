@@ -40,21 +40,21 @@ def pane(page, side):
 
 
 def marked(page, side, mark):
-    found = pane(page, side).locator(f".l.{mark} code").all_inner_texts()
+    found = pane(page, side).locator(f".l.{mark} code").all_text_contents()
     return [text.strip() for text in found]
 
 
 def test_it_opens_on_the_program_as_it_was(page):
     assert page.title() == "matmul and relu"
     assert page.locator(".count").inner_text() == "0 / 6"
-    assert "for i, j, k in T.grid(128, 128, 128)" in pane(page, "after").inner_text()
+    assert "for i, j, k in T.grid(128, 128, 128)" in pane(page, "after").text_content()
     assert "The program as it was." in page.locator(".meaning").inner_text()
 
 
 def test_the_first_and_last_buttons_go_to_the_ends(page):
     page.get_by_role("button", name="Last step").click()
     assert page.locator(".count").inner_text() == "6 / 6"
-    assert "T.vectorized(8)" in pane(page, "after").inner_text()
+    assert "T.vectorized(8)" in pane(page, "after").text_content()
     assert page.get_by_role("button", name="Next step").get_attribute("aria-disabled") == "true"
     page.get_by_role("button", name="Previous step").click()
     assert page.locator(".count").inner_text() == "5 / 6"
@@ -85,7 +85,7 @@ def test_a_reorder_changes_one_line_and_marks_only_the_words_that_moved(page):
     go(page, 2)
     assert marked(page, "before", "changed") == ["for i, j_0, j_1, k in T.grid(128, 16, 8, 128):"]
     assert marked(page, "after", "changed") == ["for i, j_0, k, j_1 in T.grid(128, 16, 128, 8):"]
-    words = pane(page, "after").locator(".l.changed b").all_inner_texts()
+    words = pane(page, "after").locator(".l.changed b").all_text_contents()
     assert "k" in words and "i" not in words and "j_0" not in words
     for mark in ("new", "moved", "removed"):
         assert not marked(page, "before", mark) and not marked(page, "after", mark)
@@ -135,14 +135,14 @@ def test_the_cost_of_a_step_is_told(page):
 
 def test_a_refused_primitive_is_a_step_with_its_error(page):
     go(page, 4)
-    after = pane(page, "after").inner_text()
+    after = pane(page, "after").text_content()
     assert "Refused: no loop-carried dependence" in after
     assert "decompose the reduction first" in after
     fault = pane(page, "before").locator(".l.fault")
     assert fault.inner_text().split() == "✕ for k, j_1 in T.grid(128, 8):".split()
     assert "refused" in page.locator(".facts").inner_text()
     go(page, 5)
-    assert "Refused" not in pane(page, "after").inner_text()
+    assert "Refused" not in pane(page, "after").text_content()
 
 
 def test_the_docstring_unfolds_and_stays_unfolded(page):
@@ -204,7 +204,7 @@ def test_nothing_jumps_when_the_step_changes(page):
 def test_lines_of_one_thing_light_up_together(page):
     go(page, 2)
     pane(page, "before").get_by_text("vj = T.axis.spatial").first.hover()
-    related = page.locator(".l.rel code").all_inner_texts()
+    related = page.locator(".l.rel code").all_text_contents()
     assert len(related) == 2 and related[0] == related[1]
 
 
@@ -360,8 +360,8 @@ def origin(page):
 def test_pointing_at_a_loop_lights_up_what_it_came_from(page):
     go(page, 1)
     pane(page, "after").locator(".t-name", has_text="j_0").first.hover()
-    assert pane(page, "before").locator(".tok").all_inner_texts() == ["j", "j"]
-    assert set(pane(page, "after").locator(".tok").all_inner_texts()) == {"j_0"}
+    assert pane(page, "before").locator(".tok").all_text_contents() == ["j", "j"]
+    assert set(pane(page, "after").locator(".tok").all_text_contents()) == {"j_0"}
     page.locator(".title").hover()
     assert page.locator(".tok").count() == 0
 
@@ -369,7 +369,7 @@ def test_pointing_at_a_loop_lights_up_what_it_came_from(page):
 def test_pointing_at_an_ancestor_lights_up_all_that_became_of_it(page):
     go(page, 1)
     pane(page, "before").locator(".t-name", has_text="j").first.hover()
-    assert set(pane(page, "after").locator(".tok").all_inner_texts()) == {"j_0", "j_1"}
+    assert set(pane(page, "after").locator(".tok").all_text_contents()) == {"j_0", "j_1"}
 
 
 def test_a_selected_loop_is_followed_through_all_steps(page):
@@ -385,7 +385,7 @@ def test_a_selected_loop_is_followed_through_all_steps(page):
 def test_a_block_is_called_what_the_text_calls_it(page):
     go(page, 5)
     pane(page, "after").locator(".t-string", has_text="Y_update").hover()
-    assert pane(page, "before").locator(".tok").all_inner_texts() == ['"Y"']
+    assert pane(page, "before").locator(".tok").all_text_contents() == ['"Y"']
     pane(page, "after").locator(".t-string", has_text="Y_update").click()
     assert page.locator('.family [aria-pressed="true"]').inner_text() == "block Y_update"
     assert origin(page) == ["0 start block Y", "5 decompose_reduction block Y_update"]
@@ -454,14 +454,14 @@ def test_steps_that_changed_nothing_can_be_passed_over(page):
 def test_any_two_steps_stand_side_by_side(page):
     go(page, 6)
     page.get_by_label("Compare with").select_option("After step 0: start")
-    assert "for i, j, k in T.grid(128, 128, 128):" in pane(page, "before").inner_text()
-    assert "T.vectorized(8)" in pane(page, "after").inner_text()
+    assert "for i, j, k in T.grid(128, 128, 128):" in pane(page, "before").text_content()
+    assert "T.vectorized(8)" in pane(page, "after").text_content()
     pane(page, "after").locator(".t-name", has_text="j_1_init").first.hover()
-    assert set(pane(page, "before").locator(".tok").all_inner_texts()) == {"j"}
+    assert set(pane(page, "before").locator(".tok").all_text_contents()) == {"j"}
     go(page, 3)  # what was picked stays
-    assert "for i, j, k in T.grid(128, 128, 128):" in pane(page, "before").inner_text()
+    assert "for i, j, k in T.grid(128, 128, 128):" in pane(page, "before").text_content()
     page.get_by_label("Compare with").select_option("Before")
-    assert "for i, j_0, k, j_1 in T.grid" in pane(page, "before").inner_text()
+    assert "for i, j_0, k, j_1 in T.grid" in pane(page, "before").text_content()
 
 
 def saved(page, kind, path):

@@ -86,7 +86,7 @@ def test_a_schedule_is_made_by_clicking(lab, chromium, path):
         # What the step made is picked now; apply a second one with its defaults.
         view.locator(".palette-head", has_text="loop j_1").wait_for()
         entry(view, "vectorize").locator(".quick").click()
-        view.get_by_text("T.vectorized(16)").wait_for()
+        view.get_by_text("T.vectorized(16)").first.wait_for()
         assert view.locator(".attempts .node").count() == 3
         told = tell(page, 1, "print('at', view.node, seen, view.python(False))")
         page.wait_for_function(
@@ -305,7 +305,7 @@ def test_guess_first_in_a_live_notebook(lab, chromium, path):
         card.get_by_role("radio", name="about the same").check()
         card.get_by_role("button", name="Reveal").click()
         assert "it is legal" in card.inner_text()
-        assert "j_0, j_1, k" in page.locator(".pane.after").inner_text()
+        assert "j_0, j_1, k" in page.locator(".pane.after").text_content()
         told = tell(page, 1, "print(view.step, heard[-1]['asked'], view.guesses['answers'])")
         page.wait_for_function(
             "e => /1 2 {'1': {'legal': 'legal', 'speed': 'same'}}/.test(e.innerText)",
