@@ -22,129 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-MATMUL = """
-@T.prim_func
-def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
-         C: T.Buffer(({n}, {n}), "float32")):
-    T.func_attr({{"tir.noalias": True}})
-    for i, j, k in T.grid({n}, {n}, {n}):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-"""
-
-PACKED = """
-@T.prim_func
-def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
-         C: T.Buffer(({n}, {n}), "float32")):
-    T.func_attr({{"tir.noalias": True}})
-    P = T.alloc_buffer(({panels}, {n}, {width}), "float32")
-    for p, k, j in T.grid({panels}, {n}, {width}):
-        with T.block("P"):
-            vp, vk, vj = T.axis.remap("SSS", [p, k, j])
-            P[vp, vk, vj] = B[vk, vp * {width} + vj]
-    for i, j, k in T.grid({n}, {n}, {n}):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * P[vj // {width}, vk, vj % {width}]
-"""
-
-CONV2D = """
-@T.prim_func
-def main(X: T.Buffer((1, 64, 58, 58), "float32"), W: T.Buffer((64, 64, 3, 3), "float32"),
-         Y: T.Buffer((1, 64, 56, 56), "float32")):
-    T.func_attr({"tir.noalias": True})
-    for n, f, y, x, c, r, s in T.grid(1, 64, 56, 56, 64, 3, 3):
-        with T.block("Y"):
-            vn, vf, vy, vx, vc, vr, vs = T.axis.remap("SSSSRRR", [n, f, y, x, c, r, s])
-            with T.init():
-                Y[vn, vf, vy, vx] = T.float32(0)
-            Y[vn, vf, vy, vx] = (Y[vn, vf, vy, vx]
-                                 + X[vn, vc, vy + vr, vx + vs] * W[vf, vc, vr, vs])
-"""
-
-SOFTMAX = """
-@T.prim_func
-def main(X: T.Buffer((512, 1024), "float32"), Y: T.Buffer((512, 1024), "float32")):
-    T.func_attr({"tir.noalias": True})
-    M = T.alloc_buffer((512,), "float32")
-    E = T.alloc_buffer((512, 1024), "float32")
-    S = T.alloc_buffer((512,), "float32")
-    for i, k in T.grid(512, 1024):
-        with T.block("M"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                M[vi] = T.float32(-3.4028234663852886e38)
-            M[vi] = T.max(M[vi], X[vi, vk])
-    for i, k in T.grid(512, 1024):
-        with T.block("E"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            E[vi, vk] = T.exp(X[vi, vk] - M[vi])
-    for i, k in T.grid(512, 1024):
-        with T.block("S"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                S[vi] = T.float32(0)
-            S[vi] = S[vi] + E[vi, vk]
-    for i, k in T.grid(512, 1024):
-        with T.block("Y"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            Y[vi, vk] = E[vi, vk] / S[vi]
-"""
-
-LAYERNORM = """
-@T.prim_func
-def main(X: T.Buffer((512, 1024), "float32"), G: T.Buffer((1024,), "float32"),
-         B: T.Buffer((1024,), "float32"), Y: T.Buffer((512, 1024), "float32")):
-    T.func_attr({"tir.noalias": True})
-    S = T.alloc_buffer((512,), "float32")
-    Q = T.alloc_buffer((512,), "float32")
-    for i, k in T.grid(512, 1024):
-        with T.block("S"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                S[vi] = T.float32(0)
-            S[vi] = S[vi] + X[vi, vk]
-    for i, k in T.grid(512, 1024):
-        with T.block("Q"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                Q[vi] = T.float32(0)
-            Q[vi] = Q[vi] + X[vi, vk] * X[vi, vk]
-    for i, k in T.grid(512, 1024):
-        with T.block("Y"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            Y[vi, vk] = ((X[vi, vk] - S[vi] * T.float32(0.0009765625))
-                         * T.rsqrt(Q[vi] * T.float32(0.0009765625)
-                                   - S[vi] * T.float32(0.0009765625)
-                                   * (S[vi] * T.float32(0.0009765625)) + T.float32(1e-5))
-                         * G[vk] + B[vk])
-"""
-
-ADD = """
-@T.prim_func
-def main(A: T.Buffer((16777216,), "float32"), B: T.Buffer((16777216,), "float32"),
-         C: T.Buffer((16777216,), "float32")):
-    T.func_attr({"tir.noalias": True})
-    for i in range(16777216):
-        with T.block("C"):
-            vi = T.axis.spatial(16777216, i)
-            C[vi] = A[vi] + B[vi]
-"""
-
-TRANSPOSE = """
-@T.prim_func
-def main(A: T.Buffer((4096, 4096), "float32"), B: T.Buffer((4096, 4096), "float32")):
-    T.func_attr({"tir.noalias": True})
-    for i, j in T.grid(4096, 4096):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vj, vi]
-"""
+import programs  # noqa: E402
 
 
 def tile_matmul(rows, columns):
@@ -241,28 +119,33 @@ def kernels(rows, columns):
     def mm(n):
         return [(n, n)] * 3, 2 * n**3
 
-    def packed(n):
-        return PACKED.format(n=n, panels=n // columns, width=columns)
-
     return {
-        "matmul 128 naive": (MATMUL.format(n=128), none, *mm(128)),
-        "matmul 512 naive": (MATMUL.format(n=512), none, *mm(512)),
-        "matmul 1024 naive": (MATMUL.format(n=1024), none, *mm(1024)),
-        "matmul 128 tiled": (MATMUL.format(n=128), tile_matmul(rows, columns), *mm(128)),
-        "matmul 512 tiled": (MATMUL.format(n=512), tile_matmul(rows, columns), *mm(512)),
-        "matmul 1024 tiled": (MATMUL.format(n=1024), tile_matmul(rows, columns), *mm(1024)),
-        "matmul 512 packed": (packed(512), tile_packed(rows, columns, 64), *mm(512)),
-        "matmul 1024 packed": (packed(1024), tile_packed(rows, columns, 32), *mm(1024)),
+        "matmul 128 naive": (programs.matmul(128), none, *mm(128)),
+        "matmul 512 naive": (programs.matmul(512), none, *mm(512)),
+        "matmul 1024 naive": (programs.matmul(1024), none, *mm(1024)),
+        "matmul 128 tiled": (programs.matmul(128), tile_matmul(rows, columns), *mm(128)),
+        "matmul 512 tiled": (programs.matmul(512), tile_matmul(rows, columns), *mm(512)),
+        "matmul 1024 tiled": (programs.matmul(1024), tile_matmul(rows, columns), *mm(1024)),
+        "matmul 512 packed": (
+            programs.matmul_packed(512, columns), tile_packed(rows, columns, 64), *mm(512)
+        ),
+        "matmul 1024 packed": (
+            programs.matmul_packed(1024, columns), tile_packed(rows, columns, 32), *mm(1024)
+        ),
         "conv2d 64x56x56": (
-            CONV2D, schedule_conv, [(1, 64, 58, 58), (64, 64, 3, 3), (1, 64, 56, 56)],
+            programs.conv2d(64, 56), schedule_conv,
+            [(1, 64, 58, 58), (64, 64, 3, 3), (1, 64, 56, 56)],
             2 * 64 * 56 * 56 * 64 * 9,
         ),
-        "softmax 512x1024": (SOFTMAX, schedule_softmax, [(512, 1024)] * 2, None),
-        "layernorm 512x1024": (
-            LAYERNORM, schedule_layernorm, [(512, 1024), (1024,), (1024,), (512, 1024)], None
+        "softmax 512x1024": (
+            programs.softmax(512, 1024), schedule_softmax, [(512, 1024)] * 2, None
         ),
-        "add 2^24": (ADD, schedule_add, [(1 << 24,)] * 3, None),
-        "transpose 4096": (TRANSPOSE, schedule_transpose, [(4096, 4096)] * 2, None),
+        "layernorm 512x1024": (
+            programs.layernorm(512, 1024), schedule_layernorm,
+            [(512, 1024), (1024,), (1024,), (512, 1024)], None
+        ),
+        "add 2^24": (programs.add(1 << 24), schedule_add, [(1 << 24,)] * 3, None),
+        "transpose 4096": (programs.transpose(4096), schedule_transpose, [(4096, 4096)] * 2, None),
     }
 
 

@@ -22,74 +22,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import numpy as np  # noqa: E402
+import programs  # noqa: E402
 
 TARGET = "llvm --num-cores=1"
-
-MATMUL = """
-@T.prim_func
-def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
-         C: T.Buffer(({n}, {n}), "float32")):
-    T.func_attr({{"tir.noalias": True}})
-    for i, j, k in T.grid({n}, {n}, {n}):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-"""
-
-CONV = """
-@T.prim_func
-def main(X: T.Buffer((1, 16, 34, 34), "float32"), W: T.Buffer((16, 16, 3, 3), "float32"),
-         Y: T.Buffer((1, 16, 32, 32), "float32")):
-    T.func_attr({"tir.noalias": True})
-    for n, f, y, x, c, r, s in T.grid(1, 16, 32, 32, 16, 3, 3):
-        with T.block("Y"):
-            vn, vf, vy, vx, vc, vr, vs = T.axis.remap("SSSSRRR", [n, f, y, x, c, r, s])
-            with T.init():
-                Y[vn, vf, vy, vx] = T.float32(0)
-            Y[vn, vf, vy, vx] = Y[vn, vf, vy, vx] + X[vn, vc, vy + vr, vx + vs] * W[vf, vc, vr, vs]
-"""
-
-SOFTMAX = """
-@T.prim_func
-def main(X: T.Buffer((1024, 1024), "float32"), Y: T.Buffer((1024, 1024), "float32")):
-    T.func_attr({"tir.noalias": True})
-    M = T.alloc_buffer((1024,), "float32")
-    E = T.alloc_buffer((1024, 1024), "float32")
-    S = T.alloc_buffer((1024,), "float32")
-    for i, k in T.grid(1024, 1024):
-        with T.block("M"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                M[vi] = T.float32(-3.4028234663852886e38)
-            M[vi] = T.max(M[vi], X[vi, vk])
-    for i, k in T.grid(1024, 1024):
-        with T.block("E"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            E[vi, vk] = T.exp(X[vi, vk] - M[vi])
-    for i, k in T.grid(1024, 1024):
-        with T.block("S"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                S[vi] = T.float32(0)
-            S[vi] = S[vi] + E[vi, vk]
-    for i, k in T.grid(1024, 1024):
-        with T.block("Y"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            Y[vi, vk] = E[vi, vk] / S[vi]
-"""
-
-
-def stochastic_schedule_mm(sch):
-    """The course's space."""
-    block = sch.get_block("C", "main")
-    i, j, k = sch.get_loops(block=block)
-    j_factors = sch.sample_perfect_tile(loop=j, n=2)
-    j_0, j_1 = sch.split(loop=j, factors=j_factors)
-    sch.reorder(i, j_0, k, j_1)
-    sch.decompose_reduction(block, k)
-    return sch
 
 
 def parse(text):
@@ -159,7 +94,7 @@ def softmax(seeds, trials):
 
     ratios, times = [], []
     for seed in seeds:
-        mod = parse(SOFTMAX)
+        mod = parse(programs.softmax(1024, 1024))
         database, seconds = tune(mod, seed, trials)
         ratios.append(own_time(by_numpy, 15) / best_seconds(database, mod))
         times.append(seconds)
@@ -171,8 +106,8 @@ def course(seeds, trials):
     """A row: seconds for the course's own space by trace replay."""
     times = []
     for seed in seeds:
-        _, seconds = tune(parse(MATMUL.format(n=128)), seed, trials, strategy="replay-trace",
-                          num_trials_per_iter=64, space=stochastic_schedule_mm)
+        _, seconds = tune(parse(programs.matmul(128)), seed, trials, strategy="replay-trace",
+                          num_trials_per_iter=64, space=programs.stochastic_schedule_mm)
         times.append(seconds)
     print(f"{'stochastic_schedule_mm':<28} {'':>6}          {statistics.median(times):>7.1f} s   "
           "asked 15 s", flush=True)
@@ -187,7 +122,7 @@ def ranking(seeds, trials, unseen=48):
 
     found = []
     for seed in seeds:
-        mod, model = parse(MATMUL.format(n=512)), TreeModel()
+        mod, model = parse(programs.matmul(512)), TreeModel()
         database, _ = tune(mod, seed, trials, cost_model=model)
         context = TuneContext(mod, target=TARGET, search_strategy="replay-trace")
         fresh = ms.tune_tir(mod, TARGET, None, unseen, seed=1000 + seed, cost_model="none",
@@ -223,13 +158,14 @@ def main():
     rows = {
         "stochastic_schedule_mm": lambda: course(seeds, trials),
         "matmul 128": lambda: contraction(
-            "matmul 128", MATMUL.format(n=128), 2 * 128**3, "0.90 in 15 s", seeds, trials),
+            "matmul 128", programs.matmul(128), 2 * 128**3, "0.90 in 15 s", seeds, trials),
         "matmul 512": lambda: contraction(
-            "matmul 512", MATMUL.format(n=512), 2 * 512**3, "0.95 in 20 s", seeds, trials),
+            "matmul 512", programs.matmul(512), 2 * 512**3, "0.95 in 20 s", seeds, trials),
         "matmul 1024": lambda: contraction(
-            "matmul 1024", MATMUL.format(n=1024), 2 * 1024**3, "0.88 in 40 s", seeds, trials),
+            "matmul 1024", programs.matmul(1024), 2 * 1024**3, "0.88 in 40 s", seeds, trials),
         "conv2d 3x3 NCHW": lambda: contraction(
-            "conv2d 3x3 NCHW", CONV, 2 * 16 * 32 * 32 * 16 * 9, "0.90 in 25 s", seeds, trials),
+            "conv2d 3x3 NCHW", programs.conv2d(16, 32), 2 * 16 * 32 * 32 * 16 * 9, "0.90 in 25 s",
+            seeds, trials),
         "softmax": lambda: softmax(seeds, trials),
         "rank correlation": lambda: ranking(seeds, trials),
     }

@@ -1,48 +1,8 @@
-"""Small programs that the tests of meta_schedule tune."""
+"""Small programs that the tests of meta_schedule tune: those of the benchmark, and more."""
 
+from benchmarks import programs
+from benchmarks.programs import stochastic_schedule_mm as stochastic  # noqa: F401
 from mlc_lab.script import from_source
-
-MATMUL = """
-@T.prim_func
-def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
-         C: T.Buffer(({n}, {n}), "float32")):
-    T.func_attr({{"global_symbol": "main", "tir.noalias": True}})
-    for i, j, k in T.grid({n}, {n}, {n}):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-"""
-
-SOFTMAX = """
-@T.prim_func
-def main(X: T.Buffer((16, 64), "float32"), Y: T.Buffer((16, 64), "float32")):
-    T.func_attr({"tir.noalias": True})
-    M = T.alloc_buffer((16,), "float32")
-    E = T.alloc_buffer((16, 64), "float32")
-    S = T.alloc_buffer((16,), "float32")
-    for i, k in T.grid(16, 64):
-        with T.block("M"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                M[vi] = T.float32(-3.4028234663852886e38)
-            M[vi] = T.max(M[vi], X[vi, vk])
-    for i, k in T.grid(16, 64):
-        with T.block("E"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            E[vi, vk] = T.exp(X[vi, vk] - M[vi])
-    for i, k in T.grid(16, 64):
-        with T.block("S"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                S[vi] = T.float32(0)
-            S[vi] = S[vi] + E[vi, vk]
-    for i, k in T.grid(16, 64):
-        with T.block("Y"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            Y[vi, vk] = E[vi, vk] / S[vi]
-"""
 
 DENSE_BIAS_RELU = """
 @T.prim_func
@@ -136,7 +96,7 @@ def main(A: T.Buffer((8, 64), "float32"), C: T.Buffer((8, 64), "float32")):
 """
 
 PROGRAMS = {
-    "matmul": MATMUL.format(n=48), "softmax": SOFTMAX, "dense": DENSE_BIAS_RELU,
+    "matmul": programs.matmul(48), "softmax": programs.softmax(16, 64), "dense": DENSE_BIAS_RELU,
     "conv": CONV_PADDED, "batch": BATCH_MATMUL, "row sum": ROW_SUM, "column sum": COLUMN_SUM,
     "chain": CHAIN,
 }
@@ -145,14 +105,4 @@ TARGET = "llvm --num-cores=1"
 
 def matmul(n=32):
     """A matrix product of n x n."""
-    return from_source(MATMUL.format(n=n))
-
-
-def stochastic(sch):
-    """The course's space."""
-    block = sch.get_block("C", "main")
-    i, j, k = sch.get_loops(block=block)
-    j_0, j_1 = sch.split(loop=j, factors=sch.sample_perfect_tile(loop=j, n=2))
-    sch.reorder(i, j_0, k, j_1)
-    sch.decompose_reduction(block, k)
-    return sch
+    return from_source(programs.matmul(n))

@@ -8,7 +8,9 @@ from mlc_lab import meta_schedule as ms
 from mlc_lab.runtime import array
 from mlc_lab.script import from_source
 
-from .programs import MATMUL, TARGET, matmul, stochastic
+from benchmarks import programs
+
+from .programs import TARGET, matmul, stochastic
 
 SPACE = ms.space_generator.ScheduleFn
 
@@ -50,7 +52,7 @@ def test_a_space_from_the_program_is_tuned_and_the_model_predicts():
 
 def test_the_same_program_under_other_names_is_found():
     database = tune(space=SPACE(stochastic), trials=2)
-    other = from_source(MATMUL.format(n=32).replace("vi", "row").replace("i, j, k", "x, y, z"))
+    other = from_source(programs.matmul(32).replace("vi", "row").replace("i, j, k", "x, y, z"))
     check(ms.tir_integration.compile_tir(database, other, TARGET))
     with pytest.raises(ValueError, match="does not know this program"):
         ms.tir_integration.compile_tir(database, matmul(16), TARGET)
@@ -72,7 +74,7 @@ def test_each_function_of_a_module_is_a_task_and_the_table_names_them(capsys):
 
 # ------------------------------------------------------------------------- candidates that fail
 
-SIGNATURE = MATMUL.format(n=32).split("    T.func_attr")[0].replace("@T.prim_func", "")
+SIGNATURE = programs.matmul(32).split("    T.func_attr")[0].replace("@T.prim_func", "")
 HANG = """@T.prim_func
 {}    for i in range(1000000000):
         for j in range(100000):
