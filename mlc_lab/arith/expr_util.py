@@ -1,7 +1,7 @@
 """Small helpers every part of `arith` uses: fast sameness, fast constants, fast builders.
 
 The builders here assume operands of one type (true inside a simplifier, which only takes apart
-what was well typed) and fold constants; `tir/op.py` has the ones that match types.
+what was well typed) and fold constants; `tir/op/` has the ones that match types.
 """
 
 from __future__ import annotations

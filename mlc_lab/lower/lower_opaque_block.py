@@ -27,10 +27,10 @@ from typing import Any
 
 from ..ir.transform import Pass
 from ..tir.buffer import Buffer
-from ..tir.expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var
+from ..tir.expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var, const_index
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
-from ..tir.op import as_int, const, const_index
+from ..tir.op import as_int, const
 from ..tir.stmt import (
     EMPTY, TRUE, Allocate, AttrStmt, Block, BlockRealize, DeclBuffer, For, ForKind, IfThenElse,
     Stmt,

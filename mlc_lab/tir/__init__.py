@@ -27,7 +27,7 @@
 
     Func   = PrimFunc(params, buffer_map, attrs, ret_type, body)
 
-Read `expr.py`, `buffer.py`, `stmt.py`, `function.py`, then `op.py` (building expressions) and
+Read `expr.py`, `buffer.py`, `stmt.py`, `function.py`, then `op/` (building expressions) and
 `functor.py` (walking and rewriting). What a program means is `backend/interp.py`.
 """
 

@@ -1,7 +1,7 @@
 """The expressions of TensorIR: scalar (and vector) values computed from variables and buffers.
 
 Every expression has a `dtype`. Python's operators build expressions with constants folded and
-types matched (`tir/op.py`); the classes here build exactly the node they name.
+types matched (`tir/op/`); the classes here build exactly the node they name.
 """
 
 from __future__ import annotations
@@ -376,7 +376,7 @@ class Let(PrimExpr):
 
 @node
 class Op(Node):
-    """A named intrinsic, e.g. `tir.exp`; the table of them is in `tir/op.py`."""
+    """A named intrinsic, e.g. `tir.exp`; the table of them is in `tir/op/intrinsic.py`."""
 
     name: str = plain
 

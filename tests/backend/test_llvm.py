@@ -7,6 +7,7 @@ import pytest
 
 from mlc_lab import tir
 from mlc_lab.backend import llvm
+from mlc_lab.ir import dtype
 from mlc_lab.ir.module import GlobalVar, IRModule
 from mlc_lab.runtime import array, empty, jit, register_func, remove_global_func
 from mlc_lab.tir import (
@@ -144,7 +145,7 @@ def test_casts(source, lanes):
     for target in DTYPES:
         if target[0] == "u" and (x < 0).any():
             continue
-        wide = tir.op.dt.with_lanes(target, lanes)
+        wide = dtype.with_lanes(target, lanes)
         got = unary(source, target, lambda a, wide=wide: Cast(wide, a), x, lanes)
         np.testing.assert_array_equal(got, x.astype(target), err_msg=f"{source} to {target}")
 

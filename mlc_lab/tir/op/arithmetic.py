@@ -1,0 +1,170 @@
+"""Arithmetic: +, -, *, the divisions, min and max, with what is constant folded.
+
+Folding here is only what never changes what a reader wrote beyond the obvious (x + 0, 1 * x,
+constants with constants), as in TVM; real simplification is `arith`.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, Callable
+
+from ..expr import (
+    Add, Div, FloatImm, FloorDiv, FloorMod, IntImm, IterVar, Max, Min, Mod, Mul, PrimExpr, Sub,
+)
+from .conversion import const, convert, match_types
+
+_CONSTANTS = (IntImm, FloatImm)
+
+# ------------------------------------------------------------------------------- folding
+
+
+def _int_div(a: int, b: int) -> int:
+    q = abs(a) // abs(b)
+    return q if (a < 0) == (b < 0) else -q
+
+
+_FOLD_INT: dict[type, Callable[[int, int], int]] = {
+    Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b,
+    Div: _int_div, Mod: lambda a, b: a - _int_div(a, b) * b,
+    FloorDiv: lambda a, b: a // b, FloorMod: lambda a, b: a % b, Min: min, Max: max,
+}
+_FOLD_FLOAT: dict[type, Callable[[float, float], float]] = {
+    Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b,
+    Div: lambda a, b: a / b, Min: min, Max: max,
+}
+_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
+
+
+def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """The value of `cls(a, b)` where constants decide it, else None. Operands have one type.
+
+    Raises ZeroDivisionError for a division by the constant zero.
+    """
+    ta, tb = type(a), type(b)
+    if ta is IntImm and tb is IntImm:
+        if cls in _DIVISIONS and b.value == 0:
+            raise ZeroDivisionError(f"division of {a.value} by zero")
+        return const(_FOLD_INT[cls](a.value, b.value), a.dtype)
+    if ta is FloatImm and tb is FloatImm:
+        fold = _FOLD_FLOAT.get(cls)
+        if fold is not None and not (cls is Div and b.value == 0):
+            value = fold(a.value, b.value)
+            if a.dtype == "float32" and math.isfinite(value):
+                try:
+                    value = struct.unpack("f", struct.pack("f", value))[0]
+                except OverflowError:
+                    return None
+            return FloatImm(a.dtype, value)
+        return None
+    va = a.value if ta is IntImm or ta is FloatImm else None
+    vb = b.value if tb is IntImm or tb is FloatImm else None
+    if va is None and vb is None:
+        return a if a is b and (cls is Min or cls is Max) else None
+    if cls is Add:
+        if va == 0:
+            return b
+        if vb == 0:
+            return a
+    elif cls is Sub:
+        if vb == 0:
+            return a
+    elif cls is Mul:
+        if va == 1:
+            return b
+        if vb == 1:
+            return a
+        if va == 0:
+            return a
+        if vb == 0:
+            return b
+    elif cls in _DIVISIONS:
+        if vb == 0 and tb is IntImm:
+            raise ZeroDivisionError(f"division by the constant zero in {cls.__name__}")
+        if va == 0:
+            return a
+        if vb == 1:
+            if cls in (Div, FloorDiv):
+                return a
+            if tb is IntImm:
+                return const(0, a.dtype)
+    return None
+
+
+# ------------------------------------------------------------------------------- operators
+
+
+def folding_operator(cls: type, fold: Callable[[type, PrimExpr, PrimExpr], PrimExpr | None]
+                     ) -> Callable[..., PrimExpr]:
+    """The function that builds `cls(a, b)`, or what `fold(cls, a, b)` gives if that is not None.
+
+    It takes expressions and Python numbers and brings both to one type. `fold` is asked only where
+    an operand is a constant or both are one object.
+    """
+
+    def build(a: Any, b: Any, span: Any = None) -> PrimExpr:
+        # match_values, written out: every index of every program is built here
+        if not isinstance(a, PrimExpr):
+            a = convert(a, b if isinstance(b, PrimExpr) else None)
+        if not isinstance(b, PrimExpr):
+            b = convert(b, a)
+        if a.dtype != b.dtype:
+            a, b = match_types(a, b)
+        if type(a) in _CONSTANTS or type(b) in _CONSTANTS or a is b:
+            folded = fold(cls, a, b)
+            if folded is not None:
+                return folded
+        return cls(a, b)
+
+    build.__name__ = cls.__name__.lower()
+    build.__doc__ = f"{cls.__doc__} (types matched, constants folded)"
+    return build
+
+
+add, sub, mul, truncdiv, truncmod, floordiv, floormod, min_value_of, max_value_of = (
+    folding_operator(cls, fold_binary)
+    for cls in (Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max))
+indexdiv, indexmod = floordiv, floormod
+
+
+def div(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """a / b: true division of floats, rounding toward zero on integers (C's rule)."""
+    return truncdiv(a, b)
+
+
+def ceildiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """a / b rounded up."""
+    return floordiv(sub(add(a, b), 1), b)
+
+
+def neg(a: PrimExpr) -> PrimExpr:
+    """-a; written a * -1 as TVM does, constants folded."""
+    return mul(a, -1) if type(a) not in _CONSTANTS else const(-a.value, a.dtype)
+
+
+def min(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:  # noqa: A001
+    """The smaller of two values; on an axis (`axis=`) the minimum reduction of TE."""
+    return min_value_of(a, b) if _is_value(b, kwargs) else _reduction("min", a, b, kwargs)
+
+
+def max(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:  # noqa: A001
+    """The larger of two values; on an axis (`axis=`) the maximum reduction of TE."""
+    return max_value_of(a, b) if _is_value(b, kwargs) else _reduction("max", a, b, kwargs)
+
+
+def _is_value(b: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether the second argument is a value, not the axis of a reduction."""
+    return not (b is None or "axis" in kwargs or isinstance(b, (IterVar, list, tuple)))
+
+
+def _reduction(name: str, a: Any, axis: Any, kwargs: dict[str, Any]) -> Any:
+    from .. import reduction
+
+    return getattr(reduction, name)(a, *([axis] if axis is not None else []), **kwargs)
+
+
+__all__ = [
+    "add", "ceildiv", "div", "floordiv", "floormod", "fold_binary", "indexdiv", "indexmod", "max",
+    "max_value_of", "min", "min_value_of", "mul", "neg", "sub", "truncdiv", "truncmod",
+]

@@ -1,0 +1,110 @@
+"""Conditions: comparisons, and / or / not, and the values chosen by a condition."""
+
+from __future__ import annotations
+
+import operator
+from functools import reduce
+from typing import Any, Callable
+
+from ...ir import dtype as dt
+from ..expr import (
+    EQ, GE, GT, LE, LT, NE, And, Call, FloatImm, IntImm, Not, Or, PrimExpr, Select,
+)
+from .arithmetic import folding_operator
+from .conversion import convert, match_types, match_values
+
+# ------------------------------------------------------------------------------- comparisons
+
+_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
+    EQ: operator.eq, NE: operator.ne, LT: operator.lt, LE: operator.le, GT: operator.gt,
+    GE: operator.ge,
+}
+
+
+def _fold_comparison(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    if type(a) is type(b) and type(a) in (IntImm, FloatImm):
+        return IntImm("bool", int(_COMPARE[cls](a.value, b.value)))
+    return None
+
+
+equal, not_equal, less, less_equal, greater, greater_equal = (
+    folding_operator(cls, _fold_comparison) for cls in _COMPARE)
+
+# ------------------------------------------------------------------------------- connectives
+
+
+def _condition(a: Any) -> PrimExpr:
+    if isinstance(a, bool):
+        return IntImm("bool", int(a))
+    a = convert(a)
+    if not dt.is_bool(a.dtype):
+        raise TypeError(f"expected a condition (bool), got a value of type {a.dtype}: compare it, "
+                        "for example with != 0")
+    return a
+
+
+def _connective(cls: type, decisive: bool) -> Callable[..., PrimExpr]:
+    """The builder of And or Or; an operand known to be `decisive` is the result by itself."""
+
+    def build(a: Any, b: Any, span: Any = None) -> PrimExpr:
+        a, b = _condition(a), _condition(b)
+        if type(a) is IntImm:
+            return a if bool(a.value) is decisive else b
+        if type(b) is IntImm:
+            return b if bool(b.value) is decisive else a
+        return cls(*match_types(a, b))
+
+    build.__name__ = f"logical_{cls.__name__.lower()}"
+    build.__doc__ = f"{cls.__doc__}, for conditions. Raises TypeError for values of other types."
+    return build
+
+
+logical_and, logical_or = _connective(And, False), _connective(Or, True)
+
+
+def logical_not(a: Any, span: Any = None) -> PrimExpr:
+    """not a, for conditions. Raises TypeError for a value of another type."""
+    a = _condition(a)
+    if type(a) is IntImm:
+        return IntImm("bool", int(not a.value))
+    return Not(a)
+
+
+def all(*args: Any, span: Any = None) -> PrimExpr:  # noqa: A001
+    """The conjunction of conditions. Raises ValueError if there are none."""
+    return _joined("all", logical_and, args)
+
+
+def any(*args: Any, span: Any = None) -> PrimExpr:  # noqa: A001
+    """The disjunction of conditions. Raises ValueError if there are none."""
+    return _joined("any", logical_or, args)
+
+
+def _joined(name: str, connective: Callable[..., PrimExpr], args: tuple) -> PrimExpr:
+    if not args:
+        raise ValueError(f"{name}() needs at least one condition")
+    return reduce(connective, args[1:], _condition(args[0]))
+
+
+# ------------------------------------------------------------------------------- choices
+
+
+def select(condition: Any, true_value: Any, false_value: Any, span: Any = None) -> PrimExpr:
+    """true_value where condition, else false_value; both may be evaluated."""
+    true_value, false_value = match_values(true_value, false_value)
+    return Select(_condition(condition), true_value, false_value)
+
+
+def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> PrimExpr:
+    """t if cond else f, evaluating only the side that is taken."""
+    t, f = match_values(t, f)
+    cond = _condition(cond)
+    if type(cond) is IntImm:
+        return t if cond.value else f
+    return Call(t.dtype, "tir.if_then_else", (cond, t, f))
+
+
+__all__ = [
+    "all", "any", "equal", "greater", "greater_equal", "if_then_else", "less", "less_equal",
+    "logical_and", "logical_not", "logical_or", "not_equal", "select",
+]

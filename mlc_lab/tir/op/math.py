@@ -1,0 +1,81 @@
+"""The functions of mathematics and of bits: one for each row of the table that says its type."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ...ir import dtype as dt
+from ..expr import OPS, Call, FloatImm, IntImm, PrimExpr
+from .arithmetic import neg
+from .conversion import cast, const, convert, match_types, match_values
+from .intrinsic import INTRINSICS, Intrinsic
+from .logic import greater_equal, select
+
+#: intrinsics that take integers as they are; the others convert them to float32
+ACCEPTS_INTEGERS = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+                    "shift_left", "shift_right", "likely", "if_then_else", "isnullptr",
+                    "q_multiply_shift", "assume"}
+_UNCHANGED_ON_INT = {"floor", "ceil", "trunc", "round", "nearbyint"}
+#: what is asked of floats, answered for integers
+_OF_INTEGERS = {"isnan": 0, "isinf": 0, "isfinite": 1}
+_FOLD_BITS = {"bitwise_and": lambda a, b: a & b, "bitwise_or": lambda a, b: a | b,
+              "bitwise_xor": lambda a, b: a ^ b, "shift_left": lambda a, b: a << b,
+              "shift_right": lambda a, b: a >> b}
+
+
+def abs(x: Any, span: Any = None) -> PrimExpr:  # noqa: A001
+    """The absolute value, of any type."""
+    x = convert(x)
+    if type(x) in (IntImm, FloatImm):
+        return const(x.value if x.value >= 0 else -x.value, x.dtype)
+    if dt.is_float(x.dtype):
+        return Call(x.dtype, "tir.fabs", (x,))
+    if dt.is_uint(x.dtype):
+        return x
+    return select(greater_equal(x, 0), x, neg(x))
+
+
+def pow(x: Any, y: Any, span: Any = None) -> PrimExpr:  # noqa: A001
+    """x to the power y, in the type of both: integers stay integers."""
+    x, y = match_values(x, y)
+    return Call(x.dtype, "tir.pow", (x, y))
+
+
+power = pow
+
+
+def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
+    """The function that builds calls of an intrinsic."""
+    op = OPS[f"tir.{row.name}"]
+
+    def build(*args: Any, span: Any = None) -> PrimExpr:
+        if len(args) != row.arity:
+            raise TypeError(f"{row.name} takes {row.arity} argument(s), got {len(args)}")
+        like = next((a for a in args if isinstance(a, PrimExpr)), None)
+        values = [convert(a, like) for a in args]
+        if row.name not in ACCEPTS_INTEGERS and not dt.is_float(values[0].dtype):
+            if row.name in _UNCHANGED_ON_INT:
+                return values[0]
+            if row.name in _OF_INTEGERS:
+                return IntImm("bool", _OF_INTEGERS[row.name])
+            values = [cast(v, dt.with_lanes("float32", dt.lanes_of(v.dtype))) for v in values]
+        if row.arity == 2 and row.name != "ldexp":
+            values = list(match_types(*values))
+            if row.name in _FOLD_BITS and type(values[0]) is type(values[1]) is IntImm:
+                return const(_FOLD_BITS[row.name](values[0].value, values[1].value),
+                             values[0].dtype)
+        first = values[0].dtype
+        result = first if row.result == "same" else dt.with_lanes(row.result, dt.lanes_of(first))
+        return Call(result, op, tuple(values))
+
+    build.__name__ = row.name
+    build.__doc__ = row.doc
+    return build
+
+
+#: all but those written out above
+_MADE = {row.name: _function(row) for row in INTRINSICS
+         if row.result != "given" and row.arity and row.name not in globals()}
+globals().update(_MADE)
+
+__all__ = ["ACCEPTS_INTEGERS", "abs", "pow", "power", *_MADE]
