@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -23,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import programs  # noqa: E402
+import turns  # noqa: E402
 
 
 def tile_matmul(rows, columns):
@@ -153,14 +153,12 @@ class Ours:
     """This compiler."""
 
     def __init__(self):
-        import numpy as np
-
         from mlc_lab.build import build
         from mlc_lab.runtime import array, cpu
         from mlc_lab.schedule import Schedule
         from mlc_lab.script import from_source
 
-        self.np, self.array, self.cpu = np, array, cpu
+        self.array, self.cpu = array, cpu
         self.compile, self.schedule, self.parse = build, Schedule, from_source
 
     def build(self, text, schedule):
@@ -180,12 +178,11 @@ class Theirs:
     """apache-tvm 0.27, whose names differ."""
 
     def __init__(self):
-        import numpy as np
         import tvm
         from tvm import s_tir
 
         s_tir.Schedule.get_block = s_tir.Schedule.get_sblock
-        self.np, self.tvm, self.s_tir = np, tvm, s_tir
+        self.tvm, self.s_tir = tvm, s_tir
 
     def build(self, text, schedule):
         text = text.replace("T.block(", "T.sblock(").replace('"tir.noalias"', '"tirx.noalias"')
@@ -209,44 +206,23 @@ class Theirs:
 
 
 def serve(which):
-    """Answer requests, one JSON text a line: a kernel's name and how often to run it."""
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print must not mix with the answers
+    """Answer requests for a kernel's times."""
+    import numpy as np
+
     side = Ours() if which == "ours" else Theirs()
-    np = side.np
     built = {}
-    for line in sys.stdin:
-        request = json.loads(line)
-        table = kernels(*request["tile"])
-        name = request["kernel"]
-        program, schedule, shapes, _ = table[name]
+
+    def answer(kernel, tile, number, repeat):
+        program, schedule, shapes, _ = kernels(*tile)[kernel]
         rng = np.random.default_rng(0)
         arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
-        try:
-            if name not in built:
-                built[name] = side.build(program, schedule)
-            module, build = built[name]
-            times, after = side.time(module, arrays, request["number"], request["repeat"])
-            answer = {"times": times, "build": build, "sum": float(np.abs(after[-1]).sum())}
-        except Exception as error:  # reported, so that one kernel does not end the comparison
-            answer = {"error": f"{type(error).__name__}: {error}"[:2000]}
-        out.write(json.dumps(answer) + "\n")
-        out.flush()
+        if kernel not in built:
+            built[kernel] = side.build(program, schedule)
+        module, build = built[kernel]
+        times, after = side.time(module, arrays, number, repeat)
+        return {"times": times, "build": build, "sum": float(np.abs(after[-1]).sum())}
 
-
-def worker(python, which):
-    environment = dict(os.environ, TVM_NUM_THREADS="1", MLC_LAB_NUM_THREADS="1")
-    return subprocess.Popen(
-        [python, __file__, "--serve", which], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env=environment,
-    )  # fmt: skip
-
-
-def ask(process, **request):
-    process.stdin.write(json.dumps(request) + "\n")
-    process.stdin.flush()
-    line = process.stdout.readline()
-    return json.loads(line) if line else {"error": "the process ended"}
+    turns.serve(answer)
 
 
 def main():
@@ -272,8 +248,8 @@ def main():
     print(f"{'kernel':<20} {'ours ms':>9} {'tvm ms':>9} {'ratio':>6} {'best':>6}"
           f" {'of peak':>8} {'tvm':>6}"
           f" {'build ms':>9} {'tvm':>6}")
-    ours = worker(sys.executable, "ours")
-    theirs = worker(options.oracle, "theirs") if options.oracle else None
+    ours = turns.start(__file__, "ours")
+    theirs = turns.start(__file__, "theirs", options.oracle) if options.oracle else None
     table, numbers = kernels(*tile), {}
     for name, (_, _, _, operations) in table.items():
         if options.only not in name:
@@ -285,7 +261,7 @@ def main():
                 if process is None:
                     continue
                 number = 1 if operations is None or operations > 1e8 else 10
-                answer = answers[which] = ask(
+                answer = answers[which] = turns.ask(
                     process, kernel=name, tile=tile, number=number, repeat=7
                 )
                 times[which] += answer.get("times", [])
@@ -312,9 +288,7 @@ def main():
     if options.json:
         Path(options.json).write_text(json.dumps({"peak": top, "kernels": numbers}, indent=1))
     for process in (ours, theirs):
-        if process is not None:
-            process.stdin.close()
-            process.wait()
+        turns.stop(process)
 
 
 if __name__ == "__main__":

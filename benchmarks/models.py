@@ -1,12 +1,19 @@
-"""Whole models through relax.build and the virtual machine, beside numpy and torch, in one run.
+"""Whole models through relax.build and the virtual machine, beside numpy, torch and TVM.
 
-    python benchmarks/models.py [--only resnet] [--json FILE]
+    python benchmarks/models.py [--only resnet] [--oracle /path/to/python-with-apache-tvm]
 
-One thread each. Times are medians of several rounds in which the contestants take turns, so that
-what else the machine does meets all of them. Printed are the time here, the others' times, the
-ratio (below 1: faster here), the time to build, and for ResNet-18 the memory of its intermediate
-results with and without planning, the kernels' fraction of the measured peak of fused
-multiply-adds where that says something.
+Without --oracle (or the variable MLC_LAB_ORACLE) TVM is left out. One thread each. Times are
+medians of several rounds in which the contestants take turns, so that what else the machine does
+meets all of them; TVM runs in a process of its own, builds the same model (see networks.py) of the
+same numbers for the same processor, and its results are compared too. It is measured twice: as
+relax.build does by default, which fuses nothing, and with the passes it has for processors
+(relax.get_default_pipeline), which fold constants and fuse. It has no default schedule for
+processors, so neither tiles a convolution or a product.
+
+Printed are the time of a call here and of the machine without Python around it, the others' times,
+the ratio to the best of them (below 1: faster here), the time to build (the first in the process,
+and the median of those after it), for ResNet-18 the memory of its intermediate results with and
+without planning, and at the end, the figures that were asked for.
 """
 
 from __future__ import annotations
@@ -23,236 +30,137 @@ for _name in ("MLC_LAB_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", 
     os.environ.setdefault(_name, "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import networks  # noqa: E402
 import numpy as np  # noqa: E402
+import turns  # noqa: E402
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab import relax  # noqa: E402
-from mlc_lab.relax import op as R  # noqa: E402
-
-TARGET = "llvm -num-cores=1"
-RNG = np.random.default_rng(0)
+SLOW = 0.5  # seconds: what takes longer is called once a round
+LIMIT = 60.0  # seconds that TVM may take for one answer
 
 
-def rand(*shape, scale=1.0):
-    """Random float32 numbers."""
-    return (RNG.standard_normal(shape) * scale).astype("float32")
+def seconds(func, args, least=0.05):
+    """Seconds a call, over as many calls as take `least` seconds."""
+    start = time.perf_counter()
+    func(*args)
+    once = max(time.perf_counter() - start, 1e-7)
+    if once > SLOW:
+        return once
+    count = max(1, int(least / once))
+    start = time.perf_counter()
+    for _ in range(count):
+        func(*args)
+    return (time.perf_counter() - start) / count
 
 
-def tensor(name, *shape):
-    """A parameter."""
-    return relax.Var(name, relax.TensorStructInfo(shape, "float32"))
+# ------------------------------------------------------------------------------ contestants
 
 
-class Net:
-    """A function under construction: `net(op(x, ...))` emits."""
+class Ours:
+    """This compiler; pipelines "default" and, one kernel an operator, "default_build"."""
 
     def __init__(self):
-        self.bb = relax.BlockBuilder()
-        self.flops = 0
+        import mlc_lab as tvm
+        from mlc_lab import relax, topi
+        from mlc_lab.relax import op
 
-    def __call__(self, value):
-        return self.bb.emit(value)
+        self.tvm, self.relax = tvm, relax
+        self.library = networks.Library(relax, op, topi, relax.TensorStructInfo, tvm.tir.Var)
 
-    def weight(self, *shape):
-        """A constant."""
-        fan = int(np.prod(shape[1:])) or 1
-        return relax.const(rand(*shape, scale=fan ** -0.5))
+    def build(self, mod, pipeline):
+        """An executable."""
+        return self.relax.build(mod, "llvm -num-cores=1", pipeline=pipeline)
 
-    def build(self, params, body):
-        """The module of a function `main` of these parameters."""
-        with self.bb.function("main", params):
-            with self.bb.dataflow():
-                out = self.bb.emit_output(body())
-            self.bb.emit_func_output(out)
-        return self.bb.get()
+    def tensor(self, array):
+        """A tensor of these numbers."""
+        return self.tvm.nd.array(array)
 
 
-# ------------------------------------------------------------------------------ models
+class Theirs:
+    """apache-tvm 0.27, whose names differ; pipelines "default" and "processor"."""
+
+    def __init__(self):
+        import tvm
+        from tvm import relax, tirx, topi
+        from tvm.relax import op
+
+        self.tvm, self.relax = tvm, relax
+        self.library = networks.Library(relax, op, topi, relax.TensorType, tirx.Var)
+        self.target = tvm.target.Target(json.loads(os.environ["MLC_LAB_BENCH_TARGET"]))
+
+    def build(self, mod, pipeline):
+        """An executable."""
+        if pipeline == "processor":
+            pipeline = self.relax.get_default_pipeline(self.target)
+        return self.relax.build(mod, self.target, relax_pipeline=pipeline)
+
+    def tensor(self, array):
+        """A tensor of these numbers."""
+        return self.tvm.runtime.tensor(array)
 
 
-def mlp():
-    """784-128-10 on one image."""
-    w0, b0, w1, b1 = rand(128, 784), rand(128), rand(10, 128), rand(10)
-    net, x = Net(), tensor("x", 1, 784)
+class Runner:
+    """The models that a contestant has built, ready to run."""
 
-    def body():
-        h = net(R.matmul(x, net(R.permute_dims(relax.const(w0)))))
-        h = net(R.nn.relu(net(R.add(h, relax.const(b0)))))
-        h = net(R.matmul(h, net(R.permute_dims(relax.const(w1)))))
-        return net(R.add(h, relax.const(b1)))
+    def __init__(self, side):
+        self.side, self.models, self.ready = side, {}, {}
 
-    def numpy(x):
-        return np.maximum(x @ w0.T + b0, 0) @ w1.T + b1
+    def model(self, name):
+        """(module, arguments, what to compare with), made once."""
+        if name not in self.models:
+            self.models[name] = networks.MODELS[name](self.side.library)
+        return self.models[name]
 
-    return net.build([x], body), [rand(1, 784)], {"numpy": numpy}
+    def build(self, name, pipeline):
+        """Seconds to build; the result is kept."""
+        mod, args, _ = self.model(name)
+        start = time.perf_counter()
+        executable = self.side.build(mod, pipeline)
+        took = time.perf_counter() - start
+        device = self.side.tvm.cpu()
+        vm = self.side.relax.VirtualMachine(executable, device)
+        self.ready[name, pipeline] = vm, [self.side.tensor(a) for a in args], executable
+        return took
 
+    def run(self, name, pipeline):
+        """The numbers it gives."""
+        vm, args, _ = self.ready[name, pipeline]
+        return vm["main"](*args).numpy()
 
-def dense_te():
-    """The same network as the course's importer builds it: topi.nn.dense, weights as they are."""
-    from mlc_lab import topi
-
-    w0, b0, w1, b1 = rand(128, 784), rand(128), rand(10, 128), rand(10)
-    net, x = Net(), tensor("x", 1, 784)
-    bb = net.bb
-
-    def body():
-        h = bb.emit_te(topi.add, bb.emit_te(topi.nn.dense, x, relax.const(w0)), relax.const(b0))
-        h = bb.emit_te(topi.nn.relu, h)
-        return bb.emit_te(topi.add, bb.emit_te(topi.nn.dense, h, relax.const(w1)),
-                          relax.const(b1))
-
-    def numpy(x):
-        return np.maximum(x @ w0.T + b0, 0) @ w1.T + b1
-
-    return net.build([x], body), [rand(1, 784)], {"numpy": numpy}
-
-
-def chain():
-    """A hundred additions of ten numbers, each a kernel of its own."""
-    net, x = Net(), tensor("x", 10)
-
-    def body():
-        y = x
-        for _ in range(100):
-            y = net(R.add(y, x))
-        return y
-
-    return net.build([x], body), [rand(10)], {}
+    def times(self, name, pipeline):
+        """Seconds of a call from Python, and of one that the machine repeats by itself."""
+        vm, args, _ = self.ready[name, pipeline]
+        call = seconds(vm["main"], args)
+        if call > SLOW:
+            return {"call": call, "native": call}
+        evaluator = vm.time_evaluator("main", self.side.tvm.cpu(), number=1, min_repeat_ms=20)
+        return {"call": call, "native": evaluator(*args).mean}
 
 
-def convnet():
-    """Convolution, relu, pooling, dense: what is timed to build."""
-    net, x = Net(), tensor("x", 1, 3, 32, 32)
+def serve():
+    """TVM's side: answer requests to build, run and time."""
+    runner = Runner(Theirs())
 
-    def body():
-        y = net(R.nn.relu(net(R.nn.conv2d(x, net.weight(16, 3, 3, 3), padding=1))))
-        y = net(R.nn.max_pool2d(y, pool_size=[2, 2], strides=[2, 2]))
-        y = net(R.reshape(y, (1, 16 * 16 * 16)))
-        return net(R.matmul(y, net.weight(16 * 16 * 16, 10)))
+    def answer(what, name, pipeline):
+        if what == "build":
+            return {"seconds": runner.build(name, pipeline)}
+        if what == "run":
+            return {"numbers": runner.run(name, pipeline).ravel().tolist()}
+        return runner.times(name, pipeline)
 
-    return net.build([x], body), [rand(1, 3, 32, 32)], {}
-
-
-def resnet18():
-    """ResNet-18 for ImageNet, batch 1, batch norms folded into scale and shift."""
-    import torch
-    import torch.nn.functional as F
-
-    net, x = Net(), tensor("x", 1, 3, 224, 224)
-    program = []  # for torch: the same operators on the same numbers
-
-    def conv(y, c_in, c_out, k, stride, pad, name):
-        w = rand(c_out, c_in, k, k, scale=(c_in * k * k) ** -0.5)
-        scale, shift = rand(c_out, 1, 1) * 0.1 + 1, rand(c_out, 1, 1) * 0.1
-        program.append((name, torch.from_numpy(w), torch.from_numpy(scale.ravel()),
-                        torch.from_numpy(shift.ravel()), stride, pad))
-        y = net(R.nn.conv2d(y, relax.const(w), strides=stride, padding=pad))
-        return net(R.add(net(R.multiply(y, relax.const(scale))), relax.const(shift)))
-
-    def body():
-        y = net(R.nn.relu(conv(x, 3, 64, 7, 2, 3, "stem")))
-        y = net(R.nn.max_pool2d(y, pool_size=[3, 3], strides=[2, 2], padding=[1, 1]))
-        c_in = 64
-        for stage, c in enumerate((64, 128, 256, 512)):
-            for block in range(2):
-                stride = 2 if stage and not block else 1
-                short = y
-                z = net(R.nn.relu(conv(y, c_in, c, 3, stride, 1, "a")))
-                z = conv(z, c, c, 3, 1, 1, "b")
-                if stride != 1 or c_in != c:
-                    short = conv(y, c_in, c, 1, stride, 0, "short")
-                y = net(R.nn.relu(net(R.add(z, short))))
-                c_in = c
-        y = net(R.mean(y, axis=[2, 3]))
-        return net(R.matmul(y, relax.const(head)))
-
-    head = rand(512, 1000, scale=0.05)
-    mod = net.build([x], body)
-    torch.set_num_threads(1)
-    head_t = torch.from_numpy(head)
-    zeros = {c: torch.zeros(c) for c in (64, 128, 256, 512)}
-    ones = {c: torch.ones(c) for c in (64, 128, 256, 512)}
-
-    def torch_run(a):
-        rows = iter(program)
-
-        def step(y):
-            _, w, scale, shift, stride, pad = next(rows)
-            y = F.conv2d(y, w, None, stride, pad)
-            c = w.shape[0]
-            return F.batch_norm(y, zeros[c], ones[c], scale, shift, False, 0.0, 0.0)
-
-        with torch.no_grad():
-            y = torch.from_numpy(a)
-            y = F.max_pool2d(F.relu(step(y)), 3, 2, 1)
-            for stage in range(4):
-                for block in range(2):
-                    z = step(F.relu(step(y)))
-                    y = F.relu(z + (step(y) if stage and not block else y))
-            return (y.mean((2, 3)) @ head_t).numpy()
-
-    return mod, [rand(1, 3, 224, 224)], {"torch": torch_run}
+    turns.serve(answer)
 
 
-def gpt2_block(symbolic=False):
-    """One decoder block of GPT-2 small, 128 tokens."""
-    import torch
-    import torch.nn.functional as F
+class Peer:
+    """TVM in its own process, started anew when an answer took too long."""
 
-    t, d, heads = 128, 768, 12
-    n = tvm.tir.Var("n", "int64") if symbolic else t
-    net, x = Net(), tensor("x", 1, n, d)
-    names = {"ln1": (d,), "ln1b": (d,), "qkv": (d, 3 * d), "qkvb": (3 * d,), "proj": (d, d),
-             "projb": (d,), "ln2": (d,), "ln2b": (d,), "fc": (d, 4 * d), "fcb": (4 * d,),
-             "out": (4 * d, d), "outb": (d,)}
-    w = {k: rand(*s, scale=0.02) + (1 if k in ("ln1", "ln2") else 0) for k, s in names.items()}
-    c = {k: relax.const(v.astype("float32")) for k, v in w.items()}
-    mask = np.triu(np.full((t, t), -1e9, "float32"), 1)
+    def __init__(self, python):
+        self.python, self.process = python, None
 
-    def body():
-        h = net(R.nn.layer_norm(x, c["ln1"], c["ln1b"], axes=[-1]))
-        qkv = net(R.add(net(R.matmul(h, c["qkv"])), c["qkvb"]))
-        parts = net(R.split(qkv, 3, axis=2))
-        q, k, v = (net(R.permute_dims(net(R.reshape(net(parts[i]), (1, n, heads, d // heads))),
-                                      [0, 2, 1, 3])) for i in range(3))
-        att = net(R.matmul(q, net(R.permute_dims(k, [0, 1, 3, 2]))))
-        att = net(R.multiply(att, relax.const(np.float32((d // heads) ** -0.5))))
-        if not symbolic:
-            att = net(R.add(att, relax.const(mask)))
-        att = net(R.nn.softmax(att, axis=-1))
-        y = net(R.permute_dims(net(R.matmul(att, v)), [0, 2, 1, 3]))
-        y = net(R.reshape(y, (1, n, d)))
-        y = net(R.add(net(R.matmul(y, c["proj"])), c["projb"]))
-        z = net(R.add(x, y))
-        h = net(R.nn.layer_norm(z, c["ln2"], c["ln2b"], axes=[-1]))
-        h = net(R.nn.gelu_tanh(net(R.add(net(R.matmul(h, c["fc"])), c["fcb"]))))
-        return net(R.add(z, net(R.add(net(R.matmul(h, c["out"])), c["outb"]))))
-
-    p = {k: torch.from_numpy(v.astype("float32")) for k, v in w.items()}
-    m = torch.from_numpy(mask)
-    torch.set_num_threads(1)
-
-    def torch_run(a):
-        with torch.no_grad():
-            a = torch.from_numpy(a)
-            h = F.layer_norm(a, (d,), p["ln1"], p["ln1b"])
-            q, k, v = torch.addmm(p["qkvb"], h[0], p["qkv"]).split(d, 1)
-            q, k, v = (u.view(1, t, heads, d // heads).transpose(1, 2) for u in (q, k, v))
-            att = q @ k.transpose(2, 3) * (d // heads) ** -0.5
-            att = (att if symbolic else att + m).softmax(-1)
-            y = (att @ v).transpose(1, 2).reshape(t, d)
-            z = a + torch.addmm(p["projb"], y, p["proj"])
-            h = F.layer_norm(z, (d,), p["ln2"], p["ln2b"])
-            h = F.gelu(torch.addmm(p["fcb"], h[0], p["fc"]), approximate="tanh")
-            return (z + torch.addmm(p["outb"], h, p["out"])).numpy()
-
-    return net.build([x], body), [rand(1, t, d)], {"torch": torch_run}
-
-
-MODELS = {
-    "mlp": mlp, "mlp dense": dense_te, "chain": chain, "convnet": convnet, "resnet18": resnet18,
-    "gpt2 block": gpt2_block, "gpt2 block n": lambda: gpt2_block(True),
-}
+    def ask(self, what, name, pipeline):
+        """An answer; {"error": ...} where there is none."""
+        if self.process is None or self.process.poll() is not None:
+            self.process = turns.start(__file__, "theirs", self.python)
+        return turns.ask(self.process, limit=LIMIT, what=what, name=name, pipeline=pipeline)
 
 
 # ------------------------------------------------------------------------------ measuring
@@ -271,74 +179,166 @@ def planned_memory(mod, pipeline):
     return memory_use(mod["main"], mod)
 
 
-def seconds(func, args, least=0.05):
-    """Seconds a call, over as many calls as take `least` seconds."""
-    start = time.perf_counter()
-    func(*args)
-    once = max(time.perf_counter() - start, 1e-7)
-    count = max(1, int(least / once))
-    start = time.perf_counter()
-    for _ in range(count):
-        func(*args)
-    return (time.perf_counter() - start) / count
+def show_memory(mod, executable):
+    """Print what the plan saves; gives the numbers."""
+    found = {which: planned_memory(mod, which) for which in ("default", "default_build")}
+    for which, use in found.items():
+        label = "fused" if which == "default" else "one kernel an operator"
+        print(f"    memory, {label}: planned {use['planned'] / 2**20:.2f} MiB, unplanned "
+              f"{use['unplanned'] / 2**20:.2f} MiB, ratio {use['planned'] / use['unplanned']:.2f}; "
+              f"alive at once {use['lower_bound'] / 2**20:.2f} MiB")
+    block, alone = executable.memory["main"], found["default_build"]["unplanned"]
+    print(f"    memory of the compiled form: {block / 2**20:.2f} MiB, "
+          f"{block / found['default']['unplanned']:.2f} of its tensors apart, "
+          f"{block / alone:.2f} of those of one kernel an operator")
+    return found
+
+
+def measure(name, ours, peer, rounds):
+    """What one model takes: {"times": {who: {"call", "native"}}, "builds": {who: [...]}, ...}."""
+    pipeline = "default_build" if name == "chain" else "default"
+    theirs = {} if peer is None else {"tvm": "default", "tvm fused": "processor"}
+    if name == "chain":
+        theirs.pop("tvm fused", None)
+    builds = {"ours": [], **{who: [] for who in theirs}}
+    problems = {}
+    for _ in range(1 if name == "resnet18" else 5):
+        builds["ours"].append(ours.build(name, pipeline))
+        for who, theirs_pipeline in theirs.items():
+            answer = {} if who in problems else peer.ask("build", name, theirs_pipeline)
+            if "error" in answer:
+                problems[who] = answer["error"]
+            elif answer:
+                builds[who].append(answer["seconds"])
+    _, args, others = ours.model(name)
+    others = {who: make() for who, make in others.items()}
+    have = ours.run(name, pipeline)
+    wanted = {who: func(*args) for who, func in others.items()}
+    for who, theirs_pipeline in theirs.items():
+        answer = {} if who in problems else peer.ask("run", name, theirs_pipeline)
+        if "error" in answer:
+            problems[who] = answer["error"]
+        elif answer:
+            wanted[who] = np.array(answer["numbers"], "float32").reshape(have.shape)
+    for who, want in wanted.items():
+        np.testing.assert_allclose(have, want, rtol=2e-3, atol=2e-3, err_msg=f"{name}: {who}")
+    times = {who: [] for who in ("ours", *others, *theirs)}
+    for _ in range(rounds):
+        times["ours"].append(ours.times(name, pipeline))
+        for who, func in others.items():
+            times[who].append({"call": seconds(func, args)})
+        for who, theirs_pipeline in theirs.items():
+            answer = {} if who in problems else peer.ask("time", name, theirs_pipeline)
+            if "error" in answer:
+                problems[who] = answer["error"]
+            elif answer:
+                times[who].append(answer)
+    medians = {who: {k: statistics.median(row[k] for row in rows) for k in rows[0]}
+               for who, rows in times.items() if rows}
+    return {"times": medians, "builds": builds, "problems": problems}
+
+
+def again(builds):
+    """The median of the builds after the first, in seconds."""
+    return statistics.median(builds[1:] or builds) if builds else None
+
+
+def show(name, found, executable):
+    """Print a model's rows."""
+    times, builds = found["times"], found["builds"]
+    own = times["ours"]["call"]
+    for who, row in times.items():
+        made = builds.get(who)
+        print(f"{name if who == 'ours' else '':<14} {who:<10} {row['call'] * 1e6:>12.2f} "
+              f"{format(row['native'] * 1e6, '.2f') if 'native' in row else '':>12} "
+              f"{'' if who == 'ours' else format(own / row['call'], '.2f'):>7} "
+              + (f"{made[0] * 1e3:>8.0f} {again(made) * 1e3:>7.0f}" if made else ""), flush=True)
+    for who, problem in found["problems"].items():
+        print(f"    {who}: {problem}")
+    if executable.exec_mode != "compiled" or "main" not in executable.compiled:
+        print(f"    bytecode: {executable.not_compiled.get('main', '')}")
+
+
+def of_both(found, text):
+    """text(who) here, and for each way of TVM's that gave an answer."""
+    theirs = [w for w in ("tvm", "tvm fused") if w in found["times"]]
+    problems = [f"{w[4:] or 'default'}: {p}"[:48] for w, p in found["problems"].items()]
+    rows = [text(w) + (" (fused)" if w == "tvm fused" else "") for w in theirs]
+    return text("ours"), ", ".join(rows + problems) or "not measured"
+
+
+def summary(numbers):
+    """The table of what was asked."""
+    rows = []
+
+    def row(name, what, text, asked):
+        if name in numbers:
+            found = numbers[name]
+            rows.append((what, *of_both(found, lambda who: text(found, who)), asked))
+
+    def call(found, who):
+        return f"{found['times'][who]['call'] * 1e6:.1f} us"
+
+    def an_operator(found, who):
+        return f"{found['times'][who]['native'] * 1e4:.3f} us"
+
+    def building(found, who):
+        made = found["builds"][who]
+        return f"{made[0] * 1e3:.0f}, then {again(made) * 1e3:.0f} ms"
+
+    def of_torch(found, who):
+        times = found["times"]
+        return f"{times[who]['call'] / times['torch']['call']:.2f} of torch"
+
+    row("mlp", "MLP, a call", call, "7 us or less")
+    row("mlp dense", "MLP with topi.nn.dense, a call", call, "7 us or less")
+    row("chain", "an operator of a chain", an_operator, "0.15 us or less")
+    row("mlp", "build of the MLP", building, "no more than TVM")
+    row("mlp dense", "build with topi.nn.dense", building, "no more than TVM")
+    row("convnet", "build of the convnet", building, "no more than TVM")
+    row("resnet18", "ResNet-18", of_torch, "1.5 or less")
+    row("resnet18", "build of ResNet-18", building, "30 s or less")
+    row("gpt2 block", "GPT-2 block", of_torch, "1.5 or less")
+    row("gpt2 block n", "GPT-2 block of n tokens", of_torch, "1.5 or less")
+    if rows:
+        print(f"\n{'what':<32} {'here':<20} {'TVM here':<52} asked")
+    for what, own, theirs, asked in rows:
+        print(f"{what:<32} {own:<20} {theirs:<52} {asked}")
 
 
 def main():
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--oracle", default=os.environ.get("MLC_LAB_ORACLE"))
+    parser.add_argument("--serve", choices=("theirs",), help=argparse.SUPPRESS)
     parser.add_argument("--only", default="", help="part of a model's name")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", help="write the numbers to this file")
     options = parser.parse_args()
-    numbers = {}
-    print(f"{'model':<14} {'here us':>10} {'native us':>10} {'others':<24} {'ratio':>6} "
-          f"{'build ms':>9} {'again':>6}  form")
-    for name, make in MODELS.items():
+    if options.serve:
+        serve()
+        return
+    from mlc_lab.runtime import jit
+
+    cpu = jit.host_cpu()[1]
+    os.environ["MLC_LAB_BENCH_TARGET"] = json.dumps({"kind": "llvm", "mcpu": cpu})
+    peer = Peer(options.oracle) if options.oracle else None
+    ours, numbers = Runner(Ours()), {}
+    print(f"{cpu}, one thread, medians of {options.rounds} rounds\n"
+          f"{'model':<14} {'who':<10} {'call us':>12} {'native us':>12} {'ratio':>7} "
+          f"{'build ms':>8} {'again':>7}")
+    for name in networks.MODELS:
         if options.only not in name:
             continue
-        mod, args, others = make()
-        pipeline = "default_build" if name == "chain" else "default"
-        builds = []
-        for _ in range(3 if name not in ("resnet18",) else 1):
-            start = time.perf_counter()
-            ex = relax.build(mod, TARGET, pipeline=pipeline)
-            builds.append(time.perf_counter() - start)
-        vm = relax.VirtualMachine(ex, tvm.cpu())
-        tensors = [tvm.nd.array(a) for a in args]
-        for label, other in others.items():
-            want, have = other(*args), vm["main"](*tensors).numpy()
-            np.testing.assert_allclose(have, want, rtol=2e-3, atol=2e-3, err_msg=label)
-        times = {"here": [], "native": [], **{k: [] for k in others}}
-        evaluator = vm.time_evaluator("main", number=1, min_repeat_ms=20)
-        for _ in range(options.rounds):
-            times["here"].append(seconds(vm["main"], tensors))
-            times["native"].append(evaluator(*tensors).mean)
-            for label, other in others.items():
-                times[label].append(seconds(other, args))
-        row = {k: statistics.median(v) for k, v in times.items()}
-        shown = ", ".join(f"{k} {row[k] * 1e6:.1f}" for k in others)
-        ratio = min((row["here"] / row[k] for k in others), default=0)
-        form = "compiled" if "main" in ex.compiled and ex.exec_mode == "compiled" else (
-            f"bytecode ({ex.not_compiled.get('main', '')})")
-        print(f"{name:<14} {row['here'] * 1e6:>10.2f} {row['native'] * 1e6:>10.2f} {shown:<24} "
-              f"{ratio:>6.2f} {builds[0] * 1e3:>9.0f} {min(builds) * 1e3:>6.0f}  {form}",
-              flush=True)
-        if name == "chain":
-            print(f"    {row['native'] * 1e9 / 100:.1f} ns an operator")
+        found = numbers[name] = measure(name, ours, peer, options.rounds)
+        mod = ours.model(name)[0]
+        executable = ours.ready[name, "default_build" if name == "chain" else "default"][2]
+        show(name, found, executable)
         if name == "resnet18":
-            for which in ("default", "default_build"):
-                use = planned_memory(mod, which)
-                label = "fused" if which == "default" else "one kernel an operator"
-                print(f"    memory, {label}: planned {use['planned'] / 2**20:.2f} MiB, unplanned "
-                      f"{use['unplanned'] / 2**20:.2f} MiB, ratio "
-                      f"{use['planned'] / use['unplanned']:.2f}; alive at once "
-                      f"{use['lower_bound'] / 2**20:.2f} MiB")
-                row[f"memory {which}"] = use
-            block, alone = ex.memory["main"], row["memory default_build"]["unplanned"]
-            print(f"    memory of the compiled form: {block / 2**20:.2f} MiB, "
-                  f"{block / row['memory default']['unplanned']:.2f} of its tensors apart, "
-                  f"{block / alone:.2f} of those of one kernel an operator")
-        numbers[name] = {**row, "builds": builds}
+            found["memory"] = show_memory(mod, executable)
+    summary(numbers)
+    if peer is not None:
+        turns.stop(peer.process)
     if options.json:
         Path(options.json).write_text(json.dumps(numbers, indent=1))
 
