@@ -39,7 +39,7 @@ class Replayer:
             if inst.kind.name == "Annotate" and isinstance(inst.args["ann_val"], int):
                 path.append((index, inst.args["ann_val"]))  # a mutator may have changed it
             if inst.kind.sampling:
-                points.append((index, (id(insts[0]), *path)))
+                points.append((index, (tuple(map(id, insts[:index])), *path)))
                 decision = decisions.get(index)
                 if decision is None:
                     break  # from here on every replay differs
@@ -70,7 +70,7 @@ class Replayer:
         return Schedule(self.mod, seed=seed, debug_mask="none"), {}, 0
 
     def _keep(self, key: tuple, sch: Schedule, table: dict, insts: list) -> None:
-        # The instructions are held too, so that the id in the key stays theirs.
+        # The instructions are held too, so that the ids in the key stay theirs.
         self._snapshots[key] = (sch.copy(), dict(table), insts)
         if len(self._snapshots) > self.kept:
             self._snapshots.popitem(last=False)
