@@ -30,6 +30,8 @@ class MeasureCandidate:
     space: int = 0
     decided: Any = None
     origin_key: Any = None
+    #: the candidate it was mutated from, until it is proposed and `parent` is known
+    source: Any = None
 
     @property
     def key(self) -> str:

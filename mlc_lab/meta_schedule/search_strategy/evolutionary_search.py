@@ -1,9 +1,11 @@
 """Evolutionary search: traces are mutated, a cost model picks those that are worth a measurement.
 
-Each batch: the best measured traces and some fresh ones are the first population; a few generations
-of mutants follow, chosen by predicted speed; the best predictions that were not measured yet are
-proposed, and a share `eps_greedy` of fresh ones. Candidates are compared by their decisions, so
-none is measured twice.
+Each batch: the best measured traces and the best predictions are parents; a few generations of
+mutants follow, and some fresh ones; the best predictions that were not measured yet are proposed,
+and a share `eps_greedy` of others. Whatever was made and not proposed stays in the pool and is
+judged again when the model has learnt more. The first generation of the next batch is made while
+this one is measured (`work_ahead`). Candidates are compared by their decisions, so none is measured
+twice.
 
 After Zheng et al., "Ansor" (OSDI 2020), and Shao et al., "Tensor program optimization with
 probabilistic programs" (NeurIPS 2022).
@@ -11,8 +13,9 @@ probabilistic programs" (NeurIPS 2022).
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 from ...schedule import Trace
 from .candidate import MeasureCandidate
@@ -28,21 +31,22 @@ class EvolutionarySearch(SearchStrategy):
     generations: how often the population is mutated before a batch is proposed.
     batch: measurements after which the model learns again; `num_trials_per_iter` is the most.
     eps_greedy: share of fresh candidates in a batch.
-    elite: measured traces that are parents of the first generation.
+    elite: how many of the best measured, and of the best predicted, are parents.
+    kept: candidates in the pool at most.
     init_measured_ratio, init_min_unmeasured, genetic_*: TVM's names; the first are kept for it.
     """
 
     name = "evolutionary"
 
     def __init__(self, *, population_size: int = 32, generations: int = 3, batch: int = 12,
-                 eps_greedy: float = 0.1, elite: int = 6, first: int = 64,
+                 eps_greedy: float = 0.1, elite: int = 6, first: int = 64, kept: int = 256,
                  init_measured_ratio: float = 0.2, init_min_unmeasured: int = 50,
                  max_fail_count: int = 200, genetic_num_iters: int | None = None,
                  genetic_mutate_prob: float = 0.85, genetic_max_fail_count: int = 10) -> None:
         self.population_size = population_size
         self.generations = genetic_num_iters or generations
         self.batch, self.eps_greedy, self.elite, self.first = batch, eps_greedy, elite, first
-        self.max_fail_count = max_fail_count
+        self.kept, self.max_fail_count = kept, max_fail_count
 
     def pre_tuning(self, max_trials: int, num_trials_per_iter: int, design_spaces: list,
                    database: Any = None, cost_model: Any = None) -> None:
@@ -51,8 +55,12 @@ class EvolutionarySearch(SearchStrategy):
         self.spaces = [s.trace.simplified() for s in design_spaces]
         self._shapes = [_shape(t) for t in self.spaces]
         self.seen: set[tuple] = set()
-        self.measured: list[tuple[float, int, Trace, Any]] = []  # time, space, trace, candidate
+        self.measured: list[tuple[float, MeasureCandidate]] = []
         self.fixed = [i for i, t in enumerate(self.spaces) if not _samples(t)]
+        self.open = [i for i, t in enumerate(self.spaces) if _samples(t)]
+        self.pool: dict[tuple, MeasureCandidate] = {}  # made, and not measured yet
+        self._coming: Iterator[MeasureCandidate] = iter(())
+        self._made: list[MeasureCandidate] = []
         if database is not None:
             self._recall(database)
 
@@ -76,8 +84,8 @@ class EvolutionarySearch(SearchStrategy):
                 continue
             candidate = MeasureCandidate(sch, context.args_info, parent=record.parent,
                                          generation=record.generation)
-            candidate.record_id = record.id
-            self.measured.append((record.time, space, own, candidate))
+            candidate.record_id, candidate.space, candidate.decided = record.id, space, own
+            self.measured.append((record.time, candidate))
             recalled.append(candidate)
             results.append(record)
         if recalled and self.cost_model is not None:
@@ -116,85 +124,119 @@ class EvolutionarySearch(SearchStrategy):
         return out
 
     def _begin(self, room: int) -> list[MeasureCandidate]:
-        """The first batch: of many fresh ones, half the best by the model's prior, half spread."""
-        pool = self._fresh(max(self.first, room))
-        self._predict(pool)
-        pool.sort(key=lambda c: -(c.predicted or 0.0))
+        """The first batch: of many fresh ones, most by the model's prior, the others spread."""
+        ranked = self._add(self._fresh(max(self.first, room)))
         best = math.ceil(room * 0.7)
-        rest = pool[best:]
+        rest = ranked[best:]
         step = max(1, len(rest) // max(1, room - best))
-        return self._take(pool[:best] + rest[::step] + rest, room)
+        out = self._take(ranked[:best] + rest[::step] + rest, room)
+        self._plan(ranked)
+        return out
 
     def _evolve(self, room: int) -> list[MeasureCandidate]:
         """A batch from mutants of the best, see the file's text."""
         self.measured.sort(key=lambda m: m[0])
-        parents = [(space, trace, c) for _, space, trace, c in self.measured[: self.elite]]
-        pool: dict[tuple, MeasureCandidate] = {}
-        for generation in range(self.generations):
-            made = self._mutants(parents, self.population_size, pool)
-            if generation == 0:
-                made += self._fresh(max(4, self.population_size // 4))
-            self._predict(made)
-            for candidate in made:
-                pool[candidate.origin_key] = candidate
-            ranked = sorted(pool.values(), key=lambda c: -(c.predicted or 0.0))
-            parents = [(c.space, c.decided, c) for c in ranked[: self.elite]] + [
-                (space, trace, c) for _, space, trace, c in self.measured[:2]]
-        ranked = sorted(pool.values(), key=lambda c: -(c.predicted or 0.0))
+        ahead = self._made + list(self._coming)  # what there was no time for is made now
+        ranked = self._add(ahead or self._fresh(self.first))
+        for _ in range(1 if ahead else 0, self.generations):
+            ranked = self._add(self._mutants(self._parents(ranked), self.population_size))
         explore = sum(self.context.rng.random() < self.eps_greedy for _ in range(room))
         out = self._take(ranked, room - explore)
         if explore:
-            others = ranked[len(out):]
+            others = [c for c in ranked if c.origin_key in self.pool]
             self.context.rng.shuffle(others)
             out += self._take(others, room - len(out))
         if len(out) < room:
-            out += self._take(self._fresh(room - len(out)), room - len(out))
+            out += self._take(self._add(self._fresh(room - len(out))), room - len(out))
+        self._plan(ranked)
         return out
 
-    def _mutants(self, parents: list, count: int, pool: dict) -> list[MeasureCandidate]:
-        rng, out, fails = self.context.rng, [], 0
+    def _parents(self, ranked: list[MeasureCandidate]) -> list[MeasureCandidate]:
+        """The best measured and the best predicted in turn, the best first."""
+        measured = [c for _, c in self.measured[: self.elite] if c.space in self.open]
+        predicted = ranked[: self.elite]
+        return [c for pair in itertools.zip_longest(predicted, measured) for c in pair if c]
+
+    def _add(self, made: list[MeasureCandidate]) -> list[MeasureCandidate]:
+        """Put candidates into the pool; all of it, judged anew, the best prediction first."""
+        for candidate in made:
+            self.pool[candidate.origin_key] = candidate
+        ranked = list(self.pool.values())
+        self._predict(ranked)
+        ranked.sort(key=lambda c: -(c.predicted or 0.0))
+        for candidate in ranked[self.kept:]:
+            del self.pool[candidate.origin_key]
+        return ranked[: self.kept]
+
+    # ------------------------------------------------------------------ making candidates
+
+    def _plan(self, ranked: list[MeasureCandidate]) -> None:
+        """What `work_ahead` makes: mutants of the best known now, and some fresh ones."""
+        self._coming = itertools.chain(
+            self._mutating(self._parents(ranked), self.population_size),
+            self._drawing(max(4, self.population_size // 4)))
+        self._made = []
+
+    def work_ahead(self) -> bool:
+        """Make one candidate of the next batch's first generation."""
+        made = next(self._coming, None)
+        if made is None:
+            return False
+        self._made.append(made)
+        return True
+
+    def _mutants(self, parents: list[MeasureCandidate], count: int) -> list[MeasureCandidate]:
+        return list(self._mutating(parents, count))
+
+    def _mutating(self, parents: list[MeasureCandidate], count: int
+                  ) -> Iterator[MeasureCandidate]:
+        """So many mutants, unless nothing new is found often."""
+        rng, done, fails = self.context.rng, 0, 0
         weights = [1 / (1 + 0.5 * rank) for rank in range(len(parents))]
         mutators = self.context.space_generator.mutator_probs
         if not mutators or not parents:
-            return []
-        while len(out) < count and fails < self.max_fail_count:
-            space, trace, parent = rng.choices(parents, weights)[0]
-            new, names = trace, []
+            return
+        tried: set[tuple] = set()
+        while done < count and fails < self.max_fail_count:
+            parent = rng.choices(parents, weights)[0]
+            new, names = parent.decided, []
             for _ in range(rng.choice((1, 1, 2))):
                 mutator = rng.choices(list(mutators), list(mutators.values()))[0]
                 changed = mutator.apply(new)
                 if changed is not None:
                     new = changed
                     names.append(type(mutator).__name__)
-            key = self._key(space, new)
-            if not names or key in self.seen or key in pool or any(
-                    c.origin_key == key for c in out):
+            key = self._key(parent.space, new)
+            if not names or key in self.seen or key in self.pool or key in tried:
                 fails += 1
                 continue
-            made = self._make(space, new)
+            tried.add(key)
+            made = self._make(parent.space, new)
             if made is None:
                 fails += 1
                 self.seen.add(key)
                 continue
-            made.parent = getattr(parent, "record_id", None) or parent.parent
-            made.mutation = ", ".join(names)
+            made.source, made.mutation = parent, ", ".join(names)
             made.generation = parent.generation + 1
-            out.append(made)
-        return out
+            done += 1
+            yield made
 
     def _fresh(self, count: int) -> list[MeasureCandidate]:
+        """So many with decisions drawn anew, or fewer."""
+        return list(self._drawing(count))
+
+    def _drawing(self, count: int) -> Iterator[MeasureCandidate]:
         """Candidates with decisions drawn anew."""
-        out, fails, known = [], 0, set()
-        open_spaces = [i for i in range(len(self.spaces)) if _samples(self.spaces[i])]
-        while open_spaces and len(out) < count and fails < self.max_fail_count:
-            space = self.context.rng.choice(open_spaces)
+        fails, known = 0, set()
+        while self.open and len(known) < count and fails < self.max_fail_count:
+            space = self.context.rng.choice(self.open)
             made = self._make(space, self.spaces[space], fresh=True)
-            if made is None or made.origin_key in self.seen or made.origin_key in known:
+            if made is None or made.origin_key in known or (
+                    made.origin_key in self.seen or made.origin_key in self.pool):
                 fails += 1
                 continue
             known.add(made.origin_key)
-            out.append(made)
-        return out
+            yield made
 
     def _make(self, space: int, trace: Trace, fresh: bool = False) -> MeasureCandidate | None:
         sch = self.context.replay(trace, fresh=fresh)
@@ -229,6 +271,10 @@ class EvolutionarySearch(SearchStrategy):
                 break
             if candidate.origin_key not in self.seen:
                 self.seen.add(candidate.origin_key)
+                self.pool.pop(candidate.origin_key, None)
+                if candidate.source is not None:
+                    parent, candidate.source = candidate.source, None
+                    candidate.parent = parent.record_id or parent.parent
                 out.append(candidate)
         return out
 
@@ -239,7 +285,7 @@ class EvolutionarySearch(SearchStrategy):
         """The times become parents of the next batch."""
         for candidate, result in zip(measure_candidates, results):
             if result.status == "ok" and result.time:
-                self.measured.append((result.time, candidate.space, candidate.decided, candidate))
+                self.measured.append((result.time, candidate))
 
 
 def _samples(trace: Trace) -> bool:

@@ -16,6 +16,9 @@ class GreedySearch(EvolutionarySearch):
                  ) -> None:
         super().__init__(eps_greedy=eps_greedy, population_size=population_size, **options)
 
+    def _plan(self, ranked: list[MeasureCandidate]) -> None:
+        """Nothing is made ahead."""
+
     def _evolve(self, room: int) -> list[MeasureCandidate]:
         pool = self._fresh(self.population_size)
         self._predict(pool)

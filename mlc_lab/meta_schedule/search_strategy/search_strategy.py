@@ -36,6 +36,13 @@ class SearchStrategy:
     def post_tuning(self) -> None:
         """Called when the search has ended."""
 
+    def work_ahead(self) -> bool:
+        """Do a few milliseconds of what the next batch needs; False if there is nothing to do.
+
+        Called while candidates are built and measured, as often as there is time.
+        """
+        return False
+
     def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
         """The next batch, at most `num_trials_per_iter`; None when there is nothing more."""
         raise TypeError(f"{type(self).__name__} has to define generate_measure_candidates()")

@@ -149,18 +149,19 @@ class TaskScheduler:
         overlap = context.num_threads < len(usable_cpus())
         if not overlap:  # building would disturb what is timed
             for future in futures.values():
-                future.result()
+                self._await(future, context.search_strategy)
+        ahead = context.search_strategy if overlap else None
         runs: list[Any] = []
         results: list[RunnerResult | None] = [None] * len(candidates)
 
         def collect(block: bool) -> None:
             for index, (build, run) in enumerate(runs):
                 if results[index] is None and (block or run.done()):
-                    results[index] = run.result()
+                    results[index] = self._await(run, ahead)
                     self._record(task, candidates[index], build, results[index])
 
         for candidate, key in zip(candidates, keys):
-            build = self._build_of(candidate, key, futures)
+            build = self._build_of(candidate, key, futures, ahead)
             if build.status == "ok":
                 run = self.runner.run([RunnerInput(build, task.reference, context.num_threads,
                                                    task.best_time)])[0]
@@ -169,24 +170,27 @@ class TaskScheduler:
             runs.append((build, run))
             collect(block=False)
             while len(runs) - sum(r is not None for r in results) > 3:
+                # Few runs wait at a time, so that each knows the best time before it.
                 first = next(i for i, r in enumerate(results) if r is None)
-                self._wait(task, candidates, runs, results, first)
+                build, run = runs[first]
+                results[first] = self._await(run, ahead)
+                self._record(task, candidates[first], build, results[first])
         collect(block=True)
         return [r for r in results if r is not None]
 
-    def _wait(self, task: TaskRecord, candidates: list, runs: list, results: list, index: int
-              ) -> None:
-        """Few runs wait at a time, so that each knows the best time before it."""
-        build, run = runs[index]
-        results[index] = run.result()
-        self._record(task, candidates[index], build, results[index])
+    @staticmethod
+    def _await(future: Any, strategy: Any = None) -> Any:
+        """The result; while it is not there, the strategy may work on its next batch."""
+        while strategy is not None and not future.done() and strategy.work_ahead():
+            pass
+        return future.result()
 
-    def _build_of(self, candidate: Any, key: tuple, futures: dict) -> BuilderResult:
+    def _build_of(self, candidate: Any, key: tuple, futures: dict, ahead: Any) -> BuilderResult:
         if candidate.failure:
             return BuilderResult(None, None, "schedule_error", candidate.failure)
         if key not in self._built:
             try:
-                self._built[key] = futures[key].result()
+                self._built[key] = self._await(futures[key], ahead)
             except CancelledError:
                 raise KeyboardInterrupt from None
             while len(self._built) > 256:
