@@ -3,6 +3,7 @@
 `Analyzer` simplifies and proves. Under it: `const_int_bound.py` and `modular_set.py` (what values
 an expression takes), `rules.py` (rewrite rules, as data; `pattern.py` compiles them),
 `canonical_simplify.py` (sums of split terms). Around it: `int_set.py` (symbolic intervals),
+`interval_arithmetic.py` (which of them an expression has),
 `iter_map.py` (indices as splits and fusions of iterators; its parts are `iter_map_expr.py`,
 `iter_map_predicate.py`, `iter_map_rewriter.py`, `iter_map_inverse.py`, `subspace_divide.py`),
 `region.py` (what of a buffer loops touch), `index_map.py` (inverses of layouts), `linear.py`
@@ -13,9 +14,9 @@ from . import index_map
 from .analyzer import Analyzer
 from .const_int_bound import NEG_INF, POS_INF, ConstIntBound
 from .int_set import (
-    NEG_INF_EXPR, POS_INF_EXPR, IntervalSet, IntSet, as_set, eval_set, intersect, union,
-    union_lower_bound,
+    NEG_INF_EXPR, POS_INF_EXPR, IntervalSet, IntSet, as_set, intersect, union, union_lower_bound,
 )
+from .interval_arithmetic import eval_set
 from .iter_map import (
     IterMapResult, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map, iter_map_simplify,
     normalize_iter_map_to_expr, normalize_to_iter_sum,

@@ -267,8 +267,8 @@ class Analyzer:
 
     def int_set(self, e: Any, dom_map: Any = None) -> Any:
         """The set of values of `e` as the variables of `dom_map` (by default: all bound ones)
-        run over their domains; see `int_set.eval_set`."""
-        from .int_set import eval_set
+        run over their domains; see `eval_set`."""
+        from .interval_arithmetic import eval_set
 
         return eval_set(const_index(e), self.ranges if dom_map is None else dom_map, self)
 

@@ -13,7 +13,7 @@ from ..tir.function import IndexMap
 from ..tir.functor import substitute
 from . import expr_util as U
 from .expr_util import FALSE, TRUE, imm
-from .int_set import eval_set
+from .interval_arithmetic import eval_set
 from .iter_map import detect_iter_map
 from .iter_map_expr import (
     IterMark, IterSplitExpr, IterSumExpr, Number, Unresolved, new_analyzer, sum_to_expr,

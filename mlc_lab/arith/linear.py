@@ -9,7 +9,8 @@ from ..tir.expr import (
 )
 from . import expr_util as U
 from .expr_util import conjuncts, imm
-from .int_set import NEG_INF_EXPR, POS_INF_EXPR, IntSet, as_set, eval_set
+from .int_set import NEG_INF_EXPR, POS_INF_EXPR, IntSet, as_set
+from .interval_arithmetic import eval_set
 from .iter_map_expr import new_analyzer
 
 

@@ -7,7 +7,8 @@ from typing import Any, Mapping, Sequence
 from ..tir.expr import IntImm, Range, SizeVar, Var, const_index
 from . import expr_util as U
 from .expr_util import TRUE, DoesNotFit
-from .int_set import IntSet, eval_set
+from .int_set import IntSet
+from .interval_arithmetic import eval_set
 from .iter_map import prepared_rewriter
 from .iter_map_expr import Numbers, Unresolved, expression, new_analyzer
 from .iter_map_predicate import uses_iter
