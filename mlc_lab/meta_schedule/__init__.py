@@ -5,7 +5,7 @@
     sch = ms.tir_integration.compile_tir(database, mod, "llvm --num-cores=1")
 
 A reader's path: `tir_integration.py` (what a user calls), `task_scheduler/task_scheduler.py` (the
-loop), `search_strategy/`, `space_generator/`, `schedule_rule/`, `cost_model/`, `database.py` (what
+loop), `search_strategy/`, `space_generator/`, `schedule_rule/`, `cost_model/`, `database/` (what
 is kept of each trial), `measure/` (worker processes). Names are loaded when they are first used.
 """
 

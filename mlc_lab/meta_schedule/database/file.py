@@ -1,0 +1,138 @@
+"""The SQLite file of a database: its tables, access to it, and what can go wrong with it."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from typing import Any
+
+from ...ir.diagnostics import MLCError
+
+#: version of the tables; another version is refused
+SCHEMA = 1
+
+_TABLES = """
+CREATE TABLE mlc_lab (key TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE workloads (key TEXT PRIMARY KEY, coarse TEXT, name TEXT, module TEXT);
+CREATE INDEX workloads_coarse ON workloads (coarse);
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT, workload TEXT, target TEXT, space TEXT,
+    started REAL, finished REAL, state TEXT, trials_wanted INTEGER, seed INTEGER, pid INTEGER,
+    host TEXT, machine TEXT);
+CREATE TABLE records (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER, task TEXT, workload TEXT, target TEXT,
+    trial INTEGER, round INTEGER, generation INTEGER, parent INTEGER, mutation TEXT, strategy TEXT,
+    trace_json TEXT, status TEXT, reason TEXT, times TEXT, time REAL, error REAL, predicted REAL,
+    seed INTEGER, build_s REAL, run_s REAL, created REAL, flop REAL);
+CREATE INDEX records_best ON records (workload, target, time);
+"""
+
+
+class DatabaseError(MLCError, RuntimeError):
+    """A database that cannot be read or written: the message says why and what to do."""
+
+
+class DatabaseFile:
+    """An open file with the tables of a database; ":memory:" is a file that is on no disk.
+
+    Threads and processes may share it. Raises DatabaseError for a file that cannot be opened, is
+    of another version, damaged, or something else.
+    """
+
+    def __init__(self, path: str = ":memory:") -> None:
+        self.path = str(path)
+        self._lock = threading.RLock()
+        self._link: Any = None
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            self._link = sqlite3.connect(self.path, timeout=30, check_same_thread=False,
+                                         isolation_level=None)
+            self._link.row_factory = sqlite3.Row
+            self._link.execute("PRAGMA journal_mode=WAL")
+            self._link.execute("PRAGMA synchronous=NORMAL")
+            self._create_tables()
+        except sqlite3.Error as error:
+            raise self._explain(error) from None
+
+    def _create_tables(self) -> None:
+        link = self._link
+        link.execute("BEGIN IMMEDIATE")
+        tables = {r[0] for r in link.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+        if not tables - {"sqlite_sequence"}:
+            for statement in _TABLES.split(";"):
+                if statement.strip():
+                    link.execute(statement)
+            link.execute("INSERT INTO mlc_lab VALUES ('schema', ?)", (str(SCHEMA),))
+        elif "mlc_lab" not in tables:
+            link.execute("ROLLBACK")
+            names = ", ".join(sorted(tables)[:5])
+            raise DatabaseError(f"{self.path} is an SQLite file of something else (its tables: "
+                                f"{names}); choose another work_dir")
+        link.execute("COMMIT")
+        version = link.execute("SELECT value FROM mlc_lab WHERE key='schema'").fetchone()
+        if version is None or version[0] != str(SCHEMA):
+            have = version[0] if version else "unknown"
+            raise DatabaseError(
+                f"{self.path} was written in version {have} of the database, and this MLC Lab "
+                f"reads version {SCHEMA}: keep the file for the MLC Lab that wrote it, and "
+                "choose another work_dir here")
+
+    def _explain(self, error: sqlite3.Error) -> DatabaseError:
+        text = str(error)
+        if "not a database" in text or "malformed" in text:
+            return DatabaseError(
+                f"{self.path} is damaged or no database ({text}): it may have been cut short while "
+                "it was copied; move it away (sqlite3's .recover may save its records), or choose "
+                "another work_dir")
+        if "full" in text:
+            return DatabaseError(
+                f"the disk of {self.path} is full: what was measured so far is in the database; "
+                "make room and call the search again, it goes on where it stopped")
+        if "locked" in text or "busy" in text:
+            return DatabaseError(
+                f"{self.path} is held by another process for longer than 30 s: another search "
+                "works there and is stuck, or a program has the file open; end it, or choose "
+                "another work_dir")
+        if "unable to open" in text:
+            return DatabaseError(f"cannot open {self.path}: is the directory there, and may you "
+                                 "write in it?")
+        if "readonly" in text:
+            return DatabaseError(f"{self.path} may only be read: copy it to a work_dir of yours")
+        if "disk I/O error" in text:
+            return DatabaseError(f"{self.path} cannot be read or written ({text}): is its disk "
+                                 "full, or its file gone?")
+        return DatabaseError(f"{self.path}: {text}")
+
+    def _do(self, sql: str, values: Any = ()) -> Any:
+        with self._lock:
+            if self._link is None:
+                raise DatabaseError(f"the database {self.path} is closed")
+            try:
+                return self._link.execute(sql, values)
+            except sqlite3.Error as error:
+                raise self._explain(error) from None
+
+    def _all(self, sql: str, values: Any = ()) -> list:
+        with self._lock:
+            try:
+                return self._do(sql, values).fetchall()
+            except sqlite3.Error as error:
+                raise self._explain(error) from None
+
+    def close(self) -> None:
+        """Close the file; a later use is an error."""
+        with self._lock:
+            if self._link is not None:
+                self._link.close()
+                self._link = None
+
+    def __getstate__(self) -> dict:
+        return {"path": self.path}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(state["path"])
+
+
+__all__ = ["SCHEMA", "DatabaseError", "DatabaseFile"]

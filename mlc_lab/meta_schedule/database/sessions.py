@@ -1,0 +1,84 @@
+"""The sessions of a database: which searches were made, when, where, and how they ended.
+
+A session (`Database.sessions()`) is one search of one task:
+
+    id, task, workload, target, started, finished (Unix times; finished None while it runs or if it
+    was killed), state ("running", "done", "stopped"), trials_wanted, seed, pid, host,
+    machine  {"cpu": name, "cores": threads used, "peak_gflops": FMA peak of those cores,
+              "numpy_s": seconds numpy takes, where known}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from typing import Any
+
+from ..workload import Workload
+from .file import DatabaseFile
+
+
+class SessionLog(DatabaseFile):
+    """The searches noted in a file."""
+
+    def begin_session(self, task: str, workload: Workload, target: str, wanted: int, seed: int,
+                      space: str, machine: dict) -> int:
+        """Note that a search begins; returns its number.
+
+        `wanted` trials are asked for; `space` says in which space, so that another search like
+        this one can go on with it; `machine` is described at the head of this file.
+        """
+        cursor = self._do(
+            "INSERT INTO sessions (task, workload, target, space, started, state, trials_wanted, "
+            "seed, pid, host, machine) VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?)",
+            (task, workload.shash, target, space, time.time(), wanted, seed, os.getpid(),
+             platform.node(), json.dumps(machine)))
+        return cursor.lastrowid
+
+    def interrupted_session(self, task: str, workload: Workload, target: str, space: str,
+                            wanted: int) -> dict | None:
+        """A search like this one that was stopped or killed before it was through."""
+        rows = self._all(
+            "SELECT * FROM sessions WHERE task=? AND workload=? AND target=? AND space=? AND "
+            "trials_wanted=? ORDER BY id DESC LIMIT 1",
+            (task, workload.shash, target, space, wanted))
+        if not rows or rows[0]["state"] == "done" or (
+                rows[0]["state"] == "running" and _alive(rows[0])):
+            return None
+        return dict(rows[0])
+
+    def update_session(self, session: int, **changes: Any) -> None:
+        """Change fields of a session."""
+        if "machine" in changes:
+            changes["machine"] = json.dumps(changes["machine"])
+        names = ", ".join(f"{n}=?" for n in changes)
+        self._do(f"UPDATE sessions SET {names} WHERE id=?", [*changes.values(), session])
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """The searches, see the head of this file."""
+        out = []
+        for row in self._all("SELECT * FROM sessions ORDER BY id"):
+            data = dict(row)
+            data["machine"] = json.loads(data["machine"] or "{}")
+            out.append(data)
+        return out
+
+
+def _alive(row: Any) -> bool:
+    """Whether the process of a search runs, as far as one can tell."""
+    if row["host"] != platform.node() or not row["pid"]:
+        return row["host"] != platform.node()  # of another machine one cannot tell
+    if row["pid"] == os.getpid():
+        return False  # one process runs one search of a task at a time
+    try:
+        os.kill(row["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+__all__ = ["SessionLog"]
