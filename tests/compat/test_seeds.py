@@ -4,57 +4,13 @@ The listings are those of public notes on the Machine Learning Compilation cours
 indentation on the way and got it back here.
 """
 
-import io
-import itertools
-import linecache
-import sys
-from contextlib import redirect_stdout
-
 import numpy as np
 import pytest
 
-from mlc_lab import compat
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.script import from_source
 
-
-@pytest.fixture
-def notebook():
-    """Runs cells one after the other in one namespace, where `import tvm` means this package."""
-    foreign = {n: m for n, m in sys.modules.items() if n == "tvm" or n.startswith("tvm.")}
-    for name in foreign:
-        del sys.modules[name]
-    compat.install()
-    scope = {"__name__": "__main__"}
-    numbers = itertools.count(1)
-
-    def cell(text):
-        name = f"<ipython-input-{next(numbers)}-seed>"
-        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        out = io.StringIO()
-        with redirect_stdout(out):
-            exec(compile(text, name, "exec"), scope)
-        return out.getvalue()
-
-    cell.scope = scope
-    cell(PRELUDE)
-    yield cell
-    compat.uninstall()
-    sys.modules.update(foreign)
-
-
-PRELUDE = """
-import numpy as np
-import tvm
-from tvm.ir.module import IRModule
-from tvm.script import tir as T
-dtype = "float32"
-a_np = np.random.rand(128, 128).astype(dtype)
-b_np = np.random.rand(128, 128).astype(dtype)
-# a @ b is equivalent to np.matmul(a, b)
-c_mm = a_np @ b_np
-c_mm_relu = np.maximum(a_np @ b_np, 0)
-"""
+from .seeds import LINEAR, MATMUL, SYMBOLIC, TENSORS
 
 MM_RELU = '''
 @tvm.script.ir_module
@@ -83,97 +39,6 @@ class MyModule:
                 vi = T.axis.spatial(128, i)
                 vj = T.axis.spatial(128, j)
                 C[vi, vj] = T.max(Y[vi, vj], T.float32(0))
-'''
-
-MATMUL = '''
-@tvm.script.ir_module
-class MyModule:
-    @T.prim_func
-    def main(A: T.Buffer((128, 128), "float32"), # type: ignore
-             B: T.Buffer((128, 128), "float32"), # type: ignore
-             C: T.Buffer((128, 128), "float32")): # type: ignore
-        T.func_attr({"global_symbol": "main", "tir.noalias": True})
-        for i, j, k in T.grid(128, 128, 128):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    C[vi, vj] = 0.0
-                C[vi, vj] += A[vi, vk] * B[vk, vj]
-'''
-
-SYMBOLIC = '''
-@tvm.script.ir_module
-class MyModule:
-    @T.prim_func
-    def relu0(x: T.handle, y: T.handle):
-        n = T.int64()
-        X = T.match_buffer(x, (1, n), "float32")
-        Y = T.match_buffer(y, (1, n), "float32")
-        for i, j in T.grid(1, n):
-            with T.block("Y"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Y[vi, vj] = T.max(X[vi, vj], T.float32(0))
-
-    @T.prim_func
-    def linear0(x: T.handle,
-                w: T.handle,
-                b: T.handle,
-                z: T.handle):
-        m, n, k = T.int64(), T.int64(), T.int64()
-        X = T.match_buffer(x, (1, m), "float32")
-        W = T.match_buffer(w, (n, m), "float32")
-        B = T.match_buffer(b, (n, ), "float32")
-        Z = T.match_buffer(z, (1, n), "float32")
-        Y = T.alloc_buffer((1, n), "float32")
-        for i, j, k in T.grid(1, n, m):
-            with T.block("Y"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    Y[vi, vj] = T.float32(0)
-                Y[vi, vj] = Y[vi, vj] + X[vi, vk] * W[vj, vk]
-        for i, j in T.grid(1, n):
-            with T.block("Z"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Z[vi, vj] = Y[vi, vj] + B[vj]
-'''
-
-LINEAR = '''
-@tvm.script.ir_module
-class MyModuleMixture:
-    @T.prim_func
-    def linear0(X: T.Buffer((1, 784), "float32"),
-                W: T.Buffer((128, 784), "float32"),
-                B: T.Buffer((128,), "float32"),
-                Z: T.Buffer((1, 128), "float32")):
-        T.func_attr({"global_symbol": "linear0", "tir.noalias": True})
-        Y = T.alloc_buffer((1, 128), "float32")
-        for i, j, k in T.grid(1, 128, 784):
-            with T.block("Y"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    Y[vi, vj] = T.float32(0)
-                Y[vi, vj] = Y[vi, vj] + X[vi, vk] * W[vj, vk]
-        for i, j in T.grid(1, 128):
-            with T.block("Z"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Z[vi, vj] = Y[vi, vj] + B[vj]
-'''
-
-STOCHASTIC = '''
-def stochastic_schedule_mm(sch: tvm.tir.Schedule):
-    block_C = sch.get_block("C", "main")
-    i, j, k = sch.get_loops(block=block_C)
-    j_factors = sch.sample_perfect_tile(loop=j, n=2)  # tvm.tir.expr.Var
-    j_0, j_1 = sch.split(loop=j, factors=j_factors)
-    sch.reorder(i, j_0, k, j_1)
-    sch.decompose_reduction(block_C, k)
-    return sch
-'''
-
-TENSORS = '''
-a_nd = tvm.nd.array(a_np)
-b_nd = tvm.nd.array(b_np)
-c_nd = tvm.nd.empty((128, 128), dtype="float32")
 '''
 
 
@@ -320,43 +185,6 @@ disable_predication=False)
   sch.reorder(l1, l4, l3, l5)
   b6 = sch.decompose_reduction(block=b0, loop=l3)
 '''
-
-
-def test_a_stochastic_schedule_and_a_random_search(notebook):
-    notebook(MATMUL + STOCHASTIC + TENSORS)
-    out = notebook('''
-sch = tvm.tir.Schedule(MyModule)
-sch = stochastic_schedule_mm(sch)
-print(sch.trace)
-''')
-    assert "sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, decision=[" in out
-    assert "sch.split(loop=l2, factors=[v4, v5], preserve_unit_iters=True" in out
-    assert "b8 = sch.decompose_reduction(block=b0, loop=l3)" in out
-    out = notebook('''
-def random_search(mod: tvm.IRModule, num_trails=5):
-    best_result = None
-    best_sch = False
-
-    for i in range(num_trails):
-        sch = stochastic_schedule_mm(tvm.tir.Schedule(mod))
-        lib = tvm.build(sch.mod, target="llvm")
-        f_timer_after = lib.time_evaluator("main", tvm.cpu())
-        result = f_timer_after(a_nd, b_nd, c_nd).mean
-
-        print("=====Attempt %d, time-cost: %.3f ms====" % (i, result * 1000))
-        print(sch.trace)
-
-        # book keep the best result so far
-        if best_result is None or result < best_result:
-            best_result = result
-            best_sch = sch
-
-    return best_sch
-
-sch = random_search(MyModule, 3)
-''')
-    assert out.count("=====Attempt") == 3
-    np.testing.assert_allclose(notebook.scope["c_nd"].numpy(), notebook.scope["c_mm"], rtol=1e-5)
 
 
 def test_symbolic_shapes(notebook):

@@ -8,8 +8,6 @@ import numpy as np
 
 from mlc_lab import relax, tir
 
-from .test_seeds import notebook  # noqa: F401
-
 IMPORTS = """
 import numpy as np
 import tvm
@@ -262,7 +260,7 @@ def bindings(func):
     return [b for block in func.body.blocks for b in block.bindings]
 
 
-def test_a_rewriter_makes_fused_multiply_adds(notebook):  # noqa: F811
+def test_a_rewriter_makes_fused_multiply_adds(notebook):
     notebook(IMPORTS)
     notebook(MODULE)
     notebook(FMA_REWRITER)
@@ -275,7 +273,7 @@ def test_a_rewriter_makes_fused_multiply_adds(notebook):  # noqa: F811
         "relax.ewise_fma"]
 
 
-def test_matmul_and_add_are_fused_lowered_and_run(notebook):  # noqa: F811
+def test_matmul_and_add_are_fused_lowered_and_run(notebook):
     notebook(IMPORTS)
     params = notebook.scope["mlp_params"] = random_params()
     for cell in (MODEL, FUSOR, LOWER, FINAL, BUILD):

@@ -12,7 +12,7 @@ import types
 import numpy as np
 import pytest
 
-from .test_seeds import notebook  # noqa: F401  (a fixture)
+from .seeds import MIXTURE, SYMBOLIC
 
 IMPORTS = """
 import IPython
@@ -33,38 +33,7 @@ MY_MODULE = '''
 import tvm
 from tvm.script import tir as T
 from tvm.script import relax as R
-@tvm.script.ir_module
-class MyModule:
-    @T.prim_func
-    def relu0(x: T.handle, y: T.handle):
-        n = T.int64()
-        X = T.match_buffer(x, (1, n), "float32")
-        Y = T.match_buffer(y, (1, n), "float32")
-        for i, j in T.grid(1, n):
-            with T.block("Y"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Y[vi, vj] = T.max(X[vi, vj], T.float32(0))
-    @T.prim_func
-    def linear0(x: T.handle,
-                w: T.handle,
-                b: T.handle,
-                z: T.handle):
-        m, n, k = T.int64(), T.int64(), T.int64()
-        X = T.match_buffer(x, (1, m), "float32")
-        W = T.match_buffer(w, (n, m), "float32")
-        B = T.match_buffer(b, (n, ), "float32")
-        Z = T.match_buffer(z, (1, n), "float32")
-        Y = T.alloc_buffer((1, n), "float32")
-        for i, j, k in T.grid(1, n, m):
-            with T.block("Y"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    Y[vi, vj] = T.float32(0)
-                Y[vi, vj] = Y[vi, vj] + X[vi, vk] * W[vj, vk]
-        for i, j in T.grid(1, n):
-            with T.block("Z"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Z[vi, vj] = Y[vi, vj] + B[vj]
+''' + SYMBOLIC + '''
     @R.function
     def main(x: R.Tensor((1, "m"), "float32"),
              w0: R.Tensor(("n", "m"), "float32"),
@@ -130,40 +99,6 @@ nd_params["w1"],
 nd_params["b1"])
 pred_kind = np.argmax(nd_res.numpy(), axis=1)
 print("预测的类别:", classes[pred_kind[0]])
-'''
-
-MIXTURE_FIXED = '''
-@tvm.script.ir_module
-class MyModuleMixture:
-    @T.prim_func
-    def linear0(X: T.Buffer((1, 784), "float32"),
-                W: T.Buffer((128, 784), "float32"),
-                B: T.Buffer((128,), "float32"),
-                Z: T.Buffer((1, 128), "float32")):
-        T.func_attr({"global_symbol": "linear0", "tir.noalias": True})
-        Y = T.alloc_buffer((1, 128), "float32")
-        for i, j, k in T.grid(1, 128, 784):
-            with T.block("Y"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    Y[vi, vj] = T.float32(0)
-                Y[vi, vj] = Y[vi, vj] + X[vi, vk] * W[vj, vk]
-        for i, j in T.grid(1, 128):
-            with T.block("Z"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Z[vi, vj] = Y[vi, vj] + B[vj]
-    @R.function
-    def main(x: R.Tensor((1, 784), "float32"),
-             w0: R.Tensor((128, 784), "float32"),
-             b0: R.Tensor((128,), "float32"),
-             w1: R.Tensor((10, 128), "float32"),
-             b1: R.Tensor((10,), "float32")):
-        with R.dataflow():
-            lv0 = R.call_dps_packed("linear0", (x, w0, b0), R.Tensor((1, 128), dtype="float32"))
-            lv1 = R.call_dps_packed("env.relu", (lv0,), R.Tensor((1, 128), dtype="float32"))
-            out = R.call_dps_packed("env.linear", (lv1, w1, b1), R.Tensor((1, 10), dtype="float32"))
-            R.output(out)
-        return out
 '''
 
 TE = '''
@@ -331,7 +266,7 @@ MLPModule.show()
 
 
 @pytest.fixture
-def lab(notebook, monkeypatch):  # noqa: F811
+def lab(notebook, monkeypatch):
     """A notebook with torch, an image, and weights."""
     pytest.importorskip("torch")
     ipython = types.ModuleType("IPython")
@@ -399,7 +334,7 @@ def test_mixing_tensorir_and_libraries_and_binding_parameters(lab):
 
 def test_a_tuned_function_takes_the_place_of_the_original(lab):
     lab(REGISTER)
-    lab(MIXTURE_FIXED)
+    lab(MIXTURE)
     lab('nd_params={k:tvm.nd.array(v) for k,v in mlp_params.items()}\n'
         'data_nd=tvm.nd.array(img.reshape(1,784))')
     lab('MyModuleWithParams=relax.transform.BindParams("main",nd_params)(MyModuleMixture)')

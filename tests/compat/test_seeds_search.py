@@ -6,50 +6,7 @@ import re
 
 import numpy as np
 
-from .test_seeds import MATMUL, notebook  # noqa: F401  (the fixture)
-
-SCHEDULE_MM = """
-def schedule_mm(sch: tvm.tir.Schedule, jfactor=4):
-    block_C = sch.get_block("C", "main")
-    i, j, k = sch.get_loops(block=block_C)
-    j_0, j_1 = sch.split(loop=j, factors=[None, jfactor])
-    sch.reorder(i, j_0, k, j_1)
-    sch.decompose_reduction(block_C, k)
-    return sch
-
-sch = tvm.tir.Schedule(MyModule)
-sch = schedule_mm(sch)
-sch.mod.show()
-"""
-
-TIMES = """
-a_np = np.random.rand(128, 128).astype(dtype)
-b_np = np.random.rand(128, 128).astype(dtype)
-c_mm = a_np @ b_np
-
-a_nd = tvm.nd.array(a_np)
-b_nd = tvm.nd.array(b_np)
-c_nd = tvm.nd.empty((128, 128), dtype="float32")
-# Before transformation
-lib = tvm.build(MyModule, target= "llvm")
-f_timer_before = lib.time_evaluator("main", tvm.cpu())
-print("Time cost of MyModule: %.3f ms" % (f_timer_before(a_nd, b_nd, c_nd).mean * 1000))
-# After transformation
-lib = tvm.build(sch.mod, target="llvm")
-f_timer_after = lib.time_evaluator("main", tvm.cpu())
-print("Time cost of MyModule=>schedule_mm: %.3f ms" % (f_timer_after(a_nd, b_nd, c_nd).mean * 1000))
-"""
-
-STOCHASTIC = """
-def stochastic_schedule_mm(sch: tvm.tir.Schedule):
-    block_C = sch.get_block("C", "main")
-    i, j, k = sch.get_loops(block=block_C)
-    j_factors = sch.sample_perfect_tile(loop=j, n=2)  # tvm.tir.expr.Var
-    j_0, j_1 = sch.split(loop=j, factors=j_factors)
-    sch.reorder(i, j_0, k, j_1)
-    sch.decompose_reduction(block_C, k)
-    return sch
-"""
+from .seeds import MATMUL, MIXTURE, STOCHASTIC, TENSORS
 
 RANDOM_SEARCH = """
 def random_search(mod: tvm.IRModule, num_trails=5):
@@ -90,19 +47,22 @@ print(sch_tuned.trace)
 """
 
 
-def test_random_search_by_hand(notebook):  # noqa: F811
-    notebook(MATMUL)
-    assert "for i, j_0 in T.grid(128, 32)" in notebook(SCHEDULE_MM)
-    assert notebook(TIMES).count("Time cost") == 2
-    notebook(STOCHASTIC)
-    notebook("sch = tvm.tir.Schedule(MyModule)\nsch = stochastic_schedule_mm(sch)")
-    assert "sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, decision=" in notebook(
-        "print(sch.trace)")
-    text = notebook(RANDOM_SEARCH + "\nbest = random_search(MyModule)\n")
-    assert text.count("=====Attempt") == 5
+def test_a_stochastic_schedule_and_a_random_search(notebook):
+    notebook(MATMUL + STOCHASTIC + TENSORS)
+    out = notebook('''
+sch = tvm.tir.Schedule(MyModule)
+sch = stochastic_schedule_mm(sch)
+print(sch.trace)
+''')
+    assert "sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, decision=[" in out
+    assert "sch.split(loop=l2, factors=[v4, v5], preserve_unit_iters=True" in out
+    assert "b8 = sch.decompose_reduction(block=b0, loop=l3)" in out
+    out = notebook(RANDOM_SEARCH + "\nsch = random_search(MyModule, 3)\n")
+    assert out.count("=====Attempt") == 3
+    np.testing.assert_allclose(notebook.scope["c_nd"].numpy(), notebook.scope["c_mm"], rtol=1e-5)
 
 
-def test_tune_tir_over_the_notes_own_space(notebook, tmp_path, monkeypatch):  # noqa: F811
+def test_tune_tir_over_the_notes_own_space(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     notebook(MATMUL)
     notebook(STOCHASTIC)
@@ -120,42 +80,6 @@ def test_tune_tir_over_the_notes_own_space(notebook, tmp_path, monkeypatch):  # 
     notebook.scope["lib"]["main"](a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-4)
 
-
-MIXTURE = '''
-from tvm.script import relax as R
-@tvm.script.ir_module
-class MyModuleMixture:
-    @T.prim_func
-    def linear0(X: T.Buffer((1, 784), "float32"),
-                W: T.Buffer((128, 784), "float32"),
-                B: T.Buffer((128,), "float32"),
-                Z: T.Buffer((1, 128), "float32")):
-        T.func_attr({"global_symbol": "linear0", "tir.noalias": True})
-        Y = T.alloc_buffer((1, 128), "float32")
-        for i, j, k in T.grid(1, 128, 784):
-            with T.block("Y"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    Y[vi, vj] = T.float32(0)
-                Y[vi, vj] = Y[vi, vj] + X[vi, vk] * W[vj, vk]
-        for i, j in T.grid(1, 128):
-            with T.block("Z"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Z[vi, vj] = Y[vi, vj] + B[vj]
-
-    @R.function
-    def main(x: R.Tensor((1, 784), "float32"),
-             w0: R.Tensor((128, 784), "float32"),
-             b0: R.Tensor((128,), "float32"),
-             w1: R.Tensor((10, 128), "float32"),
-             b1: R.Tensor((10,), "float32")):
-        with R.dataflow():
-            lv0 = R.call_dps_packed("linear0", (x, w0, b0), R.Tensor((1, 128), dtype="float32"))
-            lv1 = R.call_dps_packed("env.relu", (lv0,), R.Tensor((1, 128), dtype="float32"))
-            out = R.call_dps_packed("env.linear", (lv1, w1, b1), R.Tensor((1, 10), dtype="float32"))
-            R.output(out)
-        return out
-'''
 
 TUNE_LINEAR = """
 from tvm import meta_schedule as ms
@@ -197,9 +121,9 @@ data_nd = tvm.nd.array(data)
 """
 
 
-def test_a_tuned_kernel_is_put_back_into_the_model(notebook, tmp_path, monkeypatch):  # noqa: F811
+def test_a_tuned_kernel_is_put_back_into_the_model(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    notebook(MIXTURE)
+    notebook("from tvm.script import relax as R\n" + MIXTURE)
     notebook(ENVIRONMENT)
     text = notebook(TUNE_LINEAR)
     assert "Total trials: " in text  # 64, or as many as the space has programs
