@@ -3,32 +3,28 @@
 before::
 
     @T.prim_func(private=True)
-    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
-        for i in range(8):
-            with T.block("y"):
-                vi = T.axis.spatial(8, i)
-                y[vi] = T.exp(x[vi])
+    def twice(x: T.Buffer((4, 2), "float32"), y: T.Buffer((4, 2), "float32")):
+        for i, j in T.grid(4, 2):
+            y[i, j] = x[i, j] + x[i, j]
 
     @R.function(pure=False)
-    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+    def main(x: R.Tensor((4, 2), "float32")) -> R.Tensor((4, 2), "float32"):
         cls = Module
-        y = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((8,), "float32"))
+        y = R.call_tir(cls.twice, (x,), out_sinfo=R.Tensor((4, 2), "float32"))
         return y
 
 after `CallTIRRewrite()`::
 
     @T.prim_func(private=True)
-    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
-        for i in range(8):
-            with T.block("y"):
-                vi = T.axis.spatial(8, i)
-                y[vi] = T.exp(x[vi])
+    def twice(x: T.Buffer((4, 2), "float32"), y: T.Buffer((4, 2), "float32")):
+        for i, j in T.grid(4, 2):
+            y[i, j] = x[i, j] + x[i, j]
 
     @R.function(pure=False)
-    def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+    def main(x: R.Tensor((4, 2), "float32")) -> R.Tensor((4, 2), "float32"):
         cls = Module
-        alloc = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(x, alloc)
+        alloc = R.builtin.alloc_tensor(R.shape([4, 2]), R.dtype("float32"), R.prim_value(0))
+        cls.twice(x, alloc)
         y = alloc
         return y
 

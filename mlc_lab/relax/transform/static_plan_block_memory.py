@@ -2,53 +2,37 @@
 
 before::
 
-    @T.prim_func(private=True)
-    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
-        for i in range(8):
-            with T.block("y"):
-                vi = T.axis.spatial(8, i)
-                y[vi] = T.exp(x[vi])
-
     @R.function(pure=False)
     def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
-        cls = Module
         a = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(x, a)
+        R.call_packed("env.f", x, a, sinfo_args=(R.Tuple,))
         b = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(a, b)
+        R.call_packed("env.f", a, b, sinfo_args=(R.Tuple,))
         c = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(b, c)
+        R.call_packed("env.f", b, c, sinfo_args=(R.Tuple,))
         d = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(c, d)
+        R.call_packed("env.f", c, d, sinfo_args=(R.Tuple,))
         return d
 
 after `StaticPlanBlockMemory()`::
 
-    @T.prim_func(private=True)
-    def exp(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
-        for i in range(8):
-            with T.block("y"):
-                vi = T.axis.spatial(8, i)
-                y[vi] = T.exp(x[vi])
-
     @R.function(pure=False)
     def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
-        cls = Module
         storage = R.memory.alloc_storage(
             R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
         a = R.memory.alloc_tensor(
             storage, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(x, a)
+        R.call_packed("env.f", x, a, sinfo_args=(R.Tuple,))
         storage1 = R.memory.alloc_storage(
             R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
         b = R.memory.alloc_tensor(
             storage1, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(a, b)
+        R.call_packed("env.f", a, b, sinfo_args=(R.Tuple,))
         c = R.memory.alloc_tensor(
             storage, R.prim_value(0), R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(b, c)
+        R.call_packed("env.f", b, c, sinfo_args=(R.Tuple,))
         d = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
-        cls.exp(c, d)
+        R.call_packed("env.f", c, d, sinfo_args=(R.Tuple,))
         return d
 
 A tensor that the function returns, that a branch sees, or that goes to a function which may keep
