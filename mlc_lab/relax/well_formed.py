@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import hooks
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
 from ..tir import expr as E
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars
+from ..tir.well_formed import Broken
 from .expr import (
     Call, DataflowBlock, DataflowVar, Function, If, Op, SeqExpr, Tuple, Var,
 )
@@ -64,38 +64,8 @@ def check_function(func: Function, mod: IRModule | None = None,
     """Raise WellFormedError where a function breaks a rule."""
     try:
         _Checker(func, mod, check_struct_info).visit_expr(func)
-    except _Broken as broken:
+    except Broken as broken:
         raise broken.error(func) from None
-
-
-class _Broken(Exception):
-    """A broken rule, on its way out of the walk."""
-
-    def __init__(self, rule: str, node: Any, message: str, binding: Any, hint: str) -> None:
-        super().__init__(message)
-        self.rule, self.node, self.message = rule, node, message
-        self.binding, self.hint = binding, hint
-
-    def error(self, func: Function) -> WellFormedError:
-        shown = None
-        for candidate in (self.node, self.binding):
-            if candidate is None:
-                continue
-            try:
-                text = hooks.script_underlined(func, [candidate], 4)
-            except Exception:  # the message matters more than the picture
-                continue
-            if "^" in text:
-                shown = text
-                break
-        out = f"the program is not well formed: {self.message}\n  rule: {self.rule}"
-        if self.hint:
-            out += f"\n  try:  {self.hint}"
-        if shown:
-            out += "\n" + "\n".join("    " + line for line in shown.split("\n"))
-        error = WellFormedError(out, self.rule, self.node)
-        error.statement, error.reason, error.hint = self.binding, self.message, self.hint
-        return error
 
 
 class _Checker(PyExprVisitor):
@@ -110,7 +80,7 @@ class _Checker(PyExprVisitor):
         self.pure = False
 
     def fail(self, rule: str, node: Any, message: str, hint: str = "") -> None:
-        raise _Broken(rule, node, message, self.binding, hint)
+        raise Broken(rule, node, message, self.binding, hint)
 
     # ------------------------------------------------------------------------- variables
 

@@ -47,23 +47,28 @@ def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bo
         if isinstance(func, PrimFunc):
             try:
                 _Checker(func, module).run()
-            except _Broken as broken:
+            except Broken as broken:
                 if not assert_mode:
                     return False
                 raise broken.error(func) from None
     return True
 
 
-class _Broken(Exception):
-    """A broken rule, on its way out of the walk."""
+class Broken(Exception):
+    """A broken rule, on its way out of the walk; Relax's checker raises it too.
 
-    def __init__(self, rule: str, node: Any, message: str, stmt: Any, hint: str) -> None:
+    `node` is what offends, `place` the statement or binding it stands in.
+    """
+
+    def __init__(self, rule: str, node: Any, message: str, place: Any, hint: str) -> None:
         super().__init__(message)
-        self.rule, self.node, self.message, self.stmt, self.hint = rule, node, message, stmt, hint
+        self.rule, self.node, self.message, self.hint = rule, node, message, hint
+        self.place = place
 
-    def error(self, func: PrimFunc) -> WellFormedError:
+    def error(self, func: Any) -> WellFormedError:
+        """The error for whoever asked: the rule, the program with the place underlined, a hint."""
         shown = None
-        for candidate in (self.node, self.stmt):
+        for candidate in (self.node, self.place):
             if candidate is None:
                 continue
             try:
@@ -79,7 +84,7 @@ class _Broken(Exception):
         if shown:
             out += "\n" + "\n".join("    " + line for line in shown.split("\n"))
         error = WellFormedError(out, self.rule, self.node)
-        error.statement, error.reason, error.hint = self.stmt, self.message, self.hint
+        error.statement, error.reason, error.hint = self.place, self.message, self.hint
         return error
 
 
@@ -95,7 +100,7 @@ class _Checker:
         self.seen: set[Buffer] = set()
 
     def fail(self, rule: str, node: Any, message: str, hint: str = "") -> None:
-        raise _Broken(rule, node, message, self.stmt, hint)
+        raise Broken(rule, node, message, self.stmt, hint)
 
     # ------------------------------------------------------------------------- scopes
 
