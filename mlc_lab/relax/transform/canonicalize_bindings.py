@@ -32,10 +32,11 @@ from __future__ import annotations
 
 from ...tir import expr as E
 from ..struct_info import is_base_of
+from .in_order import InOrder
 from .rewriting import (
-    Binding, BindingBlock, Constant, DataflowBlock, DataflowVar, Expr, Function, If, MatchCast,
+    Binding, BindingBlock, Constant, DataflowBlock, DataflowVar, Expr, Function, MatchCast,
     Pass, Replacer, SeqExpr, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding,
-    join_blocks, make_function_pass, used_vars, with_body,
+    join_blocks, make_function_pass, same_bindings, same_parts, used_vars, with_body,
 )
 
 
@@ -90,30 +91,15 @@ def _known_dims(func: Function) -> dict[E.Var, E.PrimExpr]:
     return found
 
 
-class _Canonical:
+class _Canonical(InOrder):
     """Rewrites blocks in program order, remembering what each variable stands for."""
 
     def __init__(self, hide: bool) -> None:
         #: whether results of dataflow blocks that nothing outside uses stay inside
         self.hide = hide
-        self.replace = Replacer()
+        super().__init__()
         #: what variables were bound to, as far as it helps: tuples and their items
         self.values: dict[Var, Expr] = {}
-
-    def expr(self, expr: Expr) -> Expr:
-        """An expression in canonical form."""
-        kind = type(expr)
-        if kind is SeqExpr:
-            return self.seq(expr)
-        if kind is If:
-            cond = self.replace(expr.cond)
-            yes, no = self.expr(expr.true_branch), self.expr(expr.false_branch)
-            if cond is expr.cond and yes is expr.true_branch and no is expr.false_branch:
-                return expr
-            return If.from_fields(cond, yes, no, expr.struct_info_)
-        if kind is Function:
-            return with_body(expr, self.expr(expr.body))
-        return self.replace(expr)
 
     def seq(self, expr: SeqExpr) -> Expr:
         outside = self.uses_by_block(expr)
@@ -123,8 +109,7 @@ class _Canonical:
             if new.bindings:
                 blocks.append(new)
         body = self.expr(expr.body)
-        if body is expr.body and len(blocks) == len(expr.blocks) and all(
-                a is b for a, b in zip(blocks, expr.blocks)):
+        if body is expr.body and same_parts(blocks, expr.blocks):
             return expr
         return SeqExpr.from_fields(tuple(join_blocks(blocks)), body, body.struct_info_)
 
@@ -167,10 +152,7 @@ class _Canonical:
                 self.values[var] = value
             same = value is binding.value and var is binding.var
             kept.append(binding if same else VarBinding(var, value))
-        if len(kept) == len(block.bindings) and all(
-                a is b for a, b in zip(kept, block.bindings)):
-            return block
-        return type(block)(kept)
+        return same_bindings(block, kept)
 
     def rename_outputs(self, block: DataflowBlock, used_after: set[Var]) -> None:
         """Give inner variables the name under which they go out; keep the others in."""

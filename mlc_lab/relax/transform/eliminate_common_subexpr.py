@@ -35,10 +35,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.structural import structural_equal, structural_hash
+from .in_order import InOrder
 from .rewriting import (
     Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Expr, Function, If,
-    MatchCast, Pass, PrimValue, Replacer, SeqExpr, ShapeExpr, Var, VarBinding,
-    contains_impure_call, make_function_pass, with_body,
+    MatchCast, Pass, PrimValue, SeqExpr, ShapeExpr, Var, VarBinding,
+    contains_impure_call, make_function_pass, same_bindings, with_body,
 )
 
 _LEAVES = (Var, Constant, ShapeExpr, PrimValue)
@@ -63,41 +64,39 @@ def EliminateCommonSubexpr(call_only: bool = False) -> Pass:
     """Compute equal expressions once; with `call_only` only calls are looked at."""
     return make_function_pass(
         "EliminateCommonSubexpr",
-        lambda func, mod: with_body(func, _Eliminator(call_only).expr(func.body, {})),
+        lambda func, mod: with_body(func, _Eliminator(call_only).expr(func.body)),
         EliminateCommonSubexpr.__doc__, 1)
 
 
-class _Eliminator:
+class _Eliminator(InOrder):
     def __init__(self, call_only: bool) -> None:
+        super().__init__()
         self.call_only = call_only
-        self.replace = Replacer()
+        #: what was computed before, and the variable that holds it
+        self.known: dict[_Value, Var] = {}
 
-    def expr(self, expr: Expr, known: dict[_Value, Var]) -> Expr:
-        """An expression, given what was computed before it."""
-        kind = type(expr)
-        if kind is SeqExpr:
-            known = dict(known)
-            blocks = tuple(self.block(b, known) for b in expr.blocks)
-            body = self.expr(expr.body, known)
-            if body is expr.body and all(a is b for a, b in zip(blocks, expr.blocks)):
-                return expr
-            return SeqExpr.from_fields(blocks, body, body.struct_info_)
-        if kind is If:
-            cond = self.replace(expr.cond)
-            yes, no = self.expr(expr.true_branch, known), self.expr(expr.false_branch, known)
-            if cond is expr.cond and yes is expr.true_branch and no is expr.false_branch:
-                return expr
-            return If.from_fields(cond, yes, no, expr.struct_info_)
-        if kind is Function:
-            return with_body(expr, self.expr(expr.body, {}))
-        return self.replace(expr)
+    def seq(self, expr: SeqExpr) -> Expr:
+        before = self.known
+        self.known = dict(before)
+        try:
+            return super().seq(expr)
+        finally:
+            self.known = before
 
-    def block(self, block: BindingBlock, known: dict[_Value, Var]) -> BindingBlock:
+    def function(self, func: Function) -> Function:
+        before, self.known = self.known, {}
+        try:
+            return super().function(func)
+        finally:
+            self.known = before
+
+    def block(self, block: BindingBlock) -> BindingBlock:
+        known = self.known
         dataflow = type(block) is DataflowBlock
         out: list[Binding] = []
         outside: dict[_Value, Var] = {}
         for binding in block.bindings:
-            value = self.expr(binding.value, known)
+            value = self.expr(binding.value)
             var = binding.var
             key = self.key(binding, value)
             first = known.get(key) if key is not None else None
@@ -121,9 +120,7 @@ class _Eliminator:
                     del known[key]
                     if key in outside:
                         known[key] = outside[key]
-        if all(a is b for a, b in zip(out, block.bindings)):
-            return block
-        return type(block)(out)
+        return same_bindings(block, out)
 
     def key(self, binding: Binding, value: Expr) -> _Value | None:
         """What identifies a computation; None for what must not or need not be shared."""

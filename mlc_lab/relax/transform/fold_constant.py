@@ -40,11 +40,13 @@ from ...runtime import cpu, empty
 from ...runtime.jit import host_machine
 from ...tir import expr as E
 from ...tir.function import PrimFunc
+from .in_order import InOrder
 from .legalize_ops import LegalizeOps
 from .rewriting import (
     CALL_TIR, Binding, BindingBlock, Call, Constant, DataflowVar, Expr, Function, If, MatchCast,
     Pass, PassContext, Replacer, SeqExpr, ShapeExpr, TensorStructInfo, Tuple, TupleGetItem,
-    TupleStructInfo, Var, VarBinding, is_pure_call, make_pass, map_functions, op_name, with_body,
+    TupleStructInfo, Var, VarBinding, is_pure_call, make_pass, map_functions, op_name,
+    same_bindings, with_body,
 )
 
 #: elements of the largest tensor that is folded though it is made of nothing
@@ -196,33 +198,13 @@ def _leaves(args: Any) -> Any:
             yield arg
 
 
-class _Folder:
+class _Folder(InOrder):
     """Folds bindings in program order."""
 
     def __init__(self, evaluator: Evaluator) -> None:
+        super().__init__()
         self.evaluator = evaluator
-        self.replace = Replacer()
         self.tuples: dict[Any, Tuple] = {}
-
-    def expr(self, expr: Expr) -> Expr:
-        """An expression with its constant parts computed."""
-        kind = type(expr)
-        if kind is SeqExpr:
-            blocks = tuple(b for b in (self.block(b) for b in expr.blocks) if b.bindings)
-            body = self.replace(expr.body)
-            if body is expr.body and len(blocks) == len(expr.blocks) and all(
-                    a is b for a, b in zip(blocks, expr.blocks)):
-                return expr
-            return SeqExpr.from_fields(blocks, body, body.struct_info_)
-        if kind is If:
-            cond = self.replace(expr.cond)
-            yes, no = self.expr(expr.true_branch), self.expr(expr.false_branch)
-            if cond is expr.cond and yes is expr.true_branch and no is expr.false_branch:
-                return expr
-            return If.from_fields(cond, yes, no, expr.struct_info_)
-        if kind is Function:
-            return with_body(expr, self.expr(expr.body))
-        return self.replace(expr)
 
     def block(self, block: BindingBlock) -> BindingBlock:
         out: list[Binding] = []
@@ -242,9 +224,7 @@ class _Folder:
             elif value is not binding.value:
                 binding = MatchCast(binding.var, value, binding.struct_info)
             out.append(binding)
-        if len(out) == len(block.bindings) and all(a is b for a, b in zip(out, block.bindings)):
-            return block
-        return type(block)(out)
+        return same_bindings(block, out)
 
     def fold(self, value: Expr) -> Expr | None:
         """The constant that a value is, None where it is none."""

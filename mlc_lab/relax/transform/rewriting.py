@@ -401,8 +401,7 @@ def map_blocks(expr: Any, fn: Callable[[BindingBlock], Any]) -> Any:
             blocks += new if isinstance(new, list) else [new]
         blocks = [b for b in blocks if b.bindings]
         body = map_blocks(expr.body, fn)
-        if (body is expr.body and len(blocks) == len(expr.blocks)
-                and all(a is b for a, b in zip(blocks, expr.blocks))):
+        if body is expr.body and same_parts(blocks, expr.blocks):
             return expr
         return SeqExpr(blocks, body)
     if kind is Function:
@@ -428,12 +427,14 @@ def _map_inner(block: BindingBlock, fn: Callable[[BindingBlock], Any]) -> Bindin
     return block if out is None else type(block)(out)
 
 
+def same_parts(new: Sequence[Any], old: Sequence[Any]) -> bool:
+    """Whether two sequences hold the same objects."""
+    return len(new) == len(old) and all(a is b for a, b in zip(new, old))
+
+
 def same_bindings(block: BindingBlock, bindings: Sequence[Binding]) -> BindingBlock:
     """`block` itself if these are its bindings, else one of its kind with them."""
-    if len(bindings) == len(block.bindings) and all(
-            a is b for a, b in zip(bindings, block.bindings)):
-        return block
-    return type(block)(bindings)
+    return block if same_parts(bindings, block.bindings) else type(block)(bindings)
 
 
 def join_blocks(blocks: Iterable[BindingBlock]) -> list[BindingBlock]:
