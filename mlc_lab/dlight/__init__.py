@@ -8,17 +8,19 @@ none does, the function stays as it is.
     with tvm.target.Target("llvm"):
         mod = tvm.dlight.ApplyDefaultSchedule()(mod)
 
-One rule a file, each with the public primitives of `Schedule` only; read `base.py` and `stages.py`
-first. The idea and the interface (`rule.apply(func, target, tunable)`) are those of TVM's dlight,
-whose rules are for GPUs; these are for CPUs.
+One rule a file, each with the public primitives of `Schedule` only (and, for a convolution that is
+pooled at once, tiles of rows that overlap: `row_tiles.py`); read `base.py` and `stages.py` first. The
+idea and the interface (`rule.apply(func, target, tunable)`) are those of TVM's dlight, whose rules
+are for GPUs; these are for CPUs.
 """
 
 from . import cpu
 from .base import ApplyDefaultSchedule, ScheduleRule, is_scheduled
 from .contraction import Contraction
 from .elementwise import Elementwise
+from .pooled import PooledContraction
 from .reduction import Reduction
 from .transpose import Transpose
 
-__all__ = ["ApplyDefaultSchedule", "Contraction", "Elementwise", "Reduction", "ScheduleRule",
-           "Transpose", "cpu", "is_scheduled"]
+__all__ = ["ApplyDefaultSchedule", "Contraction", "Elementwise", "PooledContraction", "Reduction",
+           "ScheduleRule", "Transpose", "cpu", "is_scheduled"]

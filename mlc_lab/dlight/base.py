@@ -16,6 +16,8 @@ from ..tir.stmt import Block, BlockRealize, For, ForKind, Stmt
 
 #: attribute of a function that has its schedule
 SCHEDULED = "tir.is_scheduled"
+#: annotations of blocks that say how to tune them: topi's poolings carry one, no schedule
+_HINTS = {"schedule_rule"}
 #: a loop is worth several threads from about so many scalar operations on
 WORTH_THREADS = 1 << 18
 
@@ -89,7 +91,7 @@ def is_scheduled(func: PrimFunc) -> bool:
             return True
         if type(node) is Block:
             blocks += 1
-            if node.annotations or node.match_buffers:
+            if set(node.annotations) - _HINTS or node.match_buffers:
                 return True
             if blocks > 1 and (node.alloc_buffers or _holds_block(node.body)):
                 return True

@@ -121,18 +121,39 @@ class Contraction(ScheduleRule):
             return False
         stage, roles = found[0]
         lanes = machine.lanes(stage.store.buffer.dtype)
-        if not _worthwhile(stage, roles, lanes):
+        if not worthwhile(stage, roles, lanes):
             return False
         for other in stages(sch):
             if other.pads:
-                _fill_then_copy(sch, other.rv)
-        plan = _Plan(stage, roles, lanes, machine, self.pack)
-        tile = _canonical(sch, stage, roles, plan)
-        _tile(sch, stage.rv, tile, plan, machine)
+                fill_then_copy(sch, other.rv)
+        schedule_contraction(sch, stage, roles, machine, self.pack)
+        schedule_others(sch, machine)
         return True
 
 
-def _worthwhile(stage: Stage, roles: Roles, lanes: int) -> bool:
+def schedule_contraction(sch: Schedule, stage: Stage, roles: Roles, machine: Machine,
+                         pack: bool) -> None:
+    """Register tiles for one contraction, its panels if `pack`, and what follows it attached."""
+    lanes = machine.lanes(stage.store.buffer.dtype)
+    plan = _Plan(stage, roles, lanes, machine, pack)
+    tile = _canonical(sch, stage, roles, plan)
+    _tile(sch, stage.rv, tile, plan, machine)
+
+
+def schedule_others(sch: Schedule, machine: Machine) -> None:
+    """Vectors and threads for padding, and what else stands on its own.
+
+    Where a step is refused, the stage keeps the loops it has then, and the rest its schedule.
+    """
+    for stage in stages(sch):
+        if _untouched(sch, stage):
+            try:
+                schedule_elementwise(sch, stage.rv, machine)
+            except ScheduleError:
+                continue
+
+
+def worthwhile(stage: Stage, roles: Roles, lanes: int) -> bool:
     """Whether register tiles help: a product with few rows whose columns do not lie in vectors is
     better summed in vectors along the reduction."""
     rows = volume(stage.extents[v] for v in roles.rows)
@@ -143,7 +164,7 @@ def _worthwhile(stage: Stage, roles: Roles, lanes: int) -> bool:
     return unit or rows is None or rows >= lanes
 
 
-def _fill_then_copy(sch: Schedule, rv: Any) -> None:
+def fill_then_copy(sch: Schedule, rv: Any) -> None:
     """Padding as a fill and a copy, both of which are vectors without conditions."""
     try:
         sch.decompose_padding(rv, sch.get_loops(rv)[0])
@@ -300,10 +321,6 @@ def _tile(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan, machine: M
     around = sch.get_loops(init)
     sch.unroll(around[-2])
     sch.vectorize(around[-1])
-    name, packed = sch.get(rv).name_hint, sch.get(panel).name_hint if plan.pack else ""
-    for stage in stages(sch):  # padding, and what else stands on its own
-        if stage.block.name_hint not in (name, packed) and _untouched(sch, stage):
-            schedule_elementwise(sch, stage.rv, machine)
 
 
 def _untouched(sch: Schedule, stage: Stage) -> bool:
@@ -356,4 +373,5 @@ def _order_panel(sch: Schedule, panel: Any, column_out: Any, plan: _Plan, machin
     sch.compute_at(panel, column_out)
 
 
-__all__ = ["Contraction", "Roles"]
+__all__ = ["Contraction", "Roles", "fill_then_copy", "schedule_contraction", "schedule_others",
+           "worthwhile"]

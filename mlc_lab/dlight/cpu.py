@@ -5,6 +5,7 @@ from __future__ import annotations
 from .base import ScheduleRule
 from .contraction import Contraction
 from .elementwise import Elementwise
+from .pooled import PooledContraction
 from .reduction import Reduction
 from .transpose import Transpose
 
@@ -15,8 +16,8 @@ Fallback = Elementwise
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which they are tried."""
-    return [Contraction(), Reduction(), Transpose(), Elementwise()]
+    return [PooledContraction(), Contraction(), Reduction(), Transpose(), Elementwise()]
 
 
-__all__ = ["Contraction", "Conv", "Elementwise", "Fallback", "GEMV", "Matmul", "Reduction",
-           "Transpose", "default_rules"]
+__all__ = ["Contraction", "Conv", "Elementwise", "Fallback", "GEMV", "Matmul", "PooledContraction",
+           "Reduction", "Transpose", "default_rules"]
