@@ -10,9 +10,12 @@ from . import transform as T
 
 
 def zero_passes() -> list[Pass]:
-    """Operators become kernels, constants are computed, kernels are fused."""
+    """Operators become kernels, constants are computed, kernels are fused.
+
+    FusePooling is this project's own: TVM's "zero" leaves a pooling a kernel of its own.
+    """
     return [T.LegalizeOps(), T.SpecializeKernels(), T.AnnotateTIROpPattern(), T.FoldConstant(),
-            T.FuseOps(), T.FuseTIR(), T.DeadCodeElimination()]
+            T.FuseOps(), T.FusePooling(), T.FuseTIR(), T.DeadCodeElimination()]
 
 
 def lowering_passes(target: Any = None) -> list[Pass]:

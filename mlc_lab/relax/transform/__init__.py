@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
     "FunctionPass": "decorators",
     "FuseOps": "fuse_ops",
     "FuseOpsByPattern": "fuse_ops_by_pattern",
+    "FusePooling": "fuse_pooling",
     "FuseTIR": "fuse_tir",
     "FuseTransposeMatmul": "fuse_transpose_matmul",
     "FusionPattern": "fuse_ops_by_pattern",
