@@ -15,6 +15,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+#: milliseconds that a page has for what is asked of it: a busy machine is slow, not wrong
+PATIENCE = 90_000
 
 
 def chromium_path():
@@ -57,6 +59,7 @@ def open_page(browser, *, scheme="light", width=1280, height=900, ours=lambda er
     )
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     outside, errors = [], []
 
     def note_request(request):

@@ -104,7 +104,7 @@ class LabServer:
     def open(self, page, name, path="lab/workspaces/{name}/tree/"):
         """Open a notebook in a page and wait until its kernel is."""
         page.goto(self.url(path.format(name=name.partition(".")[0]) + name))
-        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60000)
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell")
         page.wait_for_function(f"{NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'")
 
     def run_all(self, page):

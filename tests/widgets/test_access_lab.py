@@ -42,7 +42,7 @@ def start(lab, page, name, *cells, path=LAB):
     lab.write(name, SHOW, *cells)
     lab.open(page, name, path)
     lab.run_all(page)
-    page.wait_for_selector(".mlc-access .readout .badge", timeout=60000)
+    page.wait_for_selector(".mlc-access .readout .badge")
     return page.locator(".mlc-access")
 
 
@@ -52,16 +52,14 @@ def test_the_view_is_live_both_ways(lab, chromium, path):
         name = f"access{len(path)}.ipynb"
         view = start(lab, page, name, TELL, "view.position = 300", path=path)
         page.wait_for_function(
-            "document.querySelector('.mlc-access .count').textContent.startsWith('301 /')",
-            timeout=30000)
+            "document.querySelector('.mlc-access .count').textContent.startsWith('301 /')")
         view.get_by_role("button", name="Next access").click()
         page.locator(".jp-CodeCell").nth(1).locator(".cm-content").click()
         page.keyboard.press("Control+Enter")
         told = page.locator(".jp-CodeCell").nth(1).locator(".jp-OutputArea-output")
         page.wait_for_function(
             "e => /seen \\[300, 301\\] now 301 small, 2-way LRU/.test(e.innerText)",
-            arg=told.first.element_handle(), timeout=30000,
-        )  # fmt: skip
+            arg=told.first.element_handle())  # fmt: skip
 
 
 def test_other_caches_are_simulated_on_request(lab, chromium):
@@ -73,8 +71,7 @@ def test_other_caches_are_simulated_on_request(lab, chromium):
         view.get_by_role("button", name="Remove the last level").click()
         view.get_by_role("button", name="Simulate").click()
         page.wait_for_function(
-            "document.querySelector('.mlc-access .levels').innerText.includes('L2') === false",
-            timeout=30000)
+            "document.querySelector('.mlc-access .levels').innerText.includes('L2') === false")
         chosen = view.get_by_label("Caches").locator("option:checked").inner_text()
         assert chosen == "L1 256 B, 32 B lines, 2-way, plru"
         # What cannot be is refused in words, and what was shown stays.
@@ -150,10 +147,10 @@ def test_the_stepper_counts_on_request(lab, chromium):
         lab.open(page, "counts.ipynb")
         lab.run_all(page)
         view = page.locator(".mlc")
-        view.get_by_text("Cache misses and roofline").click(timeout=60000)
+        view.get_by_text("Cache misses and roofline").click()
         view.get_by_role("button", name="Count cache misses of every step").click()
-        view.locator("table.counts tbody tr").first.wait_for(timeout=60000)
-        page.wait_for_selector(".roofline .point", timeout=60000)
+        view.locator("table.counts tbody tr").first.wait_for()
+        page.wait_for_selector(".roofline .point")
         assert "L1 misses" in view.locator(".facts").inner_text()
         row = view.locator("table.counts tbody tr").first.locator("td").all_inner_texts()
         assert row[0].endswith("s") and all(row[2:])

@@ -44,9 +44,9 @@ def test_a_group_is_opened_by_the_kernel(lab, chromium, path):
         lab.open(page, name, path)
         lab.run_all(page)
         view = page.locator(".mlc-graph")
-        view.locator(".node.group").first.locator(".toggle").click(timeout=60000)
+        view.locator(".node.group").first.locator(".toggle").click()
         # one group is open and the other shut: only the kernel lays that out
-        view.locator(".node.kernel").nth(1).wait_for(timeout=60000)
+        view.locator(".node.kernel").nth(1).wait_for()
         assert view.locator(".node.kernel").count() == 2
         view.locator(".node.kernel").first.click()
         assert "TensorIR kernel" in view.locator(".detail").inner_text()
@@ -58,9 +58,9 @@ def test_passes_and_a_run_in_one_notebook(lab, chromium):
         lab.open(page, "passes.ipynb", LAB)
         lab.run_all(page)
         passes = page.locator(".mlc-passes")
-        passes.get_by_role("option", name="FuseOps").click(timeout=60000)
+        passes.get_by_role("option", name="FuseOps").click()
         passes.get_by_role("tab", name="Graph").click()
         assert passes.locator(".mlc-graph").count() == 2
         machine = page.locator(".mlc-machine")
-        machine.get_by_role("button", name="Next instruction").click(timeout=60000)
+        machine.get_by_role("button", name="Next instruction").click()
         assert machine.locator(".count").inner_text().startswith("1 / ")

@@ -38,7 +38,7 @@ def start(lab, page, name, path=LAB):
     lab.write(name, SHOW, TELL)
     lab.open(page, name, path)
     lab.run_all(page)
-    page.wait_for_selector(".mlc .pane.after .l", timeout=60000)
+    page.wait_for_selector(".mlc .pane.after .l")
     return page.locator(".mlc")
 
 
@@ -58,8 +58,7 @@ def test_the_view_is_live(lab, chromium, path):
         told = page.locator(".jp-CodeCell").nth(1).locator(".jp-OutputArea-output")
         page.wait_for_function(
             "e => /seen \\[1, 2\\] now 2 vk = T.axis.reduce/.test(e.innerText)",
-            arg=told.first.element_handle(), timeout=30000,
-        )  # fmt: skip
+            arg=told.first.element_handle())  # fmt: skip
 
 
 def test_a_schedule_is_explored(lab, chromium):
@@ -70,7 +69,7 @@ def test_a_schedule_is_explored(lab, chromium):
         lab.open(page, "explore.ipynb")
         lab.run_all(page)
         view = page.locator(".mlc")
-        view.get_by_role("button", name="Last step").click(timeout=60000)
+        view.get_by_role("button", name="Last step").click()
         assert "decompose_reduction" in view.locator(".now").inner_text()
         assert "equals the original" in view.locator(".facts").inner_text()
         assert "GFLOP/s" in view.locator(".facts").inner_text()
@@ -88,10 +87,10 @@ def test_the_kernel_makes_the_code_that_a_reader_asks_for(lab, chromium):
         lab.open(page, "code.ipynb")
         lab.run_all(page)
         view = page.locator(".mlc")
-        view.get_by_role("button", name="Last step").click(timeout=60000)
+        view.get_by_role("button", name="Last step").click()
         view.get_by_role("tab", name="Assembly").click()
         code = view.locator(".code-view .pane").nth(1)
-        code.get_by_text("main_kernel:").wait_for(timeout=30000)
+        code.get_by_text("main_kernel:").wait_for()
         view.get_by_role("tab", name="LLVM IR").click()
         assert "define " in code.inner_text()
 
@@ -102,8 +101,7 @@ def test_python_moves_the_view(lab, chromium):
         lab.open(page, "drive.ipynb")
         lab.run_all(page)
         page.wait_for_function(
-            "document.querySelector('.mlc .count')?.textContent === '6 / 6'", timeout=60000
-        )
+            "document.querySelector('.mlc .count')?.textContent === '6 / 6'")
         assert "at 6" in page.locator(".jp-CodeCell").nth(2).inner_text()
 
 
@@ -121,13 +119,13 @@ ipywidgets.VBox([slider, view])"""
         lab.open(page, "own.ipynb")
         lab.run_all(page)
         view = page.locator(".mlc")
-        view.locator("svg.nest").first.wait_for(timeout=60000)
+        view.locator("svg.nest").first.wait_for()
         handle = page.locator(".widget-slider [role=slider], .noUi-handle").first
         handle.focus()
         for _ in range(6):
             page.keyboard.press("ArrowRight")
         page.wait_for_function(
-            "document.querySelector('.mlc .count').textContent === '6 / 6'", timeout=30000)
+            "document.querySelector('.mlc .count').textContent === '6 / 6'")
         assert view.get_by_role("tab", name="Loop nest").get_attribute("aria-selected") == "true"
 
 
@@ -180,7 +178,7 @@ def test_two_views_of_one_notebook_are_independent(lab, chromium):
         lab.write("two.ipynb", SHOW, "other = Stepper(handmade.recording(False)); other")
         lab.open(page, "two.ipynb")
         lab.run_all(page)
-        page.wait_for_function("document.querySelectorAll('.mlc').length === 2", timeout=60000)
+        page.wait_for_function("document.querySelectorAll('.mlc').length === 2")
         first, second = page.locator(".mlc").all()
         second.get_by_role("button", name="Last step").click()
         assert first.locator(".count").inner_text() == "0 / 6"

@@ -35,7 +35,7 @@ def start(lab, page, name, *cells, path=LAB):
     lab.write(name, *(cells or (OPEN,)))
     lab.open(page, name, path)
     lab.run_all(page)
-    page.wait_for_selector(".mlc.bench .pick", timeout=60000)
+    page.wait_for_selector(".mlc.bench .pick")
     return page.locator(".mlc.bench").first
 
 
@@ -91,8 +91,7 @@ def test_a_schedule_is_made_by_clicking(lab, chromium, path):
         told = tell(page, 1, "print('at', view.node, seen, view.python(False))")
         page.wait_for_function(
             "e => /at 2 \\[1, 2\\] [\\s\\S]*vectorize\\(j_1\\)/.test(e.innerText)",
-            arg=told.element_handle(), timeout=30000,
-        )  # fmt: skip
+            arg=told.element_handle())  # fmt: skip
 
 
 def test_undo_redo_branch_and_jump(lab, chromium):
@@ -196,7 +195,7 @@ def test_measuring_fills_in_the_times(lab, chromium):
         view.get_by_role("button", name="Measure").click()
         page.wait_for_function(
             "() => [...document.querySelectorAll('.attempts .node:not(.bad) .time')]"
-            ".every(t => /s/.test(t.textContent))", timeout=60000)  # fmt: skip
+            ".every(t => /s/.test(t.textContent))")  # fmt: skip
         view.get_by_role("button", name="Measure", exact=True).wait_for()
         facts = view.locator(".facts").inner_text()
         assert "equals the original" in facts and "GFLOP/s" in facts
@@ -230,7 +229,7 @@ def test_code_moves_the_view(lab, chromium):
         view = start(lab, page, "drive.ipynb", OPEN,
                      "view.pick('Y/i'); view.apply('parallel', loop='Y/i'); view.bench.undo()\n"
                      "view.node = 1")  # fmt: skip
-        view.get_by_text("T.parallel(16)").wait_for(timeout=30000)
+        view.get_by_text("T.parallel(16)").wait_for()
         view.locator(".palette-head", has_text="loop i").wait_for()
 
 
@@ -301,7 +300,7 @@ def test_guess_first_in_a_live_notebook(lab, chromium, path):
         lab.open(page, name, path)
         lab.run_all(page)
         card = page.locator(".guess-card")
-        card.get_by_role("radio", name="legal").check(timeout=60000)
+        card.get_by_role("radio", name="legal").check()
         card.get_by_role("radio", name="about the same").check()
         card.get_by_role("button", name="Reveal").click()
         assert "it is legal" in card.inner_text()
@@ -309,8 +308,7 @@ def test_guess_first_in_a_live_notebook(lab, chromium, path):
         told = tell(page, 1, "print(view.step, heard[-1]['asked'], view.guesses['answers'])")
         page.wait_for_function(
             "e => /1 2 {'1': {'legal': 'legal', 'speed': 'same'}}/.test(e.innerText)",
-            arg=told.element_handle(), timeout=30000,
-        )  # fmt: skip
+            arg=told.element_handle())  # fmt: skip
 
 
 def test_a_click_is_on_the_screen_soon(lab, chromium):
