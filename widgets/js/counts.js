@@ -151,11 +151,13 @@ export class CountsPanel {
         cost && cost.time ? duration(cost.time) : "", cost && cost.gflops ? digits(cost.gflops) : "",
         ...(counts ? [amount(counts.reads), amount(counts.writes),
           ...counts.levels.map((level) => amount(level.misses)), amount(bytesByLevel(counts).memory),
-          counts.intensity ? digits(counts.intensity) : ""] : [step.error ? "refused" : "not counted"]),
+          counts.intensity ? digits(counts.intensity) : ""] : []),
       ];
       return h("tr", { "data-step": i },
         h("th", { scope: "row" }, h("button", { type: "button", class: "plain" }, `${i} ${step.op}`)),
-        cells.map((text) => h("td", {}, text)));
+        cells.map((text) => h("td", {}, text)),
+        counts ? null : h("td", { class: "uncounted", colspan: heads.length - 1 - cells.length },
+          step.error ? "refused: nothing changed" : "not counted"));
     });
     this.table.replaceChildren(h("thead", {}, h("tr", {}, heads.map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", {}, rows));
