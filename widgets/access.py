@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
 from . import bundle
 from .access_page import ENTRY, STYLES, static, values_of, write
+from .view import View
 
 
-class AccessView(anywidget.AnyWidget):
+class AccessView(View):
     """Shows an access trace in time order, and where in simulated caches each access was found.
 
     Traits
@@ -91,12 +91,7 @@ class AccessView(anywidget.AnyWidget):
 
     def on_position(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call `callback(number)` when another access is shown. Returns what ends that."""
-
-        def notify(change: Any) -> None:
-            callback(change["new"])
-
-        self.observe(notify, names="position")
-        return lambda: self.unobserve(notify, names="position")
+        return self._on("position", callback)
 
     def html(self, path: Any = None, title: str | None = None) -> str:
         """The view as one HTML page, with all caches simulated so far; written to `path`."""
@@ -106,11 +101,6 @@ class AccessView(anywidget.AnyWidget):
                 file.write(text)
         return text
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it static HTML for where widgets do not run."""
-        bundle_ = super()._repr_mimebundle_(**kwargs)
-        if bundle_ is None:
-            return None
-        data, metadata = bundle_ if isinstance(bundle_, tuple) else (bundle_, {})
+    def _static(self) -> tuple[str, str]:
         text = f"Accesses of {self.source.title}: {self.source.total:,}"
-        return {**data, "text/plain": text, "text/html": static(self.source, self.shown)}, metadata
+        return text, static(self.source, self.shown)

@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
 from . import bundle
 from .board_page import STYLES, static_html
+from .view import View
 
 #: seconds between two drawings while a search runs
 PERIOD = 0.7
 
 
-class TuningBoard(anywidget.AnyWidget):
+class TuningBoard(View):
     """Shows a board (`mlc_lab.meta_schedule.board.Board`).
 
     >>> view = database.board().show()              # doctest: +SKIP
@@ -106,14 +106,8 @@ class TuningBoard(anywidget.AnyWidget):
         self.reply = {"text": "The stepper is below." if self._out is not None else
                       "board.stepper(key) shows the steps.", "at": time.time()}
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget with a place for steppers below it, and static HTML where none run."""
-        found = super()._repr_mimebundle_(**kwargs)
-        if found is None:
-            return None
-        data, metadata = found if isinstance(found, tuple) else (found, {})
-        return {**data, "text/plain": repr(self.source),
-                "text/html": static_html(self.source)}, metadata
+    def _static(self) -> tuple[str, str]:
+        return repr(self.source), static_html(self.source)
 
     def _ipython_display_(self) -> None:
         import ipywidgets

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 
 from mlc_lab.observe.compare import joined
 
 from . import bundle, export, static
+from .view import View
 
 
-class Compare(anywidget.AnyWidget):
+class Compare(View):
     """Shows a step of one recording beside a step of another.
 
     >>> view = Compare(naive, tiled)       # doctest: +SKIP
@@ -61,23 +61,15 @@ class Compare(anywidget.AnyWidget):
         """The same view as one HTML page with no kernel; written to `path` if given."""
         values = {name: getattr(self, name) for name in ("comparison", "left", "right")}
         title = self.comparison["title"]
-        text = export.write([({**values, "selection": {}}, self._static())], title, "compare.js",
+        text = export.write([({**values, "selection": {}}, self._static()[1])], title, "compare.js",
                             "renderComparison")  # fmt: skip
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
-    def _static(self) -> str:
-        return "".join(static.html(source) for source in self.sources)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it static HTML for where widgets do not run."""
-        made = super()._repr_mimebundle_(**kwargs)
-        if made is None:
-            return None
-        data, metadata = made if isinstance(made, tuple) else (made, {})
-        text = f"Comparison of {self.comparison['title']}"
-        return {**data, "text/plain": text, "text/html": self._static()}, metadata
+    def _static(self) -> tuple[str, str]:
+        html = "".join(static.html(source) for source in self.sources)
+        return f"Comparison of {self.comparison['title']}", html
 
 
 def compare(first: Any, second: Any, title: str | None = None) -> Compare:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import anywidget
 import traitlets
 
 from . import bundle
 from .graph_page import STYLES, page, static_html
+from .view import View
 
 __all__ = ["GraphView", "page"]
 
 
-class GraphView(anywidget.AnyWidget):
+class GraphView(View):
     """Shows a computation graph.
 
     >>> view = GraphView(mod.graph())          # doctest: +SKIP
@@ -81,11 +81,5 @@ class GraphView(anywidget.AnyWidget):
         """The same view as one HTML page with no kernel; written to `path` if given."""
         return self.source.html(path)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it text and a picture for where widgets do not run."""
-        found = super()._repr_mimebundle_(**kwargs)
-        if found is None:
-            return None
-        data, metadata = found if isinstance(found, tuple) else (found, {})
-        return {**data, "text/plain": repr(self.source),
-                "text/html": static_html(self.source)}, metadata
+    def _static(self) -> tuple[str, str]:
+        return repr(self.source), static_html(self.source)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
 from . import bundle, static
 from .export import packed
+from .view import StepView
 
 
 #: the ways to look at a step, by the names of the trait `tab`
 TABS = ("program", "nest", "lowered", "llvm", "assembly")
 
 
-class Stepper(anywidget.AnyWidget):
+class Stepper(StepView):
     """Shows a recording step by step.
 
     >>> view = Stepper(recording)          # doctest: +SKIP
@@ -42,7 +42,6 @@ class Stepper(anywidget.AnyWidget):
     _css = bundle.style() + bundle.style("counts.css") + bundle.style("guess.css")
 
     recording = traitlets.Dict().tag(sync=True)
-    step = traitlets.Int(0).tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
     tab = traitlets.Enum(TABS, TABS[0]).tag(sync=True)
     baseline = traitlets.Int(-1).tag(sync=True)
@@ -69,10 +68,8 @@ class Stepper(anywidget.AnyWidget):
                 self._code[program] = self.source.code_of(program, self.target)
             self.send({"type": "code", "code": self._code[program]})
 
-    @traitlets.validate("step")
-    def _clamp(self, proposal: Any) -> int:
-        last = len(self.recording.get("steps", ())) - 1
-        return max(0, min(last, proposal["value"])) if last >= 0 else proposal["value"]
+    def _steps(self) -> int:
+        return len(self.recording.get("steps", ()))
 
     def show_recording(self, recording: Any) -> None:
         """Show another recording, or the same one after it has been measured."""
@@ -136,32 +133,13 @@ class Stepper(anywidget.AnyWidget):
                     return
         raise ValueError(f"there is no {kind} {name!r} in the program {side} step {self.step}")
 
-    def on_step(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        """Call `callback(number)` whenever the step changes. Returns what ends that."""
-
-        def notify(change: Any) -> None:
-            callback(change["new"])
-
-        self.observe(notify, names="step")
-        return lambda: self.unobserve(notify, names="step")
-
     def on_select(self, callback: Callable[[dict], None]) -> Callable[[], None]:
         """Call `callback(selection)` whenever a line is clicked. Returns what ends that."""
-
-        def notify(change: Any) -> None:
-            callback(change["new"])
-
-        self.observe(notify, names="selection")
-        return lambda: self.unobserve(notify, names="selection")
+        return self._on("selection", callback)
 
     def on_guess(self, callback: Callable[[dict], None]) -> Callable[[], None]:
         """Call `callback(guesses)` after each guess: {"answers", "right", "asked"}."""
-
-        def notify(change: Any) -> None:
-            callback(change["new"])
-
-        self.observe(notify, names="guesses")
-        return lambda: self.unobserve(notify, names="guesses")
+        return self._on("guesses", callback)
 
     def html(self, path: Any = None, code: bool = False) -> str:
         """The same view as one HTML page with no kernel; written to `path` if given.
@@ -170,12 +148,6 @@ class Stepper(anywidget.AnyWidget):
         """
         return self.source.html(path, code=code, guess=self.guess)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it static HTML for where widgets do not run."""
-        bundle_ = super()._repr_mimebundle_(**kwargs)
-        if bundle_ is None:
-            return None
-        data, metadata = bundle_ if isinstance(bundle_, tuple) else (bundle_, {})
-        text = f"Stepper of {self.source.title}: {len(self.source.steps)} steps"
+    def _static(self) -> tuple[str, str]:
         html = static.hidden(self.source) if self.guess else static.html(self.source)
-        return {**data, "text/plain": text, "text/html": html}, metadata
+        return f"Stepper of {self.source.title}: {len(self.source.steps)} steps", html

@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
 from . import bundle, workbench_page
+from .view import View
 
 
 #: lines of a preview that are sent to the view
 PREVIEW = 80
 
 
-class Workbench(anywidget.AnyWidget):
+class Workbench(View):
     """Shows a tree of attempts and what can be done with the block or loop that is picked.
 
     >>> view = mlc_lab.workbench(mod)            # doctest: +SKIP
@@ -98,13 +98,6 @@ class Workbench(anywidget.AnyWidget):
     def on_select(self, callback: Callable[[dict], None]) -> Callable[[], None]:
         """Call `callback(selection)` whenever something is picked. Returns what ends that."""
         return self._on("selection", callback)
-
-    def _on(self, name: str, callback: Callable[[Any], None]) -> Callable[[], None]:
-        def notify(change: Any) -> None:
-            callback(change["new"])
-
-        self.observe(notify, names=name)
-        return lambda: self.unobserve(notify, names=name)
 
     def html(self, path: Any = None, title: str | None = None) -> str:
         """All attempts as one HTML page with no kernel; written to `path` if given."""
@@ -257,15 +250,9 @@ class Workbench(anywidget.AnyWidget):
             self.measuring = False
             self.tree = self.bench.to_dict()
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it static HTML for where widgets do not run."""
-        bundle_ = super()._repr_mimebundle_(**kwargs)
-        if bundle_ is None:
-            return None
-        data, metadata = bundle_ if isinstance(bundle_, tuple) else (bundle_, {})
+    def _static(self) -> tuple[str, str]:
         text = f"Workbench of {self.bench.recording.title}: {len(self.bench.attempts)} attempts"
-        html = workbench_page.static_html(self.bench.to_dict())
-        return {**data, "text/plain": text, "text/html": html}, metadata
+        return text, workbench_page.static_html(self.bench.to_dict())
 
 
 _REQUESTS: dict[str, Callable[[Workbench, dict[str, Any]], dict[str, Any]]] = {
