@@ -1,8 +1,9 @@
 """TVMScript: the parser (text -> IR, nothing executed) and the printer (IR -> text).
 
 `tir` (T) and `ir` (I) hold the names of the language. Read `printer.py`, `print_stmt.py` and
-`print_expr.py` first: they show the whole grammar as text; then `parser.py`, `forms.py`,
-`evaluator.py`, and `entry.py` (the decorators and `from_source`).
+`print_expr.py` first: they show the whole grammar as text; then `parser.py`, `statements.py`,
+`assignments.py`, `evaluator.py`, the words in `forms/`, and `entry.py` (the decorators and
+`from_source`).
 """
 
 from ..ir import hooks

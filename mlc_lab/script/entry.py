@@ -15,7 +15,8 @@ from ..ir.diagnostics import DiagnosticError
 from . import ir as I_names
 from . import tir as T
 from .deep import deep
-from .parser import Macro, Parser
+from .macro import Macro
+from .parser import Parser
 from .source import Source, find_class, find_function, parse_dedented
 
 class _Names(dict):

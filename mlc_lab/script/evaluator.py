@@ -21,10 +21,11 @@ from ..ir.module import GlobalVar
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir.buffer import Buffer
-from ..tir.stmt import BufferRegion
+from . import helper_function
 from . import tir as T
-from .regions import extent_between
+from .indexing import buffer_indices, load
 from .source import Source, find_function
+from .values import Hidden, ModuleRef, Pending, described, is_floating, is_number
 
 #: builtins that a script may call on Python values
 _BUILTINS = {f: f for f in (len, int, float, bool, str, abs, min, max, sum, tuple, list, range,
@@ -51,30 +52,6 @@ _WRAPPED = (TypeError, ValueError, ZeroDivisionError, AttributeError, KeyError, 
 #: packages whose functions may be called from a script
 _CALLABLE_PACKAGES = ("mlc_lab.tir", "mlc_lab.script", "mlc_lab.ir", "mlc_lab.relax",
                       "mlc_lab.compat.")
-
-
-class Pending:
-    """A definition that waits for the name it is assigned to."""
-
-    __slots__ = ("finish", "done")
-
-    def __init__(self, finish: Callable[[str], Any]) -> None:
-        self.finish = finish
-        self.done: Any = None
-
-
-class ModuleRef:
-    """The module under construction, by its class name or `cls`: its functions are attributes."""
-
-    def __init__(self, functions: Mapping[str, GlobalVar]) -> None:
-        self.functions = functions
-
-
-class Hidden:
-    """A name that can be used no longer, and why."""
-
-    def __init__(self, reason: str, hint: str) -> None:
-        self.reason, self.hint = reason, hint
 
 
 class Evaluator:
@@ -175,7 +152,7 @@ class Evaluator:
             hint = f"did you mean {' or '.join(f'{prefix}.{c}' for c in close)}?" if close else ""
             what = (f"{prefix} has no name {name!r}" if isinstance(base, types.ModuleType)
                     or isinstance(base, type) else
-                    f"{prefix} ({_kind(base)}) has no attribute {name!r}")
+                    f"{prefix} ({described(base)}) has no attribute {name!r}")
             end = types.SimpleNamespace(
                 lineno=node.end_lineno, end_lineno=node.end_lineno,
                 col_offset=node.end_col_offset - len(name), end_col_offset=node.end_col_offset)
@@ -194,9 +171,10 @@ class Evaluator:
         if not ea and not eb:
             return fn(a, b)
         for side, is_expr in ((a, ea), (b, eb)):
-            if not is_expr and not _is_number(side):
-                raise self.error(node, f"cannot apply {symbol} to {_kind(a)} and {_kind(b)}")
-        if op is ast.Div and not (_is_floating(a) or _is_floating(b)):
+            if not is_expr and not is_number(side):
+                raise self.error(node, f"cannot apply {symbol} to {described(a)} and "
+                                       f"{described(b)}")
+        if op is ast.Div and not (is_floating(a) or is_floating(b)):
             raise self.error(node, "/ on integers is ambiguous",
                              "use // to round down, or T.truncdiv to round toward zero")
         if op is ast.Pow:
@@ -234,8 +212,9 @@ class Evaluator:
                 if build is None:
                     raise self.error(node, "`is` and `in` have no meaning on expressions")
                 for side in (left, right):
-                    if not isinstance(side, E.PrimExpr) and not _is_number(side):
-                        raise self.error(node, f"cannot compare {_kind(left)} with {_kind(right)}")
+                    if not isinstance(side, E.PrimExpr) and not is_number(side):
+                        raise self.error(node, f"cannot compare {described(left)} with "
+                                               f"{described(right)}")
                 part = build(left, right)
             else:
                 part = _COMPARE_PLAIN[type(op)](left, right)
@@ -338,7 +317,7 @@ class Evaluator:
         if isinstance(base, Pending):
             base = self.settle(base, "v")
         if isinstance(base, Buffer):
-            return self.load(node, base, self.buffer_indices(node, base))
+            return load(self, node, base, buffer_indices(self, node, base))
         index = self.eval(node.slice)
         if isinstance(index, E.IntImm):
             index = index.value
@@ -348,72 +327,6 @@ class Evaluator:
         if isinstance(base, E.Var):
             raise self.error(node, "a variable has no elements")
         return base[index]
-
-    def buffer_indices(self, node: ast.Subscript, buffer: Buffer) -> list[Any]:
-        """The indices of an access: expressions and slices. Checks their number and types."""
-        part = node.slice
-        parts = self.items(part.elts) if isinstance(part, ast.Tuple) else [self.eval(part)]
-        if len(parts) == 1 and isinstance(parts[0], (tuple, list)):
-            parts = list(parts[0])
-        parts = [self.settle(v, "v") if isinstance(v, Pending) else v for v in parts]
-        parts = [v if isinstance(v, slice) else T.as_expr(v) for v in parts]
-        if len(parts) != len(buffer.shape) and not any(isinstance(v, slice) for v in parts):
-            name = ast.unparse(node.value)
-            shape = ", ".join(map(repr, buffer.shape))
-            raise self.error(
-                node, f"{name} has {len(buffer.shape)} dimension(s), it is accessed with "
-                f"{len(parts)} ind{'ex' if len(parts) == 1 else 'ices'}",
-                f"its shape is ({shape})")
-        if len(parts) > len(buffer.shape):
-            raise self.error(node, f"{ast.unparse(node.value)} has only {len(buffer.shape)} "
-                                   "dimension(s)")
-        for value in parts:
-            if isinstance(value, (float, E.FloatImm, str)) or (
-                    isinstance(value, E.PrimExpr) and _is_floating(value)):
-                raise self.error(node, f"an index must be an integer, not {_kind(value)}",
-                                 "convert it with T.cast(x, \"int32\")")
-        return parts
-
-    def load(self, node: ast.AST, buffer: Buffer, parts: list[Any]) -> Any:
-        """A load, or a region where there are slices without step."""
-        slices = [v for v in parts if isinstance(v, slice)]
-        if not slices:
-            return E.BufferLoad(buffer, parts)
-        if any(s.step is not None for s in slices):
-            return E.BufferLoad(buffer, self.vector_indices(node, buffer, parts))
-        ranges = []
-        for axis, value in enumerate(parts):
-            if isinstance(value, slice):
-                low = E.const_index(0 if value.start is None else T.as_expr(value.start))
-                high = E.const_index(buffer.shape[axis] if value.stop is None
-                                     else T.as_expr(value.stop))
-                low, high = _same_dtype(low, high, value.start)
-                ranges.append(E.Range.from_min_extent(low, extent_between(low, high)))
-            else:
-                value = E.const_index(value)
-                ranges.append(E.Range.from_min_extent(value, E.IntImm(value.dtype, 1)))
-        for dim in buffer.shape[len(parts):]:
-            ranges.append(E.Range.from_min_extent(E.IntImm(dim.dtype, 0), dim))
-        return BufferRegion(buffer, tuple(ranges))
-
-    def vector_indices(self, node: ast.AST, buffer: Buffer, parts: list[Any]) -> list[Any]:
-        """Indices with slices as ramps."""
-        out = []
-        for axis, value in enumerate(parts):
-            if isinstance(value, slice):
-                low = E.const_index(0 if value.start is None else T.as_expr(value.start))
-                high = E.const_index(buffer.shape[axis] if value.stop is None
-                                     else T.as_expr(value.stop))
-                step = O.convert(1 if value.step is None else value.step, low)
-                length = O.as_int(extent_between(*_same_dtype(low, high, value.start)))
-                stride = O.as_int(step)
-                if length is None or stride is None:
-                    raise self.error(node, "the length of a vector access must be a constant")
-                lanes = -(-length // stride)
-                out.append(low if lanes == 1 else E.Ramp(low, step, lanes))
-            else:
-                out.append(E.const_index(value))
-        return out
 
     def eval_slice(self, node: ast.Slice) -> slice:
         part = lambda n: None if n is None else self.operand(n)
@@ -431,13 +344,9 @@ class Evaluator:
                 kwargs[item.arg] = self.eval(item.value)
         return self.items(node.args), kwargs
 
-    def loop_over(self, start: Any, stop: Any = None, step: int = 1) -> Any:
-        """`range` over expressions: a serial loop."""
-        from .forms import FORMS
-
-        if step != 1:
-            raise TypeError("the step of a loop must be 1")
-        return FORMS["serial"](self, start, stop)
+    def range_over(self, node: ast.Call, args: list[Any]) -> Any:
+        """What `range` gives; the statement parser makes a loop of it."""
+        return range(*args)
 
     def eval_call(self, node: ast.Call) -> Any:
         fn = self.eval(node.func)
@@ -452,8 +361,8 @@ class Evaluator:
         except TypeError:
             known = False
         if known:
-            if fn is range and any(isinstance(a, E.PrimExpr) for a in args):
-                return self.loop_over(*args)
+            if fn is range:
+                return self.range_over(node, args)
             return fn(*args, **kwargs)
         expand = getattr(fn, "expand_in_script", None)
         if expand is not None:
@@ -500,38 +409,7 @@ class Evaluator:
         bound.apply_defaults()
         inner = Evaluator(source, source.environment_of(fn))
         inner.scopes.append(dict(bound.arguments))
-        return inner.run_python(tree.body)[1]
-
-    def run_python(self, body: list[ast.stmt]) -> tuple[bool, Any]:
-        """Statements of a helper function; (whether it returned, what)."""
-        for stmt in body:
-            if isinstance(stmt, ast.Return):
-                return True, None if stmt.value is None else self.eval(stmt.value)
-            if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant):
-                continue
-            if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
-                self.assign_names(stmt.targets[0], self.eval(stmt.value))
-            elif isinstance(stmt, ast.If):
-                test = self.eval(stmt.test)
-                if isinstance(test, E.PrimExpr) and type(test) is not E.IntImm:
-                    raise self.error(stmt.test, "a helper function cannot branch on an expression",
-                                     "use T.if_then_else")
-                done, value = self.run_python(stmt.body if test else stmt.orelse)
-                if done:
-                    return True, value
-            elif isinstance(stmt, ast.For):
-                for value in self.eval(stmt.iter):
-                    self.assign_names(stmt.target, value)
-                    done, result = self.run_python(stmt.body)
-                    if done:
-                        return True, result
-            elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
-                self.define(stmt.target.id, self.binary(
-                    stmt, type(stmt.op), self.lookup(stmt.target), self.operand(stmt.value)))
-            elif not isinstance(stmt, (ast.Pass, ast.Import, ast.ImportFrom)):
-                raise self.error(stmt, "a helper function called in a script may only assign, "
-                                       "branch on Python values and return")
-        return False, None
+        return helper_function.run(inner, tree.body)[1]
 
     def call_form(self, node: ast.Call, form: T.Form) -> Any:
         """A word of the script language; the statement parser overrides this."""
@@ -560,37 +438,6 @@ def _arity(error: TypeError) -> str:
     return text.split("() ", 1)[1] if "() " in text else text
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (bool, int, float)) or hasattr(value, "item")
-
-
-def _is_floating(value: Any) -> bool:
-    if isinstance(value, E.PrimExpr):
-        return value.dtype.startswith(("float", "bfloat"))
-    return isinstance(value, float) or str(getattr(value, "dtype", "")).startswith("float")
-
-
-def _same_dtype(low: Any, high: Any, start: Any) -> tuple[Any, Any]:
-    """Both bounds in one dtype; a literal takes the other's."""
-    if low.dtype == high.dtype:
-        return low, high
-    if type(low) is E.IntImm and not isinstance(start, E.PrimExpr):
-        return O.cast(low, high.dtype), high
-    if type(high) is E.IntImm:
-        return low, O.cast(high, low.dtype)
-    return O.match_types(low, high)
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, Buffer):
-        return f"buffer {value.name}"
-    if isinstance(value, E.PrimExpr):
-        return f"a value of type {value.dtype}"
-    if isinstance(value, T.Form):
-        return repr(value)
-    return f"a Python {type(value).__name__}"
-
-
 _TABLE: dict[type, Callable[[Evaluator, Any], Any]] = {
     ast.Constant: Evaluator.eval_constant, ast.Name: Evaluator.lookup,
     ast.Attribute: Evaluator.eval_attribute, ast.BinOp: Evaluator.eval_binop,
@@ -606,4 +453,4 @@ _TABLE: dict[type, Callable[[Evaluator, Any], Any]] = {
     ast.Call: lambda self, node: self.eval_call(node),
 }
 
-__all__ = ["Evaluator", "Hidden", "ModuleRef", "Pending"]
+__all__ = ["Evaluator"]

@@ -349,7 +349,7 @@ def var(dtype: Any, name: str = "") -> Any:
 
 # ------------------------------------------------------------------------------- the table
 
-#: words whose meaning is in the parser: functions `form_<name>` of `forms.py`
+#: words whose meaning is in the parser: the functions of `forms/`
 FORMS = (
     "func_name", "func_attr", "func_ret", "match_buffer", "alloc_buffer", "block", "init", "where",
     "reads", "writes", "block_attr", "grid", "serial", "parallel", "vectorized", "unroll",

@@ -12,8 +12,8 @@ from typing import Any, Callable
 from ...ir.diagnostics import DiagnosticError, MLCError
 from ...ir.module import GlobalVar
 from ...script import tir as T
-from ...script.evaluator import Hidden, Pending
-from ...script.parser import Macro
+from ...script.macro import Macro
+from ...script.values import Hidden, Pending
 from ...tir import expr as E
 from ..block_builder import BlockBuilder
 from ..expr import (

@@ -1,0 +1,86 @@
+"""The table of forms: how a word of the script language finds its function and is called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Callable
+
+from .. import tir as T
+from ..values import Pending
+
+if TYPE_CHECKING:
+    from ..parser import Parser
+
+
+@lru_cache(maxsize=None)
+def _signature(fn: Callable) -> inspect.Signature:
+    return inspect.signature(fn)
+
+
+class FormTable:
+    """All forms by name, and how they are called."""
+
+    def __init__(self) -> None:
+        self.table: dict[str, Callable] = {}
+        #: those that read the syntax tree of the call in place of its arguments
+        self.of_syntax: dict[str, Callable] = {}
+
+    def add(self, *names: str) -> Callable:
+        """Decorator: the function is the form of these names."""
+
+        def register(fn: Callable) -> Callable:
+            for name in names:
+                self.table[name] = fn
+            return fn
+
+        return register
+
+    def add_of_syntax(self, name: str) -> Callable:
+        """Decorator: the function is given the parser and the syntax tree of the call."""
+
+        def register(fn: Callable) -> Callable:
+            self.of_syntax[name] = fn
+            return fn
+
+        return register
+
+    def call(self, parser: Parser, node: ast.Call, form: T.Form) -> Any:
+        """Evaluate the arguments and apply a form.
+
+        Raises DiagnosticError at the call for a form that has no meaning here and for arguments
+        that do not fit it.
+        """
+        raw = self.of_syntax.get(form.name)
+        if raw is not None:
+            return raw(parser, node)
+        fn = self.table.get(form.name)
+        if fn is None:
+            raise parser.error(node.func, f"T.{form.name} cannot be used here")
+        args, kwargs = parser.arguments(node)
+        args = [parser.settle(a, "v") if isinstance(a, Pending) else a for a in args]
+        try:
+            bound = _signature(fn).bind(parser, *args, **kwargs)
+        except TypeError as error:
+            names = [str(p) for p in list(_signature(fn).parameters.values())[1:]]
+            text = str(error).replace("'parser'", "")
+            raise parser.error(node, f"T.{form.name}: {text}",
+                               f"it is T.{form.name}({_plain(names)})") from None
+        return fn(*bound.args, **bound.kwargs)
+
+    def buffer(self, parser: Parser, *args: Any, **kwargs: Any) -> Pending:
+        """T.Buffer(...)"""
+        return self.table["Buffer"](parser, *args, **kwargs)
+
+
+def _plain(names: list[str]) -> str:
+    return ", ".join(n.split(":")[0] + (" =" + n.split("=", 1)[1] if "=" in n else "")
+                     for n in names)
+
+
+FORMS = FormTable()
+form, of_syntax = FORMS.add, FORMS.add_of_syntax
+
+
+__all__ = ["FORMS", "FormTable", "form", "of_syntax"]
