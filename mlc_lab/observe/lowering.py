@@ -15,7 +15,7 @@ from typing import Any
 from ..ir.module import IRModule
 from ..lower import default_passes
 from ..lower.pipeline import named_passes
-from ..script.printer import grid_of
+from ..script.print_stmt import grid_of
 from ..tir import stmt as s
 from ..tir.functor import following, pre_order
 from .program import KeyedPrinter, print_lines

@@ -21,7 +21,9 @@ from typing import Any
 
 from ..ir.module import IRModule
 from ..schedule.provenance import Note
-from ..script.printer import Printer, deep, grid_of
+from ..script.deep import deep
+from ..script.print_stmt import grid_of
+from ..script.printer import Printer
 from ..tir import stmt as s
 from ..tir.buffer import Buffer
 from ..tir.expr import IterVar, Var

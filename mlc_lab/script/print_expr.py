@@ -12,9 +12,6 @@ from ..ir import dtype as dt
 from ..ir.module import GlobalVar
 from ..tir import expr as E
 from ..tir import op as O
-from ..tir import stmt as S
-from ..tir.buffer import Buffer
-from ..tir.function import IndexMap, TensorIntrin
 from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES
 
 if TYPE_CHECKING:
@@ -192,7 +189,8 @@ def _write_call(p: Printer, e: E.Call, outer: int) -> str:
 _UNKNOWN = O.Intrinsic("", None, "opaque", "", "")
 
 
-def _reducer(p: Printer, r: E.CommReducer) -> str:
+def reducer(p: Printer, r: E.CommReducer) -> str:
+    """T.comm_reducer(lambda x, y: x + y, [T.float32(0)])"""
     p.enter(r)
     names = [p.define(v, v.name) for v in (*r.lhs, *r.rhs)]
     body = p.expr(r.result[0]) if len(r.result) == 1 else p.tuple(r.result)
@@ -207,7 +205,7 @@ def _write_reduce(p: Printer, e: E.Reduce, outer: int) -> str:
     for iv in e.axis:
         p.define(iv.var, iv.var.name)
         axes.append(iter_var(p, iv))
-    combiner = _reducer(p, e.combiner)
+    combiner = reducer(p, e.combiner)
     text = (f"{p.T}.reduce({combiner}, source=[{p.exprs(e.source)}], init=[{p.exprs(e.init)}], "
             f"axis=[{', '.join(axes)}], condition={p.expr(e.condition)}, "
             f"value_index={e.value_index})")
@@ -220,12 +218,14 @@ _ITER_TYPES = {0: "DataPar", 1: "ThreadIndex", 2: "CommReduce", 3: "Ordered", 4:
 
 
 def iter_var(p: Printer, iv: E.IterVar) -> str:
-    dom = _range(p, iv.dom) if iv.dom is not None else "None"
+    """T.iter_var(i, I.Range(0, 8), "DataPar", "")"""
+    dom = range_text(p, iv.dom) if iv.dom is not None else "None"
     return (f"{p.T}.iter_var({p.var_name(iv.var)}, {dom}, {quote(_ITER_TYPES[iv.iter_type])}, "
             f"{quote(iv.thread_tag or '')})")
 
 
-def _range(p: Printer, r: E.Range) -> str:
+def range_text(p: Printer, r: E.Range) -> str:
+    """I.Range(0, 128)"""
     return f"{p.I}.Range({p.expr(r.min)}, {p.expr(O.add(r.min, r.extent))})"
 
 
@@ -262,17 +262,4 @@ EXPR: dict[type, Callable[[Printer, Any, int], str]] = {
     E.Let: _write_let, E.Call: _write_call, E.Reduce: _write_reduce,
 }
 
-#: parts that are printed when asked for alone
-PARTS: dict[type, Callable[[Printer, Any], str]] = {
-    Buffer: lambda p, b: p.buffer_decl(f"{p.T}.Buffer", b, b.name, [], []),
-    S.BufferRegion: lambda p, r: p.region(r),
-    S.MatchBufferRegion: lambda p, m: p.buffer_decl(
-        f"{p.T}.match_buffer", m.buffer, m.buffer.name, [p.region(m.source)], [], match=True),
-    E.Range: _range, E.IterVar: iter_var, E.CommReducer: _reducer,
-    E.PrimType: lambda p, t: p.type(t), E.PointerType: lambda p, t: p.type(t),
-    E.Op: lambda p, o: quote(o.name), IndexMap: lambda p, m: p.index_map(m),
-    GlobalVar: lambda p, g: f'{p.I}.GlobalVar({quote(g.name_hint)})',
-    TensorIntrin: lambda p, t: object.__repr__(t),
-}
-
-__all__ = ["EXPR", "PARTS", "float_text", "iter_var", "quote"]
+__all__ = ["EXPR", "float_text", "iter_var", "quote", "range_text", "reducer"]

@@ -9,6 +9,7 @@ from ..tir import expr as E
 from ..tir import op as O
 from ..tir import stmt as S
 from .print_expr import iter_var, quote
+from .print_parts import annotation, buffer_decl
 from .regions import same_expr
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def is_true(value: Any) -> bool:
+    """Whether a condition is the constant True."""
     return type(value) is E.IntImm and value.value == 1
 
 
@@ -187,7 +189,7 @@ def _let(p: Printer, s: S.LetStmt) -> None:
     concise = p.concise
     value = p.expr(s.value)
     p.enter(s)
-    kind = p.type_of(s.var)
+    kind = annotation(p, s.var)
     p.used.add("T")
     known = s.var in p.names
     name = p.names[s.var] if known else p.define(s.var, s.var.name)
@@ -278,7 +280,7 @@ def _decl_buffer(p: Printer, s: S.DeclBuffer) -> None:
         p.var_name(s.buffer.data)
     p.enter(s)
     name = p.define(s.buffer, s.buffer.name or "buffer")
-    text = p.buffer_decl(f"{p.T}.decl_buffer", s.buffer, name, [], before)
+    text = buffer_decl(p, f"{p.T}.decl_buffer", s.buffer, name, [], before)
     for item in before:
         p.line(item)
     p.scoped(s, name, text, s.body, concise)

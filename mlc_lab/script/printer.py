@@ -1,6 +1,9 @@
 """TVMScript printer: nodes, functions and modules as the text TVM 0.18 prints for them.
 
-Expressions become strings, statements become lines; both dispatch through a dict keyed by type.
+Expressions become strings (`print_expr.py`), statements become lines (`print_stmt.py`); both
+dispatch through a dict keyed by type. `print_parts.py` has types and buffers, `print_function.py`
+the PrimFunc. What they share is here: names and their frames, lines, modules, options.
+
 A name is defined in a frame (function, loop, block, ...) and free again when the frame ends, so
 sibling loops may both be called `i`. A variable or buffer that nothing defines is declared just
 before its first use, in the innermost frame that holds all its uses.
@@ -19,12 +22,13 @@ from ..ir.node import Node
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir import stmt as S
-from ..tir.access import contains_block
 from ..tir.buffer import Buffer
 from ..tir.function import IndexMap, PrimFunc
 from .deep import deep
-from .print_expr import EXPR, PARTS, float_text, quote
-from .print_stmt import STMT, grid_of, is_true
+from .print_expr import EXPR, float_text, quote
+from .print_function import prim_func
+from .print_parts import PARTS, buffer_decl, var_creation
+from .print_stmt import STMT
 from .uses import lowest_common
 
 _RESERVED = frozenset(keyword.kwlist) | {"range", "float"}
@@ -126,7 +130,7 @@ class Printer:
         if frame is None:
             return self.define(var, var.name) if self.frames else var.name
         name = self.define(var, var.name, frame)
-        self.insert(frame, f"{name} = {self.var_creation(var)}")
+        self.insert(frame, f"{name} = {var_creation(self, var)}")
         return name
 
     def buffer_name(self, buffer: Buffer) -> str:
@@ -139,7 +143,7 @@ class Printer:
             return self.define(buffer, buffer.name) if self.frames else buffer.name
         before: list[str] = []
         name = self.define(buffer, buffer.name or "buffer", frame)
-        text = self.buffer_decl(f"{self.T}.Buffer", buffer, name, [], before, frame=frame)
+        text = buffer_decl(self, f"{self.T}.Buffer", buffer, name, [], before, frame=frame)
         for item in before:
             self.insert(frame, item)
         self.insert(frame, f"{name} = {text}", buffer)
@@ -261,109 +265,14 @@ class Printer:
         known.append(value)
         return f'metadata["{kind}"][{len(known) - 1}]'
 
-    # --------------------------------------------------------------------------- types, buffers
-
-    def type_of(self, var: E.Var) -> str:
-        """The annotation of a parameter or let variable."""
-        text = self.type(var.type_annotation) if var.type_annotation is not None else (
-            f"{self.T}.{var.dtype}")
-        if type(var) is E.SizeVar:  # TVM leaves this out, and loses it when parsing back
-            return f"{text}(is_size_var=True)"
-        return text
-
-    def type(self, kind: Any) -> str:
-        """A type as script."""
-        if isinstance(kind, str):
-            return f"{self.T}.{kind}" if kind != "void" else "None"
-        if type(kind) is E.PrimType:
-            return f"{self.T}.{kind.dtype}"
-        element = kind.element_type
-        inner = quote(element.dtype) if type(element) is E.PrimType else self.type(element)
-        scope = f", {quote(kind.storage_scope)}" if kind.storage_scope else ""
-        return f"{self.T}.handle({inner}{scope})"
-
-    def var_creation(self, var: E.Var) -> str:
-        """T.int64() or T.handle("float32", "shared")"""
-        self.used.add("T")
-        size = "is_size_var=True" if type(var) is E.SizeVar else ""
-        if var.type_annotation is not None:
-            return self.type(var.type_annotation)
-        return f"{self.T}.{var.dtype}({size})"
-
-    def buffer_decl(self, head: str, buffer: Buffer, name: str, first: list[str],
-                    before: list[str], match: bool = False, frame: Frame | None = None,
-                    full: bool = False) -> str:
-        """`head(first..., shape, dtype, data=, strides=, ...)` with default arguments left out.
-
-        New variables in the shape are defined first, by lines added to `before`; the data pointer
-        and (for match_buffer) strides and offset are defined by the buffer itself.
-        """
-        self.used.add("T")
-        names = self.names
-        new: list[tuple[str, str]] = []
-
-        def out_of_line(var: E.Var) -> None:
-            new.append((self.define(var, var.name, frame), self.var_creation(var)))
-
-        for dim in buffer.shape:
-            if isinstance(dim, E.Var) and dim not in names:
-                out_of_line(dim)
-        args = [*first, self.tuple(buffer.shape)]
-        if full or buffer.dtype != self.buffer_dtype:
-            args.append(quote(buffer.dtype))
-        if buffer.data in names:
-            args.append(f"data={names[buffer.data]}")
-        else:
-            self.define_as(buffer.data, f"{name}.data", frame)
-        if buffer.strides:
-            strides = []
-            for number, stride in enumerate(buffer.strides):
-                if isinstance(stride, E.Var) and stride not in names:
-                    once = sum(s is stride for s in (*buffer.strides, buffer.elem_offset)) == 1
-                    if match and once and type(stride) is E.Var and (
-                            stride.dtype == (buffer.shape[0].dtype if buffer.shape else "int32")):
-                        self.define_as(stride, f"{name}.strides[{number}]", frame)
-                        strides.append(quote(stride.name))
-                        continue
-                    out_of_line(stride)
-                strides.append(self.expr(stride))
-            tail = "," if len(strides) == 1 else ""
-            args.append(f"strides=({', '.join(strides)}{tail})")
-        offset, factor = buffer.elem_offset, buffer.offset_factor != 1
-        if type(offset) is E.IntImm:
-            if offset.value != 0:
-                args.append(f"elem_offset={self.expr(offset)}")
-        elif isinstance(offset, E.Var) and offset not in names and type(offset) is E.Var and (
-                offset.dtype == (buffer.shape[0].dtype if buffer.shape else "int32")):
-            self.define_as(offset, f"{name}.elem_offset", frame)
-            factor = True
-        elif offset is not None:
-            if isinstance(offset, E.Var) and offset not in names:
-                out_of_line(offset)
-            args.append(f"elem_offset={self.expr(offset)}")
-        scope = buffer.data.storage_scope
-        if scope != "global":
-            args.append(f"scope={quote(scope)}")
-        if buffer.data_alignment != 64:
-            args.append(f"align={buffer.data_alignment}")
-        if factor:
-            args.append(f"offset_factor={buffer.offset_factor}")
-        if buffer.buffer_type == 2:
-            args.append('buffer_type="auto"')
-        if buffer.axis_separators:
-            args.append(f"axis_separators={self.attr(buffer.axis_separators)}")
-        if len(new) == 1:
-            before.append(f"{new[0][0]} = {new[0][1]}")
-        elif new:
-            before.append(f"{', '.join(n for n, _ in new)} = {', '.join(c for _, c in new)}")
-        return f"{head}({', '.join(args)})"
+    # --------------------------------------------------------------------------- buffers
 
     def define_buffer(self, head: str, buffer: Buffer, first: list[str],
                       match: bool = False) -> None:
         """The line `A = T.alloc_buffer(...)`."""
         name = self.define(buffer, buffer.name or "buffer")
         before: list[str] = []
-        text = self.buffer_decl(f"{self.T}.{head}", buffer, name, first, before, match)
+        text = buffer_decl(self, f"{self.T}.{head}", buffer, name, first, before, match)
         for item in before:
             self.line(item)
         self.buffer_line(f"{name} = {text}", buffer)
@@ -420,50 +329,6 @@ class Printer:
 
     # --------------------------------------------------------------------------- functions
 
-    def prim_func(self, func: PrimFunc, name: str) -> None:
-        """A PrimFunc called `name`."""
-        self.used.add("T")
-        attrs = func.attrs or {}
-        private = "global_symbol" not in attrs
-        self.line(f"@{self.T}.prim_func(private=True)" if private else f"@{self.T}.prim_func")
-        self.enter(func)
-        pointers: dict[Any, int] = {}
-        for buffer in func.buffer_map.values():
-            pointers[buffer.data] = pointers.get(buffer.data, 0) + 1
-        params, inlined = [], set()
-        for var in func.params:
-            buffer = func.buffer_map.get(var)
-            if (buffer is not None and self.sugar and pointers[buffer.data] == 1
-                    and is_simple_buffer(buffer)):
-                text = self.define(buffer, buffer.name or "buffer")
-                decl = self.buffer_decl(f"{self.T}.Buffer", buffer, text, [], [], full=True)
-                params.append(self.param(buffer, f"{text}: {decl}"))
-                inlined.add(var)
-            else:
-                params.append(f"{self.define(var, var.name)}: {self.type_of(var)}")
-        returns = f" -> {self.type(func.ret_type)}" if func.ret_type not in (None, "void") else ""
-        self.line(f"def {name}({', '.join(params)}){returns}:")
-        saved = self.indent
-        self.indent += self.step
-        if str(attrs.get("global_symbol", "")) == name:
-            attrs = {k: v for k, v in attrs.items() if k != "global_symbol"}
-        if attrs:
-            self.line(f"{self.T}.func_attr({self.attrs(attrs)})")
-        for var in func.params:
-            buffer = func.buffer_map.get(var)
-            if buffer is not None and var not in inlined:
-                self.define_buffer("match_buffer", buffer, [self.names[var]], match=True)
-        root = self.implicit_root(func) if self.sugar else None
-        if root is not None:
-            self.root_comment(root, func.body)
-            for buffer in root.alloc_buffers:
-                self.define_buffer("alloc_buffer", buffer, [])
-            self.body(root.body)
-        else:
-            self.body(func.body)
-        self.leave()
-        self.indent = saved
-
     def param(self, buffer: Buffer, text: str) -> str:
         """A parameter that defines a buffer."""
         return text
@@ -471,24 +336,6 @@ class Printer:
     def root_comment(self, root: S.Block, realize: S.BlockRealize) -> None:
         """What stands for the root block."""
         self.line(f'# with {self.T}.block("root"):')
-
-    @staticmethod
-    def implicit_root(func: PrimFunc) -> S.Block | None:
-        """The root block, where the parser would add it by itself."""
-        realize = func.body
-        if type(realize) is not S.BlockRealize or realize.iter_values:
-            return None
-        root = realize.block
-        if (not is_true(realize.predicate) or root.annotations or root.match_buffers
-                or root.reads or root.writes or root.init is not None or root.iter_vars
-                or root.name_hint != "root"):
-            return None
-        inner = root.body
-        if root.alloc_buffers:
-            return root
-        if type(inner) is S.BlockRealize:
-            return root if inner.block.iter_vars else None
-        return root if contains_block(inner) else None
 
     def module(self, mod: IRModule) -> None:
         """An IRModule as a class."""
@@ -581,19 +428,6 @@ class Printer:
         raise TypeError(f"{kind.__name__} has no script form")
 
 
-def is_simple_buffer(buffer: Buffer) -> bool:
-    """Whether `A: T.Buffer(shape, dtype)` says everything about the buffer."""
-    return (not buffer.strides and not buffer.axis_separators
-            and buffer.data_alignment == 64 and buffer.offset_factor == 1
-            and buffer.buffer_type == 1 and buffer.data.storage_scope == "global"
-            and type(buffer.elem_offset) is E.IntImm and buffer.elem_offset.value == 0
-            and all(type(d) is E.IntImm or not _has_var(d) for d in buffer.shape))
-
-
-def _has_var(node: Node) -> bool:
-    return isinstance(node, E.Var) or any(map(_has_var, node.children()))
-
-
 def _meta_kind(value: Any) -> str:
     if hasattr(value, "__array__"):
         return "runtime.NDArray"
@@ -601,7 +435,7 @@ def _meta_kind(value: Any) -> str:
     return f"{module}.{type(value).__name__}"
 
 
-FUNCTION_PRINTERS[PrimFunc] = (1, Printer.prim_func)
+FUNCTION_PRINTERS[PrimFunc] = (1, prim_func)
 
 
 def script(obj: Any, *, printer: type = Printer, print_line_numbers: bool = False,
@@ -614,7 +448,8 @@ def script(obj: Any, *, printer: type = Printer, print_line_numbers: bool = Fals
     `verbose_expr` (declare the free variables of an expression), `indent_spaces`,
     `print_line_numbers`, `syntax_sugar` (False: no T.grid, no T.axis.remap, no implicit root),
     `num_context_lines` (keep that many lines around what is underlined), `obj_to_underline` (a
-    list of nodes) and `obj_to_annotate` (a dict from nodes to comments).
+    list of nodes) and `obj_to_annotate` (a dict from nodes to comments). `printer` is the class
+    that prints. Raises TypeError for an object that has no script form.
     """
     if obj_to_underline or obj_to_annotate:
         from .spans import script_with_marks
@@ -632,5 +467,4 @@ def script(obj: Any, *, printer: type = Printer, print_line_numbers: bool = Fals
     return text
 
 
-__all__ = ["ATTR_PRINTERS", "EXTRA_PRINTERS", "FUNCTION_PRINTERS", "Printer", "grid_of",
-           "is_simple_buffer", "script"]
+__all__ = ["ATTR_PRINTERS", "EXTRA_PRINTERS", "FUNCTION_PRINTERS", "Frame", "Printer", "script"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ...script.print_expr import quote
+from ...script.print_parts import var_creation
 from ...script.printer import Printer
 from ...tir import expr as E
 from ...tir.functor import free_vars
@@ -61,7 +62,7 @@ def _symbol(p: Printer, var: E.Var) -> None:
         return
     state = states[0]
     name = p.define(var, var.name or "v", state.frame)
-    line = f"{name} = {p.var_creation(var)}"
+    line = f"{name} = {var_creation(p, var)}"
     if state.insert_at is None:
         state.head_vars.append(line)
     else:
