@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.structural import structural_hash
 from ..observe import flops
 from ..tir import expr as e
 from ..tir.functor import pre_order
@@ -208,7 +209,7 @@ def _flop(value: Any) -> int:
 def _distinct(accesses: list) -> list:
     seen, out = set(), []
     for access in accesses:
-        key = (access.buffer, str(access.indices), type(access))
+        key = (access.buffer, type(access), tuple(map(structural_hash, access.indices)))
         if key not in seen:
             seen.add(key)
             out.append(access)

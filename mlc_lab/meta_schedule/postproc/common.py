@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Iterator
 
 from ...schedule.guards import SPATIAL
-from ...tir.functor import pre_order
-from ...tir.stmt import Block
+from ...schedule.state import sub_statements
+from ...tir.stmt import Block, Stmt
+
+
+def statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Every statement under `stmt`, parents first; expressions are not entered."""
+    stack = [stmt]
+    while stack:
+        item = stack.pop()
+        yield item
+        stack.extend(reversed(sub_statements(item)))
 
 
 def leaf_blocks(sch: Any) -> list[tuple[str, Any]]:
     """(name, BlockRV) of the blocks that hold no other block, in program order."""
     out = []
     for var, func in sch.mod.functions.items():
-        blocks = [n for n in pre_order(func.body) if type(n) is Block]
+        blocks = [n for n in statements(func.body) if type(n) is Block]
         for block in blocks[1:]:
-            if not any(type(n) is Block for n in pre_order(block.body)):
+            if not any(type(n) is Block for n in statements(block.body)):
                 out.append((block.name_hint, block, var.name_hint))
     seen: dict[str, int] = {}
     made = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...tir.expr import IntImm
-from ...tir.functor import pre_order
 from ...tir.stmt import For
+from .common import statements
 from .postproc import Postproc
 
 
@@ -16,4 +16,4 @@ class DisallowDynamicLoop(Postproc):
     def apply(self, sch: Any) -> bool:
         """Whether every loop's extent is known."""
         return all(type(n.extent) is IntImm for f in sch.mod.functions.values()
-                   for n in pre_order(f.body) if type(n) is For)
+                   for n in statements(f.body) if type(n) is For)

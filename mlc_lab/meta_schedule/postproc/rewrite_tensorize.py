@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...schedule import ScheduleError
-from ...tir.functor import pre_order
 from ...tir.stmt import Block
+from .common import statements
 from .postproc import Postproc
 
 KEY = "meta_schedule.auto_tensorize"
@@ -22,7 +22,7 @@ class RewriteTensorize(Postproc):
     def apply(self, sch: Any) -> bool:
         """Whether every intrinsic that was asked for fits."""
         for var, func in sch.mod.functions.items():
-            names = [b.name_hint for b in pre_order(func.body)
+            names = [b.name_hint for b in statements(func.body)
                      if type(b) is Block and KEY in b.annotations]
             for name in names:
                 block = sch.get_block(name, func_name=var.name_hint)

@@ -18,8 +18,13 @@ import math
 from typing import Any, Iterator, Sequence
 
 from ...schedule import Trace
+from ..mutator.mutator import annotation_of, sampling
 from .candidate import MeasureCandidate
 from .search_strategy import SearchStrategy
+
+
+#: sizes that were refused so often, and never accepted, are not tried again
+_REFUSALS = 3
 
 
 class EvolutionarySearch(SearchStrategy):
@@ -38,7 +43,7 @@ class EvolutionarySearch(SearchStrategy):
 
     name = "evolutionary"
 
-    def __init__(self, *, population_size: int = 32, generations: int = 3, batch: int = 12,
+    def __init__(self, *, population_size: int = 40, generations: int = 3, batch: int = 12,
                  eps_greedy: float = 0.1, elite: int = 6, first: int = 64, kept: int = 256,
                  init_measured_ratio: float = 0.2, init_min_unmeasured: int = 50,
                  max_fail_count: int = 200, genetic_num_iters: int | None = None,
@@ -58,6 +63,9 @@ class EvolutionarySearch(SearchStrategy):
         self.measured: list[tuple[float, MeasureCandidate]] = []
         self.fixed = [i for i, t in enumerate(self.spaces) if not _samples(t)]
         self.open = [i for i, t in enumerate(self.spaces) if _samples(t)]
+        self._sizes = [[i for i, inst in sampling(t, "SampleCategorical")
+                        if annotation_of(t, inst.outputs) is None] for t in self.spaces]
+        self._refused: dict[tuple, float] = {}  # how often; never again after an acceptance
         self.pool: dict[tuple, MeasureCandidate] = {}  # made, and not measured yet
         self._coming: Iterator[MeasureCandidate] = iter(())
         self._made: list[MeasureCandidate] = []
@@ -207,7 +215,8 @@ class EvolutionarySearch(SearchStrategy):
                     new = changed
                     names.append(type(mutator).__name__)
             key = self._key(parent.space, new)
-            if not names or key in self.seen or key in self.pool or key in tried:
+            known = key in self.seen or key in self.pool or key in tried
+            if not names or known or self._hopeless(parent.space, new):
                 fails += 1
                 continue
             tried.add(key)
@@ -230,7 +239,7 @@ class EvolutionarySearch(SearchStrategy):
         fails, known = 0, set()
         while self.open and len(known) < count and fails < self.max_fail_count:
             space = self.context.rng.choice(self.open)
-            made = self._make(space, self.spaces[space], fresh=True)
+            made = self._make(space, self._drawn(space))
             if made is None or made.origin_key in known or (
                     made.origin_key in self.seen or made.origin_key in self.pool):
                 fails += 1
@@ -238,8 +247,37 @@ class EvolutionarySearch(SearchStrategy):
             known.add(made.origin_key)
             yield made
 
-    def _make(self, space: int, trace: Trace, fresh: bool = False) -> MeasureCandidate | None:
-        sch = self.context.replay(trace, fresh=fresh)
+    def _drawn(self, space: int) -> Trace:
+        """A trace with its choices from lists drawn anew and no other decisions.
+
+        They need no schedule to be drawn, so candidates that agree in the first of them share what
+        follows from these.
+        """
+        trace = self.spaces[space].copy()
+        lists = {i: [float(getattr(w, "value", w)) for w in inst.args["probs"]]
+                 for i, inst in sampling(trace, "SampleCategorical")}
+        for _ in range(self.max_fail_count):
+            trace._decisions = {i: self.context.rng.choices(range(len(weights)), weights)[0]
+                                for i, weights in lists.items()}
+            if not self._hopeless(space, trace):
+                break
+        return trace
+
+    def _size_key(self, space: int, trace: Trace) -> tuple:
+        return space, tuple(trace._decisions.get(i) for i in self._sizes[space])
+
+    def _hopeless(self, space: int, trace: Trace) -> bool:
+        """Whether candidates with these sizes from lists (mostly a register tile) are refused."""
+        return self._refused.get(self._size_key(space, trace), 0) >= _REFUSALS
+
+    def _make(self, space: int, trace: Trace) -> MeasureCandidate | None:
+        sch = self.context.replay(trace)
+        if self._sizes[space]:
+            key = self._size_key(space, trace)
+            if sch is not None:
+                self._refused[key] = -math.inf
+            else:
+                self._refused[key] = self._refused.get(key, 0) + 1
         if sch is None:
             return None
         decided = trace.copy()
