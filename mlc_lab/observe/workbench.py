@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from ..ir import hooks
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
 from ..schedule.error import ScheduleError
-from ..schedule.instruction import BlockRV, Instruction, InstructionKind, LoopRV
+from ..schedule.instruction import BlockRV, InstructionKind, LoopRV
 from ..schedule.schedule import Schedule
 from ..schedule.state import StmtSRef
 from ..tir.function import PrimFunc
@@ -39,9 +38,10 @@ from .program import keys_of, lines_of, origins_of
 from .recording import Recorder, Recording, Step
 from .workbench_find import WorkbenchError, by_key, by_name, home_of, name_for, variable
 from .workbench_palette import Entry, Palette, bind, explain
+from .workbench_python import ScheduleReader, call_text, fresh_name
 from .workbench_replay import LOOKUPS, follow, replay_steps
 from .workbench_table import listing
-from .workbench_python import ScheduleReader, call_text, fresh_name
+from .workbench_tree import Attempt, AttemptTree
 
 FORMAT = "mlc-lab/attempts"
 VERSION = 1
@@ -50,38 +50,7 @@ _REFERENCES = {"loop", "loops", "ordered_loops", "block", "block_or_loop", "targ
                "consumer_blocks"}  # fmt: skip
 
 
-@dataclass
-class Attempt:
-    """A node of the tree. `schedule` is the schedule after it, None where it was refused.
-
-    `program` is the number of its program in the recording, `lead` the look-ups it needed, `python`
-    the call itself, `names` what the random variables are called in the Python.
-    """
-
-    id: int
-    parent: int | None
-    op: str
-    python: str
-    lead: list[str]
-    program: int
-    schedule: Schedule | None
-    error: dict[str, Any] | None = None
-    names: dict[Any, str] = field(default_factory=dict)
-    children: list[int] = field(default_factory=list)
-    #: where `redo` goes: the child that was left last
-    onward: int | None = None
-    instruction: Instruction | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data, without the schedule: its Python says how to make it again."""
-        data = {name: getattr(self, name) for name in ("id", "parent", "op", "python", "lead",
-                                                       "program")}  # fmt: skip
-        if self.error is not None:
-            data["error"] = self.error
-        return data
-
-
-class Workbench:
+class Workbench(AttemptTree):
     """A tree of attempts at scheduling one module.
 
     `start` is an IRModule, a PrimFunc, or a Schedule: then the steps it has made become the first
@@ -105,15 +74,10 @@ class Workbench:
         self.recorder = Recorder(title or ", ".join(names[:3]), "sch = tvm.tir.Schedule(Module)")
         self.modules: list[IRModule] = []
         self.recorder.recording.modules = self.modules
-        self.attempts: list[Attempt] = []
         self._listings: dict[tuple[int, int], list[Entry]] = {}
         self._measurement: Any = None
-        #: called with no argument after the tree, the place in it or a cost has changed
-        self.listeners: list[Callable[[], None]] = []
         self.recorder.doc("start", "The program as it was.")
-        root = Attempt(0, None, "start", "", [], self._program(first.mod), first)
-        self.attempts.append(root)
-        self.at = root
+        super().__init__(Attempt(0, None, "start", "", [], self._program(first.mod), first))
         if made is not None:
             replay_steps(self, made)
 
@@ -133,45 +97,6 @@ class Workbench:
     def mod(self) -> IRModule:
         """The program at the current node."""
         return self.at.schedule.mod
-
-    def node(self, number: int) -> Attempt:
-        """A node by its number. Raises WorkbenchError if there is none."""
-        if not (isinstance(number, int) and 0 <= number < len(self.attempts)):
-            raise WorkbenchError(f"there is no attempt {number!r}; there are 0 to "
-                                 f"{len(self.attempts) - 1}")  # fmt: skip
-        return self.attempts[number]
-
-    def path(self, node: Attempt | None = None) -> list[Attempt]:
-        """The attempts from the start to a node (the current one)."""
-        found = []
-        at: Attempt | None = node or self.at
-        while at is not None:
-            found.append(at)
-            at = None if at.parent is None else self.attempts[at.parent]
-        return found[::-1]
-
-    def goto(self, number: int) -> Attempt:
-        """Go to a node; to a refused one means to the node that it was tried from."""
-        node = self.node(number)
-        if node.schedule is None:
-            node = self.attempts[node.parent]
-        for above in self.path(node)[:-1]:
-            above.onward = next(n.id for n in self.path(node) if n.parent == above.id)
-        self.at = node
-        self._changed()
-        return node
-
-    def undo(self) -> Attempt:
-        """One attempt back; at the start, stay."""
-        return self.at if self.at.parent is None else self.goto(self.at.parent)
-
-    def redo(self) -> Attempt:
-        """Forward to the attempt that was left last; where there is none, stay."""
-        return self.at if self.at.onward is None else self.goto(self.at.onward)
-
-    def _changed(self) -> None:
-        for listener in list(self.listeners):
-            listener()
 
     def _program(self, mod: IRModule) -> int:
         number = self.recorder.program(lines_of(mod, self.recorder))
@@ -246,7 +171,10 @@ class Workbench:
         return found
 
     def check(self, op: str, **args: Any) -> tuple[str, str] | None:
-        """Whether a primitive may act with these arguments: None, or (rule, reason)."""
+        """Whether a primitive may act with these arguments: None, or (rule, reason).
+
+        Raises WorkbenchError where there is no such primitive.
+        """
         kind = _kind(op)
         args = {name: self._plain(value) for name, value in args.items()}
         root = next(iter(self.at.schedule.state.roots.values()))
@@ -255,7 +183,8 @@ class Workbench:
     def preview(self, op: str, **args: Any) -> list[tuple[str, str]]:
         """What a primitive would change: (" ", "+", "-" or "@", line) a line; [] if it is refused.
 
-        The same arguments as `check`. Nothing is applied.
+        The same arguments as `check`. Nothing is applied. Raises WorkbenchError where there is no
+        such primitive.
         """
         kind = _kind(op)
         args = {name: self._plain(value) for name, value in args.items()}

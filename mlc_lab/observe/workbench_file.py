@@ -25,7 +25,9 @@ from ..ir.diagnostics import MLCError
 from ..schedule.instruction import InstructionKind
 from ..script import from_source
 from .recording import RecordingError, validate
-from .workbench import FORMAT, VERSION, Attempt, Workbench, WorkbenchError
+from .workbench import FORMAT, VERSION, Workbench
+from .workbench_find import WorkbenchError
+from .workbench_tree import Attempt
 from .workbench_replay import LOOKUPS, follow
 from .workbench_python import ScheduleReader
 

@@ -18,7 +18,8 @@ from .workbench_find import variable
 from .workbench_palette import statements_in_order
 
 if TYPE_CHECKING:
-    from .workbench import Attempt, Workbench
+    from .workbench import Workbench
+    from .workbench_tree import Attempt
 
 #: instructions that only look something up: they come with the attempt that needs them
 LOOKUPS = {"get_block", "get_loops", "get_child_blocks", "get_producers", "get_consumers",
