@@ -104,7 +104,10 @@ class _Evaluator:
 def _bound(s: _Evaluator, build: Callable, a: PrimExpr, b: PrimExpr, infinity: PrimExpr
            ) -> PrimExpr:
     """build(a, b) in simple form; `infinity` where one of them is without bound."""
-    return infinity if is_infinite(a) or is_infinite(b) else _simple(s, build, a, b)
+    if a is NEG_INF_EXPR or a is POS_INF_EXPR or b is NEG_INF_EXPR or b is POS_INF_EXPR:
+        return infinity
+    out = build(a, b)
+    return out if type(out) is IntImm else s.analyzer.simplify(out)
 
 
 def _simple(s: _Evaluator, build: Callable, a: PrimExpr, b: PrimExpr) -> PrimExpr:
