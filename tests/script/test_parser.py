@@ -12,6 +12,7 @@ import mlc_lab.compat.dialect  # noqa: F401  (the other vintages of the language
 import mlc_lab.script.tir as Tensor
 from laws import check_program, check_roundtrip
 from mlc_lab import tir
+from mlc_lab.ir.diagnostics import DiagnosticError
 from mlc_lab.ir.module import IRModule
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.script import from_source, ir as I, ir_module, tir as T
@@ -484,3 +485,16 @@ def test_a_call_has_the_type_its_function_returns():
     """)
     assert "A[i] = Module.add(A[i], i)" in check_program(mod)
     assert mod["main"].body.body.value.dtype == "int32"
+
+
+def test_range_is_a_loop_under_any_name():
+    text = """
+        @T.prim_func
+        def main(n: T.int32):
+            for i in upto(n):
+                T.evaluate(i)
+    """
+    func = from_source(text, extra_vars={"upto": range})
+    assert "for i in range(n):" in check_program(func)
+    with pytest.raises(DiagnosticError, match="the step of a loop must be 1"):
+        from_source(text.replace("(n)", "(0, n, 2)"), extra_vars={"upto": range})

@@ -48,7 +48,7 @@ def init_form(parser: Parser) -> InitScope:
     return InitScope()
 
 
-def _domain(dom: Any, value: Any) -> E.Range:
+def _domain(dom: Any) -> E.Range:
     """The domain of a block iterator: an extent, or (begin, end)."""
     if isinstance(dom, E.Range):
         return dom
@@ -87,7 +87,7 @@ def _axis(word: str, kind: int) -> Callable:
         if value is None:
             raise TypeError(f"T.axis.{word} takes the domain and the value it is bound to, for "
                             f"example T.axis.{word}(128, i)")
-        return _add_axis(parser, _domain(dom, value), value, kind)
+        return _add_axis(parser, _domain(dom), value, kind)
 
     return axis
 
