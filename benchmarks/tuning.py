@@ -1,25 +1,38 @@
 """How good and how quick the search is, in one run, against the FMA peak measured in that run.
 
-    python benchmarks/tuning.py                      one seed
-    python benchmarks/tuning.py --seeds 3            medians of three
-    python benchmarks/tuning.py --only matmul
+    python benchmarks/tuning.py                          one seed
+    python benchmarks/tuning.py --seeds 3                medians of three, and [least..most]
+    python benchmarks/tuning.py --only "matmul 512,conv"
+    python benchmarks/tuning.py --peer /path/to/python-with-apache-tvm --peer-limit 300
 
 One core, 64 trials; checks of results and everything else that makes measuring trustworthy are on.
 `of peak` is the best kernel's share of the FMA peak, measured again at the end beside the peak;
 `seconds` the whole search. For the ranking, the cost model that a search left behind predicts
-programs it has not seen, which are then measured.
+programs it has not seen, which are then measured. Models are tuned as a whole, and compared with
+numpy or torch in turns. A row is printed as soon as it is known.
+
+With --peer, TVM (0.25 or later, with xgboost, psutil and cloudpickle) searches for the same program
+with as many trials, in a process of its own, which is ended after --peer-limit seconds; then the
+best kernel it had measured until then counts, and its time is marked with `>`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import signal
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 
 os.environ["MLC_LAB_NUM_THREADS"] = "1"
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np  # noqa: E402
 import programs  # noqa: E402
@@ -43,6 +56,13 @@ def own_time(function, repeat=9):
     return best
 
 
+def peak():
+    """Operations a second of one core."""
+    from mlc_lab.backend.peak import measure_peak
+
+    return max(measure_peak() for _ in range(3))
+
+
 def tune(mod, seed, trials, **options):
     """(database, seconds)."""
     from mlc_lab import meta_schedule as ms
@@ -64,66 +84,108 @@ def best_seconds(database, mod):
     function = build(sch.mod, target=TARGET)["main"]
     tensors = [array(a) for a in random_arrays(sch.mod["main"])]
     function(*tensors)
-    number = max(1, int(3e-3 / database.records()[-1]["times"][0])) if database.records()[-1][
-        "times"] else 1
+    number = max(1, int(3e-3 / own_time(lambda: function(*tensors), 3)))
     return own_time(lambda: time_calls(function, number, *tensors), 15) / number
 
 
-def contraction(name, text, flop, asked, seeds, trials):
-    """A row: share of the peak, seconds."""
-    from mlc_lab.backend.peak import measure_peak
-
-    shares, times = [], []
-    for seed in seeds:
-        mod = parse(text)
-        database, seconds = tune(mod, seed, trials)
-        peak = max(measure_peak() for _ in range(3))
-        shares.append(flop / best_seconds(database, mod) / peak)
-        times.append(seconds)
-    print(f"{name:<28} {statistics.median(shares):>6.2f} of peak {statistics.median(times):>7.1f} s"
-          f"   asked {asked}   (seeds: {', '.join(f'{s:.2f}' for s in shares)})", flush=True)
+# ------------------------------------------------------------------------------ the peer
 
 
-def softmax(seeds, trials):
-    """A row: how many times faster than numpy, seconds."""
+class Peer:
+    """TVM's search, in another Python."""
+
+    def __init__(self, python, limit, cpu):
+        self.python, self.limit = python, limit
+        self.target = {"kind": "llvm", "mcpu": cpu, "num-cores": 1}
+
+    def search(self, text, seed, trials, course=False):
+        """(seconds of the best kernel, seconds of the search, "" or ">" or what went wrong)."""
+        with tempfile.TemporaryDirectory() as work_dir:
+            request = {"text": text, "trials": trials, "seed": seed, "course": course,
+                       "work_dir": work_dir, "target": self.target}
+            process = subprocess.Popen(
+                [self.python, str(Path(__file__).with_name("tuning_peer.py")),
+                 json.dumps(request)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env=dict(os.environ, TVM_NUM_THREADS="1"), start_new_session=True)
+            try:
+                out, err = process.communicate(timeout=self.limit)
+            except subprocess.TimeoutExpired:
+                best = self._best_record(work_dir)
+                return best, self.limit, ">" if best else "nothing measured in time"
+            finally:
+                if process.poll() is None:  # its workers are in its session
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.communicate()
+            if process.returncode:
+                return None, None, (err.strip().splitlines() or ["it ended"])[-1][:60]
+            found = json.loads(out.strip().splitlines()[-1])
+            return found["time"], found["seconds"], ""
+
+    @staticmethod
+    def _best_record(work_dir):
+        """The best time that its database has; None if there is none."""
+        path = Path(work_dir, "database_tuning_record.json")
+        times = []
+        for line in path.read_text().splitlines() if path.exists() else ():
+            try:
+                times.append(statistics.mean(json.loads(line)[1][1]))
+            except ValueError:
+                pass  # the line it was writing
+        return min((t for t in times if t < 1e9), default=None)
+
+
+# ------------------------------------------------------------------------------ cases
+
+
+class Program:
+    """A tensor program; what counts is `value(seconds of the best kernel)`."""
+
+    def __init__(self, text, unit, asked, value, **options):
+        self.text, self.unit, self.asked, self.value = text, unit, asked, value
+        self.options, self.course = options, "space" in options
+
+    def ours(self, seed, trials):
+        """(value, seconds of the search)."""
+        mod = parse(self.text)
+        database, seconds = tune(mod, seed, trials, **self.options)
+        return self.value(best_seconds(database, mod)), seconds
+
+    def theirs(self, peer, seed, trials):
+        """(value, seconds, remark) of TVM."""
+        best, seconds, remark = peer.search(self.text, seed, trials, self.course)
+        return None if best is None else self.value(best), seconds, remark
+
+
+def of_peak(flop):
+    """The share of the peak, as measured now."""
+    return lambda seconds: flop / seconds / peak()
+
+
+def of_numpy_softmax(seconds):
+    """How many times faster than numpy."""
     x = np.random.default_rng(0).uniform(-1, 1, (1024, 1024)).astype("float32")
 
     def by_numpy():
         e = np.exp(x - x.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True)
 
-    ratios, times = [], []
-    for seed in seeds:
-        mod = parse(programs.softmax(1024, 1024))
-        database, seconds = tune(mod, seed, trials)
-        ratios.append(own_time(by_numpy, 15) / best_seconds(database, mod))
-        times.append(seconds)
-    print(f"{'softmax 1024x1024':<28} {statistics.median(ratios):>6.2f} x numpy  "
-          f"{statistics.median(times):>7.1f} s   asked 4 in 60 s", flush=True)
+    return own_time(by_numpy, 15) / seconds
 
 
-def course(seeds, trials):
-    """A row: seconds for the course's own space by trace replay."""
-    times = []
-    for seed in seeds:
-        _, seconds = tune(parse(programs.matmul(128)), seed, trials, strategy="replay-trace",
-                          num_trials_per_iter=64, space=programs.stochastic_schedule_mm)
-        times.append(seconds)
-    print(f"{'stochastic_schedule_mm':<28} {'':>6}          {statistics.median(times):>7.1f} s   "
-          "asked 15 s", flush=True)
+class Ranking:
+    """Rank correlation of predicted and measured on programs the search did not see."""
 
+    unit, asked = "", "0.8"
 
-def ranking(seeds, trials, unseen=48):
-    """A row: rank correlation of predicted and measured on programs the search did not see."""
-    from mlc_lab import meta_schedule as ms
-    from mlc_lab.meta_schedule.context import TuneContext
-    from mlc_lab.meta_schedule.cost_model import TreeModel
-    from mlc_lab.meta_schedule.search_strategy import MeasureCandidate
+    def ours(self, seed, trials, unseen=48):
+        """(correlation, seconds of the search)."""
+        from mlc_lab import meta_schedule as ms
+        from mlc_lab.meta_schedule.context import TuneContext
+        from mlc_lab.meta_schedule.cost_model import TreeModel
+        from mlc_lab.meta_schedule.search_strategy import MeasureCandidate
 
-    found = []
-    for seed in seeds:
         mod, model = parse(programs.matmul(512)), TreeModel()
-        database, _ = tune(mod, seed, trials, cost_model=model)
+        database, seconds = tune(mod, seed, trials, cost_model=model)
         context = TuneContext(mod, target=TARGET, search_strategy="replay-trace")
         fresh = ms.tune_tir(mod, TARGET, None, unseen, seed=1000 + seed, cost_model="none",
                             space=ms.space_generator.PostOrderApply(with_default=False),
@@ -135,43 +197,133 @@ def ranking(seeds, trials, unseen=48):
                 candidate = MeasureCandidate(record.as_schedule())
                 pairs.append((model.log_time(context, [candidate])[0], np.log(record.time)))
         ranks = [np.argsort(np.argsort([p[i] for p in pairs])) for i in (0, 1)]
-        found.append(float(np.corrcoef(*ranks)[0, 1]))
-    print(f"{'rank correlation, unseen':<28} {statistics.median(found):>6.2f}"
-          f"{'':>27}asked 0.8   (seeds: {', '.join(f'{f:.2f}' for f in found)})", flush=True)
+        return float(np.corrcoef(*ranks)[0, 1]), seconds
+
+
+class Model:
+    """A model of networks.py, all kernels tuned; its time beside another library's, in turns."""
+
+    def __init__(self, name, against, unit, asked, per_task=None):
+        self.name, self.against, self.unit, self.asked = name, against, unit, asked
+        self.per_task = per_task
+
+    def ours(self, seed, trials):
+        """(ratio, seconds of the search)."""
+        import models
+
+        from mlc_lab import nd, relax
+        from mlc_lab import meta_schedule as ms
+
+        mod, args, others = models.networks.MODELS[self.name](models.Ours().library)
+        other = others[self.against]()
+        integration = ms.relax_integration
+        if self.per_task:
+            trials = self.per_task * len(integration.extract_tasks(mod, TARGET))
+        start = time.perf_counter()
+        database = integration.tune_relax(mod, None, TARGET, None, trials, seed=seed,
+                                          verbose=False)
+        took = time.perf_counter() - start
+        vm = relax.VirtualMachine(integration.compile_relax(database, mod, TARGET), nd.cpu())
+        tensors, number = [nd.array(a) for a in args], 1 if self.per_task else 2000
+        np.testing.assert_allclose(vm["main"](*tensors).numpy(), other(*args), rtol=2e-3, atol=2e-3)
+        times = []
+        for function, given in ((vm["main"], tensors), (other, args)) * 7:
+            times.append(own_time(lambda f=function, g=given: [f(*g) for _ in range(number)], 3))
+        here, there = statistics.median(times[::2]), statistics.median(times[1::2])
+        return (here / there if self.per_task else there / here), took
+
+
+def cases():
+    """The rows, by name."""
+    return {
+        "stochastic_schedule_mm": Program(
+            programs.matmul(128), "of peak", "15 s", of_peak(2 * 128**3),
+            strategy="replay-trace", num_trials_per_iter=64,
+            space=programs.stochastic_schedule_mm),
+        "matmul 128": Program(
+            programs.matmul(128), "of peak", "0.90 in 15 s", of_peak(2 * 128**3)),
+        "matmul 512": Program(
+            programs.matmul(512), "of peak", "0.95 in 20 s", of_peak(2 * 512**3)),
+        "matmul 1024": Program(
+            programs.matmul(1024), "of peak", "0.88 in 40 s", of_peak(2 * 1024**3)),
+        "conv2d 3x3 NCHW": Program(
+            programs.conv2d(16, 32), "of peak", "0.90 in 25 s", of_peak(2 * 16 * 32 * 32 * 16 * 9)),
+        "softmax 1024x1024": Program(
+            programs.softmax(1024, 1024), "x numpy", "4 in 60 s", of_numpy_softmax),
+        "rank correlation": Ranking(),
+        "MLP": Model("mlp", "numpy", "x numpy", "1.3"),
+        "ResNet-18": Model("resnet18", "torch", "of torch", "0.8 or less", per_task=20),
+    }
+
+
+# ------------------------------------------------------------------------------ the table
+
+
+def spread(values, digits):
+    """Median and [least..most]."""
+    text = f"{statistics.median(values):.{digits}f}"
+    if len(values) > 1:
+        text += f" [{min(values):.{digits}f}..{max(values):.{digits}f}]"
+    return text
+
+
+def measured(searches, unit):
+    """Two cells of the table: how good, how long."""
+    good = [s for s in searches if s[0] is not None]
+    if not good:
+        return searches[0][2] if searches else "", ""
+    late = ">" if any(s[2:] == (">",) for s in good) else ""
+    return f"{spread([s[0] for s in good], 3)} {unit}", late + spread([s[1] for s in good], 1)
+
+
+def row(name, case, seeds, peer, peer_seeds, trials):
+    """Measure a case and print its row."""
+    own = [case.ours(seed, trials) for seed in seeds]
+    cells = measured(own, case.unit)
+    if peer is not None:
+        searches = []
+        if hasattr(case, "theirs"):
+            searches = [case.theirs(peer, seed, trials) for seed in peer_seeds]
+        cells += measured(searches, case.unit)
+    print(line(name, cells, case.asked), flush=True)
+
+
+def line(name, cells, asked):
+    """A row of the table."""
+    widths = (30, 20) * (len(cells) // 2)
+    return " ".join([f"{name:<24}", *(f"{c:<{w}}" for c, w in zip(cells, widths)), asked])
 
 
 def main():
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--trials", type=int, default=64)
-    parser.add_argument("--only", default="", help="part of a row's name")
+    parser.add_argument("--only", default="", metavar="CASE[,CASE]", help="parts of rows' names")
+    parser.add_argument("--peer", "--oracle", default=os.environ.get("MLC_LAB_TUNING_PEER"),
+                        metavar="PYTHON", help="a Python that has apache-tvm")
+    parser.add_argument("--peer-limit", type=float, default=300, metavar="SECONDS",
+                        help="for one search of the peer")
+    parser.add_argument("--peer-seeds", type=int, default=1)
     options = parser.parse_args()
-    seeds, trials = range(1, options.seeds + 1), options.trials
-    from mlc_lab.backend.peak import measure_peak
     from mlc_lab.meta_schedule.measure.builder import LocalBuilder
     from mlc_lab.meta_schedule.measure.runner import LocalRunner
     from mlc_lab.runtime import jit
 
     LocalBuilder(), LocalRunner()  # start the worker processes, as a second search finds them
-    print(f"{jit.host_cpu()[1]}, FMA peak of one core {measure_peak() / 1e9:.0f} GFLOP/s, "
-          f"{trials} trials, load {os.getloadavg()[0]:.1f}")
-    rows = {
-        "stochastic_schedule_mm": lambda: course(seeds, trials),
-        "matmul 128": lambda: contraction(
-            "matmul 128", programs.matmul(128), 2 * 128**3, "0.90 in 15 s", seeds, trials),
-        "matmul 512": lambda: contraction(
-            "matmul 512", programs.matmul(512), 2 * 512**3, "0.95 in 20 s", seeds, trials),
-        "matmul 1024": lambda: contraction(
-            "matmul 1024", programs.matmul(1024), 2 * 1024**3, "0.88 in 40 s", seeds, trials),
-        "conv2d 3x3 NCHW": lambda: contraction(
-            "conv2d 3x3 NCHW", programs.conv2d(16, 32), 2 * 16 * 32 * 32 * 16 * 9, "0.90 in 25 s",
-            seeds, trials),
-        "softmax": lambda: softmax(seeds, trials),
-        "rank correlation": lambda: ranking(seeds, trials),
-    }
-    for name, row in rows.items():
-        if options.only in name:
-            row()
+    cpu = jit.host_cpu()[1]
+    peer = Peer(options.peer, options.peer_limit, cpu) if options.peer else None
+    print(f"{cpu}, FMA peak of one core {peak() / 1e9:.0f} GFLOP/s, {options.trials} trials, "
+          f"{options.seeds} seeds, load {os.getloadavg()[0]:.1f}")
+    heads = ("here", "seconds") + (("TVM", "seconds") if peer else ())
+    print(line("", heads, "asked"), flush=True)
+    for name, case in cases().items():
+        if any(part.strip() in name for part in options.only.split(",")):
+            try:
+                row(name, case, range(1, options.seeds + 1), peer,
+                    range(1, options.peer_seeds + 1), options.trials)
+            except Exception as error:  # a case that fails does not end the run
+                print(line(name, (f"{type(error).__name__}: {error}"[:200],), ""), flush=True)
 
 
 if __name__ == "__main__":
