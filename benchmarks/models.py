@@ -11,9 +11,10 @@ relax.build does by default, which fuses nothing, and with the passes it has for
 processors, so neither tiles a convolution or a product.
 
 Printed are the time of a call here and of the machine without Python around it, the others' times,
-the ratio to the best of them (below 1: faster here), the time to build (the first in the process,
-and the median of those after it), for ResNet-18 the memory of its intermediate results with and
-without planning, and at the end, the figures that were asked for.
+the ratio to each of them (below 1: faster here), the time to build (the first in the process, and
+the median of those after it; of the processor, since a build is too long to escape what other
+processes take), for ResNet-18 the memory of its intermediate results with and without planning,
+and at the end the figures that were asked for.
 """
 
 from __future__ import annotations
@@ -111,11 +112,11 @@ class Runner:
         return self.models[name]
 
     def build(self, name, pipeline):
-        """Seconds to build; the result is kept."""
+        """Seconds of the processor to build; the result is kept."""
         mod, args, _ = self.model(name)
-        start = time.perf_counter()
+        start = time.process_time()
         executable = self.side.build(mod, pipeline)
-        took = time.perf_counter() - start
+        took = time.process_time() - start
         device = self.side.tvm.cpu()
         vm = self.side.relax.VirtualMachine(executable, device)
         self.ready[name, pipeline] = vm, [self.side.tensor(a) for a in args], executable
