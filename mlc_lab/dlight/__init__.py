@@ -9,9 +9,9 @@ none does, the function stays as it is.
         mod = tvm.dlight.ApplyDefaultSchedule()(mod)
 
 One rule a file, each with the public primitives of `Schedule` only (and, for a convolution that is
-pooled at once, tiles of rows that overlap: `row_tiles.py`); read `base.py` and `stages.py` first. The
-idea and the interface (`rule.apply(func, target, tunable)`) are those of TVM's dlight, whose rules
-are for GPUs; these are for CPUs.
+pooled at once, tiles of rows that overlap: `row_tiles.py`); read `base.py` and `stages.py` first.
+The idea and the interface (`rule.apply(func, target, tunable)`) are those of TVM's dlight, whose
+rules are for GPUs; these are for CPUs.
 """
 
 from . import cpu

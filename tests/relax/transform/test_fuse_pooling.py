@@ -87,8 +87,8 @@ def test_random_layers_give_what_they_give_apart(seed):
     h, w, k = rng.randint(14, 40), rng.randint(14, 40), rng.choice([1, 3, 5])
     size, step = rng.choice([(2, 2), (3, 2), (3, 1), (2, 1), (3, 3), (5, 2)])
     average = rng.random() < 0.5
-    options = dict(pool_size=size, strides=step, padding=rng.randint(0, size // 2),
-                   ceil_mode=rng.random() < 0.3)
+    options = {"pool_size": size, "strides": step, "padding": rng.randint(0, size // 2),
+               "ceil_mode": rng.random() < 0.3}
     if average:
         options["count_include_pad"] = rng.random() < 0.5
     elif rng.random() < 0.3:
