@@ -39,7 +39,7 @@ from .contraction import Roles, fill_then_copy, schedule_contraction, schedule_o
 from .row_tiles import Tiles, Window, rows_in_tile, tile_rows
 from .stages import Stage, inline_cheap, schedule_elementwise, stages
 
-#: results of a row that are pooled at once: at most so many vectors
+#: results of a row that are pooled at once, where they do not fill vectors: at most so many
 _VECTORS = 8
 #: images of fewer places are left apart; vectors have at most so many bits on any machine
 _PLACES, _WIDEST = 64, 512
@@ -244,8 +244,9 @@ def _pool(sch: Schedule, chain: _Chain, machine: Machine) -> None:
     column, ry, rx = sch.get_loops(pool)[-3:]
     lanes = machine.lanes(chain.pool[0].store.buffer.dtype)
     extent = as_int(sch.get(column).extent)
-    if extent > _VECTORS * lanes:
-        column = sch.split(column, [None, _VECTORS * lanes])[1]
+    width = lanes if extent % lanes == 0 else _VECTORS * lanes
+    if extent > width:
+        column = sch.split(column, [None, width])[1]
     sch.reorder(ry, rx, column)
     sch.vectorize(column)
     sch.vectorize(sch.get_loops(sch.decompose_reduction(pool, ry))[-1])
