@@ -62,7 +62,7 @@ def _kind(value: Any) -> str:
     return f"{value!r} ({type(value).__name__})"
 
 
-def _where(context: str) -> str:
+def where(context: str) -> str:
     """The place that an error context names, in words."""
     if not context.startswith("ErrorContext("):
         return context or "a value"
@@ -137,7 +137,7 @@ def _dims(value: Any, context: str) -> tuple:
         return tuple(value.shape)
     if isinstance(value, (Shape, tuple)):
         return tuple(value)
-    raise MatchError(f"{_where(context)}: expected a tensor or a shape, got {_kind(value)}")
+    raise MatchError(f"{where(context)}: expected a tensor or a shape, got {_kind(value)}")
 
 
 def match_shape(value: Any, heap: Any, ndim: int, *rest: Any) -> None:
@@ -145,7 +145,7 @@ def match_shape(value: Any, heap: Any, ndim: int, *rest: Any) -> None:
     context = rest[-1] if len(rest) > 2 * ndim else ""
     dims = _dims(value, context)
     if len(dims) != ndim:
-        raise MatchError(f"{_where(context)}: expected {ndim} dimensions, got {_kind(value)}")
+        raise MatchError(f"{where(context)}: expected {ndim} dimensions, got {_kind(value)}")
     table = None if heap is None else heap._view()
     for at in range(ndim):
         code, number = rest[2 * at], rest[2 * at + 1]
@@ -155,7 +155,7 @@ def match_shape(value: Any, heap: Any, ndim: int, *rest: Any) -> None:
             expected = number if code == ASSERT_IMM else int(table[number])
             if dims[at] != expected:
                 said = "is declared as" if code == ASSERT_IMM else "has to be"
-                raise MatchError(f"{_where(context)}: dimension {at} is {dims[at]} and {said} "
+                raise MatchError(f"{where(context)}: dimension {at} is {dims[at]} and {said} "
                                  f"{expected} (got {_kind(value)})")
 
 
@@ -166,7 +166,7 @@ def match_prim_value(value: Any, heap: Any, code: int, number: int, context: str
     elif code in (ASSERT_IMM, ASSERT_HEAP):
         expected = number if code == ASSERT_IMM else int(heap._view()[number])
         if int(value) != expected:
-            raise MatchError(f"{_where(context)}: the value is {value} and has to be {expected}")
+            raise MatchError(f"{where(context)}: the value is {value} and has to be {expected}")
 
 
 def make_shape(heap: NDArray, ndim: int, *codes: int) -> Shape:
@@ -184,11 +184,11 @@ def make_prim_value(heap: NDArray, code: int, number: int) -> int:
 def check_tensor_info(value: Any, ndim: int, dtype: Any, context: str = "") -> None:
     """Whether a value is a tensor of that many dimensions (-1: any) and that dtype."""
     if not isinstance(value, NDArray):
-        raise MatchTypeError(f"{_where(context)}: expected a tensor, got {_kind(value)}")
+        raise MatchTypeError(f"{where(context)}: expected a tensor, got {_kind(value)}")
     if ndim >= 0 and value.ndim != ndim:
-        raise MatchError(f"{_where(context)}: expected {ndim} dimensions, got {_kind(value)}")
+        raise MatchError(f"{where(context)}: expected {ndim} dimensions, got {_kind(value)}")
     if dtype is not None and str(value.dtype) != str(dtype):
-        raise MatchTypeError(f"{_where(context)}: expected dtype {dtype}, got {_kind(value)}")
+        raise MatchTypeError(f"{where(context)}: expected dtype {dtype}, got {_kind(value)}")
 
 
 class MatchTypeError(MatchError, TypeError):
@@ -198,18 +198,18 @@ class MatchTypeError(MatchError, TypeError):
 def check_shape_info(value: Any, ndim: int, context: str = "") -> None:
     """Whether a value is a shape of that many dimensions (-1: any)."""
     if not isinstance(value, (Shape, tuple)):
-        raise MatchTypeError(f"{_where(context)}: expected a shape, got {_kind(value)}")
+        raise MatchTypeError(f"{where(context)}: expected a shape, got {_kind(value)}")
     if ndim >= 0 and len(value) != ndim:
-        raise MatchError(f"{_where(context)}: expected a shape of {ndim} dimensions, got "
+        raise MatchError(f"{where(context)}: expected a shape of {ndim} dimensions, got "
                          f"{_kind(value)}")
 
 
 def check_tuple_info(value: Any, size: int, context: str = "") -> None:
     """Whether a value is a tuple of that many items."""
     if not hasattr(value, "__len__") or isinstance(value, (NDArray, str, Shape)):
-        raise MatchTypeError(f"{_where(context)}: expected a tuple, got {_kind(value)}")
+        raise MatchTypeError(f"{where(context)}: expected a tuple, got {_kind(value)}")
     if len(value) != size:
-        raise MatchError(f"{_where(context)}: expected a tuple of {size}, got one of {len(value)}")
+        raise MatchError(f"{where(context)}: expected a tuple of {size}, got one of {len(value)}")
 
 
 def check_prim_value_info(value: Any, dtype: str, context: str = "") -> None:
@@ -217,14 +217,14 @@ def check_prim_value_info(value: Any, dtype: str, context: str = "") -> None:
     wanted = (bool, int) if str(dtype) == "bool" else (int, np.integer) if "int" in str(dtype) \
         else (float, int)
     if not isinstance(value, wanted):
-        raise MatchTypeError(f"{_where(context)}: expected a number of type {dtype}, got "
+        raise MatchTypeError(f"{where(context)}: expected a number of type {dtype}, got "
                              f"{_kind(value)}")
 
 
 def check_func_info(value: Any, context: str = "") -> None:
     """Whether a value can be called."""
     if not callable(value):
-        raise MatchTypeError(f"{_where(context)}: expected a function, got {_kind(value)}")
+        raise MatchTypeError(f"{where(context)}: expected a function, got {_kind(value)}")
 
 
 def shape_of(tensor: NDArray) -> Shape:
