@@ -12,12 +12,14 @@ from typing import Any, Mapping, Sequence
 
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
+from ..schedule import Schedule, ScheduleError
 from ..target import Target
 from ..tir.function import PrimFunc
 from .context import TuneContext
 from .database import Database
 from .search_strategy import SearchStrategy
 from .space_generator import SpaceGenerator
+from .space_generator.post_order_apply import default_schedule
 from .tune import DEFAULT_TRIALS, tune_tasks
 from .workload import TensorInfo, as_workload, coarse_key
 
@@ -122,6 +124,23 @@ def extracted_tasks_to_tune_contexts(
     return contexts, [float(t.weight) for t in extracted_tasks]
 
 
+def _begins_at_default(task: ExtractedTask) -> bool:
+    """Whether the default schedule is among the candidates of a generated space.
+
+    A rule may rewrite the kernel before it schedules it, as for a convolution with its pooling.
+    Then no trace leads from the kernel to what it gets by default, and a search, which has only
+    traces to choose from, could end with something slower.
+    """
+    sch = default_schedule(task.mod, task.target)
+    if sch is None:
+        return True
+    try:
+        sch.trace.apply_to_schedule(Schedule(task.mod, debug_mask="none"), remove_postproc=True)
+    except (ScheduleError, ValueError):
+        return False
+    return True
+
+
 def tune_relax(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None,
                work_dir: Any = None, max_trials_global: int | None = None, *,
                max_trials_per_task: int | None = None, op_names: Sequence[str] | None = None,
@@ -130,11 +149,15 @@ def tune_relax(mod: IRModule, params: Mapping[str, Any] | None = None, target: A
                ) -> Database:
     """Search for fast schedules of all kernels of a model.
 
-    `op_names` keeps only kernels whose name contains one of them. The other arguments are those of
-    tune_tir. Returns the database, for `compile_relax`.
+    `op_names` keeps only kernels whose name contains one of them. With the generated space, kernels
+    whose default schedule is beyond traces keep it: the default is a candidate of every search, so
+    that tuning never loses. The other arguments are those of tune_tir. Returns the database, for
+    `compile_relax`.
     """
     del num_tuning_cores
     tasks = extract_tasks(mod, target, params)
+    if space == "post-order-apply":
+        tasks = [t for t in tasks if _begins_at_default(t)]
     if op_names is not None:
         tasks = [t for t in tasks if any(name in t.task_name for name in op_names)]
     if not tasks:

@@ -1,6 +1,7 @@
 """Tuning a model: its kernels are tasks, and the tuned model computes the same."""
 
 import numpy as np
+import pytest
 
 import mlc_lab as tvm
 from mlc_lab import meta_schedule as ms
@@ -44,3 +45,22 @@ def test_a_tuned_model_computes_the_same(tmp_path):
         database, ms.relax_integration.prepare(model()), TARGET)
     kernels = [f for f in tuned.functions.values() if isinstance(f, tvm.tir.PrimFunc)]
     assert all("T.vectorized" in k.script() for k in kernels)
+
+
+def test_a_kernel_whose_default_schedule_no_trace_leads_to_keeps_it(monkeypatch):
+    from mlc_lab.meta_schedule import relax_integration
+
+    (task,) = ms.relax_integration.extract_tasks(model(), TARGET)
+    assert relax_integration._begins_at_default(task)
+
+    def of_a_rewritten_kernel(mod, target):
+        a = tvm.te.placeholder((8,), name="a")
+        other = tvm.te.create_prim_func([a, tvm.te.compute((8,), lambda i: a[i] + 1, "elsewhere")])
+        sch = tvm.tir.Schedule(other)
+        sch.get_block("elsewhere")
+        return sch
+
+    monkeypatch.setattr(relax_integration, "default_schedule", of_a_rewritten_kernel)
+    assert not relax_integration._begins_at_default(task)
+    with pytest.raises(ValueError, match="no kernel that can be tuned"):
+        ms.tune_relax(model(), None, TARGET, None, 3, seed=1, verbose=False)

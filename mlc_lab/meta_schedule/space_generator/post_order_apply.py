@@ -12,6 +12,20 @@ from .space_generator import SpaceGenerator
 _MOST = 64
 
 
+def default_schedule(mod: Any, target: Any) -> Schedule | None:
+    """What a program gets that nobody tuned; None where no rule fits."""
+    from ...dlight.cpu import default_rules
+
+    for rule in default_rules():
+        try:
+            sch = rule.apply(mod["main"], target)
+        except ScheduleError:
+            continue
+        if sch is not None:
+            return sch
+    return None
+
+
 class PostOrderApply(SpaceGenerator):
     """Applies every rule to every block; where a rule offers alternatives, each is followed.
 
@@ -41,17 +55,8 @@ class PostOrderApply(SpaceGenerator):
         """The default schedule of the program: one more candidate, without choices."""
         if not self.with_default:
             return []
-        from ...dlight.cpu import default_rules
-
-        target = self.context.target if self.context is not None else "llvm"
-        for rule in default_rules():
-            try:
-                sch = rule.apply(mod["main"], target)
-            except ScheduleError:
-                continue
-            if sch is not None:
-                return [sch]
-        return []
+        sch = default_schedule(mod, self.context.target if self.context is not None else "llvm")
+        return [sch] if sch is not None else []
 
     def _apply(self, rule: Any, sch: Schedule, name: str) -> list[Schedule]:
         try:
