@@ -40,6 +40,9 @@ from .stages import (
     Stage, inline_cheap, memory_stride, schedule_elementwise, stages, volume,
 )
 
+#: vectors of results that are accumulated at once when there are whole ones: a multiply-add takes
+#: four cycles and two begin in each, so eight sums keep the multipliers busy
+_SUMS = 8
 #: results that are accumulated at once when lanes run along the reduction
 _ROWS = 4
 
@@ -248,7 +251,9 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
     others = [x for x, _ in outputs if x is not along]
     sums = [x for x, _ in sums]
     if adder is None:
-        width = 4 * lanes if extent is None else min(4 * lanes, extent)
+        width = _SUMS * lanes
+        if extent is not None:
+            width = width if extent % width == 0 else min(4 * lanes, extent)
         outer, vector = sch.split(along, [None, width])
         sch.reorder(*others, outer, *sums, vector)
         rows = []
