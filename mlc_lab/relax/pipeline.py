@@ -18,12 +18,19 @@ def zero_passes() -> list[Pass]:
             T.FuseOps(), T.FusePooling(), T.FuseTIR(), T.DeadCodeElimination()]
 
 
+def kernel_passes(target: Any) -> list[Pass]:
+    """Which kernels there are, each once and with a schedule. Reshapes are none, and are found
+    while a kernel is as it was written."""
+    return [T.RewriteDataflowReshape(), T.DeadCodeElimination(), T.ShareKernels(),
+            ApplyDefaultSchedule(target=target)]
+
+
 def lowering_passes(target: Any = None) -> list[Pass]:
     """From calls of kernels to a program for the virtual machine."""
     return [
-        T.RewriteDataflowReshape(), T.ToNonDataflow(), T.RemovePurityChecking(),
-        T.CallTIRRewrite(), T.StaticPlanBlockMemory(), T.LowerAllocTensor(),
-        T.KillAfterLastUse(), T.LowerRuntimeBuiltin(), T.VMShapeLower(), T.AttachGlobalSymbol(),
+        T.ToNonDataflow(), T.RemovePurityChecking(), T.CallTIRRewrite(),
+        T.StaticPlanBlockMemory(), T.LowerAllocTensor(), T.KillAfterLastUse(),
+        T.LowerRuntimeBuiltin(), T.VMShapeLower(), T.AttachGlobalSymbol(),
     ]
 
 
@@ -34,15 +41,14 @@ def zero_pipeline(*, enable_log: bool = False) -> Pass:
 
 def default_build_pipeline(target: Any = None) -> Pass:
     """`get_pipeline("default_build")`: lowered without fusion, as TVM builds by default."""
-    return Sequential([T.LegalizeOps(), T.ShareKernels(), ApplyDefaultSchedule(target=target),
-                       *lowering_passes(target)], name="default_build_pipeline")
+    return Sequential([T.LegalizeOps(), *kernel_passes(target), *lowering_passes(target)],
+                      name="default_build_pipeline")
 
 
 def default_pipeline(target: Any = None) -> Pass:
     """`get_pipeline("default")`: fused, every kernel scheduled, lowered for the machine."""
-    return Sequential([T.FoldBatchnormToConv2D(training=False), *zero_passes(), T.ShareKernels(),
-                       ApplyDefaultSchedule(target=target), *lowering_passes(target)],
-                      name="default_pipeline")
+    return Sequential([T.FoldBatchnormToConv2D(training=False), *zero_passes(),
+                       *kernel_passes(target), *lowering_passes(target)], name="default_pipeline")
 
 
 #: the pipelines by name; others may be added with `register_pipeline`

@@ -127,10 +127,10 @@ def test_compile_builds_either_kind_of_module():
 
 def test_every_stage_of_lowering_prints_and_parses_back():
     from mlc_lab.ir.structural import assert_structural_equal
-    from mlc_lab.relax.pipeline import lowering_passes, zero_passes
+    from mlc_lab.relax.pipeline import kernel_passes, lowering_passes, zero_passes
     from mlc_lab.script import from_source
 
     mod = Net
-    for step in (*zero_passes(), relax.transform.ShareKernels(), *lowering_passes()):
+    for step in (*zero_passes(), *kernel_passes(None), *lowering_passes()):
         mod = step(mod)
         assert_structural_equal(from_source(mod.script()), mod)
