@@ -68,9 +68,11 @@ export function drawRoofline(recording, level, current, width) {
     const ridge = Math.min(x1, peak / speed);
     if (start >= ridge) return;
     const mine = name === level ? " mine" : "";
-    const at = start * (ridge / start) ** (0.3 + 0.14 * i);
+    const at = start * (ridge / start) ** 0.12;
+    // Along its roof and just above it: the roofs lie closer together than their names are wide.
+    const slope = (Math.atan2(y(ridge * speed) - y(start * speed), x(ridge) - x(start)) * 180) / Math.PI;
     svg += `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${x(start)}" y1="${y(start * speed)}" x2="${x(ridge)}" y2="${y(ridge * speed)}"/>` +
-      `<text class="roof-${i % 4}${mine}" x="${x(at) + 8}" y="${y(at * speed) + 4}">${escapeHTML(name)} ${digits(speed)} GB/s</text>`;
+      `<text class="roof-${i % 4}${mine}" transform="translate(${x(at)} ${y(at * speed)}) rotate(${slope.toFixed(1)})" dy="-4">${escapeHTML(name)} ${digits(speed)} GB/s</text>`;
   });
   const flat = Math.max(x0, peak / Math.max(...speeds));
   svg += `<line class="peak" x1="${x(flat)}" x2="${width - EDGES.right}" y1="${y(peak)}" y2="${y(peak)}"/>` +
