@@ -242,9 +242,15 @@ def _floormod(s: ConstIntBoundAnalyzer, e: FloorMod) -> Bound:
     if b[0] > 0:
         cap = inf_add(b[1], -1)
         if a[0] >= 0:
-            return a if a[1] < b[0] else (0, min(a[1], cap))
-        if b[0] == b[1] and a[0] > NEG_INF and a[1] < POS_INF and a[0] // b[0] == a[1] // b[0]:
+            if a[1] < b[0]:
+                return a
+            cap = min(a[1], cap)
+        elif b[0] == b[1] and a[0] > NEG_INF and a[1] < POS_INF and a[0] // b[0] == a[1] // b[0]:
             return (a[0] % b[0], a[1] % b[0])
+        # 8 * x % 32 is 24 at most: only every coeff-th number from base on occurs
+        coeff, base = s.parent.modular.of(e)
+        if coeff > 1 and base <= cap < POS_INF:
+            return (base, cap - (cap - base) % coeff)
         return (0, cap)
     low, high = b
     return (min(0, inf_add(low, 1)), max(0, inf_add(high, -1)))

@@ -102,7 +102,8 @@ def generate(
     """The LLVM IR of a module of lowered functions, written by `emitter`.
 
     ``extra(unit)`` may write further functions, which call the kernels by their signatures in
-    ``unit.signatures``; it gives the names of those that are public.
+    ``unit.signatures``; it gives the names of those that are public, and notes in ``unit.inner``
+    which kernels are called from there rather than from outside.
 
     Returns the text, the module's description (see ``runtime/export.py``), and LLVM IR that the
     program imports. Raises CodegenError for what has no machine code.
@@ -122,7 +123,7 @@ def generate(
         signature = unit.signatures.get(var.name_hint)
         if signature is not None:
             _write_kernel(unit, signature, func, emitter)
-    public = []
+    public = extra(unit) if extra is not None else []
     for var, func in mod.functions.items():
         signature = unit.signatures.get(var.name_hint)
         if signature is None or _is_private(func, len(functions)):
@@ -130,10 +131,8 @@ def generate(
         public.append(signature.name)
         write_packed(
             text, signature.name, signature.args, signature.symbols, signature.kernel,
-            signature.takes, signature.returns,
+            signature.takes, signature.returns, var.name_hint not in unit.inner,
         )
-    if extra is not None:
-        public += extra(unit)
     text.attributes.append(_attributes(where))
     needs = [n for n in text.declarations if n in SYMBOLS or n in _FFI]
     needs += [n for n in ("TVMFFIErrorSetRaisedFromCStr",) if n not in needs]

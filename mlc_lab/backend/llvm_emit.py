@@ -33,6 +33,7 @@ class Unit:
         self.imports: list[str] = []  # LLVM IR to be linked in
         self.quick: list[str] = []  # functions that surely return at once
         self.externs: list[str] = []  # C functions that the program calls by name
+        self.inner: set[str] = set()  # functions that are rarely called from outside
 
     def loop_note(self, copies: int) -> str:
         """Metadata for one loop that says how often to unroll it; a node of its own for each."""

@@ -19,10 +19,12 @@ _ALIGN = 64
 # Loops with so many accesses of vectors are not unrolled at LLVM's will, unless they have few
 # iterations: the program says how wide and how deep, and more copies of the body cost time to
 # compile. An innermost one is unrolled once where that leaves no rest: a product of 128 gains 3%.
-# Nor are loops around one that stays a loop.
+# Nor are loops around one that stays a loop. Loops of few iterations within each other multiply:
+# so many accesses may come of them.
 _VECTORS_ENOUGH = 8
 _VECTORS_MANY = 64
 _FEW = 8
+_COPIES = 64
 
 
 class StmtGen(CallGen):
@@ -106,7 +108,7 @@ class StmtGen(CallGen):
             nest = accesses and self.loops_written > written
             self.loops_written += 1
             large = accesses >= _VECTORS_ENOUGH
-            few = known and int(extent) <= _FEW
+            few = known and int(extent) <= _FEW and accesses * int(extent) <= _COPIES
             inner = self.loops_kept > kept
             if inner or ((as_written or large or nest) and not few):
                 self.loops_kept += 1
@@ -116,6 +118,8 @@ class StmtGen(CallGen):
                              f", !llvm.loop {self.unit.loop_note(2 if twice else 1)}")
             else:
                 self.cond_br(more, head, end)
+                if few:
+                    self.vector_accesses += accesses * (int(extent) - 1)
         self.label(end)
 
     def stmt_while(self, s: tir.While) -> None:

@@ -63,10 +63,7 @@ class Simplifier(Mutator):
             return e if value is e.value else Broadcast(value, e.lanes)
         found = self.memo.get(e)
         if found is None:
-            new = self.default(e)
-            if "x" not in e.dtype:
-                new = self.analyzer.simplify(new)
-            found = self.memo[e] = new
+            found = self.memo[e] = self.analyzer.simplify(self.default(e))
         return found
 
     def visit_Var(self, node: Var) -> PrimExpr:

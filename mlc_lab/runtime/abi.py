@@ -135,8 +135,11 @@ def write_packed(
     kernel: str,
     takes: Sequence[int | Symbol],
     returns: bool = False,
+    quick: bool = True,
 ) -> None:
     """Define ``@__tvm_ffi_<name>`` that checks ``args`` and calls ``@kernel``.
+
+    With ``quick`` the usual case is tested in place; without, it is less code and a slower call.
 
     ``takes`` lists the kernel's parameters: positions of arguments, and symbols (an i64 each). The
     kernel returns an i32, zero for success; with ``returns`` it also takes the address of the Any
@@ -151,7 +154,7 @@ def write_packed(
         syms = f.var(f"[{max(len(symbols), 1)} x i64]", align=8)
         slow, join = f.new_label("slow"), f.new_label("join")
         sides = []
-        if args and all(map(_has_quick_test, args)):
+        if quick and args and all(map(_has_quick_test, args)):
             values, bound = _quick_test(f, args, slow)
             sides.append((f.block, _operands(f, args, takes, values, bound)))
             f.br(join)

@@ -76,7 +76,8 @@ def module_of(
     }
     for name in meta.get("quick", ()):
         functions[name].release_gil = False
-    return Module(functions, "llvm", meta.get("entry"), sources_of(obj, compiled), compiled)
+    return Module(functions, "llvm", meta.get("entry"), sources_of(obj, compiled), compiled,
+                  library=library)
 
 
 def sources_of(obj: bytes | None, compiled: jit.Compiled | None) -> dict[str, Any]:

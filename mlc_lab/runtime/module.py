@@ -36,14 +36,17 @@ class Module:
         imported: Iterable[Module] = (),
         refusal: str = "",
         names: Iterable[str] = (),
+        library: Any = None,
     ) -> None:
-        """``refusal`` says why the functions ``names`` cannot be run here, where they cannot."""
+        """``refusal`` says why the functions ``names`` cannot be run here, where they cannot;
+        ``library`` is the ``jit.Library`` that holds their code, where one does."""
         self._functions = dict(functions)
         self._names = tuple(names) or tuple(self._functions)
         self._entry = entry
         self._sources = dict(sources or {})
         self._compiled = compiled
         self._refusal = refusal
+        self._library = library
         self._imported = list(imported)
         self.type_key = kind
 
@@ -100,6 +103,13 @@ class Module:
             f"this module has no function {name!r}{hint} "
             f"(its functions: {', '.join(map(repr, self._names)) or 'none'})"
         )
+
+    def data_address(self, name: str) -> int:
+        """The address of a global of the code. Raises KeyError for one it does not have."""
+        found = self._library.find(name) if self._library is not None else None
+        if found is None:
+            raise KeyError(f"this module's code has no data called {name!r}")
+        return found
 
     def __getitem__(self, name: str) -> Any:
         if not isinstance(name, str):

@@ -12,10 +12,12 @@ too small, takes one of its own.
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+import weakref
+from typing import Any, Callable
 
 from ...backend.llvm_packed import dl_dtype
-from ...runtime.abi import Arg as AbiArg
+from ...runtime import jit
 from ...runtime.abi import Symbol, declare_native, quoted, write_packed
 from ...runtime.llir import FunctionText
 from .bytecode import Executable
@@ -33,8 +35,7 @@ from .places import (
 )
 
 CONSTANTS = "mlc_lab_vm_constants"
-SET_CONSTANT = "__vm_set_constant"
-RELEASE = "__vm_release"
+BLOCKS = "mlc_lab_vm_blocks"
 
 
 def compile_functions(executable: Executable, kernels: set[str]) -> Any:
@@ -43,7 +44,7 @@ def compile_functions(executable: Executable, kernels: set[str]) -> Any:
     Fills `executable.compiled`, `executable.not_compiled` and `executable.memory`.
     """
     def write(unit: Any) -> list[str]:
-        names = []
+        names: list[str] = []
         for function in executable.functions.values():
             try:
                 plan = Reader(executable, function, kernels, unit).plan()
@@ -53,24 +54,26 @@ def compile_functions(executable: Executable, kernels: set[str]) -> Any:
             executable.compiled[function.name] = function.name
             if not plan.lanes:
                 executable.memory[function.name] = plan.block
-            _write(unit, plan)
+            _write(unit, plan, len(names))
             names.append(function.name)
         if names:
-            names += _write_services(unit, executable, names)
+            _write_tables(unit, executable, names)
+        if not executable.not_compiled:
+            unit.inner |= kernels
         return names
 
     return write
 
 
-def _write(unit: Any, plan: Plan) -> None:
-    """Write the function of a plan, and the packed function around it."""
+def _write(unit: Any, plan: Plan, number: int) -> None:
+    """Write the function of a plan, the `number`-th, and the packed function around it."""
     text = unit.text
     kernel = quoted(f"{plan.name}.vm")
     params = [*(("ptr", f"a{k}") for k in range(len(plan.params))),
               *(("i64", f"s{k}") for k in range(len(plan.symbols))), ("ptr", "ret")]
-    slot = f"@{quoted(f'{plan.name}.block')}"
-    text.globals.append(f"{slot} = internal global ptr null, align 8")
-    with text.function("i32", kernel, params, "internal", "nounwind") as f:
+    slot = f"getelementptr (ptr, ptr @{BLOCKS}, i64 {number})"
+    # Not optimised: it only calls, and the time to compile it shows in every build.
+    with text.function("i32", kernel, params, "internal", "noinline optnone nounwind") as f:
         _Writer(unit, plan, slot, f).run()
     takes = [*range(len(plan.params)), *map(Symbol, range(len(plan.symbols)))]
     write_packed(text, plan.name, plan.params, list(plan.symbols.values()), kernel, takes, True)
@@ -330,41 +333,32 @@ class _Writer:
             f.ret(f"i32 {code}")
 
 
-def _write_services(unit: Any, executable: Executable, names: list[str]) -> list[str]:
-    """The table of constants with the function that fills it, and the one that frees memory."""
-    text = unit.text
-    count = max(len(executable.constants), 1)
-    text.globals.append(f"@{CONSTANTS} = internal global [{count} x ptr] zeroinitializer, align 8")
-    with text.function("i32", f"{SET_CONSTANT}.vm", [("i64", "at"), ("ptr", "data")],
-                       "internal") as f:
-        f.store("ptr", "%data", f.gep("ptr", f"@{CONSTANTS}", "%at"))
-        f.ret("i32 0")
-    args = [AbiArg("at", "int", (0, 64, 1)), AbiArg("data", "handle")]
-    write_packed(text, SET_CONSTANT, args, (), f"{SET_CONSTANT}.vm", range(2))
-    with text.function("i32", f"{RELEASE}.vm", (), "internal") as f:
-        declare_native(text, "mlc_lab_free")
-        for name in names:
-            slot = f"@{quoted(f'{name}.block')}"
-            block = f.op(f"atomicrmw xchg ptr {slot}, ptr null acq_rel")
-            with f.if_(f.op(f"icmp ne ptr {block}, null")):
-                f.call("void", "mlc_lab_free", [f"ptr {block}"])
-        f.ret("i32 0")
-    write_packed(text, RELEASE, (), (), f"{RELEASE}.vm", ())
-    unit.quick += [SET_CONSTANT, RELEASE]
-    return [SET_CONSTANT, RELEASE]
+def _write_tables(unit: Any, executable: Executable, names: list[str]) -> None:
+    """The addresses of the constants, and the slots in which functions keep their memory."""
+    globals_ = unit.text.globals
+    for name, count in ((CONSTANTS, len(executable.constants)), (BLOCKS, len(names))):
+        globals_.append(f"@{name} = global [{max(count, 1)} x ptr] zeroinitializer, align 8")
 
 
 def fill_constants(executable: Executable) -> None:
     """Tell native code where the constants lie, and free its memory with the executable."""
-    import weakref
-
     if not executable.compiled:
         return
-    setter = executable.lib[SET_CONSTANT]
+    table = executable.lib.data_address(CONSTANTS)
     for at, constant in enumerate(executable.constants):
         if hasattr(constant, "shape"):
-            setter(at, constant)
-    weakref.finalize(executable, executable.lib[RELEASE])
+            ctypes.c_void_p.from_address(table + 8 * at).value = constant.data_ptr()
+    if any(executable.memory.get(name, 1) for name in executable.compiled):
+        weakref.finalize(executable, releaser(executable))
 
 
-__all__ = ["compile_functions", "fill_constants"]
+def releaser(executable: Executable) -> Callable[[], None]:
+    """What frees the memory that compiled functions keep from call to call; they may be called
+    again after it."""
+    lib, count = executable.lib, len(executable.compiled)  # with the code live its slots
+    free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(
+        jit.native_address("mlc_lab_free_all"))
+    return lambda: free(lib.data_address(BLOCKS), count)
+
+
+__all__ = ["compile_functions", "fill_constants", "releaser"]

@@ -19,7 +19,7 @@ __all__ = ["PARTS", "SYMBOLS", "part_of"]
 PARTS: dict[str, tuple[str, ...]] = {
     "args": ("mlc_lab_check_args", "mlc_lab_fail", "mlc_lab_raise"),
     "pool": ("mlc_lab_parallel_launch", "mlc_lab_pool_set_threads", "mlc_lab_pool_stop"),
-    "memory": ("mlc_lab_alloc", "mlc_lab_free"),
+    "memory": ("mlc_lab_alloc", "mlc_lab_free", "mlc_lab_free_all"),
     "tensor": ("mlc_lab_new_tensor", "mlc_lab_new_tuple"),
     "clock": ("mlc_lab_time_calls",),
     "half": ("__truncsfhf2", "__truncdfhf2", "__extendhfsf2"),

@@ -25,12 +25,16 @@ from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef, child_realizes
 
 
+def _index_dtype(shape: Any) -> str:
+    return shape[0].dtype if shape else "int32"
+
+
 def _arguments(sch: Any, args: dict[str, Any]) -> None:
     """Functions become IndexMaps, a plain pad value becomes a constant one."""
     block = block_argument(sch, args)
     kind, index = args["buffer"] = buffer_position(block, args["buffer"])
     buffer = nth_region(block, index, kind).buffer
-    dtype = buffer.shape[0].dtype if buffer.shape else "int32"
+    dtype = _index_dtype(buffer.shape)
     if not isinstance(args["index_map"], IndexMap):
         args["index_map"] = IndexMap.from_func(args["index_map"], len(buffer.shape),
                                                index_dtype=dtype)
@@ -134,11 +138,13 @@ def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,  # noqa
         try:
             found = self.get(block)
             kind, index = buffer_position(found, buffer)
-            rank = len(nth_region(found, index, kind).buffer.shape)
+            shape = nth_region(found, index, kind).buffer.shape
+            rank = len(shape)
         except Refusal:
             rank = None  # the primitive itself will refuse, with the reason
         if rank is not None:
-            index_map, separators = IndexMap.from_func_with_separators(index_map, rank)
+            index_map, separators = IndexMap.from_func_with_separators(
+                index_map, rank, index_dtype=_index_dtype(shape))
             axis_separators = separators or None
     _recorded(self, block, buffer, index_map, pad_value, assume_injective_transform)
     if axis_separators:

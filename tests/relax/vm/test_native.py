@@ -5,6 +5,7 @@ import pytest
 
 import mlc_lab as tvm
 from mlc_lab import relax
+from mlc_lab.relax.vm.native import releaser
 from mlc_lab.relax.vm.places import Piece, Plan, place
 from mlc_lab.script import ir as I
 from mlc_lab.script import relax as R
@@ -44,7 +45,7 @@ def test_planned_memory_is_kept_and_given_back():
     value = np.random.default_rng(0).standard_normal((256, 256)).astype("float32")
     for _ in range(3):
         np.testing.assert_array_equal(ex["main"](value).numpy(), np.maximum(value, 0))
-    ex.lib["__vm_release"]()
+    releaser(ex)()
     np.testing.assert_array_equal(ex["main"](value).numpy(), np.maximum(value, 0))
 
 
