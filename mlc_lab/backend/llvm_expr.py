@@ -408,6 +408,8 @@ class ExprGen(IndexGen):
             order = ", ".join(f"i32 {lanes - 1 - i}" for i in range(lanes))
             ty = register_type(dtype)
             return self.op(f"shufflevector {ty} {value}, {ty} poison, <{lanes} x i32> <{order}>")
+        if kind == "ramp" and stride == 2 and predicate is None and lanes >= 4:
+            return self._every_other(buffer, dtype, base, lanes)
         if predicate is not None:
             return self._gather_masked(buffer, dtype, kind, base, stride, predicate)
         values = []
@@ -415,6 +417,21 @@ class ExprGen(IndexGen):
             flat = self._lane_flat(kind, base, stride, lanes, at)
             values.append(self.load_from(self.slot_address(buffer, flat), element))
         return self.gather_lanes(values, element_type(dtype))
+
+    def _every_other(self, buffer: tir.Buffer, dtype: str, base: str, lanes: int) -> str:
+        """Elements base, base + 2, ...: two vectors, of which every other lane is taken.
+
+        The second ends with the last element that is asked for: what lies behind it may be the end
+        of memory.
+        """
+        ty = register_type(dtype)
+        low, high = (
+            self.load_from(self.slot_address(buffer, self.fold("add nsw", base, str(at))), dtype)
+            for at in (0, lanes - 1)
+        )
+        order = [2 * i if 2 * i < lanes else 2 * i + 1 for i in range(lanes)]
+        mask = ", ".join(f"i32 {at}" for at in order)
+        return self.op(f"shufflevector {ty} {low}, {ty} {high}, <{lanes} x i32> <{mask}>")
 
     def mask_lanes(self, e: tir.BufferLoad, predicate: str) -> int:
         """How many lanes the predicate in force has."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import Any
+from typing import Any, Iterable
 
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
@@ -56,6 +57,14 @@ class ScheduleRule:
     that it is not, after all.
     """
 
+    #: whether the rule begins with cheap intermediate results computed where they are used
+    inlines = False
+
+    def begin(self, start: "Start") -> Schedule | None:
+        """The schedule to begin with, which is copied before it is worked on; None where the
+        function is not of the rule's kind."""
+        return start.inlined if self.inlines else start.plain
+
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
         """Schedule the function; False where it is of another kind."""
         raise TypeError(f"{type(self).__name__} does not say how it schedules")
@@ -66,15 +75,44 @@ class ScheduleRule:
 
     def apply(self, func: PrimFunc, target: Any, tunable: bool = False) -> Schedule | None:
         """The function scheduled for a target, or None where the rule does not fit it."""
-        machine = Machine(Target(target if target is not None else "llvm"))
-        for variant in self.variants():
-            sch = Schedule(IRModule({"main": func}))
+        return first_fitting([self], func, target)
+
+
+class Start:
+    """A function that rules are tried on, and what several of them do to it first."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+
+    @functools.cached_property
+    def plain(self) -> Schedule:
+        """The function as it is."""
+        return Schedule(IRModule({"main": self.func}))
+
+    @functools.cached_property
+    def inlined(self) -> Schedule:
+        """With cheap intermediate results computed where they are used."""
+        from .stages import inline_cheap
+
+        sch = self.plain.copy()
+        inline_cheap(sch)
+        return sch
+
+
+def first_fitting(rules: Iterable[ScheduleRule], func: PrimFunc, target: Any) -> Schedule | None:
+    """The function as the first of the rules that fits schedules it; None where none does."""
+    machine = Machine(Target(target if target is not None else "llvm"))
+    start = Start(func)
+    for rule in rules:
+        ready = rule.begin(start)
+        for variant in rule.variants() if ready is not None else ():
+            sch = ready.copy()
             try:
                 if variant.schedule(sch, machine):
                     return sch
             except ScheduleError:
                 continue
-        return None
+    return None
 
 
 def is_scheduled(func: PrimFunc) -> bool:
@@ -141,8 +179,5 @@ class ApplyDefaultSchedule(Pass):
 
 def default_schedule(func: PrimFunc, target: Any, rules: Any) -> PrimFunc:
     """The function as the first fitting rule schedules it; itself where none fits."""
-    for rule in rules:
-        sch = rule.apply(func, target, False)
-        if sch is not None:
-            return sch.mod["main"].with_attr(SCHEDULED, True)
-    return func
+    sch = first_fitting(rules, func, target)
+    return func if sch is None else sch.mod["main"].with_attr(SCHEDULED, True)

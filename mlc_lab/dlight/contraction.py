@@ -26,7 +26,7 @@ from ..tir.functor import pre_order, uses_var
 from ..tir.op import as_int
 from .base import Machine, ScheduleRule
 from .stages import (
-    Stage, inline_cheap, memory_stride, schedule_elementwise, stages, volume,
+    Stage, memory_stride, schedule_elementwise, stages, volume,
 )
 
 #: a panel is packed when it is read for at least so many tiles of rows
@@ -106,6 +106,8 @@ class Contraction(ScheduleRule):
         Whether the vector operand may be packed.
     """
 
+    inlines = True
+
     def __init__(self, pack: bool = True) -> None:
         self.pack = pack
 
@@ -115,7 +117,6 @@ class Contraction(ScheduleRule):
 
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
         """Fits functions with exactly one contraction, whatever stands around it."""
-        inline_cheap(sch)
         found = [(s, Roles.of(s)) for s in stages(sch) if s.is_reduction]
         if len(found) != 1 or found[0][1] is None:
             return False

@@ -23,15 +23,16 @@ from __future__ import annotations
 
 from ..schedule import Schedule
 from .base import Machine, ScheduleRule
-from .stages import inline_cheap, schedule_elementwise, stages
+from .stages import schedule_elementwise, stages
 
 
 class Elementwise(ScheduleRule):
     """Element by element work: inlined, in vectors, on threads where they pay."""
 
+    inlines = True
+
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
         """Fits every function with a block that stores each element once."""
-        inline_cheap(sch)
         done = False
         for stage in stages(sch):
             if stage.is_spatial:

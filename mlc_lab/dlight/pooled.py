@@ -29,12 +29,11 @@ from typing import Any
 
 from ..ir.dtype import bits_of
 from ..ir.module import IRModule
-from ..schedule import Schedule, ScheduleError
-from ..target import Target
+from ..schedule import Schedule
 from ..tir.function import PrimFunc
 from ..tir.op import as_int
 from ..tir.stmt import BlockRealize, For, SeqStmt
-from .base import Machine, ScheduleRule
+from .base import Machine, ScheduleRule, Start
 from .contraction import Roles, fill_then_copy, schedule_contraction, schedule_others, worthwhile
 from .row_tiles import Tiles, Window, rows_in_tile, tile_rows
 from .stages import Stage, inline_cheap, schedule_elementwise, stages
@@ -61,22 +60,10 @@ class PooledContraction(ScheduleRule):
         """With packing, and without where a shape does not let itself be packed."""
         return [self, PooledContraction(pack=False)] if self.pack else [self]
 
-    def apply(self, func: PrimFunc, target: Any, tunable: bool = False) -> Schedule | None:
-        """The function cut into tiles and scheduled, or None where the rule does not fit it."""
-        machine = Machine(Target(target if target is not None else "llvm"))
-        if _reductions(func) != 2:
-            return None
-        cut = _cut(func)
-        if cut is None:
-            return None
-        for variant in self.variants():
-            sch = Schedule(IRModule({"main": cut}))
-            try:
-                if variant.schedule(sch, machine):
-                    return sch
-            except ScheduleError:
-                continue
-        return None
+    def begin(self, start: Start) -> Schedule | None:
+        """The function cut into tiles, or None where the rule does not fit it."""
+        cut = _cut(start) if _reductions(start.func) == 2 else None
+        return Schedule(IRModule({"main": cut})) if cut is not None else None
 
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
         """Schedule a function that `tile_rows` has cut."""
@@ -134,9 +121,9 @@ def _reduces(nest: Any) -> bool:
     return type(nest) is BlockRealize and nest.block.init is not None
 
 
-def _cut(func: PrimFunc) -> PrimFunc | None:
+def _cut(start: Start) -> PrimFunc | None:
     """The function in row tiles; None where it is no convolution with a pooling after it."""
-    sch = Schedule(IRModule({"main": func}))
+    sch = start.plain.copy()
     raw = stages(sch)
     at = [i for i, stage in enumerate(raw) if stage.is_reduction]
     if len(at) != 2 or Window.of(raw[at[1]]) is None:

@@ -37,7 +37,7 @@ from ..tir.functor import uses_var
 from ..tir.op import as_int
 from .base import Machine, ScheduleRule
 from .stages import (
-    Stage, inline_cheap, memory_stride, schedule_elementwise, stages, volume,
+    Stage, memory_stride, schedule_elementwise, stages, volume,
 )
 
 #: vectors of results that are accumulated at once when there are whole ones: a multiply-add takes
@@ -50,9 +50,10 @@ _ROWS = 4
 class Reduction(ScheduleRule):
     """Shared outer loops, vectors along the output or along the reduction."""
 
+    inlines = True
+
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
         """Fits every function with a reduction."""
-        inline_cheap(sch)
         found = stages(sch)
         if not any(stage.is_reduction for stage in found):
             return False

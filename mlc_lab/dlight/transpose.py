@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from ..schedule import Schedule
 from .base import Machine, ScheduleRule
-from .stages import Stage, inline_cheap, memory_stride, schedule_elementwise, stages
+from .stages import Stage, memory_stride, schedule_elementwise, stages
 
 #: rows and columns of a tile: a cache line of float32
 _TILE = 16
@@ -30,10 +30,11 @@ _TILE = 16
 class Transpose(ScheduleRule):
     """Tiles for what reads across the direction in which it writes."""
 
+    inlines = True
+
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
         """Fits where a block reads some buffer with stride one along another dimension than the
         innermost one it writes."""
-        inline_cheap(sch)
         done = False
         for stage in stages(sch):
             across = self.across(stage)

@@ -264,9 +264,7 @@ def region_cover(state: ScheduleState, scope: StmtSRef,
                 continue
             ok = False
             for producer in sources:
-                lca = lowest_common_ancestor(state, scope, [producer, consumer])
-                written = [w for w in producer.stmt.writes if w.buffer is buffer]
-                if any(_covers(state, lca, producer, w, consumer, region) for w in written):
+                if _written_before(state, scope, producer, consumer, region):
                     ok = True
                     break
             if not ok:
@@ -274,6 +272,35 @@ def region_cover(state: ScheduleState, scope: StmtSRef,
                         f"{sources[-1].stmt.name_hint} has not written by then",
                         lambda p=sources[-1], r=region: _too_early(state, scope, p, consumer, r))
     return None
+
+
+def _written_before(state: ScheduleState, scope: StmtSRef, producer: StmtSRef,
+                    consumer: StmtSRef, read: Any) -> bool:
+    """Whether a producer has written all that a consumer reads of a buffer.
+
+    In the outermost scope this depends on the two loop nests alone, which most steps leave as they
+    are: the answer is kept for as long as both are.
+    """
+    key = None
+    if scope.parent is None:
+        key = ("covers", _nest(state, scope, producer), producer.stmt,
+               _nest(state, scope, consumer), consumer.stmt, read)
+        if key in state.cache:
+            return state.cache[key]
+    lca = lowest_common_ancestor(state, scope, [producer, consumer])
+    written = [w for w in producer.stmt.writes if w.buffer is read.buffer]
+    found = any(_covers(state, lca, producer, w, consumer, read) for w in written)
+    if key is not None:
+        state.cache[key] = found
+    return found
+
+
+def _nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> Any:
+    """The outermost loop around a block in a scope, or how it is executed where there is none."""
+    top = block
+    while top.parent is not scope:
+        top = top.parent
+    return top.stmt if top is not block else state.realize_of(block)
 
 
 def _too_early(state: ScheduleState, scope: StmtSRef, producer: StmtSRef, consumer: StmtSRef,

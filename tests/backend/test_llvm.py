@@ -620,3 +620,16 @@ def test_exported_kernels_load_again(tmp_path):
         x = np.zeros(100, "float32")
         load_module(rt.export_library(tmp_path / f"k.{ending}"))["f"](x)
         assert (x == 1).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "bool"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_every_other_element_is_loaded_without_reading_past_the_last(dtype, first):
+    for lanes in (4, 6, 8, 24):
+        n = 2 * lanes - 1 + first
+        a, b = decl_buffer((n,), dtype, "A"), decl_buffer((lanes,), dtype, "B")
+        x = (np.random.default_rng(lanes).random(n) * 100).astype(dtype)
+        y = np.zeros(lanes, dtype)
+        run([a, b], BufferStore(b, BufferLoad(a, [Ramp(const(first), const(2), lanes)]),
+                                [Ramp(const(0), const(1), lanes)]), x, y)
+        np.testing.assert_array_equal(y, x[first::2])

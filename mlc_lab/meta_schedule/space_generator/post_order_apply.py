@@ -14,16 +14,10 @@ _MOST = 64
 
 def default_schedule(mod: Any, target: Any) -> Schedule | None:
     """What a program gets that nobody tuned; None where no rule fits."""
+    from ...dlight.base import first_fitting
     from ...dlight.cpu import default_rules
 
-    for rule in default_rules():
-        try:
-            sch = rule.apply(mod["main"], target)
-        except ScheduleError:
-            continue
-        if sch is not None:
-            return sch
-    return None
+    return first_fitting(default_rules(), mod["main"], target)
 
 
 class PostOrderApply(SpaceGenerator):
