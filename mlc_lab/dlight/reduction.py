@@ -4,7 +4,8 @@ Stages that run over the same leading dimensions share those loops, so that a ro
 it is in the cache. A reduction fills vectors in one of two ways:
 
 - along the output, where neighbours in memory belong to neighbouring results (a sum over rows,
-  pooling): a vector of results is accumulated at once;
+  pooling): a vector of results is accumulated at once. Rows of a matrix that are longer than the
+  registers hold are read whole, a few at a time, and added to sums that stay in the cache;
 - along the reduction, where they belong to the same result (a sum over columns): each lane
   accumulates its part (`rfactor`), and the parts are added at the end. Several results at once
   give the adders something to do while they wait for each other.
@@ -45,6 +46,10 @@ from .stages import (
 _SUMS = 8
 #: results that are accumulated at once when lanes run along the reduction
 _ROWS = 4
+#: rows of a matrix that are added at once to sums in the cache: the first that divides them
+_DEPTHS = (8, 7, 6, 5, 4)
+#: sums that are kept in the cache, and elements of a matrix that fits there as a whole
+_BLOCK, _CACHE = 2048, 8192
 
 
 class Reduction(ScheduleRule):
@@ -85,11 +90,13 @@ class Reduction(ScheduleRule):
 
 def _attempt(sch: Schedule, step: Any, *args: Any) -> Any:
     """Run a step that may be refused half way; then nothing of it stays, and it gives None."""
+    trial = sch.copy()
     try:
-        step(sch.copy(), *args)
+        found = step(trial, *args)
     except ScheduleError:
         return None
-    return step(sch, *args)
+    sch.become(trial)
+    return found
 
 
 # ------------------------------------------------------------------------------ shared loops
@@ -250,8 +257,17 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
             sch.parallel(outputs[0][0])
         return
     others = [x for x, _ in outputs if x is not along]
+    block = 0 if below or adder is not None else _block_in_cache(sch, stage, extent, lanes, sums,
+                                                                 machine.cores if spread else 1)
     sums = [x for x, _ in sums]
-    if adder is None:
+    if block:
+        width = lanes * (2 if extent % (2 * lanes) == 0 else 1)
+        outer, inner, vector = sch.split(along, [None, block // width, width])
+        some, row = sch.split(sums[0], [None, _depth(as_int(sch.get(sums[0]).extent))])
+        sch.reorder(*others, outer, some, inner, row, vector)
+        sch.unroll(row)
+        sums, rows, others = [some], [], [*others, outer]
+    elif adder is None:
         width = _SUMS * lanes
         if extent is not None:
             width = width if extent % width == 0 else min(4 * lanes, extent)
@@ -278,6 +294,32 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
     sch.vectorize(around[-1])
     if rows:
         sch.unroll(around[-2])
+
+
+def _depth(extent: int | None) -> int:
+    """Terms of a sum that are added at once; 0 where no number divides it evenly."""
+    return next((d for d in _DEPTHS if extent is not None and extent % d == 0), 0)
+
+
+def _block_in_cache(sch: Schedule, stage: Stage, extent: int | None, lanes: int, sums: list,
+                    parts: int) -> int:
+    """Results whose sums are kept in the cache while a few rows at a time are added to them.
+
+    0 where registers do: they are few, or what is read is no matrix that is larger than the cache
+    and whose rows are longer than the registers hold. Then blocks of columns would be read in
+    pieces that lie far apart, which memory delivers slower than whole rows.
+    """
+    if extent is None or len(sums) != 1 or extent <= _SUMS * lanes or extent % lanes:
+        return 0
+    terms = stage.extents[sums[0][1]]
+    if not _depth(terms) or terms * extent <= _CACHE:
+        return 0
+    if not any(memory_stride(load, sums[0][1]) == extent for load in stage.loads()
+               if load.buffer is not stage.store.buffer):
+        return 0
+    width = lanes * (2 if extent % (2 * lanes) == 0 else 1)
+    most = max(width, min(_BLOCK, extent // parts))
+    return max(w for w in range(width, most + 1, width) if extent % w == 0)
 
 
 def _add_side_by_side(sch: Schedule, adder: Any) -> None:

@@ -170,6 +170,10 @@ class Schedule:
         new._rng = random.Random(self.fork_seed())
         return new
 
+    def become(self, other: "Schedule") -> None:
+        """Take over what a copy of this schedule has become; the copy is not to be used again."""
+        vars(self).update(vars(other))
+
     # ------------------------------------------------------------------ applying
 
     def _resolve(self, value: Any) -> Any:
