@@ -235,7 +235,7 @@ class _Writer:
                 depth += 1
 
 
-_MATCHERS: dict[tuple, Callable | None] = {}
+_VECTORS = (Ramp, Broadcast)
 _SCOPE: dict[str, Any] = {}
 
 
@@ -247,24 +247,30 @@ def _scope() -> dict[str, Any]:
     return _SCOPE
 
 
+def _has_vectors(tree: Tree) -> bool:
+    return tree[0] in _VECTORS or any(_has_vectors(t) for t in tree[1:] if isinstance(t, tuple))
+
+
 def matcher(cls: type, ta: type, tb: type | None) -> Callable | None:
     """The function `f(s, a, b) -> result or None` for operands of these types; None if no row fits.
 
     `s` is the simplifier, which answers the tests of the conditions.
     """
     lines: list[str] = []
+    vector = ta in _VECTORS or tb in _VECTORS
     for rule in rules_of(cls):
         for pattern in rule.patterns:
             kinds = (ta,) if tb is None else (ta, tb)
             if not all(fits(t, k) for t, k in zip(pattern[1:], kinds)):
                 continue
+            if vector and not _has_vectors(pattern):
+                continue  # a row about integers, whose constants would be no vectors
             writer = _Writer(rule, {"a": ta, "b": tb})
             for tree, name in zip(pattern[1:], ("a", "b")):
                 writer.match(tree, name)
             writer.write(lines)
     if not lines:
         return None
-    vector = ta in (Ramp, Broadcast) or tb in (Ramp, Broadcast)
     dtype = "element_of(a.dtype)" if vector else "a.dtype"
     source = "\n".join(["def rewrite(s, a, b):", f"    dt = {dtype}", *lines, "    return None"])
     local: dict[str, Any] = {}

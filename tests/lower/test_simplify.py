@@ -1,8 +1,13 @@
 """Simplify: indices and conditions."""
 
+import random
+
+import pytest
+
 from mlc_lab.ir import structural_equal
 from mlc_lab.ir.module import IRModule
-from mlc_lab.lower import RemoveNoOp, Simplify
+from mlc_lab.lower import RemoveNoOp, Simplify, VectorizeLoop
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 from mlc_lab.tir import stmt as S
 from .programs import arguments, run
@@ -91,3 +96,38 @@ def idle(A: T.Buffer((8,), "float32")):
 def test_statements_that_do_nothing_are_removed():
     found = RemoveNoOp()(IRModule({"main": idle}))["main"]
     assert type(found.body) is S.BufferStore
+
+
+def random_index(rng, depth):
+    """Text of an integer expression of i and j."""
+    if depth == 0:
+        return rng.choice(["i", "j", "j", str(rng.randint(1, 9))])
+    a, b = random_index(rng, depth - 1), random_index(rng, rng.randint(0, depth - 1))
+    kind = rng.randint(0, 8)
+    if kind < 3:
+        return f"({a} {rng.choice('+-*')} {b})"
+    if kind < 5:
+        return f"({a} {rng.choice(['//', '%'])} {rng.randint(1, 9)})"
+    if kind < 7:
+        return f"T.{rng.choice(['min', 'max'])}({a}, {b})"
+    if kind == 7:
+        return f"T.Select({a} < {b}, {b}, {a})"
+    scale = rng.choice([0.5, 2.0, 1.25])  # as resize does it: sums of floats are not those of ints
+    return (f"T.Cast(\"int32\", T.floor(T.Cast(\"float32\", {a}) * T.float32({scale})"
+            f" - T.float32({scale})))")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_indices_of_vectors_mean_the_same(seed):
+    rng = random.Random(seed)
+    index = random_index(rng, 4)
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((32,), "float32")):
+    for i in range(4):
+        for j in T.vectorized(8):
+            B[i * 8 + j] = A[{index} % 64]
+""")
+    vectors = VectorizeLoop()(IRModule({"main": func}))["main"]
+    same_meaning(func, vectors)
+    apply(Simplify(), vectors)
