@@ -78,6 +78,7 @@ class Emitter(FunctionText):
         self.error_slot: str | None = None
         self.workspaces: list[str] = []
         self.vector_accesses = 0  # loads and stores of vectors written so far
+        self.vector_copies = 0  # how many more come of unrolling loops of few iterations
         self.work = 0.0  # stores the function makes, where that is known; infinite where not
         self.repeats = 1.0  # how often the code being written runs
         self.loops_written = 0

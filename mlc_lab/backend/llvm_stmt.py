@@ -24,7 +24,7 @@ _ALIGN = 64
 _VECTORS_ENOUGH = 8
 _VECTORS_MANY = 64
 _FEW = 8
-_COPIES = 64
+_COPIES = 256
 
 
 class StmtGen(CallGen):
@@ -94,6 +94,7 @@ class StmtGen(CallGen):
             self.repeats *= int(extent) if known else float("inf")
             i = self.wide[var] = self.fresh()
             place, vectors, kept = len(self.lines), self.vector_accesses, self.loops_kept
+            copies = self.vector_copies
             written = self.loops_written
             self.lines.append("")
             body()
@@ -108,7 +109,8 @@ class StmtGen(CallGen):
             nest = accesses and self.loops_written > written
             self.loops_written += 1
             large = accesses >= _VECTORS_ENOUGH
-            few = known and int(extent) <= _FEW and accesses * int(extent) <= _COPIES
+            copies = accesses + self.vector_copies - copies
+            few = known and int(extent) <= _FEW and copies * int(extent) <= _COPIES
             inner = self.loops_kept > kept
             if inner or ((as_written or large or nest) and not few):
                 self.loops_kept += 1
@@ -119,7 +121,7 @@ class StmtGen(CallGen):
             else:
                 self.cond_br(more, head, end)
                 if few:
-                    self.vector_accesses += accesses * (int(extent) - 1)
+                    self.vector_copies += copies * (int(extent) - 1)
         self.label(end)
 
     def stmt_while(self, s: tir.While) -> None:
