@@ -73,7 +73,10 @@ def tune(mod, seed, trials, **options):
 
 
 def best_seconds(database, mod):
-    """The best schedule, built and timed in this process."""
+    """The best schedule, built and timed in this process; the median of five sets of tensors.
+
+    Where tensors lie changes the time of one and the same kernel by up to a fifth.
+    """
     from mlc_lab import meta_schedule as ms
     from mlc_lab.build import build
     from mlc_lab.observe.measure import random_arrays
@@ -82,10 +85,14 @@ def best_seconds(database, mod):
 
     sch = ms.tir_integration.compile_tir(database, mod, TARGET)
     function = build(sch.mod, target=TARGET)["main"]
-    tensors = [array(a) for a in random_arrays(sch.mod["main"])]
-    function(*tensors)
-    number = max(1, int(3e-3 / own_time(lambda: function(*tensors), 3)))
-    return own_time(lambda: time_calls(function, number, *tensors), 15) / number
+    times, kept = [], []
+    for _ in range(5):
+        tensors = [array(a) for a in random_arrays(sch.mod["main"])]
+        kept.append(tensors)  # so that the next ones lie elsewhere
+        function(*tensors)
+        number = max(1, int(3e-3 / own_time(lambda t=tensors: function(*t), 3)))
+        times.append(own_time(lambda t=tensors, n=number: time_calls(function, n, *t), 5) / number)
+    return statistics.median(times)
 
 
 # ------------------------------------------------------------------------------ the peer

@@ -195,6 +195,49 @@ def test_callbacks_see_every_result_and_an_own_runner_measures():
     assert [r["time"] for r in database.records()] == [1e-3] * 3
 
 
+class Lucky(ms.Runner):
+    """The first program it meets seems the fastest, once; a second time one of them fails."""
+
+    varies = True
+
+    def __init__(self, true, fails=()):
+        self.true, self.fails, self.met, self.placements = true, fails, [], set()
+
+    def run(self, runner_inputs):
+        (item,) = runner_inputs
+        key = id(item.build)
+        first = key not in self.met
+        if first:
+            self.met.append(key)
+        self.placements.add(item.placement)
+        at = self.met.index(key)
+        result = ms.runner.RunnerResult((1e-3 - 1e-6 * (at == 0) if first else self.true[at],))
+        if not first and at in self.fails:
+            result = ms.runner.RunnerResult((), "wrong", "argument 2 differs")
+        return [ms.runner.RunnerFuture(lambda: True, lambda: result)]
+
+
+def test_the_best_programs_are_measured_again_in_turns_before_one_is_chosen():
+    runner = Lucky(true=[2.4e-3, 2.2e-3, 2e-3, 2.1e-3])
+    database = tune(matmul(16), trials=4, runner=runner)
+    records = database.records()
+    times = [r["time"] for r in records]
+    assert times.index(min(times)) == 2, "the one that is fastest in the turns"
+    assert times[0] / times[2] == pytest.approx(2.4 / 2), "they compare as in the turns"
+    assert np.prod(times) == pytest.approx(1e-3 ** 3 * 0.999e-3), "at the level of the search"
+    assert database.query_tuning_record(matmul(16), TARGET).id == records[2]["id"]
+    assert 0 in runner.placements and len(runner.placements) >= 4, "the tensors lie elsewhere"
+
+
+def test_a_leading_program_that_fails_when_it_is_measured_again_has_failed():
+    runner = Lucky(true=[1e-3, 2e-3, 3e-3, 4e-3], fails=(0, 1))
+    database = tune(matmul(16), trials=4, runner=runner)
+    records = database.records()
+    assert [r["status"] for r in records] == ["wrong", "wrong", "ok", "ok"]
+    assert records[0]["time"] is None and records[0]["reason"] == "argument 2 differs"
+    assert database.query_tuning_record(matmul(16), TARGET).id == records[2]["id"]
+
+
 def test_a_cost_model_of_ones_own_chooses():
     class Last(ms.CostModel):
         asked = 0

@@ -95,6 +95,12 @@ class Database(SessionLog):
         record.id = cursor.lastrowid
         return record.id
 
+    def revise_tuning_record(self, record: TuningRecord) -> None:
+        """Put what was measured anew, times and status, in the place of what a record said."""
+        self._do("UPDATE records SET times=?, time=?, status=?, reason=? WHERE id=?",
+                 [json.dumps(list(record.times)), record.time, record.status, record.reason,
+                  record.id])
+
     def _records(self, where: str, values: Any, limit: int | None = None) -> list[TuningRecord]:
         sql = f"SELECT * FROM records {where}" + (f" LIMIT {int(limit)}" if limit else "")
         return [self._record(r) for r in self._all(sql, values)]

@@ -64,6 +64,10 @@ class UnionDatabase(Database, kind="union"):
         """Into the first."""
         return self.databases[0].commit_tuning_record(record)
 
+    def revise_tuning_record(self, record: TuningRecord) -> None:
+        """In the first, which `commit_tuning_record` put it in."""
+        self.databases[0].revise_tuning_record(record)
+
     def has_workload(self, mod: Any) -> bool:
         """Whether one of them knows the program."""
         return any(d.has_workload(mod) for d in self.databases)

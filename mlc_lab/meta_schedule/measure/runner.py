@@ -66,13 +66,17 @@ class Reference:
 
 
 class RunnerInput(NamedTuple):
-    """A built candidate: its BuilderResult, the program's Reference, threads, best time so far."""
+    """A built candidate: its BuilderResult, the program's Reference, threads, best time so far.
+
+    `placement` draws where the tensors lie in memory; 0 is where they lie during the search.
+    """
 
     build: Any
     reference: Reference
     threads: int = 1
     best: float | None = None
     device_type: str = "cpu"
+    placement: int = 0
 
 
 @dataclass
@@ -128,6 +132,8 @@ class Runner:
 
     #: whether the results of candidates are to be compared with the program's
     checks = True
+    #: whether measuring again gives other times, so that a search ends with a comparison in turns
+    varies = False
 
     def prepare(self, reference: Reference) -> Future:
         """Get ready to measure candidates of a program: a future of "" or of what went wrong."""
@@ -170,6 +176,8 @@ class LocalRunner(Runner):
     memory_mb: what a candidate may allocate.
     """
 
+    varies = True
+
     def __init__(self, timeout_sec: float = 30.0, evaluator_config: EvaluatorConfig | None = None,
                  cooldown_sec: float = 0.0, memory_mb: int = 8192, **_: Any) -> None:
         self.timeout_sec, self.memory_mb = timeout_sec, memory_mb
@@ -201,7 +209,7 @@ class LocalRunner(Runner):
     def _submit(self, item: RunnerInput) -> Future:
         request = {"do": "run", "task": item.reference.key, "obj": item.build.obj,
                    "meta": item.build.meta, "threads": item.threads, "best": item.best,
-                   "config": self.evaluator_config.as_request()}
+                   "config": self.evaluator_config.as_request(), "placement": item.placement}
 
         def again(worker: Worker) -> dict | None:
             reply = worker.call(item.reference.as_request(), max(120.0, 4 * self.timeout_sec))

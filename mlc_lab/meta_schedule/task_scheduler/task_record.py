@@ -15,7 +15,8 @@ class TaskRecord:
     """One task of a search.
 
     `weight` is how often the program runs in the model; `trials` those measured, those of an
-    interrupted search included; `history` the best time after each batch.
+    interrupted search included; `history` the best time after each batch; `leading` the best
+    records so far with what was built of them (see `confirm.py`).
     """
 
     context: TuneContext
@@ -31,6 +32,7 @@ class TaskRecord:
     failures: int = 0
     done: bool = False
     history: list[float] = field(default_factory=list)
+    leading: list[tuple] = field(default_factory=list)
     seconds: float = 0.0
     begun: float = field(default_factory=time.time)
 

@@ -17,7 +17,7 @@ from ..measure.builder import Builder, BuilderInput, BuilderResult
 from ..measure.pool import usable_cpus
 from ..measure.runner import Reference, Runner, RunnerInput, RunnerResult
 from ..workload import arguments
-from . import table
+from . import confirm, table
 from .task_record import TaskRecord
 
 
@@ -111,6 +111,9 @@ class TaskScheduler:
             if task is None:
                 return
             self._round(task)
+        for task in self.tasks:
+            if not task.done:  # the trials of all together are spent
+                self._finish(task)
 
     def _round(self, task: TaskRecord) -> None:
         start = time.perf_counter()
@@ -119,8 +122,7 @@ class TaskScheduler:
         strategy.num_trials_per_iter = min(self.batch, left)
         candidates = strategy.generate_measure_candidates() if task.trials < task.wanted else None
         if not candidates:
-            task.done = True
-            self.database.update_session(task.session, state="done", finished=time.time())
+            self._finish(task)
             return
         trouble = task.ready.result()
         if trouble:
@@ -133,10 +135,15 @@ class TaskScheduler:
         strategy.notify_runner_results(candidates, results)
         if self.cost_model is not None:
             self.cost_model.update(task.context, candidates, results)
-        task.seconds += time.perf_counter() - start
         if task.trials >= task.wanted:
-            task.done = True
-            self.database.update_session(task.session, state="done", finished=time.time())
+            self._finish(task)
+        task.seconds += time.perf_counter() - start
+
+    def _finish(self, task: TaskRecord) -> None:
+        """The task has had its trials: its best programs are compared once more."""
+        confirm.confirm(task, self.runner, self.database)
+        task.done, task.leading = True, []
+        self.database.update_session(task.session, state="done", finished=time.time())
 
     def _measure(self, task: TaskRecord, candidates: list) -> list[RunnerResult]:
         """Build all, run each as soon as it is built, record each as soon as it has run."""
@@ -209,6 +216,7 @@ class TaskScheduler:
         self.database.commit_tuning_record(record)
         candidate.record_id = record.id
         task.note(record)
+        confirm.note(task, record, build)
         for callback in self.callbacks:
             callback.apply(self, self.tasks.index(task), [candidate], [build], [result])
         if self.progress is not None:

@@ -1,0 +1,76 @@
+"""The last step of a task: its best programs are measured once more, in turns.
+
+During a search each program is measured once, at another moment than the others and with tensors
+that lie where they lie. A processor's clock, its other work and the places of the tensors (which
+lines of the cache they share) change a time by more than the best programs differ, so the one that
+seemed best may only have been lucky. Here all meet the same moments, and the tensors lie elsewhere
+in each turn: what decides between the programs is the programs.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from ..measure.runner import RunnerInput
+from .task_record import TaskRecord
+
+#: programs that are measured again at most, and how far from the best they may be
+CANDIDATES, NEAR = 8, 1.15
+#: turns at least; turns at most; seconds after which no other turn begins
+LEAST, MOST, ENOUGH = 3, 8, 1.5
+
+
+def note(task: TaskRecord, record: Any, build: Any) -> None:
+    """Remember a program that may be one of the best."""
+    if record.status != "ok" or record.time is None:
+        return
+    task.leading.append((record, build))
+    task.leading.sort(key=lambda pair: pair[0].time)
+    del task.leading[CANDIDATES:]
+
+
+def confirm(task: TaskRecord, runner: Any, database: Any) -> None:
+    """Measure the best programs of a task again.
+
+    The turns decide how the times of their records compare with each other; together they stay at
+    the level of the search, so that they still compare with the times of all others. A program
+    that fails now is recorded as failed.
+    """
+    if not task.leading or not getattr(runner, "varies", False):
+        return
+    most = NEAR * task.leading[0][0].time
+    leading = [pair for pair in task.leading if pair[0].time <= most]
+    if len(leading) < 2:
+        return
+    turns: dict[int, list[float]] = {record.id: [] for record, _ in leading}
+    begun = time.perf_counter()
+    for turn in range(1, MOST + 1):
+        if turn > LEAST and time.perf_counter() - begun > ENOUGH:
+            break
+        for record, build in leading:
+            if record.status != "ok":
+                continue
+            (future,) = runner.run([RunnerInput(build, task.reference, task.context.num_threads,
+                                                placement=turn)])
+            result = future.result()
+            if result.status == "ok":
+                turns[record.id].append(result.time)
+            else:
+                record.status, record.reason, record.times = result.status, result.reason, ()
+    good = [record for record, _ in leading if record.status == "ok"]
+    if good:
+        again = {record.id: statistics.mean(turns[record.id]) for record in good}
+        level = statistics.geometric_mean(record.time / again[record.id] for record in good)
+        for record in good:
+            record.times = (level * again[record.id],)
+    for record, _ in leading:
+        database.revise_tuning_record(record)
+    found = (r for r in database.get_top_k(task.workload, 1 << 20, str(task.context.target))
+             if r.session == task.session)
+    best = next(found, None)
+    task.best_time, task.best_id = (best.time, best.id) if best else (None, None)
+
+
+__all__ = ["confirm", "note"]
