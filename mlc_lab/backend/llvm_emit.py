@@ -79,6 +79,8 @@ class Emitter(FunctionText):
         self.workspaces: list[str] = []
         self.vector_accesses = 0  # loads and stores of vectors written so far
         self.vector_copies = 0  # how many more come of unrolling loops of few iterations
+        self.stored: Buffer | None = None  # what the store being written stores to
+        self.sums = 0  # loads so far by stores of the buffer that they store to
         self.work = 0.0  # stores the function makes, where that is known; infinite where not
         self.repeats = 1.0  # how often the code being written runs
         self.loops_written = 0

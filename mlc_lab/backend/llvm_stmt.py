@@ -20,11 +20,13 @@ _ALIGN = 64
 # iterations: the program says how wide and how deep, and more copies of the body cost time to
 # compile. An innermost one is unrolled once where that leaves no rest: a product of 128 gains 3%.
 # Nor are loops around one that stays a loop. Loops of few iterations within each other multiply:
-# so many accesses may come of them.
+# so many accesses may come of them, and more where iterations add to what earlier ones left in
+# registers.
 _VECTORS_ENOUGH = 8
 _VECTORS_MANY = 64
 _FEW = 8
-_COPIES = 256
+_COPIES = 64
+_COPIES_OF_SUMS = 256
 
 
 class StmtGen(CallGen):
@@ -94,7 +96,7 @@ class StmtGen(CallGen):
             self.repeats *= int(extent) if known else float("inf")
             i = self.wide[var] = self.fresh()
             place, vectors, kept = len(self.lines), self.vector_accesses, self.loops_kept
-            copies = self.vector_copies
+            copies, sums = self.vector_copies, self.sums
             written = self.loops_written
             self.lines.append("")
             body()
@@ -110,7 +112,8 @@ class StmtGen(CallGen):
             self.loops_written += 1
             large = accesses >= _VECTORS_ENOUGH
             copies = accesses + self.vector_copies - copies
-            few = known and int(extent) <= _FEW and copies * int(extent) <= _COPIES
+            most = _COPIES_OF_SUMS if self.sums > sums else _COPIES
+            few = known and int(extent) <= _FEW and copies * int(extent) <= most
             inner = self.loops_kept > kept
             if inner or ((as_written or large or nest) and not few):
                 self.loops_kept += 1
@@ -210,6 +213,7 @@ class StmtGen(CallGen):
 
     def stmt_store(self, s: tir.BufferStore) -> None:
         self.work += self.repeats
+        self.stored = s.buffer
         pieces = even_pieces(s)
         if pieces is not None:
             # All values first: a piece may read what another one writes.
