@@ -154,11 +154,11 @@ class Ours:
 
     def __init__(self):
         from mlc_lab.build import build
-        from mlc_lab.runtime import array, cpu
+        from mlc_lab.runtime.ndarray import cpu, from_dlpack
         from mlc_lab.schedule import Schedule
         from mlc_lab.script import from_source
 
-        self.array, self.cpu = array, cpu
+        self.tensor, self.cpu = from_dlpack, cpu
         self.compile, self.schedule, self.parse = build, Schedule, from_source
 
     def build(self, text, schedule):
@@ -169,9 +169,8 @@ class Ours:
         return module, time.perf_counter() - start
 
     def time(self, module, arrays, number, repeat):
-        tensors = [self.array(a) for a in arrays]
         timer = module.time_evaluator("main", self.cpu(), number=number, repeat=repeat)
-        return timer(*tensors).results, [t.numpy() for t in tensors]
+        return list(timer(*map(self.tensor, arrays)).results)
 
 
 class Theirs:
@@ -198,11 +197,21 @@ class Theirs:
         return module, time.perf_counter() - start
 
     def time(self, module, arrays, number, repeat):
-        tensors = [self.tvm.runtime.tensor(a) for a in arrays]
         inner = getattr(module, "mod", module)
         timer = inner.time_evaluator("main", self.tvm.cpu(), number=number, repeat=repeat)
-        result = timer(*tensors)
-        return list(result.results), [t.numpy() for t in tensors]
+        return list(timer(*map(self.tvm.runtime.from_dlpack, arrays)).results)
+
+
+def placed(rng, shape):
+    """An array of float32 that begins anywhere in a page, at a multiple of 128 bytes."""
+    import numpy as np
+
+    count = int(np.prod(shape))
+    memory = np.empty(4 * count + 2 * 4096, np.uint8)
+    start = -memory.ctypes.data % 4096 + 128 * int(rng.integers(32))
+    array = memory[start:start + 4 * count].view("float32").reshape(shape)
+    array[...] = rng.standard_normal(shape, dtype="float32")
+    return array
 
 
 def serve(which):
@@ -212,16 +221,17 @@ def serve(which):
     side = Ours() if which == "ours" else Theirs()
     kept = []
 
-    def answer(kernel, tile, number, repeat):
+    def answer(kernel, tile, number, repeat, turn):
         program, schedule, shapes, _ = kernels(*tile)[kernel]
-        rng = np.random.default_rng(0)
-        arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
+        # In the same places for both: where tensors lie in their pages changes a time by a tenth.
+        rng = np.random.default_rng(turn)
+        arrays = [placed(rng, shape) for shape in shapes]
         # Built anew for each turn and kept, so that its code lies elsewhere each time: the page in
         # which it lies makes a loop up to 8 % faster or slower, with the same instructions.
         module, build = side.build(program, schedule)
         kept.append(module)
-        times, after = side.time(module, arrays, number, repeat)
-        return {"times": times, "build": build, "sum": float(np.abs(after[-1]).sum())}
+        times = side.time(module, arrays, number, repeat)
+        return {"times": times, "build": build, "sum": float(np.abs(arrays[-1]).sum())}
 
     turns.serve(answer)
 
@@ -257,14 +267,14 @@ def main():
             continue
         times = {"ours": [], "theirs": []}
         answers = {}
-        for _ in range(options.rounds):
+        for turn in range(options.rounds):
             for which, process in (("ours", ours), ("theirs", theirs)):
                 if process is None:
                     continue
                 # Some milliseconds a repeat, or the clock is still rising from the turn's wait.
                 number = 1 if operations is None or operations > 1e8 else 100
                 answer = answers[which] = turns.ask(
-                    process, kernel=name, tile=tile, number=number, repeat=7
+                    process, kernel=name, tile=tile, number=number, repeat=7, turn=turn
                 )
                 times[which] += answer.get("times", [])
         row = {w: statistics.median(t) for w, t in times.items() if t}

@@ -45,6 +45,11 @@ class Progress:
                 + (f", {failed} failed" if failed else ""), refresh=False)
             self.bar.update(1)
 
+    def confirming(self) -> None:
+        """A task has had its trials; its best programs are measured once more."""
+        if self.bar is not None:
+            self.bar.set_postfix_str("the best ones once more")
+
     def finish(self, scheduler: Any) -> None:
         """The search is over."""
         if self.board is not None:

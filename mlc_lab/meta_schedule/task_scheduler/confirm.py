@@ -64,7 +64,8 @@ def confirm(task: TaskRecord, runner: Any, database: Any) -> None:
         again = {record.id: statistics.mean(turns[record.id]) for record in good}
         level = statistics.geometric_mean(record.time / again[record.id] for record in good)
         for record in good:
-            record.times = (level * again[record.id],)
+            record.times = tuple(level * turn for turn in turns[record.id])
+            record.confirmed = level * again[record.id]
     for record, _ in leading:
         database.revise_tuning_record(record)
     found = (r for r in database.get_top_k(task.workload, 1 << 20, str(task.context.target))

@@ -141,6 +141,8 @@ class TaskScheduler:
 
     def _finish(self, task: TaskRecord) -> None:
         """The task has had its trials: its best programs are compared once more."""
+        if self.progress is not None:
+            self.progress.confirming()
         confirm.confirm(task, self.runner, self.database)
         task.done, task.leading = True, []
         self.database.update_session(task.session, state="done", finished=time.time())
