@@ -72,10 +72,11 @@ def tune(mod, seed, trials, **options):
     return database, time.perf_counter() - start
 
 
-def best_seconds(database, mod):
-    """The best schedule, built and timed in this process; the median of five sets of tensors.
+def best_seconds(database, mod, seconds=3.0):
+    """The best schedule, built and timed in this process: the median of five sets of tensors.
 
-    Where tensors lie changes the time of one and the same kernel by up to a fifth.
+    Where tensors lie changes the time of a kernel. Of each set the shortest time counts, taken in
+    turns for some seconds, since other work on the machine slows whole tenths of a second.
     """
     from mlc_lab import meta_schedule as ms
     from mlc_lab.build import build
@@ -85,13 +86,14 @@ def best_seconds(database, mod):
 
     sch = ms.tir_integration.compile_tir(database, mod, TARGET)
     function = build(sch.mod, target=TARGET)["main"]
-    times, kept = [], []
-    for _ in range(5):
-        tensors = [array(a) for a in random_arrays(sch.mod["main"])]
-        kept.append(tensors)  # so that the next ones lie elsewhere
-        function(*tensors)
-        number = max(1, int(3e-3 / own_time(lambda t=tensors: function(*t), 3)))
-        times.append(own_time(lambda t=tensors, n=number: time_calls(function, n, *t), 5) / number)
+    sets = [[array(a) for a in random_arrays(sch.mod["main"])] for _ in range(5)]
+    function(*sets[0])
+    number = max(1, int(2e-3 / own_time(lambda: function(*sets[0]), 3)))
+    times, end = [float("inf")] * len(sets), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for i, tensors in enumerate(sets):
+            took = own_time(lambda t=tensors: time_calls(function, number, *t), 2) / number
+            times[i] = min(times[i], took)
     return statistics.median(times)
 
 

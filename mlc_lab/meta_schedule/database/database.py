@@ -110,7 +110,6 @@ class Database(SessionLog):
         fields = {n: row[n] for n in COLUMNS if n not in ("trace_json", "times", "workload")}
         return TuningRecord(
             Trace.from_json(row["trace_json"]), workload, times=tuple(json.loads(row["times"])),
-            confirmed=row["time"],
             args_info=TensorInfo.from_prim_func(workload.mod["main"]), **fields)
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
@@ -203,7 +202,7 @@ class Database(SessionLog):
         out = []
         for row in rows:
             data = {name: row[name] for name in COLUMNS}
-            data.update(times=json.loads(row["times"]), time=row["time"])
+            data["times"] = json.loads(row["times"])
             out.append(with_derived(data))
         return out
 

@@ -20,8 +20,7 @@ As plain data (`Database.records()`, a list of dicts) it has the fields
                    "run_error", "crash", "timeout", "memory", "schedule_error"
     reason         a sentence on what went wrong, "" if ok
     times          list of seconds, each the mean of several calls; [] if it failed
-    time           the one number for it, in seconds: the median of the lower half, or the mean if
-                   it was among the best and measured again in turns; None if it failed
+    time           the one number for it, in seconds (median of the lower half), None if it failed
     spread         half the distance from the smallest to the largest of the lower half, relative
     error          largest absolute error of its results, None if not checked
     predicted      what the cost model said before it was measured (higher is faster; a score in
@@ -48,8 +47,7 @@ from ..workload import TensorInfo, Workload
 class TuningRecord:
     """One trial; the fields are described at the head of this file.
 
-    Times are in seconds; `args_info` are types and shapes of the arguments; `confirmed` is the time
-    if its search measured it again (`confirm.py`).
+    Times are in seconds; `args_info` are types and shapes of the arguments.
     """
 
     trace: Trace
@@ -74,7 +72,6 @@ class TuningRecord:
     run_s: float = 0.0
     created: float = 0.0
     flop: float = 0.0
-    confirmed: float | None = None
     id: int | None = None
 
     @property
@@ -85,9 +82,7 @@ class TuningRecord:
     @property
     def time(self) -> float | None:
         """The one number for it, in seconds; None if it failed."""
-        if not self.times:
-            return None
-        return robust(list(self.times)) if self.confirmed is None else self.confirmed
+        return robust(list(self.times)) if self.times else None
 
     def as_schedule(self) -> Schedule:
         """The program with the trace replayed on it.
@@ -109,8 +104,7 @@ class TuningRecord:
         trace_json = json.dumps(self.trace.as_json())
         own = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
         return with_derived({**own, "workload": self.workload.shash, "target": str(self.target),
-                             "trace_json": trace_json, "times": list(self.times),
-                             "time": self.time})
+                             "trace_json": trace_json, "times": list(self.times)})
 
     def as_json(self) -> list:
         """[trace, times, target, arguments], TVM's form of a record."""
@@ -125,7 +119,7 @@ COLUMNS = ("id", "session", "task", "workload", "target", "trial", "round", "gen
 
 
 def with_derived(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of columns and `time` with what is derived from them: trace, decisions, spread."""
+    """A row of columns with what is derived from them: trace, decisions, time and spread."""
     trace = Trace.from_json(row["trace_json"])
     names = trace.names()
     row["trace"] = str(trace)
@@ -133,6 +127,7 @@ def with_derived(row: dict[str, Any]) -> dict[str, Any]:
         ", ".join(names[o] for o in trace.insts[i].output_list): d
         for i, d in trace.decisions.items()}
     times = sorted(row["times"])[: (len(row["times"]) + 1) // 2]
+    row["time"] = robust(row["times"]) if times else None
     row["spread"] = (times[-1] - times[0]) / 2 / row["time"] if times else None
     return row
 

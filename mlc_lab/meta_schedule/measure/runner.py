@@ -69,6 +69,7 @@ class RunnerInput(NamedTuple):
     """A built candidate: its BuilderResult, the program's Reference, threads, best time so far.
 
     `placement` draws where the tensors lie in memory; 0 is where they lie during the search.
+    `exactly` asks for so many calls a repeat and so many repeats, where the runner would choose.
     """
 
     build: Any
@@ -77,6 +78,7 @@ class RunnerInput(NamedTuple):
     best: float | None = None
     device_type: str = "cpu"
     placement: int = 0
+    exactly: tuple[int, int] | None = None
 
 
 @dataclass
@@ -207,9 +209,12 @@ class LocalRunner(Runner):
         return [RunnerFuture(future=self._submit(item)) for item in runner_inputs]
 
     def _submit(self, item: RunnerInput) -> Future:
+        config = self.evaluator_config.as_request()
+        if item.exactly is not None and config["adaptive"]:
+            config.update(adaptive=False, number=item.exactly[0], repeat=item.exactly[1])
         request = {"do": "run", "task": item.reference.key, "obj": item.build.obj,
                    "meta": item.build.meta, "threads": item.threads, "best": item.best,
-                   "config": self.evaluator_config.as_request(), "placement": item.placement}
+                   "config": config, "placement": item.placement}
 
         def again(worker: Worker) -> dict | None:
             reply = worker.call(item.reference.as_request(), max(120.0, 4 * self.timeout_sec))

@@ -1,25 +1,29 @@
 """The last step of a task: its best programs are measured once more, in turns.
 
 During a search each program is measured once, at another moment than the others and with tensors
-that lie where they lie. A processor's clock, its other work and the places of the tensors (which
-lines of the cache they share) change a time by more than the best programs differ, so the one that
-seemed best may only have been lucky. Here all meet the same moments, and the tensors lie elsewhere
-in each turn: what decides between the programs is the programs.
+that lie where they lie. Other work on the machine lasts as long as one measurement does and slows
+a program by more than the best ones differ; so does the place of tensors in their pages. The one
+that seemed best may only have been lucky, and a better one unlucky. Here all meet the same moments
+in many short turns, with the tensors elsewhere in each.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from typing import Any
 
 from ..measure.runner import RunnerInput
+from ..measure.worker import robust
 from .task_record import TaskRecord
 
 #: programs that are measured again at most, and how far from the best they may be
-CANDIDATES, NEAR = 8, 1.15
-#: turns at least; turns at most; seconds after which no other turn begins
-LEAST, MOST, ENOUGH = 3, 8, 1.5
+CANDIDATES, NEAR = 12, 1.3
+#: turns at least and at most; the part of the search's time after which no other turn begins
+LEAST, MOST, PART = 3, 16, 0.2
+#: seconds that a repeat takes, three of which are a turn; one is where a call takes longer
+REPEAT = 2e-3
 
 
 def note(task: TaskRecord, record: Any, build: Any) -> None:
@@ -45,27 +49,28 @@ def confirm(task: TaskRecord, runner: Any, database: Any) -> None:
     if len(leading) < 2:
         return
     turns: dict[int, list[float]] = {record.id: [] for record, _ in leading}
-    begun = time.perf_counter()
+    end = time.perf_counter() + PART * task.seconds
     for turn in range(1, MOST + 1):
-        if turn > LEAST and time.perf_counter() - begun > ENOUGH:
+        if turn > LEAST and time.perf_counter() > end:
             break
         for record, build in leading:
             if record.status != "ok":
                 continue
-            (future,) = runner.run([RunnerInput(build, task.reference, task.context.num_threads,
-                                                placement=turn)])
+            calls = math.ceil(REPEAT / record.time)
+            (future,) = runner.run([RunnerInput(
+                build, task.reference, task.context.num_threads, placement=turn,
+                exactly=(calls, 3 if calls > 1 else 1))])
             result = future.result()
             if result.status == "ok":
-                turns[record.id].append(result.time)
+                turns[record.id].append(min(result.times))
             else:
                 record.status, record.reason, record.times = result.status, result.reason, ()
     good = [record for record, _ in leading if record.status == "ok"]
     if good:
-        again = {record.id: statistics.mean(turns[record.id]) for record in good}
+        again = {record.id: robust(turns[record.id]) for record in good}
         level = statistics.geometric_mean(record.time / again[record.id] for record in good)
         for record in good:
             record.times = tuple(level * turn for turn in turns[record.id])
-            record.confirmed = level * again[record.id]
     for record, _ in leading:
         database.revise_tuning_record(record)
     found = (r for r in database.get_top_k(task.workload, 1 << 20, str(task.context.target))

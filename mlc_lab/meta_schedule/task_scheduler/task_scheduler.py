@@ -135,9 +135,9 @@ class TaskScheduler:
         strategy.notify_runner_results(candidates, results)
         if self.cost_model is not None:
             self.cost_model.update(task.context, candidates, results)
+        task.seconds += time.perf_counter() - start
         if task.trials >= task.wanted:
             self._finish(task)
-        task.seconds += time.perf_counter() - start
 
     def _finish(self, task: TaskRecord) -> None:
         """The task has had its trials: its best programs are compared once more."""
