@@ -293,9 +293,25 @@ def small_models():
         "unet": (UNet(), (image[..., :16, :16],)),
     }
     for model, _ in made.values():
-        for layer in model.modules():
-            if isinstance(layer, nn.BatchNorm2d):  # statistics that are not 0 and 1
-                layer.running_mean.uniform_(-0.1, 0.1)
-                layer.running_var.uniform_(0.5, 1.5)
-        model.eval()
+        settle(model)
     return made
+
+
+#: name -> () -> (model, arguments), as large as they are used
+FULL_SIZE = {
+    "resnet18": lambda: (ResNet18(), (torch.rand(1, 3, 224, 224),)),
+    "mobilenet_v2": lambda: (MobileNetV2(), (torch.rand(1, 3, 224, 224),)),
+    "gpt2_block": lambda: (GPTBlock(768, 12, 1024), (torch.rand(1, 128, 768),)),
+    "bert_layer": lambda: (BertLayer(768, 12, 3072),
+                           (torch.rand(1, 128, 768), torch.ones(1, 128))),
+    "unet": lambda: (UNet(32), (torch.rand(1, 3, 128, 128),)),
+}
+
+
+def settle(model):
+    """The model for inference; the statistics of its batches are not 0 and 1."""
+    for layer in model.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.running_mean.uniform_(-0.1, 0.1)
+            layer.running_var.uniform_(0.5, 1.5)
+    return model.eval()

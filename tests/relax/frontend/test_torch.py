@@ -39,6 +39,15 @@ def test_exported_models(name):
     agrees(run(mod, *args), model(*args))
 
 
+@pytest.mark.parametrize("name", models.FULL_SIZE)
+def test_models_of_full_size(name):
+    torch.manual_seed(0)
+    model, args = models.FULL_SIZE[name]()
+    want = models.settle(model)(*args)
+    mod = from_exported_program(torch.export.export(model, args))
+    agrees(run(mod, *args), want, rtol=1e-3, atol=1e-5 * float(want.abs().max()))
+
+
 #: symbolic_trace cannot slice a buffer by a size, as the written-out attention does
 @pytest.mark.parametrize("name", [n for n in MODELS if n not in (
     "gpt2_block", "mobilenet_v2_short")])
