@@ -60,7 +60,7 @@ def _progress(at: Any, data: dict[str, Any]) -> None:
         for field, name in (("peak_s", "machine's peak"), ("numpy_s", "numpy")):
             if session[field]:
                 at.axhline(session[field] * 1e6, color="0.3", ls="--", lw=1)
-                at.annotate(name, (0.99, session[field] * 1e6), ha="right", va="bottom",
+                at.annotate(name, (0.99, session[field] * 1e6), ha="right", va="top",
                             xycoords=("axes fraction", "data"), fontsize=8)
     at.set_yscale("log")
     at.set_xlabel("trial")

@@ -68,8 +68,15 @@ export function drawRoofline(recording, level, current, width) {
     const ridge = Math.min(x1, peak / speed);
     if (start >= ridge) return;
     const mine = name === level ? " mine" : "";
-    const at = start * (ridge / start) ** 0.12;
     // Along its roof and just above it: the roofs lie closer together than their names are wide.
+    // Further along where a point would cover it.
+    const along = (part) => start * (ridge / start) ** part;
+    const free = (part) => !points.some((p) => {
+      const [right, up] = [x(p.intensity) - x(along(part)), y(p.gflops) - y(along(part) * speed)];
+      const above = -up - (right * (y(start * speed) - y(ridge * speed))) / (x(ridge) - x(start));
+      return right > -12 && right < 105 && above > -12 && above < 22;
+    });
+    const at = along([0.12, 0.3, 0.45, 0.6, 0.75].find(free) ?? 0.12);
     const slope = (Math.atan2(y(ridge * speed) - y(start * speed), x(ridge) - x(start)) * 180) / Math.PI;
     svg += `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${x(start)}" y1="${y(start * speed)}" x2="${x(ridge)}" y2="${y(ridge * speed)}"/>` +
       `<text class="roof-${i % 4}${mine}" transform="translate(${x(at)} ${y(at * speed)}) rotate(${slope.toFixed(1)})" dy="-4">${escapeHTML(name)} ${digits(speed)} GB/s</text>`;
