@@ -3,13 +3,14 @@
 import time
 
 import numpy as np
+import pytest
 
 from mlc_lab import meta_schedule as ms
 from mlc_lab.meta_schedule.context import TuneContext
 from mlc_lab.meta_schedule.cost_model import TreeModel
 from mlc_lab.meta_schedule.measure.pool import Worker, WorkerPool
 from mlc_lab.meta_schedule.measure.runner import Reference, RunnerResult
-from mlc_lab.meta_schedule.measure.worker import difference, robust
+from mlc_lab.meta_schedule.measure.worker import _Task, difference, robust
 from mlc_lab.meta_schedule.search_strategy import MeasureCandidate
 from mlc_lab.meta_schedule.workload import arguments, as_workload
 
@@ -86,6 +87,35 @@ def test_exact_numbers_of_calls_and_a_flushed_cache():
         result = runner.run([ms.runner.RunnerInput(build, reference)])[0].result()
         assert result.status == "ok" and result.time > 0, result
         assert repeats is None or len(result.times) == repeats
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_tensors_can_be_placed_elsewhere(dtype):
+    given = {"seed": 0, "args": [((5, 3), dtype, False), ((0,), dtype, False), ((7,), dtype, True)]}
+    task = _Task(given)
+    before = [t.numpy().copy() for t in task.tensors]
+    places = set()
+    for placement in (1, 2, 3, 0):
+        task.place(placement)
+        task.reset()
+        for tensor, old in zip(task.tensors, before):
+            assert tensor.shape == old.shape and tensor.numpy().tobytes() == old.tobytes()
+            assert str(tensor.dtype) == dtype
+        places.add(task.tensors[0].data_ptr() % 4096)
+        assert task.tensors[0].data_ptr() % 128 == 0
+    assert len(places) >= 3
+
+
+def test_a_runner_measures_where_and_as_often_as_it_is_asked():
+    mod = as_workload(matmul())
+    build = ms.builder.LocalBuilder().build([ms.builder.BuilderInput(mod, TARGET)])[0]
+    reference = Reference("placed", arguments(mod["main"]), build)
+    runner = ms.runner.LocalRunner()
+    item = ms.runner.RunnerInput(build, reference, placement=3, exactly=(5, 4))
+    result = runner.run([item])[0].result()
+    assert result.status == "ok" and len(result.times) == 4 and result.calls == 20
+    own = ms.runner.LocalRunner(evaluator_config=ms.runner.EvaluatorConfig(number=2, repeat=3))
+    assert len(own.run([item])[0].result().times) == 3, "what the user chose stays"
 
 
 def test_an_argument_that_is_only_read_must_stay():
