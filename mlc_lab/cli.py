@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -61,6 +62,11 @@ def copy_notebooks(source: Path, target: Path) -> int:
     return written
 
 
+#: settings of JupyterLab that a user has not set: it fetches nothing and does not ask whether to
+_QUIET = {"@jupyterlab/apputils-extension:notification": {
+    "fetchNews": "false", "checkForUpdates": False}}
+
+
 def lab(args: argparse.Namespace) -> int:
     """Open JupyterLab on the notebooks; from an installed package, on a copy of them."""
     if _missing("jupyterlab"):
@@ -79,10 +85,15 @@ def lab(args: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *args.rest]
     if getattr(os, "geteuid", lambda: 1)() == 0:  # in a container there is often nobody else
         command.append("--allow-root")
-    try:
-        return subprocess.call(command)
-    except KeyboardInterrupt:
-        return 0
+    with tempfile.TemporaryDirectory() as config:
+        settings = Path(config, "labconfig", "default_setting_overrides.json")
+        settings.parent.mkdir()
+        settings.write_text(json.dumps(_QUIET), encoding="utf-8")
+        path = os.pathsep.join(filter(None, (os.environ.get("JUPYTER_CONFIG_PATH"), config)))
+        try:
+            return subprocess.call(command, env={**os.environ, "JUPYTER_CONFIG_PATH": path})
+        except KeyboardInterrupt:
+            return 0
 
 
 # ---------------------------------------------------------------------------------------- run

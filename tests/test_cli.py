@@ -122,6 +122,24 @@ def test_lab_copies_lessons_but_never_over_a_students_work(tmp_path):
     assert (target / "data" / "x.txt").read_text() == "x"
 
 
+def test_the_lab_neither_fetches_news_nor_asks_whether_to(monkeypatch, tmp_path):
+    from mlc_lab import cli
+
+    pytest.importorskip("jupyterlab")
+    seen = {}
+
+    def call(command, env):
+        for folder in env["JUPYTER_CONFIG_PATH"].split(os.pathsep):
+            for file in Path(folder).glob("labconfig/default_setting_overrides.json"):
+                seen.update(json.loads(file.read_text()))
+        return 0
+
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(tmp_path))
+    monkeypatch.setattr(subprocess, "call", call)
+    assert cli.main(["lab", "--no-browser"]) == 0
+    assert seen["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+
+
 SCHEDULES = '''
 import sys
 import tvm
