@@ -17,8 +17,9 @@ from ..tir.stmt import Block, BlockRealize, For, ForKind, Stmt
 
 #: attribute of a function that has its schedule
 SCHEDULED = "tir.is_scheduled"
-#: annotations of blocks that say how to tune them: topi's poolings carry one, no schedule
-_HINTS = {"schedule_rule"}
+#: annotations of blocks that are no schedule: topi's poolings say how to tune them, and its softmax
+#: names its axis
+_HINTS = {"schedule_rule", "axis"}
 #: a loop is worth several threads from about so many scalar operations on
 WORTH_THREADS = 1 << 18
 

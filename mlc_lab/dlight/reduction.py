@@ -21,11 +21,11 @@ Before::
 
 After, on vectors of eight (the blocks' bindings left out)::
 
-    for i_0 in range(32):
-        for k_0 in range(49):
-            for i_1 in T.unroll(4):
-                for k_1 in T.vectorized(16): C_rf[i, k_1] += W[i, k_0 * 16 + k_1] * ...
-        for i_1, k_1 in T.grid(4, 16): C[i] += C_rf[i, k_1]
+    for i_0 in range(16):
+        for k_0 in range(98):
+            for i_1 in T.unroll(8):
+                for k_1 in T.vectorized(8): C_rf[i, k_1] += W[i, k_0 * 8 + k_1] * ...
+        for i_1, k_1 in T.grid(8, 8): C[i] += C_rf[i, k_1]
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ from .stages import (
 #: vectors of results that are accumulated at once when there are whole ones: a multiply-add takes
 #: four cycles and two begin in each, so eight sums keep the multipliers busy
 _SUMS = 8
-#: results that are accumulated at once when lanes run along the reduction
-_ROWS = 4
+#: results that are accumulated at once when lanes run along the reduction: the first that divides
+#: them, so that no second program is needed for the rest; else `_ROWS`
+_EVEN_ROWS = (8, 7, 6, 5, 4)
+_ROWS = 8
 #: rows of a matrix that are added at once to sums in the cache: the first that divides them
 _DEPTHS = (8, 7, 6, 5, 4)
 #: sums that are kept in the cache, and elements of a matrix that fits there as a whole
@@ -186,7 +188,8 @@ def _target(stage: Stage) -> BufferLoad:
 def _sum_in_lanes(sch: Schedule, rv: Any, machine: Machine) -> Any:
     """Let each lane of a vector sum its part of a reduction along memory.
 
-    Gives the block of the partial sums; None where the block is no such reduction.
+    Several results are summed side by side, a vector each; one alone takes more vectors. Gives the
+    block of the partial sums; None where the block is no such reduction.
     """
     stage = Stage(sch, rv)
     if not stage.is_reduction or stage.store is None:
@@ -203,7 +206,7 @@ def _sum_in_lanes(sch: Schedule, rv: Any, machine: Machine) -> Any:
     several = any(stage.extents[v] != 1 for v in stage.spatial)
     if extent is None or extent % lanes:
         return None  # a last vector that is not full cannot be told apart here
-    width = lanes * (2 if several else 4)
+    width = lanes * (1 if several else 4)
     while extent % width:
         width //= 2
     sums = [x for x, v in zip(sch.get_loops(rv), stage.extents) if v in stage.reduced]
@@ -279,12 +282,12 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
         vector, rows = along, []
         size = as_int(sch.get(others[-1]).extent) if others else 1
         if size is None or size > 1:
-            outer, row = sch.split(others[-1], [None, _ROWS if size is None else min(_ROWS, size)])
+            outer, row = sch.split(others[-1], [None, _rows(size)])
             others[-1:], rows = [outer], [row]
             sch.reorder(*others, *sums, *rows, vector)
         if rows and not below:
             sch.reverse_compute_at(adder, others[-1])
-            _add_side_by_side(sch, adder)
+            _add_lanes(sch, adder)
     sch.vectorize(vector)
     for row in rows:
         sch.unroll(row)
@@ -294,6 +297,13 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
     sch.vectorize(around[-1])
     if rows:
         sch.unroll(around[-2])
+
+
+def _rows(size: int | None) -> int:
+    """Results that are summed side by side, of so many."""
+    if size is None or size <= _ROWS:
+        return size or _ROWS
+    return next((r for r in _EVEN_ROWS if size % r == 0), _ROWS)
 
 
 def _depth(extent: int | None) -> int:
@@ -322,11 +332,12 @@ def _block_in_cache(sch: Schedule, stage: Stage, extent: int | None, lanes: int,
     return max(w for w in range(width, most + 1, width) if extent % w == 0)
 
 
-def _add_side_by_side(sch: Schedule, adder: Any) -> None:
-    """The lanes of several results are added in turn, not one result after the other."""
-    row, lane = sch.get_loops(adder)[-2:]
-    sch.reorder(lane, row)
-    sch.unroll(row)
+def _add_lanes(sch: Schedule, adder: Any) -> None:
+    """Result after result; LLVM makes sums of several out of that, once the lanes are written
+    out."""
+    lane, row = sch.get_loops(adder)[-2:]
+    sch.reorder(row, lane)
+    sch.unroll(lane)
 
 
 __all__ = ["Reduction"]

@@ -172,6 +172,20 @@ def test_softmax(shape):
     same_answer(*program(softmax, shape), TWO)
 
 
+@pytest.mark.parametrize("fn", [topi.nn.softmax, topi.nn.log_softmax, topi.nn.fast_softmax])
+def test_softmax_of_topi_has_no_schedule_until_it_is_given_one(fn):
+    """Its blocks name the axis in an annotation, which is no schedule."""
+    new = same_answer(*program(fn, (6, 64)))
+    assert "T.vectorized" in new.script()
+
+
+@pytest.mark.parametrize("rows", [1, 5, 8, 10, 11, 14, 24])
+def test_lanes_of_several_sums(rows):
+    """Where a number of results divides them, no second program is made for the rest."""
+    new = same_answer(*program(lambda a, b: matmul(a, b, True), (1, 64), (rows, 64)))
+    assert ("T.where" in new.script()) == (rows == 11)
+
+
 @pytest.mark.parametrize("axis, shape", [
     (1, (5, 64)), (0, (64, 33)), (None, (9, 32)), ((2, 3), (2, 5, 7, 7)), ((2, 3), (1, 3, 8, 8)),
     (1, (1, 784)), ((0, 2), (4, 8, 16)), (1, (2, 5, 40)),
