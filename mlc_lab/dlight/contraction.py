@@ -31,6 +31,8 @@ from .stages import (
 
 #: a panel is packed when it is read for at least so many tiles of rows
 _PACK_FROM = 3
+#: columns that a last tile may lack and is computed as a whole all the same: one in so many
+_TO_SPARE = 25
 #: rows of an image of at least so many vectors are tiled one by one, without packing
 _LONG_ROW = 6
 
@@ -199,10 +201,15 @@ class _Plan:
         self.joined = joined
         # a matrix that lies as it is read is packed whole, row by row; else panel by panel
         self.whole = unit and simple
+        # whether vectors of columns lie in one row of an image
+        self.level = unit and extent is not None and extent % lanes == 0
         self.columns = volume(stage.extents[v] for v in joined)
         self.rows_in_tile, vectors = _tile_size(machine.unit.registers, rows, self.columns, lanes)
         width = vectors * lanes
         self.width = width if self.columns is None else min(width, self.columns)
+        rest = -1 if self.columns is None else -self.columns % self.width
+        # whether tiles cover the columns with little to spare
+        self.nearly_whole = 0 < rest <= (self.columns or 0) // _TO_SPARE
         self.work = stage.work
 
 
@@ -298,7 +305,7 @@ def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, place: dict[Var, in
 def _tile(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan, machine: Machine) -> None:
     """Tile the canonical block, pack its panels, and attach what follows."""
     if plan.pack:
-        panel = _pack(sch, rv, count, plan)
+        panel, lane = _pack(sch, rv, count, plan)
     loops = sch.get_loops(rv)
     b, r, c = count["batch"], count["rows"], count["columns"]
     batch, rows, columns = loops[:b], loops[b:b + r], loops[b + r:b + r + c]
@@ -309,7 +316,7 @@ def _tile(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan, machine: M
     sch.unroll(row_in)
     sch.vectorize(column_in)
     if plan.pack:
-        _order_panel(sch, panel, column_out, plan, machine)
+        _order_panel(sch, panel, lane, column_out, plan, machine)
     for consumer in sch.get_consumers(rv):
         sch.reverse_compute_at(consumer, row_out)
         sch.vectorize(sch.get_loops(consumer)[-1])
@@ -329,10 +336,11 @@ def _untouched(sch: Schedule, stage: Stage) -> bool:
     return stage.is_spatial and all(sch.get(x).kind == 0 for x in sch.get_loops(stage.rv))
 
 
-def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> Any:
+def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> tuple[Any, int | None]:
     """The block that copies the vector operand into panels as wide as the tile.
 
-    The copy is indexed by the block's iterators; in memory the column within a panel comes last.
+    Gives it, and which of its iterators counts columns; None where several do. The copy is indexed
+    by the block's iterators; in memory the column within a panel comes last.
     """
     def operand() -> tuple[int, BufferLoad, Var]:
         """The vector operand: its place among what the block reads, its load, its lane."""
@@ -343,6 +351,10 @@ def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> Any:
         return reads.index(load.buffer), load, lane
 
     panel = sch.reindex(rv, ("read", operand()[0]))
+    ragged = plan.columns is None or plan.columns % plan.width
+    filled = _fill_tiles(sch, rv, panel, count["lane"], plan.width) if plan.nearly_whole else None
+    if filled is not None:
+        panel, ragged = filled, False
     at, load, lane = operand()
     axis = next(d for d, index in enumerate(load.indices) if index is lane)
     width = plan.width
@@ -352,16 +364,39 @@ def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> Any:
         before = list(axes[:axis])
         return [*before, axes[axis] // width, *rest[len(before):], axes[axis] % width]
 
-    ragged = plan.columns is None or plan.columns % width
     sch.transform_layout(rv, ("read", at), panels, pad_value=0 if ragged else None)
-    return panel
+    return panel, None if ragged else axis
 
 
-def _order_panel(sch: Schedule, panel: Any, column_out: Any, plan: _Plan, machine: Machine
-                 ) -> None:
+def _fill_tiles(sch: Schedule, rv: Any, panel: Any, lane: int, width: int) -> Any:
+    """Let the sum run over whole tiles of columns, on zeros where there are none.
+
+    So one program does for all tiles, and only what is written knows of the end. Gives the block
+    that copies the panel then; None, and nothing is changed, where the block cannot be padded.
+    """
+    trial = sch.copy()
+    try:
+        if not trial.get_consumers(rv):
+            trial.reindex(rv, ("write", 0))
+        trial.pad_einsum(rv, [width if at == lane else 1
+                              for at in range(len(sch.get(rv).iter_vars))])
+        copy = trial.get_consumers(panel)[0]
+        trial.compute_inline(panel)
+        out = trial.get_consumers(rv)[0]
+        if trial.get_consumers(out):
+            trial.compute_inline(out)
+    except ScheduleError:
+        return None
+    sch.become(trial)
+    return copy
+
+
+def _order_panel(sch: Schedule, panel: Any, lane: int | None, column_out: Any, plan: _Plan,
+                 machine: Machine) -> None:
     """Place the copy, and order its loops: along memory where it reads rows, else by columns.
 
-    Where a column of an image starts takes divisions, so columns run outermost then.
+    Where a column of an image starts takes divisions, so columns run outermost then, unless whole
+    vectors of them lie in one row of the image.
     """
     if plan.whole:
         stage = Stage(sch, panel)
@@ -372,6 +407,11 @@ def _order_panel(sch: Schedule, panel: Any, column_out: Any, plan: _Plan, machin
         schedule_elementwise(sch, panel, machine)
         return
     sch.compute_at(panel, column_out)
+    if plan.level and lane is not None:
+        column = sch.state.realize_of(sch.get_sref(panel)).iter_values[lane]
+        loops = sch.get_loops(panel)
+        at = max(i for i, x in enumerate(loops) if uses_var(column, sch.get(x).loop_var))
+        sch.reorder(*loops[at + 1:], loops[at])
 
 
 __all__ = ["Contraction", "Roles", "fill_then_copy", "schedule_contraction", "schedule_others",

@@ -44,10 +44,6 @@ from .stages import (
 #: vectors of results that are accumulated at once when there are whole ones: a multiply-add takes
 #: four cycles and two begin in each, so eight sums keep the multipliers busy
 _SUMS = 8
-#: results that are accumulated at once when lanes run along the reduction: the first that divides
-#: them, so that no second program is needed for the rest; else `_ROWS`
-_EVEN_ROWS = (8, 7, 6, 5, 4)
-_ROWS = 8
 #: rows of a matrix that are added at once to sums in the cache: the first that divides them
 _DEPTHS = (8, 7, 6, 5, 4)
 #: sums that are kept in the cache, and elements of a matrix that fits there as a whole
@@ -188,8 +184,9 @@ def _target(stage: Stage) -> BufferLoad:
 def _sum_in_lanes(sch: Schedule, rv: Any, machine: Machine) -> Any:
     """Let each lane of a vector sum its part of a reduction along memory.
 
-    Several results are summed side by side, a vector each; one alone takes more vectors. Gives the
-    block of the partial sums; None where the block is no such reduction.
+    Several results are summed side by side, a vector each, or two where registers go to a number of
+    each result; one alone takes more. Gives the block of the partial sums; None where the block is
+    no such reduction.
     """
     stage = Stage(sch, rv)
     if not stage.is_reduction or stage.store is None:
@@ -206,11 +203,18 @@ def _sum_in_lanes(sch: Schedule, rv: Any, machine: Machine) -> Any:
     several = any(stage.extents[v] != 1 for v in stage.spatial)
     if extent is None or extent % lanes:
         return None  # a last vector that is not full cannot be told apart here
-    width = lanes * (1 if several else 4)
+    width = lanes * (4 if not several else 2 if _holds_numbers(stage, summed) else 1)
     while extent % width:
         width //= 2
     sums = [x for x, v in zip(sch.get_loops(rv), stage.extents) if v in stage.reduced]
     return sch.rfactor(sch.split(sums[-1], [None, width])[1], len(stage.store.indices))
+
+
+def _holds_numbers(stage: Stage, summed: Var) -> bool:
+    """Whether what is summed needs a number of the result's own, as a variance needs the mean."""
+    return any(not any(uses_var(index, summed) for index in load.indices)
+               and any(uses_var(index, v) for index in load.indices for v in stage.spatial)
+               for load in stage.loads())
 
 
 def _join_sums(sch: Schedule, stage: Stage) -> None:
@@ -282,7 +286,7 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
         vector, rows = along, []
         size = as_int(sch.get(others[-1]).extent) if others else 1
         if size is None or size > 1:
-            outer, row = sch.split(others[-1], [None, _rows(size)])
+            outer, row = sch.split(others[-1], [None, _rows(size, extent // lanes)])
             others[-1:], rows = [outer], [row]
             sch.reorder(*others, *sums, *rows, vector)
         if rows and not below:
@@ -299,11 +303,15 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
         sch.unroll(around[-2])
 
 
-def _rows(size: int | None) -> int:
-    """Results that are summed side by side, of so many."""
-    if size is None or size <= _ROWS:
-        return size or _ROWS
-    return next((r for r in _EVEN_ROWS if size % r == 0), _ROWS)
+def _rows(size: int | None, vectors: int) -> int:
+    """Of so many results those that are summed side by side, each in so many vectors.
+
+    Where a number divides them, no second program is needed for the rest.
+    """
+    most = max(1, _SUMS // vectors)
+    if size is None or size <= most:
+        return size or most
+    return next((r for r in range(most, most // 2 - 1, -1) if size % r == 0), most)
 
 
 def _depth(extent: int | None) -> int:

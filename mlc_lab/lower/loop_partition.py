@@ -18,12 +18,14 @@ After::
 From the outermost loop inwards: a condition in the loop's body is taken at the worst that the inner
 loops can make it; where that holds, the condition is dropped, the rest of the iterations keep it.
 A parallel loop, and one whose variable sits inside of a division, is not cut: it gets the
-two versions of its body under one `if`. Reference: the loop partitioning of Halide and of TVM.
+two versions of its body under one `if`. So does a statement that takes only a small part of a
+body's time, as the writing of a tile does beside the sum that fills it: a loop is not repeated
+for the sake of that. Reference: the loop partitioning of Halide and of TVM.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from ..arith import Analyzer, detect_linear_equation, eval_set
 from ..ir.structural import structural_equal
@@ -43,16 +45,37 @@ from .simplify import NO_OP, Simplifier
 
 #: a function is not partitioned further when it has grown by this many nodes
 _GROWTH = 20000
+#: a statement is a small part of those it stands among when it takes no more than such a share of
+#: their iterations, of which there are at least so many
+_SMALL, _MANY = 8, 256
 
 
 class _Condition:
     """One part of a conjunction that guards statements, with the loops between it and the loop
-    that is looked at."""
+    that is looked at; `aside` where it guards only a small part of what is done there."""
 
-    __slots__ = ("expr", "loops")
+    __slots__ = ("expr", "loops", "aside")
 
-    def __init__(self, expr: PrimExpr, loops: tuple[For, ...]) -> None:
-        self.expr, self.loops = expr, loops
+    def __init__(self, expr: PrimExpr, loops: tuple[For, ...], aside: bool) -> None:
+        self.expr, self.loops, self.aside = expr, loops, aside
+
+
+def _iterations(s: Any) -> int:
+    """How many innermost statements run, loops of unknown length taken as long."""
+    kind = type(s)
+    if kind is For:
+        return (as_int(s.extent) or _MANY) * _iterations(s.body)
+    if kind is SeqStmt:
+        return sum(map(_iterations, s.seq))
+    if kind is IfThenElse:
+        return max(_iterations(s.then_case), 0 if s.else_case is None else _iterations(s.else_case))
+    return _iterations(s.body) if isinstance(getattr(s, "body", None), Stmt) else 1
+
+
+def _small_parts(s: SeqStmt) -> list[bool]:
+    """Which statements of a sequence take a small part of its time."""
+    each = [_iterations(item) for item in s.seq]
+    return [sum(each) >= _MANY and one * _SMALL <= sum(each) for one in each]
 
 
 def _conjuncts(e: PrimExpr) -> list[PrimExpr]:
@@ -67,28 +90,28 @@ def _conditions(body: Stmt) -> list[_Condition]:
     """The bounds that guard statements under `body`, outermost first."""
     out: list[_Condition] = []
 
-    def walk(s: Any, loops: tuple[For, ...], hidden: frozenset) -> None:
+    def walk(s: Any, loops: tuple[For, ...], hidden: frozenset, aside: bool) -> None:
         kind = type(s)
         if kind is For:
-            walk(s.body, (*loops, s), hidden)
+            walk(s.body, (*loops, s), hidden, aside)
         elif kind is IfThenElse:
             for part in _conjuncts(s.condition):
                 if type(part) in _COMPARISONS and _plain(part, hidden):
-                    out.append(_Condition(part, loops))
-            walk(s.then_case, loops, hidden)
+                    out.append(_Condition(part, loops, aside))
+            walk(s.then_case, loops, hidden, aside)
             if s.else_case is not None:
-                walk(s.else_case, loops, hidden)
+                walk(s.else_case, loops, hidden, aside)
         elif kind is SeqStmt:
-            for item in s.seq:
-                walk(item, loops, hidden)
+            for item, small in zip(s.seq, _small_parts(s)):
+                walk(item, loops, hidden, aside or small)
         elif kind is LetStmt:
-            walk(s.body, loops, hidden | {s.var})
+            walk(s.body, loops, hidden | {s.var}, aside)
         elif kind is AttrStmt and isinstance(s.node, IterVar):
-            walk(s.body, loops, hidden | {s.node.var})
+            walk(s.body, loops, hidden | {s.node.var}, aside)
         elif hasattr(s, "body"):
-            walk(s.body, loops, hidden)
+            walk(s.body, loops, hidden, aside)
 
-    walk(body, (), frozenset())
+    walk(body, (), frozenset(), False)
     return out
 
 
@@ -208,6 +231,8 @@ class _Partition(Mutator):
         domain = Range.from_min_extent(node.min, node.extent)
         analyzer.bind(node.loop_var, domain, True)
         for condition in conditions:
+            if condition.aside:
+                continue  # not worth a second copy of the rest: `visit_SeqStmt` sees to it
             new = self._try(node, condition, conditions, analyzer)
             if new is not None:
                 return new
@@ -217,6 +242,30 @@ class _Partition(Mutator):
         if body is NO_OP:
             return NO_OP
         return node if body is node.body else node.replace(body=body)
+
+    def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
+        parts = [self._aside(item) if small else self.visit(item)
+                 for item, small in zip(node.seq, _small_parts(node))]
+        if all(new is old for new, old in zip(parts, node.seq)):
+            return node
+        parts = [part for part in parts if part is not NO_OP]
+        return seq(*parts) if parts else NO_OP
+
+    def _aside(self, item: Stmt) -> Stmt:
+        """A small part of a loop's body: twice under an `if`, rather than the whole loop twice."""
+        analyzer = self._analyzer()
+        for found in _conditions(item):
+            if found.aside or not found.loops or self.budget <= 0:
+                continue
+            e = found.expr
+            excess = analyzer.simplify(_COMPARISONS[type(e)](e.a, e.b))
+            inner = {f.loop_var: Range.from_min_extent(f.min, f.extent) for f in found.loops}
+            worst = eval_set(excess, inner, analyzer)
+            if worst.has_upper_bound():
+                holds = analyzer.simplify(op.less(worst.max_value, 0))
+                if as_int(holds) is None:
+                    return self._twice(item, [e], holds, self._aside)
+        return self.visit(item)
 
     def _excess(self, node: For, found: _Condition, analyzer: Analyzer
                 ) -> tuple[int, Any] | None:
@@ -317,19 +366,37 @@ class _Partition(Mutator):
         var = node.loop_var
         if as_int(holds) is not None or not any(item is var for item in pre_order(holds)):
             return None
-        self.budget -= sum(1 for _ in pre_order(node.body))
         self.outer.append((var, Range.from_min_extent(node.min, node.extent)))
+        body = self._twice(node.body, e, holds, self.visit)
+        self.outer.pop()
+        return node.replace(body=body)
+
+    def _certain(self, condition: PrimExpr) -> dict[Var, PrimExpr]:
+        """The variables of a condition that can have only one value where it holds."""
+        analyzer = self._analyzer()
+        out = {}
+        for var in {v for v in pre_order(condition) if isinstance(v, Var)}:
+            bound = analyzer.const_int_bound(var)
+            if bound.min_value == bound.max_value:
+                out[var] = const(bound.min_value, var.dtype)
+        return out
+
+    def _twice(self, body: Stmt, e: list[PrimExpr], holds: PrimExpr,
+               further: Callable[[Stmt], Stmt]) -> Stmt:
+        """A statement under `holds`, which decides the conditions `e`, and under its contrary;
+        `further` partitions both."""
+        self.budget -= sum(1 for _ in pre_order(body))
+        contrary = self._analyzer().simplify(op.logical_not(holds))
         bodies = []
-        for condition, body in ((holds, _decided(node.body, e, True)),
-                                (op.logical_not(holds), node.body)):
+        for condition, version in ((holds, _decided(body, e, True)),
+                                   (contrary, body)):
             self.known.append(condition)
             # its own variables: the two versions are two programs
-            bodies.append(self.visit(self._simplified(_renamed(body))))
+            version = substitute(_renamed(version), self._certain(condition))
+            bodies.append(further(self._simplified(version)))
             self.known.pop()
-        self.outer.pop()
         then, other = bodies
-        body = IfThenElse(holds, then, None if other is NO_OP else other)
-        return node.replace(body=body)
+        return IfThenElse(holds, then, None if other is NO_OP else other)
 
 
 def _same(a: PrimExpr, b: PrimExpr) -> bool:

@@ -131,6 +131,19 @@ def test_convolutions_of_any_size(seed):
     same_answer(func, shapes, rng.choice([ONE, TWO]))
 
 
+@pytest.mark.parametrize("size, padded", [(32, True), (14, False), (7, False), (24, False)])
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_a_last_tile_is_computed_whole_where_little_is_wasted(size, padded, epilogue):
+    """32x32 and 28x28 places are nearly whole tiles of 24; 14x14 and 7x7 are not, 24x24 is one."""
+    def fn(x, w):
+        out = topi.nn.conv2d_nchw(x, w, 1, 1, 1)
+        return relu(out) if epilogue else out
+
+    new = same_answer(*program(fn, (2, 3, size, size), (16, 3, 3, 3)))
+    if vector_unit(Target(ONE)).registers == 16:
+        assert ("_pad = T.alloc_buffer" in new.script()) == padded
+
+
 @pytest.mark.parametrize("fn, shapes", [
     (lambda x, w: conv2d_nhwc(x, w), [(1, 9, 9, 8), (3, 3, 8, 20)]),
     (lambda x, w: conv2d_nhwc(x, w, 2), [(2, 15, 15, 5), (3, 3, 5, 16)]),

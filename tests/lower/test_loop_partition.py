@@ -103,6 +103,46 @@ def test_a_fused_loop_gets_two_versions():
 
 
 @T.prim_func
+def small_part(A: T.Buffer((112,), "float32"), B: T.Buffer((100,), "float32"),
+               C: T.Buffer((100,), "float32")):
+    for i in range(7):
+        for k, j in T.grid(64, 16):
+            A[i * 16 + j] = A[i * 16 + j] * 0.5 + 1.0
+        for j in range(16):
+            if i * 16 + j < 100:
+                B[i * 16 + j] = A[i * 16 + j] + 1.0
+        for j in range(16):
+            if 3 <= i * 16 + j and i * 16 + j < 100:
+                C[i * 16 + j] = A[i * 16 + j] + 2.0
+
+
+def test_a_loop_is_not_repeated_for_a_small_part_of_its_body():
+    body = partitioned(small_part)
+    assert int(body.extent) == 7 and len(body.body.seq) == 3
+    heavy, one, two = body.body.seq
+    assert not ifs(heavy)
+    (choice,) = ifs(one)
+    assert "i < 6" in repr(choice.condition)
+    assert [int(case.extent) for case in (choice.then_case, choice.else_case)] == [16, 4]
+    assert len(ifs(two)) == 2 and "max" not in repr(two)
+
+
+@T.prim_func
+def large_part(A: T.Buffer((112,), "float32"), B: T.Buffer((100,), "float32")):
+    for i in range(7):
+        for j in range(16):
+            A[i * 16 + j] = A[i * 16 + j] * 0.5 + 1.0
+        for k, j in T.grid(64, 16):
+            if i * 16 + j < 100:
+                B[i * 16 + j] = B[i * 16 + j] + A[i * 16 + j] + 1.0
+
+
+def test_a_loop_is_cut_for_most_of_its_body():
+    body = partitioned(large_part)
+    assert len(body.seq) in (2, 3) and not ifs(body)
+
+
+@T.prim_func
 def by_size(a: T.handle, b: T.handle):
     T.func_attr({"global_symbol": "main"})
     n = T.int32()
