@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arith import Analyzer, detect_iter_map, estimate_region_lower_bound
-from ..tir.expr import IterVar, Range
+from ..tir.expr import IntImm, IterVar, Range
 from ..tir.functor import pre_order, uses_var
 from ..tir.stmt import Block, BlockRealize, For
 from .error import Refusal
@@ -361,11 +361,13 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: An
     have = relaxed_region(state, producer, written.region, lca, lower=True)
     if have is None:
         return False
+    if all(_is_whole(got, dim) for got, dim in zip(have, written.buffer.shape)):
+        return True
     need = relaxed_region(state, consumer, read.region, lca, lower=False)
     analyzer = Analyzer()
     state.loop_domains_into(lca, analyzer)
     for got, want, dim in zip(have, need, written.buffer.shape):
-        if want.is_nothing():
+        if want.is_nothing() or _is_whole(got, dim):
             continue
         if want.is_everything() or not (_bounded(got)):
             return False
@@ -377,6 +379,13 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: An
                 or analyzer.can_prove(got.max_value >= high)):
             return False
     return True
+
+
+def _is_whole(interval: Any, dim: Any) -> bool:
+    """Whether an interval is known at a glance to be all of a dimension."""
+    low, high = interval.min_value, interval.max_value
+    return (type(low) is IntImm and type(high) is IntImm and type(dim) is IntImm
+            and low.value <= 0 and high.value >= dim.value - 1)
 
 
 def _bounded(interval: Any) -> bool:

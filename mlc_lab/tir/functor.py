@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, Mapping
 from ..ir.node import NODE_TYPES, Node
 from .buffer import Buffer
 from .expr import (
-    BufferLoad, IterVar, Let, PrimExpr, Reduce, Var, const_index,
+    BufferLoad, IntImm, IterVar, Let, PrimExpr, Reduce, Var, const_index,
 )
 from .function import PrimFunc
 from .stmt import (
@@ -312,6 +312,8 @@ def uses_var(root: Node, var: Any) -> bool:
         test = var
     else:
         test = var.__contains__
+    if isinstance(root, (Var, IntImm)):  # most indices and bindings are no more than that
+        return isinstance(root, Var) and test(root)
     return any(isinstance(item, Var) and test(item) for item in pre_order(root))
 
 
@@ -383,6 +385,10 @@ def substitute(node: Any, table: Mapping[Var, Any],
     """
     if callable(table):
         table = {v: r for v in free_vars(node) if (r := table(v)) is not None}
+    if type(node) is IntImm:
+        return node
+    if type(node) is Var:
+        return const_index(table[node]) if node in table else node
     table = {var: const_index(value) for var, value in table.items()}
     if not table and not buffers:
         return node
