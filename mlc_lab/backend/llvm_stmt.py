@@ -11,6 +11,7 @@ from ..runtime.abi import declare_native, quoted
 from ..tir import ForKind
 from .llvm_calls import CallGen
 from .llvm_emit import CodegenError, const_int
+from .llvm_patterns import even_pieces, sum_of_lanes
 from .llvm_types import element_type, iota, memory_element, register_type
 
 # Constant allocations up to this many bytes live on the stack.
@@ -65,10 +66,31 @@ class StmtGen(CallGen):
                 "does not have; build for a GPU target, or use parallel and vectorize instead of "
                 "bind"
             )
+        lanes = sum_of_lanes(s)
+        if lanes is not None and self._apart(lanes[0].buffer, lanes[1].buffer):
+            self._add_lanes(*lanes)
+            return
         low = self.index(s.min)
         extent = self.index(s.extent)
         self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
                         self.is_nonneg(s.min), lambda: self.run(s.body), _is_elementwise(s))
+
+    def _apart(self, a: tir.Buffer, b: tir.Buffer) -> bool:
+        """Whether two buffers are known to share no memory."""
+        return a.data is not b.data and (a.data in self.objects or b.data in self.objects)
+
+    def _add_lanes(self, store: tir.BufferStore, load: tir.BufferLoad) -> None:
+        """Add the lanes of a vector to what is stored, the first lane first."""
+        dtype = store.value.dtype
+        ty = f"{element_type(dtype)} {self.visit(store.value.a)}"
+        vector = self.visit(load)
+        lanes = dt.lanes_of(load.dtype)
+        name = f"llvm.vector.reduce.fadd.v{lanes}f{dt.bits_of(dtype)}"
+        wide = register_type(load.dtype)
+        self.unit.text.declare(element_type(dtype), name, [element_type(dtype), wide])
+        total = self.op(f"call {element_type(dtype)} @{name}({ty}, {wide} {vector})")
+        flat = self.flat_index(store.buffer, store.indices) if store.indices else "0"
+        self.store_to(self.slot_address(store.buffer, flat), total, dtype)
 
     def count_loop(
         self, var: tir.Var, low: str, high: str, extent: str, nonneg: bool, body: Callable,
@@ -389,74 +411,6 @@ def _is_elementwise(s: tir.For) -> bool:
         and any(tir.uses_var(index, s.loop_var) for index in store.indices)
         for store in stores
     )
-
-
-def even_pieces(s: tir.BufferStore) -> list[tir.BufferStore] | None:
-    """A vector store as several, when its number of lanes is no power of two.
-
-    LLVM keeps such vectors in single lanes when they live across a loop. Gives None where the
-    store is to stay as it is.
-    """
-    if not s.indices or s.predicate is not None:
-        return None
-    last = s.indices[-1]
-    if type(last) is not tir.Ramp or last.lanes & (last.lanes - 1) == 0:
-        return None
-    if const_int(last.stride) != 1 or dt.lanes_of(last.base.dtype) > 1 or s.buffer.strides:
-        return None
-    if dt.lanes_of(s.value.dtype) != last.lanes:
-        return None
-    pieces, start = [], 0
-    while start < last.lanes:
-        count = 1 << ((last.lanes - start).bit_length() - 1)
-        if count == 1:
-            return None
-        try:
-            value, at = (_piece(e, start, count, last.lanes) for e in (s.value, last))
-        except _Indivisible:
-            return None
-        pieces.append(tir.BufferStore(s.buffer, value, (*s.indices[:-1], at)))
-        start += count
-    return pieces
-
-
-class _Indivisible(Exception):
-    """An expression whose lanes cannot be taken apart here."""
-
-
-_LANEWISE = (
-    tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod, tir.Min, tir.Max,
-    tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE, tir.And, tir.Or, tir.Not, tir.Select,
-)  # fmt: skip
-
-
-def _piece(e: Any, start: int, count: int, lanes: int) -> Any:
-    """Lanes ``start`` to ``start + count`` of an expression of ``lanes`` lanes."""
-    kind = type(e)
-    if dt.lanes_of(e.dtype) != lanes:
-        raise _Indivisible
-    if kind is tir.Ramp and dt.lanes_of(e.base.dtype) == 1:
-        return tir.Ramp(e.base + e.stride * start, e.stride, count)
-    if kind is tir.Broadcast and dt.lanes_of(e.value.dtype) == 1:
-        return tir.Broadcast(e.value, count)
-    if kind in _LANEWISE:
-        return e.map_children(lambda c: _piece(c, start, count, lanes))
-    if kind is tir.Cast:
-        value = _piece(e.value, start, count, lanes)
-        return tir.Cast(dt.with_lanes(e.dtype, count), value)
-    if kind is tir.BufferLoad and e.predicate is None and len(e.indices) == 1:
-        return tir.BufferLoad(e.buffer, [_piece(e.indices[0], start, count, lanes)])
-    if kind is tir.Call and tir.op.effect_of(e) == tir.op.PURE and e.op.name in _ELEMENTWISE:
-        args = [_piece(a, start, count, lanes) for a in e.args]
-        return tir.Call(dt.with_lanes(e.dtype, count), e.op, args)
-    raise _Indivisible
-
-
-_ELEMENTWISE = {
-    f"tir.{name}"
-    for name in ("exp", "exp2", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "fabs", "floor",
-                 "ceil", "trunc", "round", "sin", "cos", "pow", "fma")
-}
 
 
 def free_variables(s: Any) -> list[tir.Var]:

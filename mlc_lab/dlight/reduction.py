@@ -341,11 +341,11 @@ def _block_in_cache(sch: Schedule, stage: Stage, extent: int | None, lanes: int,
 
 
 def _add_lanes(sch: Schedule, adder: Any) -> None:
-    """Result after result; LLVM makes sums of several out of that, once the lanes are written
-    out."""
+    """Result after result, the lanes of each in one loop, which is one addition of a vector."""
     lane, row = sch.get_loops(adder)[-2:]
     sch.reorder(row, lane)
-    sch.unroll(lane)
+    sch.unroll(row)
+    sch.decompose_reduction(adder, lane)
 
 
 __all__ = ["Reduction"]
