@@ -51,7 +51,7 @@ class BlockBuilder:
         self._table: dict[Var, Expr] = {}
         self._names: dict[str, int] = {}
         self._function_names: set[str] = {v.name_hint for v in self._mod.functions}
-        self._by_hash: dict[int, list[GlobalVar]] | None = None
+        self._by_key: dict[Any, list[GlobalVar]] | None = None
         for var, func in self._mod.functions.items():
             if isinstance(func, Function) and var.struct_info_ is None:
                 var.set_struct_info(func.struct_info_)
@@ -225,15 +225,15 @@ class BlockBuilder:
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
         """Add a function, or find one that is structurally equal; its GlobalVar."""
-        key = structural_hash(func)
-        for var in self._hashed().get(key, ()):
+        key = _key(func)
+        for var in self._keyed().get(key, ()):
             if self._mod.functions.get(var) is not None and structural_equal(
                     self._mod.functions[var], func) is True:
                 return var
         name = _fresh_function(self._function_names, func_name)
         var = GlobalVar(name, getattr(func, "struct_info_", None))
         self._mod.update_func(var, func)
-        self._hashed().setdefault(key, []).append(var)
+        self._keyed().setdefault(key, []).append(var)
         return var
 
     def update_func(self, var: GlobalVar, func: Any) -> None:
@@ -242,14 +242,14 @@ class BlockBuilder:
             var.set_struct_info(func.struct_info_)
         self._mod.update_func(var, func)
         self._function_names.add(var.name_hint)
-        self._by_hash = None
+        self._by_key = None
 
-    def _hashed(self) -> dict[int, list[GlobalVar]]:
-        if self._by_hash is None:
-            self._by_hash = {}
+    def _keyed(self) -> dict[Any, list[GlobalVar]]:
+        if self._by_key is None:
+            self._by_key = {}
             for var, func in self._mod.functions.items():
-                self._by_hash.setdefault(structural_hash(func), []).append(var)
-        return self._by_hash
+                self._by_key.setdefault(_key(func), []).append(var)
+        return self._by_key
 
     def _new_global(self, name: str, func: Function) -> GlobalVar:
         if name in self._function_names:
@@ -438,6 +438,11 @@ _NORMALIZE: dict[type, Callable[[BlockBuilder, Any], Any]] = {
     Call: BlockBuilder._normalize_call, If: BlockBuilder._normalize_if,
     SeqExpr: BlockBuilder._normalize_seq, Function: BlockBuilder._normalize_function,
 }
+
+
+def _key(func: Any) -> Any:
+    """What structurally equal functions share."""
+    return func.outline() if isinstance(func, PrimFunc) else structural_hash(func)
 
 
 def _params(params: Any) -> list[Var]:

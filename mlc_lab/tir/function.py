@@ -8,7 +8,7 @@ from ..ir import module as ir_module
 from ..ir.module import BaseFunc, normalize_attrs
 from ..ir.node import Node, defines, node, plain
 from .buffer import Buffer
-from .expr import Var
+from .expr import IntImm, Var
 from .stmt import Stmt, annotation_value
 
 ir_module.attr_converter = annotation_value
@@ -60,6 +60,14 @@ class PrimFunc(BaseFunc):
     def buffers(self) -> list[Buffer]:
         """The buffers of the parameters, in order."""
         return [self.buffer_map[p] for p in self.params if p in self.buffer_map]
+
+
+    def outline(self) -> tuple:
+        """What structurally equal functions share and is quickly told: dtypes and extents."""
+        return tuple((p.dtype,) if p not in self.buffer_map else (
+            self.buffer_map[p].dtype,
+            *(d.value if type(d) is IntImm else None for d in self.buffer_map[p].shape))
+            for p in self.params)
 
 
 class TensorIntrin:

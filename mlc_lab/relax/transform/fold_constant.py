@@ -34,7 +34,7 @@ import numpy as np
 from ...backend import llvm
 from ...backend.interp import interpret
 from ...ir.module import IRModule
-from ...ir.structural import structural_equal, structural_hash
+from ...ir.structural import structural_equal
 from ...lower import lower
 from ...runtime import cpu, empty
 from ...runtime.jit import host_machine
@@ -73,7 +73,7 @@ class Evaluator:
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
-        self._built: dict[int, list[tuple[PrimFunc, Any]]] = {}
+        self._built: dict[tuple, list[tuple[PrimFunc, Any]]] = {}
 
     def call(self, call: Call) -> Expr | None:
         """The constant (or tuple of constants) that a call gives; None where it stays."""
@@ -146,7 +146,7 @@ class Evaluator:
 
     def kernel(self, func: PrimFunc) -> Any:
         """The function compiled for this machine; equal functions are compiled once."""
-        known = self._built.setdefault(structural_hash(func), [])
+        known = self._built.setdefault(func.outline(), [])
         for other, built in known:
             if structural_equal(other, func) is True:
                 return built

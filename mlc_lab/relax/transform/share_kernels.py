@@ -46,7 +46,7 @@ kernel is scheduled and compiled once; the blocks of a network mostly repeat eac
 from __future__ import annotations
 
 from ...ir.module import GlobalVar, IRModule
-from ...ir.structural import structural_equal, structural_hash
+from ...ir.structural import structural_equal
 from ...ir.transform import Pass, PassContext
 from ...tir.function import PrimFunc
 from ..expr import ExternFunc, Function
@@ -56,13 +56,13 @@ from .rewriting import Replacer, make_pass, walk
 def _rewrite(mod: IRModule, ctx: PassContext) -> IRModule:
     by_name = {node.global_symbol for func in mod.functions.values() if isinstance(func, Function)
                for node in walk(func) if type(node) is ExternFunc}
-    first: dict[int, list[tuple[GlobalVar, PrimFunc]]] = {}
+    first: dict[tuple, list[tuple[GlobalVar, PrimFunc]]] = {}
     same: dict[GlobalVar, GlobalVar] = {}
     for var, func in mod.functions.items():
         if not isinstance(func, PrimFunc) or var.name_hint in by_name:
             continue
         bare = func.without_attr("global_symbol")
-        group = first.setdefault(structural_hash(bare), [])
+        group = first.setdefault(bare.outline(), [])
         for other, have in group:
             if structural_equal(have, bare) is True:
                 same[var] = other
