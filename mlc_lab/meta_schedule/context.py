@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, Sequence
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
@@ -91,20 +91,45 @@ class TuneContext:
 
         `fresh` decides every sampling instruction anew, `decisions` by index.
         """
-        if fresh:
-            decisions = {}
+        sch = self._replayed(trace, {} if fresh else decisions)
+        return sch if sch is not None and self.postprocess(sch) else None
+
+    def draft(self, trace: Trace) -> tuple[Schedule, Schedule] | None:
+        """A schedule of a trace, and the one that a cost model judges it by; None if rejected.
+
+        The first is to be postprocessed when it is chosen; where that cannot be left until then,
+        the two are the same, and `postprocess` was run.
+        """
+        sch = self._replayed(trace, None)
+        if sch is None:
+            return None
+        steps = self.space_generator.postprocs
+        if any(step.stage is None for step in steps):
+            return (sch, sch) if self.postprocess(sch) else None
+        judged = sch.copy()
+        if not self._run_all([step for step in steps if step.stage == "judged"], judged):
+            return None
+        return sch, judged
+
+    def _replayed(self, trace: Trace, decisions: dict | None) -> Schedule | None:
         try:
             sch = self.replayer.replay(trace, decisions, self.fresh_seed())
         except (Refusal, ScheduleError, ValueError) as error:
             self.reject(f"{type(error).__name__}: {getattr(error, 'rule', error)}")
             return None
         sch.decided = sch.trace.decisions
-        return sch if self.postprocess(sch) else None
+        return sch
 
     def postprocess(self, sch: Schedule) -> bool:
         """Run the postprocessors; whether all of them accept."""
         sch.enter_postproc()
-        for step in self.space_generator.postprocs:
+        if not self._run_all(self.space_generator.postprocs, sch):
+            return False
+        sch.trace = sch.trace.simplified(remove_postproc=False)
+        return True
+
+    def _run_all(self, steps: Sequence[Any], sch: Schedule) -> bool:
+        for step in steps:
             try:
                 if not step.apply(sch):
                     self.reject(type(step).__name__)
@@ -112,7 +137,6 @@ class TuneContext:
             except (Refusal, ScheduleError) as error:
                 self.reject(f"{type(step).__name__}: {error.rule}")
                 return False
-        sch.trace = sch.trace.simplified(remove_postproc=False)
         return True
 
     def reject(self, why: str) -> None:

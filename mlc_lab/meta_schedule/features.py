@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from ..tir.stmt import (
 )
 from .analysis import linear, memory_step
 from .hardware import Hardware
+from .packed_reads import KEY, PackedRead, packed_reads
 
 #: stores that get features, the most expensive ones first
 STORES = 4
@@ -48,8 +50,8 @@ class Loop:
 class StoreFeatures:
     """One store with its loops, outermost first, and what follows from them."""
 
-    def __init__(self, store: BufferStore, loops: list[Loop], env: dict, hardware: Hardware
-                 ) -> None:
+    def __init__(self, store: BufferStore, loops: list[Loop], env: dict, hardware: Hardware,
+                 packed: Mapping[Any, PackedRead] = MappingProxyType({})) -> None:
         self.store, self.loops, self.hw = store, loops, hardware
         extents = {lp.var: lp.extent for lp in loops}
         self.iterations = math.prod(extents.values())
@@ -62,7 +64,9 @@ class StoreFeatures:
         accesses = [store, *(n for n in pre_order(store.value) if type(n) is e.BufferLoad)]
         self.accesses = []
         for access in _distinct(accesses):
-            steps = memory_step(access.buffer, access.indices, env, extents)
+            panels = packed.get(access.buffer)
+            steps = (memory_step(access.buffer, access.indices, env, extents) if panels is None
+                     else panels.steps(env))
             self.accesses.append((access, steps))
         self._inner()
         self._traffic()
@@ -250,7 +254,10 @@ def _conflict(steps: dict | None, loops: list[Loop], size: int, hw: Hardware) ->
 
 
 def stores_of(func: Any, hardware: Hardware) -> list[StoreFeatures]:
-    """Features of every store of a scheduled function, the most expensive first."""
+    """Features of every store of a scheduled function, the most expensive first.
+
+    Reads that are to be packed count as packed already, and so do the copies.
+    """
     out: list[StoreFeatures] = []
 
     def walk(node: Any, loops: list[Loop], env: dict) -> None:
@@ -264,7 +271,17 @@ def stores_of(func: Any, hardware: Hardware) -> list[StoreFeatures]:
             inner = dict(env)
             for iv, value in zip(block.iter_vars, node.iter_values):
                 inner[iv.var] = linear(value, env, extents) or {}
-            walk(block.body, loops, inner)
+            packed = {}
+            if KEY in block.annotations:
+                packed = {read.load.buffer: read for read in packed_reads(block, loops, inner)}
+            for read in packed.values():
+                copy, around, moves = read.filling(inner)
+                out.append(StoreFeatures(copy, [Loop(*loop) for loop in around], moves, hardware,
+                                         {read.copy: read}))
+            if packed:
+                out.append(StoreFeatures(block.body, loops, inner, hardware, packed))
+            else:
+                walk(block.body, loops, inner)
         elif kind is SeqStmt:
             for part in node.seq:
                 walk(part, loops, env)

@@ -13,6 +13,8 @@ from .postproc import Postproc
 class DisallowDynamicLoop(Postproc):
     """Their cost cannot be told before they run, and tiles of them are not perfect."""
 
+    stage = "judged"
+
     def apply(self, sch: Any) -> bool:
         """Whether every loop's extent is known."""
         return all(type(n.extent) is IntImm for f in sch.mod.functions.values()

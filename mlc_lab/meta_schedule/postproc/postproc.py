@@ -9,7 +9,14 @@ from ..part import Part
 
 class Postproc(Part):
     """To write one: override `apply(sch)`, which schedules in place and answers whether the
-    candidate is to be kept."""
+    candidate is to be kept.
+
+    `stage` says which programs need it: "judged" those that the cost model judges, "chosen" only
+    those that are measured. Where one of a space's postprocessors does not say, all run on every
+    candidate.
+    """
+
+    stage: str | None = None
 
     def apply(self, sch: Any) -> bool:
         """Change the schedule; False drops the candidate."""

@@ -24,14 +24,15 @@ from ...tir.function import IndexMap
 from ...tir.functor import uses_var
 from ...tir.stmt import ForKind
 from ..analysis import BlockFacts, packable, vector_axis
+from ..packed_reads import KEY
 from .common import leaf_blocks
 from .postproc import Postproc
-
-KEY = "meta_schedule.pack"
 
 
 class RewriteLayout(Postproc):
     """Carries out the annotation `meta_schedule.pack` of the rule MultiLevelTiling."""
+
+    stage = "chosen"
 
     def apply(self, sch: Any) -> bool:
         """Whether the packing that was asked for can be done."""

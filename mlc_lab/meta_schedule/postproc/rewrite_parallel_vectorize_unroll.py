@@ -26,6 +26,8 @@ _PREFIX = "meta_schedule."
 class RewriteParallelVectorizeUnroll(Postproc):
     """See the file's text."""
 
+    stage = "judged"
+
     def apply(self, sch: Any) -> bool:
         """Always keeps the candidate; what cannot be done is left as it is."""
         root = root_block(sch)

@@ -19,6 +19,8 @@ from .postproc import Postproc
 class RewriteReductionBlock(Postproc):
     """Applies decompose_reduction to every block with an init, at its first reduction loop."""
 
+    stage = "chosen"
+
     def apply(self, sch: Any) -> bool:
         """Always keeps the candidate."""
         for _, block in leaf_blocks(sch):

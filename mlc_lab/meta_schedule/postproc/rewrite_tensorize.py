@@ -16,6 +16,8 @@ class RewriteTensorize(Postproc):
     """Tensorizes every block whose annotation names an intrinsic. Drops candidates it does not
     fit. With `vectorize_init_loop`, initialisations of such blocks become vectors."""
 
+    stage = "judged"
+
     def __init__(self, vectorize_init_loop: bool = False) -> None:
         self.vectorize_init_loop = vectorize_init_loop
 

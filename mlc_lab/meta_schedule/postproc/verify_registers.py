@@ -20,6 +20,8 @@ class VerifyRegisters(Postproc):
     `spare` registers more than there are may be asked for: LLVM folds some loads into operands.
     """
 
+    stage = "judged"
+
     def __init__(self, max_unrolled: int = 512, spare: int = 0) -> None:
         self.max_unrolled, self.spare = max_unrolled, spare
 

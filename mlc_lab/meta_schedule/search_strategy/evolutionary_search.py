@@ -5,7 +5,7 @@ mutants follow, and some fresh ones; the best predictions that were not measured
 and a share `eps_greedy` of others. Whatever was made and not proposed stays in the pool and is
 judged again when the model has learnt more. The first generation of the next batch is made while
 this one is measured (`work_ahead`). Candidates are compared by their decisions, so none is measured
-twice.
+twice; the steps that the model need not see, such as packing, are left until one is chosen.
 
 After Zheng et al., "Ansor" (OSDI 2020), and Shao et al., "Tensor program optimization with
 probabilistic programs" (NeurIPS 2022).
@@ -87,11 +87,11 @@ class EvolutionarySearch(SearchStrategy):
             self.seen.add(self._key(space, own))
             if record.time is None:
                 continue
-            sch = context.replay(own)
-            if sch is None:
+            made = context.draft(own)
+            if made is None:
                 continue
-            candidate = MeasureCandidate(sch, context.args_info, parent=record.parent,
-                                         generation=record.generation)
+            candidate = MeasureCandidate(made[0], context.args_info, parent=record.parent,
+                                         generation=record.generation, judged=made[1])
             candidate.record_id, candidate.space, candidate.decided = record.id, space, own
             self.measured.append((record.time, candidate))
             recalled.append(candidate)
@@ -127,8 +127,9 @@ class EvolutionarySearch(SearchStrategy):
             if made is not None and made.origin_key not in self.seen:
                 made.strategy = "default"
                 self.seen.add(made.origin_key)
-                out.append(made)
-        self._predict(out)
+                self._predict([made])
+                if self._finish(made):
+                    out.append(made)
         return out
 
     def _begin(self, room: int) -> list[MeasureCandidate]:
@@ -271,18 +272,19 @@ class EvolutionarySearch(SearchStrategy):
         return self._refused.get(self._size_key(space, trace), 0) >= _REFUSALS
 
     def _make(self, space: int, trace: Trace) -> MeasureCandidate | None:
-        sch = self.context.replay(trace)
+        drafted = self.context.draft(trace)
         if self._sizes[space]:
             key = self._size_key(space, trace)
-            if sch is not None:
+            if drafted is not None:
                 self._refused[key] = -math.inf
             else:
                 self._refused[key] = self._refused.get(key, 0) + 1
-        if sch is None:
+        if drafted is None:
             return None
+        sch, judged = drafted
         decided = trace.copy()
         decided._decisions = dict(sch.decided)
-        made = MeasureCandidate(sch, self.context.args_info, self.name)
+        made = MeasureCandidate(sch, self.context.args_info, self.name, judged=judged)
         made.space, made.decided = space, decided
         made.origin_key = self._key(space, decided)
         return made
@@ -313,8 +315,15 @@ class EvolutionarySearch(SearchStrategy):
                 if candidate.source is not None:
                     parent, candidate.source = candidate.source, None
                     candidate.parent = parent.record_id or parent.parent
-                out.append(candidate)
+                if self._finish(candidate):
+                    out.append(candidate)
         return out
+
+    def _finish(self, candidate: MeasureCandidate) -> bool:
+        """Postprocess a candidate that is to be measured; False if that rejects it."""
+        drafted = candidate.judged is not candidate.sch
+        candidate.judged = None
+        return not drafted or self.context.postprocess(candidate.sch)
 
     # ------------------------------------------------------------------ learning
 
