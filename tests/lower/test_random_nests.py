@@ -1,7 +1,10 @@
 """Random loop nests with random conditions: every lowering stage leaves the same numbers."""
 
+from unittest import mock
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mlc_lab.lower import loop_partition
 from mlc_lab.tir import expr as E
 from mlc_lab.tir import op
 from mlc_lab.tir import stmt as S
@@ -118,3 +121,13 @@ class Nest:
           suppress_health_check=list(HealthCheck))
 def test_random_nests(data):
     check_stages(Nest(data.draw).function(), rtol=1e-5)
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None, derandomize=True,
+          suppress_health_check=list(HealthCheck))
+def test_random_nests_whose_parts_are_small(data):
+    """LoopPartition doubles what takes a small part of a body, here from a handful of steps on."""
+    func = Nest(data.draw).function()
+    with mock.patch.multiple(loop_partition, _SMALL=1.5, _MANY=4):
+        check_stages(func, rtol=1e-5)
