@@ -41,6 +41,8 @@ class Analyzer:
         if var in self.ranges:
             if not allow_override:
                 self._check_rebind(var, value)
+            elif value is not self.ranges[var]:
+                self.unbind(var)
         elif type(value) is Range:  # the commonest case, without detours
             low, extent = value.min, value.extent
             if type(extent) is IntImm and type(low) is IntImm and extent.value > 1:
@@ -63,6 +65,18 @@ class Analyzer:
                 self._learn_symbolic(var, value)
             return
         self._bind_expr(var, const_index(value))
+
+    def unbind(self, var: Var) -> None:
+        """Nothing is known of `var` any more."""
+        self.ranges.pop(var, None)
+        self.rewriter.var_map.pop(var, None)
+        self.canonical.var_map.pop(var, None)
+        self.modular.vars.pop(var, None)
+        self.bounds.vars.pop(var, None)
+        self.bounds.memo.clear()
+        if self.bounds.known:
+            self.bounds.unlearn(var)
+        self._forget()
 
     def _check_rebind(self, var: Var, value: Any) -> None:
         old = self.ranges.get(var)

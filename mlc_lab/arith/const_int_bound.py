@@ -13,6 +13,7 @@ from ..tir.expr import (
     EQ, GE, GT, LE, LT, NE, Add, And, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min,
     Mod, Mul, Not, Or, PrimExpr, Select, SizeVar, Sub, Var, Range,
 )
+from ..tir.functor import uses_var
 from .expr_util import conjuncts, same, truncdiv
 
 POS_INF = (1 << 63) - 1
@@ -138,6 +139,12 @@ class ConstIntBoundAnalyzer:
         for e, bound in facts:
             known[type(e)] = known.get(type(e), []) + [(e, bound)]
         self.known = known
+        self.memo = {}
+
+    def unlearn(self, var: Var) -> None:
+        """Drop what was learnt of expressions that use a variable."""
+        self.known = {kind: [fact for fact in facts if not uses_var(fact[0], var)]
+                      for kind, facts in self.known.items()}
         self.memo = {}
 
     def enter(self, facts: list[tuple[PrimExpr, Bound]]) -> Callable[[], None]:

@@ -45,6 +45,27 @@ class Simplifier(Mutator):
         self.analyzer = Analyzer()
         self.values: dict[Var, PrimExpr] = {}
         self.memo: dict[PrimExpr, PrimExpr] = {}
+        self.bound: dict[Var, Any] = {}  # what each variable was bound to; None: to several
+        self.begun = 0  # how often `memo` was begun anew
+
+    def bind(self, var: Var, low: PrimExpr, extent: PrimExpr) -> None:
+        """A loop begins."""
+        numbers = as_int(low), as_int(extent)
+        self.begin(var, (low, extent) if None in numbers else numbers)
+        if numbers[1] == 1:
+            self.analyzer.bind(var, low, True)
+        else:
+            self.analyzer.bind(var, Range.from_min_extent(low, extent), True)
+
+    def begin(self, var: Var, own: Any) -> None:
+        """The scope of a variable begins. Several that follow each other may have one variable and
+        other values, as the pieces of a loop that was cut have, and the copies of one that was
+        unrolled: what was found for one says nothing of the next."""
+        if self.bound.setdefault(var, own) != own:
+            self.bound[var] = None
+            self.memo, self.begun = {}, self.begun + 1
+            self.values.pop(var, None)
+            self.analyzer.unbind(var)
 
     # expressions
 
@@ -101,10 +122,10 @@ class Simplifier(Mutator):
         """`node` rewritten where `condition` holds."""
         if "x" in condition.dtype:
             return self.visit(node)
-        memo, self.memo = self.memo, {}
+        memo, self.memo, begun = self.memo, {}, self.begun
         with self.analyzer.constraint_scope(condition):
             out = self.visit(node)
-        self.memo = memo
+        self.memo = memo if self.begun == begun else {}
         return out
 
     def _contrary(self, condition: PrimExpr) -> PrimExpr:
@@ -138,10 +159,10 @@ class Simplifier(Mutator):
         if count is not None and count <= 0:
             return NO_OP
         if count == 1 and not node.annotations and node.kind is not ForKind.THREAD_BINDING:
+            self.bind(node.loop_var, low, extent)
             self.values[node.loop_var] = low
-            self.analyzer.bind(node.loop_var, low, True)
             return self.visit(node.body)
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(low, extent), True)
+        self.bind(node.loop_var, low, extent)
         body = self.visit(node.body)
         if body is NO_OP:
             return body
@@ -178,7 +199,9 @@ class Simplifier(Mutator):
 
     def visit_LetStmt(self, node: LetStmt) -> Stmt:
         value = self.visit(node.value)
-        if node.var.dtype in ("int32", "int64") and type(value) in (IntImm, Var):
+        simple = node.var.dtype in ("int32", "int64") and type(value) in (IntImm, Var)
+        self.begin(node.var, as_int(value) if as_int(value) is not None else value)
+        if simple:
             self.values[node.var] = value
             self.analyzer.bind(node.var, value, True)
             return self.visit(node.body)

@@ -3,12 +3,15 @@
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mlc_lab.ir import structural_equal
 from mlc_lab.ir.module import IRModule
 from mlc_lab.lower import RemoveNoOp, Simplify, VectorizeLoop
 from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
+from mlc_lab.tir import PrimFunc, Var, const, decl_buffer
 from mlc_lab.tir import stmt as S
 from .programs import arguments, run
 
@@ -131,3 +134,27 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((32,), "float32")):
     vectors = VectorizeLoop()(IRModule({"main": func}))["main"]
     same_meaning(func, vectors)
     apply(Simplify(), vectors)
+
+
+def reused(*loops):
+    """Loops that follow each other with one variable, and a store of it to places of their own."""
+    out = decl_buffer((64,), "int32", "B")
+    var, parts, start = Var("i", "int32"), [], 0
+    for low, extent, value in loops:
+        y = Var("y", "int32") if value is None else REUSED
+        store = S.BufferStore(out, var * 2 + (0 if value is None else y), (var + start,))
+        body = store if value is None else S.LetStmt(y, value(var), store)
+        parts.append(S.For(var, low, extent, S.ForKind.SERIAL, body))
+        start += low + extent
+    return PrimFunc([out], S.SeqStmt(parts), attrs={"global_symbol": "main"})
+
+
+REUSED = Var("y", "int32")
+ANY_LET = [None, lambda i: const(3), lambda i: const(-1), lambda i: i, lambda i: i * i]
+
+
+@given(loops=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.sampled_from(ANY_LET)),
+                      min_size=2, max_size=5))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_variables_that_several_statements_bind(loops):
+    apply(Simplify(), reused(*loops))
