@@ -259,7 +259,12 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
         return
     along = next((x for x, v in outputs if memory_stride(_target(stage), v) == 1), None)
     extent = as_int(sch.get(along).extent) if along is not None else 1
-    if along is None or (extent is not None and extent < lanes):
+    # a vector of results whose terms lie far apart pays where its size is known; else its program,
+    # with the rest, is long and no faster
+    apart = adder is None and extent is None and any(
+        memory_stride(load, v) not in (0, 1) for x, v in outputs if x is along
+        for load in stage.loads())
+    if along is None or apart or (extent is not None and extent < lanes):
         if spread:
             sch.parallel(outputs[0][0])
         return

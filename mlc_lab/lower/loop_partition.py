@@ -231,7 +231,7 @@ class _Partition(Mutator):
         domain = Range.from_min_extent(node.min, node.extent)
         analyzer.bind(node.loop_var, domain, True)
         for condition in conditions:
-            if condition.aside:
+            if condition.aside and self._of_loops(condition, node):
                 continue  # not worth a second copy of the rest: `visit_SeqStmt` sees to it
             new = self._try(node, condition, conditions, analyzer)
             if new is not None:
@@ -251,11 +251,19 @@ class _Partition(Mutator):
         parts = [part for part in parts if part is not NO_OP]
         return seq(*parts) if parts else NO_OP
 
+    def _of_loops(self, found: _Condition, *more: For) -> bool:
+        """Whether a condition is of loops of known lengths alone. With sizes that are not known,
+        two versions of a statement are no shorter than loops up to where it holds."""
+        loops = {lp.loop_var: lp.extent for lp in (*found.loops, *more)}
+        loops.update((var, rng.extent) for var, rng in self.outer)
+        return all(as_int(loops.get(v)) is not None for v in pre_order(found.expr)
+                   if isinstance(v, Var))
+
     def _aside(self, item: Stmt) -> Stmt:
         """A small part of a loop's body: twice under an `if`, rather than the whole loop twice."""
         analyzer = self._analyzer()
         for found in _conditions(item):
-            if found.aside or not found.loops or self.budget <= 0:
+            if found.aside or not found.loops or self.budget <= 0 or not self._of_loops(found):
                 continue
             e = found.expr
             excess = analyzer.simplify(_COMPARISONS[type(e)](e.a, e.b))
