@@ -26,7 +26,7 @@ def drafts(mod, count, postprocs=None, seed=3):
     strategy = context.search_strategy
     strategy.pre_tuning(64, 64, spaces, None, None)
     for candidate in strategy._fresh(count):
-        yield candidate.sch, candidate.judged, context
+        yield candidate.draft or candidate.sch, candidate.sch, context
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

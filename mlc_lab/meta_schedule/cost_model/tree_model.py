@@ -62,7 +62,7 @@ class TreeModel(CostModel):
         hardware = hardware_of(context.target)
         for candidate in candidates:
             if candidate.features is None:
-                candidate.features = features_of(candidate.program, hardware)
+                candidate.features = features_of(candidate.sch.mod, hardware)
         rows = np.stack([c.features[0] for c in candidates])
         return rows, np.log2([max(c.features[1], 1.0) / _CLOCK for c in candidates])
 

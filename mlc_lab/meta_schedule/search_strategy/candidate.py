@@ -26,19 +26,15 @@ class MeasureCandidate:
     features: Any = None
     failure: str = ""
     record_id: int | None = None
-    #: what the cost model judges it by, until it is chosen and `sch` is postprocessed
-    judged: Any = None
+    #: what is postprocessed and becomes `sch` when it is chosen; until then that is a copy which
+    #: lacks the steps that a cost model need not see
+    draft: Any = None
     #: of strategies that mutate: number of the design space, its trace with these decisions, a key
     space: int = 0
     decided: Any = None
     origin_key: Any = None
     #: the candidate it was mutated from, until it is proposed and `parent` is known
     source: Any = None
-
-    @property
-    def program(self) -> Any:
-        """The module that a cost model looks at."""
-        return (self.judged or self.sch).mod
 
     @property
     def key(self) -> str:

@@ -90,8 +90,8 @@ class EvolutionarySearch(SearchStrategy):
             made = context.draft(own)
             if made is None:
                 continue
-            candidate = MeasureCandidate(made[0], context.args_info, parent=record.parent,
-                                         generation=record.generation, judged=made[1])
+            candidate = MeasureCandidate(made[1], context.args_info, parent=record.parent,
+                                         generation=record.generation)
             candidate.record_id, candidate.space, candidate.decided = record.id, space, own
             self.measured.append((record.time, candidate))
             recalled.append(candidate)
@@ -284,7 +284,8 @@ class EvolutionarySearch(SearchStrategy):
         sch, judged = drafted
         decided = trace.copy()
         decided._decisions = dict(sch.decided)
-        made = MeasureCandidate(sch, self.context.args_info, self.name, judged=judged)
+        made = MeasureCandidate(judged, self.context.args_info, self.name,
+                                draft=sch if judged is not sch else None)
         made.space, made.decided = space, decided
         made.origin_key = self._key(space, decided)
         return made
@@ -321,9 +322,10 @@ class EvolutionarySearch(SearchStrategy):
 
     def _finish(self, candidate: MeasureCandidate) -> bool:
         """Postprocess a candidate that is to be measured; False if that rejects it."""
-        drafted = candidate.judged is not candidate.sch
-        candidate.judged = None
-        return not drafted or self.context.postprocess(candidate.sch)
+        if candidate.draft is None:
+            return True
+        candidate.sch, candidate.draft = candidate.draft, None
+        return self.context.postprocess(candidate.sch)
 
     # ------------------------------------------------------------------ learning
 
