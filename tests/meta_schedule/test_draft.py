@@ -105,3 +105,26 @@ def test_a_candidate_that_is_rejected_when_chosen_costs_no_trial():
     records = database.records()
     assert [r["status"] for r in records] == ["ok"] * len(records) and records
     assert step.calls > len(records)
+
+
+def test_a_space_that_an_earlier_search_ended_is_no_error():
+    """All that is left of it are programs that are rejected; those measured are in the database."""
+    mod = from_source("""
+@T.prim_func
+def main(A: T.Buffer((1, 128), "float32"), B: T.Buffer((128, 10), "float32"),
+         C: T.Buffer((1, 10), "float32")):
+    T.func_attr({"tir.noalias": True})
+    for i, j, k in T.grid(1, 10, 128):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+""")
+    database = ms.database.MemoryDatabase()
+    for _ in range(2):
+        ms.tune_tir(mod, TARGET, None, 16, database=database, verbose=False, seed=1)
+    counted = len(database.records())
+    assert 0 < counted < 16
+    ms.tune_tir(mod, TARGET, None, 16, database=database, verbose=False, seed=1)
+    assert len(database.records()) == counted
