@@ -220,13 +220,17 @@ def packable(facts: BlockFacts, vector: Axis) -> list[Any]:
         steps = facts.steps(read)
         if steps is None or vector.var not in steps:
             continue
-        if any(type(ix) is not e.Var for ix in read.indices):
-            continue  # e.g. the image of a convolution: its panels would overlap
-        if not any(a.var in steps for a in facts.reduced):
-            continue
-        out.append(read)
+        if fits_panels(read, vector.var, {a.var for a in facts.reduced}):
+            out.append(read)
     return out
 
 
-__all__ = ["Axis", "BlockFacts", "Linear", "linear", "memory_step", "needs_tiling", "packable",
-           "prefers_partial_sums", "reused_along", "strides", "vector_axis"]
+def fits_panels(read: e.BufferLoad, vector: Any, reduced: set) -> bool:
+    """Whether a read moves with the vector iterator and a summed one, each in a dimension of its
+    own. The image of a convolution does not: its panels would overlap."""
+    return (all(type(ix) is e.Var for ix in read.indices) and vector in read.indices
+            and any(ix in reduced for ix in read.indices))
+
+
+__all__ = ["Axis", "BlockFacts", "Linear", "fits_panels", "linear", "memory_step", "needs_tiling",
+           "packable", "prefers_partial_sums", "reused_along", "strides", "vector_axis"]

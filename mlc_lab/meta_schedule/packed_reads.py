@@ -14,10 +14,10 @@ from typing import Any, Iterator, Mapping
 from ..schedule.guards import REDUCE, SPATIAL
 from ..tir import expr as e
 from ..tir.buffer import decl_buffer
-from ..tir.functor import pre_order, uses_var
+from ..tir.functor import pre_order
 from ..tir.op import as_int
 from ..tir.stmt import Block, BufferStore, ForKind
-from .analysis import Linear
+from .analysis import Linear, fits_panels
 
 #: annotation of a block: 1 to pack its reads as a whole, 2 for each tile along the vectors
 KEY = "meta_schedule.pack"
@@ -123,9 +123,7 @@ def packed_reads(block: Block, loops: list, env: Mapping[Any, Linear]) -> Iterat
     for load in pre_order(block.body.value):
         if type(load) is not e.BufferLoad or load.buffer is block.body.buffer:
             continue
-        if load.buffer in known or any(type(ix) is not e.Var for ix in load.indices):
-            continue
-        if along[0] not in load.indices or not any(uses_var(ix, reduced) for ix in load.indices):
+        if load.buffer in known or not fits_panels(load, along[0], reduced):
             continue
         known.add(load.buffer)
         yield PackedRead(load, load.indices.index(along[0]), last.extent, reduced, loops[:cut],

@@ -128,3 +128,16 @@ def main(A: T.Buffer((1, 128), "float32"), B: T.Buffer((128, 10), "float32"),
     assert 0 < counted < 16
     ms.tune_tir(mod, TARGET, None, 16, database=database, verbose=False, seed=1)
     assert len(database.records()) == counted
+
+
+class Never(ms.Postproc):
+    def apply(self, sch):
+        return False
+
+
+def test_a_wrong_space_is_an_error_whatever_is_known_of_the_program():
+    database = ms.database.MemoryDatabase()
+    ms.tune_tir(matmul(32), TARGET, None, 2, database=database, verbose=False, seed=1)
+    space = ms.space_generator.ScheduleFn(stochastic, postprocs=[Never()])
+    with pytest.raises(ms.TuneError, match="no valid program.*Never"):
+        ms.tune_tir(matmul(32), TARGET, None, 4, space=space, database=database, verbose=False)

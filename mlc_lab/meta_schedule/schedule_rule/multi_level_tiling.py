@@ -28,6 +28,7 @@ from ...schedule import ScheduleError
 from ...tir import op
 from ..analysis import BlockFacts, needs_tiling, packable, reused_along, vector_axis
 from ..hardware import hardware_of
+from ..packed_reads import KEY
 from ..postproc.common import is_output, is_spatial
 from .schedule_rule import ScheduleRule
 
@@ -123,7 +124,7 @@ class MultiLevelTiling(ScheduleRule):
             sch.vectorize(loop) if axis is vector else sch.unroll(loop)
         if packed:
             where = sch.sample_categorical(list(PACK), [0.2, 0.5, 0.3])
-            sch.annotate(block, "meta_schedule.pack", where)
+            sch.annotate(block, KEY, where)
         if consumer is not None and not split:
             self._fuse(sch, block, consumer, (middle or outer)[-1], outer)
 

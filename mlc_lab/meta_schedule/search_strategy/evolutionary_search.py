@@ -96,6 +96,7 @@ class EvolutionarySearch(SearchStrategy):
             self.measured.append((record.time, candidate))
             recalled.append(candidate)
             results.append(record)
+        self.recalled = len(recalled)
         if recalled and self.cost_model is not None:
             self.cost_model.update(context, recalled, results)
 

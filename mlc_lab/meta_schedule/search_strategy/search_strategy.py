@@ -20,6 +20,8 @@ class SearchStrategy:
     database: Any = None
     cost_model: Any = None
     proposed = 0
+    #: programs of these spaces that the database knew a time of
+    recalled = 0
 
     def initialize_with_tune_context(self, context: Any) -> None:
         """Called once, with the task."""
@@ -31,7 +33,7 @@ class SearchStrategy:
         self.max_trials, self.num_trials_per_iter = max_trials, num_trials_per_iter
         self.design_spaces = design_spaces
         self.database, self.cost_model = database, cost_model
-        self.proposed = 0
+        self.proposed = self.recalled = 0
 
     def post_tuning(self) -> None:
         """Called when the search has ended."""

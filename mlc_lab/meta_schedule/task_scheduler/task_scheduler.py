@@ -241,9 +241,8 @@ class TaskScheduler:
     def _complain(self) -> None:
         """An error where a task ends with no candidate that works."""
         for task in self.tasks:
-            if task.best_time is None and task.trials == 0 and task.context.rejected and not any(
-                    record.time is not None for record in self.database.query_all(
-                        task.context.mod, str(task.context.target))):
+            if task.best_time is None and task.trials == 0 and task.context.rejected and (
+                    not task.context.search_strategy.recalled):
                 why = ", ".join(f"{k} ({v} times)" for k, v in task.context.rejected.items())
                 raise TuneError(
                     f"the space of task {task.context.task_name!r} has no valid program: every "
