@@ -87,16 +87,7 @@ class Node:
 
     def children(self) -> list["Node"]:
         """The child nodes in field order, tuples flattened and None left out."""
-        out: list[Node] = []
-        for name in self._child_names:
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if type(value) is tuple:
-                out.extend(value)
-            else:
-                out.append(value)
-        return out
+        return []
 
     def map_children(self, fn: Callable[["Node"], "Node"]) -> "Node":
         """This node with `fn` applied to each child; the same object when none changed."""
@@ -140,7 +131,7 @@ def _map_tuple(items: tuple, fn: Callable[[Node], Node]) -> tuple:
 
 
 def _generate(cls: type, own_init: bool) -> None:
-    """Write the constructor and `map_children` of a node class."""
+    """Write the constructor, `children` and `map_children` of a node class."""
     names = [name for name, _ in cls.fields]
     scope: dict[str, Any] = {**vars(sys.modules[cls.__module__]), "_map_tuple": _map_tuple,
                              "cls": cls}
@@ -162,9 +153,15 @@ def _generate(cls: type, own_init: bool) -> None:
     body = f"    self = new(cls)\n    {setters}{extra}\n    return self"
     exec(f"def raw({', '.join(names)}):\n{body}", {**scope, "new": object.__new__}, out := {})
     cls.from_fields = staticmethod(out["raw"])
-    # map_children
     kids = cls._child_names
     if kids:
+        body = ["    out = []"]
+        for name in kids:
+            body.append(f"    {name} = self.{name}")
+            body.append(f"    if type({name}) is tuple: out += {name}")
+            body.append(f"    elif {name} is not None: out.append({name})")
+        exec("def children(self):\n" + "\n".join(body) + "\n    return out", scope)
+        cls.children = scope["children"]
         body = []
         for name in kids:
             body.append(f"    {name} = self.{name}")

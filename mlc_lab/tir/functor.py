@@ -234,7 +234,8 @@ def pre_order(root: Node) -> Iterator[Node]:
         kids = item.children()
         if type(item) is Block:
             kids = [iv.dom for iv in item.iter_vars] + kids
-        stack.extend(reversed(kids))
+        kids.reverse()
+        stack += kids
 
 
 def post_order_visit(root: Node, fvisit: Callable[[Node], None]) -> None:
