@@ -273,7 +273,7 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
                                                                  machine.cores if spread else 1)
     sums = [x for x, _ in sums]
     if block:
-        width = lanes * (2 if extent % (2 * lanes) == 0 else 1)
+        width = _width(extent, lanes)
         outer, inner, vector = sch.split(along, [None, block // width, width])
         some, row = sch.split(sums[0], [None, _depth(as_int(sch.get(sums[0]).extent))])
         sch.reorder(*others, outer, some, inner, row, vector)
@@ -340,9 +340,14 @@ def _block_in_cache(sch: Schedule, stage: Stage, extent: int | None, lanes: int,
     if not any(memory_stride(load, sums[0][1]) == extent for load in stage.loads()
                if load.buffer is not stage.store.buffer):
         return 0
-    width = lanes * (2 if extent % (2 * lanes) == 0 else 1)
+    width = _width(extent, lanes)
     most = max(width, min(_BLOCK, extent // parts))
     return max(w for w in range(width, most + 1, width) if extent % w == 0)
+
+
+def _width(extent: int, lanes: int) -> int:
+    """Neighbouring results to whose sums a few rows are added at once: four vectors, or fewer."""
+    return lanes * next(n for n in (4, 2, 1) if extent % (n * lanes) == 0)
 
 
 def _add_lanes(sch: Schedule, adder: Any) -> None:
