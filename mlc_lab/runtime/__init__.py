@@ -5,6 +5,7 @@ compiler's IR. ``jit`` and ``native`` turn LLVM IR text into running code.
 """
 
 from . import quick_ffi  # noqa: F401  (before anything imports tvm_ffi)
+from tvm_ffi import Shape as ShapeTuple  # isort: skip
 from .device import Device, cpu, cuda, device
 from .module import Module, load_module
 from .ndarray import NDArray, array, empty
@@ -24,6 +25,7 @@ __all__ = [
     "Module",
     "NDArray",
     "PackedFunc",
+    "ShapeTuple",
     "array",
     "convert",
     "cpu",

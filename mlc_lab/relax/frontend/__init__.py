@@ -1,4 +1,5 @@
-"""Models of other frameworks as Relax: `frontend.torch`, `frontend.onnx`.
+"""Models as Relax: of other frameworks (`frontend.torch`, `frontend.onnx`), or written by hand in
+the style of PyTorch (`frontend.nn`).
 
     from mlc_lab.relax.frontend.torch import from_exported_program
     mod = from_exported_program(torch.export.export(model, (example,)), keep_params_as_input=True)
@@ -13,8 +14,8 @@ from .common import MissingOperators, detach_params
 
 
 def __getattr__(name: str) -> object:
-    """`torch` and `onnx`, loaded when first asked for."""
-    if name in ("torch", "onnx"):
+    """`torch`, `onnx` and `nn`, loaded when first asked for."""
+    if name in ("torch", "onnx", "nn"):
         return _import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

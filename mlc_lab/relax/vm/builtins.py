@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 from tvm_ffi import Shape
 
-from ...runtime import NDArray
+from ...runtime import NDArray, get_global_func
 from ...runtime.ndarray import tensor_at
 
 ASSERT_IMM, STORE, SKIP, ASSERT_HEAP = range(4)
@@ -295,6 +295,21 @@ def run_assert(condition: Any, form: str = "", *values: Any) -> None:
         raise AssertionError(form.format(*shown) if form else "Assertion Failed")
 
 
+def debug_print(line: str, tensor: Any) -> None:
+    """Print a tensor, after the place in the program that asks for it."""
+    shown = tensor.numpy() if isinstance(tensor, NDArray) else tensor
+    shape = f"shape = {tuple(tensor.shape)}, dtype = {tensor.dtype}, " if hasattr(
+        tensor, "shape") else ""
+    print(f"[{line}]: {shape}data =\n{shown}")
+
+
+def invoke_debug_func(io: Any, name: str, line: str, *args: Any) -> Any:
+    """Call the function registered under a name, `func(line, *args)`; the effect goes on."""
+    func = debug_print if name == "vm.builtin.debug_print" else get_global_func(name)
+    func(line, *args)
+    return io
+
+
 BUILTINS: dict[str, Callable[..., Any]] = {
     "vm.builtin.alloc_storage": alloc_storage, "vm.builtin.alloc_tensor": alloc_tensor,
     "vm.builtin.null_value": null_value, "vm.builtin.copy": copy,
@@ -312,6 +327,8 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "vm.builtin.make_tuple": make_tuple, "vm.builtin.tuple_getitem": tuple_getitem,
     "vm.builtin.read_if_cond": read_if_cond, "vm.builtin.make_closure": make_closure,
     "vm.builtin.invoke_closure": invoke_closure, "vm.builtin.call_tir_dyn": call_tir_dyn,
+    "vm.builtin.invoke_debug_func": invoke_debug_func,
+    "vm.builtin.debug_print": debug_print,
     "relax.run.print": run_print, "relax.run.assert_op": run_assert,
 }
 
