@@ -64,7 +64,7 @@ class Progress:
                 print("Stopped: what was found is in the database; the same call goes on from here")
                 return
             for task in scheduler.tasks:
-                if task.done and 0 < task.trials < task.wanted:
+                if task.exhausted and task.trials:
                     print(f"Task {task.context.task_name} ended after {task.trials} of "
                           f"{task.wanted} trials: all programs of its space were tried")
 

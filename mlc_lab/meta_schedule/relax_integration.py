@@ -69,11 +69,14 @@ def _calls(mod: IRModule) -> dict[str, int]:
 
 
 def _kernels(mod: IRModule) -> dict[str, tuple[PrimFunc, int]]:
-    """The kernels that can be tuned, with how often they are called."""
+    """The kernels that can be tuned, with how often they are called. Those that only reshape are
+    left out: where the model is built they are views, not kernels."""
+    from ..relax.transform.rewrite_dataflow_reshape import has_reshape_pattern
+
     counts = _calls(mod)
     out = {}
     for var, func in mod.functions.items():
-        if not isinstance(func, PrimFunc):
+        if not isinstance(func, PrimFunc) or has_reshape_pattern(func):
             continue
         try:
             TensorInfo.from_prim_func(func)

@@ -64,3 +64,72 @@ def test_a_kernel_whose_default_schedule_no_trace_leads_to_keeps_it(monkeypatch)
     assert not relax_integration._begins_at_default(task)
     with pytest.raises(ValueError, match="no kernel that can be tuned"):
         ms.tune_relax(model(), None, TARGET, None, 3, seed=1, verbose=False)
+
+
+def small_convnet():
+    """Kernels of several kinds: convolution with pooling, product, softmax; weights bound."""
+    from mlc_lab.relax.frontend import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2D(3, 8, 3, padding=1)
+            self.fc = nn.Linear(8 * 4 * 4, 10)
+
+        def forward(self, x):
+            y = nn.op.relu(self.conv(x))
+            y = nn.wrap_nested(relax.op.nn.max_pool2d(y._expr, [2, 2], [2, 2]), "pool")
+            return nn.op.softmax(self.fc(nn.op.reshape(y, (1, -1))))
+
+    mod, params = Net().export_tvm({"forward": {"x": nn.spec.Tensor((1, 3, 8, 8), "float32")}})
+    rng = np.random.default_rng(0)
+    return mod, [rng.standard_normal([int(d) for d in p.shape]).astype("float32")
+                 for _, p in params]
+
+
+def answers(mod, arrays):
+    """What `forward` gives."""
+    vm = relax.VirtualMachine(relax.build(mod, TARGET), tvm.cpu())
+    x = np.random.default_rng(1).random((1, 3, 8, 8), "float32")
+    return vm["forward"](*map(tvm.nd.array, (x, *arrays))).numpy()
+
+
+def test_a_pipeline_that_tunes(tmp_path, capsys):
+    mod, arrays = small_convnet()
+    tuned = relax.get_pipeline("static_shape_tuning", target=TARGET, total_trials=6,
+                               work_dir=str(tmp_path))(mod)
+    np.testing.assert_allclose(answers(tuned, arrays), answers(mod, arrays), rtol=1e-3, atol=1e-5)
+    found = ms.database.create("sqlite", work_dir=str(tmp_path))
+    assert len(found) == 6
+    shares = [r.task for r in found.get_all_tuning_records()]
+    assert {n: shares.count(n) for n in set(shares)} == {
+        "transpose": 2, "softmax": 2, "fused_matmul_add1": 2}  # and none for what only reshapes
+    # the pass finds what was tuned in the module that was tuned
+    capsys.readouterr()
+    plain = relax.get_pipeline("zero")(mod)
+    again = relax.transform.MetaScheduleApplyDatabase(str(tmp_path), True, TARGET)(plain)
+    missing = capsys.readouterr().out.splitlines()
+    kernels = [v for v, f in plain.functions.items() if isinstance(f, tvm.tir.PrimFunc)]
+    tuned_now = [v for v in kernels if again[v.name_hint] is not plain[v.name_hint]]
+    assert {v.name_hint for v in tuned_now} == {"transpose", "softmax", "fused_matmul_add1"}
+    assert [line.partition(":")[0] for line in missing] == ["fused_conv2d_add_relu_max_pool2d"]
+    with found:
+        inside = relax.transform.MetaScheduleApplyDatabase(target=TARGET)(plain)
+    assert any(inside[v.name_hint] is not plain[v.name_hint] for v in kernels)
+
+
+def test_the_passes_of_tuning_in_a_sequence(tmp_path):
+    mod, arrays = small_convnet()
+    with tvm.target.Target(TARGET):
+        tuned = tvm.transform.Sequential([
+            relax.get_pipeline("zero"),
+            relax.transform.MetaScheduleTuneTIR(str(tmp_path), 4),
+            relax.transform.MetaScheduleApplyDatabase(str(tmp_path)),
+        ])(mod)
+    np.testing.assert_allclose(answers(tuned, arrays), answers(mod, arrays), rtol=1e-3, atol=1e-5)
+    with pytest.raises(ValueError, match="needs a database"):
+        relax.transform.MetaScheduleApplyDatabase()(mod)
+    with pytest.raises(ValueError, match="cpu_weight_prepack"):
+        relax.get_pipeline("static_shape_tuning", total_trials=4, cpu_weight_prepack=True)
+    with pytest.raises(ValueError, match="static_shape_tuning"):
+        relax.get_pipeline("static_shape_tunning")

@@ -17,13 +17,14 @@ class GradientBased(TaskScheduler):
         self.alpha, self.window = alpha, window_size
 
     def next_task(self) -> TaskRecord | None:
-        """Tasks that were never tried first, then the one of the steepest descent."""
+        """Tasks that were never tried first, those with most work before others; then the one of
+        the steepest descent."""
         open_tasks = [t for t in self.tasks if not t.done]
         if not open_tasks:
             return None
-        for task in open_tasks:
-            if task.round == 0 or not task.history:
-                return task
+        untried = [t for t in open_tasks if t.round == 0 or not t.history]
+        if untried:
+            return max(untried, key=lambda t: t.weight * t.context.flop)
         speeds = [t.context.flop / t.best_time for t in self.tasks if t.best_time]
         top = max(speeds, default=0.0)
         return max(open_tasks, key=lambda t: self._gain(t, top))

@@ -15,8 +15,9 @@ class TaskRecord:
     """One task of a search.
 
     `weight` is how often the program runs in the model; `trials` those measured, those of an
-    interrupted search included; `history` the best time after each batch; `leading` the best
-    records so far with what was built of them (see `confirm.py`).
+    interrupted search included; `history` the best time after each batch; `exhausted` whether all
+    programs of its space were tried before that many; `leading` the best records so far with what
+    was built of them (see `confirm.py`).
     """
 
     context: TuneContext
@@ -31,6 +32,7 @@ class TaskRecord:
     best_id: int | None = None
     failures: int = 0
     done: bool = False
+    exhausted: bool = False
     history: list[float] = field(default_factory=list)
     leading: list[tuple] = field(default_factory=list)
     seconds: float = 0.0

@@ -119,9 +119,13 @@ class TaskScheduler:
         start = time.perf_counter()
         strategy = task.context.search_strategy
         left = self.max_trials_global - sum(t.trials for t in self.tasks)
-        strategy.num_trials_per_iter = min(self.batch, left)
+        batch = min(self.batch, left)
+        if task.round == 0:  # where trials are few, every task gets some before one gets many
+            batch = min(batch, max(1, self.max_trials_global // len(self.tasks)))
+        strategy.num_trials_per_iter = batch
         candidates = strategy.generate_measure_candidates() if task.trials < task.wanted else None
         if not candidates:
+            task.exhausted = task.trials < task.wanted
             self._finish(task)
             return
         trouble = task.ready.result()

@@ -72,6 +72,10 @@ def __getattr__(name: str) -> Any:
     """A pass, loaded the first time it is asked for."""
     module = PASSES.get(name)
     if module is None:
+        if not name.startswith("_"):  # a pass that lies in a layer above, by name
+            above = import_module("mlc_lab.compat.relax_names")
+            if name in above.TRANSFORM_NAMES:
+                return above.load(above.TRANSFORM_NAMES[name])
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
