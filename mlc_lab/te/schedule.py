@@ -70,6 +70,13 @@ class Stage:
     def _record(self, method: str, args: tuple, results: tuple = ()) -> None:
         self.steps.append((method, args, results))
 
+    def _carry(self, axes: Sequence[IterVar], heir: IterVar) -> None:
+        """What is computed at one of `axes` is computed at the loop that takes its place."""
+        for stage in self.schedule.stages:
+            if stage.attached is not None and stage.attached[0] is self:
+                if any(stage.attached[1] is axis for axis in axes):
+                    stage.attached = (self, heir)
+
     # ------------------------------------------------------------------------------- loops
 
     def split(self, parent: IterVar, factor: Any = None, nparts: Any = None) -> tuple:
@@ -85,6 +92,7 @@ class Stage:
         outer, inner = (_part(parent, n, O.convert(e))
                         for n, e in zip(("outer", "inner"), sizes))
         self.leaf_iter_vars[at:at + 1] = [outer, inner]
+        self._carry((parent,), inner)
         self._record("split", (parent, factor, nparts), (outer, inner))
         return outer, inner
 
@@ -102,6 +110,7 @@ class Stage:
                         Var(".".join(a.var.name for a in axes) + ".fused", extent.dtype),
                         axes[0].iter_type)
         self.leaf_iter_vars[places[0]:places[-1] + 1] = [fused]
+        self._carry(axes, fused)
         self._record("fuse", axes, (fused,))
         return fused
 
@@ -152,7 +161,10 @@ class Stage:
     # ------------------------------------------------------------------------------- places
 
     def compute_at(self, parent: "Stage", scope: IterVar) -> None:
-        """Compute this stage inside a loop of the stage that reads it."""
+        """Compute this stage inside a loop of the stage that reads it.
+
+        If that loop is split later, the place is its inner part; if it is fused, the fused loop.
+        """
         self.attached = (parent, parent._leaf(scope))
 
     def compute_root(self) -> None:
