@@ -42,13 +42,14 @@ def zero_pipeline(*, enable_log: bool = False) -> Pass:
 
 def default_build_pipeline(target: Any = None) -> Pass:
     """`get_pipeline("default_build")`: lowered without fusion, as TVM builds by default."""
-    return Sequential([T.LegalizeOps(), *kernel_passes(target), *lowering_passes(target)],
+    return Sequential([T.LambdaLift(), T.LegalizeOps(), *kernel_passes(target),
+                       *lowering_passes(target)],
                       name="default_build_pipeline")
 
 
 def default_pipeline(target: Any = None) -> Pass:
     """`get_pipeline("default")`: fused, every kernel scheduled, lowered for the machine."""
-    return Sequential([T.FoldBatchnormToConv2D(training=False), *zero_passes(),
+    return Sequential([T.LambdaLift(), T.FoldBatchnormToConv2D(training=False), *zero_passes(),
                        *kernel_passes(target), *lowering_passes(target)], name="default_pipeline")
 
 

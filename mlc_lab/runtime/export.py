@@ -3,16 +3,19 @@
 An exported file needs nothing beside it. Each function stands under its tvm-ffi symbol
 ``__tvm_ffi_<name>``; the constant ``__mlc_lab_meta`` holds a JSON text with the names of the
 functions, the triple, and what native parts the code needs. The code generator writes that constant
-into every module.
+into every module. Behind the code stands a checksum of it, which loaders of the system pass over, so
+that a damaged file is refused here before it can bring the process down.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import importlib
 import json
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from typing import Any
@@ -27,6 +30,8 @@ __all__ = ["META_SYMBOL", "export_library", "load_module", "meta_global", "modul
 
 META_SYMBOL = "__mlc_lab_meta"
 _SHARED = (".so", ".dylib", ".dll")
+#: what comes before the checksum at the end of a file
+_SEAL = b"mlc-lab sha256:"
 #: the first bytes of files that layers above write -> "module:function" that loads such a file
 LOADERS = {b"MLCLABVM": "mlc_lab.relax.vm.saving:load"}
 
@@ -99,6 +104,7 @@ def export_library(
     if ending == ".o" or ending == ".obj":
         with open(path, "wb") as file:
             file.write(module.get_source("obj"))
+        _seal(path)
         return path
     if ending in (".ll", ".s"):
         module.save(path)
@@ -145,7 +151,37 @@ def export_library(
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"linking failed: {' '.join(command)}\n{done.stderr}")
+    if ending != ".dylib":  # whose signature would no longer hold
+        _seal(path)
     return path
+
+
+def _seal(path: str) -> None:
+    """Append the checksum of a file to it."""
+    with open(path, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    with open(path, "ab") as file:
+        file.write(_SEAL + digest.encode())
+
+
+def _unsealed(data: bytes, path: str) -> bytes:
+    """What a file holds before its checksum.
+
+    Raises ValueError where the two do not agree, and where the end of an ELF file is missing, at
+    which its table of sections stands.
+    """
+    if data.startswith(b"\x7fELF\x02\x01") and len(data) >= 64:
+        (table,), (size, count) = (struct.unpack_from(f, data, o) for f, o in (("<Q", 40),
+                                                                               ("<HH", 58)))
+        if table + size * count > len(data):
+            raise ValueError(f"{path!r} is damaged: its end is missing; export the module again")
+    at = len(data) - len(_SEAL) - 64
+    if at < 0 or not data.startswith(_SEAL, at):
+        return data
+    if hashlib.sha256(data[:at]).hexdigest().encode() != data[at + len(_SEAL):]:
+        raise ValueError(f"{path!r} is damaged: its checksum does not agree with what it holds; "
+                         "export the module again")
+    return data[:at]
 
 
 def _closure_of_parts(needs: list[str]) -> list[str]:
@@ -171,8 +207,8 @@ def _read_meta_from(compiled: jit.Compiled) -> str:
 def load_module(path: str, fmt: str = "") -> Module:
     """Load an object file or a shared library written by ``export_library``.
 
-    Raises FileNotFoundError, or ValueError when the file was not written by it or holds code for
-    another machine.
+    Raises FileNotFoundError, or ValueError when the file was not written by it, was damaged, or
+    holds code for another machine.
     """
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no file {path!r} to load a module from")
@@ -189,7 +225,7 @@ def load_module(path: str, fmt: str = "") -> Module:
 
 def _load_object(path: str) -> Module:
     with open(path, "rb") as file:
-        return module_of_object(file.read(), path)
+        return module_of_object(_unsealed(file.read(), path), path)
 
 
 def module_of_object(data: bytes, path: str, keep: tuple[Any, ...] = ()) -> Module:
@@ -224,6 +260,8 @@ def _meta_in_object(data: bytes, path: str) -> dict[str, Any]:
 def _load_shared(path: str) -> Module:
     import tvm_ffi
 
+    with open(path, "rb") as file:
+        _unsealed(file.read(), path)
     library = ctypes.CDLL(os.path.abspath(path))
     try:
         text = ctypes.c_char.in_dll(library, META_SYMBOL)

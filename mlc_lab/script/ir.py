@@ -7,10 +7,20 @@ from typing import Any
 from ..ir.module import GlobalVar
 from .tir import Form, Range
 
-#: words whose meaning is in the parser
-module_attrs = Form("module_attrs")
-module_get_attrs = Form("module_get_attrs")
-module_global_infos = Form("module_global_infos")
+class ModuleForm(Form):
+    """A word for the body of a module, whose meaning is in the parser. Python runs that body too,
+    before the decorator has its source read: then it does nothing."""
+
+    def __repr__(self) -> str:
+        return f"I.{self.name}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing."""
+
+
+module_attrs = ModuleForm("module_attrs")
+module_get_attrs = ModuleForm("module_get_attrs")
+module_global_infos = ModuleForm("module_global_infos")
 
 
 def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:

@@ -1,5 +1,6 @@
 """Runtime modules: finding functions, timing, saving and loading."""
 
+import random
 import shutil
 import subprocess
 import sys
@@ -117,3 +118,22 @@ def test_text_forms_can_be_saved(module, tmp_path):
         assert "__tvm_ffi_fill" in open(path).read()
     with pytest.raises(ValueError, match="cannot tell"):
         module.export_library(tmp_path / "lib.zip")
+
+
+@pytest.mark.parametrize("ending", [".o", pytest.param(".so", marks=pytest.mark.skipif(
+    shutil.which("cc") is None, reason="no C compiler"))])
+def test_a_damaged_file_is_refused(module, tmp_path, ending):
+    path = module.export_library(tmp_path / f"lib{ending}")
+    whole = open(path, "rb").read()
+    rng = random.Random(0)
+    for at in [rng.randrange(len(whole) - 100) for _ in range(40)]:
+        broken = bytearray(whole)
+        broken[at] ^= 0xFF
+        (tmp_path / f"broken{ending}").write_bytes(broken)
+        with pytest.raises(ValueError, match="is damaged"):
+            load_module(tmp_path / f"broken{ending}")
+    for size in [rng.randrange(70, len(whole) - 200) for _ in range(20)]:
+        (tmp_path / f"short{ending}").write_bytes(whole[:size])
+        with pytest.raises(ValueError, match="is damaged"):
+            load_module(tmp_path / f"short{ending}")
+    check(load_module(path))

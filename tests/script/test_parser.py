@@ -498,3 +498,19 @@ def test_range_is_a_loop_under_any_name():
     assert "for i in range(n):" in check_program(func)
     with pytest.raises(DiagnosticError, match="the step of a loop must be 1"):
         from_source(text.replace("(n)", "(0, n, 2)"), extra_vars={"upto": range})
+
+
+def test_a_module_under_the_decorator_may_have_attributes():
+    @I.ir_module
+    class Module:
+        I.module_attrs({"system": 1, "names": ["a", "b"]})
+        I.module_global_infos({"seen": []})
+
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            for i in range(4):
+                A[i] = T.float32(0)
+
+    assert dict(Module.attrs) == {"system": 1, "names": ("a", "b")}
+    assert_structural_equal(from_source(Module.script()), Module)
+    assert repr(I.module_attrs) == "I.module_attrs"

@@ -137,6 +137,26 @@ def test_recursion_through_branches():
     assert got == np.float32(0.625)
 
 
+def test_functions_within_functions_and_what_they_capture():
+    @I.ir_module
+    class Nested:
+        @R.function
+        def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor(
+                (3,), "float32"):
+            @R.function
+            def twice(z: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+                s = R.add(z, z)
+                t = R.multiply(s, y)
+                return t
+            gv = twice(x)
+            gv1 = twice(gv)
+            return gv1
+
+    x, y = np.arange(3, dtype="float32"), np.array([1, 2, 3], "float32")
+    (got,) = run(Nested, "main", x, y)
+    np.testing.assert_allclose(got, 4 * x * y * y)
+
+
 def test_a_kernel_in_place_and_one_with_scalars():
     @I.ir_module
     class M:
