@@ -1,4 +1,8 @@
-"""Reading and writing at computed places: take, gather, scatter, one_hot."""
+"""Reading and writing at computed places: take, gather, scatter, one_hot.
+
+What an index outside means is not defined, but with it nothing is written. Reads trust the index in
+the mode "fast", as those of TVM do; Relax asks for others.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from .utils import (
 )
 
 
-def _kept_inside(index: PrimExpr, size: PrimExpr, mode: str) -> PrimExpr:
+def kept_inside(index: PrimExpr, size: PrimExpr, mode: str) -> PrimExpr:
     """An index of a dimension of `size`: clipped, wrapped, or as it is ("fast")."""
     if mode in ("fast", "nan"):
         return index
@@ -43,7 +47,7 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
         size = simplify(product(a.shape))
 
         def flat(*i: Any) -> PrimExpr:
-            where = _kept_inside(at(*i), O.convert(size), mode)
+            where = kept_inside(at(*i), O.convert(size), mode)
             return a(*unravel(where, a.shape))
 
         return injective(shape, flat, "T_take")
@@ -56,18 +60,20 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
     count = len(shape) - b
 
     def element(*i: Any) -> PrimExpr:
-        index = _kept_inside(at(*i[:b], *i[k:k + count]), a.shape[k], mode)
+        index = kept_inside(at(*i[:b], *i[k:k + count]), a.shape[k], mode)
         return a(*i[:k], index, *i[k + count:])
 
     return injective(out, element, "T_take")
 
 
-def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """out[i, j, ...] = data[.., indices[i, j, ...], ..] with the index along `axis`."""
+def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "fast") -> Tensor:
+    """out[i, j, ...] = data[.., indices[i, j, ...], ..] with the index along `axis`; `mode` as in
+    `take`."""
     k = axis_of("gather", axis, data.ndim)
     need(data.ndim == indices.ndim, f"gather: data {text(data.shape)} and indices "
                                     f"{text(indices.shape)} have as many dimensions")
-    return injective(indices.shape, lambda *i: data(*i[:k], indices(*i), *i[k + 1:]), "T_gather")
+    return injective(indices.shape, lambda *i: data(
+        *i[:k], kept_inside(indices(*i), data.shape[k], mode), *i[k + 1:]), "T_gather")
 
 
 def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
@@ -100,8 +106,7 @@ def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
     def element(*i: Any) -> PrimExpr:
         at = []
         for x, d in zip(indices, data.shape):
-            index = read(x, i[:n], common)
-            at.append(O.if_then_else(index < 0, index + O.cast(d, index.dtype), index))
+            at.append(kept_inside(_wrapped(read(x, i[:n], common), d), d, "clip"))
         return data(*at, *i[n:])
 
     return injective(shape, element, "advanced_index")
@@ -142,6 +147,12 @@ def _wrapped(index: PrimExpr, size: PrimExpr) -> PrimExpr:
     return O.if_then_else(index < 0, index + size, index)
 
 
+def _is_inside(indices: Sequence[PrimExpr], shape: Sequence[Any]) -> PrimExpr:
+    """Whether each index is one of its dimension."""
+    return O.all(*(c for i, d in zip(indices, shape)
+                   for c in (i >= 0, i < O.cast(d, i.dtype))))
+
+
 def _copy(ib: Any, source: Any, target: Any, shape: Sequence[Any]) -> None:
     with ib.for_range(0, simplify(O.convert(product(shape))), name="i", kind="parallel") as i:
         at = tuple(unravel(i, shape))
@@ -178,9 +189,10 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
                 here = (*at[:k], n, *at[k:])
                 place = _wrapped(index[here], data.shape[k])
                 there = (*at[:k], place, *at[k:])
-                out[there] = meet(out[there], new[here])
-                if reduction == "mean":
-                    count[place] = count[place] + 1
+                with ib.if_scope(_is_inside([place], [data.shape[k]])):
+                    out[there] = meet(out[there], new[here])
+                    if reduction == "mean":
+                        count[place] = count[place] + 1
             if reduction == "mean":
                 with ib.for_range(0, data.shape[k], name="k") as n:
                     there = (*at[:k], n, *at[k:])
@@ -211,8 +223,10 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "upda
             at = unravel(j, places)
             with ib.for_range(0, simplify(O.convert(product(rest))), name="k") as n:
                 inner = unravel(n, rest)
-                there = (*(_wrapped(index[(d, *at)], data.shape[d]) for d in range(depth)), *inner)
-                out[there] = meet(out[there], new[(*at, *inner)])
+                first = [_wrapped(index[(d, *at)], data.shape[d]) for d in range(depth)]
+                there = (*first, *inner)
+                with ib.if_scope(_is_inside(first, data.shape)):
+                    out[there] = meet(out[there], new[(*at, *inner)])
         return ib.get()
 
     return te.extern([data.shape], [data, indices, updates], body, dtype=data.dtype,
@@ -242,7 +256,8 @@ def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulat
                 at.append(_wrapped(index, d))
             there = (*at, *i[len(common):])
             value = new[_broadcast_at(values, i, whole)]
-            out[there] = out[there] + value if accumulate else value
+            with ib.if_scope(_is_inside(at, data.shape)):
+                out[there] = out[there] + value if accumulate else value
         return ib.get()
 
     return te.extern([data.shape], [data, *indices, values], body, dtype=data.dtype,

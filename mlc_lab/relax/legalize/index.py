@@ -7,6 +7,7 @@ from typing import Any
 from ... import te, topi
 from ...tir import op as O
 from ...tir.expr import Var
+from ...topi.indexing import kept_inside
 from ...topi.transform import injective
 from ...topi.utils import number
 from ..expr import Call, Expr, ShapeExpr
@@ -17,9 +18,10 @@ from .common import attr_row, legalize, prim
 @legalize("take")
 def _take(bb: Any, call: Call) -> Expr:
     def take(x: Any, indices: Any) -> Any:
-        axis = call.attrs.axis
-        return topi.take(x, indices, 0 if axis is None else axis, mode=call.attrs.get("mode",
-                                                                                     "fast"))
+        axis, mode = call.attrs.axis, call.attrs.get("mode", "fast")
+        # where TVM says nothing of indices outside ("fast"), they must not end the process
+        return topi.take(x, indices, 0 if axis is None else axis,
+                         mode="clip" if mode == "fast" else mode)
 
     return bb.call_te(take, *call.args)
 
@@ -99,7 +101,7 @@ def _extent(size: Any, begin: Any, end: Any, strides: Any, d: int) -> Any:
     return O.max_value_of(O.if_then_else(step < 0, down, up), 0)
 
 
-attr_row("gather_elements", lambda x, i, attrs: topi.gather(x, attrs.axis, i), "gather")
+attr_row("gather_elements", lambda x, i, attrs: topi.gather(x, attrs.axis, i, "clip"), "gather")
 attr_row("scatter_elements", lambda x, i, u, attrs: topi.scatter_elements(
     x, i, u, attrs.axis, attrs.reduction))
 
@@ -115,7 +117,8 @@ def _gather_nd(bb: Any, call: Call) -> Expr:
             at = []
             for d in range(depth):
                 index, size = indices(*i[:count], d), x.shape[b + d]
-                at.append(O.if_then_else(index < 0, index + O.cast(size, index.dtype), index))
+                index = O.if_then_else(index < 0, index + O.cast(size, index.dtype), index)
+                at.append(kept_inside(index, size, "clip"))
             return x(*i[:b], *at, *i[count:])
 
         return injective(shape, element, "T_gather_nd")

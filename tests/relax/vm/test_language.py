@@ -262,3 +262,35 @@ def test_empty_tensors_and_scalars(shape):
     value = np.ones(shape, "float32")
     (got,) = run(bb.get(), "main", value)
     np.testing.assert_array_equal(got, 2 * value)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_indices_outside_never_reach_other_memory(dtype):
+    far = np.iinfo(dtype).max // 2
+    x = np.arange(12, dtype="float32").reshape(3, 4)
+
+    def given(f, *arrays):
+        params = [relax.Var(f"v{i}", relax.TensorStructInfo(a.shape, str(a.dtype)))
+                  for i, a in enumerate(arrays)]
+        bb = relax.BlockBuilder()
+        with bb.function("main", params):
+            bb.emit_func_output(bb.emit(f(*params)))
+        return run(bb.get(), "main", *arrays)[0]
+
+    def index(*values):
+        return np.array(values, dtype)
+
+    o, new = relax.op, np.full((2, 4), 99, "float32")
+    np.testing.assert_array_equal(
+        given(lambda a, i: o.take(a, i, axis=0), x, index(0, far, -far, 1)), x[[0, 2, 0, 1]])
+    np.testing.assert_array_equal(given(lambda a, i: o.gather_elements(a, i, axis=0), x,
+                                        index([0, far, -far, 2])), [[0, 9, 2, 11]])
+    assert given(o.gather_nd, x, index([0, far], [-1, -far])).tolist() == [3, 8]
+    want = x.copy()
+    want[0, 0] = want[2, 2] = 99
+    np.testing.assert_array_equal(given(
+        lambda a, i, u: o.scatter_elements(a, i, u, axis=0), x, index([0, far, -1, -far]),
+        new[:1]), want)
+    want = x.copy()
+    want[1] = 99
+    np.testing.assert_array_equal(given(o.scatter_nd, x, index([1], [far]), new), want)
