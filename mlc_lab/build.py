@@ -52,10 +52,10 @@ def build(
     target = _target(target, target_host)
     mod = as_module(inputs, args, name)
     if target.kind.name not in _BUILDERS:
-        have = ", ".join(sorted(_BUILDERS))
+        have = ", ".join(f'"{kind}" {_MADE_FOR.get(kind, "")}'.rstrip() for kind in _BUILDERS)
         raise ValueError(
-            f"programs cannot be built for the target kind {target.kind.name!r} here (those that "
-            f'can: {have}); "llvm" is this machine'
+            f"programs cannot be built for the target kind {target.kind.name!r} here. Those that "
+            f"can be: {have}. {_GPU_HELP}"
         )
     return _BUILDERS[target.kind.name](mod, target)
 
@@ -116,11 +116,27 @@ def _build_llvm(mod: IRModule, target: Target) -> Module:
 
 
 def _build_nvptx(mod: IRModule, target: Target) -> Module:
+    from .lower.pipeline import has_thread_axes
+
+    if has_thread_axes(mod):
+        raise ValueError(
+            'the target "nvptx" shows the PTX of functions that run in one thread; this program '
+            f"binds loops to thread axes, and kernels of many threads are not built here. "
+            f"{_GPU_HELP}"
+        )
     options = {"kind": "llvm", "mtriple": "nvptx64-nvidia-cuda"}
     if target.attrs.get("mcpu"):
         options["mcpu"] = target.mcpu
     return _build_llvm(mod, Target(options))
 
+
+#: what the builders make, for the text of a refusal
+_MADE_FOR = {
+    "llvm": "(this machine, and others by -mtriple)",
+    "nvptx": "(PTX to be read, of functions without thread axes)",
+}
+_GPU_HELP = ("A GPU program can be looked at with lower(program).show() and run with "
+             "mlc_lab.backend.interp.interpret(program, *arrays)")
 
 #: the builder of each target kind; other backends add theirs
 _BUILDERS = {"llvm": _build_llvm, "nvptx": _build_nvptx}

@@ -173,6 +173,9 @@ def test_code_for_other_machines_refuses_to_run(mm_relu):
         pytest.skip("this is such a machine")
     with pytest.raises(RuntimeError, match="the code is for aarch64-linux-gnu"):
         module["mm_relu"]
+    text = "@T.prim_func\ndef main(A: T.Buffer((4,))):\n    A[0] = T.float32(1)"
+    with pytest.raises(RuntimeError, match="cannot be called here"):
+        build(from_source(text), target="nvptx")["main"]
 
 
 def test_what_cannot_be_built_is_explained(mm_relu):
@@ -184,8 +187,12 @@ def test_what_cannot_be_built_is_explained(mm_relu):
         build(mm_relu, target="llvm -mtriple=nonsense")
     sch = Schedule(mm_relu)
     sch.bind(sch.get_loops(sch.get_block("C"))[0], "threadIdx.x")
-    with pytest.raises(ValueError, match="thread"):
+    with pytest.raises(ValueError, match="thread.*lower"):
         build(sch.mod)
+    with pytest.raises(ValueError, match="binds loops to thread axes.*lower.*interpret"):
+        build(sch.mod, target="nvptx")
+    with pytest.raises(ValueError, match=r"'cuda'.*\"nvptx\" \(PTX to be read.*interpret"):
+        build(sch.mod, target="cuda")
 
 
 def test_exported_programs_load_again(mm_relu, data, tmp_path):

@@ -102,9 +102,10 @@ class _LowerOpaque(Mutator):
         if not self.gpu and not virtual:
             raise LowerError(
                 f"{self.name}: loop {node.loop_var.name!r} is bound to the GPU thread axis {tag}, "
-                "and the target is a CPU, which has no such axis. Build for a GPU target, or "
-                "schedule for the CPU: sch.parallel(loop) runs iterations on all cores, "
-                "sch.vectorize(loop) in the lanes of a vector")
+                "and the target is a CPU, which has no such axis. Schedule for the CPU: "
+                "sch.parallel(loop) runs iterations on all cores, sch.vectorize(loop) in the "
+                "lanes of a vector. Or leave the target out, lower(program), to see the GPU "
+                "kernel; mlc_lab.backend.interp.interpret runs it")
         if virtual and not self.gpu:  # virtual threads are iterations one after the other
             self.values.pop(node.loop_var, None)
             return For.from_fields(node.loop_var, low, extent, ForKind.SERIAL,

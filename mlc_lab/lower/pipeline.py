@@ -23,6 +23,8 @@ from typing import Any, Sequence
 from ..ir.module import IRModule
 from ..ir.transform import Pass
 from ..tir.function import PrimFunc
+from ..tir.stmt import For, ForKind
+from .common import all_statements
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
@@ -51,20 +53,38 @@ def is_gpu(target: Any) -> bool:
     return (kind or text.split(" ")[0]) in _GPU_KINDS or "nvptx" in text or "amdgcn" in text
 
 
-def default_passes(target: Any = None, simple_mode: bool = False) -> list[Pass]:
+def has_thread_axes(mod: IRModule) -> bool:
+    """Whether a function of the module binds a loop to a GPU thread axis (not a virtual one)."""
+    return any(
+        type(s) is For and s.kind is ForKind.THREAD_BINDING
+        and s.thread_binding.thread_tag.startswith(("blockIdx", "threadIdx"))
+        for func in mod.functions.values() if type(func) is PrimFunc
+        for s in all_statements(func.body))
+
+
+def default_passes(target: Any = None, simple_mode: bool = False, gpu: bool | None = None
+                   ) -> list[Pass]:
     """The passes for a target, in order. `simple_mode` keeps loops as they were written: no
-    partition, vectors, unrolling or reuse of memory."""
+    partition, vectors, unrolling or reuse of memory. `gpu` admits thread axes (by default where
+    the target has them)."""
+    gpu = is_gpu(target) if gpu is None else gpu
     passes = [
         PlanAndUpdateBufferAllocationLocation(), LowerInitBlock(), ConvertBlocksToOpaque(),
-        CompactBufferAllocation(), LowerMatchBuffer(), LowerOpaqueBlock(is_gpu(target)),
+        CompactBufferAllocation(), LowerMatchBuffer(), LowerOpaqueBlock(gpu),
         FlattenBuffer(), Simplify(),
     ]
     if not simple_mode:
         passes += [LoopPartition(), VectorizeLoop(), UnrollLoop(), StorageRewrite(), RemoveNoOp(),
                    Simplify(), LowerIntrin()]
-    if is_gpu(target):
+    if gpu:
         passes.append(ThreadSync())
     return passes
+
+
+def _passes_of(mod: IRModule, target: Any, simple_mode: bool) -> list[tuple[str, Pass]]:
+    """The named passes for a module: without a target, its own thread axes say what it is for."""
+    gpu = has_thread_axes(mod) if target is None else is_gpu(target)
+    return named_passes(default_passes(target, simple_mode, gpu))
 
 
 def stage_names(target: Any = None) -> list[str]:
@@ -102,14 +122,15 @@ def lower(program: Any, until: Any = None, target: Any = None,
 
     A schedule of te comes with its parameters: `lower(s, [A, B, C], name="f")`.
 
-    `until` names the last stage to run (see `stage_names()`); `target` decides whether loops may
-    be bound to GPU threads. Raises LowerError for what the target cannot run, ValueError for an
-    unknown stage.
+    `until` names the last stage to run (see `stage_names()`). Without a `target` a program whose
+    loops are bound to thread axes is lowered as the GPU kernel it is; with one, the target decides
+    whether loops may be bound. Raises LowerError for what the target cannot run, ValueError for
+    an unknown stage.
     """
     if isinstance(until, (list, tuple)) and hasattr(program, "to_module"):
         program, until = program.to_module(until, name), None
     mod = as_module(program)
-    named = named_passes(default_passes(target, simple_mode))
+    named = _passes_of(mod, target, simple_mode)
     if until is not None and until not in [name for name, _ in named]:
         have = ", ".join(name for name, _ in named)
         raise ValueError(f"there is no lowering stage {until!r}; the stages are: {have}")
@@ -128,7 +149,7 @@ def stages(program: Any, target: Any = None, simple_mode: bool = False
     """
     mod = as_module(program)
     out = [("input", mod)]
-    for name, step in named_passes(default_passes(target, simple_mode)):
+    for name, step in _passes_of(mod, target, simple_mode):
         mod = step(mod)
         out.append((name, mod))
     return out

@@ -89,7 +89,8 @@ class Module:
         func = self._functions.get(name)
         if func is not None:
             return func
-        if name == "__tvm_main__" or (name == "main" and len(self._names) == 1):
+        alone = name == "__tvm_main__" or (name == "main" and len(self._names) == 1)
+        if alone and self._entry_name() != name:
             return self.entry_func  # a function built on its own is "main", as in TVM
         if query_imports:
             for module in self._imported:

@@ -1,6 +1,7 @@
 """The pipeline: stages by name, stopping, and scheduled programs that keep their meaning."""
 
 import pytest
+from mlc_lab.ir.structural import structural_equal
 from mlc_lab.ir.transform import PassContext, PassTimingInstrument
 from mlc_lab.lower import LowerError, lower, stage_names, stages
 from mlc_lab.schedule import Schedule
@@ -96,8 +97,27 @@ def test_stages_keep_the_module_that_did_not_change():
 def test_thread_binding_on_a_cpu_is_refused_kindly():
     s = Schedule(chain)
     s.bind(s.get_loops(s.get_block("B"))[0], "threadIdx.x")
-    with pytest.raises(LowerError, match=r"thread axis threadIdx.x.*sch.parallel"):
-        lower(s.mod)
+    with pytest.raises(LowerError, match=r"thread axis threadIdx.x.*sch.parallel.*lower"):
+        lower(s.mod, target="llvm")
+
+
+def test_a_bound_program_is_lowered_without_a_target():
+    s = Schedule(chain)
+    for name in ("B", "C", "D"):
+        i0, i1 = s.split(s.get_loops(s.get_block(name))[0], [None, 16])
+        s.bind(i0, "blockIdx.x")
+        s.bind(i1, "threadIdx.x")
+    check_stages(s.mod)
+    assert structural_equal(lower(s.mod), lower(s.mod, target="cuda"))
+    assert [name for name, _ in stages(s.mod)][-1] == "ThreadSync"
+    assert "T.launch_thread" in lower(s.mod, simple_mode=True).script()
+
+
+def test_virtual_threads_alone_are_iterations_on_a_cpu():
+    s = Schedule(chain)
+    s.bind(s.get_loops(s.get_block("B"))[0], "vthread.x")
+    assert "launch_thread" not in lower(s.mod).script()
+    check_stages(s.mod)
 
 
 def test_thread_binding_on_a_gpu():
