@@ -11,8 +11,10 @@ from ..ir.transform import Pass, PassContext, PassInfo
 from ..schedule import Schedule, ScheduleError
 from ..target import Target
 from ..target.vectors import VectorUnit, vector_unit
+from ..tir.expr import IterVar
 from ..tir.function import PrimFunc
-from ..tir.functor import pre_order
+from ..tir.functor import pre_order, uses_var
+from ..tir.op import as_int
 from ..tir.stmt import Block, BlockRealize, For, ForKind, Stmt
 
 #: attribute of a function that has its schedule
@@ -181,4 +183,31 @@ class ApplyDefaultSchedule(Pass):
 def default_schedule(func: PrimFunc, target: Any, rules: Any) -> PrimFunc:
     """The function as the first fitting rule schedules it; itself where none fits."""
     sch = first_fitting(rules, func, target)
+    if _may_sum_nothing(func):
+        sch = sch or Start(func).plain
+        _start_sums_outside(sch)
     return func if sch is None else sch.mod["main"].with_attr(SCHEDULED, True)
+
+
+def _may_sum_nothing(func: PrimFunc) -> bool:
+    """Whether a sum of the function may have no terms: an extent is 0, or not known."""
+    return any(not as_int(node.extent) for node in pre_order(func.body) if type(node) is For)
+
+
+def _start_sums_outside(sch: Schedule) -> None:
+    """Start every sum before its loops, where that is possible: a program within them never runs
+    where there are no terms, and the result would be what was in memory before."""
+    blocks = [n for n in pre_order(sch.mod["main"].body) if type(n) is BlockRealize]
+    for realize in blocks:
+        if realize.block.init is None:
+            continue
+        rv = sch.get_block(realize.block.name_hint)
+        summed = [value for iv, value in zip(realize.block.iter_vars, realize.iter_values)
+                  if iv.iter_type == IterVar.CommReduce]
+        loops = [loop for loop in sch.get_loops(rv)
+                 if any(uses_var(v, sch.get(loop).loop_var) for v in summed)]
+        if any(not as_int(sch.get(loop).extent) for loop in loops):
+            try:
+                sch.decompose_reduction(rv, loops[0])
+            except ScheduleError:
+                continue
