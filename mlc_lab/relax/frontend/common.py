@@ -1,11 +1,17 @@
-"""What the frontends share: detached parameters, and the list of what cannot be translated."""
+"""What the frontends share: detached parameters, indices from the end, pooling that rounds up,
+and the list of what cannot be translated."""
 
 from __future__ import annotations
 
 from typing import Any, Sequence
 
+import numpy as np
+
 from ...ir.diagnostics import MLCError
 from ...ir.module import IRModule
+from ...tir import op as O
+from .. import op
+from ..expr import Constant, Expr, PrimValue, const
 from ..op.registry import StructInfoError
 
 
@@ -47,10 +53,79 @@ def located(error: Exception, place: str) -> Exception:
     return kind(f"{place}: {error}")
 
 
+def counted_from_front(values: np.ndarray, size: Any) -> np.ndarray | None:
+    """Indices of which those below zero count from the end of a dimension, as indices from its
+    front; None where the size is not known and something is below zero.
+
+    Raises IndexError where one is outside of a dimension of known size.
+    """
+    if isinstance(size, int) and values.size:
+        low, high = int(values.min()), int(values.max())
+        if low < -size or high >= size:
+            raise IndexError(f"the index {low if low < -size else high} is outside of a dimension "
+                             f"of {size}")
+    if not (values < 0).any():
+        return values
+    if not isinstance(size, int):
+        return None
+    return np.where(values < 0, values + size, values).astype(values.dtype)
+
+
+def from_front(im: Any, indices: Expr, size: Any) -> Expr:
+    """`counted_from_front` for a tensor of signed integers: constants now, others when they run."""
+    dtype = indices.struct_info.dtype
+    if dtype.startswith("uint"):
+        return indices
+    if isinstance(indices, Constant):
+        have = indices.data.numpy()
+        values = counted_from_front(have, size)
+        if values is not None:
+            return indices if values is have else const(values, dtype)
+    length = const(size, dtype) if isinstance(size, int) else PrimValue(O.cast(size, dtype))
+    below = im.emit(op.less(indices, const(0, dtype)))
+    return im.emit(op.where(below, im.emit(op.add(indices, length)), indices))
+
+
+def ceil_pool(im: Any, build: Any, x: Expr, kernel: Sequence[int], strides: Sequence[int],
+              pads: Sequence[int], dilations: Sequence[int], include: bool) -> Expr:
+    """Pooling with ceil_mode as torch and ONNX have it: every window begins inside, or in the
+    padding before; one that would begin in the padding behind is none.
+
+    `pads` are before all dimensions, then after; `include` counts padding in a mean. TVM's own
+    ceil_mode keeps the windows that begin in the padding behind. Of a dimension of size n there
+    are ceil((n + before) / stride) windows at most, which padding of a whole window less one gives
+    without ceil_mode; so sizes may be symbolic.
+    """
+    rank = len(kernel)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    before, after = list(pads[:rank]), list(pads[rank:])
+    late = [a - r + s > 0 for a, r, s in zip(after, reach, strides)]  # may begin behind
+    if not any(late):
+        return im.emit(build(x, kernel, strides, pads, dilations, True, include))
+    if not include:
+        wide = [min(r - 1, a + s - 1) for a, r, s in zip(after, reach, strides)]
+        return im.emit(build(x, kernel, strides, [*before, *wide], dilations, False, False))
+    # a mean with padding counted depends on where the padding ends: cut the windows off behind
+    out = im.emit(build(x, kernel, strides, pads, dilations, True, True))
+    lead = im.ndim(x) - rank
+    have, sizes = im.shape(out), im.shape(x)
+    cut = {}
+    for k in range(rank):
+        most = (sizes[lead + k] + before[k] + strides[k] - 1) // strides[k]
+        known = isinstance(most, int) and isinstance(have[lead + k], int)
+        if late[k] and not (known and have[lead + k] <= most):
+            cut[lead + k] = most
+    if not cut:
+        return out
+    return im.emit(op.strided_slice(out, list(cut), [0] * len(cut), list(cut.values()),
+                                    assume_inbound=True))
+
+
 def identifier(name: str) -> str:
     """A name of a framework as a name of a variable."""
     text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     return text if text and not text[0].isdigit() else f"v_{text}"
 
 
-__all__ = ["MissingOperators", "detach_params", "identifier", "located"]
+__all__ = ["MissingOperators", "ceil_pool", "counted_from_front", "detach_params", "from_front",
+           "identifier", "located"]

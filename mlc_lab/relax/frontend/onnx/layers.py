@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import op
 from ...op import image, nn
+from ..common import ceil_pool
 from .importer import Importer, rule
 
 
@@ -101,8 +102,13 @@ def _pool(im: Importer, inputs: list[Any], attrs: dict[str, Any], kind: str) -> 
     strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
     pads = _widths(im, x, attrs, kernel, strides, dilations)
     build = getattr(nn, f"{kind}_pool{rank}d")
-    return im.emit(build(x, kernel, strides, pads, dilations, bool(attrs.get("ceil_mode", 0)),
-                         bool(attrs.get("count_include_pad", 0))))
+    include = bool(attrs.get("count_include_pad", 0))
+    if not attrs.get("ceil_mode", 0):
+        return im.emit(build(x, kernel, strides, pads, dilations, False, include))
+    if include and any(d != 1 for d in dilations):
+        raise ValueError("ceil_mode with count_include_pad and dilations is not translated: give "
+                         "pads for which the windows fit, and no ceil_mode")
+    return ceil_pool(im, build, x, kernel, strides, pads, dilations, include)
 
 
 @rule("MaxPool")

@@ -10,6 +10,7 @@ from ....tir import op as O
 from ....tir.expr import PrimExpr
 from ... import op
 from ...expr import PrimValue
+from ..common import counted_from_front, from_front
 from .importer import Importer, Sizes, rule
 
 
@@ -173,19 +174,26 @@ def _gather(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
         return np.array(picked[0] if i.ndim == 0 else picked) if all(
             isinstance(p, int) for p in picked) else Sizes(picked)
     x = im.tensor(x)
+    size = im.shape(x)[axis]
+    if isinstance(i, np.ndarray) and i.ndim == 0:
+        one = im.emit(op.take(x, _from_front(im, i.reshape(1), size), axis))
+        return im.emit(op.squeeze(one, [axis]))
+    return im.emit(op.take(x, _from_front(im, i, size), axis))
+
+
+def _from_front(im: Importer, i: Any, size: Any) -> Any:
+    """Indices as a tensor of which nothing counts from the end."""
     if isinstance(i, np.ndarray):
-        size = im.shape(x)[axis]
-        if (i < 0).any() and isinstance(size, int):
-            i = i % size
-        if i.ndim == 0:
-            one = im.emit(op.take(x, im.tensor(i.reshape(1)), axis))
-            return im.emit(op.squeeze(one, [axis]))
-    return im.emit(op.take(x, im.tensor(i), axis))
+        values = counted_from_front(i, size)
+        if values is not None:
+            return im.tensor(values)
+    return from_front(im, im.tensor(i), size)
 
 
 @rule("GatherElements")
 def _gather_elements(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return im.emit(op.gather_elements(*map(im.tensor, inputs), attrs.get("axis", 0)))
+    x, axis = im.tensor(inputs[0]), attrs.get("axis", 0)
+    return im.emit(op.gather_elements(x, _from_front(im, inputs[1], im.shape(x)[axis]), axis))
 
 
 @rule("GatherND")

@@ -205,7 +205,7 @@ class _ExportedImporter(Importer):
                   if k not in ("device", "pin_memory", "layout", "memory_format", "non_blocking")}
         try:
             out = fn(self, *[self.argument(a) for a in node.args], **kwargs)
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, IndexError) as error:
             raise located(error, f"{node.target} at {place_of(node)}") from error
         out = self.with_shape(out, node.meta.get("val"))
         if changes_its_argument(node.target) and node.args:

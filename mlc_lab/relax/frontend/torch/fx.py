@@ -302,7 +302,7 @@ class _FxImporter(Importer):
                     return row(node, self)
                 return row(self, layer, *args, **kwargs)
             out = self.called(node, args, kwargs)
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, IndexError) as error:
             raise located(error, f"{node.target} at {place_of(node)}") from error
         if changes_its_argument(node.target) and node.args:
             self.env[node.args[0]] = out

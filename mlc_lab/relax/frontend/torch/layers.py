@@ -7,6 +7,7 @@ from typing import Any, Sequence
 
 from ... import op
 from ...op import image, nn
+from ..common import ceil_pool
 from .importer import Importer, rule
 
 
@@ -248,14 +249,26 @@ def _pool(rank: int) -> None:
     largest, mean = getattr(nn, f"max_pool{rank}d"), getattr(nn, f"avg_pool{rank}d")
     adaptive = getattr(nn, f"adaptive_avg_pool{rank}d")
 
+    def pooled(im: Importer, build: Any, x: Any, kernel: Any, stride: Any, padding: Any,
+               dilation: Any, ceil_mode: bool, include: bool) -> Any:
+        kernel, spread = _each(kernel, rank), _each(dilation, rank)
+        steps = kernel if stride in (None, [], ()) else _each(stride, rank)
+        widths = _each(padding, rank) * 2
+        alone = im.ndim(x) == rank + 1  # channels without a batch
+        if alone:
+            x = im.emit(op.expand_dims(x, 0))
+        if ceil_mode:
+            out = ceil_pool(im, build, x, kernel, steps, widths, spread, include)
+        else:
+            out = im.emit(build(x, kernel, steps, widths, spread, False, include))
+        return im.emit(op.squeeze(out, [0])) if alone else out
+
     @rule(f"max_pool{rank}d")
     def maximum(im: Importer, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                 dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
         if return_indices:
             raise ValueError(f"max_pool{rank}d with return_indices is not translated")
-        steps = stride if stride not in (None, [], ()) else kernel_size
-        return im.emit(largest(x, _each(kernel_size, rank), _each(steps, rank),
-                               _each(padding, rank), _each(dilation, rank), ceil_mode))
+        return pooled(im, largest, x, kernel_size, stride, padding, dilation, ceil_mode, False)
 
     @rule(f"max_pool{rank}d_with_indices")
     def with_indices(im: Importer, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -265,12 +278,17 @@ def _pool(rank: int) -> None:
     def average(im: Importer, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
                 ceil_mode: bool = False, count_include_pad: bool = True,
                 divisor_override: Any = None) -> Any:
-        steps = stride if stride not in (None, [], ()) else kernel_size
-        out = im.emit(mean(x, _each(kernel_size, rank), _each(steps, rank), _each(padding, rank),
-                           1, ceil_mode, count_include_pad))
         if divisor_override is None:
-            return out
-        count = math.prod(_each(kernel_size, rank))
+            return pooled(im, mean, x, kernel_size, stride, padding, 1, ceil_mode,
+                          count_include_pad)
+        # a sum over a number: the mean of whole windows, padded with zeros by hand
+        sizes = _each(kernel_size, rank)
+        steps = _each(stride if stride not in (None, [], ()) else kernel_size, rank)
+        around = _each(padding, rank)
+        behind = [min(k - 1, p + s - 1) if ceil_mode else p
+                  for k, p, s in zip(sizes, around, steps)]
+        out = im.emit(mean(x, sizes, steps, [*around, *behind], 1, False, True))
+        count = math.prod(sizes)
         return im.emit(op.multiply(out, im.const(count / divisor_override, im.dtype(x))))
 
     @rule(f"adaptive_avg_pool{rank}d", f"_adaptive_avg_pool{rank}d")

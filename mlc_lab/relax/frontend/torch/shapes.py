@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+import numpy as np
+
 from ....tir import op as O
 from ... import op
-from ...expr import PrimValue
+from ...expr import Constant, PrimValue
 from ...op import nn
+from ..common import from_front
 from .importer import Importer, is_tensor, rule
 
 #: torch's way to say "to the end"
@@ -164,9 +167,9 @@ def _unbind(im: Importer, x: Any, dim: int = 0) -> Any:
 
 @rule("select", "select_copy")
 def _select(im: Importer, x: Any, dim: int, index: Any) -> Any:
-    if is_tensor(index):
-        return im.emit(op.take(x, index, dim))
     size = im.shape(x)[dim]
+    if is_tensor(index):
+        return im.emit(op.take(x, from_front(im, index, size), dim))
     index = size + index if isinstance(index, int) and index < 0 else index
     begin, end = index, index + 1
     part = im.emit(op.strided_slice(x, [dim % im.ndim(x)], [begin], [end], assume_inbound=True))
@@ -205,7 +208,8 @@ def _getitem(im: Importer, x: Any, index: Any) -> Any:
         return im.emit(x[index]) if hasattr(x, "struct_info_") else x[index]
     parts = list(index) if isinstance(index, tuple) else [index]
     named = sum(p is not None and p is not Ellipsis for p in parts)
-    if Ellipsis in [p for p in parts if not is_tensor(p)]:
+    parts = [_listed(im, p) if isinstance(p, list) else p for p in parts]
+    if any(p is Ellipsis for p in parts):
         at = next(k for k, p in enumerate(parts) if p is Ellipsis)
         parts[at:at + 1] = [slice(None)] * (im.ndim(x) - named)
     dim = 0
@@ -230,17 +234,31 @@ def _getitem(im: Importer, x: Any, index: Any) -> Any:
     return _index(im, x, full)
 
 
+def _listed(im: Importer, given: list[Any]) -> Any:
+    """A list of indices as a tensor; a list of booleans is a mask, which says as much."""
+    values = np.asarray(given)
+    if values.dtype.kind == "b" and values.ndim == 1:
+        return im.const(values.nonzero()[0], "int64")
+    if values.dtype.kind not in "iu" and values.size:
+        raise ValueError("a list as an index is of whole numbers, known when the model is "
+                         "imported: stack tensors with torch.stack")
+    return im.const(values, "int64")
+
+
 @rule("index", "_unsafe_index")
 def _index(im: Importer, x: Any, indices: Any) -> Any:
     """x[i, j, ...] with tensors of integers; None takes a whole dimension."""
     given = [(d, i) for d, i in enumerate(indices) if i is not None]
     for _, i in given:
-        if im.dtype(i) == "bool":
+        if im.dtype(i) in ("bool", "uint8"):
             raise ValueError("indexing with a mask has a result of a size that only the run "
                              "knows: write it with torch.where")
-    if len(given) == 1 and im.ndim(x) > given[0][0]:
+    sizes = im.shape(x)
+    if len(given) == 1 and len(sizes) > given[0][0]:
         dim, i = given[0]
-        return im.emit(op.take(x, _from_front(im, i, im.shape(x)[dim]), dim))
+        return im.emit(op.take(x, from_front(im, i, sizes[dim]), dim))
+    # index_tensor counts from the end itself; constants are put right here
+    given = [(d, from_front(im, i, sizes[d]) if isinstance(i, Constant) else i) for d, i in given]
     dims = [d for d, _ in given]
     if dims != list(range(dims[0], dims[0] + len(dims))):
         raise ValueError(f"indices on dimensions {dims}, with others between, are not translated")
@@ -253,17 +271,6 @@ def _index(im: Importer, x: Any, indices: Any) -> Any:
         back = [*range(count, count + lead), *range(count), *range(count + lead, im.ndim(out))]
         return im.emit(op.permute_dims(out, back))
     return im.emit(op.index_tensor(x, [i for _, i in given]))
-
-
-def _from_front(im: Importer, i: Any, size: Any) -> Any:
-    """Indices as they are; constants below zero are counted from the end."""
-    from ...expr import Constant
-
-    if isinstance(i, Constant) and isinstance(size, int):
-        value = i.data.numpy()
-        if (value < 0).any():
-            return im.const(value % size, str(value.dtype))
-    return i
 
 
 @rule("index_select")
