@@ -120,7 +120,7 @@ def test_an_index_outside_is_refused():
     ((6, 6), (3, 3), (2, 2), (0, 1, 1, 1)), ((5,), (2,), (3,), (1, 1)), ((6,), (2,), (2,), (1, 1))])
 def test_rounding_up_keeps_no_window_that_begins_behind(size, kernel, strides, pads):
     image = x(2, 3, *size) - 3
-    geometry = dict(kernel_shape=kernel, strides=strides, pads=pads, ceil_mode=1)
+    geometry = {"kernel_shape": kernel, "strides": strides, "pads": pads, "ceil_mode": 1}
     check("MaxPool", [image], **geometry)
     room = [n + a + b - k for n, k, a, b in zip(size, kernel, pads, pads[len(size):])]
     if all(-r % s <= 1 for r, s in zip(room, strides)):  # else the evaluator moves the windows
@@ -135,3 +135,76 @@ def test_rounding_up_of_any_size():
     for size in (4, 5, 6, 9):
         image = x(1, 2, size, 5)
         same(run(image), reference(model, [image]))
+
+
+# ------------------------------------------------------------------------------- attributes
+
+
+@pytest.mark.parametrize("name", ["ArgMax", "ArgMin"])
+def test_the_last_place_of_several(name):
+    for shape in ((3, 8), (5, 4, 6)):
+        data = RNG.integers(0, 3, shape).astype("float32")
+        for last in (0, 1):
+            for axis in (0, -1):
+                check(name, [data], axis=axis, keepdims=0, select_last_index=last)
+            check(name, [data], axis=1, select_last_index=last)
+    model = model_of(name, [data[0]], dims={"x0": [4, "n"]}, axis=1, select_last_index=1)
+    run = built(model)
+    for size in (2, 7):
+        data = RNG.integers(0, 2, (4, size)).astype("float32")
+        same(run(data), reference(model, [data]))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float32"])
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_one_hot_counts_from_the_end(axis, dtype):
+    values = np.array([-1, 2], "float32")
+    for depth in (3, 5):
+        at = RNG.integers(-depth - 2, depth + 2, (4, 3)).astype(dtype)
+        at[0] = -1, -depth, -depth - 1
+        check("OneHot", [at], [np.array(depth), values], axis=axis)
+        model = model_of("OneHot", [], [at, np.array(depth), values], axis=axis)
+        same(built(model)(), reference(model, []))
+
+
+@pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"])
+@pytest.mark.parametrize("size, kernel, strides", [
+    ((5, 4), (3, 3), (2, 2)), ((4, 6), (3, 2), (1, 3)), ((3, 3), (2, 4), (3, 1)), ((6,), (5,), (2,)),
+    ((2, 3, 4), (3, 2, 3), (2, 2, 1))])
+def test_automatic_padding(auto, size, kernel, strides):
+    image = x(1, 8, *size)
+    check("ConvTranspose", [image, x(8, 3, *kernel), x(3)], auto_pad=auto, strides=strides)
+    if auto == "SAME_UPPER":
+        sizes = [n * s for n, s in zip(size, strides)]
+        assert list(built(model_of("ConvTranspose", [image, x(8, 3, *kernel)], auto_pad=auto,
+                                   strides=strides))(image, x(8, 3, *kernel)).shape[2:]) == sizes
+    padded = [n + k for n, k in zip(size, kernel)]
+    image = x(1, 4, *padded)
+    check("Conv", [image, x(3, 4, *kernel)], auto_pad=auto, strides=strides)
+    geometry = {"auto_pad": auto, "kernel_shape": kernel, "strides": strides}
+    if auto != "SAME_LOWER":  # of which the evaluator rounds down
+        check("MaxPool", [image], **geometry)
+    if auto in ("VALID", "NOTSET") or all(k >= s for k, s in zip(kernel, strides)):
+        check("AveragePool", [image], **geometry)
+        check("AveragePool", [image], count_include_pad=1, **geometry)
+
+
+@pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("wanted", [(9, 8), (10, 7), (11, 9), (13, 12)])
+def test_transposed_convolutions_of_a_given_size(auto, wanted):
+    image, kernel = x(1, 2, 5, 4), x(2, 3, 3, 3)
+    check("ConvTranspose", [image, kernel, x(3)], auto_pad=auto, output_shape=wanted,
+          strides=(2, 2))
+
+
+def test_padding_that_depends_on_a_size_is_refused_unless_it_is_known():
+    image, kernel = x(1, 2, 6, 6), x(3, 2, 3, 3)
+    any_size = {"x0": [1, 2, "h", 6]}
+    model = model_of("Conv", [image, kernel], dims=any_size, auto_pad="SAME_UPPER")
+    run = built(model)
+    for size in (4, 7):
+        image = x(1, 2, size, 6)
+        same(run(image, kernel), reference(model, [image, kernel]))
+    model = model_of("Conv", [image, kernel], dims=any_size, auto_pad="SAME_UPPER", strides=(2, 2))
+    with pytest.raises(ValueError, match="Conv it: auto_pad SAME_UPPER .* size h, which is not"):
+        from_onnx(model)

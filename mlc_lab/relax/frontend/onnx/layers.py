@@ -51,7 +51,13 @@ def _widths(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int], stri
         return [0] * (2 * rank)
     before, after = [], []
     for size, k, s, d in zip(im.shape(x)[2:], kernel, strides, dilations):
-        whole = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
+        if s == 1:  # whatever the size is
+            whole = (k - 1) * d
+        elif isinstance(size, int):
+            whole = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
+        else:
+            raise ValueError(f"auto_pad {auto} with stride {s} along a dimension of size {size}, "
+                             "which is not known: give pads, or its size in shape_dict")
         small, large = whole // 2, whole - whole // 2
         before.append(small if auto == "SAME_UPPER" else large)
         after.append(large if auto == "SAME_UPPER" else small)
@@ -86,13 +92,43 @@ def _conv_transpose(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> A
     x, w = map(im.tensor, inputs[:2])
     rank = im.ndim(w) - 2
     strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
-    if "output_shape" in attrs:
-        raise ValueError("output_shape is not translated: give pads")
-    pads = list(attrs.get("pads", [0] * (2 * rank)))
+    groups, extra = attrs.get("group", 1), list(attrs.get("output_padding", [0] * rank))
+    pads = _transposed_widths(im, x, attrs, im.shape(w)[2:], strides, dilations, extra)
     out = im.emit(getattr(nn, f"conv{rank}d_transpose")(
-        x, w, strides, pads, attrs.get("output_padding", [0] * rank), dilations,
-        attrs.get("group", 1)))
+        x, w, strides, [max(p, 0) for p in pads], extra, dilations, groups))
+    if min(pads) < 0:  # the result is to be larger than what the kernel reaches: zeros around it
+        around = [0, 0, 0, 0]
+        for k in range(rank):
+            around += [max(-pads[k], 0), max(-pads[k + rank], 0)]
+        out = im.emit(nn.pad(out, around, "constant", 0.0))
     return _bias(im, out, inputs, rank)
+
+
+def _transposed_widths(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int],
+                       strides: list[int], dilations: list[int], extra: list[int]) -> list[int]:
+    """What is cut off before all dimensions of a transposed convolution, then after.
+
+    An output_shape, or auto_pad SAME (the size of x times the stride), says how much in all; the
+    odd one is cut off behind with SAME_UPPER, else before. Negative widths add.
+    """
+    auto, rank = attrs.get("auto_pad", "NOTSET"), len(strides)
+    same = auto in ("SAME_UPPER", "SAME_LOWER")
+    if "output_shape" not in attrs and not same:
+        return [0] * (2 * rank) if auto == "VALID" else list(attrs.get("pads", [0] * (2 * rank)))
+    before, after = [], []
+    sizes = im.shape(x)[2:]
+    for k, (size, s) in enumerate(zip(sizes, strides)):
+        whole = (kernel[k] - 1) * dilations[k] + 1 + extra[k] - s
+        if "output_shape" in attrs:
+            wanted = attrs["output_shape"][k - rank]  # some exporters give N and C too
+            if not isinstance(size, int):
+                raise ValueError(f"output_shape {wanted} along a dimension of size {size}, which "
+                                 "is not known: give pads, or its size in shape_dict")
+            whole += size * s - wanted
+        half = whole // 2
+        before.append(half if auto == "SAME_UPPER" else whole - half)
+        after.append(whole - half if auto == "SAME_UPPER" else half)
+    return before + after
 
 
 def _pool(im: Importer, inputs: list[Any], attrs: dict[str, Any], kind: str) -> Any:

@@ -263,10 +263,15 @@ def _one_hot(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     off, on = im.numbers(inputs[2], "values")
     dtype = im.dtype(inputs[2])
     values = [PrimValue(O.const(v, dtype)) for v in (on, off)]
-    i = im.tensor(inputs[0])
-    if not im.dtype(i).startswith("int"):
+    i = inputs[0]
+    if im.known(i):
+        i = np.asarray(i, "int64")
+        i = np.where(i < 0, i + depth, i)  # what is outside matches nowhere
+        return im.emit(op.one_hot(im.tensor(i), *values, depth, attrs.get("axis", -1)))
+    i = im.tensor(i)
+    if im.dtype(i) not in ("int32", "int64"):
         i = im.emit(op.astype(i, "int64"))
-    return im.emit(op.one_hot(i, *values, depth, attrs.get("axis", -1)))
+    return im.emit(op.one_hot(from_front(im, i, depth), *values, depth, attrs.get("axis", -1)))
 
 
 @rule("EyeLike")
@@ -356,16 +361,22 @@ for _name, _build in (
     _reduction(_name, _build)
 
 
-@rule("ArgMax")
-def _argmax(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return im.emit(op.argmax(im.tensor(inputs[0]), attrs.get("axis", 0),
-                             bool(attrs.get("keepdims", 1))))
+def _place(name: str, build: Callable) -> None:
+    @rule(name)
+    def translate(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+        x, axis = im.tensor(inputs[0]), attrs.get("axis", 0)
+        keep = bool(attrs.get("keepdims", 1))
+        if not attrs.get("select_last_index"):
+            return im.emit(build(x, axis, keep))
+        back = im.emit(build(im.emit(op.flip(x, axis)), axis, keep))  # the first from the end
+        last = im.shape(x)[axis] - 1
+        last = im.tensor(np.array(last)) if isinstance(last, int) else PrimValue(
+            O.cast(last, "int64"))
+        return im.emit(op.subtract(last, back))
 
 
-@rule("ArgMin")
-def _argmin(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return im.emit(op.argmin(im.tensor(inputs[0]), attrs.get("axis", 0),
-                             bool(attrs.get("keepdims", 1))))
+_place("ArgMax", op.argmax)
+_place("ArgMin", op.argmin)
 
 
 @rule("CumSum")
