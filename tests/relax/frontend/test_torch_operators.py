@@ -1,4 +1,4 @@
-"""Single operators of torch over random shapes and values, imported, built and run, against torch."""
+"""Single operators of torch over random shapes and values, imported, built and run, against it."""
 
 import numpy as np
 import pytest
