@@ -35,6 +35,9 @@ from .access import Access, Accesses, hull
 from .common import all_statements, function_pass, lane_add
 
 _ALIGN = "buffer_dim_align"
+#: a symbolic dimension stays as it is where only a larger bound is known: that bound is no more
+#: than the range of the type of a size such as n or n // 2
+_WORTH_A_BOUND = 2 ** 20
 
 
 class _Compact(Mutator):
@@ -88,7 +91,7 @@ class _Compact(Mutator):
         count, limit = as_int(size), as_int(dim)
         if count is None:
             bound = self.analyzer.const_int_bound(size)
-            if not 0 < bound.max_value < 2 ** 31:
+            if not 0 < bound.max_value < (2 ** 31 if limit is not None else _WORTH_A_BOUND):
                 return whole
             count = bound.max_value
         if limit is not None and count >= limit:
