@@ -251,19 +251,22 @@ def region_cover(state: ScheduleState, scope: StmtSRef,
     that show it; None if all is covered.
 
     For each buffer it reads, the union of what the producers write below their common ancestor
-    must cover what it reads there.
+    must cover what it reads there. A scan reads what it has written itself, in its own order.
     """
     deps = state.scope(scope).deps_into(consumer.stmt)
     producers: dict[Any, list[StmtSRef]] = {}
     for dep in deps:
         if dep.kind == "RAW":
             producers.setdefault(dep.buffer, []).append(state.refs[dep.src])
+    if _is_scan(consumer):
+        own = {w.buffer for w in consumer.stmt.writes}
+        producers = {b: sources for b, sources in producers.items() if b not in own}
     for buffer, sources in producers.items():
         for region in consumer.stmt.reads:
             if region.buffer is not buffer:
                 continue
-            ok = False
-            for producer in sources:
+            ok = _scanned_before(state, scope, sources, consumer)
+            for producer in () if ok else sources:
                 if _written_before(state, scope, producer, consumer, region):
                     ok = True
                     break
@@ -272,6 +275,18 @@ def region_cover(state: ScheduleState, scope: StmtSRef,
                         f"{sources[-1].stmt.name_hint} has not written by then",
                         lambda p=sources[-1], r=region: _too_early(state, scope, p, consumer, r))
     return None
+
+
+def _is_scan(block: StmtSRef) -> bool:
+    return any(iv.iter_type == IterVar.Ordered for iv in block.stmt.iter_vars)
+
+
+def _scanned_before(state: ScheduleState, scope: StmtSRef, producers: list[StmtSRef],
+                    consumer: StmtSRef) -> bool:
+    """Whether a scan is among the producers, and all of them are done before the consumer's nest:
+    they fill the buffer together, the first rows and then the others."""
+    return any(map(_is_scan, producers)) and (
+        lowest_common_ancestor(state, scope, [*producers, consumer]) is scope)
 
 
 def _written_before(state: ScheduleState, scope: StmtSRef, producer: StmtSRef,

@@ -19,6 +19,7 @@ from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, LetStmt, Stmt, annotation_value,
     seq,
 )
+from .scan_blocks import scan_statement
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor
 
 
@@ -83,6 +84,12 @@ class _Builder:
         name = op.name if op.num_outputs == 1 else f"{op.name}_v{tensor.value_index}"
         return decl_buffer([self.widened(d) for d in tensor.shape], tensor.dtype, name)
 
+    def with_regions(self, block: Block) -> Block:
+        """A block with what it reads and writes found from its body, the boxes simplified."""
+        whole = _with_regions(block)
+        return whole.replace(reads=self.simplified(whole.reads),
+                             writes=self.simplified(whole.writes))
+
     # ------------------------------------------------------------------------ one operation
 
     def statement(self, op: Operation) -> Stmt | None:
@@ -96,7 +103,7 @@ class _Builder:
         for tensor in op.attrs.get("layout_free_placeholders", ()):
             self.layout_free.append(tensor)
         if isinstance(op, ScanOp):
-            return self.of_scan(op)
+            return scan_statement(self, op)
         return self.of_extern(op) if isinstance(op, ExternOp) else self.of_compute(op)
 
     def of_compute(self, op: ComputeOp) -> Stmt:
@@ -113,7 +120,8 @@ class _Builder:
             self.block_names[op] = name = self.fresh(op.name)
             inner: list[Stmt] = [self.block(op, name, axes, doms, loops, None)]
         else:
-            names = [self.fresh(self.buffers[t].name) for t in op.outputs]
+            names = [self.fresh(n) for n in (
+                [op.name] if op.num_outputs == 1 else [self.buffers[t].name for t in op.outputs])]
             self.block_names[op] = names[0]
             inner = [self.block(op, n, axes, doms, loops, i) for i, n in enumerate(names)]
         body = seq(*inner)
@@ -141,9 +149,7 @@ class _Builder:
                           [*(iv.var for iv in outer), *inner_loops], None)
         for loop, dom in zip(reversed(inner_loops), reversed(within)):
             body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
-        whole = _with_regions(Block(outer, (), (), around, body, annotations=_annotations(op)))
-        whole = whole.replace(reads=self.simplified(whole.reads),
-                              writes=self.simplified(whole.writes))
+        whole = self.with_regions(Block(outer, (), (), around, body, annotations=_annotations(op)))
         body = BlockRealize(list(loops), True, whole)
         for loop, dom in zip(reversed(loops), reversed(doms)):
             body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
@@ -156,13 +162,15 @@ class _Builder:
             simplify(d.min), simplify(d.extent)) for d in r.region)) for r in regions)
 
     def block(self, op: ComputeOp, name: str, axes: list[IterVar], doms: list[Range],
-              loops: list[Var], output: int | None) -> Stmt:
-        """One block: of output number `output`, or of a reduction with all its outputs."""
+              loops: list[Var], output: int | None, given: Mapping[Var, PrimExpr] | None = None
+              ) -> Stmt:
+        """One block: of output number `output`, or of a reduction with all its outputs. `given`
+        says what the axes of the operation are that are not among `axes`."""
         iters = [IterVar(d, Var(f"v_{iv.var.name}", d.extent.dtype), iv.iter_type)
                  for iv, d in zip(axes, doms)]
-        table = {**self.sizes, **{iv.var: new.var for iv, new in zip(axes, iters)}}
+        table = {**self.sizes, **(given or {}), **{iv.var: new.var for iv, new in zip(axes, iters)}}
         convert = _ToBuffers(self.buffers, table).visit
-        indices = [iv.var for iv in iters[:len(op.axis)]]
+        indices = [table[iv.var] for iv in op.axis]
         values: list[PrimExpr] = list(loops)
         if not iters:  # a block needs an iterator to be more than a statement
             iters = [IterVar(Range(1), Var("vi", "int32"), IterVar.DataPar)]
@@ -206,47 +214,6 @@ class _Builder:
             body = LetStmt(let, O.cast(value, let.dtype), body)
         return init, body
 
-    def of_scan(self, op: ScanOp) -> Stmt:
-        """The first rows, then a loop over the others with the steps inside, in order."""
-        first: list[Stmt] = []
-        for tensor, init, state, update in zip(op.outputs, op.init, op.states, op.update):
-            buffer = self.buffers[tensor]
-            self.buffers[state] = self.buffers[update] = buffer
-            if isinstance(init.op, ComputeOp) and init not in self.buffers:
-                self.buffers[init] = buffer
-                first.append(self.of_compute(init.op))
-            else:  # given from outside, or used elsewhere too: its rows are copied
-                copy = _copy_of(init, f"{op.name}_init")
-                self.buffers[copy] = buffer
-                first.append(self.of_compute(copy.op))
-        time = op.scan_axis
-        loop = Var(f"{op.name}_t", time.dom.extent.dtype)
-        inside: list[Stmt] = []
-        for step in op.steps():
-            for tensor in step.outputs:
-                if tensor not in self.buffers:
-                    self.buffers[tensor] = self.buffer_of(tensor)
-                    self.allocated.append(self.buffers[tensor])
-            inside.append(self.step(step, loop, time))
-        self.block_names[op] = self.block_names[op.update[-1].op]
-        dom = Range.from_min_extent(self.widened(time.dom.min), self.widened(time.dom.extent))
-        return seq(*first, For(loop, dom.min, dom.extent, ForKind.SERIAL, seq(*inside)))
-
-    def step(self, op: ComputeOp, loop: Var, time: IterVar) -> Stmt:
-        """The row of an operation at one time; its first axis runs in order, in the loop given."""
-        axes = [*op.axis, *op.reduce_axis]
-        doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
-                for iv in axes]
-        doms[0] = Range.from_min_extent(self.widened(time.dom.min), self.widened(time.dom.extent))
-        ordered = IterVar(op.axis[0].dom, op.axis[0].var, IterVar.Ordered)
-        inner = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(axes[1:], doms[1:])]
-        name = self.block_names[op] = self.fresh(op.name)
-        output = None if isinstance(op.body[0], Reduce) else 0
-        body = self.block(op, name, [ordered, *axes[1:]], doms, [loop, *inner], output)
-        for var, dom in zip(reversed(inner), reversed(doms[1:])):
-            body = For(var, dom.min, dom.extent, ForKind.SERIAL, body)
-        return body
-
     def of_extern(self, op: ExternOp) -> Stmt:
         """A block without iterators around the foreign code."""
         self.block_names[op] = name = self.fresh(op.name)
@@ -264,13 +231,6 @@ class _Builder:
         reads = tuple(BufferRegion.full_region(b) for b in dict.fromkeys(ins))
         writes = tuple(BufferRegion.full_region(b) for b in outs)
         return BlockRealize((), True, Block((), reads, writes, name, body))
-
-
-def _copy_of(tensor: Tensor, name: str) -> Tensor:
-    """A computation that gives the elements of a tensor again."""
-    axis = [IterVar(Range.from_min_extent(IntImm(d.dtype, 0), d), Var(f"i{k}", d.dtype),
-                    IterVar.DataPar) for k, d in enumerate(tensor.shape)]
-    return ComputeOp(name, "", None, axis, [tensor(*[iv.var for iv in axis])]).output(0)
 
 
 def _annotations(op: ComputeOp) -> dict[str, Any]:

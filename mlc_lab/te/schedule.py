@@ -1,9 +1,7 @@
 """Schedules of tensor expressions as in TVM's first years: `s[C].split(C.op.axis[0], 4)`.
 
 A stage records what is asked of it. `to_module(args)` makes the function with create_prim_func and
-replays everything on the one Schedule there is (`mlc_lab.schedule`): first what changes the stages
-(caches, inlining, rfactor), then, from the results back to the inputs, where each stage is computed
-and what becomes of its loops.
+replays everything on the one Schedule there is (`mlc_lab.schedule`), see `replay.py`.
 """
 
 from __future__ import annotations
@@ -12,11 +10,11 @@ from typing import Any, Sequence
 
 from ..ir.module import IRModule
 from ..schedule import Schedule as TirSchedule
-from ..schedule import ScheduleError
 from ..tir import op as O
 from ..tir.expr import IterVar, Range, Var
-from .create_prim_func import build_prim_func, operations
-from .tensor import Operation, PlaceholderOp, Tensor
+from .create_prim_func import operations
+from .replay import Replay
+from .tensor import Operation, ScanOp, Tensor
 
 
 class _StageOp(Operation):
@@ -43,14 +41,20 @@ class Stage:
     """One operation of a schedule: what is done to its loops and where it is computed.
 
     `op` is the operation (its axes are `op.axis` and `op.reduce_axis`), `leaf_iter_vars` the loops
-    as they stand, outermost first.
+    as they stand, outermost first. A stage of a scan's step (`scan`) has no loop for its first
+    axis, the time: that loop is the scan's own.
     """
 
-    def __init__(self, schedule: "Schedule", op: Operation) -> None:
-        self.schedule, self.op, self.origin_op = schedule, op, op
-        self.leaf_iter_vars = [*op.axis, *op.reduce_axis]
+    def __init__(self, schedule: "Schedule", op: Operation, scan: "Stage | None" = None) -> None:
+        self.schedule, self.op, self.origin_op, self.scan = schedule, op, op, scan
+        self.leaf_iter_vars = self.root_axes
         self.steps: list[tuple[str, tuple, tuple]] = []
         self.attached: tuple[Stage, IterVar] | None = None
+
+    @property
+    def root_axes(self) -> list[IterVar]:
+        """The axes that are loops of this stage before anything is done to them."""
+        return [*self.op.axis[0 if self.scan is None else 1:], *self.op.reduce_axis]
 
     def __repr__(self) -> str:
         return f"stage({self.op.name})"
@@ -59,9 +63,18 @@ class Stage:
         if not any(axis is iv for iv in self.leaf_iter_vars):
             have = ", ".join(iv.var.name for iv in self.leaf_iter_vars)
             name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
+            if self.is_time(axis):
+                raise ValueError(f"{name} is the time of {self.scan or self}: the steps follow each "
+                                 f"other, and the loop stays as it is; the others are: {have}")
             raise ValueError(f"{name} is not a loop of {self.op.name} as it stands; its loops are: "
                              f"{have}")
         return axis
+
+    def is_time(self, axis: Any) -> bool:
+        """Whether an axis is the time of the scan that this is, or is a step of."""
+        if self.scan is not None:
+            return axis is self.op.axis[0] or self.scan.is_time(axis)
+        return isinstance(self.origin_op, ScanOp) and axis is self.op.axis[0]
 
     def _place(self, axis: IterVar) -> int:
         self._leaf(axis)
@@ -164,7 +177,11 @@ class Stage:
         """Compute this stage inside a loop of the stage that reads it.
 
         If that loop is split later, the place is its inner part; if it is fused, the fused loop.
+        The stages of a scan's step are computed at each time anyway.
         """
+        if self.scan is not None and parent.is_time(scope) and (
+                self.scan in (parent, parent.scan)):
+            return self.compute_root()
         self.attached = (parent, parent._leaf(scope))
 
     def compute_root(self) -> None:
@@ -186,8 +203,10 @@ class Schedule:
 
     def __init__(self, ops: Sequence[Operation]) -> None:
         self.outputs = list(ops)
-        self.stages = [Stage(self, op) for op in operations(ops)]
-        self.stage_map = {stage.op: stage for stage in self.stages}
+        self.stages: list[Stage] = []
+        self.stage_map: dict[Operation, Stage] = {}
+        for op in operations(ops):
+            self._stages_of(op)
         self.changes: list[tuple] = []
 
     def __getitem__(self, which: Any) -> Stage:
@@ -196,12 +215,23 @@ class Schedule:
             raise ValueError(f"{getattr(op, 'name', op)} is not part of this schedule")
         return self.stage_map[op]
 
+    def _stages_of(self, op: Operation) -> None:
+        """The stage of an operation; with a scan, those of its first rows and of its step too."""
+        stage = Stage(self, op)
+        if isinstance(op, ScanOp):
+            made = [Stage(self, t.op) for t in op.init if t.op not in self.stage_map]
+            made += [Stage(self, step, stage) for step in op.steps()]
+            self.stages += made
+            self.stage_map.update((s.op, s) for s in made)
+        self.stages.append(stage)
+        self.stage_map[op] = stage
+
     def normalize(self) -> "Schedule":
         """This schedule; loops always start at zero here."""
         return self
 
-    def _add(self, op: _StageOp, at: int) -> Stage:
-        stage = Stage(self, op)
+    def _add(self, op: _StageOp, at: int, scan: Stage | None = None) -> Stage:
+        stage = Stage(self, op, scan)
         self.stages.insert(at, stage)
         self.stage_map[op] = stage
         return stage
@@ -229,11 +259,11 @@ class Schedule:
         old = stage.op
         op = _StageOp(f"{tensor.op.name}.{scope}", _fresh_axes(old.axis, ".c"),
                       _fresh_axes(old.reduce_axis, ""), tensor)
-        made = self._add(op, self.stages.index(stage))
+        made = self._add(op, self.stages.index(stage), stage.scan)
         copy = _StageOp(old.name, old.axis, (), None)
         copy.outputs = old.outputs
         stage.op = copy
-        stage.leaf_iter_vars = list(copy.axis)
+        stage.leaf_iter_vars = stage.root_axes
         self.stage_map[copy] = stage
         self.changes.append(("cache_write", stage, made, scope))
         return op.output(0)
@@ -282,133 +312,7 @@ class Schedule:
 
     def to_schedule(self, args: Sequence[Any]) -> TirSchedule:
         """The Schedule on which all was replayed; its trace shows the steps."""
-        return _Replay(self, args).sch
-
-
-class _Replay:
-    """One replay of a te schedule on a tir.Schedule."""
-
-    def __init__(self, schedule: Schedule, args: Sequence[Any]) -> None:
-        func, names, self.buffers = build_prim_func(list(args))
-        self.sch = TirSchedule(func)
-        self.blocks: dict[Stage, Any] = {}
-        self.loops: dict[Stage, dict[IterVar, Any]] = {}
-        for stage in schedule.stages:
-            if stage.origin_op in names:
-                self.blocks[stage] = self.sch.get_block(names[stage.origin_op])
-        self.schedule = schedule
-        inlined = set()
-        for kind, stage, *rest in schedule.changes:
-            getattr(self, f"do_{kind}")(stage, *rest)
-            if kind == "inline":
-                inlined.add(stage)
-        for stage in reversed(schedule.stages):
-            if stage in inlined or stage not in self.blocks:
-                continue
-            if isinstance(stage.origin_op, PlaceholderOp):
-                continue
-            self.finish(stage)
-
-    def buffer_of(self, tensor: Tensor) -> Any:
-        """The buffer that holds a tensor by now."""
-        stage = self.schedule.stage_map.get(tensor.op)
-        if stage in self.blocks:
-            return self.sch.get(self.blocks[stage]).writes[tensor.value_index].buffer
-        return self.buffers[tensor]
-
-    def do_inline(self, stage: Stage) -> None:
-        self.sch.compute_inline(self.blocks[stage])
-
-    def do_set_scope(self, stage: Stage, scope: str) -> None:
-        self.sch.set_scope(self.blocks[stage], 0, scope)
-
-    def do_cache_read(self, stage: Stage, tensor: Tensor, scope: str, readers: list) -> None:
-        blocks = [self.blocks[r] for r in readers]
-        buffer = self.buffer_of(tensor)
-        reads = [r.buffer for r in self.sch.get(blocks[0]).reads]
-        if buffer not in reads:
-            raise ValueError(f"cache_read: {readers[0].op.name} does not read {tensor.name}")
-        self.blocks[stage] = self.sch.cache_read(blocks[0], reads.index(buffer), scope, blocks)
-
-    def do_cache_write(self, stage: Stage, made: Stage, scope: str) -> None:
-        block = self.blocks[stage]
-        self.blocks[stage] = self.sch.cache_write(block, 0, scope)
-        self.blocks[made] = block
-
-    def do_rfactor(self, stage: Stage, made: Stage, before: Operation, early: list,
-                   leaves: list, axis: IterVar, factor_axis: int) -> None:
-        sch, block = self.sch, self.blocks[stage]
-        axes = [*before.axis, *before.reduce_axis]
-        table = dict(zip(axes, sch.get_loops(block)[-len(axes):]))
-        for step in early:
-            self.apply(block, table, step)
-        at = next(i for i, iv in enumerate(leaves) if iv is axis)
-        part = sch.rfactor(table[axis], factor_axis)
-        loops = sch.get_loops(part)[-(len(before.axis) + len(leaves)):]
-        spatial, reduction = loops[:len(before.axis)], loops[len(before.axis):]
-        spatial.insert(factor_axis % (len(spatial) + 1), reduction.pop(at))
-        sch.reorder(*spatial, *reduction)
-        self.blocks[made] = part
-
-    def finish(self, stage: Stage) -> None:
-        """Where a stage is computed, then its loops."""
-        block = self.blocks[stage]
-        if stage.attached is not None:
-            parent, axis = stage.attached
-            if axis not in self.loops.get(parent, {}):
-                raise ValueError(f"{stage.op.name} is to be computed at {axis.var.name}, which is "
-                                 f"no loop of {parent.op.name} any more")
-            self.sch.compute_at(block, self.loops[parent][axis], True)
-        axes = [*stage.op.axis, *stage.op.reduce_axis]
-        loops = self.sch.get_loops(block)
-        table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
-        for step in stage.steps:
-            if step[0] != "tensorize":
-                self.apply(block, table, step)
-        self.start_before(stage, block, table)
-        for step in stage.steps:  # what starts a sum stands outside the intrinsic
-            if step[0] == "tensorize":
-                self.sch.tensorize(table[step[1][0]], step[1][1])
-
-    def start_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
-        """What a reduction starts from is stored once, before its outermost loop, as ever in TE.
-
-        Where that loop runs across threads, or cannot be told, each element is set when it is met
-        first.
-        """
-        if self.sch.get(block).init is None:
-            return
-        across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel")}
-        for axis in stage.leaf_iter_vars:
-            if axis.iter_type == IterVar.CommReduce:
-                if axis not in across:
-                    try:
-                        self.sch.decompose_reduction(block, table[axis])
-                    except ScheduleError:
-                        pass  # such as a loop that is partly spatial
-                return
-
-    def apply(self, block: Any, table: dict[IterVar, Any], step: tuple) -> None:
-        """One recorded step; `table` gives the loop of each axis."""
-        method, args, results = step
-        sch = self.sch
-        if method == "split":
-            parent, factor, nparts = args
-            made = sch.split(table[parent], [None, factor] if nparts is None else [nparts, None])
-            table.update(zip(results, made))
-        elif method == "fuse":
-            table[results[0]] = sch.fuse(*[table[a] for a in args])
-        elif method == "reorder":
-            sch.reorder(*[table[a] for a in args])
-        elif method == "bind":
-            tag = "vthread.x" if args[1] == "vthread" else args[1]
-            sch.bind(table[args[0]], tag)
-        elif method == "pragma":
-            sch.annotate(table[args[0]], f"pragma_{args[1]}", args[2])
-        elif method == "storage_align":
-            sch.storage_align(block, 0, *args)
-        else:
-            getattr(sch, method)(table[args[0]])
+        return Replay(self, args).sch
 
 
 def create_schedule(ops: Any) -> Schedule:

@@ -1,0 +1,147 @@
+"""How a schedule of te is replayed on the one Schedule: the steps of each stage, in order.
+
+First what changes the stages (caches, inlining, rfactor), then, from the results to the inputs,
+where each stage is computed and what becomes of its loops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from ..schedule import Schedule as TirSchedule
+from ..schedule import ScheduleError
+from ..tir.expr import IterVar
+from .create_prim_func import build_prim_func
+from .tensor import Operation, PlaceholderOp, Tensor
+
+if TYPE_CHECKING:
+    from .schedule import Schedule, Stage
+
+
+class Replay:
+    """One replay of a te schedule on a tir.Schedule."""
+
+    def __init__(self, schedule: Schedule, args: Sequence[Any]) -> None:
+        func, names, self.buffers = build_prim_func(list(args))
+        self.sch = TirSchedule(func)
+        self.blocks: dict[Stage, Any] = {}
+        self.loops: dict[Stage, dict[IterVar, Any]] = {}
+        for stage in schedule.stages:
+            if stage.origin_op in names:
+                self.blocks[stage] = self.sch.get_block(names[stage.origin_op])
+        self.schedule = schedule
+        inlined = set()
+        for kind, stage, *rest in schedule.changes:
+            getattr(self, f"do_{kind}")(stage, *rest)
+            if kind == "inline":
+                inlined.add(stage)
+        for stage in reversed(schedule.stages):
+            if stage in inlined or stage not in self.blocks:
+                continue
+            if isinstance(stage.origin_op, PlaceholderOp):
+                continue
+            self.finish(stage)
+
+    def buffer_of(self, tensor: Tensor) -> Any:
+        """The buffer that holds a tensor by now."""
+        stage = self.schedule.stage_map.get(tensor.op)
+        if stage in self.blocks:
+            return self.sch.get(self.blocks[stage]).writes[tensor.value_index].buffer
+        return self.buffers[tensor]
+
+    def do_inline(self, stage: Stage) -> None:
+        self.sch.compute_inline(self.blocks[stage])
+
+    def do_set_scope(self, stage: Stage, scope: str) -> None:
+        self.sch.set_scope(self.blocks[stage], 0, scope)
+
+    def do_cache_read(self, stage: Stage, tensor: Tensor, scope: str, readers: list) -> None:
+        blocks = [self.blocks[r] for r in readers]
+        buffer = self.buffer_of(tensor)
+        reads = [r.buffer for r in self.sch.get(blocks[0]).reads]
+        if buffer not in reads:
+            raise ValueError(f"cache_read: {readers[0].op.name} does not read {tensor.name}")
+        self.blocks[stage] = self.sch.cache_read(blocks[0], reads.index(buffer), scope, blocks)
+
+    def do_cache_write(self, stage: Stage, made: Stage, scope: str) -> None:
+        block = self.blocks[stage]
+        self.blocks[stage] = self.sch.cache_write(block, 0, scope)
+        self.blocks[made] = block
+
+    def do_rfactor(self, stage: Stage, made: Stage, before: Operation, early: list,
+                   leaves: list, axis: IterVar, factor_axis: int) -> None:
+        sch, block = self.sch, self.blocks[stage]
+        axes = [*before.axis, *before.reduce_axis]
+        table = dict(zip(axes, sch.get_loops(block)[-len(axes):]))
+        for step in early:
+            self.apply(block, table, step)
+        at = next(i for i, iv in enumerate(leaves) if iv is axis)
+        part = sch.rfactor(table[axis], factor_axis)
+        loops = sch.get_loops(part)[-(len(before.axis) + len(leaves)):]
+        spatial, reduction = loops[:len(before.axis)], loops[len(before.axis):]
+        spatial.insert(factor_axis % (len(spatial) + 1), reduction.pop(at))
+        sch.reorder(*spatial, *reduction)
+        self.blocks[made] = part
+
+    def finish(self, stage: Stage) -> None:
+        """Where a stage is computed, then its loops."""
+        block = self.blocks[stage]
+        if stage.attached is not None:
+            parent, axis = stage.attached
+            if axis not in self.loops.get(parent, {}):
+                raise ValueError(f"{stage.op.name} is to be computed at {axis.var.name}, which is "
+                                 f"no loop of {parent.op.name} any more")
+            self.sch.compute_at(block, self.loops[parent][axis], True)
+        axes = stage.root_axes
+        loops = self.sch.get_loops(block)
+        table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
+        for step in stage.steps:
+            if step[0] != "tensorize":
+                self.apply(block, table, step)
+        self.start_before(stage, block, table)
+        for step in stage.steps:  # what starts a sum stands outside the intrinsic
+            if step[0] == "tensorize":
+                self.sch.tensorize(table[step[1][0]], step[1][1])
+
+    def start_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
+        """What a reduction starts from is stored once, before its outermost loop, as ever in TE.
+
+        Where that loop runs across threads, or cannot be told, each element is set when it is met
+        first.
+        """
+        if self.sch.get(block).init is None:
+            return
+        across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel")}
+        for axis in stage.leaf_iter_vars:
+            if axis.iter_type == IterVar.CommReduce:
+                if axis not in across:
+                    try:
+                        self.sch.decompose_reduction(block, table[axis])
+                    except ScheduleError:
+                        pass  # such as a loop that is partly spatial
+                return
+
+    def apply(self, block: Any, table: dict[IterVar, Any], step: tuple) -> None:
+        """One recorded step; `table` gives the loop of each axis."""
+        method, args, results = step
+        sch = self.sch
+        if method == "split":
+            parent, factor, nparts = args
+            made = sch.split(table[parent], [None, factor] if nparts is None else [nparts, None])
+            table.update(zip(results, made))
+        elif method == "fuse":
+            table[results[0]] = sch.fuse(*[table[a] for a in args])
+        elif method == "reorder":
+            sch.reorder(*[table[a] for a in args])
+        elif method == "bind":
+            tag = "vthread.x" if args[1] == "vthread" else args[1]
+            sch.bind(table[args[0]], tag)
+        elif method == "pragma":
+            sch.annotate(table[args[0]], f"pragma_{args[1]}", args[2])
+        elif method == "storage_align":
+            sch.storage_align(block, 0, *args)
+        else:
+            getattr(sch, method)(table[args[0]])
+
+
+__all__ = ["Replay"]
