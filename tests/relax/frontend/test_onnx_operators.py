@@ -169,8 +169,8 @@ def test_one_hot_counts_from_the_end(axis, dtype):
 
 @pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"])
 @pytest.mark.parametrize("size, kernel, strides", [
-    ((5, 4), (3, 3), (2, 2)), ((4, 6), (3, 2), (1, 3)), ((3, 3), (2, 4), (3, 1)), ((6,), (5,), (2,)),
-    ((2, 3, 4), (3, 2, 3), (2, 2, 1))])
+    ((5, 4), (3, 3), (2, 2)), ((4, 6), (3, 2), (1, 3)), ((3, 3), (2, 4), (3, 1)),
+    ((6,), (5,), (2,)), ((2, 3, 4), (3, 2, 3), (2, 2, 1))])
 def test_automatic_padding(auto, size, kernel, strides):
     image = x(1, 8, *size)
     check("ConvTranspose", [image, x(8, 3, *kernel), x(3)], auto_pad=auto, strides=strides)
@@ -208,3 +208,31 @@ def test_padding_that_depends_on_a_size_is_refused_unless_it_is_known():
     model = model_of("Conv", [image, kernel], dims=any_size, auto_pad="SAME_UPPER", strides=(2, 2))
     with pytest.raises(ValueError, match="Conv it: auto_pad SAME_UPPER .* size h, which is not"):
         from_onnx(model)
+
+
+# ------------------------------------------------------------------------------- messages
+
+
+def test_a_value_that_nothing_makes_is_named_with_its_node():
+    model = model_of("Add", [x(3), x(3)])
+    model.graph.node[0].input[1] = "lost"
+    with pytest.raises(ValueError, match="Add it: the value 'lost' is made by no node before it"):
+        from_onnx(model)
+    model = model_of("Abs", [x(3)])
+    model.graph.node[0].output[0] = "z"
+    with pytest.raises(ValueError, match="the graph's outputs: the value 'y' is made by no node"):
+        from_onnx(model)
+    model = model_of("MaxPool", [x(1, 1, 4, 4)], kernel_shape=[2, 2])
+    model.graph.node[0].output[:] = ["values", "y"]
+    with pytest.raises(ValueError, match="output 1 of MaxPool it is not translated"):
+        from_onnx(model)
+
+
+def test_names_that_no_input_has_are_refused():
+    model = model_of("Add", [x(3), x(3)])
+    with pytest.raises(ValueError, match="shape_dict names 'nope', .* inputs: 'x0', 'x1'"):
+        from_onnx(model, shape_dict={"nope": [1]})
+    with pytest.raises(ValueError, match="dtype_dict names 'nope'"):
+        from_onnx(model, dtype_dict={"nope": "float32"})
+    dims = from_onnx(model, {"x0": [5], "x1": [5]})["main"].params[0].struct_info.dims
+    assert int(dims[0]) == 5

@@ -52,7 +52,8 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
     or with `keep_params_in_input` further parameters, whose values are in the attribute "params"
     (see `detach_params`). One output is returned as it is, several as a tuple.
 
-    Raises MissingOperators with all operators that have no rule, and where they stand.
+    Raises MissingOperators with all operators that have no rule, and where they stand; ValueError
+    for a name in `shape_dict` that no input has, and for a value that no node makes.
     """
     try:
         import onnx
@@ -77,6 +78,7 @@ class Importer:
         self.onnx, self.opset, self.keep, self.sanitize = onnx, opset, keep, sanitize
         self.builder = BlockBuilder()
         self.env: dict[str, Any] = {"": None}
+        self.untranslated: dict[str, str] = {}
         self.symbols: dict[str, SizeVar] = {}
         self.initializers: dict[int, str] = {}
         self.params: dict[str, tuple[Var, Any]] = {}
@@ -93,12 +95,21 @@ class Importer:
             value = self.onnx.numpy_helper.to_array(tensor)
             self.env[tensor.name] = value
             self.initializers[id(value)] = tensor.name
-        inputs = [self.input(i, shapes, dtypes) for i in graph.input if i.name not in self.env]
+        holes = [i for i in graph.input if i.name not in self.env]
+        for what, given in (("shape_dict", shapes), ("dtype_dict", dtypes)):
+            strange = [n for n in given if n not in {i.name for i in holes}] if isinstance(
+                given, Mapping) else []
+            if strange:
+                raise ValueError(f"{what} names {', '.join(map(repr, strange))}, which is no input "
+                                 f"of the model; its inputs: "
+                                 f"{', '.join(repr(i.name) for i in holes) or 'none'}")
+        inputs = [self.input(i, shapes, dtypes) for i in holes]
         with self.builder.function("main"):
             with self.builder.dataflow():
                 for node in graph.node:
                     self.translate(node)
-                outs = [self.tensor(self.env[o.name]) for o in graph.output]
+                outs = [self.tensor(self.value(o.name, "the graph's outputs"))
+                        for o in graph.output]
                 out = self.builder.emit_output(outs[0] if len(outs) == 1 else Tuple(outs))
             variables = [v for v, _ in self.params.values()]
             self.builder.emit_func_output(out, params=[*inputs, *variables])
@@ -134,14 +145,26 @@ class Importer:
     def translate(self, node: Any) -> None:
         """Put the values of a node's outputs into the environment."""
         attrs = {a.name: self.attribute(a) for a in node.attribute}
-        inputs = [self.env[name] for name in node.input]
+        place = f"{node.op_type} {node.name or 'that makes ' + ', '.join(node.output)}"
+        inputs = [self.value(name, place) for name in node.input]
         try:
             out = RULES[node.op_type](self, inputs, attrs)
         except (TypeError, ValueError, KeyError, IndexError) as error:
-            raise located(error, f"{node.op_type} {node.name}") from error
+            raise located(error, place) from error
         several = isinstance(out, (list, tuple)) and not isinstance(out, Sizes)
-        for name, value in zip(node.output, out if several else [out]):
+        values = list(out) if several else [out]
+        for name, value in zip(node.output, values):
             self.env[name] = np.asarray(value) if isinstance(value, np.generic) else value
+        for k, name in enumerate(node.output[len(values):], len(values)):
+            self.untranslated[name] = f"output {k} of {place} is not translated"
+
+    def value(self, name: str, user: str) -> Any:
+        """The value of a name that a node, or the graph's outputs, use."""
+        if name in self.env:
+            return self.env[name]
+        raise ValueError(f"{user}: the value {name!r} is made by no node before it, and is no input "
+                         "or initializer of the graph" if name not in self.untranslated else
+                         f"{user}: the value {name!r} is not there: {self.untranslated[name]}")
 
     def attribute(self, a: Any) -> Any:
         """An attribute as a Python value."""
