@@ -161,3 +161,99 @@ def test_rounding_up_of_any_size(kernel, stride, padding):
 def test_pools_without_a_batch(how):
     check(lambda x: (F.max_pool2d(x, 2, 3, 1, ceil_mode=True), F.avg_pool2d(x, 2)),
           (torch.randn(2, 5, 6),), how)
+
+
+@BOTH
+@pytest.mark.parametrize("size, wanted", [
+    ((6, 5), (2, 2)), ((7, 4), (3, None)), ((6, 4), 2), ((7,), 3), ((5, 6, 4), (2, 4, 3))])
+def test_adaptive_maxima_of_sizes_that_do_not_divide(size, wanted, how):
+    rank = len(size)
+    pool = getattr(F, f"adaptive_max_pool{rank}d")
+    for shape in ((2, 3, *size), (3, *size)):
+        check(lambda x: pool(x, wanted), (torch.randn(shape),), how)
+    if how == "fx":
+        x = torch.randn(2, 3, *size)
+        layer = getattr(nn, f"AdaptiveMaxPool{rank}d")(wanted)
+        mod = from_fx(torch.fx.symbolic_trace(nn.Sequential(layer)), [(tuple(x.shape), "float32")])
+        agrees(runner(mod)(x), layer(x))
+
+
+def test_adaptive_maxima_of_any_size():
+    shape = (1, 2, tir.Var("h", "int64"), 5)
+    fn = torch.fx.symbolic_trace(lambda x: F.adaptive_max_pool2d(x, (3, 2)))
+    run = runner(from_fx(fn, [(shape, "float32")]))
+    for size in (3, 7):
+        x = torch.randn(1, 2, size, 5)
+        agrees(run(x), fn(x))
+
+
+# ------------------------------------------------------------------------------- not
+
+
+@BOTH
+def test_negations(how):
+    def fn(x, n):
+        mask = x > 0
+        return (~mask, ~n, torch.bitwise_not(n), torch.bitwise_not(mask), torch.logical_not(n),
+                torch.logical_not(mask), mask.logical_not(), n.bitwise_not(), (~mask).float() * x)
+
+    for shape in ((5,), (3, 4)):
+        n = torch.from_numpy(RNG.integers(-3, 3, shape))
+        check(fn, (torch.randn(shape), n), how)
+        check(lambda n: ~n, (n.int(),), how)
+
+
+# ------------------------------------------------------------------------------- messages
+
+
+def test_a_model_that_is_no_graph_is_refused_with_what_to_call():
+    layer = nn.Linear(2, 2)
+    with pytest.raises(TypeError, match=r"not Linear; trace .*torch\.fx\.symbolic_trace\(model\)"):
+        from_fx(layer, [((1, 2), "float32")])
+    with pytest.raises(TypeError, match=r"not Linear; export .*torch\.export\.export\(model, "):
+        from_exported_program(layer)
+    with pytest.raises(TypeError, match="export the model first"):
+        from_exported_program(torch.fx.symbolic_trace(layer))
+    with pytest.raises(TypeError, match="use from_exported_program"):
+        from_fx(torch.export.export(layer, (torch.rand(1, 2),)), [((1, 2), "float32")])
+
+
+# ------------------------------------------------------------------------------- sizes
+
+
+def test_dimensions_that_are_derived_of_a_symbol():
+    class Halved(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Conv2d(2, 3, 3, padding=1)
+
+        def forward(self, x, y):
+            small = F.avg_pool2d(F.relu(self.layer(x)), (2, 1))  # of h rows
+            half = x.reshape(1, 2, x.shape[2] // 2, 2, 6).sum(3)
+            return small.flatten(2) * 2, half + y[:, :, 1:], small.mean(2)
+
+    h = torch.export.Dim("h", min=4, max=30)
+    model = Halved().eval()
+    args = (torch.rand(1, 2, 12, 6), torch.rand(1, 2, 7, 6))
+    for shapes in (({2: 2 * h}, {2: h + 1}), ({2: 2 * h}, None)):
+        given = args if shapes[1] else (args[0], torch.rand(1, 2, 2, 6))
+        if not shapes[1]:
+            model.forward = lambda x, y: (model.layer(x) * 2, x + y[:, :, :1], x.flatten(2))
+        program = torch.export.export(model, given, dynamic_shapes=shapes, strict=False)
+        mod = from_exported_program(program)
+        assert isinstance(mod["main"].params[0].struct_info.dims[2], tir.Var)
+        run = runner(mod)
+        for rows in (4, 9):
+            x = torch.rand(1, 2, 2 * rows, 6)
+            y = torch.rand(1, 2, rows + 1, 6) if shapes[1] else given[1]
+            agrees(run(x, y), model(x, y))
+
+
+def test_a_dimension_with_an_offset():
+    h = torch.export.Dim("h", min=4, max=30)
+    fn = lambda x: (x[:, 1:] + x[:, :-1], torch.arange(x.shape[1]) * 2)  # noqa: E731
+    args = (torch.rand(2, 11),)
+    run = runner(imported(fn, args, "export", {"args": ({1: 2 * h + 1},)}))
+    for half in (4, 8):
+        x = torch.rand(2, 2 * half + 1)
+        agrees(run(x), fn(x))

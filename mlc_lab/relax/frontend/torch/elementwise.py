@@ -14,8 +14,7 @@ from .importer import Importer, dtype_name, is_tensor, rule
 
 _FLOAT = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log",
           "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh")
-_ANY = ("abs", "ceil", "floor", "round", "sign", "square", "trunc", "isfinite", "isinf", "isnan",
-        "bitwise_not")
+_ANY = ("abs", "ceil", "floor", "round", "sign", "square", "trunc", "isfinite", "isinf", "isnan")
 _ALIASES = {"abs": ("absolute",), "acos": ("arccos",), "asin": ("arcsin",), "atan": ("arctan",)}
 
 
@@ -42,6 +41,13 @@ for _name in _ANY:
 @rule("neg", "negative")
 def _neg(im: Importer, x: Any) -> Any:
     return im.emit(op.negative(x)) if is_tensor(x) else -x
+
+
+@rule("bitwise_not", "invert")
+def _bitwise_not(im: Importer, x: Any) -> Any:
+    if not is_tensor(x):
+        return ~x
+    return im.emit((op.logical_not if im.dtype(x) == "bool" else op.bitwise_not)(x))
 
 
 @rule("logical_not")

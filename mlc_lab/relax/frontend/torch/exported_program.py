@@ -37,13 +37,20 @@ def from_exported_program(exported_program: Any, *, keep_params_as_input: bool =
     function, whose values are in its attribute "params" (see `detach_params`) and whose inputs are
     counted in "num_input". The result is a tuple; `unwrap_unit_return_tuple` gives the one item of
     a tuple of one, `no_bind_return_tuple` returns the tuple without binding it to a variable.
-    Symbolic dimensions (`dynamic_shapes=`) become symbolic dimensions. `custom_convert_map` gives
+    Symbolic dimensions (`dynamic_shapes=`) become symbolic dimensions; one that is derived (2 * h)
+    becomes a symbol for the whole extent, of which h is computed. `custom_convert_map` gives
     rules `f(node, importer)` by operator name ("gelu", "gelu.default"). `run_ep_decomposition`
     has torch take composite operators apart first.
 
-    Raises MissingOperators with all operators that have no rule, and where they stand.
+    Raises MissingOperators with all operators that have no rule, and where they stand; TypeError
+    for a model that was not exported.
     """
     program = exported_program
+    if not hasattr(program, "graph_signature"):
+        raise TypeError(
+            "from_exported_program takes a torch.export.ExportedProgram, not "
+            f"{type(program).__name__}; export the model first: "
+            "from_exported_program(torch.export.export(model, example_inputs))")
     if run_ep_decomposition:
         program = program.run_decompositions()
     return _ExportedImporter(custom_convert_map).run(
@@ -74,6 +81,8 @@ class _ExportedImporter(Importer):
                    and lookup(self, names_of(n.target)) is None]
         refuse("from_exported_program", missing)
         self.symbols: dict[str, PrimExpr] = {}
+        self.extents: dict[Any, PrimExpr] = {}  # expressions of sympy that have a symbol here
+        self.solved: dict[Any, Any] = {}  # torch's symbols through those
         inputs, params, values = self.placeholders(program, nodes, keep)
         attrs: dict[str, Any] = {}
         if keep:
@@ -83,7 +92,8 @@ class _ExportedImporter(Importer):
             with self.builder.dataflow():
                 for node in nodes:
                     if node.op == "call_function":
-                        self.env[node] = self.call(node)
+                        if node.users or node.target is not operator.getitem:
+                            self.env[node] = self.call(node)
                     elif node.op == "get_attr":
                         self.env[node] = self.attribute(program, node.target)
                     elif node.op == "output":
@@ -101,6 +111,8 @@ class _ExportedImporter(Importer):
                      ) -> tuple[list[Var], list[Var], list[Any]]:
         """Variables of the inputs, variables of the parameters, and their values."""
         specs = {getattr(s.arg, "name", None): s for s in program.graph_signature.input_specs}
+        self.name_extents(node for node in nodes if node.op == "placeholder"
+                          and specs[node.name].kind.name == "USER_INPUT")
         inputs: list[Var] = []
         params: list[Var] = []
         values: list[Any] = []
@@ -133,6 +145,34 @@ class _ExportedImporter(Importer):
                 self.env[node] = Constant(value)
         return inputs, params, values
 
+    def name_extents(self, nodes: Any) -> None:
+        """Give symbols to dimensions of inputs that are expressions of a symbol no input has.
+
+        torch writes a dimension `2 * Dim("h")` as 2*s; a function here takes its sizes from its
+        inputs, so the whole extent becomes a symbol n, and s is n // 2 wherever else it occurs.
+        """
+        dims = [(f"{node.name}_{k}", d.node.expr) for node in nodes
+                for k, d in enumerate(getattr(node.meta.get("val"), "shape", ()))
+                if _is_symbolic(d)]
+        known = {e for _, e in dims if e.is_Symbol}
+        for name, e in dims:
+            unknown = e.free_symbols - known
+            if not unknown:
+                continue
+            s = unknown.pop()
+            by = e.expand().coeff(s, 1)
+            rest = (e - by * s).expand()
+            if unknown or not by.is_Integer or by < 1 or s in rest.free_symbols:
+                raise ValueError(f"the dimension {name.rpartition('_')[2]} of the input "
+                                 f"{name.rpartition('_')[0]} is {e}, from which {s} cannot be "
+                                 "computed: give it a Dim of its own")
+            extent = type(s)(identifier(name), integer=True, positive=True)
+            n = self.symbols[str(extent)] = SizeVar(str(extent), "int64")
+            self.symbols[str(s)] = O.floordiv(n - self.symbolic(rest), int(by))
+            self.extents[e] = n
+            self.solved[s] = (extent - rest.subs(self.solved)) / by
+            known.add(s)
+
     def attribute(self, program: Any, target: str) -> Any:
         """A tensor that the graph holds itself."""
         value = program.graph_module
@@ -152,6 +192,12 @@ class _ExportedImporter(Importer):
 
     def symbolic(self, e: Any) -> Any:
         """An expression of sympy over sizes."""
+        if e in self.extents:
+            return self.extents[e]
+        if self.solved and getattr(e, "args", ()) and e.is_polynomial():
+            whole = e.subs(self.solved).expand()
+            if whole != e and not any(a.is_Rational and not a.is_Integer for a in whole.atoms()):
+                return self.symbolic(whole)  # with no division left
         if getattr(e, "is_Integer", False):
             return int(e)
         if getattr(e, "is_Symbol", False):

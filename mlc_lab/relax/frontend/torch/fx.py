@@ -155,7 +155,8 @@ for _rank in (1, 2, 3):
     MODULES[f"AvgPool{_rank}d"] = _simple(f"avg_pool{_rank}d", "kernel_size", "stride", "padding",
                                           "ceil_mode", "count_include_pad")
     MODULES[f"AdaptiveAvgPool{_rank}d"] = _simple(f"adaptive_avg_pool{_rank}d", "output_size")
-    MODULES[f"AdaptiveMaxPool{_rank}d"] = _simple("adaptive_max_pool2d", "output_size")
+    MODULES[f"AdaptiveMaxPool{_rank}d"] = _simple(f"adaptive_max_pool{_rank}d", "output_size",
+                                                  "return_indices")
     for _class, _mode in (("ZeroPad", "constant"), ("ConstantPad", "constant"),
                           ("ReflectionPad", "reflect"), ("ReplicationPad", "replicate"),
                           ("CircularPad", "circular")):
@@ -177,8 +178,14 @@ def from_fx(model: Any, input_info: Sequence[tuple[Sequence[Any], str]], *,
     `f(node, importer)` for classes of layers and for functions, or by their names.
 
     Raises MissingOperators with all layers, functions and methods that have no rule, and their
-    places.
+    places; TypeError for a model that was not traced.
     """
+    if not (hasattr(model, "graph") and hasattr(model, "named_modules")):
+        advice = ("it is an exported program: use from_exported_program"
+                  if hasattr(model, "graph_signature") else
+                  "trace the model first: from_fx(torch.fx.symbolic_trace(model), input_info)")
+        raise TypeError(f"from_fx takes a torch.fx.GraphModule, not {type(model).__name__}; "
+                        f"{advice}")
     if default_image_layout != "NCHW":
         raise ValueError(f"default_image_layout {default_image_layout}: models of torch are NCHW; "
                          "use relax.transform.ConvertLayout on the result")

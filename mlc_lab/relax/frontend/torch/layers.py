@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
+from .... import topi
 from ... import op
 from ...op import image, nn
 from ..common import ceil_pool
@@ -302,15 +303,35 @@ for _rank in (1, 2, 3):
     _pool(_rank)
 
 
-@rule("adaptive_max_pool2d", "adaptive_max_pool1d")
-def _adaptive_max(im: Importer, x: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Windows of one size, where the sizes divide."""
-    rank = im.ndim(x) - 2
-    have, wanted = im.shape(x)[2:], _each(output_size, rank)
-    if any(h % w for h, w in zip(have, wanted)):
-        raise ValueError(f"adaptive_max_pool: {have} is no multiple of {wanted}")
-    steps = [h // w for h, w in zip(have, wanted)]
-    return im.emit(getattr(nn, f"max_pool{rank}d")(x, steps, steps))
+def _adaptive_max(rank: int) -> None:
+    compiled = getattr(topi.nn, "adaptive_pool" + {1: "1d", 2: "", 3: "3d"}[rank])
+
+    @rule(f"adaptive_max_pool{rank}d")
+    def fitted(im: Importer, x: Any, output_size: Any, return_indices: bool = False) -> Any:
+        """Windows of one size where the sizes divide, else TOPI's, which Relax has no name for."""
+        if return_indices:
+            raise ValueError(f"adaptive_max_pool{rank}d with return_indices is not translated")
+        alone = im.ndim(x) == rank + 1  # channels without a batch
+        if alone:
+            x = im.emit(op.expand_dims(x, 0))
+        have = im.shape(x)[2:]
+        sizes = [h if s is None else s for s, h in zip(_each(output_size, rank), have)]
+        if all(isinstance(h, int) and isinstance(s, int) and h % s == 0
+               for h, s in zip(have, sizes)):
+            steps = [h // s for h, s in zip(have, sizes)]
+            out = im.emit(getattr(nn, f"max_pool{rank}d")(x, steps, steps))
+        else:
+            out = im.builder.emit_te(lambda data, sizes: compiled(data, sizes, "max"), x, sizes,
+                                     primfunc_name_hint=f"adaptive_max_pool{rank}d")
+        return im.emit(op.squeeze(out, [0])) if alone else out
+
+    @rule(f"adaptive_max_pool{rank}d.default")
+    def with_indices(im: Importer, x: Any, output_size: Any) -> Any:
+        return (fitted(im, x, output_size),)  # the places are not computed
+
+
+for _rank in (1, 2, 3):
+    _adaptive_max(_rank)
 
 
 # ------------------------------------------------------------------------------- images

@@ -205,6 +205,8 @@ def _narrow(im: Importer, x: Any, dim: int, start: Any, length: Any) -> Any:
 def _getitem(im: Importer, x: Any, index: Any) -> Any:
     """An item of a tuple or list, or a part of a tensor."""
     if not is_tensor(x):
+        if isinstance(x, tuple) and isinstance(index, int) and index >= len(x):
+            raise ValueError(f"output {index} of this operator is not translated")
         return im.emit(x[index]) if hasattr(x, "struct_info_") else x[index]
     parts = list(index) if isinstance(index, tuple) else [index]
     named = sum(p is not None and p is not Ellipsis for p in parts)
