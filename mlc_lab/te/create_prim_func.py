@@ -48,8 +48,9 @@ class _ToBuffers(Mutator):
 class _Builder:
     """The state of one create_prim_func."""
 
-    def __init__(self, index_dtype: str | None) -> None:
-        self.index_dtype = index_dtype
+    def __init__(self, index_dtype: str | None,
+                 instead: Mapping[Operation, Sequence[Operation]]) -> None:
+        self.index_dtype, self.instead = index_dtype, instead
         self.buffers: dict[Tensor, Buffer] = {}
         self.sizes: dict[Var, PrimExpr] = {}
         self.names: set[str] = set()
@@ -82,7 +83,8 @@ class _Builder:
         """A new buffer for a tensor."""
         op = tensor.op
         name = op.name if op.num_outputs == 1 else f"{op.name}_v{tensor.value_index}"
-        return decl_buffer([self.widened(d) for d in tensor.shape], tensor.dtype, name)
+        return decl_buffer([self.widened(d) for d in tensor.shape], tensor.dtype, name,
+                           scope=op.scope)
 
     def with_regions(self, block: Block) -> Block:
         """A block with what it reads and writes found from its body, the boxes simplified."""
@@ -94,6 +96,8 @@ class _Builder:
 
     def statement(self, op: Operation) -> Stmt | None:
         """The loops and blocks of an operation; nothing for a placeholder."""
+        if op in self.instead:
+            return seq(*map(self.statement, self.instead[op]))
         if isinstance(op, PlaceholderOp):
             return None
         for tensor in op.outputs:
@@ -115,7 +119,7 @@ class _Builder:
         axes = [*op.axis, *op.reduce_axis]
         doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
                 for iv in axes]
-        loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(axes, doms)]
+        loops = [Var(_plain(iv.var.name), d.extent.dtype) for iv, d in zip(axes, doms)]
         if isinstance(op.body[0], Reduce):
             self.block_names[op] = name = self.fresh(op.name)
             inner: list[Stmt] = [self.block(op, name, axes, doms, loops, None)]
@@ -166,7 +170,7 @@ class _Builder:
               ) -> Stmt:
         """One block: of output number `output`, or of a reduction with all its outputs. `given`
         says what the axes of the operation are that are not among `axes`."""
-        iters = [IterVar(d, Var(f"v_{iv.var.name}", d.extent.dtype), iv.iter_type)
+        iters = [IterVar(d, Var(f"v_{_plain(iv.var.name)}", d.extent.dtype), iv.iter_type)
                  for iv, d in zip(axes, doms)]
         table = {**self.sizes, **(given or {}), **{iv.var: new.var for iv, new in zip(axes, iters)}}
         convert = _ToBuffers(self.buffers, table).visit
@@ -233,6 +237,11 @@ class _Builder:
         return BlockRealize((), True, Block((), reads, writes, name, body))
 
 
+def _plain(name: str) -> str:
+    """A name of an axis such as k.outer as a loop is called."""
+    return name.replace(".", "_")
+
+
 def _annotations(op: ComputeOp) -> dict[str, Any]:
     """What an operation's attributes say about its blocks."""
     return {k: annotation_value(v) for k, v in op.attrs.items()
@@ -260,10 +269,14 @@ def operations(outputs: Sequence[Operation]) -> list[Operation]:
     return list(order)
 
 
-def build_prim_func(args: Sequence[Any], index_dtype: str | None = None
+def build_prim_func(args: Sequence[Any], index_dtype: str | None = None,
+                    instead: Mapping[Operation, Sequence[Operation]] | None = None
                     ) -> tuple[PrimFunc, dict[Operation, str], dict[Tensor, Buffer]]:
-    """The function, the name of the block of each operation, the buffer of each tensor."""
-    builder = _Builder(index_dtype)
+    """The function, the name of the block of each operation, the buffer of each tensor.
+
+    Operations in `instead` are computed by those given, the last of which has the same outputs.
+    """
+    builder = _Builder(index_dtype, instead or {})
     params: list[Var] = []
     buffer_map: dict[Var, Buffer] = {}
     for arg in args:

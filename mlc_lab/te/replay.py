@@ -12,7 +12,7 @@ from ..schedule import Schedule as TirSchedule
 from ..schedule import ScheduleError
 from ..tir.expr import IterVar
 from .create_prim_func import build_prim_func
-from .tensor import Operation, PlaceholderOp, Tensor
+from .tensor import PlaceholderOp, Tensor
 
 if TYPE_CHECKING:
     from .schedule import Schedule, Stage
@@ -22,7 +22,8 @@ class Replay:
     """One replay of a te schedule on a tir.Schedule."""
 
     def __init__(self, schedule: Schedule, args: Sequence[Any]) -> None:
-        func, names, self.buffers = build_prim_func(list(args))
+        func, names, self.buffers = build_prim_func(
+            list(args), instead=schedule.instead)
         self.sch = TirSchedule(func)
         self.blocks: dict[Stage, Any] = {}
         self.loops: dict[Stage, dict[IterVar, Any]] = {}
@@ -67,21 +68,6 @@ class Replay:
         block = self.blocks[stage]
         self.blocks[stage] = self.sch.cache_write(block, 0, scope)
         self.blocks[made] = block
-
-    def do_rfactor(self, stage: Stage, made: Stage, before: Operation, early: list,
-                   leaves: list, axis: IterVar, factor_axis: int) -> None:
-        sch, block = self.sch, self.blocks[stage]
-        axes = [*before.axis, *before.reduce_axis]
-        table = dict(zip(axes, sch.get_loops(block)[-len(axes):]))
-        for step in early:
-            self.apply(block, table, step)
-        at = next(i for i, iv in enumerate(leaves) if iv is axis)
-        part = sch.rfactor(table[axis], factor_axis)
-        loops = sch.get_loops(part)[-(len(before.axis) + len(leaves)):]
-        spatial, reduction = loops[:len(before.axis)], loops[len(before.axis):]
-        spatial.insert(factor_axis % (len(spatial) + 1), reduction.pop(at))
-        sch.reorder(*spatial, *reduction)
-        self.blocks[made] = part
 
     def finish(self, stage: Stage) -> None:
         """Where a stage is computed, then its loops."""

@@ -12,9 +12,11 @@ from ..ir.module import IRModule
 from ..schedule import Schedule as TirSchedule
 from ..tir import op as O
 from ..tir.expr import IterVar, Range, Var
+from .cache_write import cached
 from .create_prim_func import operations
 from .replay import Replay
-from .tensor import Operation, ScanOp, Tensor
+from .rfactor import factored
+from .tensor import ComputeOp, Operation, ScanOp, Tensor
 
 
 class _StageOp(Operation):
@@ -64,8 +66,8 @@ class Stage:
             have = ", ".join(iv.var.name for iv in self.leaf_iter_vars)
             name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
             if self.is_time(axis):
-                raise ValueError(f"{name} is the time of {self.scan or self}: the steps follow each "
-                                 f"other, and the loop stays as it is; the others are: {have}")
+                raise ValueError(f"{name} is the time of {self.scan or self}: the steps follow one "
+                                 f"another, and the loop stays as it is; the others are: {have}")
             raise ValueError(f"{name} is not a loop of {self.op.name} as it stands; its loops are: "
                              f"{have}")
         return axis
@@ -208,6 +210,8 @@ class Schedule:
         for op in operations(ops):
             self._stages_of(op)
         self.changes: list[tuple] = []
+        #: operations that others compute by now: the one with the result is the last
+        self.instead: dict[Operation, tuple[Operation, ...]] = {}
 
     def __getitem__(self, which: Any) -> Stage:
         op = which.op if isinstance(which, Tensor) else which
@@ -230,7 +234,7 @@ class Schedule:
         """This schedule; loops always start at zero here."""
         return self
 
-    def _add(self, op: _StageOp, at: int, scan: Stage | None = None) -> Stage:
+    def _add(self, op: Operation, at: int, scan: Stage | None = None) -> Stage:
         stage = Stage(self, op, scan)
         self.stages.insert(at, stage)
         self.stage_map[op] = stage
@@ -257,6 +261,13 @@ class Schedule:
         if stage.steps:
             raise ValueError(f"cache_write of {tensor.name} must come before its loops are changed")
         old = stage.op
+        if isinstance(old, ComputeOp) and stage.scan is None:
+            found = cached(old, f"{old.name}_{scope.replace('.', '_')}",
+                           _fresh_axes(old.axis, ".c"), _fresh_axes(old.reduce_axis, ""))
+            found.made.scope = scope
+            self._split_in_two(stage, *found)
+            stage.leaf_iter_vars = stage.root_axes
+            return found.made.output(tensor.value_index)
         op = _StageOp(f"{tensor.op.name}.{scope}", _fresh_axes(old.axis, ".c"),
                       _fresh_axes(old.reduce_axis, ""), tensor)
         made = self._add(op, self.stages.index(stage), stage.scan)
@@ -268,37 +279,41 @@ class Schedule:
         self.changes.append(("cache_write", stage, made, scope))
         return op.output(0)
 
-    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Tensor:
-        """Reduce in slices, one for each value of `axis`; the tensor of the slices."""
+    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
+        """Reduce in slices, one for each value of `axis`; the tensor of the slices.
+
+        Any reducer and any sizes will do: places that a split adds count as the identity. A
+        reduction over tuples gives a tuple of tensors.
+        """
         stage = self[tensor]
         stage._leaf(axis)
-        known = list(stage.op.reduce_axis)
-        early, late = [], []
-        for step in stage.steps:  # what was done to the reduction's loops happens before
-            if any(a is iv for a in step[1] for iv in known):
-                early.append(step)
-                known += step[2]
-            else:
-                late.append(step)
-        if not any(axis is iv for iv in known):
+        if not isinstance(stage.op, ComputeOp) or not stage.op.reduce_axis or stage.scan:
+            what = "a stage of a scan" if stage.scan else "not a reduction of te.compute"
+            raise ValueError(f"rfactor needs a reduction: {tensor.name} is {what}")
+        known, leaves, early, late = _reduction_steps(stage)
+        if not any(axis is iv for iv in leaves):
             raise ValueError(f"{axis.var.name} is not a reduction loop of {tensor.name}")
-        leaves = [iv for iv in stage.leaf_iter_vars if any(iv is k for k in known)]
-        slices = IterVar(axis.dom, Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
-        spatial = _fresh_axes(stage.op.axis, "")
-        spatial.insert(factor_axis % (len(spatial) + 1), slices)
-        op = _StageOp(f"{tensor.op.name}.rf", spatial,
-                      _fresh_axes([iv for iv in leaves if iv is not axis], ""), tensor)
-        made = self._add(op, self.stages.index(stage))
-        left = IterVar(axis.dom, Var(axis.var.name + ".v", axis.var.dtype), IterVar.CommReduce)
-        final = _StageOp(stage.op.name, stage.op.axis, (left,), None)
-        final.outputs = stage.op.outputs
-        before = stage.op
-        stage.op, stage.steps = final, late
+        slices, final = factored(stage.op, early, leaves, axis, factor_axis)
+        self._split_in_two(stage, slices, final)
+        stage.steps = late
         stage.leaf_iter_vars = [
-            iv for iv in stage.leaf_iter_vars if not any(iv is k for k in known)] + [left]
-        self.stage_map[final] = stage
-        self.changes.append(("rfactor", stage, made, before, early, leaves, axis, factor_axis))
-        return op.output(0)
+            iv for iv in stage.leaf_iter_vars if not any(iv is k for k in known)
+        ] + list(final.reduce_axis)
+        return slices.output(0) if slices.num_outputs == 1 else slices.outputs
+
+    def _split_in_two(self, stage: Stage, first: ComputeOp, last: ComputeOp) -> Stage:
+        """Let `first` and then `last` compute what a stage did; the new stage, of `first`.
+
+        What read for the stage, such as a cache of its inputs, is read by the new one.
+        """
+        self.instead[stage.op] = (first, last)
+        made = self._add(first, self.stages.index(stage))
+        stage.op = stage.origin_op = last
+        self.stage_map[last] = stage
+        for kind, _, *rest in self.changes:
+            if kind == "cache_read":
+                rest[-1][:] = [made if reader is stage else reader for reader in rest[-1]]
+        return made
 
     # ------------------------------------------------------------------------------- replay
 
@@ -313,6 +328,38 @@ class Schedule:
     def to_schedule(self, args: Sequence[Any]) -> TirSchedule:
         """The Schedule on which all was replayed; its trace shows the steps."""
         return Replay(self, args).sch
+
+
+def _reduction_steps(stage: Stage) -> tuple[list, list, list, list]:
+    """The reduction's axes with all made of them, the loops among these, the steps that made them,
+    and the other steps of a stage."""
+    known = list(stage.op.reduce_axis)
+    early, late = [], []
+    for step in stage.steps:
+        method, args, results = step
+        axes = [a for a in args if isinstance(a, IterVar)]
+        mine = [a for a in axes if any(a is iv for iv in known)]
+        if not mine:
+            late.append(step)
+        elif method == "reorder":
+            others = tuple(a for a in axes if a not in mine)
+            late += [(method, others, ())] if len(others) > 1 else []
+        elif method in ("split", "fuse"):
+            if len(mine) < len(axes):
+                raise ValueError(f"rfactor of {stage.op.name}: a loop is fused of spatial and "
+                                 "reduction loops, whose parts cannot be told apart")
+            early.append(step)
+            known += results
+        else:
+            raise ValueError(f"rfactor of {stage.op.name} must come before its loop "
+                             f"{mine[0].var.name} is {_DONE.get(method, method)}: that is said of "
+                             "the loops of the stages which rfactor makes")
+    leaves = [iv for iv in stage.leaf_iter_vars if any(iv is k for k in known)]
+    return known, leaves, early, late
+
+
+_DONE = {"parallel": "made parallel", "vectorize": "vectorized", "unroll": "unrolled",
+         "bind": "bound to a thread axis", "pragma": "given a pragma", "tensorize": "tensorized"}
 
 
 def create_schedule(ops: Any) -> Schedule:

@@ -144,6 +144,8 @@ class Operation:
 
     axis: tuple[IterVar, ...] = ()
     reduce_axis: tuple[IterVar, ...] = ()
+    #: the kind of memory its results are kept in
+    scope: str = "global"
 
     def __init__(self, name: str, tag: str = "", attrs: Mapping[str, Any] | None = None) -> None:
         self.name = name

@@ -160,8 +160,8 @@ def _slices_are_started(state: ScheduleState, realize: BlockRealize, loop: StmtS
         raise Refusal("every_slice_is_started", f"the predicate of block "
                       f"{realize.block.name_hint} skips whole slices: some elements of the new "
                       "buffer would be summed up without ever being set", nodes=[realize],
-                      hint="split by a factor that divides the extent, or rfactor the outer loop "
-                      "of the split")
+                      hint="split by a factor that divides the extent; s.rfactor of te fills up "
+                      "with the reducer's identity instead")
 
 
 # ------------------------------------------------------------------------------- the two blocks
