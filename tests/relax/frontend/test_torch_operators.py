@@ -257,3 +257,59 @@ def test_a_dimension_with_an_offset():
     for half in (4, 8):
         x = torch.rand(2, 2 * half + 1)
         agrees(run(x), fn(x))
+
+
+# ------------------------------------------------------------------------------- other operators
+
+INF = float("inf")
+FUNCTIONS = {
+    "movedim": lambda x, y: (torch.movedim(x, 0, -1), x.movedim((0, -1), (1, 0)),
+                             torch.moveaxis(x, -1, 0)),
+    "stacks": lambda x, y: (torch.hstack([x, y]), torch.vstack([x, y]),
+                            torch.hstack([x[0, 0], y[0, 1]]), torch.vstack([x[0, 0], y[0, 1]])),
+    "linspace": lambda x, y: (torch.linspace(0, 1, 7), torch.linspace(-2, 5.5, 4) + x[0, 0, 0],
+                              torch.linspace(3, 1, 1)),
+    "exp2": lambda x, y: (torch.exp2(x), (x * 5).int().exp2()),
+    "threshold": lambda x, y: F.threshold(x, 0.1, 2.0),
+    "cosine": lambda x, y: (F.cosine_similarity(x, y), F.cosine_similarity(x, y[0], -1),
+                            torch.cosine_similarity(x * 0, y, 2)),
+    "along": lambda x, y: (
+        torch.take_along_dim(x, torch.tensor([-1, 0, 1]).reshape(1, 3, 1), 1),
+        torch.take_along_dim(x, torch.tensor([7, 0])),
+        torch.take_along_dim(x[:, :, :1], y.argsort(1), 1)),
+    "norms": lambda x, y: (
+        torch.linalg.norm(x), torch.linalg.norm(x, dim=1), torch.linalg.norm(x, 1, 1, True),
+        torch.linalg.norm(x, ord=INF, dim=0), torch.linalg.norm(x, -INF, -1),
+        torch.linalg.norm(x[0], "fro"), torch.linalg.vector_norm(x, 3.0, (0, 2), True),
+        torch.linalg.vector_norm((x > 0).float(), 0, 1)),
+    "tensordot": lambda x, y: (
+        torch.tensordot(x, y, ([1], [1])), torch.tensordot(x, y, ([0, 2], [0, 2])),
+        torch.tensordot(x, y.movedim(2, 0), 1), torch.tensordot(x, y, 3)),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_other_operators(name, how):
+    fn = FUNCTIONS[name]
+    for shape in ((2, 3, 4), (3, 4, 2)):
+        if (name, shape) != ("along", (3, 4, 2)):
+            check(fn, (torch.randn(shape), torch.randn(shape)), how)
+
+
+def test_other_operators_of_any_size():
+    def fn(x, y):
+        return (torch.linspace(-1, 2, x.shape[0]), torch.tensordot(x, y, ([0], [0])),
+                torch.movedim(x, 0, 1), F.cosine_similarity(x, y, 0), torch.hstack([x, y]))
+
+    shape = (tir.Var("n", "int64"), 3)
+    run = runner(from_fx(torch.fx.symbolic_trace(fn), [(shape, "float32")] * 2))
+    for size in (1, 2, 9):
+        args = torch.rand(size, 3), torch.rand(size, 3)
+        agrees(run(*args), fn(*args))
+
+
+def test_norms_of_matrices_are_refused():
+    traced = torch.fx.symbolic_trace(lambda x: torch.linalg.norm(x, 2))
+    with pytest.raises(ValueError, match="norm 2 of matrices is not translated"):
+        from_fx(traced, [((3, 4), "float32")])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ....ir.dtype import is_float
 from ....tir import op as O
 from ....tir.expr import PrimExpr
 from ... import op
@@ -83,6 +86,22 @@ def _arange(im: Importer, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
                         3: lambda: tuple(numbers)}[len(numbers)]()
     kind = "float32" if any(isinstance(v, float) for v in (start, end, step)) else "int64"
     return im.emit(op.arange(start, end, step, dtype_name(dtype, kind)))
+
+
+@rule("linspace")
+def _linspace(im: Importer, start: Any, end: Any, steps: Any, *, dtype: Any = None, **kwargs: Any
+              ) -> Any:
+    if is_tensor(start) or is_tensor(end):
+        raise ValueError("linspace between bounds that are tensors is not translated")
+    kind = dtype_name(dtype)
+    if all(isinstance(v, (int, float)) for v in (start, end, steps)):
+        return im.const(np.linspace(start, end, steps).astype(kind), kind)
+    if not is_float(kind):
+        raise ValueError("linspace of integers needs a number of steps that is known")
+    whole, last = im.operand(end - start, kind), im.operand(O.max_value_of(steps - 1, 1), kind)
+    at = im.emit(op.arange(0, steps, 1, kind))
+    at = im.emit(op.divide(im.emit(op.multiply(at, whole)), last))
+    return im.emit(op.add(at, im.operand(start, kind)))
 
 
 def _filled(im: Importer, sizes: Any, value: Any, dtype: Any) -> Any:

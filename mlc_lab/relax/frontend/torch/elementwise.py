@@ -77,6 +77,12 @@ rule("log10")(_through_log(1 / math.log(10)))
 rule("log1p")(_through_log(1, 1.0))
 
 
+@rule("exp2")
+def _exp2(im: Importer, x: Any) -> Any:
+    x = _as_float(im, x)
+    return im.emit(op.exp(im.emit(op.multiply(x, im.const(math.log(2), im.dtype(x))))))
+
+
 @rule("expm1")
 def _expm1(im: Importer, x: Any) -> Any:
     return im.emit(op.subtract(im.emit(op.exp(_as_float(im, x))), im.const(1.0, im.dtype(x))))
@@ -325,6 +331,13 @@ def _elu(im: Importer, x: Any, alpha: float = 1.0, *rest: Any, **kwargs: Any) ->
     grown = im.emit(op.subtract(im.emit(op.exp(low)), im.const(1.0, dtype)))
     scaled = im.emit(op.multiply(grown, im.const(alpha, dtype)))
     return im.emit(op.add(im.emit(nn.relu(x)), scaled))
+
+
+@rule("threshold", "_threshold")
+def _threshold(im: Importer, x: Any, threshold: Any, value: Any, inplace: bool = False) -> Any:
+    dtype = im.dtype(x)
+    over = im.emit(op.greater(x, im.operand(threshold, dtype)))
+    return im.emit(op.where(over, x, im.operand(value, dtype)))
 
 
 @rule("hardtanh")

@@ -127,6 +127,8 @@ MODULES: dict[str, Row] = {
     "GELU": _simple("gelu", "approximate"), "LeakyReLU": _simple("leaky_relu", "negative_slope"),
     "ELU": _simple("elu", "alpha"), "CELU": _simple("celu", "alpha"),
     "Softplus": _simple("softplus", "beta", "threshold"),
+    "Threshold": _simple("threshold", "threshold", "value"),
+    "CosineSimilarity": _simple("cosine_similarity", "dim", "eps"),
     "Hardtanh": _simple("hardtanh", "min_val", "max_val"), "GLU": _simple("glu", "dim"),
     "PReLU": lambda im, layer, x: RULES["prelu"](im, x, im.param(layer.weight)),
     "Upsample": _simple("interpolate", "size", "scale_factor", "mode", "align_corners"),

@@ -51,6 +51,37 @@ def _outer(im: Importer, a: Any, b: Any) -> Any:
     return im.emit(op.outer(a, b))
 
 
+@rule("tensordot")
+def _tensordot(im: Importer, a: Any, b: Any, dims: Any = 2, dims_b: Any = None, **kwargs: Any
+               ) -> Any:
+    """Products summed over dimensions of both, as one product of matrices.
+
+    torch.tensordot names them by a number (the last of a, the first of b) or by two lists, ATen
+    by two lists.
+    """
+    a, b = im.pair(a, b)
+    if isinstance(dims, int):
+        first, last = list(range(im.ndim(a) - dims, im.ndim(a))), list(range(dims))
+    else:
+        first, last = dims if dims_b is None else (dims, dims_b)
+        first, last = [d % im.ndim(a) for d in first], [d % im.ndim(b) for d in last]
+
+    def total(sizes: list[Any]) -> Any:
+        out: Any = 1
+        for s in sizes:
+            out = out * s
+        return out
+
+    kept = [[d for d in range(im.ndim(t)) if d not in gone] for t, gone in ((a, first), (b, last))]
+    sizes = [[im.shape(t)[d] for d in keep] for t, keep in zip((a, b), kept)]
+    inner = total([im.shape(a)[d] for d in first])
+    left = im.emit(op.reshape(im.emit(op.permute_dims(a, [*kept[0], *first])),
+                              [total(sizes[0]), inner]))
+    right = im.emit(op.reshape(im.emit(op.permute_dims(b, [*last, *kept[1]])),
+                               [inner, total(sizes[1])]))
+    return im.emit(op.reshape(im.emit(op.matmul(left, right)), [*sizes[0], *sizes[1]]))
+
+
 @rule("scaled_dot_product_attention")
 def _attention(im: Importer, q: Any, k: Any, v: Any, attn_mask: Any = None, dropout_p: float = 0.0,
                is_causal: bool = False, *, scale: Any = None, enable_gqa: bool = False) -> Any:

@@ -115,19 +115,51 @@ def _std(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: b
 @rule("norm", "linalg_vector_norm")
 def _norm(im: Importer, x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *,
           dtype: Any = None, ord: Any = None) -> Any:  # noqa: A002
-    p = 2 if p in (None, "fro") else p
     p = ord if ord is not None else p
+    p = 2 if p in (None, "fro") else p
+    if isinstance(p, str):
+        raise ValueError(f"the norm {p!r} of matrices is not translated")
+    x, dim = im.cast(x, dtype_name(dtype, im.dtype(x))), _axes(dim)
     size = im.emit(op.abs(x))
-    if p == float("inf"):
-        return im.emit(op.max(size, _axes(dim), keepdim))
+    if p in (float("inf"), -float("inf")):
+        return im.emit((op.max if p > 0 else op.min)(size, dim, keepdim))
+    if p == 0:  # how many are not 0
+        some = im.cast(im.emit(op.not_equal(x, im.const(0, im.dtype(x)))), im.dtype(x))
+        return im.emit(op.sum(some, dim, keepdim))
     if p == 1:
-        return im.emit(op.sum(size, _axes(dim), keepdim))
+        return im.emit(op.sum(size, dim, keepdim))
     if p == 2:
-        total = im.emit(op.sum(im.emit(op.multiply(x, x)), _axes(dim), keepdim))
+        total = im.emit(op.sum(im.emit(op.multiply(x, x)), dim, keepdim))
         return im.emit(op.sqrt(total))
     power = im.emit(op.power(size, im.const(float(p), im.dtype(x))))
-    total = im.emit(op.sum(power, _axes(dim), keepdim))
+    total = im.emit(op.sum(power, dim, keepdim))
     return im.emit(op.power(total, im.const(1 / p, im.dtype(x))))
+
+
+@rule("linalg_norm")
+def _linalg_norm(im: Importer, x: Any, ord: Any = None, dim: Any = None,  # noqa: A002
+                 keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Norms of vectors; of matrices only that of Frobenius, which is that of their elements."""
+    over = im.ndim(x) if dim is None else len(dim) if isinstance(dim, (list, tuple)) else 1
+    if ord not in (None, "fro") and over != 1:
+        raise ValueError(f"the norm {ord} of matrices is not translated; for all elements as one "
+                         "vector there is torch.linalg.vector_norm")
+    return _norm(im, x, ord, dim, keepdim, dtype=dtype)
+
+
+@rule("cosine_similarity")
+def _cosine_similarity(im: Importer, a: Any, b: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """a . b / (max(|a|, eps) max(|b|, eps)) along `dim`."""
+    dtype = im.promoted(a, b)
+    both = im.emit(op.multiply(*im.pair(a, b)))
+    sizes = im.shape(both)
+    least = im.const(eps, dtype)
+    lengths = []
+    for t in (im.cast(a, dtype), im.cast(b, dtype)):
+        if list(map(str, im.shape(t))) != list(map(str, sizes)):
+            t = im.emit(op.broadcast_to(t, sizes))
+        lengths.append(im.emit(op.maximum(_norm(im, t, 2, dim), least)))
+    return im.emit(op.divide(im.emit(op.sum(both, dim)), im.emit(op.multiply(*lengths))))
 
 
 @rule("logsumexp")

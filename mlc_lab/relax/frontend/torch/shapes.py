@@ -68,6 +68,18 @@ def _transpose(im: Importer, x: Any, dim0: int, dim1: int) -> Any:
     return im.emit(op.permute_dims(x, order))
 
 
+@rule("movedim", "moveaxis")
+def _movedim(im: Importer, x: Any, source: Any, destination: Any) -> Any:
+    count = im.ndim(x)
+    first, last = ([d % count for d in (v if isinstance(v, (list, tuple)) else [v])]
+                   for v in (source, destination))
+    order: list[Any] = [None] * count
+    for a, b in zip(first, last):
+        order[b] = a
+    rest = (d for d in range(count) if d not in first)
+    return im.emit(op.permute_dims(x, [next(rest) if d is None else d for d in order]))
+
+
 @rule("t", "numpy_T", "T", "mT", "mH", "H")
 def _t(im: Importer, x: Any) -> Any:
     return _transpose(im, x, -2, -1) if im.ndim(x) > 1 else x
@@ -132,6 +144,18 @@ def _cat(im: Importer, tensors: Any, dim: int = 0, axis: Any = None) -> Any:
 @rule("stack")
 def _stack(im: Importer, tensors: Any, dim: int = 0) -> Any:
     return im.emit(op.stack(list(tensors), dim))
+
+
+@rule("hstack")
+def _hstack(im: Importer, tensors: Any) -> Any:
+    tensors = [im.emit(op.reshape(t, [1])) if im.ndim(t) == 0 else t for t in tensors]
+    return _cat(im, tensors, 0 if im.ndim(tensors[0]) == 1 else 1)
+
+
+@rule("vstack", "row_stack")
+def _vstack(im: Importer, tensors: Any) -> Any:
+    return _cat(im, [im.emit(op.reshape(t, [1, *(im.shape(t) or [1])])) if im.ndim(t) < 2 else t
+                     for t in tensors], 0)
 
 
 @rule("split", "split_with_sizes", "split_copy", "split_with_sizes_copy")
@@ -291,6 +315,24 @@ def _embedding(im: Importer, *args: Any, **kwargs: Any) -> Any:
 @rule("gather")
 def _gather(im: Importer, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
     return im.emit(op.gather_elements(x, index, dim))
+
+
+@rule("take_along_dim")
+def _take_along_dim(im: Importer, x: Any, indices: Any, dim: Any = None) -> Any:
+    """gather with indices that may count from the end; other dimensions broadcast."""
+    if dim is None:
+        x, indices, dim = (im.emit(op.reshape(x, [-1])), im.emit(op.reshape(indices, [-1])), 0)
+    dim %= im.ndim(x)
+    indices = from_front(im, indices, im.shape(x)[dim])
+
+    def wide(sizes: list[Any], others: list[Any]) -> list[Any]:
+        return [o if k != dim and isinstance(s, int) and s == 1 else s
+                for k, (s, o) in enumerate(zip(sizes, others))]
+
+    sizes, at = im.shape(x), im.shape(indices)
+    x, indices = (t if have == full else im.emit(op.broadcast_to(t, full)) for t, have, full in (
+        (x, sizes, wide(sizes, at)), (indices, at, wide(at, sizes))))
+    return im.emit(op.gather_elements(x, indices, dim))
 
 
 @rule("scatter")
