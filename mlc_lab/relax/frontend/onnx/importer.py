@@ -162,9 +162,10 @@ class Importer:
         """The value of a name that a node, or the graph's outputs, use."""
         if name in self.env:
             return self.env[name]
-        raise ValueError(f"{user}: the value {name!r} is made by no node before it, and is no input "
-                         "or initializer of the graph" if name not in self.untranslated else
-                         f"{user}: the value {name!r} is not there: {self.untranslated[name]}")
+        if name in self.untranslated:
+            raise ValueError(f"{user}: the value {name!r} is not there: {self.untranslated[name]}")
+        raise ValueError(f"{user}: the value {name!r} is made by no node before it, and is no "
+                         "input or initializer of the graph")
 
     def attribute(self, a: Any) -> Any:
         """An attribute as a Python value."""
