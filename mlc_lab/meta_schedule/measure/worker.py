@@ -34,6 +34,11 @@ def send(file: Any, value: Any) -> None:
 
 def receive(file: Any) -> Any:
     """Read one message; EOFError when the other side is gone."""
+    return pickle.loads(receive_bytes(file))
+
+
+def receive_bytes(file: Any) -> bytes:
+    """Read one message as it was sent."""
     head = file.read(LENGTH.size)
     if len(head) < LENGTH.size:
         raise EOFError
@@ -41,7 +46,7 @@ def receive(file: Any) -> Any:
     data = file.read(size)
     if len(data) < size:
         raise EOFError
-    return pickle.loads(data)
+    return data
 
 
 def build(request: dict) -> dict:
@@ -431,14 +436,16 @@ def main() -> None:
     def listen() -> None:
         try:
             while True:
-                requests.put(receive(source))
+                requests.put(receive_bytes(source))
         except (EOFError, OSError):
             os._exit(0)  # the parent is gone: stop, whatever a kernel is doing
 
     threading.Thread(target=listen, daemon=True).start()
     limited = False
     while True:
-        request = requests.get()
+        # Read by this thread: reading imports modules, as `ping` does, and two threads that import
+        # modules which need each other may see one of them half done.
+        request = pickle.loads(requests.get())
         if request.get("do") == "setup":
             with contextlib.suppress(OSError, AttributeError):
                 if request.get("cpus"):
