@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..schedule import Schedule as TirSchedule
 from ..schedule import ScheduleError
 from ..tir.expr import IterVar
+from ..tir.function import PrimFunc
 from .create_prim_func import build_prim_func
+from .store_predicate import with_store_predicates
 from .tensor import PlaceholderOp, Tensor
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class Replay:
             list(args), instead=schedule.instead)
         self.sch = TirSchedule(func)
         self.blocks: dict[Stage, Any] = {}
+        self.inits: dict[Stage, Any] = {}
         self.loops: dict[Stage, dict[IterVar, Any]] = {}
         for stage in schedule.stages:
             if stage.origin_op in names:
@@ -42,6 +45,14 @@ class Replay:
             if isinstance(stage.origin_op, PlaceholderOp):
                 continue
             self.finish(stage)
+
+    def function(self) -> PrimFunc:
+        """The scheduled function, with the predicates of stores in it."""
+        func = self.sch.mod["main"]
+        guarded = {self.sch.get(block): stage.store_predicate
+                   for stage in self.schedule.stages if stage.store_predicate is not None
+                   for block in (self.blocks[stage], self.inits.get(stage)) if block is not None}
+        return with_store_predicates(func, guarded, self.schedule.threads) if guarded else func
 
     def buffer_of(self, tensor: Tensor) -> Any:
         """The buffer that holds a tensor by now."""
@@ -102,7 +113,7 @@ class Replay:
             if axis.iter_type == IterVar.CommReduce:
                 if axis not in across:
                     try:
-                        self.sch.decompose_reduction(block, table[axis])
+                        self.inits[stage] = self.sch.decompose_reduction(block, table[axis])
                     except ScheduleError:
                         pass  # such as a loop that is partly spatial
                 return
@@ -124,6 +135,8 @@ class Replay:
             sch.bind(table[args[0]], tag)
         elif method == "pragma":
             sch.annotate(table[args[0]], f"pragma_{args[1]}", args[2])
+        elif method == "double_buffer":
+            sch.annotate(block, "double_buffer_scope", 0)
         elif method == "storage_align":
             sch.storage_align(block, 0, *args)
         else:

@@ -52,6 +52,7 @@ class Stage:
         self.leaf_iter_vars = self.root_axes
         self.steps: list[tuple[str, tuple, tuple]] = []
         self.attached: tuple[Stage, IterVar] | None = None
+        self.store_predicate: Any = None
 
     @property
     def root_axes(self) -> list[IterVar]:
@@ -158,6 +159,22 @@ class Stage:
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
         """Bind a loop to a GPU thread axis."""
         self._record("bind", (self._leaf(ivar), thread_ivar.thread_tag))
+        self.schedule.threads[thread_ivar.var] = thread_ivar.thread_tag
+
+    def set_store_predicate(self, predicate: Any) -> None:
+        """Store only where `predicate` holds, an expression of thread axes: `tx.var.equal(0)`.
+
+        The threads that a reduction runs across take part in it all the same, and its result is
+        stored once.
+        """
+        self.store_predicate = O.convert(predicate)
+
+    def double_buffer(self) -> None:
+        """Let the result be kept twice, to be filled while what was there before is read.
+
+        A mark for code generators of GPUs (`double_buffer_scope`); the values are the same.
+        """
+        self._record("double_buffer", ())
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
         """Attach a pragma, such as auto_unroll_max_step, to a loop."""
@@ -210,6 +227,8 @@ class Schedule:
         for op in operations(ops):
             self._stages_of(op)
         self.changes: list[tuple] = []
+        #: the tag of each thread axis that a loop is bound to
+        self.threads: dict[Var, str] = {}
         #: operations that others compute by now: the one with the result is the last
         self.instead: dict[Operation, tuple[Operation, ...]] = {}
 
@@ -322,7 +341,7 @@ class Schedule:
 
         Raises ScheduleError where a step is not legal, with the program as it was before.
         """
-        func = self.to_schedule(args).mod["main"]
+        func = Replay(self, args).function()
         return IRModule({name: func.with_attr("global_symbol", name)})
 
     def to_schedule(self, args: Sequence[Any]) -> TirSchedule:

@@ -19,6 +19,7 @@ def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") 
         axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
         if not all(isinstance(a, IterVar) for a in axes):
             raise TypeError(f"{name}: axis= takes te.reduce_axis iterators, got {axis!r}")
+        _all_reduce(name, axes)
         several = isinstance(expr, (tuple, list))
         source = tuple(op.convert(e) for e in (expr if several else (expr,)))
         dtypes = [e.dtype for e in source]
@@ -40,6 +41,18 @@ def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") 
     reduce.__name__ = name
     reduce.__doc__ = f"The {name} of `expr` over `axis`, restricted to `where` if given."
     return reduce
+
+
+def _all_reduce(name: str, axes: Sequence[IterVar]) -> None:
+    """Only axes made to be reduced over will do: others are looped over by something else."""
+    for a in axes:
+        if a.iter_type != IterVar.CommReduce:
+            what = f"the thread axis {a.thread_tag}" if a.thread_tag else "an axis of a result"
+            extent = getattr(a.dom, "extent", None)
+            size = "n" if extent is None else getattr(extent, "value", extent)
+            raise ValueError(f"{name} over {a.var.name}: that is {what}, no axis to "
+                             f"reduce over. Make one: k = te.reduce_axis((0, {size}"
+                             '), name="k"), and index with k')
 
 
 sum = comm_reducer(op.add, lambda t: op.const(0, t), "sum")  # noqa: A001
