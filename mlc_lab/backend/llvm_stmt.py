@@ -63,8 +63,8 @@ class StmtGen(CallGen):
         if s.kind is ForKind.THREAD_BINDING:
             tag = s.thread_binding.thread_tag if s.thread_binding is not None else "a thread axis"
             raise CodegenError(
-                f"{self.function_name}: loop {s.loop_var.name!r} is bound to {tag}, and machine code "
-                "is made for one thread here; use parallel and vectorize instead of bind, or run "
+                f"{self.function_name}: loop {s.loop_var.name!r} is bound to {tag}, and machine "
+                "code is made for one thread here; use parallel and vectorize instead, or run "
                 "it with mlc_lab.backend.interp.interpret"
             )
         lanes = sum_of_lanes(s)
@@ -341,8 +341,8 @@ class StmtGen(CallGen):
         key = s.attr_key
         if key == "thread_extent" or (key == "virtual_thread" and const_int(s.value) != 1):
             raise CodegenError(
-                f"{self.function_name}: it runs on GPU threads (attribute {key!r}), and machine code "
-                "is made for one thread here; use parallel and vectorize instead of bind, or run "
+                f"{self.function_name}: it runs on GPU threads (attribute {key!r}), and machine "
+                "code is made for one thread here; use parallel and vectorize instead, or run "
                 "it with mlc_lab.backend.interp.interpret"
             )
         if key == "pragma_import_llvm":

@@ -3,8 +3,8 @@
 An exported file needs nothing beside it. Each function stands under its tvm-ffi symbol
 ``__tvm_ffi_<name>``; the constant ``__mlc_lab_meta`` holds a JSON text with the names of the
 functions, the triple, and what native parts the code needs. The code generator writes that constant
-into every module. Behind the code stands a checksum of it, which loaders of the system pass over, so
-that a damaged file is refused here before it can bring the process down.
+into every module. Behind the code stands a checksum of it, which loaders of the system pass over,
+so that a damaged file is refused here before it can bring the process down.
 """
 
 from __future__ import annotations
