@@ -124,3 +124,44 @@ def test_auto_scheduler_needs_no_template(tmp_path):
     by_name = auto_scheduler.SearchTask("matmul_add", (8, "float32"), target="llvm")
     with pytest.raises(ValueError, match="no valid record"):
         by_name.apply_best(log)
+
+
+@autotvm.template("test/brittle")
+def brittle(n):
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] + 1.0, name="B")
+    s = te.create_schedule(b.op)
+    cfg = autotvm.get_config()
+    cfg.define_knob("how", ["fine", "type", "key", "said", "also fine", "illegal"])
+    how = cfg["how"].val
+    if how == "type":
+        raise TypeError("a template may raise anything")
+    if how == "key":
+        {}["missing"]
+    if how == "said":
+        cfg.raise_error("this one is too large")
+    if how == "illegal":
+        s[b].reorder(s[b].op.axis[0], s[b].op.axis[0])
+    return s, [a, b]
+
+
+@pytest.mark.parametrize("tuner", ["GridSearchTuner", "XGBTuner"])
+def test_a_template_that_raises_is_a_line_of_the_log_and_the_search_goes_on(tuner, tmp_path):
+    log = str(tmp_path / "brittle.log")
+    task = autotvm.task.create("test/brittle", args=(16,), target="llvm")
+    reasons = {}
+
+    def note(_, inputs, results):
+        reasons.update((i.config["how"].val, r.found.reason) for i, r in zip(inputs, results))
+
+    made = getattr(autotvm.tuner, tuner)(task)
+    made.tune(6, autotvm.measure_option(runner=autotvm.LocalRunner(number=1)),
+              callbacks=[autotvm.callback.log_to_file(log), note])
+    lines = [json.loads(line) for line in open(log)]
+    errors = {x["config"]["entity"][0][2]: x["result"][1] for x in lines}
+    assert errors == {"fine": 0, "type": 1, "key": 1, "said": 1, "also fine": 0, "illegal": 1}
+    assert reasons["type"] == "TypeError: a template may raise anything"
+    assert reasons["said"] == "this one is too large"
+    assert "fine" in made.best_config["how"].val
+    with pytest.raises(autotvm.task.space.InstantiationError, match="KeyError: 'missing'"):
+        task.schedule(task.config_space.get(2))

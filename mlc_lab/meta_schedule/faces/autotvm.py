@@ -19,15 +19,15 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator, Sequence
 
 from ...ir.module import IRModule
-from ...schedule import Schedule, ScheduleError
+from ...schedule import Schedule
 from ...target import Target
 from ...te import create_prim_func
 from ..measure.builder import LocalBuilder
 from ..measure.runner import EvaluatorConfig
 from ..measure.runner import LocalRunner as _LocalRunner
 from ..workload import as_workload, count_flops
-from . import records, tuners
-from .config_space import ConfigEntity, ConfigSpace
+from . import config_space, records, tuners
+from .config_space import ConfigEntity, ConfigSpace, InstantiationError
 
 _templates: dict[str, Callable] = {}
 _configs: list[Any] = []
@@ -101,13 +101,20 @@ class Task:
         """The program without a schedule."""
         return self._program
 
-    def schedule(self, config: ConfigEntity) -> Schedule | None:
-        """The schedule of a configuration; None if it is not legal."""
+    def schedule(self, config: ConfigEntity) -> Schedule:
+        """The schedule of a configuration.
+
+        Raises InstantiationError, with what the template raised as its cause, where there is none.
+        """
         try:
             sch, tensors = self.instantiate(config)
+            if config.errors:
+                raise InstantiationError("; ".join(config.errors))
             return sch.to_schedule(list(tensors))
-        except (ScheduleError, ValueError):
-            return None
+        except InstantiationError:
+            raise
+        except Exception as error:  # a template is the user's code: it may raise anything
+            raise InstantiationError(f"{type(error).__name__}: {error}") from error
 
     def __repr__(self) -> str:
         return f"Task(func_name={self.name}, args={self.args}, target={self.target})"
@@ -167,7 +174,7 @@ def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callable
 
 
 task = SimpleNamespace(create=create, Task=Task, ConfigSpace=ConfigSpace, ConfigEntity=ConfigEntity,
-                       template=template, get_config=get_config)
+                       space=config_space, template=template, get_config=get_config)
 tuner = tuners
 callback = SimpleNamespace(log_to_file=records.log_to_file, progress_bar=progress_bar)
 record = records
@@ -175,6 +182,6 @@ RandomTuner, GridSearchTuner = tuners.RandomTuner, tuners.GridSearchTuner
 GATuner, XGBTuner = tuners.GATuner, tuners.XGBTuner
 
 __all__ = ["ConfigEntity", "ConfigSpace", "FallbackContext", "GATuner", "GridSearchTuner",
-           "LocalBuilder", "LocalRunner", "RandomTuner", "Task", "XGBTuner", "apply_history_best",
-           "callback", "create", "get_config", "measure_option", "record", "task", "template",
-           "tuner"]
+           "InstantiationError", "LocalBuilder", "LocalRunner", "RandomTuner", "Task", "XGBTuner",
+           "apply_history_best", "callback", "create", "get_config", "measure_option", "record",
+           "task", "template", "tuner"]

@@ -32,15 +32,14 @@ class Bench:
         self.best: float | None = None
 
     def measure(self, modules: Sequence[Any]) -> list[RunnerResult]:
-        """The result of each module; None among the modules is one that could not be scheduled."""
-        futures = [None if m is None else self.builder.submit(BuilderInput(as_workload(m),
-                                                                           self.target))
+        """The result of each module; an exception among them says why one could not be made."""
+        futures = [m if isinstance(m, Exception) else
+                   self.builder.submit(BuilderInput(as_workload(m), self.target))
                    for m in modules]
         out = []
         for future in futures:
-            if future is None:
-                out.append(RunnerResult(status="schedule_error",
-                                        reason="the schedule is not legal"))
+            if isinstance(future, Exception):
+                out.append(RunnerResult(status="schedule_error", reason=str(future)))
                 continue
             build = future.result()
             if build.status != "ok":

@@ -15,6 +15,10 @@ from ...schedule.primitive.sample_perfect_tile import divisors
 from ...tir.op import as_int
 
 
+class InstantiationError(ValueError):
+    """A configuration under which a template makes no schedule."""
+
+
 class SplitEntity:
     """Sizes of the parts of a loop, outermost first (-1: what is left)."""
 
@@ -125,6 +129,7 @@ class ConfigSpace:
     def __init__(self) -> None:
         self.space_map: dict[str, list[Any]] = {}
         self.flop = 0
+        self.errors: list[str] = []
 
     # ------------------------------------------------------------------ defining
 
@@ -214,6 +219,14 @@ class ConfigSpace:
         """Note how many operations the template computes."""
         self.flop += int(flop)
 
+    def raise_error(self, message: str) -> None:
+        """Note that the configuration in use is not valid, and why."""
+        self.errors.append(str(message))
+
+    def valid(self) -> bool:
+        """Whether no error was noted."""
+        return not self.errors
+
     # ------------------------------------------------------------------ choosing
 
     @property
@@ -267,6 +280,7 @@ class ConfigEntity:
 
     def __init__(self, index: int, choices: dict[str, Any]) -> None:
         self.index, self.choices = index, choices
+        self.errors: list[str] = []
 
     def __getitem__(self, name: str) -> Any:
         return self.choices[name]
@@ -276,6 +290,7 @@ class ConfigEntity:
 
     define_split = define_reorder = define_annotate = define_knob = add_flop = _nothing
     axis = reduce_axis = staticmethod(ConfigSpace.axis)
+    raise_error, valid = ConfigSpace.raise_error, ConfigSpace.valid
 
     def as_json(self) -> dict:
         """As it stands in a log."""
@@ -292,5 +307,5 @@ class ConfigEntity:
         return f"{list(self.choices.items())},{self.index}"
 
 
-__all__ = ["AnnotateEntity", "ConfigEntity", "ConfigSpace", "OtherOptionEntity", "ReorderEntity",
-           "SplitEntity"]
+__all__ = ["AnnotateEntity", "ConfigEntity", "ConfigSpace", "InstantiationError",
+           "OtherOptionEntity", "ReorderEntity", "SplitEntity"]

@@ -7,6 +7,7 @@ from typing import Any, Callable, Sequence
 
 from ..search_strategy.candidate import MeasureCandidate
 from .bench import Bench
+from .config_space import InstantiationError
 from .records import MeasureInput, MeasureResult
 
 
@@ -50,8 +51,8 @@ class Tuner:
                     return
                 self.tried.update(batch)
                 inputs, results = self._measure(batch)
-                for result in results:
-                    since = 0 if self._note(inputs[results.index(result)], result) else since + 1
+                for measured, result in zip(inputs, results):
+                    since = 0 if self._note(measured, result) else since + 1
                 done += len(batch)
                 self.update(batch, results)
                 for callback in callbacks:
@@ -63,11 +64,18 @@ class Tuner:
 
     def _measure(self, batch: Sequence[int]) -> tuple[list, list]:
         configs = [self.space.get(i) for i in batch]
-        schedules = [self.task.schedule(c) for c in configs]
-        found = self.bench.measure([s.mod if s is not None else None for s in schedules])
-        self.schedules = schedules
+        made = [self._schedule(c) for c in configs]
+        found = self.bench.measure([m if isinstance(m, Exception) else m.mod for m in made])
+        self.schedules = [None if isinstance(m, Exception) else m for m in made]
         inputs = [MeasureInput(self.task.target, self.task, c) for c in configs]
         return inputs, [MeasureResult.of(r) for r in found]
+
+    def _schedule(self, config: Any) -> Any:
+        """The schedule of a configuration, or the InstantiationError that there is instead."""
+        try:
+            return self.task.schedule(config)
+        except InstantiationError as error:
+            return error
 
     def _note(self, measured: Any, result: Any) -> bool:
         if result.error_no or (self.best_time is not None and result.mean >= self.best_time):
@@ -155,8 +163,8 @@ class XGBTuner(Tuner):
     def next_batch(self, count: int) -> list[int]:
         """Those that are predicted to be fastest, and one by chance."""
         plan = self._fresh(max(self.plan_size, count))
-        made = [(i, self.task.schedule(self.space.get(i))) for i in plan]
-        good = [(i, MeasureCandidate(s)) for i, s in made if s is not None]
+        made = [(i, self._schedule(self.space.get(i))) for i in plan]
+        good = [(i, MeasureCandidate(s)) for i, s in made if not isinstance(s, Exception)]
         if not good:
             return plan[:count]
         scores = self.model.predict(self._context(), [c for _, c in good])
