@@ -165,3 +165,38 @@ def test_a_template_that_raises_is_a_line_of_the_log_and_the_search_goes_on(tune
     assert "fine" in made.best_config["how"].val
     with pytest.raises(autotvm.task.space.InstantiationError, match="KeyError: 'missing'"):
         task.schedule(task.config_space.get(2))
+
+
+def test_a_log_of_templates_that_was_cut_goes_on_and_is_read(tmp_path):
+    log = tmp_path / "matmul.log"
+    task = autotvm.task.create("test/brittle", args=(16,), target="llvm")
+    option = autotvm.measure_option(runner=autotvm.LocalRunner(number=1))
+    keep = autotvm.callback.log_to_file(log)
+    autotvm.tuner.GridSearchTuner(task).tune(2, option, callbacks=[keep])
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-30])
+    autotvm.tuner.GridSearchTuner(task).tune(1, option, callbacks=[keep])
+    assert log.read_bytes().startswith(whole[:-30] + b"\n{")
+    with pytest.warns(UserWarning, match="1 damaged line passed over, 2 read .line 2") as caught:
+        assert len(list(autotvm.record.load_from_file(log))) == 2
+    assert len(caught) == 1 and caught[0].filename == __file__
+    log.write_bytes(b"\xff\xfe no log\n{}\n")
+    with pytest.raises(ValueError, match="no tuning log: it has no good line"):
+        list(autotvm.record.load_from_file(log))
+
+
+def test_a_file_of_records_that_was_cut_goes_on_and_is_read(tmp_path):
+    log = tmp_path / "matmul.json"
+    task = auto_scheduler.SearchTask(func=matmul_add, args=(8, "float32"), target="llvm")
+    options = auto_scheduler.TuningOptions(
+        num_measure_trials=2, measure_callbacks=[auto_scheduler.RecordToFile(log)], verbose=0)
+    task.tune(options)
+    log.write_bytes(log.read_bytes()[:-30])
+    task.tune(options)
+    assert len(log.read_text().splitlines()) == 4
+    with pytest.warns(UserWarning, match="1 damaged line passed over, 3 read"):
+        sch, args = task.apply_best(log)
+    tvm.build(sch, args, "llvm")
+    log.write_text("3\n[]\n")
+    with pytest.raises(ValueError, match="no file of tuning records"):
+        task.apply_best(log)

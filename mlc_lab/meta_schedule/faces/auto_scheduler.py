@@ -25,6 +25,7 @@ from ..measure.runner import LocalRunner
 from ..measure_callback import MeasureCallback
 from ..tir_integration import tune_tir
 from ..workload import as_workload, text_key
+from . import lines
 
 _workloads: dict[str, Callable] = {}
 
@@ -61,12 +62,18 @@ class RecordToFile(MeasureCallback):
               builder_results: Sequence[Any], runner_results: Sequence[Any]) -> None:
         """Write the line of each candidate."""
         mod = task_scheduler.tasks[task_id].context.mod
-        with open(self.filename, "a") as file:
-            for candidate, result in zip(measure_candidates, runner_results):
-                file.write(json.dumps({
-                    "workload": text_key(mod), "trace": candidate.sch.trace.as_json(),
-                    "times": list(result.times), "status": result.status,
-                    "reason": result.reason}) + "\n")
+        lines.append(self.filename, [json.dumps({
+            "workload": text_key(mod), "trace": candidate.sch.trace.as_json(),
+            "times": list(result.times), "status": result.status, "reason": result.reason})
+            for candidate, result in zip(measure_candidates, runner_results)])
+
+
+def _decode(line: str) -> dict:
+    """The measurement of a line. ValueError if it is none."""
+    data = json.loads(line)
+    if not isinstance(data, dict) or not {"workload", "trace", "times", "status"} <= set(data):
+        raise ValueError(f"this is no tuning record: {line[:80]!r}")
+    return data
 
 
 class TuningOptions:
@@ -120,18 +127,11 @@ class SearchTask:
 
     def _best(self, path: Any) -> Any:
         best, seconds = None, float("inf")
-        with open(path) as file:
-            for line in file:
-                try:
-                    data = json.loads(line)
-                except ValueError:
-                    if line.endswith("\n"):
-                        raise ValueError(f"{path} is no file of tuning records") from None
-                    continue  # cut short by a kill
-                times = data.get("times")
-                if data.get("workload") == self.workload_key and data.get("status") == "ok" and (
-                        times and min(times) < seconds):
-                    best, seconds = data["trace"], min(times)
+        for data in lines.read(path, _decode, "file of tuning records"):
+            times = data["times"]
+            if data["workload"] == self.workload_key and data["status"] == "ok" and (
+                    times and min(times) < seconds):
+                best, seconds = data["trace"], min(times)
         if best is None:
             raise ValueError(f"{path} has no valid record of {self.name}: tune it first")
         return best

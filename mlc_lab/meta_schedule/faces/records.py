@@ -7,6 +7,7 @@ import time
 from typing import Any, Iterator, NamedTuple
 
 from ...target import Target
+from . import lines
 from .config_space import ConfigEntity
 
 
@@ -68,23 +69,17 @@ def _plain(args: Any) -> list:
 
 
 def load_from_file(path: Any) -> Iterator[tuple[dict, ConfigEntity, MeasureResult]]:
-    """The measurements of a log; lines that are cut short are skipped."""
-    with open(path) as file:
-        for line in file:
-            if line.strip() and not line.startswith("#"):
-                try:
-                    yield decode(line)
-                except ValueError:
-                    if line.endswith("\n"):
-                        raise
+    """The measurements of a log; damaged lines are passed over with a warning.
+
+    Raises ValueError for a file without a good line.
+    """
+    yield from lines.read(path, decode, "tuning log")
 
 
 def log_to_file(path: Any) -> Any:
     """A callback that appends to a log."""
     def callback(_: Any, inputs: Any, results: Any) -> None:
-        with open(path, "a") as file:
-            for inp, result in zip(inputs, results):
-                file.write(encode(inp, result) + "\n")
+        lines.append(path, map(encode, inputs, results))
 
     return callback
 
