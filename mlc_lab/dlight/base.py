@@ -107,7 +107,10 @@ def first_fitting(rules: Iterable[ScheduleRule], func: PrimFunc, target: Any) ->
     machine = Machine(Target(target if target is not None else "llvm"))
     start = Start(func)
     for rule in rules:
-        ready = rule.begin(start)
+        try:
+            ready = rule.begin(start)
+        except ScheduleError:  # e.g. a program without a root block
+            continue
         for variant in rule.variants() if ready is not None else ():
             sch = ready.copy()
             try:

@@ -166,7 +166,10 @@ class BlockFacts:
 
 
 def vector_axis(facts: BlockFacts) -> Axis | None:
-    """The spatial axis along which the result is contiguous, if longer than one."""
+    """The spatial axis along which the result is contiguous, if longer than one; None for a block
+    with several results."""
+    if facts.store is None:
+        return None
     steps = facts.steps(facts.store)
     if steps is None:
         return None

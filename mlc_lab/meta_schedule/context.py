@@ -13,6 +13,8 @@ from .defaults import num_cores
 from .replay import Replayer
 from .search_strategy import SearchStrategy
 from .space_generator import SpaceError, SpaceGenerator
+from ..tir.functor import pre_order
+from ..tir.stmt import Block
 from .workload import TensorInfo, as_workload, count_flops
 
 
@@ -78,7 +80,12 @@ class TuneContext:
     # ------------------------------------------------------------------ the space
 
     def generate_design_space(self) -> list[Schedule]:
-        """The design spaces. Raises SpaceError if there is none."""
+        """The design spaces. Raises SpaceError if there is none, and for a program without blocks,
+        in which there is nothing to schedule."""
+        if not any(type(node) is Block for node in pre_order(self.mod["main"].body)):
+            raise SpaceError(f"the program of task {self.task_name!r} has no block, and schedules "
+                             "are made of what is done to blocks: write its statements in "
+                             "`with T.block(...)`, or leave it out of the search")
         spaces = self.space_generator.generate_design_space(self.mod, self.fresh_seed())
         if not spaces:
             raise SpaceError(f"the space of task {self.task_name!r} is empty: its generator "

@@ -69,14 +69,18 @@ def _calls(mod: IRModule) -> dict[str, int]:
 
 
 def _kernels(mod: IRModule) -> dict[str, tuple[PrimFunc, int]]:
-    """The kernels that can be tuned, with how often they are called. Those that only reshape are
-    left out: where the model is built they are views, not kernels."""
+    """The kernels that can be tuned, with how often they are called.
+
+    Left out are those that only reshape, which are views where the model is built, and those that
+    were written as they are to run, such as a sort.
+    """
+    from ..dlight.base import is_scheduled
     from ..relax.transform.rewrite_dataflow_reshape import has_reshape_pattern
 
     counts = _calls(mod)
     out = {}
     for var, func in mod.functions.items():
-        if not isinstance(func, PrimFunc) or has_reshape_pattern(func):
+        if not isinstance(func, PrimFunc) or has_reshape_pattern(func) or is_scheduled(func):
             continue
         try:
             TensorInfo.from_prim_func(func)
@@ -164,8 +168,11 @@ def tune_relax(mod: IRModule, params: Mapping[str, Any] | None = None, target: A
     if op_names is not None:
         tasks = [t for t in tasks if any(name in t.task_name for name in op_names)]
     if not tasks:
-        raise ValueError("the model has no kernel that can be tuned" + (
-            f" and whose name contains one of {list(op_names)}" if op_names else ""))
+        raise ValueError(
+            "the model has no kernel that can be tuned" + (
+                f" and whose name contains one of {list(op_names)}" if op_names else "")
+            + ": kernels of sizes that are not known, and those that only reshape or were written "
+              "as they are to run, have their default. BindSymbolicVars gives sizes numbers")
     contexts, weights = extracted_tasks_to_tune_contexts(tasks, work_dir, space, strategy, seed)
     if max_trials_global is None:
         max_trials_global = DEFAULT_TRIALS * len(tasks)

@@ -133,3 +133,16 @@ def test_the_passes_of_tuning_in_a_sequence(tmp_path):
         relax.get_pipeline("static_shape_tuning", total_trials=4, cpu_weight_prepack=True)
     with pytest.raises(ValueError, match="static_shape_tuning"):
         relax.get_pipeline("static_shape_tunning")
+
+
+def test_kernels_that_were_written_as_they_run_are_left_out():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4, 32), "float32"))
+    with bb.function("main", [x]):
+        y = bb.emit(relax.op.cumsum(bb.emit(relax.op.nn.relu(x)), axis=1))
+        bb.emit_func_output(bb.emit(relax.op.sort(y)))
+    mod = relax.transform.LegalizeOps()(bb.get())
+    database = ms.tune_relax(mod, None, TARGET, None, 2, verbose=False)
+    assert {r.task for r in database.get_all_tuning_records()} == {"relu"}
+    with pytest.raises(ValueError, match="BindSymbolicVars"):
+        ms.tune_relax(mod, None, TARGET, None, 2, op_names=["sort"])

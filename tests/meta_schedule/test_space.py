@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from mlc_lab import build, tir
+import mlc_lab as tvm
+from mlc_lab import build, te, tir
 from mlc_lab import meta_schedule as ms
 from mlc_lab.meta_schedule.context import TuneContext
 from mlc_lab.observe.measure import difference, random_arrays
 from mlc_lab.runtime import array
 from mlc_lab.script import from_source
+from mlc_lab.script import tir as T
 
 from .programs import PROGRAMS, TARGET, matmul, stochastic
 
@@ -185,3 +187,46 @@ def test_every_mutator_changes_one_thing_and_the_program_stays_right():
                 seen.add(type(mutator).__name__)
                 assert difference(results(made.mod, arrays), right)[0]
     assert {"MutateTileSize", "MutateComputeLocation"} <= seen
+
+
+def test_a_block_with_two_results_is_scheduled():
+    from mlc_lab import topi
+
+    a = te.placeholder((31, 65), name="a")
+    mod = tvm.IRModule({"main": te.create_prim_func([a, topi.argmax(a, axis=1)])})
+    assert len(ms.tune_tir(mod, TARGET, None, 2, verbose=False, seed=1)) == 2
+
+
+@pytest.mark.parametrize("strategy", ["replay-func", "replay-trace", "evolutionary"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_choices_that_are_refused_are_drawn_again(strategy, seed):
+    def space(sch):
+        i, _, k = sch.get_loops(sch.get_block("C"))
+        choice = sch.sample_categorical([0, 1, 2, 3], [0.25] * 4)
+        sch.parallel(i if int(sch.get(choice)) == 0 else k)
+
+    a, b = (te.placeholder((16, 16), name=n) for n in "ab")
+    k = te.reduce_axis((0, 16), "k")
+    c = te.compute((16, 16), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    mod = tvm.IRModule({"main": te.create_prim_func([a, b, c])})
+    database = ms.tune_tir(mod, TARGET, None, 2, strategy=strategy, seed=seed, verbose=False,
+                           space=ms.space_generator.ScheduleFn(space))
+    assert {r.status for r in database.get_all_tuning_records()} == {"ok"}
+
+    def never(sch):
+        sch.sample_categorical([0, 1], [0.5, 0.5])
+        sch.parallel(sch.get_loops(sch.get_block("C"))[2])
+
+    with pytest.raises(ms.SpaceError, match="for each of 32 draws"):
+        ms.tune_tir(mod, TARGET, None, 2, strategy=strategy, seed=seed, verbose=False,
+                    space=ms.space_generator.ScheduleFn(never))
+
+
+def test_a_program_without_blocks_is_refused():
+    @T.prim_func
+    def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            B[i] = A[i] * T.float32(2)
+
+    with pytest.raises(ms.SpaceError, match="has no block"):
+        ms.tune_tir(tvm.IRModule({"main": main}), TARGET, None, 2, verbose=False)

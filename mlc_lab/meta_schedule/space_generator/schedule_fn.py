@@ -5,8 +5,11 @@ from __future__ import annotations
 import traceback
 from typing import Any, Callable
 
-from ...schedule import Schedule
+from ...schedule import Schedule, ScheduleError
 from .space_generator import SpaceError, SpaceGenerator
+
+#: how often the choices of a space are drawn before it counts as one without a valid schedule
+DRAWS = 32
 
 
 class ScheduleFn(SpaceGenerator):
@@ -26,12 +29,22 @@ class ScheduleFn(SpaceGenerator):
         return f"ScheduleFn({getattr(self.sch_fn, '__qualname__', repr(self.sch_fn))})"
 
     def generate_design_space(self, mod: Any, seed: int = -1) -> list[Schedule]:
-        """Run the function. Raises SpaceError, with the line at fault, where it raises."""
-        sch = Schedule(mod, seed=seed, debug_mask="none")
-        try:
-            result = self.sch_fn(sch)
-        except Exception as error:
-            raise SpaceError(self._explain(error)) from error
+        """Run the function. Raises SpaceError, with the line at fault, where it raises.
+
+        Where a schedule is refused after random choices, others are drawn, up to `DRAWS` times.
+        """
+        for draw in range(DRAWS):
+            sch = Schedule(mod, seed=seed if seed < 0 else (seed + draw * 7919) % 2**31 or 1,
+                           debug_mask="none")
+            try:
+                result = self.sch_fn(sch)
+            except ScheduleError as error:
+                if draw + 1 < DRAWS and sch.trace.decisions:
+                    continue
+                raise SpaceError(self._explain(error, draw + 1)) from error
+            except Exception as error:
+                raise SpaceError(self._explain(error)) from error
+            break
         made = [sch] if result is None else list(result) if isinstance(result, (list, tuple)) else [
             result]
         for item in made:
@@ -43,10 +56,11 @@ class ScheduleFn(SpaceGenerator):
             raise SpaceError(f"{self.description} returned no schedule: the space is empty")
         return made
 
-    def _explain(self, error: Exception) -> str:
+    def _explain(self, error: Exception, draws: int = 1) -> str:
         frames = traceback.extract_tb(error.__traceback__)
         code = getattr(self.sch_fn, "__code__", None)
         own = [f for f in frames if code is not None and f.filename == code.co_filename]
         where = f" at line {own[-1].lineno} ({own[-1].line})" if own else ""
-        return (f"the space function {self.description} raised {type(error).__name__}{where}:\n"
-                f"{error}")
+        often = f" for each of {draws} draws of its choices, at last" if draws > 1 else ""
+        return (f"the space function {self.description} raised {type(error).__name__}{often}"
+                f"{where}:\n{error}")
