@@ -221,3 +221,10 @@ def main(A: T.Buffer((64,), "{t}"), B: T.Buffer((64,), "{t}")):
             y = np.zeros(64, dtype)
             build(sch.mod)["main"](x.astype(dtype), y)
             np.testing.assert_allclose(y, want, rtol=tolerance, atol=tolerance)
+
+
+def test_a_processor_that_llvm_does_not_know_is_refused():
+    mod = from_source(MM_RELU)
+    with pytest.raises(ValueError, match="LLVM knows no processor 'nosuch' for"):
+        build(mod, target="llvm -mcpu=nosuch")
+    assert build(mod, target="llvm -mcpu=x86-64 -mtriple=x86_64-linux-gnu") is not None

@@ -12,8 +12,9 @@ import ctypes
 import functools
 import itertools
 import os
+import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,20 +100,56 @@ class Machine:
             ) from None
         # JIT-compiled code on Windows has to be ELF, with the far-reaching code model.
         windows = os.name == "nt" and self.is_host
-        return target.create_target_machine(
-            cpu=self.cpu,
-            features=self.features,
-            opt=self.opt_level,
-            reloc="default" if windows else "pic",
-            codemodel="jitdefault" if windows else "default",
-            jit=jit,
-            abiname=self.abi,
-        )
+
+        def make() -> Any:
+            return target.create_target_machine(
+                cpu=self.cpu,
+                features=self.features,
+                opt=self.opt_level,
+                reloc="default" if windows else "pic",
+                codemodel="jitdefault" if windows else "default",
+                jit=jit,
+                abiname=self.abi,
+            )
+
+        if not self.cpu or self.cpu == host_cpu()[1]:
+            return make()
+        made, said = _heard(make)
+        if "is not a recognized processor" in said:
+            raise ValueError(
+                f"LLVM knows no processor {self.cpu!r} for {self.triple}; its names are such as "
+                "'skylake', 'znver3' or 'apple-m1'. Without -mcpu, code is for this computer"
+            )
+        return made
 
     @functools.cached_property
     def data_layout(self) -> str:
         """The data layout string, without which LLVM guesses sizes and alignments."""
         return str(self.target_machine.target_data)
+
+
+def _heard(make: Callable[[], Any]) -> tuple[Any, str]:
+    """What `make` gives, and what LLVM writes to standard error meanwhile.
+
+    LLVM only warns of a processor that it does not know, and ends the process later when it
+    generates code for it.
+    """
+    with _lock:
+        try:
+            saved = os.dup(2)
+        except OSError:  # there is no standard error
+            return make(), ""
+        try:
+            with tempfile.TemporaryFile() as file:
+                os.dup2(file.fileno(), 2)
+                try:
+                    made = make()
+                finally:
+                    os.dup2(saved, 2)
+                file.seek(0)
+                return made, file.read().decode(errors="replace")
+        finally:
+            os.close(saved)
 
 
 def _system_words(rest: str) -> tuple[str, ...]:
