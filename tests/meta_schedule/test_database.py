@@ -2,10 +2,12 @@
 
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import pytest
 
@@ -179,3 +181,64 @@ def test_a_file_that_another_process_holds_is_explained(tmp_path):
         record(database, [1e-3])
     other.rollback()
     record(database, [1e-3])
+
+
+def test_damaged_records_are_left_out_and_the_others_kept(tmp_path):
+    path = tmp_path / "tuning.db"
+    database = ms.database.SQLiteDatabase(path)
+    for k in range(4):
+        record(database, [(k + 1) * 1e-3])
+    database.close()
+    with sqlite3.connect(path) as link:
+        link.execute("UPDATE records SET trace_json=CAST(x'ff00fe80' AS TEXT) WHERE id=1")
+        link.execute("UPDATE records SET times='[1e-' WHERE id=3")
+    database = ms.database.SQLiteDatabase(path)
+    with pytest.warns(UserWarning, match="2 of 4 records .* damaged and left out"):
+        assert [r.id for r in database.get_all_tuning_records()] == [2, 4]
+    with pytest.warns(UserWarning, match="damaged"):
+        assert [r.id for r in database.get_top_k(database.commit_workload(matmul()), 5)] == [2, 4]
+
+
+def test_random_damage_never_ends_in_an_error_of_sqlite(tmp_path):
+    database = ms.database.SQLiteDatabase(tmp_path / "whole.db")
+    for _ in range(6):
+        record(database, [1e-3])
+    database.close()
+    whole = (tmp_path / "whole.db").read_bytes()
+    rng = random.Random(0)
+    for number in range(25):
+        broken = bytearray(whole)
+        for _ in range(60):
+            broken[rng.randrange(len(broken))] = rng.randrange(256)
+        path = tmp_path / f"broken{number}.db"
+        path.write_bytes(broken)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                database = ms.database.SQLiteDatabase(path)
+                database.get_all_tuning_records()
+                database.has_workload(matmul())
+                record(database, [1e-3])
+            except ms.DatabaseError:
+                pass
+
+
+def test_what_may_only_be_read_can_be_asked(tmp_path, monkeypatch):
+    path = tmp_path / "tuning.db"
+    database = ms.database.SQLiteDatabase(path)
+    record(database, [1e-3])
+    database.close()
+    connect = sqlite3.connect
+
+    def on_a_read_only_disk(name, **options):
+        if not options.get("uri"):
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(name, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", on_a_read_only_disk)
+    database = ms.database.SQLiteDatabase(path)
+    assert len(database.get_top_k(matmul(), 1)) == 1
+    with pytest.raises(ms.DatabaseError, match="may only be read"):
+        record(database, [1e-3])
+    with pytest.raises(ms.DatabaseError, match="cannot open"):
+        ms.database.SQLiteDatabase(tmp_path / "none.db")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from typing import Any
 
 from ...ir.module import IRModule
@@ -40,13 +41,16 @@ class Database(SessionLog):
         key = text_key(mod)
         if key in self._known:
             return self._known[key]
-        row = self._do("SELECT key, module FROM workloads WHERE key=?", (key,)).fetchone()
+        row = self._one("SELECT key, module FROM workloads WHERE key=?", (key,))
         if row is not None:
             found = self._known[key] = Workload(mod, key)
             return found
         rows = self._all("SELECT key, module FROM workloads WHERE coarse=?", (coarse_key(mod),))
         for row in rows:
-            other = self._workload(row["key"], row["module"])
+            try:
+                other = self._workload(row["key"], row["module"])
+            except DatabaseError:  # that one is lost; this may still be another
+                continue
             if other.same(mod):
                 return other
         return None
@@ -54,13 +58,17 @@ class Database(SessionLog):
     def _workload(self, key: str, text: str | None = None) -> Workload:
         if key not in self._known:
             if text is None:
-                row = self._do("SELECT module FROM workloads WHERE key=?", (key,)).fetchone()
+                row = self._one("SELECT module FROM workloads WHERE key=?", (key,))
                 if row is None:
                     raise DatabaseError(f"{self.path} has no program {key}: it is damaged")
                 text = row["module"]
             from ...ir.serialize import load_json
 
-            self._known[key] = Workload(load_json(text), key)
+            try:
+                self._known[key] = Workload(load_json(text), key)
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise DatabaseError(f"the program {key} in {self.path} is damaged ({error})"
+                                    ) from None
         return self._known[key]
 
     def has_workload(self, mod: Any) -> bool:
@@ -103,7 +111,16 @@ class Database(SessionLog):
 
     def _records(self, where: str, values: Any, limit: int | None = None) -> list[TuningRecord]:
         sql = f"SELECT * FROM records {where}" + (f" LIMIT {int(limit)}" if limit else "")
-        return [self._record(r) for r in self._all(sql, values)]
+        rows, out = self._all(sql, values), []
+        for row in rows:
+            try:
+                out.append(self._record(row))
+            except (DatabaseError, ValueError, TypeError, KeyError, AttributeError) as error:
+                trouble = error
+        if len(out) < len(rows):
+            warnings.warn(f"{len(rows) - len(out)} of {len(rows)} records of {self.path} are "
+                          f"damaged and left out (the last: {trouble})", stacklevel=3)
+        return out
 
     def _record(self, row: Any) -> TuningRecord:
         workload = self._workload(row["workload"])
@@ -221,7 +238,7 @@ class Database(SessionLog):
         return rows[0].as_schedule()
 
     def __len__(self) -> int:
-        return self._do("SELECT COUNT(*) FROM records").fetchone()[0]
+        return self._one("SELECT COUNT(*) FROM records")[0]
 
     def __bool__(self) -> bool:
         return True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
+from pathlib import Path
 from typing import Any
 
 from ...ir.diagnostics import MLCError
@@ -28,6 +30,15 @@ CREATE INDEX records_best ON records (workload, target, time);
 """
 
 
+#: what SQLite raises; the second where its message quotes damaged bytes
+_TROUBLE = (sqlite3.Error, UnicodeDecodeError)
+
+
+def _text(data: bytes) -> str:
+    """A text of the file; damaged bytes in it are marked, and found by whoever reads it."""
+    return data.decode("utf-8", "replace")
+
+
 class DatabaseError(MLCError, RuntimeError):
     """A database that cannot be read or written: the message says why and what to do."""
 
@@ -47,13 +58,28 @@ class DatabaseFile:
 
     def _open(self) -> None:
         try:
-            self._link = sqlite3.connect(self.path, timeout=30, check_same_thread=False,
-                                         isolation_level=None)
-            self._link.row_factory = sqlite3.Row
+            self._connect(self.path)
             self._link.execute("PRAGMA journal_mode=WAL")
             self._link.execute("PRAGMA synchronous=NORMAL")
             self._create_tables()
-        except sqlite3.Error as error:
+        except _TROUBLE as error:
+            if not (os.path.isfile(self.path) and any(
+                    word in str(error) for word in ("readonly", "unable to open"))):
+                raise self._explain(error) from None
+            self._open_to_read()
+
+    def _connect(self, name: str, **options: Any) -> None:
+        self._link = sqlite3.connect(name, timeout=30, check_same_thread=False,
+                                     isolation_level=None, **options)
+        self._link.row_factory = sqlite3.Row
+        self._link.text_factory = _text
+
+    def _open_to_read(self) -> None:
+        """Where nothing can be written, what is there can be asked; writing is an error."""
+        try:
+            self._connect(Path(self.path).absolute().as_uri() + "?mode=ro&immutable=1", uri=True)
+            self._check_version()
+        except _TROUBLE as error:
             raise self._explain(error) from None
 
     def _create_tables(self) -> None:
@@ -71,7 +97,10 @@ class DatabaseFile:
             raise DatabaseError(f"{self.path} is an SQLite file of something else (its tables: "
                                 f"{names}); choose another work_dir")
         link.execute("COMMIT")
-        version = link.execute("SELECT value FROM mlc_lab WHERE key='schema'").fetchone()
+        self._check_version()
+
+    def _check_version(self) -> None:
+        version = self._link.execute("SELECT value FROM mlc_lab WHERE key='schema'").fetchone()
         if version is None or version[0] != str(SCHEMA):
             have = version[0] if version else "unknown"
             raise DatabaseError(
@@ -79,9 +108,10 @@ class DatabaseFile:
                 f"reads version {SCHEMA}: keep the file for the MLC Lab that wrote it, and "
                 "choose another work_dir here")
 
-    def _explain(self, error: sqlite3.Error) -> DatabaseError:
+    def _explain(self, error: sqlite3.Error | UnicodeDecodeError) -> DatabaseError:
         text = str(error)
-        if "not a database" in text or "malformed" in text:
+        if "not a database" in text or "malformed" in text or isinstance(
+                error, UnicodeDecodeError):
             return DatabaseError(
                 f"{self.path} is damaged or no database ({text}): it may have been cut short while "
                 "it was copied; move it away (sqlite3's .recover may save its records), or choose "
@@ -111,14 +141,18 @@ class DatabaseFile:
                 raise DatabaseError(f"the database {self.path} is closed")
             try:
                 return self._link.execute(sql, values)
-            except sqlite3.Error as error:
+            except _TROUBLE as error:
                 raise self._explain(error) from None
+
+    def _one(self, sql: str, values: Any = ()) -> Any:
+        """The first row, None where there is none."""
+        return next(iter(self._all(sql, values)), None)
 
     def _all(self, sql: str, values: Any = ()) -> list:
         with self._lock:
             try:
                 return self._do(sql, values).fetchall()
-            except sqlite3.Error as error:
+            except _TROUBLE as error:
                 raise self._explain(error) from None
 
     def close(self) -> None:
