@@ -54,7 +54,8 @@ class Board:
 
     def __init__(self, databases: Any, task: str | None = None, numpy_s: float | None = None,
                  peak_gflops: float | bool | None = None, title: str | None = None) -> None:
-        self.databases = list(databases) if isinstance(databases, (list, tuple)) else [databases]
+        given = databases if isinstance(databases, (list, tuple)) else [databases]
+        self.databases = [part for d in given for part in getattr(d, "databases", [d])]
         self.task, self.numpy_s, self.peak_gflops = task, numpy_s, peak_gflops
         self.title = title or (f"Tuning {task}" if task else "Tuning")
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterator
+from dataclasses import replace
+from typing import Any, Callable, Iterator
 
+from ...ir.module import IRModule
+from ...schedule import Schedule
 from ..workload import Workload
 from .database import Database
 from .file import DatabaseError
@@ -50,11 +53,44 @@ class MemoryDatabase(Database, kind="memory"):
 
 
 class UnionDatabase(Database, kind="union"):
-    """Several databases asked as one; records go to the first."""
+    """Several databases asked as one; what is written goes to the first.
+
+    Numbers of records and searches are those of the first as they are, and for the others numbers
+    below 0, which are unique in the union.
+    """
 
     def __init__(self, *databases: Database) -> None:
+        wrong = [d for d in databases if not isinstance(d, Database)]
+        if wrong or not databases:
+            raise TypeError(f"{type(self).__name__}(first, second, ...) takes databases, not "
+                            f"{type(wrong[0]).__name__ if wrong else 'nothing'}")
         super().__init__(":memory:")
-        self.databases = databases
+        self.databases = tuple(part for d in databases for part in (
+            d.databases if type(d) is UnionDatabase else (d,)))
+
+    # -- numbers in the union and in its parts
+
+    @staticmethod
+    def _number(part: int, ident: int | None) -> int | None:
+        return ident if ident is None or part == 0 else ident - part * _NUMBERS
+
+    def _part(self, number: int) -> tuple[Database, int]:
+        """The database a number belongs to, and what it is there."""
+        part = max(0, -(number // _NUMBERS))
+        if part >= len(self.databases):
+            raise ValueError(f"none of the {len(self.databases)} databases has a number {number}")
+        return self.databases[part], number + part * _NUMBERS
+
+    def _records_of(self, ask: Callable[[Database], list[TuningRecord]]) -> list[TuningRecord]:
+        out = []
+        for part, database in enumerate(self.databases):
+            for record in ask(database):
+                out.append(record if part == 0 else replace(record, **{
+                    name: self._number(part, getattr(record, name))
+                    for name in ("id", "parent", "session")}))
+        return out
+
+    # -- written to the first
 
     def commit_workload(self, mod: Any) -> Workload:
         """Into the first."""
@@ -65,8 +101,26 @@ class UnionDatabase(Database, kind="union"):
         return self.databases[0].commit_tuning_record(record)
 
     def revise_tuning_record(self, record: TuningRecord) -> None:
-        """In the first, which `commit_tuning_record` put it in."""
-        self.databases[0].revise_tuning_record(record)
+        """Where the record is."""
+        database, ident = self._part(record.id or 0)
+        if ident != (record.id or 0):
+            record = replace(record, id=ident)
+        database.revise_tuning_record(record)
+
+    def begin_session(self, *args: Any, **options: Any) -> int:
+        """In the first."""
+        return self.databases[0].begin_session(*args, **options)
+
+    def interrupted_session(self, *args: Any, **options: Any) -> dict | None:
+        """In the first, where it would go on."""
+        return self.databases[0].interrupted_session(*args, **options)
+
+    def update_session(self, session: int, **changes: Any) -> None:
+        """Where the search is."""
+        database, ident = self._part(session)
+        database.update_session(ident, **changes)
+
+    # -- asked of all
 
     def has_workload(self, mod: Any) -> bool:
         """Whether one of them knows the program."""
@@ -75,18 +129,75 @@ class UnionDatabase(Database, kind="union"):
     def get_top_k(self, workload: Any, top_k: int, target: Any = None) -> list[TuningRecord]:
         """The best of all."""
         mod = workload.mod if isinstance(workload, Workload) else workload
-        found = [r for d in self.databases for r in d.get_top_k(mod, top_k, target)]
+        found = self._records_of(lambda d: d.get_top_k(mod, top_k, target))
         return sorted(found, key=lambda r: r.time)[:top_k]
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
         """Those of all."""
-        return [r for d in self.databases for r in d.get_all_tuning_records()]
+        return self._records_of(lambda d: d.get_all_tuning_records())
+
+    def query_all(self, workload: Any = None, target: Any = None) -> list[TuningRecord]:
+        """Those of all, of one program or for one target if given."""
+        mod = workload.mod if isinstance(workload, Workload) else workload
+        return self._records_of(lambda d: d.query_all(mod, target))
+
+    def records(self, task: str | None = None, session: int | None = None,
+                since: int = 0) -> list[dict[str, Any]]:
+        """Those of all as plain data, the first's first.
+
+        `since`, the number of one of the first's records, asks for what came after it there.
+        """
+        if session is not None:
+            owner, ident = self._part(session)
+        out = []
+        for part, database in enumerate(self.databases):
+            if (session is not None and database is not owner) or (since and part):
+                continue
+            for row in database.records(task, None if session is None else ident, since):
+                out.append({**row, **{name: self._number(part, row[name])
+                                      for name in ("id", "parent", "session")}})
+        return out
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """The searches of all."""
+        return [{**item, "id": self._number(part, item["id"])}
+                for part, database in enumerate(self.databases) for item in database.sessions()]
+
+    def module(self, workload: str) -> IRModule:
+        """The program of a key. Raises DatabaseError if none of them has it."""
+        for database in self.databases:
+            try:
+                return database.module(workload)
+            except DatabaseError as error:
+                why = error
+        raise why
+
+    def schedule(self, record_id: int) -> Schedule:
+        """The schedule of a record. Raises ValueError if there is no such record."""
+        database, ident = self._part(record_id)
+        return database.schedule(ident)
+
+    def board(self, task: str | None = None, **options: Any) -> Any:
+        """The tuning board of all, laid over each other."""
+        from ..board import Board
+
+        return Board(list(self.databases), task, **options)
 
     def __len__(self) -> int:
         return sum(map(len, self.databases))
 
     def __iter__(self) -> Iterator[Database]:
         return iter(self.databases)
+
+    def __getstate__(self) -> dict:
+        return {"databases": self.databases}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(*state["databases"])
+
+
+#: numbers of records that each part of a union may use
+_NUMBERS = 1 << 40
 
 
 def create(kind: Any = "sqlite", *args: Any, **options: Any) -> Database:
