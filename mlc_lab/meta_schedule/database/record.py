@@ -44,11 +44,8 @@ from ..workload import TensorInfo, Workload
 
 
 @dataclass
-class TuningRecord:
-    """One trial; the fields are described at the head of this file.
-
-    Times are in seconds; `args_info` are types and shapes of the arguments.
-    """
+class TrialFields:
+    """The fields of a trial, in the order of this project; see the head of this file."""
 
     trace: Trace
     workload: Workload
@@ -73,6 +70,34 @@ class TuningRecord:
     created: float = 0.0
     flop: float = 0.0
     id: int | None = None
+
+
+class TuningRecord(TrialFields):
+    """One trial; the fields are described at the head of this file.
+
+    Times are in seconds; `args_info` are types and shapes of the arguments. Positional arguments
+    may stand in TVM's order, (trace, workload, run_secs, target, args_info), too; `run_secs` is
+    TVM's name of `times`. Raises TypeError for a target and times that are neither.
+    """
+
+    def __init__(self, trace: Trace, workload: Workload, *given: Any, run_secs: Any = None,
+                 **fields: Any) -> None:
+        third, fourth = (*given, None, None)[:2]
+        if given and (third is None or isinstance(third, (list, tuple))):
+            if fourth is None and "target" in fields:
+                given = (fields.pop("target"), third, *given[2:])
+            else:
+                given = ("llvm" if fourth is None else fourth, third, *given[2:])
+        if run_secs is not None:
+            fields["times"] = run_secs
+        super().__init__(trace, workload, *given, **fields)
+        self.times = () if self.times is None else self.times
+        if not isinstance(self.times, (list, tuple)) or isinstance(self.target, (list, tuple)):
+            raise TypeError(
+                "a TuningRecord is (trace, workload, run_secs, target, args_info), or with target "
+                f"before the times: here are {self.target!r} and {self.times!r}")
+        self.times = tuple(float(getattr(t, "value", t)) for t in self.times)
+        self.args_info = [] if self.args_info is None else self.args_info
 
     @property
     def run_secs(self) -> list[float] | None:
@@ -132,4 +157,4 @@ def with_derived(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-__all__ = ["COLUMNS", "TuningRecord", "with_derived"]
+__all__ = ["COLUMNS", "TrialFields", "TuningRecord", "with_derived"]

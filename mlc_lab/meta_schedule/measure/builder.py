@@ -5,7 +5,9 @@ No linker takes part: the object code travels to the runner, which links it in m
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Sequence
 
 from .pool import shared_pool, usable_cpus
@@ -19,17 +21,44 @@ class BuilderInput(NamedTuple):
     params: Any = None
 
 
-class BuilderResult(NamedTuple):
-    """Object code with its description, or why there is none.
+@dataclass(init=False)
+class BuilderResult:
+    """Object code with its description, or the path of what a user's own builder wrote, or why
+    there is neither.
 
     `status` is "ok", "build_error", "crash", "timeout" or "memory"; `seconds` what building took.
+    TVM's form is `BuilderResult(artifact_path, error_msg)`, one of the two None. Raises TypeError
+    for arguments of neither form, ValueError for a result without anything that was built.
     """
 
     obj: bytes | None
     meta: dict | None
-    status: str = "ok"
-    reason: str = ""
-    seconds: float = 0.0
+    status: str
+    reason: str
+    seconds: float
+    artifact_path: str | None
+
+    def __init__(self, obj: Any = None, meta: Any = None, status: str | None = None,
+                 reason: str = "", seconds: float = 0.0, artifact_path: Any = None,
+                 error_msg: str | None = None) -> None:
+        if isinstance(obj, (str, os.PathLike)):
+            obj, artifact_path = None, obj
+        if isinstance(meta, str):
+            meta, error_msg = None, meta
+        for what, given, kinds in (("obj", obj, (bytes, bytearray)), ("meta", meta, dict),
+                                   ("status", status, str), ("error_msg", error_msg, str),
+                                   ("artifact_path", artifact_path, (str, os.PathLike))):
+            if given is not None and not isinstance(given, kinds):
+                raise TypeError(
+                    f"{what} of a BuilderResult is given as {type(given).__name__}; it takes "
+                    "(artifact_path, error_msg), texts, or (obj, meta), object code and a dict")
+        self.obj, self.meta, self.seconds = obj, meta, seconds
+        self.artifact_path = None if artifact_path is None else os.fspath(artifact_path)
+        self.status = status or ("ok" if error_msg is None else "build_error")
+        self.reason = reason or error_msg or ""
+        if self.status == "ok" and obj is None and artifact_path is None:
+            raise ValueError("this BuilderResult says neither what was built (artifact_path or "
+                             "obj) nor why not (error_msg)")
 
     @property
     def error_msg(self) -> str | None:

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Sequence
 
+from ..workload import TensorInfo
 from .builder import then
 from .pool import Worker, shared_pool, usable_cpus
 from .worker import robust
@@ -68,6 +69,8 @@ class Reference:
 class RunnerInput(NamedTuple):
     """A built candidate: its BuilderResult, the program's Reference, threads, best time so far.
 
+    `artifact_path` is what a user's own builder wrote, None where LocalBuilder built.
+
     `placement` draws where the tensors lie in memory; 0 is where they lie during the search.
     `exactly` asks for so many calls a repeat and so many repeats, where the runner would choose.
     """
@@ -80,21 +83,60 @@ class RunnerInput(NamedTuple):
     placement: int = 0
     exactly: tuple[int, int] | None = None
 
+    @property
+    def artifact_path(self) -> str | None:
+        """The path in the BuilderResult."""
+        return self.build.artifact_path
 
-@dataclass
+    @property
+    def args_info(self) -> list[TensorInfo]:
+        """Type and shape of each argument."""
+        return [TensorInfo(dtype, tuple(shape)) for shape, dtype, *_ in self.reference.args]
+
+
+#: what may come of a trial
+STATUSES = ("ok", "wrong", "build_error", "run_error", "crash", "timeout", "memory",
+            "schedule_error")
+
+
+@dataclass(init=False)
 class RunnerResult:
     """Times of a candidate in seconds (each the mean of several calls), or why there are none.
 
     `status` is "ok", "wrong", "run_error", "crash", "timeout" or "memory"; `error` the largest
     absolute error of its results; `seconds` what measuring took.
+
+    TVM's form is `RunnerResult(run_secs, error_msg)`, one of the two None. Raises TypeError for
+    times that are no numbers, ValueError for a result that says neither times nor an error.
     """
 
-    times: tuple[float, ...] = ()
-    status: str = "ok"
-    reason: str = ""
-    error: float | None = None
-    seconds: float = 0.0
-    calls: int = 0
+    times: tuple[float, ...]
+    status: str
+    reason: str
+    error: float | None
+    seconds: float
+    calls: int
+
+    def __init__(self, times: Any = None, status: str | None = None, reason: str = "",
+                 error: float | None = None, seconds: float = 0.0, calls: int = 0, *,
+                 run_secs: Any = None, error_msg: str | None = None) -> None:
+        times = run_secs if times is None else times
+        self.times = _seconds(times)
+        if status is not None and not isinstance(status, str):
+            raise TypeError("the second argument of a RunnerResult is error_msg (a text or None) "
+                            f"or status ({', '.join(STATUSES)}), not {type(status).__name__}")
+        if status is not None and status not in STATUSES:
+            if self.times or reason:
+                raise ValueError(f"there is no status {status!r}; choose one of "
+                                 f"{', '.join(STATUSES)}. A result of (run_secs, error_msg) has "
+                                 "only one of the two, the other is None")
+            status, error_msg = None, status
+        self.status = status or ("ok" if error_msg is None else "run_error")
+        self.reason = reason or error_msg or ("" if self.status == "ok" else self.status)
+        if self.status == "ok" and not self.times:
+            raise ValueError("this RunnerResult says neither times (run_secs) nor why there are "
+                             "none (error_msg)")
+        self.error, self.seconds, self.calls = error, seconds, calls
 
     @property
     def run_secs(self) -> list[float] | None:
@@ -110,6 +152,18 @@ class RunnerResult:
     def time(self) -> float | None:
         """The one number for this candidate, in seconds."""
         return robust(list(self.times)) if self.times else None
+
+
+def _seconds(times: Any) -> tuple[float, ...]:
+    """Times as floats. Raises TypeError where they are something else."""
+    try:
+        if isinstance(times, (str, bytes)):
+            raise TypeError
+        return () if times is None else tuple(
+            float(getattr(t, "value", t)) for t in times)
+    except (TypeError, ValueError):
+        raise TypeError(f"the times of a RunnerResult are a list of seconds or None, not "
+                        f"{times!r}") from None
 
 
 class RunnerFuture:
@@ -199,6 +253,11 @@ class LocalRunner(Runner):
 
     def prepare(self, reference: Reference, threads: int = 1) -> Future:
         """Make the inputs and run the reference, so that the first candidate need not wait."""
+        build = reference.build
+        if build is not None and build.obj is None:
+            future: Future = Future()
+            future.set_result(_FOREIGN)
+            return future
         pool = self._pool(threads)
         timeout = max(120.0, 4 * self.timeout_sec)
         return then(pool.submit(reference.as_request(), timeout),
@@ -209,6 +268,10 @@ class LocalRunner(Runner):
         return [RunnerFuture(future=self._submit(item)) for item in runner_inputs]
 
     def _submit(self, item: RunnerInput) -> Future:
+        if item.build.obj is None:
+            future: Future = Future()
+            future.set_result(RunnerResult(status="run_error", reason=_FOREIGN))
+            return future
         config = self.evaluator_config.as_request()
         if item.exactly is not None and config["adaptive"]:
             config.update(adaptive=False, number=item.exactly[0], repeat=item.exactly[1])
@@ -228,6 +291,11 @@ class LocalRunner(Runner):
         """Drop what has not begun."""
         for pool in self._pools.values():
             pool.cancel()
+
+
+#: why nothing is run of a builder that gives a path
+_FOREIGN = ("LocalRunner runs the object code that LocalBuilder makes, and this builder gave an "
+            "artifact_path: give the search a runner of yours that loads it")
 
 
 def _result(reply: dict) -> RunnerResult:

@@ -1,0 +1,109 @@
+"""TVM's names and forms: results of a user's own builder and runner, records, modules."""
+
+import pytest
+
+from mlc_lab import meta_schedule as ms
+from mlc_lab.meta_schedule.database import MemoryDatabase, TuningRecord
+from mlc_lab.meta_schedule.measure.builder import BuilderResult
+from mlc_lab.meta_schedule.measure.runner import RunnerFuture, RunnerResult
+from mlc_lab.schedule import Schedule
+
+from .programs import TARGET, matmul, stochastic
+
+
+def test_results_of_a_run_in_either_form():
+    for result in (RunnerResult([1e-5, 1.1e-5], None), RunnerResult(run_secs=[1e-5, 1.1e-5]),
+                   RunnerResult(run_secs=[1e-5, 1.1e-5], error_msg=None),
+                   RunnerResult((1e-5, 1.1e-5), "ok")):
+        assert (result.status, result.run_secs, result.error_msg) == ("ok", [1e-5, 1.1e-5], None)
+        assert result.time is not None
+    for result in (RunnerResult(None, "it broke"), RunnerResult([], "it broke"),
+                   RunnerResult(run_secs=None, error_msg="it broke"),
+                   RunnerResult((), "run_error", "it broke")):
+        assert (result.status, result.run_secs, result.error_msg) == ("run_error", None, "it broke")
+    assert RunnerResult(None, "crash").error_msg == "crash"
+    assert RunnerResult(status="timeout", reason="too slow").status == "timeout"
+    for wrong in ((None, None), ()):
+        with pytest.raises(ValueError, match="neither times .* nor why"):
+            RunnerResult(*wrong)
+    with pytest.raises(ValueError, match="no status 'it broke'"):
+        RunnerResult([1e-5], "it broke")
+    for wrong in (1e-5, "fast", ["fast"]):
+        with pytest.raises(TypeError, match="list of seconds"):
+            RunnerResult(wrong, None)
+    with pytest.raises(TypeError, match="error_msg .* or status"):
+        RunnerResult([1e-5], 3)
+
+
+def test_results_of_a_build_in_either_form(tmp_path):
+    for result in (BuilderResult("a.so", None), BuilderResult(artifact_path="a.so"),
+                   BuilderResult(artifact_path="a.so", error_msg=None)):
+        assert (result.artifact_path, result.error_msg, result.status) == ("a.so", None, "ok")
+    assert BuilderResult(tmp_path / "a.so", None).artifact_path == str(tmp_path / "a.so")
+    for result in (BuilderResult(None, "it broke"), BuilderResult(error_msg="it broke"),
+                   BuilderResult(None, None, "build_error", "it broke")):
+        assert (result.artifact_path, result.error_msg) == (None, "it broke")
+        assert result.status == "build_error"
+    own = BuilderResult(b"code", {"entry": "main"})
+    assert own.status == "ok" and own.artifact_path is None and own.obj == b"code"
+    with pytest.raises(ValueError, match="neither what was built"):
+        BuilderResult(None, None)
+    with pytest.raises(TypeError, match="obj of a BuilderResult is given as int"):
+        BuilderResult(3, None)
+
+
+def test_a_builder_a_runner_and_a_callback_of_ones_own_in_tvms_words():
+    class Paths(ms.builder.PyBuilder):
+        def build(self, build_inputs):
+            return [BuilderResult(artifact_path="made.so", error_msg=None) for _ in build_inputs]
+
+    class Clock(ms.runner.PyRunner):
+        seen = []
+
+        def run(self, runner_inputs):
+            self.seen += [(i.artifact_path, i.device_type, [a.as_json() for a in i.args_info])
+                          for i in runner_inputs]
+            times = ([1e-5, 1.1e-5], None) if len(self.seen) % 2 else (None, "no such board")
+            result = RunnerResult(*times)
+            return [RunnerFuture(lambda: True, lambda: result) for _ in runner_inputs]
+
+    class Recorder(ms.MeasureCallback):
+        seen = []
+
+        def apply(self, scheduler, task_id, candidates, builds, results):
+            self.seen += [(b.artifact_path, b.error_msg, r.run_secs, r.error_msg)
+                          for b, r in zip(builds, results)]
+
+    options = {"space": ms.space_generator.ScheduleFn(stochastic), "strategy": "replay-trace", "seed": 0,
+               "max_trials_global": 2, "builder": Paths()}
+    database = _tune(runner=Clock(), measure_callbacks=[Recorder()], **options)
+    assert [r["status"] for r in database.records()] == ["ok", "run_error"]
+    assert database.records()[1]["reason"] == "no such board"
+    assert Clock.seen[0][:2] == ("made.so", "cpu") and Clock.seen[0][2][0][0] == "TENSOR"
+    assert Recorder.seen == [("made.so", None, [1e-5, 1.1e-5], None),
+                             ("made.so", None, None, "no such board")]
+    with pytest.raises(ms.TuneError, match="LocalRunner runs the object code"):
+        _tune(runner="local", **options)
+
+
+def _tune(**options):
+    return ms.tune_tir(matmul(), TARGET, None, verbose=False, **options)
+
+
+def test_a_record_in_either_order():
+    database = MemoryDatabase()
+    workload = database.commit_workload(matmul())
+    trace = Schedule(workload.mod).trace
+    args = ms.arg_info.TensorInfo.from_prim_func(workload.mod["main"])
+    for record in (TuningRecord(trace, workload, [2e-3, 3e-3], TARGET, args),
+                   TuningRecord(trace, workload, TARGET, (2e-3, 3e-3), args),
+                   TuningRecord(trace, workload, [2e-3, 3e-3], target=TARGET, args_info=args),
+                   TuningRecord(trace, workload, run_secs=[2e-3, 3e-3], target=TARGET,
+                                args_info=args)):
+        assert (record.times, record.target, record.args_info) == ((2e-3, 3e-3), TARGET, args)
+        database.commit_tuning_record(record)
+    assert [r.run_secs for r in database.get_top_k(workload, 2)] == [[2e-3, 3e-3]] * 2
+    unmeasured = TuningRecord(trace, workload, None, TARGET, args)
+    assert unmeasured.run_secs is None and unmeasured.target == TARGET
+    with pytest.raises(TypeError, match="run_secs, target, args_info"):
+        TuningRecord(trace, workload, [2e-3], [3e-3])
