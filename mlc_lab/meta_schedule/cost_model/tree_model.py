@@ -114,9 +114,10 @@ class TreeModel(CostModel):
 
     def save(self, path: str) -> None:
         """Write the measurements; the trees are grown again from them."""
-        np.savez(path, rows=np.stack(self.rows) if self.rows else np.zeros((0, 0)),
-                 wrong=np.array(self.wrong), groups=np.array(self.groups),
-                 names=np.array(list(self.best)), best=np.array(list(self.best.values())))
+        with open(path, "wb") as file:  # a file, since savez would change the name of a path
+            np.savez(file, rows=np.stack(self.rows) if self.rows else np.zeros((0, 0)),
+                     wrong=np.array(self.wrong), groups=np.array(self.groups),
+                     names=np.array(list(self.best)), best=np.array(list(self.best.values())))
 
     def load(self, path: str) -> None:
         """Read the measurements that `save` wrote."""
