@@ -35,6 +35,7 @@ _NAMES = {
     "TuneError": "task_scheduler:TuneError",
     "builder": "measure.builder", "runner": "measure.runner",
     "Builder": "measure.builder:Builder", "Runner": "measure.runner:Runner",
+    "utils": "utils", "derived_object": "utils:derived_object",
     "arg_info": "workload", "ExtractedTask": "relax_integration:ExtractedTask",
 }
 

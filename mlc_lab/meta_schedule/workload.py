@@ -51,6 +51,23 @@ class Workload:
         self.mod = mod
         self.shash = shash or text_key(mod)
 
+    def as_json(self) -> list:
+        """[key, the module's JSON text]."""
+        from ..ir.serialize import save_json
+
+        return [self.shash, save_json(self.mod)]
+
+    @staticmethod
+    def from_json(json_obj: Any) -> "Workload":
+        """A workload of what `as_json` gave. Raises ValueError for something else."""
+        from ..ir.serialize import load_json
+
+        try:
+            key, text = json_obj
+        except (TypeError, ValueError):
+            raise ValueError("a workload is [key, module]; this is something else") from None
+        return Workload(load_json(text), key)
+
     def same(self, mod: IRModule) -> bool:
         """Whether a module is this one up to the names of its variables."""
         return bool(structural_equal(self.mod, mod))

@@ -1,5 +1,7 @@
 """TVM's names and forms: results of a user's own builder and runner, records, modules."""
 
+import json
+
 import pytest
 
 from mlc_lab import meta_schedule as ms
@@ -74,8 +76,8 @@ def test_a_builder_a_runner_and_a_callback_of_ones_own_in_tvms_words():
             self.seen += [(b.artifact_path, b.error_msg, r.run_secs, r.error_msg)
                           for b, r in zip(builds, results)]
 
-    options = {"space": ms.space_generator.ScheduleFn(stochastic), "strategy": "replay-trace", "seed": 0,
-               "max_trials_global": 2, "builder": Paths()}
+    options = {"space": ms.space_generator.ScheduleFn(stochastic), "strategy": "replay-trace",
+               "seed": 0, "max_trials_global": 2, "builder": Paths()}
     database = _tune(runner=Clock(), measure_callbacks=[Recorder()], **options)
     assert [r["status"] for r in database.records()] == ["ok", "run_error"]
     assert database.records()[1]["reason"] == "no such board"
@@ -107,3 +109,64 @@ def test_a_record_in_either_order():
     assert unmeasured.run_secs is None and unmeasured.target == TARGET
     with pytest.raises(TypeError, match="run_secs, target, args_info"):
         TuningRecord(trace, workload, [2e-3], [3e-3])
+
+
+def test_names_that_classes_written_for_tvm_import():
+    from mlc_lab.meta_schedule.utils import derived_object
+
+    class Mine(ms.runner.PyRunner):
+        pass
+
+    assert derived_object(Mine) is Mine and ms.derived_object is derived_object
+
+
+def test_records_and_programs_as_json():
+    database = MemoryDatabase()
+    workload = database.commit_workload(matmul())
+    trace = Schedule(workload.mod).trace
+    args = ms.arg_info.TensorInfo.from_prim_func(workload.mod["main"])
+    record = TuningRecord(trace, workload, [2e-3], TARGET, args)
+    program = ms.database.Workload.from_json(json.loads(json.dumps(workload.as_json())))
+    again = TuningRecord.from_json(json.loads(json.dumps(record.as_json())), program)
+    assert again.as_json() == record.as_json() and program.shash == workload.shash
+    assert again.as_schedule().mod.script() == record.as_schedule().mod.script()
+    with pytest.raises(ValueError, match="a tuning record is"):
+        TuningRecord.from_json([1], workload)
+
+
+def test_databases_in_an_order_and_of_ones_own():
+    class Mine(ms.database.PyDatabase):
+        def __init__(self):
+            super().__init__()
+            self.kept = []
+
+        def commit_tuning_record(self, record):
+            self.kept.append(record)
+
+        def get_all_tuning_records(self):
+            return list(self.kept)
+
+        def get_top_k(self, workload, top_k, target=None):
+            return sorted(self.kept, key=lambda r: r.time)[:top_k]
+
+    first, second = MemoryDatabase(), Mine()
+    workload = second.commit_workload(matmul())
+    trace = Schedule(workload.mod).trace
+    second.commit_tuning_record(TuningRecord(trace, workload, [1e-3], TARGET))
+    both = ms.database.OrderedUnionDatabase(first, second)
+    assert both.query_tuning_record(matmul(), TARGET).time == 1e-3
+    first.commit_tuning_record(TuningRecord(trace, first.commit_workload(matmul()), [2e-3], TARGET))
+    assert both.query_tuning_record(matmul(), TARGET).time == 2e-3
+    assert [r.time for r in both.get_top_k(matmul(), 5)] == [2e-3]
+    assert len(second) == len(second.records()) == len(second.query_all(matmul())) == 1
+    assert len(both.records()) == 2
+
+
+def test_a_cost_model_is_saved_under_the_name_that_is_given(tmp_path):
+    model = ms.cost_model.TreeModel()
+    model.best["main"] = 1e-3
+    model.save(tmp_path / "m.bin")
+    assert [p.name for p in tmp_path.iterdir()] == ["m.bin"]
+    again = ms.cost_model.TreeModel()
+    again.load(tmp_path / "m.bin")
+    assert again.best == {"main": 1e-3}

@@ -13,8 +13,17 @@ nothing) or lives in memory.
 from ..workload import Workload
 from .database import Database
 from .file import SCHEMA, DatabaseError
-from .kinds import JSONDatabase, MemoryDatabase, SQLiteDatabase, UnionDatabase, create
+from .kinds import (
+    JSONDatabase,
+    MemoryDatabase,
+    OrderedUnionDatabase,
+    PyDatabase,
+    SQLiteDatabase,
+    UnionDatabase,
+    create,
+)
 from .record import TuningRecord
 
 __all__ = ["SCHEMA", "Database", "DatabaseError", "JSONDatabase", "MemoryDatabase",
-           "SQLiteDatabase", "TuningRecord", "UnionDatabase", "Workload", "create"]
+           "OrderedUnionDatabase", "PyDatabase", "SQLiteDatabase", "TuningRecord", "UnionDatabase",
+           "Workload", "create"]

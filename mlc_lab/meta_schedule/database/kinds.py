@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 
 from ...ir.module import IRModule
 from ...schedule import Schedule
-from ..workload import Workload
+from ..workload import Workload, as_workload
 from .database import Database
 from .file import DatabaseError
 from .record import TuningRecord
@@ -196,6 +196,50 @@ class UnionDatabase(Database, kind="union"):
         self.__init__(*state["databases"])
 
 
+class OrderedUnionDatabase(UnionDatabase, kind="ordered_union"):
+    """Several databases, of which the first that has a record of a program answers for it."""
+
+    def get_top_k(self, workload: Any, top_k: int, target: Any = None) -> list[TuningRecord]:
+        """The best of the first that has any."""
+        mod = workload.mod if isinstance(workload, Workload) else workload
+        return next((r for r in (self._records_of(
+            lambda d, own=own: d.get_top_k(mod, top_k, target) if d is own else [])
+            for own in self.databases) if r), [])
+
+    def query_tuning_record(self, mod: Any, target: Any, workload_name: str = "main"
+                            ) -> TuningRecord | None:
+        """The fastest record of the first that has one for the target."""
+        found = (d.query_tuning_record(mod, target, workload_name) for d in self.databases)
+        return next((r for r in found if r is not None), None)
+
+
+class PyDatabase(MemoryDatabase):
+    """To write a database of one's own: override `commit_tuning_record`, `get_all_tuning_records`
+    and `get_top_k`, and where programs are kept elsewhere `has_workload` and `commit_workload`.
+
+    What is not overridden is in memory.
+    """
+
+    def query_all(self, workload: Any = None, target: Any = None) -> list[TuningRecord]:
+        """The records, of one program or for one target if given."""
+        if workload is not None and not isinstance(workload, Workload):
+            workload = Workload(as_workload(workload))
+        mod = workload.mod if workload is not None else None
+        return [r for r in self.get_all_tuning_records()
+                if (mod is None or r.workload.same(mod))
+                and (target is None or str(r.target) == str(target))]
+
+    def records(self, task: str | None = None, session: int | None = None,
+                since: int = 0) -> list[dict[str, Any]]:
+        """The records as plain data."""
+        rows = (r.as_dict() for r in self.get_all_tuning_records())
+        return [r for r in rows if (task is None or r["task"] == task)
+                and (session is None or r["session"] == session) and (r["id"] or 1) > since]
+
+    def __len__(self) -> int:
+        return len(self.get_all_tuning_records())
+
+
 #: numbers of records that each part of a union may use
 _NUMBERS = 1 << 40
 
@@ -205,4 +249,5 @@ def create(kind: Any = "sqlite", *args: Any, **options: Any) -> Database:
     return Database.create(kind, *args, **options)
 
 
-__all__ = ["JSONDatabase", "MemoryDatabase", "SQLiteDatabase", "UnionDatabase", "create"]
+__all__ = ["JSONDatabase", "MemoryDatabase", "OrderedUnionDatabase", "PyDatabase", "SQLiteDatabase",
+           "UnionDatabase", "create"]

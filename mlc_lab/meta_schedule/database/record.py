@@ -131,6 +131,18 @@ class TuningRecord(TrialFields):
         return with_derived({**own, "workload": self.workload.shash, "target": str(self.target),
                              "trace_json": trace_json, "times": list(self.times)})
 
+    @staticmethod
+    def from_json(json_obj: Any, workload: Workload) -> "TuningRecord":
+        """A record of what `as_json` gave. Raises ValueError for something else."""
+        try:
+            trace, times, target, args = json_obj
+            infos = [TensorInfo(dtype, tuple(shape)) for _, dtype, shape in args or []]
+            return TuningRecord(Trace.from_json(json.dumps(trace)), workload, times,
+                                target=target, args_info=infos)
+        except (TypeError, ValueError, KeyError) as error:
+            raise ValueError("a tuning record is [trace, times, target, arguments]; this is not: "
+                             f"{error}") from None
+
     def as_json(self) -> list:
         """[trace, times, target, arguments], TVM's form of a record."""
         return [self.trace.as_json(), self.run_secs, str(self.target),
