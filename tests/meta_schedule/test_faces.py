@@ -200,3 +200,35 @@ def test_a_file_of_records_that_was_cut_goes_on_and_is_read(tmp_path):
     log.write_text("3\n[]\n")
     with pytest.raises(ValueError, match="no file of tuning records"):
         task.apply_best(log)
+
+
+def test_records_are_read_in_tvms_words(tmp_path):
+    log, best = tmp_path / "a.log", tmp_path / "best.log"
+    task = autotvm.task.create("test/brittle", args=(16,), target="llvm")
+    autotvm.tuner.GridSearchTuner(task).tune(
+        6, autotvm.measure_option(runner=autotvm.LocalRunner(number=1)),
+        callbacks=[autotvm.callback.log_to_file(log)])
+    pairs = list(autotvm.record.load_from_file(log))
+    assert [i.task.workload for i, _ in pairs] == [task.workload] * 6
+    fastest = min((p for p in pairs if not p[1].error_no), key=lambda p: p[1].mean)
+    autotvm.record.pick_best(log, best)
+    ((inp, res),) = autotvm.record.load_from_file(best)
+    assert (inp.config.index, res.costs) == (fastest[0].config.index, fastest[1].costs)
+    for records in (log, [best], pairs):
+        with autotvm.task.dispatcher.ApplyHistoryBest(records) as history:
+            assert history.query(task.target, task.workload).index == inp.config.index
+            brittle(16)
+    assert task.config_space[3].index == 3 and len(list(task.config_space)) == 6
+
+
+def test_files_of_auto_scheduler_are_read_in_tvms_words(tmp_path):
+    log = tmp_path / "a.json"
+    task = auto_scheduler.SearchTask(func=matmul_add, args=(8, "float32"), target="llvm")
+    task.tune(auto_scheduler.TuningOptions(
+        num_measure_trials=2, measure_callbacks=[auto_scheduler.RecordToFile(log)], verbose=0))
+    inputs, results = auto_scheduler.RecordReader(log).read_lines()
+    assert [i.task.workload_key for i in inputs] == [task.workload_key] * 2
+    _, best = auto_scheduler.load_best_record(log, task.workload_key)
+    assert min(best.costs) == min(min(r.costs) for r in results if not r.error_no)
+    assert len(list(auto_scheduler.load_records(log))) == 2
+    assert auto_scheduler.load_best_record(log, "another") == (None, None)

@@ -14,7 +14,8 @@ The space and the search are those of meta_schedule.
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from ...ir.module import IRModule
 from ...schedule import Schedule
@@ -74,6 +75,56 @@ def _decode(line: str) -> dict:
     if not isinstance(data, dict) or not {"workload", "trace", "times", "status"} <= set(data):
         raise ValueError(f"this is no tuning record: {line[:80]!r}")
     return data
+
+
+class MeasureInput(NamedTuple):
+    """What was measured: `task.workload_key` is its program, `state` its trace."""
+
+    task: Any
+    state: Any
+
+
+class MeasureResult(NamedTuple):
+    """Seconds of each repeat, or an error: `error_no` is 0 where there is none."""
+
+    costs: tuple[float, ...]
+    error_no: int
+    error_msg: str
+
+
+def _pair(data: dict) -> tuple[MeasureInput, MeasureResult]:
+    failed = data["status"] != "ok"
+    return (MeasureInput(SimpleNamespace(workload_key=data["workload"]), data["trace"]),
+            MeasureResult(tuple(data["times"]), int(failed), data.get("reason", "")))
+
+
+def load_records(filename: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """The measurements of a file; damaged lines are passed over with a warning."""
+    yield from map(_pair, lines.read(filename, _decode, "file of tuning records"))
+
+
+def load_best_record(filename: Any, workload_key: str | None = None, target: Any = None,
+                     include_compatible: bool = False) -> tuple[Any, Any]:
+    """The fastest measurement, of one program if given; (None, None) if there is none."""
+    del target, include_compatible  # a file of records has programs of one machine
+    good = [(i, r) for i, r in load_records(filename) if not r.error_no and r.costs
+            and workload_key in (None, i.task.workload_key)]
+    return min(good, key=lambda pair: min(pair[1].costs), default=(None, None))
+
+
+class RecordReader:
+    """Reads a file of records."""
+
+    def __init__(self, filename: Any) -> None:
+        self.filename = filename
+
+    def read_lines(self, max_lines: int | None = None, skip_lines: int = 0) -> tuple[list, list]:
+        """(inputs, results) of at most `max_lines` lines after the first `skip_lines`."""
+        pairs = list(self)[skip_lines:][:max_lines]
+        return [i for i, _ in pairs], [r for _, r in pairs]
+
+    def __iter__(self) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+        return load_records(self.filename)
 
 
 class TuningOptions:
@@ -147,5 +198,6 @@ class SearchTask:
         return str(self.apply_best(log_file)[0].trace)
 
 
-__all__ = ["LocalBuilder", "LocalRunner", "RecordToFile", "SearchTask", "TunedSchedule",
-           "TuningOptions", "register_workload"]
+__all__ = ["LocalBuilder", "LocalRunner", "MeasureInput", "MeasureResult", "RecordReader",
+           "RecordToFile", "SearchTask", "TunedSchedule", "TuningOptions", "load_best_record",
+           "load_records", "register_workload"]

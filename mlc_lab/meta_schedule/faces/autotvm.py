@@ -61,8 +61,8 @@ def template(name: str, func: Callable | None = None) -> Any:
                 return fn(*args, **kwargs)
             config: Any = None
             target = Target.current() or "llvm"
-            for path in reversed(_histories):
-                config = config or records.best_of(path, target, name, args)
+            for history in reversed(_histories):
+                config = config or records.best_of(history.records, target, name, args)
             with _using(config or ConfigSpace()):
                 return fn(*args, **kwargs)
 
@@ -141,14 +141,34 @@ def measure_option(builder: Any = "local", runner: Any = "local") -> dict:
     return {"builder": builder, "runner": runner}
 
 
-@contextlib.contextmanager
-def apply_history_best(path: Any) -> Iterator[None]:
-    """Templates called inside use the fastest configuration of a log."""
-    _histories.append(path)
-    try:
-        yield
-    finally:
-        _histories.remove(path)
+class ApplyHistoryBest:
+    """Templates called inside use the fastest configuration of a log.
+
+    `records` is a log, several logs, or (MeasureInput, MeasureResult) pairs.
+    """
+
+    def __init__(self, records: Any = None) -> None:
+        self.records: list = []
+        if records is not None:
+            self.load(records)
+
+    def load(self, found: Any) -> None:
+        """Add records."""
+        self.records += records.load_any(found)
+
+    def query(self, target: Any, workload: Sequence[Any]) -> Any:
+        """The fastest configuration of (name, arguments...), an undecided one if there is none."""
+        return records.best_of(self.records, target, workload[0], workload[1:]) or ConfigSpace()
+
+    def __enter__(self) -> "ApplyHistoryBest":
+        _histories.append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _histories.remove(self)
+
+
+apply_history_best = ApplyHistoryBest
 
 
 class FallbackContext:
@@ -173,15 +193,17 @@ def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callable
     return callback
 
 
+dispatcher = SimpleNamespace(ApplyHistoryBest=ApplyHistoryBest, FallbackContext=FallbackContext)
 task = SimpleNamespace(create=create, Task=Task, ConfigSpace=ConfigSpace, ConfigEntity=ConfigEntity,
-                       space=config_space, template=template, get_config=get_config)
+                       space=config_space, dispatcher=dispatcher, template=template,
+                       get_config=get_config)
 tuner = tuners
 callback = SimpleNamespace(log_to_file=records.log_to_file, progress_bar=progress_bar)
 record = records
 RandomTuner, GridSearchTuner = tuners.RandomTuner, tuners.GridSearchTuner
 GATuner, XGBTuner = tuners.GATuner, tuners.XGBTuner
 
-__all__ = ["ConfigEntity", "ConfigSpace", "FallbackContext", "GATuner", "GridSearchTuner",
-           "InstantiationError", "LocalBuilder", "LocalRunner", "RandomTuner", "Task", "XGBTuner",
-           "apply_history_best", "callback", "create", "get_config", "measure_option", "record",
-           "task", "template", "tuner"]
+__all__ = ["ApplyHistoryBest", "ConfigEntity", "ConfigSpace", "FallbackContext", "GATuner",
+           "GridSearchTuner", "InstantiationError", "LocalBuilder", "LocalRunner", "RandomTuner",
+           "Task", "XGBTuner", "apply_history_best", "callback", "create", "get_config",
+           "measure_option", "record", "task", "template", "tuner"]

@@ -262,8 +262,8 @@ class ConfigSpace:
             index = index * size + gene
         return index
 
-    def __getitem__(self, name: str) -> Any:
-        return self.space_map[name][0]
+    def __getitem__(self, name: str | int) -> Any:
+        return self.get(name) if isinstance(name, int) else self.space_map[name][0]
 
     def __repr__(self) -> str:
         lines = [f"ConfigSpace (len={len(self)}, space_map="]

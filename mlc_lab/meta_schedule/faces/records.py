@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import Any, Iterator, NamedTuple
 
@@ -51,24 +52,41 @@ def encode(inp: MeasureInput, result: MeasureResult) -> str:
         "version": 0.2})
 
 
-def decode(line: str) -> tuple[dict, ConfigEntity, MeasureResult]:
-    """The measurement of a line: (what, configuration, result). ValueError if it is none."""
+class LoggedTask(NamedTuple):
+    """What a log says of a task: the template need not be there."""
+
+    name: str
+    args: tuple
+    target: Any
+
+    @property
+    def workload(self) -> tuple:
+        """(name, arguments...)."""
+        return (self.name, *self.args)
+
+
+def decode(line: str) -> tuple[MeasureInput, MeasureResult]:
+    """The measurement of a line. ValueError if it is none."""
     try:
         data = json.loads(line)
         target, name, args, _ = data["input"]
         costs, error_no, all_cost, stamp = data["result"]
-        return ({"target": target, "task": name, "args": args},
-                ConfigEntity.from_json(data["config"]),
+        task = LoggedTask(name, tuple(_tuples(a) for a in args), target)
+        return (MeasureInput(target, task, ConfigEntity.from_json(data["config"])),
                 MeasureResult(tuple(costs), error_no, all_cost, stamp))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"this is no line of a tuning log: {line[:80]!r} ({error})") from None
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _plain(args: Any) -> list:
     return json.loads(json.dumps(list(args), default=str))
 
 
-def load_from_file(path: Any) -> Iterator[tuple[dict, ConfigEntity, MeasureResult]]:
+def load_from_file(path: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     """The measurements of a log; damaged lines are passed over with a warning.
 
     Raises ValueError for a file without a good line.
@@ -84,17 +102,38 @@ def log_to_file(path: Any) -> Any:
     return callback
 
 
-def best_of(path: Any, target: Any, name: str, args: Any) -> ConfigEntity | None:
-    """The fastest configuration of a task in a log."""
+def load_any(records: Any) -> list[tuple[MeasureInput, MeasureResult]]:
+    """Measurements of a log, of several, or as they are given."""
+    if isinstance(records, (str, os.PathLike)):
+        return list(load_from_file(records))
+    out: list = []
+    for item in records:
+        out += list(load_from_file(item)) if isinstance(item, (str, os.PathLike)) else [item]
+    return out
+
+
+def best_of(records: Any, target: Any, name: str, args: Any) -> ConfigEntity | None:
+    """The fastest configuration of a task in a log, or among measurements."""
     best, seconds = None, float("inf")
     wanted, kind = _plain(args), Target(target).kind.name
-    for what, config, result in load_from_file(path):
-        if (what["task"], what["args"]) != (name, wanted) or result.error_no:
+    for inp, result in load_any(records):
+        if (inp.task.name, _plain(inp.task.args)) != (name, wanted) or result.error_no:
             continue
-        if Target(what["target"]).kind.name == kind and result.mean < seconds:
-            best, seconds = config, result.mean
+        if Target(inp.target).kind.name == kind and result.mean < seconds:
+            best, seconds = inp.config, result.mean
     return best
 
 
-__all__ = ["MeasureInput", "MeasureResult", "best_of", "decode", "encode", "load_from_file",
-           "log_to_file"]
+def pick_best(in_file: Any, out_file: Any) -> None:
+    """Write the fastest measurement of each task and target in a log to another log."""
+    best: dict[tuple, tuple] = {}
+    for inp, result in load_from_file(in_file):
+        key = (str(inp.target), inp.task.name, json.dumps(_plain(inp.task.args)))
+        if not result.error_no and (key not in best or result.mean < best[key][1].mean):
+            best[key] = (inp, result)
+    with open(out_file, "w") as file:
+        file.writelines(encode(*pair) + "\n" for pair in best.values())
+
+
+__all__ = ["LoggedTask", "MeasureInput", "MeasureResult", "best_of", "decode", "encode",
+           "load_any", "load_from_file", "log_to_file", "pick_best"]
