@@ -232,3 +232,8 @@ def test_files_of_auto_scheduler_are_read_in_tvms_words(tmp_path):
     assert min(best.costs) == min(min(r.costs) for r in results if not r.error_no)
     assert len(list(auto_scheduler.load_records(log))) == 2
     assert auto_scheduler.load_best_record(log, "another") == (None, None)
+    with auto_scheduler.ApplyHistoryBest(log) as history:
+        assert history.query("llvm", task.workload_key) is not None
+        assert task.apply_best()[0].mod.script() == task.apply_best(log)[0].mod.script()
+    with pytest.raises(ValueError, match="needs the file"):
+        task.apply_best()

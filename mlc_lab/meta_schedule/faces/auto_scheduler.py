@@ -112,6 +112,27 @@ def load_best_record(filename: Any, workload_key: str | None = None, target: Any
     return min(good, key=lambda pair: min(pair[1].costs), default=(None, None))
 
 
+class ApplyHistoryBest:
+    """`with ApplyHistoryBest(file):` is where `task.apply_best()` without a file takes records."""
+
+    _current: list[Any] = []
+
+    def __init__(self, records: Any) -> None:
+        self.records = records
+
+    def query(self, target: Any, workload_key: str) -> Any:
+        """The trace of the fastest record of a program; None if there is none."""
+        inp, _ = load_best_record(self.records, workload_key, target)
+        return inp.state if inp is not None else None
+
+    def __enter__(self) -> "ApplyHistoryBest":
+        self._current.append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._current.remove(self)
+
+
 class RecordReader:
     """Reads a file of records."""
 
@@ -187,8 +208,15 @@ class SearchTask:
             raise ValueError(f"{path} has no valid record of {self.name}: tune it first")
         return best
 
-    def apply_best(self, log_file: Any) -> tuple[TunedSchedule, list]:
-        """(schedule, tensors) of the fastest record; `build(sch, args)` takes them."""
+    def apply_best(self, log_file: Any = None) -> tuple[TunedSchedule, list]:
+        """(schedule, tensors) of the fastest record; `build(sch, args)` takes them.
+
+        Raises ValueError where there is no record, or no file.
+        """
+        if log_file is None and ApplyHistoryBest._current:
+            log_file = ApplyHistoryBest._current[-1].records
+        if log_file is None:
+            raise ValueError("apply_best needs the file that RecordToFile wrote")
         sch = TunedSchedule(self.mod)
         sch.apply_trace(json.dumps(self._best(log_file)))
         return sch, self.tensors
@@ -198,6 +226,6 @@ class SearchTask:
         return str(self.apply_best(log_file)[0].trace)
 
 
-__all__ = ["LocalBuilder", "LocalRunner", "MeasureInput", "MeasureResult", "RecordReader",
-           "RecordToFile", "SearchTask", "TunedSchedule", "TuningOptions", "load_best_record",
-           "load_records", "register_workload"]
+__all__ = ["ApplyHistoryBest", "LocalBuilder", "LocalRunner", "MeasureInput", "MeasureResult",
+           "RecordReader", "RecordToFile", "SearchTask", "TunedSchedule", "TuningOptions",
+           "load_best_record", "load_records", "register_workload"]
