@@ -120,6 +120,8 @@ class Machine:
                 f"LLVM knows no processor {self.cpu!r} for {self.triple}; its names are such as "
                 "'skylake', 'znver3' or 'apple-m1'. Without -mcpu, code is for this computer"
             )
+        if said:  # of other things, such as a feature: as if nobody had listened
+            os.write(2, said.encode())
         return made
 
     @functools.cached_property

@@ -75,12 +75,19 @@ class DatabaseFile:
         self._link.text_factory = _text
 
     def _open_to_read(self) -> None:
-        """Where nothing can be written, what is there can be asked; writing is an error."""
-        try:
-            self._connect(Path(self.path).absolute().as_uri() + "?mode=ro&immutable=1", uri=True)
-            self._check_version()
-        except _TROUBLE as error:
-            raise self._explain(error) from None
+        """Where nothing can be written, what is there can be asked; writing is an error.
+
+        `immutable` passes over a journal beside the file, so it is the last resort: SQLite needs
+        it where it cannot make the file by which processes share a journal.
+        """
+        name = Path(self.path).absolute().as_uri() + "?mode=ro"
+        for uri in (name, name + "&immutable=1"):
+            try:
+                self._connect(uri, uri=True)
+                return self._check_version()
+            except _TROUBLE as error:
+                trouble = error
+        raise self._explain(trouble)
 
     def _create_tables(self) -> None:
         link = self._link
