@@ -44,6 +44,8 @@ from .stages import (
 #: vectors of results that are accumulated at once when there are whole ones: a multiply-add takes
 #: four cycles and two begin in each, so eight sums keep the multipliers busy
 _SUMS = 8
+#: vectors of results that registers hold: rows of a matrix that are no longer are read whole
+_REGISTERS = 16
 #: rows of a matrix that are added at once to sums in the cache: the first that divides them
 _DEPTHS = (8, 7, 6, 5, 4)
 #: sums that are kept in the cache, and elements of a matrix that fits there as a whole
@@ -269,8 +271,10 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
             sch.parallel(outputs[0][0])
         return
     others = [x for x, _ in outputs if x is not along]
-    block = 0 if below or adder is not None else _block_in_cache(sch, stage, extent, lanes, sums,
-                                                                 machine.cores if spread else 1)
+    streams = not below and adder is None and _reads_rows(sch, stage, extent, lanes, sums)
+    held = streams and extent <= _REGISTERS * lanes and not spread
+    block = _block_in_cache(extent, lanes, machine.cores if spread else 1) if (
+        streams and not held) else 0
     sums = [x for x, _ in sums]
     if block:
         width = _width(extent, lanes)
@@ -280,7 +284,7 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
         sch.unroll(row)
         sums, rows, others = [some], [], [*others, outer]
     elif adder is None:
-        width = _SUMS * lanes
+        width = extent if held else _SUMS * lanes
         if extent is not None:
             width = width if extent % width == 0 else min(4 * lanes, extent)
         outer, vector = sch.split(along, [None, width])
@@ -324,22 +328,24 @@ def _depth(extent: int | None) -> int:
     return next((d for d in _DEPTHS if extent is not None and extent % d == 0), 0)
 
 
-def _block_in_cache(sch: Schedule, stage: Stage, extent: int | None, lanes: int, sums: list,
-                    parts: int) -> int:
-    """Results whose sums are kept in the cache while a few rows at a time are added to them.
+def _reads_rows(sch: Schedule, stage: Stage, extent: int | None, lanes: int, sums: list) -> bool:
+    """Whether what is summed are the rows of a matrix that is larger than the cache, each longer
+    than the sums that keep the multipliers busy.
 
-    0 where registers do: they are few, or what is read is no matrix that is larger than the cache
-    and whose rows are longer than the registers hold. Then blocks of columns would be read in
-    pieces that lie far apart, which memory delivers slower than whole rows.
+    Blocks of its columns would be read in pieces that lie far apart, which memory delivers slower
+    than whole rows.
     """
     if extent is None or len(sums) != 1 or extent <= _SUMS * lanes or extent % lanes:
-        return 0
+        return False
     terms = stage.extents[sums[0][1]]
     if not _depth(terms) or terms * extent <= _CACHE:
-        return 0
-    if not any(memory_stride(load, sums[0][1]) == extent for load in stage.loads()
-               if load.buffer is not stage.store.buffer):
-        return 0
+        return False
+    return any(memory_stride(load, sums[0][1]) == extent for load in stage.loads()
+               if load.buffer is not stage.store.buffer)
+
+
+def _block_in_cache(extent: int, lanes: int, parts: int) -> int:
+    """Results whose sums are kept in the cache while a few rows at a time are added to them."""
     width = _width(extent, lanes)
     most = max(width, min(_BLOCK, extent // parts))
     return max(w for w in range(width, most + 1, width) if extent % w == 0)
