@@ -116,7 +116,10 @@ class _Builder:
         if any(not own.isdisjoint((*free_vars(iv.dom.extent), *free_vars(iv.dom.min)))
                for iv in op.reduce_axis):
             return self.of_varying(op)
-        axes = [*op.axis, *op.reduce_axis]
+        # a sum of no terms is its start: blocks within loops without a turn would never run
+        summed = [] if any(O.is_const_int(iv.dom.extent, 0) for iv in op.reduce_axis
+                           ) else op.reduce_axis
+        axes = [*op.axis, *summed]
         doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
                 for iv in axes]
         loops = [Var(_plain(iv.var.name), d.extent.dtype) for iv, d in zip(axes, doms)]
@@ -182,6 +185,8 @@ class _Builder:
         init = None
         if output is None:
             init, body = self.reduction(op, indices, convert)
+            if len(axes) == len(op.axis):
+                init, body = None, init
         else:
             value = self.analyzer.simplify(convert(op.body[output]))
             buffer = self.buffers[op.outputs[output]]

@@ -153,6 +153,15 @@ def test_no_dimensions():
     np.testing.assert_allclose(t, 2 * a.sum(), rtol=1e-5)
 
 
+def test_a_sum_of_no_terms_is_its_start():
+    A = te.placeholder((3, 0), name="A")
+    k = te.reduce_axis((0, 0), name="k")
+    C = te.compute((3,), lambda i: te.max(A[i, k], axis=k), name="C")
+    c = np.ones(3, "float32")
+    interpret(te.create_prim_func([A, C]), np.zeros((3, 0), "float32"), c)
+    assert (c == np.finfo("float32").min).all()
+
+
 def test_attrs_annotate_the_block_and_name_free_layouts():
     A = te.placeholder((4,), name="A")
     B = te.compute((4,), lambda i: A[i], name="B", attrs={"layout_free_placeholders": [A], "n": 3})

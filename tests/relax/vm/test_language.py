@@ -296,12 +296,13 @@ def test_indices_outside_never_reach_other_memory(dtype):
     np.testing.assert_array_equal(given(o.scatter_nd, x, index([1], [far]), new), want)
 
 
+@pytest.mark.parametrize("rows", [0, "n"])
 @pytest.mark.parametrize("name, want", [
     ("sum", np.zeros(4)), ("prod", np.ones(4)), ("max", np.full(4, np.finfo("float32").min)),
     ("mean", np.full(4, np.nan)), ("matmul", np.zeros((4, 4)))])
-def test_sums_of_no_terms_are_what_a_sum_begins_with(name, want):
-    n = tvm.tir.Var("n", "int64")
-    x = relax.Var("x", relax.TensorStructInfo((n, 4), "float32"))
+def test_sums_of_no_terms_are_what_a_sum_begins_with(name, want, rows):
+    rows = tvm.tir.Var(rows, "int64") if rows else rows
+    x = relax.Var("x", relax.TensorStructInfo((rows, 4), "float32"))
     bb = relax.BlockBuilder()
     with bb.function("main", [x]):
         value = (relax.op.matmul(relax.op.permute_dims(x), x) if name == "matmul"
