@@ -170,10 +170,12 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None, name: str = "take"
 
 def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0.0,
         name: str = "pad") -> Tensor:
-    """x with borders: (before, after) for each dimension, the last dimension first, as torch."""
-    widths = [0] * (2 * x.ndim - len(pad)) + [
-        w for at in range(len(pad) - 2, -1, -2) for w in (pad[at], pad[at + 1])]
-    return _result(R.nn.pad(unwrap(x), widths, mode, value), name)
+    """x with borders: before and after the first dimension, the second, and so on. (In torch the
+    last comes first.)"""
+    if len(pad) != 2 * x.ndim:
+        raise ValueError(f"pad: {len(pad)} widths for {x.ndim} dimensions; give two for each, "
+                         "(before, after) of the first dimension, of the second, ...")
+    return _result(R.nn.pad(unwrap(x), list(pad), mode, value), name)
 
 
 def _shape(shape: Any) -> Any:
