@@ -185,7 +185,7 @@ class _Builder:
         init = None
         if output is None:
             init, body = self.reduction(op, indices, convert)
-            if len(axes) == len(op.axis):
+            if not any(iv in axes for iv in op.reduce_axis):
                 init, body = None, init
         else:
             value = self.analyzer.simplify(convert(op.body[output]))
