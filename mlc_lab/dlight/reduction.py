@@ -4,8 +4,9 @@ Stages that run over the same leading dimensions share those loops, so that a ro
 it is in the cache. A reduction fills vectors in one of two ways:
 
 - along the output, where neighbours in memory belong to neighbouring results (a sum over rows,
-  pooling): a vector of results is accumulated at once. Rows of a matrix that are longer than the
-  registers hold are read whole, a few at a time, and added to sums that stay in the cache;
+  pooling): a vector of results is accumulated at once, and where they are few, several partial
+  sums of each in turns. Rows of a matrix that are longer than the registers hold are read whole, a
+  few at a time, and added to sums that stay in the cache;
 - along the reduction, where they belong to the same result (a sum over columns): each lane
   accumulates its part (`rfactor`), and the parts are added at the end. Several results at once
   give the adders something to do while they wait for each other.
@@ -65,8 +66,12 @@ class Reduction(ScheduleRule):
         work = [stage.work for stage in found]
         spread = machine.threads_pay(None if None in work else sum(work))
         adders = {}  # the block of partial sums -> the block that adds them up
+        in_turns = set()  # names of the blocks of such partial sums that are not lanes
         for stage in found:
             parts = _attempt(sch, _sum_in_lanes, stage.rv, machine)
+            if parts is None:
+                parts = _attempt(sch, _sum_in_turns, stage.rv, machine)
+                in_turns |= set() if parts is None else {sch.get(parts).name_hint}
             if parts is not None:
                 adders[sch.get(parts).name_hint] = stage.rv
         found = stages(sch)
@@ -78,6 +83,9 @@ class Reduction(ScheduleRule):
         for rv in [stage.rv for stage in found]:
             name = sch.get(rv).name_hint
             if name in names_of_adders:
+                continue
+            if name in in_turns:
+                _attempt(sch, _accumulate_in_turns, rv, adders[name])
                 continue
             below = shared if rv in under else 0
             if Stage(sch, rv).is_reduction:
@@ -217,6 +225,51 @@ def _holds_numbers(stage: Stage, summed: Var) -> bool:
     return any(not any(uses_var(index, summed) for index in load.indices)
                and any(uses_var(index, v) for index in load.indices for v in stage.spatial)
                for load in stage.loads())
+
+
+def _sum_in_turns(sch: Schedule, rv: Any, machine: Machine) -> Any:
+    """Let several sums of each result take turns, which would wait for itself otherwise: a
+    multiply-add takes the time of eight.
+
+    For a row of results in no more than four vectors, with many terms that a number divides. Gives
+    the block of the partial sums; None where the block is no such reduction.
+    """
+    stage = Stage(sch, rv)
+    if not stage.is_reduction or stage.store is None or not stage.spatial:
+        return None
+    lanes = machine.lanes(stage.store.buffer.dtype)
+    along, last = stage.spatial[-1], stage.reduced[-1]
+    size, terms = stage.extents[along], stage.extents[last]
+    if size is None or terms is None or not _in_vectors(stage, along, lanes) or any(
+            stage.extents[v] != 1 for v in stage.spatial[:-1]):
+        return None
+    most = _SUMS // -(-size // lanes)
+    turns = next((n for n in range(most, 1, -1) if terms % n == 0 and terms >= 4 * n), 0)
+    if not turns:
+        return None
+    loop = next(x for x, v in _loops_by_kind(sch, stage, 0)[1] if v is last)
+    return sch.rfactor(sch.split(loop, [None, turns])[1], 0)
+
+
+def _accumulate_in_turns(sch: Schedule, parts: Any, adder: Any) -> None:
+    """Each of the partial sums in a vector of its own, and these added at the end."""
+    stage = Stage(sch, parts)
+    outputs, sums = _loops_by_kind(sch, stage, 0)
+    turn = next(x for x, v in outputs if v is stage.spatial[0])
+    vector = next(x for x, v in outputs if v is stage.spatial[-1])
+    others = [x for x, _ in outputs if x is not vector and x is not turn]
+    sch.reorder(*others, *(x for x, _ in sums), turn, vector)
+    sch.vectorize(vector)
+    sch.unroll(turn)
+    around = sch.get_loops(sch.decompose_reduction(parts, sums[0][0]))
+    sch.vectorize(around[-1])
+    sch.unroll(around[-2])
+    outputs, sums = _loops_by_kind(sch, Stage(sch, adder), 0)
+    turn, vector = sums[-1][0], outputs[-1][0]
+    sch.reorder(turn, vector)
+    sch.vectorize(vector)
+    sch.unroll(turn)
+    sch.vectorize(sch.get_loops(sch.decompose_reduction(adder, turn))[-1])
 
 
 def _join_sums(sch: Schedule, stage: Stage) -> None:

@@ -1,5 +1,6 @@
 """Default schedules keep what a function computes, and are those the rules promise."""
 
+import math
 import random
 
 import numpy as np
@@ -197,6 +198,24 @@ def test_lanes_of_several_sums(rows):
     """Where a number of results divides them, no second program is made for the rest."""
     new = same_answer(*program(lambda a, b: matmul(a, b, True), (1, 64), (rows, 64)))
     assert ("T.where" in new.script()) == (rows == 11)
+
+
+@pytest.mark.parametrize("terms, results", [
+    (128, 10), (96, 8), (49, 16), (64, 33), (30, 9), (37, 12), (784, 128), (128, 96), (600, 256)])
+@pytest.mark.parametrize("reducer", ["product", "max"])
+def test_rows_of_a_matrix(terms, results, reducer):
+    """Few results take several sums in turns; rows of up to sixteen vectors stay in registers."""
+    if reducer == "max":
+        func, shapes = program(lambda b: relu(topi.max(b, axis=0)), (terms, results))
+    else:
+        func, shapes = program(lambda a, b, c: relu(topi.add(matmul(a, b), c)),
+                               (1, terms), (terms, results), (results,))
+    new = same_answer(func, shapes)
+    in_turns = any(terms % n == 0 for n in range(2, 8 // math.ceil(results / 8) + 1))
+    assert ("_rf" in new.script()) == in_turns
+    if 8192 < terms * results and results <= 128:
+        assert f"T.vectorized({results})" in new.script()
+    same_answer(func, shapes, TWO)
 
 
 @pytest.mark.parametrize("axis, shape", [
