@@ -69,6 +69,18 @@ def test_search_goes_from_hit_to_hit(page):
     assert "nothing found" in page.locator(".bar").inner_text()
 
 
+@pytest.mark.parametrize("calls, whole", [(5, True), (7, True), (10, False)])
+def test_a_graph_that_nearly_fits_is_seen_whole(chromium, tmp_path, calls, whole):
+    """A longer one begins as large as can be read."""
+    graph_of(chain(calls)).html(tmp_path / "chain.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "chain.html").as_uri())
+        page.wait_for_selector(".node")
+        svg, pane = (page.locator(s).evaluate("e => e.clientHeight")
+                     for s in (".drawing svg", ".drawing"))
+    assert (svg <= pane) == whole
+
+
 def test_zoom(page):
     width = page.locator(".drawing svg").evaluate("e => e.clientWidth")
     page.get_by_role("button", name="Zoom in").click()

@@ -36,6 +36,16 @@ def test_passes_that_changed_nothing_are_folded(page):
     assert "FoldConstant" in names(page)
 
 
+def test_a_program_that_did_not_change_stands_alone(page):
+    assert page.locator(".panes .pane:visible").count() == 1
+    page.get_by_role("button", name="Show the 1 that changed nothing").click()
+    page.get_by_role("option", name="LegalizeOps").click()
+    assert page.locator(".panes .pane:visible").count() == 2
+    page.get_by_role("option", name="FoldConstant").click()
+    assert page.locator(".panes .pane:visible").count() == 1
+    assert page.locator(".panes .cap:visible").inner_text() == "Before and after"
+
+
 def test_the_keyboard_walks_through_the_passes(page):
     page.locator(".passes").focus()
     page.keyboard.press("ArrowDown")

@@ -230,12 +230,13 @@ export class GraphDrawing {
     this.pane.scrollTop = ((scrollTop + y) * this.zoom) / old - y;
   }
 
-  /** The whole graph in view; at first its width, no smaller than can be read; never enlarged. */
+  /** The whole graph in view; at first no smaller than can be read, else its width; never enlarged. */
   fit(first = false) {
     const width = this.pane.clientWidth || 800;
     const wide = width / (this.placed.width + 24);
     const high = this.pane.clientHeight / (this.placed.height + 24);
-    this.setZoom(Math.min(1, first ? Math.max(wide, 0.6) : Math.min(wide, high)));
+    const whole = Math.min(wide, high);
+    this.setZoom(Math.min(1, !first || whole > 0.75 ? whole : Math.max(wide, 0.6)));
     if (first) {
       this.pane.scrollTop = 0;
       this.pane.scrollLeft = Math.max(0, ((this.placed.width + 24) * this.zoom - width) / 2);

@@ -210,7 +210,10 @@ class PassView {
     const step = this.steps[this.at];
     if (this.tab === "program" || !this.hasGraphs) {
       this.place.replaceChildren(this.sides.element);
-      this.sides.show(step.before, step.after, null, { captions: ["Before", "After"], step: this.at });
+      const same = step.before === step.after;
+      const caption = this.at === 0 ? "The program" : "Before and after";
+      this.sides.show(step.before, step.after, null,
+        { captions: same ? [caption, null] : ["Before", "After"], step: this.at });
       return;
     }
     const sides = step.before === step.after ? [["", step.after]] : [["Before", step.before], ["After", step.after]];

@@ -308,14 +308,15 @@ export class SideBySide {
   /**
    * Show two programs; the first change comes into sight, nothing else moves. Where the step was
    * refused, its error { rule, message } stands in place of the second program. `captions` stand
-   * above the panes (texts or elements); `step` is the one whose origins count, unless
+   * above the panes (texts or elements), the second null where one pane is enough; `step` is the one whose origins count, unless
    * `relate(side, keys)` -> { before, after } says what belongs together.
    */
   show(before, after, refusal, { captions = ["Before", "After"], step = this.step, relate = null } = {}) {
     this.step = step;
     this.relate = relate;
     this.leftCap.replaceChildren(captions[0]);
-    this.rightCap.replaceChildren(refusal ? "Refused: the program is as it was" : captions[1]);
+    this.rightCap.replaceChildren(refusal ? "Refused: the program is as it was" : captions[1] ?? "");
+    this.element.classList.toggle("one", captions[1] === null && !refusal);
     this.refusal = refusal;
     this.open = new Set(this.open.has("all") ? ["all"] : []);
     this.shown = [before, after];
