@@ -291,8 +291,16 @@ class CallGen(PackedGen):
         )
 
     def call_prefetch(self, e: tir.Call) -> str:
+        """(address, 1 to write, how long to keep it: 0 to 3, 1 for data): LLVM's own numbers."""
+        kinds = [const_int(arg) for arg in e.args[1:]] + [0, 3, 1][len(e.args) - 1:]
+        if len(kinds) != 3 or not all(
+                k is not None and 0 <= k <= most for k, most in zip(kinds, (1, 3, 1))):
+            raise CodegenError(f"{self.function_name}: T.prefetch takes an address and, as numbers "
+                               "that are written out, 0 to read or 1 to write, a locality of 0 to "
+                               "3, and 1 for data or 0 for instructions")
         self.unit.text.declare("void", "llvm.prefetch.p0", ["ptr"] + ["i32 immarg"] * 3)
-        self.do(f"call void @llvm.prefetch.p0(ptr {self.visit(e.args[0])}, i32 0, i32 3, i32 1)")
+        numbers = ", ".join(f"i32 {k}" for k in kinds)
+        self.do(f"call void @llvm.prefetch.p0(ptr {self.visit(e.args[0])}, {numbers})")
         return "0"
 
     def call_assume(self, e: tir.Call) -> str:
