@@ -13,6 +13,7 @@ __all__ = ["BaseFunc", "DiagnosticError", "GlobalVar", "IRModule", "MLCError", "
 _ELSEWHERE = {
     "Op": "mlc_lab.tir", "PrimExpr": "mlc_lab.tir", "Range": "mlc_lab.tir",
     "PrimType": "mlc_lab.tir", "PointerType": "mlc_lab.tir", "RelaxExpr": "mlc_lab.relax:Expr",
+    "register_op_attr": "mlc_lab.tir.op", "register_intrin_lowering": "mlc_lab.tir.op",
     "load_json": "mlc_lab.ir.serialize", "save_json": "mlc_lab.ir.serialize",
     "transform": "mlc_lab.ir.transform:", "instrument": "mlc_lab.ir.transform:",
 }

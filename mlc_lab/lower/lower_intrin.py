@@ -10,25 +10,29 @@ After::
 
 The machine's division rounds toward zero; where both operands are provably not negative, that is
 the same. (Where they are not, the code generator adds the correction.)
+
+Intrinsics that have a rule for the target (`register_intrin_lowering`) are replaced by what it
+gives.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
-from ..tir.expr import Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Range
+from ..tir.expr import Call, Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Range
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
-from ..tir.op import const
+from ..tir.op import const, intrin_lowerings
 from ..tir.stmt import AttrStmt, For, Stmt
 from .common import contains, function_pass
 
 
 class _LowerIntrin(Mutator):
-    def __init__(self) -> None:
+    def __init__(self, rules: dict[str, Callable[[Call], PrimExpr]]) -> None:
         super().__init__()
+        self.rules = rules
         self.analyzer = Analyzer()
 
     def visit_For(self, node: For) -> Stmt:
@@ -49,6 +53,12 @@ class _LowerIntrin(Mutator):
         new = self.default(node)
         return Mod(new.a, new.b) if self._natural(new) else new
 
+    def visit_Call(self, node: Call) -> PrimExpr:
+        node = self.default(node)
+        rule = self.rules.get(getattr(node.op, "name", ""))
+        new = None if rule is None else rule(node)
+        return node if new is None or new is node else self.visit(new)
+
     def _natural(self, node: Any) -> bool:
         if node.dtype not in ("int32", "int64"):
             return node.dtype.startswith("uint") and "x" not in node.dtype
@@ -56,13 +66,15 @@ class _LowerIntrin(Mutator):
         return bounds(node.a).min_value >= 0 and bounds(node.b).min_value >= 0
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
-    """Divisions as the machine does them."""
-    if not contains(func.body, (FloorDiv, FloorMod)):
-        return func
-    return func.with_body(_LowerIntrin().visit(func.body))
+def LowerIntrin(target: Any = None) -> Pass:
+    """The pass, see the file's text; without a target only rules for every target are used."""
+    kind = getattr(getattr(target, "kind", None), "name", None) or str(target or "").split(" ")[0]
 
+    def rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+        """Divisions as the machine does them, intrinsics as the target has them."""
+        rules = intrin_lowerings(kind)
+        if not contains(func.body, (FloorDiv, FloorMod, Call) if rules else (FloorDiv, FloorMod)):
+            return func
+        return func.with_body(_LowerIntrin(rules).visit(func.body))
 
-def LowerIntrin() -> Pass:
-    """The pass, see the file's text."""
-    return function_pass("LowerIntrin", _rewrite)
+    return function_pass("LowerIntrin", rewrite)

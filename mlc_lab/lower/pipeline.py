@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ..ir.module import IRModule
-from ..ir.transform import Pass
+from ..ir.transform import Pass, PassContext
 from ..tir.function import PrimFunc
 from ..tir.stmt import For, ForKind
 from .common import all_statements
@@ -75,7 +75,7 @@ def default_passes(target: Any = None, simple_mode: bool = False, gpu: bool | No
     ]
     if not simple_mode:
         passes += [LoopPartition(), VectorizeLoop(), UnrollLoop(), StorageRewrite(), RemoveNoOp(),
-                   Simplify(), LowerIntrin()]
+                   Simplify(), LowerIntrin(target)]
     if gpu:
         passes.append(ThreadSync())
     return passes
@@ -84,7 +84,29 @@ def default_passes(target: Any = None, simple_mode: bool = False, gpu: bool | No
 def _passes_of(mod: IRModule, target: Any, simple_mode: bool) -> list[tuple[str, Pass]]:
     """The named passes for a module: without a target, its own thread axes say what it is for."""
     gpu = has_thread_axes(mod) if target is None else is_gpu(target)
-    return named_passes(default_passes(target, simple_mode, gpu))
+    return named_passes(_with_own(default_passes(target, simple_mode, gpu)))
+
+
+def _with_own(passes: list[Pass]) -> list[Pass]:
+    """The passes with those of the PassContext's option "tir.add_lower_pass", (phase, pass) pairs:
+    phase 0 is the program as it is given, 1 that with flat memory, 2 that with its loops rewritten,
+    and 3 the end. Phases that are left out, in simple mode, count as the end."""
+    own = PassContext.current().config.get("tir.add_lower_pass") or ()
+    if not own:
+        return passes
+    phases: list[list[Pass]] = [[], [], [], []]
+    for phase, step in own:
+        if int(phase) not in range(4):
+            raise ValueError(f"tir.add_lower_pass: there is no phase {phase}; they are 0 to 3")
+        phases[int(phase)].append(step)
+    out = phases.pop(0)
+    ends = ["Simplify", "StorageRewrite"]
+    for name, step in named_passes(passes):
+        out.append(step)
+        if ends and name == ends[0]:
+            del ends[0]
+            out += phases.pop(0)
+    return [*out, *(step for phase in phases for step in phase)]
 
 
 def stage_names(target: Any = None) -> list[str]:

@@ -41,6 +41,7 @@ from .functor import (
 )
 from .op import *  # noqa: F403
 from .op import abs, all, any, max, min, pow, round  # noqa: A004, F401
+from .op.registering import CallEffectKind
 from .stmt import *  # noqa: F403
 from .well_formed import verify_well_formed
 
@@ -62,8 +63,8 @@ def __getattr__(name: str):
 _SHADOWING = {"abs", "all", "any", "max", "min", "pow", "round"}
 
 __all__ = [
-    "Buffer", "IndexMap", "Mutator", "PrimFunc", "TensorIntrin", "Visitor", "decl_buffer", "expr",
-    "free_vars", "function", "functor", "ir_builder", "ir_transform", "op",
+    "Buffer", "CallEffectKind", "IndexMap", "Mutator", "PrimFunc", "TensorIntrin", "Visitor",
+    "decl_buffer", "expr", "free_vars", "function", "functor", "ir_builder", "ir_transform", "op",
     "post_order_visit", "pre_order", "pre_order_visit", "stmt", "substitute", "uses_var",
     "verify_well_formed",
 ] + expr.__all__ + stmt.__all__ + [n for n in op.__all__ if n not in _SHADOWING]
