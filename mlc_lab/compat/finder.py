@@ -16,6 +16,8 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "autotvm": "meta_schedule.faces.autotvm", "autotvm.tuner": "meta_schedule.faces.tuners",
            "autotvm.record": "meta_schedule.faces.records",
            "auto_scheduler": "meta_schedule.faces.auto_scheduler",
+           "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
+           "contrib.cblas": "compat.contrib.cblas",
            "meta_schedule.runner": "meta_schedule.measure.runner",
            "meta_schedule.builder": "meta_schedule.measure.builder"}
 

@@ -153,3 +153,15 @@ def test_import_mlc_lab_as_tvm_reads_like_the_course():
         assert package.pipeline.__name__ == "mlc_lab.lower.pipeline"
         tvm.testing.assert_allclose(tvm.nd.array([1.0, 2.0]), [1.0, 2.0])
     """)
+
+
+def test_contrib_is_found_by_its_names():
+    out = run("""
+        import mlc_lab.compat
+        mlc_lab.compat.install()
+        import tvm
+        from tvm.contrib import cblas, utils
+        from tvm.contrib.utils import tempdir
+        print(bool(tvm.get_global_func("tvm.contrib.cblas.matmul")), tempdir().listdir())
+    """)
+    assert "True []" in out
