@@ -24,8 +24,11 @@ class Replay:
     """One replay of a te schedule on a tir.Schedule."""
 
     def __init__(self, schedule: Schedule, args: Sequence[Any]) -> None:
+        # what the schedule is of is computed even where it is no parameter; nobody sees it then
+        self.hidden = [op.outputs[0] for op in schedule.outputs
+                       if not any(tensor in args for tensor in op.outputs)]
         func, names, self.buffers = build_prim_func(
-            list(args), instead=schedule.instead)
+            [*args, *self.hidden], instead=schedule.instead)
         self.sch = TirSchedule(func)
         self.blocks: dict[Stage, Any] = {}
         self.inits: dict[Stage, Any] = {}
@@ -48,11 +51,23 @@ class Replay:
 
     def function(self) -> PrimFunc:
         """The scheduled function, with the predicates of stores in it."""
-        func = self.sch.mod["main"]
+        func = self._without_hidden(self.sch.mod["main"])
         guarded = {self.sch.get(block): stage.store_predicate
                    for stage in self.schedule.stages if stage.store_predicate is not None
                    for block in (self.blocks[stage], self.inits.get(stage)) if block is not None}
         return with_store_predicates(func, guarded, self.schedule.threads) if guarded else func
+
+    def _without_hidden(self, func: PrimFunc) -> PrimFunc:
+        """The results that are no parameters in memory of the function's own."""
+        count = len(self.hidden)
+        if not count:
+            return func
+        own = [func.buffer_map[param] for param in func.params[-count:]]
+        root = func.body.block
+        body = func.body.replace(block=root.replace(alloc_buffers=(*root.alloc_buffers, *own)))
+        return PrimFunc(func.params[:-count], body, func.ret_type,
+                        {p: b for p, b in func.buffer_map.items() if p in func.params[:-count]},
+                        func.attrs)
 
     def buffer_of(self, tensor: Tensor) -> Any:
         """The buffer that holds a tensor by now."""

@@ -180,3 +180,18 @@ def test_tensorize_replaces_the_inner_loops():
     a, b, out = rand(16, 16), rand(16, 16), np.empty((16, 16), "float32")
     interpret(func, a, b, out)
     np.testing.assert_allclose(out, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_what_a_schedule_is_of_is_computed_where_it_is_no_parameter():
+    """`lower(s, [A])`, as many notes have it: the result lies in memory of the function's own."""
+    A = te.placeholder((8, 4), name="A")
+    k = te.reduce_axis((0, 4), name="k")
+    B = te.compute((8,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(s[B].op.axis[0], 4)
+    text = tvm.lower(s, [A], simple_mode=True).script()
+    assert "def main(A: T.Buffer((8, 4)" in text and "B: T.Buffer" not in text
+    assert "for i_0, i_1 in T.grid(2, 4):" in text or "for i_outer" in text
+    assert "A_1[" in text and "for k in range(4)" in text
+    given = tvm.lower(s, [A, B], simple_mode=True).script()
+    assert "B: T.Buffer((8,)" in given
