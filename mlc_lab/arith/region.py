@@ -80,8 +80,16 @@ def _touched(total: Any, rng: Range, rewriter: IterMapRewriter, n: Numbers) -> I
     extent: Any = rng.extent.value if type(rng.extent) is IntImm else rng.extent
     if type(extent) is not int and uses_iter(extent, rewriter.var_map):
         raise Unresolved("the extent of the region changes from iteration to iteration")
-    if not n.at_least(extent, split.scale):
+    backwards = type(split.scale) is int and split.scale < 0
+    if not n.at_least(extent, -split.scale if backwards else split.scale):
         raise Unresolved("the region has gaps")
+    if backwards:  # the last iteration touches the first element
+        if type(split.extent) is not int:
+            raise Unresolved("how far the region reaches downwards is not known")
+        first = n.add(total.base, (split.extent - 1) * split.scale)
+        last = n.add(total.base, extent - 1) if type(extent) is int else U.sub(
+            U.add(base, rng.extent), expression(1, dtype))
+        return IntSet(expression(first, dtype), expression(last, dtype))
     if type(split.extent) is int and type(split.scale) is int and type(extent) is int:
         last = (split.extent - 1) * split.scale + extent - 1
         return IntSet(base, expression(n.add(total.base, last), dtype))

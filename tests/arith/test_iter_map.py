@@ -275,6 +275,17 @@ def test_a_tile_touches_a_tile():
     assert (repr(columns.min_value), repr(columns.max_value)) == ("0", "9")
 
 
+def test_a_reversed_index_touches_from_its_last_value_to_its_first():
+    def touched(start, length):
+        found = estimate_region_strict_bound(
+            [Range.from_min_extent(start, const(length))], {J: Range(0, 5)})
+        return found and (repr(found[0].min_value), repr(found[0].max_value))
+
+    assert touched(const(4) - J, 1) == ("0", "4")
+    assert touched(I - J * 2, 2) == ("i - 8", "i + 1")
+    assert touched(const(9) - J * 2, 1) is None  # gaps
+
+
 def test_a_diagonal_has_no_strict_bound_but_an_upper_one():
     region = [Range.from_min_extent(J, const(1))] * 2
     assert estimate_region_strict_bound(region, {J: Range(0, 4)}) is None
