@@ -174,8 +174,8 @@ def _invert(state: ScheduleState, block: StmtSRef, source: StmtSRef, indices: tu
         analyzer.bind(iv.var, iv.dom)
     table: dict[Var, PrimExpr] = {**unit}
     guard: PrimExpr | None = None
-    for var, value in inverse.items():
-        table[var] = analyzer.simplify(value)
+    for var in needed:
+        table[var] = analyzer.simplify(inverse[var])
         dom: Range = doms[var]
         for condition in (op.greater_equal(table[var], dom.min),
                           op.less(table[var], op.add(dom.min, dom.extent))):

@@ -6,7 +6,6 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ..arith import Analyzer, iter_map_simplify
 from ..tir.access import block_access_regions
-from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr, Range, Var
 from ..tir.functor import Mutator, substitute
 from ..tir.op import cast, logical_and
@@ -59,12 +58,21 @@ def append_predicate(stmt: Stmt, predicate: PrimExpr) -> Stmt:
     return _AppendPredicate(predicate).visit(stmt)
 
 
-def with_regions(block: Block, buffers: Iterable[Buffer] = ()) -> Block:
-    """`block` with reads and writes found again from its body."""
-    reads, writes, opaque = block_access_regions(block)
-    if opaque:
-        return block
-    return block.replace(reads=tuple(reads), writes=tuple(writes))
+def with_regions(block: Block) -> Block:
+    """`block` with reads and writes found again from its body.
+
+    Where a pointer itself is used, what the block has said about its buffer stands.
+    """
+    said = (*block.reads, *block.writes)
+    reads, writes, opaque = block_access_regions(block, {r.buffer.data: r.buffer for r in said})
+    hidden = {r.buffer for r in opaque}
+    if not hidden:
+        return block.replace(reads=tuple(reads), writes=tuple(writes))
+    return block.replace(
+        reads=(*(r for r in block.reads if r.buffer in hidden),
+               *(r for r in reads if r.buffer not in hidden)),
+        writes=(*(r for r in block.writes if r.buffer in hidden),
+                *(r for r in writes if r.buffer not in hidden)))
 
 
 def fresh_vars(iter_vars: Sequence[Any], table: dict[Var, PrimExpr]) -> tuple:

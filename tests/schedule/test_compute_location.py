@@ -228,3 +228,45 @@ def test_reverse_compute_at_refuses_to_lose_the_rim_of_a_padded_buffer():
     with pytest.raises(ScheduleError) as err:
         sch.reverse_compute_at(c, i)
     assert err.value.rule == "no_iteration_is_lost"
+
+
+def test_a_producer_that_stores_backwards_moves_and_inlines_as_any_other():
+    @T.prim_func
+    def turned(X: T.Buffer((6, 5), "float32"), Z: T.Buffer((5, 6), "float32")):
+        Y = T.alloc_buffer((6, 5))
+        for i, j in T.grid(6, 5):
+            with T.block("Y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Y[5 - vi, 4 - vj] = X[vi, vj] + T.float32(1.0)
+        for i, j in T.grid(5, 6):
+            with T.block("Z"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Z[vi, vj] = Y[vj, vi] * T.float32(2.0)
+
+    sch, original = schedule(turned)
+    (y, *_), (z, i, j) = blocks_and_loops(sch, "Y", "Z")
+    sch.compute_at(y, i)
+    assert "T.axis.spatial(5, 4 - i)" in sch.mod.script()
+    check(sch, original)
+
+
+def test_what_a_pointer_reads_stays_declared_when_a_producer_is_inlined():
+    @T.prim_func
+    def lookup(L: T.Buffer((64,), "int8"), X: T.Buffer((16,), "float32"),
+               Y: T.Buffer((16,), "float32")):
+        M = T.alloc_buffer((16,))
+        for i in range(16):
+            with T.block("M"):
+                v = T.axis.spatial(16, i)
+                M[v] = T.exp(X[v])
+        for i in range(16):
+            with T.block("Y"):
+                v = T.axis.spatial(16, i)
+                T.reads(L[0:64], M[v])
+                T.writes(Y[v])
+                T.evaluate(L.access_ptr("r"))
+                Y[v] = T.exp(M[v])
+
+    sch = Schedule(lookup)
+    sch.compute_inline("M")
+    assert "T.reads(L[0:64], X[v])" in sch.mod.script()

@@ -75,7 +75,7 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
             table[loop.stmt.loop_var] = op.floordiv(fused, lower)
         else:
             table[loop.stmt.loop_var] = op.floordiv(
-                op.floormod(fused, op.mul(size, lower)), lower)
+                op.floormod(fused, op.mul(lower, size)), lower)
         lower = op.mul(lower, size)
     analyzer = Analyzer()
     state.loop_domains_into(loops[0], analyzer)
