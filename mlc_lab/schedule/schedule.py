@@ -128,17 +128,26 @@ class Schedule:
     # ------------------------------------------------------------------ random variables
 
     def get(self, rv: Any) -> Any:
-        """What a random variable stands for now: a Block, a For, or an int."""
-        value = self._resolve(rv)
+        """What a random variable stands for now: a Block, a For, or an int.
+
+        IndexError: the variable is not this schedule's, or what it stood for is gone.
+        """
+        value = self._known(rv)
         return value.stmt if isinstance(value, StmtSRef) else value
 
     def get_sref(self, rv_or_stmt: Any) -> StmtSRef:
         """The reference of a random variable or of a statement of the module."""
         if isinstance(rv_or_stmt, (BlockRV, LoopRV)):
-            return self._resolve(rv_or_stmt)
+            return self._known(rv_or_stmt)
         if rv_or_stmt in self.state.refs:
             return self.state.refs[rv_or_stmt]
         raise ValueError("the statement is not part of the module under schedule")
+
+    def _known(self, rv: Any) -> Any:
+        try:
+            return self._resolve(rv)
+        except Refusal as err:
+            raise IndexError("; ".join(filter(None, (err.message, err.hint)))) from None
 
     def remove_rv(self, rv: Any) -> None:
         """Forget a random variable."""
@@ -237,8 +246,7 @@ class Schedule:
         try:
             if kind.normalize is not None:
                 kind.normalize(self, args)
-            if isinstance(args.get("block"), str):  # blocks may be given by name
-                args["block"] = self.get_block(args["block"])
+            self._take_names(args)
             positional, keyword = kind.call({k: self._resolve(v) for k, v in args.items()})
             with noting() as origins:
                 if kind.sampling:
@@ -263,6 +271,16 @@ class Schedule:
                                    lambda: instruction.as_python(self._names, decision),
                                    origins))
         return outputs
+
+    def _take_names(self, args: dict[str, Any]) -> None:
+        """Blocks may be given by name: each name in `args` becomes a get_block of its own."""
+        for key in ("block", "scope_block"):
+            if isinstance(args.get(key), str):
+                args[key] = self.get_block(args[key])
+        readers = args.get("consumer_blocks")
+        if isinstance(readers, (list, tuple)):
+            args["consumer_blocks"] = [self.get_block(b) if isinstance(b, str) else b
+                                       for b in readers]
 
     def _refused(self, kind: InstructionKind, args: Mapping[str, Any], refusal: Refusal,
                  mod: IRModule) -> ScheduleError:

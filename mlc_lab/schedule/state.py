@@ -36,6 +36,10 @@ class StmtSRef:
     def __init__(self, stmt: Stmt | None, parent: "StmtSRef | None", func: GlobalVar) -> None:
         self.stmt, self.parent, self.func = stmt, parent, func
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very reference."""
+        return self is other
+
     def __repr__(self) -> str:
         if self.stmt is None:
             return "StmtSRef(gone)"
@@ -63,6 +67,10 @@ class ScheduleState:
                 self._index(func.body.block, root, {}, {})
 
     # ------------------------------------------------------------------ reading
+
+    def get_sref(self, stmt: Stmt) -> StmtSRef | None:
+        """The reference of a block or loop of the module; None if it is not in it."""
+        return self.refs.get(stmt)
 
     def root_of(self, sref: StmtSRef) -> StmtSRef:
         """The root block of the function `sref` is in."""

@@ -107,6 +107,12 @@ class SeqStmt(Stmt):
 
     seq: tuple
 
+    def __getitem__(self, i: int) -> Stmt:
+        return self.seq[i]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
 
 @node
 class IfThenElse(Stmt):

@@ -205,6 +205,44 @@ def test_remove_rv_forgets():
         sch.get_loops(block)
 
 
+def test_blocks_may_be_given_by_name_wherever_one_is_asked_for():
+    sch = Schedule(matmul)
+    names = [sch.get(b).name_hint for b in sch.get_output_blocks("root")]
+    assert names == [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
+    sch.cache_read(names[0], 0, "global", consumer_blocks=[names[0]])
+    again = Schedule(matmul)
+    sch.trace.apply_to_schedule(again)
+    assert_structural_equal(again.mod, sch.mod)
+
+
+def test_output_blocks_are_found_at_every_depth():
+    @T.prim_func
+    def nested(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+        with T.block("outer"):
+            T.axis.spatial(1, 0)
+            for i, j in T.grid(8, 8):
+                with T.block("inner"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[vi, vj] * T.float32(2.0)
+
+    sch = Schedule(nested)
+    assert [sch.get(b).name_hint for b in sch.get_output_blocks("root")] == ["outer", "inner"]
+    assert [sch.get(b).name_hint for b in sch.get_output_blocks("outer")] == ["inner"]
+
+
+def test_what_another_schedule_knows_is_an_index_error_here():
+    sch = Schedule(matmul)
+    i = sch.get_loops(sch.get_child_blocks(sch.get_block("root"))[0])[0]
+    other = sch.copy()
+    assert not sch.get_sref(i).same_as(other.get_sref(i))
+    assert sch.state.get_sref(sch.get(i)).same_as(sch.get_sref(i))
+    i_0, _ = sch.split(i, factors=[None, 2])
+    with pytest.raises(IndexError):
+        other.get_sref(i_0)
+    with pytest.raises(IndexError, match="split"):
+        sch.get(i)
+
+
 def test_sample_perfect_tile_is_uniform_over_factorisations():
     from collections import Counter
 

@@ -9,8 +9,16 @@ from ..state import ScheduleState, StmtSRef
 
 @primitive("GetOutputBlocks", pure=True)
 def get_output_blocks(state: ScheduleState, scope_block: StmtSRef) -> list[StmtSRef]:
-    """The blocks of a scope that write buffers which outlive it."""
+    """The blocks inside a block, nested ones too, that write buffers which outlive their scope."""
     is_block(scope_block)
-    local = set(scope_block.stmt.alloc_buffers)
-    return [b for b in state.child_blocks(scope_block)
-            if any(w.buffer not in local for w in b.stmt.writes)]
+    out: list[StmtSRef] = []
+
+    def walk(scope: StmtSRef) -> None:
+        local = set(scope.stmt.alloc_buffers)
+        for block in state.child_blocks(scope):
+            if any(w.buffer not in local for w in block.stmt.writes):
+                out.append(block)
+            walk(block)
+
+    walk(scope_block)
+    return out
