@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from typing import Any, Mapping
 
 from ..ir import dtype as dt
@@ -164,7 +165,7 @@ class AssignmentParser(Evaluator):
         self.emit(S.BufferStore(buffer, value, indices))
 
     def converted(self, node: ast.AST, value: Any, wanted: str, buffer: Buffer) -> E.PrimExpr:
-        """A stored value in the buffer's type, where that is a conversion TVM makes silently."""
+        """A stored value in the buffer's type: numbers are converted, pointers are not."""
         if isinstance(value, (bool, int, float)) or (
                 not isinstance(value, E.PrimExpr) and hasattr(value, "item")):
             kind = dt.element_of(wanted)
@@ -183,11 +184,15 @@ class AssignmentParser(Evaluator):
             raise self.error(node, f"{lanes} element(s) are stored to, the value has "
                                    f"{dt.lanes_of(value.dtype)}")
         a, b = dt.element_of(value.dtype), dt.element_of(wanted)
-        if (dt.is_float(a) and dt.is_float(b)) or (
-                dt.is_integer(a) and dt.is_integer(b)):
-            return O.cast(value, wanted)
-        raise self.error(node, f"a value of type {value.dtype} is stored to {buffer.name}, which "
-                               f"holds {buffer.dtype}", f'convert it: T.cast(..., "{b}")')
+        if "handle" in (a, b):
+            raise self.error(node, f"a value of type {value.dtype} is stored to {buffer.name}, "
+                                   f"which holds {buffer.dtype}",
+                             f'convert it: T.reinterpret("{b}", ...)')
+        if dt.is_float(a) and not dt.is_float(b):
+            warnings.warn(f"a value of type {value.dtype} is stored to {buffer.name}, which holds "
+                          f"{buffer.dtype}: its fraction is lost (write T.cast if that is meant)",
+                          stacklevel=2)
+        return O.cast(value, wanted)
 
 
 __all__ = ["AssignmentParser"]

@@ -192,8 +192,9 @@ ramp, broadcast = Ramp, Broadcast
 
 
 def _folding(fn: Callable) -> Callable:
-    def build(*args: Any) -> Any:
-        return fn(*[as_expr(a) for a in args])
+    def build(*args: Any, dtype: Any = None, **options: Any) -> Any:
+        # older scripts write the result type: T.exp(x, dtype="float32"); it follows from the rest
+        return fn(*[as_expr(a) for a in args], **options)
 
     build.__name__ = fn.__name__
     build.__doc__ = fn.__doc__

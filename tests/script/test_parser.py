@@ -514,3 +514,34 @@ def test_a_module_under_the_decorator_may_have_attributes():
     assert dict(Module.attrs) == {"system": 1, "names": ("a", "b")}
     assert_structural_equal(from_source(Module.script()), Module)
     assert repr(I.module_attrs) == "I.module_attrs"
+
+
+def test_a_stored_number_takes_the_type_of_the_buffer():
+    @T.prim_func
+    def ramp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "int32")):
+        for i in range(4):
+            A[i] = i * 2
+
+    assert "A[i] = T.Cast(\"float32\", i * 2)" in ramp.script()
+    with pytest.warns(UserWarning, match="fraction is lost"):
+        @T.prim_func
+        def floor(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "int32")):
+            for i in range(4):
+                B[i] = A[i]
+
+    assert "B[i] = T.Cast(\"int32\", A[i])" in floor.script()
+
+
+def test_calls_may_repeat_the_type_they_have():
+    @T.prim_func
+    def older(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = T.if_then_else(i < 2, T.exp(A[i], dtype="float32"), T.float32(0.0),
+                                  dtype="float32")
+
+    @T.prim_func
+    def newer(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = T.if_then_else(i < 2, T.exp(A[i]), T.float32(0.0))
+
+    assert_structural_equal(older.with_attr("global_symbol", "newer"), newer)
