@@ -207,10 +207,16 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
     predicate: PrimExpr = op.const(True)
     realize = state.realize_of(block)
     bound_to = {iv.var: v for iv, v in zip(stmt.iter_vars, realize.iter_values)}
+    # what the block reads is all there: it may compute more than is needed in this iteration
+    repeatable = producer and not _blocks_under(loop.stmt).intersection(
+        state.scope(scope).producers(stmt))
     for iv in stmt.iter_vars:
         dom, bound = domains[iv.var]
         low = analyzer.simplify(dom.min_value)
         extent = analyzer.simplify(op.add(op.sub(dom.max_value, dom.min_value), 1))
+        longest = _longest(extent, analyzer) if repeatable else None
+        if longest is not None:
+            extent, bound = longest, iv.dom
         if preserve_unit_loops or not op.is_const_int(extent, 1):
             var = came_from(Var(f"ax{len(loops)}", iv.var.dtype), *free_vars(bound_to[iv.var]))
             extent = op.cast(extent, iv.var.dtype)
@@ -232,6 +238,20 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
     for var, extent in reversed(loops):
         nest = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, nest)
     return nest
+
+
+def _longest(extent: PrimExpr, analyzer: Analyzer) -> PrimExpr | None:
+    """The most iterations that a loop makes whose extent changes with outer loops.
+
+    A loop of fixed extent can be vectorized and unrolled; it computes a little twice. None where
+    the extent is fixed already or depends on what has no bound, as a symbolic size.
+    """
+    if type(extent) is IntImm or any(type(v) is not Var for v in free_vars(extent)):
+        return None
+    found = analyzer.const_int_bound(extent)
+    if not 0 < found.max_value < 2**31:
+        return None
+    return IntImm(extent.dtype, int(found.max_value))
 
 
 def _reads_are_covered(state: ScheduleState, stmt: Block, values: list[PrimExpr],

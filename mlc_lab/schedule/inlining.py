@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..arith import Analyzer, detect_iter_map, inverse_affine_iter_map
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, PrimExpr, Range, Var
+from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Select, Var
 from ..tir.functor import Mutator, free_vars, pre_order, substitute
 from ..tir.stmt import Block, BufferStore, IfThenElse, Stmt
 from .error import Refusal
-from .guards import complete_block, is_block, stage_pipeline
+from .guards import complete_block, is_block, relaxed_region, stage_pipeline
 from .move import without_block
 from .provenance import came_from
 from .rewrite import replace_block, with_regions
@@ -129,6 +129,7 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
             raise Refusal("one_index_pattern", f"{buffer.name} is read at different places by one "
                           "iteration, which the producer computes in different iterations",
                           nodes=[store])
+    _every_iteration_has_a_maker(state, block, producer, first, buffer)
     table, guard = _invert(state, block, source, first, made, buffer)
     value = _ReplaceLoad(buffer, made.value).visit(substitute(store.value, table))
     new_store: Stmt = BufferStore(store.buffer, value,
@@ -139,6 +140,26 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
     new_block = came_from(with_regions(producer.replace(body=new_store)), stmt)
     body = replace_block(without_block(state, scope, block), producer, new_block)
     _drop_buffer(state, scope, buffer, body, {producer: new_block})
+
+
+def _every_iteration_has_a_maker(state: ScheduleState, block: StmtSRef, producer: Block,
+                                 indices: tuple, buffer: Buffer) -> None:
+    """A consumer that reads under a condition may name elements outside of the buffer, and stores
+    something else there: those iterations belong to no iteration of the producer."""
+    stmt: Block = block.stmt
+    if not any(type(n) is Select or isinstance(n, Call) and n.op.name == "tir.if_then_else"
+               for n in pre_order(stmt.body)):
+        return
+    named = tuple(Range.from_min_extent(i, IntImm(i.dtype, 1)) for i in indices)
+    analyzer = Analyzer()
+    for found, dim in zip(relaxed_region(state, block, named, state.scope_root(block), lower=False),
+                          buffer.shape):
+        if not (found.has_lower_bound() and found.has_upper_bound()
+                and analyzer.can_prove(found.min_value >= 0)
+                and analyzer.can_prove(found.max_value < dim)):
+            raise Refusal("producer_covers_consumer", f"block {stmt.name_hint} also runs where "
+                          f"{producer.name_hint} makes no element of {buffer.name}: written into "
+                          "it, those iterations would be lost", nodes=[stmt.body])
 
 
 def _consumer_store(block: Block) -> BufferStore:

@@ -270,3 +270,41 @@ def test_what_a_pointer_reads_stays_declared_when_a_producer_is_inlined():
     sch = Schedule(lookup)
     sch.compute_inline("M")
     assert "T.reads(L[0:64], X[v])" in sch.mod.script()
+
+
+def test_a_consumer_that_also_runs_where_nothing_is_produced_is_not_written_into_its_producer():
+    @T.prim_func
+    def padded(A: T.Buffer((4,), "float32"), D: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((4,))
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * T.float32(2.0)
+        for i in range(8):
+            with T.block("D"):
+                vi = T.axis.spatial(8, i)
+                D[vi] = T.if_then_else(vi >= 4, B[vi - 4], T.float32(0.0))
+
+    sch = Schedule(padded)
+    with pytest.raises(ScheduleError, match="would be lost"):
+        sch.reverse_compute_inline("D")
+
+
+def test_a_moved_producer_runs_as_often_in_every_iteration():
+    @T.prim_func
+    def grouped(X: T.Buffer((72, 4), "float32"), Y: T.Buffer((72, 4), "float32")):
+        B = T.alloc_buffer((5,))
+        for i in range(5):
+            with T.block("B"):
+                vi = T.axis.spatial(5, i)
+                B[vi] = vi
+        for c_o, h, c_i in T.grid(2, 4, 36):
+            with T.block("Y"):
+                hh = T.axis.spatial(4, h)
+                cc = T.axis.spatial(72, c_o * 36 + c_i)
+                Y[cc, hh] = X[cc, hh] + B[cc // 16]
+
+    sch, original = schedule(grouped)
+    sch.compute_at("B", sch.get_loops("Y")[0])
+    assert "for ax0 in range(3):" in sch.mod.script()
+    check(sch, original)
