@@ -61,6 +61,8 @@ class AssignmentParser(Evaluator):
             buffer = self.eval(target.value)
             self.store(target, buffer, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(value, T.MetaVar) and isinstance(value.value, (tuple, list)):
+                value = [T.MetaVar(v) for v in value.value]
             if not isinstance(value, (tuple, list)):
                 if isinstance(value, Pending) and len(target.elts) == 1:
                     value = [value]

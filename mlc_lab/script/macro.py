@@ -26,11 +26,7 @@ class Macro:
 
         Raises DiagnosticError where the arguments are not those of the macro.
         """
-        params = [a.arg for a in self.tree.args.args]
-        bound = dict(zip(params, args))
-        bound.update(kwargs)
-        if len(args) > len(params) or set(bound) != set(params):
-            raise parser.error(node, f"macro {self.tree.name} takes ({', '.join(params)})")
+        bound = self._bound(parser, node, args, kwargs)
         saved = parser.source, parser.env, parser.scopes
         outer = self.scopes if self.hygienic else parser.scopes
         parser.source, parser.scopes = self.source, [*outer, bound]
@@ -41,6 +37,31 @@ class Macro:
         finally:
             parser.source, parser.env, parser.scopes = saved
         return parser.macro_value()
+
+    def _bound(self, parser: StatementParser, node: ast.Call, args: list[Any],
+               kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by the names of the parameters, as Python binds them."""
+        spec = self.tree.args
+        names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+        only_by_name = [a.arg for a in spec.kwonlyargs]
+        defaults = dict(zip(reversed(names), reversed(spec.defaults)))
+        defaults.update((n, d) for n, d in zip(only_by_name, spec.kw_defaults) if d is not None)
+        bound = dict(zip(names, args))
+        twice = [n for n in kwargs if n in bound]
+        rest = {n: v for n, v in kwargs.items() if n not in names and n not in only_by_name}
+        bound.update((n, v) for n, v in kwargs.items() if n not in rest)
+        missing = [n for n in (*names, *only_by_name) if n not in bound and n not in defaults]
+        if twice or missing or (len(args) > len(names) and spec.vararg is None) or (
+                rest and spec.kwarg is None):
+            raise parser.error(node, f"macro {self.tree.name} takes ({ast.unparse(spec)})")
+        for name in (*names, *only_by_name):
+            if name not in bound:
+                bound[name] = ast.literal_eval(defaults[name])
+        if spec.vararg is not None:
+            bound[spec.vararg.arg] = tuple(args[len(names):])
+        if spec.kwarg is not None:
+            bound[spec.kwarg.arg] = rest
+        return bound
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"macro {self.tree.name} can only be called in a script")

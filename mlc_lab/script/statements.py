@@ -155,6 +155,9 @@ class StatementParser(AssignmentParser):
 
         def bind() -> None:
             rest = list(variables)
+            if len(targets) == 1 and len(variables) != 1:  # one name for all of the loops
+                self.define(getattr(targets[0], "value", targets[0]).id, tuple(variables))
+                return
             for target in targets:
                 if isinstance(target, ast.Starred):
                     count = len(variables) - len(targets) + 1
@@ -170,13 +173,17 @@ class StatementParser(AssignmentParser):
         self.emit(body)
 
     def loop_names(self, node: ast.For, targets: list[ast.AST], count: int) -> list[str]:
-        """The names of the loop variables; a starred target takes what is left."""
+        """The names of the loop variables.
+
+        A starred target takes what is left, a single name all of them.
+        """
         names: list[str] = []
         for target in targets:
             if isinstance(target, ast.Starred) and isinstance(target.value, ast.Name):
                 names += [f"{target.value.id}_{k}" for k in range(count - len(targets) + 1)]
             elif isinstance(target, ast.Name):
-                names.append(target.id)
+                single = len(targets) == 1 and count != 1
+                names += [f"{target.id}_{k}" for k in range(count)] if single else [target.id]
             else:
                 raise self.error(target, "a loop variable is a plain name")
         if len(names) != count:

@@ -253,8 +253,8 @@ def call_intrin(dtype: Any, func_name: Any, *args: Any, annotations: Any = None)
     return E.Call(dtype_of(dtype), name, [_value(a) for a in args], annotations)
 
 
-def address_of(load: Any, *indices: Any) -> Any:
-    """The pointer to an element, T.address_of(A[i, j])."""
+def address_of(load: Any, *indices: Any, dtype: Any = None) -> Any:
+    """The pointer to an element, T.address_of(A[i, j]); `dtype` may say that it is a handle."""
     if isinstance(load, _Buffer):
         load = E.BufferLoad(load, indices or [0] * len(load.shape))
     return E.Call("handle", "tir.address_of", (as_expr(load),))

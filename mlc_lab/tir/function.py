@@ -41,6 +41,11 @@ class PrimFunc(BaseFunc):
             variables.append(param)
         self._init(tuple(variables), buffers, normalize_attrs(attrs), ret_type, body)
 
+    @property
+    def __name__(self) -> str:
+        """The name under which it is known outside; "main" where it has none."""
+        return str(self.attrs.get("global_symbol", "main"))
+
     def with_body(self, body: Stmt) -> "PrimFunc":
         """The same function around another body."""
         return self if body is self.body else PrimFunc.from_fields(

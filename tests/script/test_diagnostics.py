@@ -18,7 +18,7 @@ MISTAKES = [
     ("A[0] = 1.0", "A[0]", "2 dimension(s)", "(16, 16)"),
     ("A[0, 0] = A[0, 0, 0]", "A[0, 0, 0]", "accessed with 3", ""),
     ("A[0, 0] = A.data", "A.data", "type handle is stored to A", "T.reinterpret"),
-    ("for i in T.grid(2, 3):\n    pass", "i", "2 loop(s) and 1 name(s)", ""),
+    ("for i, j in T.grid(2, 3, 4):\n    pass", "i, j", "3 loop(s) and 2 name(s)", ""),
     ("for i in [1, 2]:\n    pass", "[1, 2]", "loops over range", ""),
     ("A[0.5, 0] = 1.0", "A[0.5, 0]", "index must be an integer", "T.cast"),
     ("for i in range(4):\n    T.evaluate(i / 2)", "i / 2", "ambiguous", "//"),

@@ -545,3 +545,59 @@ def test_calls_may_repeat_the_type_they_have():
             A[i] = T.if_then_else(i < 2, T.exp(A[i]), T.float32(0.0))
 
     assert_structural_equal(older.with_attr("global_symbol", "newer"), newer)
+
+
+def test_macros_bind_arguments_as_python_does():
+    @T.macro
+    def update(i, *rest, out, scale=2, **inputs):
+        vi, vj, vk = T.axis.remap("SSR", [i, *rest])
+        out[vi, vj] = out[vi, vj] + inputs["left"][vi, vk] * inputs["right"][vk, vj] * scale
+
+    @T.prim_func(private=True)
+    def inlined(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32"),
+                C: T.Buffer((4, 4), "int32")):
+        for i, j, k in T.grid(4, 4, 4):
+            with T.block("update"):
+                update(i, j, k, out=C, left=A, right=B)
+
+    @T.prim_func(private=True)
+    def written(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32"),
+                C: T.Buffer((4, 4), "int32")):
+        for i, j, k in T.grid(4, 4, 4):
+            with T.block("update"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] * 2
+
+    assert_structural_equal(inlined, written)
+
+
+def test_one_name_may_stand_for_all_loops_and_all_indices():
+    @T.prim_func(private=True)
+    def short(A: T.Buffer((4, 5, 6), "int32"), B: T.Buffer((4, 5), "int32")):
+        for at in T.grid(*A.shape):
+            A[at] = 1
+        for *outer, k in T.grid(*A.shape):
+            B[outer] = B[outer] + A[(*outer, k)]
+
+    @T.prim_func(private=True)
+    def long(A: T.Buffer((4, 5, 6), "int32"), B: T.Buffer((4, 5), "int32")):
+        for i, j, k in T.grid(4, 5, 6):
+            A[i, j, k] = 1
+        for i, j, k in T.grid(4, 5, 6):
+            B[i, j] = B[i, j] + A[i, j, k]
+
+    assert_structural_equal(short, long)
+    assert short.__name__ == "main"
+
+
+def test_a_helper_may_give_several_values_at_once():
+    def swizzled(i, j):
+        return T.meta_var((i % 4 * 2 + j // 4, j % 4))
+
+    @T.prim_func(private=True)
+    def short(A: T.Buffer((8, 4), "int32")):
+        for i, j in T.grid(4, 8):
+            a, b = swizzled(i, j)
+            A[a, b] = 1
+
+    assert "A[i % 4 * 2 + j // 4, j % 4] = 1" in short.script()
