@@ -36,7 +36,8 @@ _NAMES = {
     "builder": "measure.builder", "runner": "measure.runner",
     "Builder": "measure.builder:Builder", "Runner": "measure.runner:Runner",
     "utils": "utils", "derived_object": "utils:derived_object",
-    "arg_info": "workload", "ExtractedTask": "relax_integration:ExtractedTask",
+    "arg_info": "workload", "ArgInfo": "workload:ArgInfo", "TensorInfo": "workload:TensorInfo",
+    "ExtractedTask": "relax_integration:ExtractedTask",
 }
 
 

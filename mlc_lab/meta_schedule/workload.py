@@ -41,6 +41,28 @@ class TensorInfo(NamedTuple):
         return out
 
 
+class ArgInfo:
+    """TVM's name of what an argument is: here always a tensor, so what it makes are TensorInfos."""
+
+    @staticmethod
+    def from_prim_func(func: PrimFunc) -> list[TensorInfo]:
+        """The arguments of a function. Raises ValueError where a shape is not known."""
+        return TensorInfo.from_prim_func(func)
+
+    @staticmethod
+    def from_entry_func(mod: IRModule, remove_preproc: bool = True) -> list[TensorInfo]:
+        """The arguments of a module's function to tune."""
+        return TensorInfo.from_prim_func(as_workload(mod)["main"])
+
+    @staticmethod
+    def from_json(json_obj: Any) -> TensorInfo:
+        """What `as_json` wrote. Raises ValueError for something else."""
+        if not isinstance(json_obj, (list, tuple)) or len(json_obj) != 3 or (
+                json_obj[0] != "TENSOR"):
+            raise ValueError('an argument is ["TENSOR", dtype, shape]; this is something else')
+        return TensorInfo(str(json_obj[1]), tuple(map(int, json_obj[2])))
+
+
 class Workload:
     """A module under one key.
 

@@ -120,6 +120,42 @@ def test_names_that_classes_written_for_tvm_import():
     assert derived_object(Mine) is Mine and ms.derived_object is derived_object
 
 
+def test_a_mutator_that_takes_a_seed():
+    class Seeded(ms.mutator.PyMutator):
+        def apply(self, trace, seed):
+            assert isinstance(seed, int)
+            return trace
+
+    class Plain(ms.mutator.PyMutator):
+        def apply(self, trace):
+            return trace
+
+    context = ms.TuneContext(matmul(), target=TARGET)
+    for mutator in (Seeded(), Plain()):
+        mutator.initialize_with_tune_context(context)
+        assert mutator.changed("trace") == "trace"
+
+
+def test_a_database_that_schedules():
+    def tiled(sch):
+        (block,) = sch.get_child_blocks(sch.get_block("root"))
+        sch.split(sch.get_loops(block)[0], factors=[None, 4])
+        return True
+
+    database = ms.database.ScheduleFnDatabase(tiled)
+    assert "_0" in database.query_ir_module(matmul(), TARGET).script()
+    assert database.query(matmul(), TARGET, kind="record").run_secs is None
+    assert ms.database.ScheduleFnDatabase(lambda sch: False).query(matmul(), TARGET) is None
+
+
+def test_arguments_as_json():
+    (first, *_) = ms.ArgInfo.from_entry_func(matmul())
+    assert ms.ArgInfo.from_json(json.loads(json.dumps(first.as_json()))) == first
+    assert ms.TensorInfo("float32", (2,)).as_json() == ["TENSOR", "float32", [2]]
+    with pytest.raises(ValueError, match="TENSOR"):
+        ms.ArgInfo.from_json(["int"])
+
+
 def test_records_and_programs_as_json():
     database = MemoryDatabase()
     workload = database.commit_workload(matmul())

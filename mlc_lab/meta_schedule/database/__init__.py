@@ -18,6 +18,7 @@ from .kinds import (
     MemoryDatabase,
     OrderedUnionDatabase,
     PyDatabase,
+    ScheduleFnDatabase,
     SQLiteDatabase,
     UnionDatabase,
     create,
@@ -25,5 +26,5 @@ from .kinds import (
 from .record import TuningRecord
 
 __all__ = ["SCHEMA", "Database", "DatabaseError", "JSONDatabase", "MemoryDatabase",
-           "OrderedUnionDatabase", "PyDatabase", "SQLiteDatabase", "TuningRecord", "UnionDatabase",
-           "Workload", "create"]
+           "OrderedUnionDatabase", "PyDatabase", "SQLiteDatabase", "ScheduleFnDatabase",
+           "TuningRecord", "UnionDatabase", "Workload", "create"]

@@ -43,6 +43,9 @@ class JSONDatabase(SQLiteDatabase, kind="json"):
         if not allow_missing and path is not None and not os.path.exists(path):
             raise DatabaseError(f"there is no database {path}")
         super().__init__(path, work_dir=work_dir)
+        #: as given, to open the database again
+        self.path_workload = self.path if path_workload is None else path_workload
+        self.path_tuning_record = self.path if path_tuning_record is None else path_tuning_record
 
 
 class MemoryDatabase(Database, kind="memory"):
@@ -50,6 +53,26 @@ class MemoryDatabase(Database, kind="memory"):
 
     def __init__(self, module_equality: str = "structural") -> None:
         super().__init__(":memory:")
+
+
+class ScheduleFnDatabase(MemoryDatabase, kind="schedule"):
+    """Answers for every program with what `schedule_fn(sch)` makes of it; nothing is measured.
+
+    The function schedules `sch` in place and answers whether it knows the program.
+    """
+
+    def __init__(self, schedule_fn: Callable[[Schedule], bool],
+                 module_equality: str = "structural") -> None:
+        super().__init__(module_equality)
+        self.schedule_fn = schedule_fn
+
+    def query_tuning_record(self, mod: Any, target: Any, workload_name: str = "main"
+                            ) -> TuningRecord | None:
+        """The trace of the function's schedule, without times; None if it does not know `mod`."""
+        sch = Schedule(as_workload(mod))
+        if not self.schedule_fn(sch):
+            return None
+        return TuningRecord(sch.trace, Workload(as_workload(mod)), str(target))
 
 
 class UnionDatabase(Database, kind="union"):

@@ -183,6 +183,18 @@ class RunnerFuture:
         return self._result()
 
 
+class PyRunnerFuture:
+    """Interface of a future of one's own: override `done` and `result`."""
+
+    def done(self) -> bool:
+        """Whether the result is there."""
+        raise TypeError(f"{type(self).__name__} has to define done()")
+
+    def result(self) -> RunnerResult:
+        """The result, waited for."""
+        raise TypeError(f"{type(self).__name__} has to define result()")
+
+
 class Runner:
     """Interface: override `run`, which answers a list of inputs with a list of futures."""
 
@@ -319,5 +331,5 @@ def with_config(runner: Any, **changes: Any) -> Any:
                        memory_mb=runner.memory_mb)
 
 
-__all__ = ["EvaluatorConfig", "LocalRunner", "PyRunner", "Reference", "Runner", "RunnerFuture",
-           "RunnerInput", "RunnerResult"]
+__all__ = ["EvaluatorConfig", "LocalRunner", "PyRunner", "PyRunnerFuture", "Reference", "Runner",
+           "RunnerFuture", "RunnerInput", "RunnerResult"]

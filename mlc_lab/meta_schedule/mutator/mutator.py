@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from ...schedule import Trace
@@ -14,6 +15,13 @@ class Mutator(Part):
     def apply(self, trace: Trace) -> Trace | None:
         """A trace in which something is decided otherwise."""
         raise TypeError(f"{type(self).__name__} has to define apply(trace)")
+
+    def changed(self, trace: Trace) -> Trace | None:
+        """What `apply` answers; one written for TVM also takes a seed."""
+        apply = self.apply
+        wanted = [q for q in inspect.signature(apply).parameters.values() if q.default is q.empty
+                  and q.kind in (q.POSITIONAL_ONLY, q.POSITIONAL_OR_KEYWORD)]
+        return apply(trace) if len(wanted) < 2 else apply(trace, self.rng.randint(1, 2**31 - 1))
 
     @property
     def rng(self) -> Any:

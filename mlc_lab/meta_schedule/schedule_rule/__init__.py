@@ -8,7 +8,7 @@ from .add_rfactor import AddRFactor
 from .auto_inline import AutoInline
 from .cross_block_fusion import CrossBlockFusion
 from .inline_constant_scalars import InlineConstantScalars
-from .multi_level_tiling import MultiLevelTiling
+from .multi_level_tiling import MultiLevelTiling, ReuseType
 from .parallel_vectorize_unroll import ParallelizeVectorizeUnroll
 from .random_compute_location import RandomComputeLocation
 from .schedule_rule import PyScheduleRule, ScheduleRule
@@ -24,4 +24,4 @@ create = ScheduleRule.create
 
 __all__ = ["AddRFactor", "AutoInline", "CrossBlockFusion", "InlineConstantScalars",
            "MultiLevelTiling", "ParallelizeVectorizeUnroll", "PyScheduleRule",
-           "RandomComputeLocation", "ScheduleRule", "create", "for_cpu"]
+           "RandomComputeLocation", "ReuseType", "ScheduleRule", "create", "for_cpu"]

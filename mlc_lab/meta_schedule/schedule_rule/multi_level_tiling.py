@@ -22,7 +22,7 @@ tiling of Zheng et al., "Ansor" (OSDI 2020).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, Sequence
 
 from ...schedule import ScheduleError
 from ...tir import op
@@ -36,6 +36,18 @@ from .schedule_rule import ScheduleRule
 _SPLIT_SUM = 1024
 #: values of `meta_schedule.pack`: not packed, packed at the root, packed in the outermost tile of v
 PACK = (0, 1, 2)
+
+
+class ReuseType(NamedTuple):
+    """TVM's words for where tiles are copied to: `req` is "no", "may" or "must"."""
+
+    req: str
+    levels: Sequence[int]
+    scope: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as a dict."""
+        return {"req": self.req, "levels": list(self.levels), "scope": self.scope}
 
 
 class MultiLevelTiling(ScheduleRule):

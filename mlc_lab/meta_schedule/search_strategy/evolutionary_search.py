@@ -212,7 +212,7 @@ class EvolutionarySearch(SearchStrategy):
             new, names = parent.decided, []
             for _ in range(rng.choice((1, 1, 2))):
                 mutator = rng.choices(list(mutators), list(mutators.values()))[0]
-                changed = mutator.apply(new)
+                changed = mutator.changed(new)
                 if changed is not None:
                     new = changed
                     names.append(type(mutator).__name__)
