@@ -79,12 +79,14 @@ def same_scope(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRe
 # ------------------------------------------------------------------------------- bindings
 
 
-def has_affine_binding(state: ScheduleState, block: StmtSRef) -> bool:
-    """Whether the block's bindings are quasi-affine in the loops around it."""
+def has_affine_binding(state: ScheduleState, block: StmtSRef, top: StmtSRef | None = None) -> bool:
+    """Whether the block's bindings are quasi-affine in the loops around it, or in those from `top`
+    inwards while the others stand still."""
     realize = state.realize_of(block)
     if not realize.iter_values:
         return True
-    chain = tuple(s.stmt for s in state.loops_above(block))
+    loops = state.loops_above(block)
+    chain = tuple(s.stmt for s in (loops if top is None else loops[loops.index(top):]))
     key = ("affine", realize, tuple((lp.loop_var, lp.min, lp.extent) for lp in chain))
     found = state.cache.get(key)
     if found is None:
@@ -99,9 +101,10 @@ def has_affine_binding(state: ScheduleState, block: StmtSRef) -> bool:
     return found
 
 
-def affine_binding(state: ScheduleState, block: StmtSRef) -> None:
-    """The block's bindings must be quasi-affine."""
-    if not has_affine_binding(state, block):
+def affine_binding(state: ScheduleState, block: StmtSRef, top: StmtSRef | None = None) -> None:
+    """The block's bindings must be quasi-affine, in all loops or in those from `top` inwards."""
+    if not (has_affine_binding(state, block)
+            or top is not None and has_affine_binding(state, block, top)):
         realize = state.realize_of(block)
         raise Refusal(
             "affine_binding", f"the bindings of block {block.stmt.name_hint} are not affine in the "

@@ -3,6 +3,7 @@
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import tir as T
 from mlc_lab.tir.stmt import ForKind
 
 from .common import blocks_and_loops, check, chain, matmul, mm_relu, row_sum
@@ -128,6 +129,23 @@ def test_reorder_refuses():
     sch.reverse_compute_at(c, i)
     with pytest.raises(ScheduleError, match="single_branch"):
         sch.reorder(k, i)
+
+
+def test_reorder_asks_only_of_the_loops_it_moves_to_be_affine():
+    @T.prim_func
+    def squares(A: T.Buffer((13, 4), "float32"), B: T.Buffer((13, 4), "float32")):
+        for i, j, k in T.grid(4, 4, 4):
+            with T.block("B"):
+                vi = T.axis.spatial(13, i * i + j)
+                vj = T.axis.spatial(4, k)
+                B[vi, vj] = A[vi, vj] + T.float32(1.0)
+
+    sch, original = schedule(squares)
+    i, j, k = sch.get_loops("B")
+    with pytest.raises(ScheduleError, match="affine_binding"):
+        sch.reorder(k, j, i)
+    sch.reorder(k, j)
+    check(sch, original)
 
 
 def test_reorder_refuses_to_start_a_sum_before_its_init():

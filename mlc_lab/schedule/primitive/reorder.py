@@ -58,7 +58,7 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
                     "iterators_commute", f"iterator {iv.var.name} of block "
                     f"{block.stmt.name_hint} is {KIND_NAMES.get(iv.iter_type)}: its iterations "
                     "have an order that must be kept", nodes=[block.stmt])
-        affine_binding(state, block)
+        affine_binding(state, block, chain[0])
     places = iter(ordered_loops)
     wanted = [next(places) if s in set(ordered_loops) else s for s in chain]
     if wanted == chain:
