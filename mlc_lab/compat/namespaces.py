@@ -37,6 +37,11 @@ TABLE: dict[str, dict[str, str]] = {
     "tir_schedule": {
         "*": "mlc_lab.schedule",
     },
+    "tir_schedule_testing": {
+        "verify_trace_roundtrip": "mlc_lab.compat.passes:verify_trace_roundtrip",
+        "assert_structural_equal_ignore_global_symbol":
+            "mlc_lab.compat.passes:assert_structural_equal_ignore_global_symbol",
+    },
     "tir_transform": {
         "*": "mlc_lab.lower",
         "prim_func_pass": "mlc_lab.compat.passes:prim_func_pass",
@@ -59,6 +64,7 @@ TABLE: dict[str, dict[str, str]] = {
 }
 #: the dotted name each namespace has under `tvm`
 DOTTED = {name: name.replace("tir_", "tir.") if name != "s_tir" else name for name in TABLE}
+DOTTED["tir_schedule_testing"] = "tir.schedule.testing"
 
 
 class Namespace(ModuleType):

@@ -48,6 +48,31 @@ def Apply(ftransform: Callable[[PrimFunc], PrimFunc]) -> Pass:
     return prim_func_pass(lambda func, mod, ctx: ftransform(func), name="Apply")
 
 
+def verify_trace_roundtrip(sch: Any, mod: Any, *, debug_mask: str | int = "all",
+                           text_format: Any = None) -> Any:
+    """Replay a schedule's trace, by way of JSON, on the module it began with.
+
+    Returns the new schedule; AssertionError where it comes to another program or another trace.
+    """
+    from ..ir.structural import assert_structural_equal
+    from ..schedule import Schedule, Trace
+
+    again = Schedule(mod, debug_mask=debug_mask)
+    Trace.apply_json_to_schedule(sch.trace.as_json(), again)
+    assert_structural_equal(again.mod, sch.mod)
+    if again.trace.as_python() != sch.trace.as_python():
+        raise AssertionError("the replayed trace is written differently")
+    return again
+
+
+def assert_structural_equal_ignore_global_symbol(func1: Any, func2: Any, *args: Any) -> None:
+    """AssertionError where two functions differ in more than the name they are known by."""
+    from ..ir.structural import assert_structural_equal
+
+    assert_structural_equal(func1.with_attr("global_symbol", ""),
+                            func2.with_attr("global_symbol", ""), *args)
+
+
 def get_block_access_region(block: Any, buffer_var_map: Any = None) -> list[list[Any]]:
     """[reads, writes, opaque] of a block, found from its body."""
     return [list(part) for part in block_access_regions(block, buffer_var_map)]
