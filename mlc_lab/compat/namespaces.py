@@ -37,6 +37,10 @@ TABLE: dict[str, dict[str, str]] = {
     "tir_schedule": {
         "*": "mlc_lab.schedule",
     },
+    "tir_schedule_schedule": {"*": "mlc_lab.schedule"},
+    "tir_schedule_state": {"*": "mlc_lab.schedule.state"},
+    "tir_schedule_trace": {"*": "mlc_lab.schedule.trace"},
+    "tir_schedule_instruction": {"*": "mlc_lab.schedule.instruction"},
     "tir_schedule_testing": {
         "verify_trace_roundtrip": "mlc_lab.compat.passes:verify_trace_roundtrip",
         "assert_structural_equal_ignore_global_symbol":
@@ -64,7 +68,7 @@ TABLE: dict[str, dict[str, str]] = {
 }
 #: the dotted name each namespace has under `tvm`
 DOTTED = {name: name.replace("tir_", "tir.") if name != "s_tir" else name for name in TABLE}
-DOTTED["tir_schedule_testing"] = "tir.schedule.testing"
+DOTTED.update((name, name.replace("_", ".")) for name in TABLE if name.startswith("tir_schedule_"))
 
 
 class Namespace(ModuleType):

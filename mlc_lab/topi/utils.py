@@ -32,6 +32,28 @@ def simplify(e: Any) -> Any:
     return Analyzer().simplify(e) if isinstance(e, PrimExpr) else e
 
 
+def get_const_int(expr: Any) -> int:
+    """The Python int that an expression comes to. Raises ValueError where it is not constant."""
+    known = O.as_int(simplify(expr))
+    if known is None:
+        raise ValueError(f"{expr!r} is no constant integer")
+    return known
+
+
+def get_const_float(expr: Any) -> float:
+    """The Python float of a constant. Raises ValueError for anything else."""
+    expr = simplify(expr)
+    value = getattr(expr, "value", expr)
+    if not isinstance(value, (int, float)):
+        raise ValueError(f"{expr!r} is no constant number")
+    return float(value)
+
+
+def get_const_tuple(in_tuple: Sequence[Any]) -> tuple:
+    """A shape with Python ints where sizes are constant, expressions where they are not."""
+    return tuple(number(simplify(d)) for d in in_tuple)
+
+
 def number(value: Any) -> Any:
     """A Python int where `value` is a constant, else the expression itself."""
     known = O.as_int(value)

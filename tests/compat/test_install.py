@@ -165,3 +165,31 @@ def test_contrib_is_found_by_its_names():
         print(bool(tvm.get_global_func("tvm.contrib.cblas.matmul")), tempdir().listdir())
     """)
     assert "True []" in out
+
+
+def test_the_helpers_of_tvms_schedule_tests():
+    run("""
+        import mlc_lab
+        mlc_lab.compat.install()
+        from tvm import te
+        from tvm.tir import Schedule
+        from tvm.tir.schedule.schedule import BlockRV
+        from tvm.tir.schedule.trace import Trace
+        from tvm.topi.utils import get_const_int, get_const_tuple
+        from tvm.tir.schedule.testing import (
+            assert_structural_equal_ignore_global_symbol, verify_trace_roundtrip)
+
+        A = te.placeholder((8,), name="A")
+        f = te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1.0, name="B")])
+        assert get_const_tuple(A.shape) == (8,) and get_const_int(A.shape[0] * 2) == 16
+        sch = Schedule(f)
+        sch.split(sch.get_loops("B")[0], factors=[None, 4])
+        assert "i_0" in verify_trace_roundtrip(sch, f).mod.script()
+        assert_structural_equal_ignore_global_symbol(f, f.with_attr("global_symbol", "g"))
+        try:
+            verify_trace_roundtrip(sch, f.with_attr("x", 1))
+        except AssertionError:
+            pass
+        else:
+            raise SystemExit("another program was taken for the same")
+    """)
