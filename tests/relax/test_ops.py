@@ -53,9 +53,8 @@ def test_every_operator_is_a_word_of_the_script():
 def test_only_effects_are_impure():
     assert {name for name, row in OPERATORS.items() if not row.pure} == {
         "relax.print", "relax.assert_op", "relax.call_builtin_with_ctx", "relax.invoke_closure",
-        "relax.builtin.alloc_tensor", "relax.memory.alloc_storage", "relax.memory.alloc_tensor",
-        "relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.alloc_storage",
-        "relax.vm.alloc_tensor", "relax.vm.call_tir_dyn", "relax.vm.kill_object"}
+        "relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.call_tir_dyn",
+        "relax.vm.kill_object"}
 
 
 @pytest.mark.parametrize("call, expected", [

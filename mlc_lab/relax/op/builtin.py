@@ -25,7 +25,7 @@ def stop_lift_params(x: Any) -> Call:
     return make_call("relax.builtin.stop_lift_params", (as_expr(x),))
 
 
-register_op("relax.builtin.alloc_tensor", lambda call: tensor_of_args(call, 0, 1), pure=False)
+register_op("relax.builtin.alloc_tensor", lambda call: tensor_of_args(call, 0, 1))
 register_op("relax.builtin.stop_lift_params", lambda call: call.args[0].struct_info_)
 
 __all__ = ["alloc_tensor", "stop_lift_params"]

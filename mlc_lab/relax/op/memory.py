@@ -85,8 +85,8 @@ def _check_storage(call: Call) -> StructInfo:
     return tensor_of_args(call, 2, 3)
 
 
-register_op("relax.memory.alloc_storage", lambda call: OBJECT, pure=False)
-register_op("relax.memory.alloc_tensor", _check_storage, pure=False)
+register_op("relax.memory.alloc_storage", lambda call: OBJECT)
+register_op("relax.memory.alloc_tensor", _check_storage)
 register_op("relax.memory.kill_storage", lambda call: VOID, pure=False)
 register_op("relax.memory.kill_tensor", lambda call: VOID, pure=False)
 register_op("relax.memory.view", _infer_view)

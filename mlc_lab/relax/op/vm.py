@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..expr import Call, DataTypeImm, Expr, PrimValue, StringImm, Tuple
+from ..expr import Call, DataTypeImm, Expr, ExternFunc, PrimValue, StringImm, Tuple
 from ..struct_info import OBJECT
 from .base import VOID
 from .common import shape_arg
@@ -36,7 +36,8 @@ def alloc_tensor(storage: Any, offset: Any, shape: Any, dtype: Any,
 def call_tir_dyn(func: Any, args: Any) -> Call:
     """A call of a PrimFunc that takes its scalars from a shape in the last argument."""
     return make_call("relax.vm.call_tir_dyn", (
-        func, args if isinstance(args, Expr) else Tuple(args)))
+        ExternFunc(func) if isinstance(func, str) else func,
+        args if isinstance(args, Expr) else Tuple(args)))
 
 
 def kill_object(obj: Any) -> Call:
@@ -44,8 +45,8 @@ def kill_object(obj: Any) -> Call:
     return make_call("relax.vm.kill_object", (obj,))
 
 
-register_op("relax.vm.alloc_storage", lambda call: OBJECT, pure=False)
-register_op("relax.vm.alloc_tensor", lambda call: tensor_of_args(call, 2, 3), pure=False)
+register_op("relax.vm.alloc_storage", lambda call: OBJECT)
+register_op("relax.vm.alloc_tensor", lambda call: tensor_of_args(call, 2, 3))
 register_op("relax.vm.call_tir_dyn", lambda call: OBJECT, pure=False)
 register_op("relax.vm.kill_object", lambda call: VOID, pure=False)
 

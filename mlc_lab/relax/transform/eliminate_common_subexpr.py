@@ -39,10 +39,13 @@ from .in_order import InOrder
 from .rewriting import (
     Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Expr, Function, If,
     MatchCast, Pass, PrimValue, SeqExpr, ShapeExpr, Var, VarBinding,
-    contains_impure_call, make_function_pass, same_bindings, with_body,
+    contains_impure_call, make_function_pass, op_name, same_bindings, with_body,
 )
 
 _LEAVES = (Var, Constant, ShapeExpr, PrimValue)
+#: calls without effects of which each gives a place of its own
+_ALLOCATORS = {"relax.builtin.alloc_tensor", "relax.memory.alloc_storage",
+               "relax.memory.alloc_tensor", "relax.vm.alloc_storage", "relax.vm.alloc_tensor"}
 
 
 class _Value:
@@ -125,6 +128,8 @@ class _Eliminator(InOrder):
     def key(self, binding: Binding, value: Expr) -> _Value | None:
         """What identifies a computation; None for what must not or need not be shared."""
         if isinstance(value, (*_LEAVES, Function, If)) or contains_impure_call(value):
+            return None
+        if type(value) is Call and op_name(value) in _ALLOCATORS:
             return None
         if self.call_only and type(value) is not Call:
             return None

@@ -6,9 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlc_lab import relax
+from mlc_lab.ir import assert_structural_equal
 from mlc_lab.relax import transform as X
 from mlc_lab.relax.dpl import is_op, wildcard
 from mlc_lab.relax.libraries import get_patterns_with_prefix
+from mlc_lab.script import from_source
 
 from .graphs import graphs
 from .run import Run, same_results
@@ -101,3 +103,16 @@ def test_mixed_precision_stays_near(case, inputs):
     scale = max(1.0, max(float(np.max(np.abs(e))) for e in (
         expected if isinstance(expected, list) else [expected])))
     same_results(got, expected, rtol=3e-2, atol=3e-2 * scale)
+
+
+def test_equal_allocations_are_not_shared():
+    mod = from_source('''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        a = R.builtin.alloc_tensor(R.shape([4]), dtype="float32", runtime_device_index=0)
+        b = R.builtin.alloc_tensor(R.shape([4]), dtype="float32", runtime_device_index=0)
+        return (a, b)
+''')
+    assert_structural_equal(relax.transform.EliminateCommonSubexpr()(mod), mod)
