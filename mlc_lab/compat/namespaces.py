@@ -80,6 +80,8 @@ class Namespace(ModuleType):
         self.__dict__["__path__"] = []  # lets `import tvm.tir.transform` treat it as a package
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # `from tvm.tir.transform import *`
+            return dir(self)
         path = self._rows.get(name)
         if path is None and "*" in self._rows and not name.startswith("_"):
             path = f"{self._rows['*']}:{name}"

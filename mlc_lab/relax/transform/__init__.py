@@ -85,3 +85,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """Everything that can be asked for."""
     return sorted({*globals(), *PASSES})
+
+
+__all__ = list(PASSES)  # for `from tvm.relax.transform import *`
