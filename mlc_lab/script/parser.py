@@ -11,7 +11,7 @@ import ast
 from typing import Any, Callable, Mapping
 
 from ..ir.diagnostics import WellFormedError
-from ..ir.module import GlobalVar, IRModule
+from ..ir.module import BaseFunc, GlobalVar, IRModule
 from ..ir.node import Node
 from ..tir import access
 from ..tir import expr as E
@@ -196,6 +196,8 @@ class Parser(StatementParser):
                 declare(self, item)
         mod = IRModule()
         for item in node.body:
+            self.declare_extern(item, mod)
+        for item in node.body:
             if isinstance(item, ast.FunctionDef):
                 result = self.function(item)
                 if isinstance(result, Macro):
@@ -207,11 +209,24 @@ class Parser(StatementParser):
             elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
                 self.module_form(item.value, mod)
             elif isinstance(item, ast.Assign):
-                self.assign_names(item.targets[0], self.eval(item.value))
+                if getattr(item.targets[0], "id", None) not in self.functions:
+                    self.assign_names(item.targets[0], self.eval(item.value))
             elif not isinstance(item, ast.Pass) and not (
                     isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)):
                 raise self.error(item, "a module holds functions only")
         return mod
+
+    def declare_extern(self, item: ast.stmt, mod: IRModule) -> None:
+        """`name = R.ExternFunc("symbol")` is a function of the module too."""
+        if not isinstance(item, ast.Assign) or not isinstance(item.targets[0], ast.Name):
+            return
+        call = item.value
+        if not isinstance(call, ast.Call) or getattr(call.func, "attr", None) != "ExternFunc":
+            return
+        value, name = self.eval(call), item.targets[0].id
+        if isinstance(value, BaseFunc):
+            var = self.functions[name] = GlobalVar(name, getattr(value, "struct_info_", None))
+            mod.update_func(var, value)
 
     def module_form(self, node: ast.Call, mod: IRModule) -> None:
         """I.module_attrs({...}) and the like."""

@@ -156,7 +156,9 @@ class _Function:
             return self.emit("vm.builtin.tuple_getitem",
                              [self.value(e.tuple_value), Arg("i", e.index)])
         if kind is GlobalVar:
-            return Arg("f", self.ex.function_index(e.name_hint))
+            func = self.mod.functions.get(e)
+            return Arg("f", self.ex.function_index(
+                func.global_symbol if type(func) is ExternFunc else e.name_hint))
         if kind is ExternFunc:
             return Arg("f", self.ex.function_index(e.global_symbol))
         if kind is Call:
@@ -210,6 +212,8 @@ class _Function:
     def callee(self, call: Call) -> tuple[str, list[Arg]]:
         """What a call calls, and with what."""
         op = call.op
+        if type(op) is GlobalVar and type(self.mod.functions.get(op)) is ExternFunc:
+            op = self.mod.functions[op]
         if type(op) is GlobalVar:
             if op not in self.mod.functions:
                 raise VMCodegenError(f"{self.out.name}: it calls {op.name_hint!r}, which the "

@@ -402,3 +402,20 @@ def test_closures():
     closure = vm["main"](V)
     np.testing.assert_array_equal(vm.invoke_closure(closure, V).numpy(), 2 * V)
     np.testing.assert_array_equal(vm["both"](V).numpy(), 2 * V)
+
+
+def test_an_extern_function_of_the_module_is_called_by_its_symbol():
+    @tvm.register_func("test.doubled", override=True)
+    def doubled(x):
+        return tvm.nd.array(2 * x.numpy())
+
+    @I.ir_module
+    class Module:
+        ext = R.ExternFunc("test.doubled")
+
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "float32")):
+            return Module.ext(x)
+
+    machine = relax.VirtualMachine(relax.build(Module, "llvm"), tvm.cpu())
+    np.testing.assert_array_equal(machine["main"](np.ones(4, "float32")).numpy(), 2)
