@@ -20,7 +20,7 @@ from ..tir.expr import Op
 from .struct_info import (
     MAKERS, OBJECT, Expr, FuncStructInfo, ItemsAsFields, ObjectStructInfo, PrimStructInfo,
     ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo,
-    erase_to_well_defined, struct_info_lca, tir_vars_in_struct_info,
+    erase_to_well_defined, is_base_of, struct_info_lca, tir_vars_in_struct_info,
 )
 
 
@@ -339,10 +339,12 @@ class Function(BaseFunc, Expr):
                 raise TypeError(f"the parameters of a function are variables, got {p!r}")
             if p.struct_info_ is None:
                 raise ValueError(f"parameter {p.name_hint!r} has no struct info")
-        if ret_struct_info is None:
+        if ret_struct_info is None or body.struct_info_ is not None:
             known = {v for p in params for v in tir_vars_in_struct_info(p.struct_info_)}
-            ret_struct_info = erase_to_well_defined(
+            inferred = erase_to_well_defined(
                 body.struct_info, known.__contains__, set(params).__contains__)
+            if ret_struct_info is None or is_base_of(ret_struct_info, inferred):
+                ret_struct_info = inferred  # a declaration that says less is made precise
         self._init(params, as_body(body), ret_struct_info, bool(is_pure), normalize_attrs(attrs))
 
     @property

@@ -224,6 +224,9 @@ class TensorStructInfo(StructInfo):
                                 f"ShapeStructInfo, this one has {info}")
             if ndim == -1 and info is not None:
                 ndim = info.ndim
+        if not isinstance(ndim, int) or ndim < -1:
+            raise ValueError(f"ndim is a number of dimensions, or -1 where it is not known; "
+                             f"got {ndim!r}")
         dtype = "" if dtype in (None, "", "void") else canonical(str(dtype))
         self._init(shape, dtype, ndim, vdevice)
 

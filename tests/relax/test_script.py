@@ -302,3 +302,116 @@ def test_numbers_at_the_edges_come_back():
             out = builder.emit(relax.op.add(out, relax.const(value, "float32")))
         builder.emit_func_output(out)
     check_roundtrip(builder.get())
+
+
+def refused(text, match):
+    with pytest.raises(DiagnosticError, match=match):
+        from_source("@R.function\n" + text)
+
+
+def test_statements_without_effect_are_refused():
+    refused('def f(x: R.Tensor((4,))):\n    R.add(x, x)\n    return x', "is lost")
+    refused('def f(c: R.Tensor((), "bool"), x: R.Tensor((4,))):\n    if c:\n        R.add(x, x)\n'
+            '    else:\n        R.exp(x)\n    return x', "is lost")
+
+
+def test_nothing_follows_r_output():
+    head = 'def f(x: R.Tensor((4,))):\n    with R.dataflow():\n        y = R.exp(x)\n'
+    for line in ("z = R.exp(y)", "R.output(y)"):
+        refused(f"{head}        R.output(y)\n        {line}\n    return y", "after R.output")
+
+
+def test_branches_may_end_in_calls_for_their_effect():
+    named, plain = (from_source(f'''
+@R.function(pure=False)
+def f(c: R.Tensor((), "bool"), x: R.Tensor((), "int32")):
+    if c:
+        {name}R.print(x, format="yes {{}}")
+    else:
+        {name}R.print(x, format="no {{}}")
+    return x
+''') for name in ("y = ", ""))
+    assert_structural_equal(named, plain)
+    check_roundtrip(plain)
+
+
+def test_a_declared_result_that_says_less_is_made_precise():
+    func = from_source('@R.function\ndef f(x: R.Tensor((4,), "float32")) -> R.Tensor:\n'
+                       '    return x')
+    assert func.ret_struct_info == relax.TensorStructInfo((4,), "float32")
+    func = from_source('@R.function\ndef f(x: R.Tensor) -> R.Tensor((4,), "int8"):\n'
+                       '    return x')
+    assert func.ret_struct_info == relax.TensorStructInfo((4,), "int8")
+
+
+def test_none_as_result_is_the_empty_tuple():
+    func = from_source("@R.function\ndef f(x: R.Tensor) -> None:\n    return R.tuple()")
+    assert func.ret_struct_info == relax.TupleStructInfo(())
+
+
+def test_a_function_may_be_defined_in_a_dataflow_block():
+    func = from_source('''
+@R.function
+def f(x: R.Tensor((4,), "float32")):
+    with R.dataflow():
+        @R.function
+        def twice(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            return R.add(y, y)
+        z = twice(x)
+        R.output(z)
+    return z
+''')
+    assert type(func.body.blocks[0].bindings[0].var) is relax.DataflowVar
+    check_roundtrip(func)
+
+
+def test_functions_of_the_module_are_values():
+    mod = from_source('''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        g = Module.twice
+        return (g, g(x))
+
+    @R.function
+    def twice(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return R.add(x, x)
+''')
+    assert mod["main"].ret_struct_info.fields[0] == mod["twice"].struct_info
+    check_roundtrip(mod)
+
+
+def test_an_extern_function_may_belong_to_the_module():
+    mod = from_source('''
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")):
+        return Module.ext(x)
+
+    ext = R.ExternFunc("my.ext")
+''')
+    assert mod["ext"].global_symbol == "my.ext"
+    check_roundtrip(mod)
+
+
+def test_allocation_is_no_effect():
+    check_roundtrip(from_source('''
+@R.function
+def f(x: R.Tensor((4,), "float32")):
+    y = R.builtin.alloc_tensor(R.shape([4]), dtype="float32", runtime_device_index=0)
+    return y
+'''))
+
+
+def test_private_functions_have_no_symbol():
+    with pytest.raises(DiagnosticError, match="private and yet"):
+        from_source('@R.function(private=True)\ndef f(x: R.Tensor):\n'
+                    '    R.func_attr({"global_symbol": "f"})\n    return x')
+
+
+@pytest.mark.parametrize("ndim", [-2, "1"])
+def test_ndim_is_a_number_of_dimensions(ndim):
+    with pytest.raises(ValueError, match="number of dimensions"):
+        relax.TensorStructInfo(ndim=ndim)

@@ -38,8 +38,10 @@ def _dataflow(parser: Any, node: ast.AST) -> DataflowWord:
 
 
 def _output(parser: Any, node: ast.AST, *values: Any) -> OutputWord:
-    if _function_of(parser, node, "output").outputs is None:
+    current = _function_of(parser, node, "output")
+    if current.outputs is None:
         raise parser.error(node, "R.output belongs in `with R.dataflow():`")
+    current.gave_out = True
     return OutputWord()
 
 
@@ -170,6 +172,9 @@ def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any
                                "end it with `return ...`")
         current.close_block()
         attrs = dict(current.attrs)
+        if options.get("private") and "global_symbol" in attrs:
+            raise parser.error(node, f"{node.name} is private and yet has a global_symbol",
+                               "leave out private=True, or the global_symbol")
         if outer is None and not options.get("private") and "global_symbol" not in attrs:
             attrs = {"global_symbol": node.name, **attrs}
         func = Function(params, SeqExpr(current.blocks, current.result), current.ret,

@@ -15,9 +15,10 @@ from ...script import tir as T
 from ...script.macro import Macro
 from ...script.values import Hidden, Pending
 from ...tir import expr as E
+from ..analysis import is_impure_call
 from ..block_builder import BlockBuilder
 from ..expr import (
-    BindingBlock, DataflowVar, Expr, Function, If, MatchCast, SeqExpr, TupleGetItem, Var,
+    BindingBlock, Call, DataflowVar, Expr, Function, If, MatchCast, SeqExpr, TupleGetItem, Var,
     VarBinding, as_expr, as_struct_info,
 )
 from ..op.common import show
@@ -60,6 +61,8 @@ class RelaxFunction:
         self.in_head = True
         #: names that the dataflow block being parsed outputs, by the statement that binds them last
         self.outputs: dict[str, ast.stmt] | None = None
+        #: whether R.output was met in that block
+        self.gave_out = False
         self.ret: StructInfo | None = None
         #: symbols that the body declares, for the head, which mentions them first
         self.declared: dict[str, E.Var] = {}
@@ -113,6 +116,10 @@ class RelaxFunction:
         for item in nodes:
             if self.result is not None:
                 raise self.parser.error(item, "there are statements after the return")
+            if self.outputs is not None and self.gave_out:
+                raise self.parser.error(item, "there are statements after R.output in this "
+                                              "dataflow block", "R.output(...) is its last line, "
+                                              "and names all that is seen outside")
             self.statement(item)
 
     def statement(self, node: ast.stmt) -> None:
@@ -151,6 +158,8 @@ class RelaxFunction:
     def annotation(self, node: ast.AST) -> StructInfo:
         """The struct info that an annotation says."""
         value = self.parser.annotation(node)
+        if value is None:  # -> None: nothing is given back
+            return TupleStructInfo(())
         if isinstance(value, T.DtypeName):  # a scalar
             from ..struct_info import PrimStructInfo
 
@@ -207,6 +216,8 @@ class RelaxFunction:
         """Whether a Python container holds values of the program (not struct info and the like)."""
         if isinstance(value, (tuple, list)):
             return all(map(RelaxFunction.is_value, value))
+        if type(value) is GlobalVar:  # a function of Relax; one of TensorIR is no value
+            return value.struct_info_ is not None
         return isinstance(value, (Expr, bool, int, float, str, E.PrimExpr))
 
     def define(self, name: str, var: Var, node: ast.stmt) -> None:
@@ -257,12 +268,21 @@ class RelaxFunction:
         if isinstance(value, MatchCastValue):
             self.emit_match_cast("_", value, None, node)
         elif isinstance(value, Expr):
-            self.emit("_", value, None, node, node.value)
+            self.emit_statement(value, node)
         elif isinstance(value, DataflowWord):
             raise self.parser.error(node, "a dataflow block opens a scope",
                                     "write `with R.dataflow():`")
         elif value is not None and not isinstance(value, OutputWord):
             raise self.parser.error(node, "this statement does nothing")
+
+    def emit_statement(self, value: Expr, node: ast.Expr) -> Var:
+        """A value that no name is given to: a call for its effect."""
+        value = self.builder.normalize(value)
+        if not is_void(value.struct_info_) and not (
+                isinstance(value, Call) and is_impure_call(value)):
+            raise self.parser.error(node, "the value of this statement is lost: it has no effect",
+                                    "give it a name, as y = ...")
+        return self.emit("_", value, None, node, node.value)
 
     def visit_return(self, node: ast.Return) -> None:
         if self.outputs is not None:
@@ -297,7 +317,7 @@ class RelaxFunction:
         self.close_block()
         self.builder.begin_dataflow_block()
         self.parser.scopes.append({})
-        self.outputs = self.find_outputs(node.body)
+        self.outputs, self.gave_out = self.find_outputs(node.body), False
         names = dict(self.outputs)
         self.body(node.body)
         inner = self.parser.scopes.pop()
@@ -389,6 +409,12 @@ class RelaxFunction:
             value = parser.eval(last.value)
             if isinstance(value, MatchCastValue):
                 value = self.emit_match_cast(name, value, note, last)
+        elif isinstance(last, ast.Expr):
+            value = parser.eval(last.value)
+            if not isinstance(value, Expr) or not is_void(builder.normalize(value).struct_info_):
+                raise parser.error(last, "the value of the if is lost: its branches must end in "
+                                         "assignments to one name")
+            name = "_"
         else:
             raise parser.error(last, "a branch of a Relax function ends in an assignment: the "
                                      "value of the if")
@@ -412,9 +438,7 @@ class RelaxFunction:
         if not isinstance(made, Function):
             raise self.parser.error(node, "a function inside a Relax function must be one of "
                                           "Relax", "put @R.function above it")
-        if self.outputs is not None:
-            raise self.parser.error(node, "a function cannot be defined in a dataflow block")
-        var = Var(node.name, made.struct_info_)
+        var = self.variable(node.name, made.struct_info_, node)
         self.parser.define(node.name, self.add(VarBinding(var, made), node))
 
     def recursive_function(self, node: ast.FunctionDef) -> None:
@@ -433,8 +457,15 @@ class RelaxFunction:
         pass
 
 
+def is_void(info: StructInfo | None) -> bool:
+    """Whether a value is the empty tuple: what a call for its effect gives."""
+    return isinstance(info, TupleStructInfo) and not info.fields_
+
+
 def _binds(node: ast.stmt, name: str) -> bool:
     """Whether a statement binds a name at its top level."""
+    if isinstance(node, ast.FunctionDef):
+        return node.name == name
     targets: list[Any] = []
     if isinstance(node, ast.Assign):
         targets = list(node.targets)
