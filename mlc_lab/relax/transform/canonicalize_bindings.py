@@ -30,13 +30,17 @@ after `CanonicalizeBindings()`::
 
 from __future__ import annotations
 
+from typing import Any, Iterator
+
 from ...tir import expr as E
-from ..struct_info import is_base_of
+from ..expr_functor import PyExprMutator
+from ..op.registry import OPERATORS, infer_call
+from ..struct_info import is_base_of, tir_vars_in_struct_info
 from .in_order import InOrder
 from .rewriting import (
-    Binding, BindingBlock, Constant, DataflowBlock, DataflowVar, Expr, Function, MatchCast,
+    Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Expr, Function, MatchCast,
     Pass, Replacer, SeqExpr, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding,
-    join_blocks, make_function_pass, same_bindings, same_parts, used_vars, with_body,
+    join_blocks, make_function_pass, op_name, same_bindings, same_parts, used_vars, with_body,
 )
 
 
@@ -53,7 +57,8 @@ def canonicalize(func: Function) -> Function:
     dims = _known_dims(func)
     if dims:
         func = Replacer(dims=dims)(func)
-        func = Function(func.params, func.body, None, func.is_pure, func.attrs)
+        body = _Infer().visit_with_new_scope(func.body, func.params)
+        func = Function(func.params, body, None, func.is_pure, func.attrs)
     func = with_body(func, _Canonical(True).expr(func.body))
     while any(_renames(block) for block in func.body.blocks):  # an item that was found in a tuple
         new = with_body(func, _Canonical(False).expr(func.body))
@@ -71,24 +76,55 @@ def _renames(block: BindingBlock) -> bool:
 
 
 def _known_dims(func: Function) -> dict[E.Var, E.PrimExpr]:
-    """Symbolic dimensions that a match_cast of a known shape defines."""
+    """Symbolic dimensions that a match_cast defines from a known shape.
+
+    A match_cast that mentions a dimension which is defined before is a check: it stays. Raises
+    ValueError where the checks cannot all hold.
+    """
     found: dict[E.Var, E.PrimExpr] = {}
+    defined = {v for p in func.params for v in tir_vars_in_struct_info(p.struct_info_)}
     for block in func.body.blocks:
         for binding in block.bindings:
             if type(binding) is not MatchCast:
                 continue
-            have = getattr(binding.value.struct_info_, "dims", None) or getattr(
-                binding.value.struct_info_, "values", None)
-            want = getattr(binding.struct_info, "dims", None) or getattr(
-                binding.struct_info, "values", None)
-            for new, old in zip(want or (), have or ()):
-                if isinstance(new, E.Var) and new is not old:
+            for new, old in _dims_matched(binding.struct_info, binding.value.struct_info_):
+                if not isinstance(new, E.Var) or new is old:
+                    continue
+                if new not in defined:
                     found.setdefault(new, old)
+                first = found.get(new)
+                if type(first) is type(old) is E.IntImm and first.value != old.value:
+                    raise ValueError(f"the MatchCast statements must be consistent: {new.name} is "
+                                     f"{first.value} by one of them and {old.value} by another")
+            defined.update(tir_vars_in_struct_info(binding.struct_info))
     for var, value in found.items():  # n -> m -> 4
         while isinstance(value, E.Var) and value in found and found[value] is not var:
             value = found[value]
         found[var] = value
     return found
+
+
+def _dims_matched(want: Any, have: Any) -> Iterator[tuple[E.PrimExpr, E.PrimExpr]]:
+    """The dimensions that a match_cast sets against each other."""
+    if isinstance(want, TupleStructInfo) and isinstance(have, TupleStructInfo):
+        for a, b in zip(want.fields_, have.fields_):
+            yield from _dims_matched(a, b)
+        return
+    for name in ("dims", "values"):
+        yield from zip(getattr(want, name, None) or (), getattr(have, name, None) or ())
+
+
+class _Infer(PyExprMutator):
+    """Infers anew what calls give, now that more dimensions are known."""
+
+    def visit_call_(self, call: Call) -> Expr:
+        new = super().visit_call_(call)
+        if type(new) is not Call or op_name(new) not in OPERATORS:
+            return new
+        info = infer_call(new)
+        if info == new.struct_info_ or not is_base_of(new.struct_info_, info):
+            return new
+        return Call(new.op, new.args, new.attrs, new.sinfo_args, struct_info=info)
 
 
 class _Canonical(InOrder):
@@ -129,16 +165,13 @@ class _Canonical(InOrder):
             self.rename_outputs(block, used_after)
         kept: list[Binding] = []
         for binding in block.bindings:
-            if type(binding) is MatchCast:
-                value = self.replace(binding.value)
-                if self.stands_for(binding.var, value):
-                    self.replace.vars[binding.var] = value
-                else:
-                    var = self.replace.define(binding.var)
-                    same = value is binding.value and var is binding.var
-                    kept.append(binding if same else MatchCast(var, value, binding.struct_info))
+            value = self.replace(binding.value) if type(binding) is MatchCast else (
+                self.simplify(self.expr(binding.value)))
+            if type(binding) is MatchCast and not self.says_nothing(binding, value):
+                var = self.replace.define(binding.var)
+                same = value is binding.value and var is binding.var
+                kept.append(binding if same else MatchCast(var, value, binding.struct_info))
                 continue
-            value = self.simplify(self.expr(binding.value))
             var = self.replace.vars.get(binding.var, binding.var)
             if value is var:  # gv = lv, where lv was renamed to gv
                 continue
@@ -150,7 +183,7 @@ class _Canonical(InOrder):
                 self.replace.vars[binding.var] = value
             elif type(value) in (Tuple, TupleGetItem):
                 self.values[var] = value
-            same = value is binding.value and var is binding.var
+            same = value is binding.value and var is binding.var and type(binding) is VarBinding
             kept.append(binding if same else VarBinding(var, value))
         return same_bindings(block, kept)
 
@@ -174,6 +207,12 @@ class _Canonical(InOrder):
                     and source not in taken and self.stands_for(var, source)):
                 taken.add(source)
                 self.replace.vars[source] = var
+
+    @staticmethod
+    def says_nothing(cast: MatchCast, value: Expr) -> bool:
+        """Whether a match_cast claims only what is known of the value."""
+        have = value.struct_info_
+        return have is not None and is_base_of(cast.struct_info, have)
 
     @staticmethod
     def stands_for(var: Var, value: Expr) -> bool:

@@ -227,3 +227,62 @@ def test_groups_that_wait_for_each_other_are_refused():
     group.bindings = [a, c]
     with pytest.raises(GroupError, match="between two of them"):
         fuse_groups(mod.copy(), mod["main"], {a.var: group, c.var: group})
+
+
+def canonical(text):
+    from mlc_lab.relax.analysis import well_formed
+    from mlc_lab.relax.transform import CanonicalizeBindings
+    from mlc_lab.script import from_source
+
+    mod = CanonicalizeBindings()(from_source("@I.ir_module\nclass M:\n    @R.function\n" + text))
+    assert well_formed(mod)
+    return mod["main"]
+
+
+def test_a_match_cast_to_a_dimension_of_a_parameter_is_a_check_that_stays():
+    func = canonical('''
+    def main(a: R.Tensor(("m",), "float32"), x: R.Tensor(("k",), "float32")):
+        m = T.int64()
+        z = R.match_cast(x, R.Tensor((m,), "float32"))
+        return R.add(a, z)
+''')
+    a, x = func.params
+    assert a.struct_info.dims[0] is not x.struct_info.dims[0]
+    assert type(func.body.blocks[0].bindings[0]).__name__ == "MatchCast"
+
+
+def test_a_match_cast_that_says_nothing_may_be_the_output_of_its_block():
+    func = canonical('''
+    def main(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            lv = R.exp(x)
+            gv = R.match_cast(lv, R.Tensor((4,), "float32"))
+            R.output(gv)
+        return gv
+''')
+    assert [b.var.name_hint for b in func.body.blocks[0].bindings] == ["gv"]
+
+
+@pytest.mark.parametrize("kind, item", [("{}", ""), ("R.Tuple({})", "[0]")])
+def test_what_follows_a_match_cast_is_inferred_from_the_known_dimensions(kind, item):
+    func = canonical(f'''
+    def main(x: {kind.format('R.Tensor(("m", "n"), "float32")')}):
+        o, p = T.int64(), T.int64()
+        z = R.match_cast(x, {kind.format('R.Tensor((o, p), "float32")')})
+        q = R.add(z{item}, x{item})
+        return R.exp(q)
+''')
+    info = func.params[0].struct_info
+    assert func.ret_struct_info == (info.fields[0] if item else info)
+    assert "match_cast" not in func.script()
+
+
+def test_match_casts_that_contradict_each_other_are_refused():
+    with pytest.raises(ValueError, match="must be consistent: m is 16 by one"):
+        canonical('''
+    def main(x: R.Tensor((16,), "float32"), y: R.Tensor((32,), "float32")):
+        m = T.int64()
+        a = R.match_cast(x, R.Tensor((m,), "float32"))
+        b = R.match_cast(y, R.Tensor((m,), "float32"))
+        return (a, b)
+''')
