@@ -253,6 +253,9 @@ class Printer:
         self.leave()
         inverse = mapping.inverse_index_map
         extra = f", inverse_index_map={self.attr(inverse)}" if inverse is not None else ""
+        dtypes = {v.dtype for v in mapping.initial_indices} - {"int32"}
+        if len(dtypes) == 1:  # else the default
+            extra += f', index_dtype="{dtypes.pop()}"'
         return f"{self.T}.index_map(lambda {', '.join(names)}: {body}{extra})"
 
     def meta(self, value: Any) -> str:

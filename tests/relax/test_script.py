@@ -415,3 +415,12 @@ def test_private_functions_have_no_symbol():
 def test_ndim_is_a_number_of_dimensions(ndim):
     with pytest.raises(ValueError, match="number of dimensions"):
         relax.TensorStructInfo(ndim=ndim)
+
+
+def test_an_index_map_comes_back_with_its_dtype():
+    x = relax.Var("x", relax.TensorStructInfo((6,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(
+            relax.op.layout_transform(x, lambda i: (i // 4, i % 4), pad_value=7.0)))
+    check_roundtrip(builder.get())
