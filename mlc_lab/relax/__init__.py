@@ -46,6 +46,7 @@ _LATER: dict[str, str] = {
     "binding_rewrite": "binding_rewrite",
     "DataflowBlockRewrite": "binding_rewrite:DataflowBlockRewrite",
     "call_tir": "op:call_tir", "call_tir_inplace": "op:call_tir_inplace",
+    "call_tir_with_grad": "op:call_tir_with_grad",
     "call_dps_packed": "op:call_dps_packed", "call_pure_packed": "op:call_pure_packed",
     "testing": "testing", "pipeline": "pipeline", "well_formed": "analysis:well_formed",
     "get_pipeline": "pipeline:get_pipeline", "build": "building:build",
