@@ -108,6 +108,11 @@ class BlockBuilder:
         """The innermost block, finished."""
         return self._blocks.pop().finish()
 
+    #: TVM's Python names of these three
+    _begin_binding_block = begin_binding_block
+    _begin_dataflow_block = begin_dataflow_block
+    _end_block = end_block
+
     def current_block_is_dataflow(self) -> bool:
         """Whether the innermost open block is a dataflow block."""
         return bool(self._blocks) and self._blocks[-1].is_dataflow

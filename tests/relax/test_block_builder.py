@@ -239,3 +239,15 @@ def test_branches_are_normalized():
     assert isinstance(branch, relax.SeqExpr) and len(branch.blocks[0].bindings) == 2
     check_roundtrip(bb.get())
     verify_well_formed(bb.get())
+
+
+def test_blocks_by_hand_under_tvms_names():
+    builder, x = relax.BlockBuilder(), relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    builder._begin_dataflow_block()
+    builder.emit_output(builder.emit(relax.op.exp(x)))
+    inner = builder._end_block()
+    builder._begin_binding_block()
+    builder.emit(relax.op.exp(x))
+    outer = builder._end_block()
+    assert type(inner) is relax.DataflowBlock and type(outer) is relax.BindingBlock
+    assert [b.var.name_hint for b in (*inner.bindings, *outer.bindings)] == ["lv", "gv", "gv1"]
