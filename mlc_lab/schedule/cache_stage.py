@@ -13,8 +13,8 @@ from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ..tir.functor import pre_order, substitute
 from ..tir.stmt import (
-    TRUE, Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt,
-    While, seq,
+    TRUE, Allocate, AllocateConst, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For,
+    ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, While, seq,
 )
 from .buffers import READ, accesses
 from .error import Refusal
@@ -23,8 +23,13 @@ from .provenance import came_from
 from .state import ScheduleState, StmtSRef, child_realizes
 
 
+#: statements that define something for what stands within them
+_DEFINITIONS = (Allocate, AllocateConst, DeclBuffer, LetStmt)
+
+
 class Location(NamedTuple):
-    """A place among the statements of a loop or block: before the `position`-th."""
+    """A place among the statements of a loop or block: before the `position`-th, not counting
+    definitions around them all."""
 
     at: StmtSRef
     position: int
@@ -54,7 +59,7 @@ def find_location(state: ScheduleState, scope: StmtSRef, writer: StmtSRef,
         inside: Stmt = writer.stmt
         owner = writer.parent
         while owner is not None:
-            body = owner.stmt.body
+            body = after_definitions(owner.stmt.body)
             if type(body) is SeqStmt:
                 here = next(i for i, s in enumerate(body.seq) if _holds(s, inside))
                 for position in range(here + 1, len(body.seq)):
@@ -63,8 +68,15 @@ def find_location(state: ScheduleState, scope: StmtSRef, writer: StmtSRef,
             if owner is scope:
                 break
             inside, owner = owner.stmt, owner.parent
-    body = scope.stmt.body
+    body = after_definitions(scope.stmt.body)
     return Location(scope, len(body.seq) if type(body) is SeqStmt else 1)
+
+
+def after_definitions(stmt: Stmt) -> Stmt:
+    """What stands within the definitions at the start of a body, which a copy may read."""
+    while type(stmt) in _DEFINITIONS:
+        stmt = stmt.body
+    return stmt
 
 
 def _holds(stmt: Stmt, inside: Stmt) -> bool:
@@ -215,6 +227,8 @@ def insert_statement(scope: Block, body: Stmt, location: Location, new: Stmt) ->
     """`body`, a rewritten body of `scope`, with `new` at the location."""
 
     def put(into: Stmt) -> Stmt:
+        if type(into) in _DEFINITIONS:
+            return into.replace(body=put(into.body))
         items = list(into.seq) if type(into) is SeqStmt else [into]
         items.insert(location.position, new)
         return seq(*items)
@@ -253,6 +267,6 @@ def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequenc
     return [state.refs[b] for b in stages]
 
 
-__all__ = ["Location", "Stage", "copy_stage", "every_element_is_written", "find_location", "finish",
-           "given_consumers", "insert_statement", "loops_known", "only_writer", "readers",
-           "region_at"]
+__all__ = ["Location", "Stage", "after_definitions", "copy_stage", "every_element_is_written",
+           "find_location", "finish", "given_consumers", "insert_statement", "loops_known",
+           "only_writer", "readers", "region_at"]

@@ -1,4 +1,4 @@
-"""cache_inplace, cache_index, annotate_buffer_access."""
+"""cache_inplace, cache_index, annotate_buffer_access; copies where constants are defined."""
 
 import pytest
 
@@ -23,6 +23,39 @@ def resize(A: T.Buffer((2, 10, 10), "float32"), B: T.Buffer((2, 20, 20), "float3
         with T.block("B"):
             vc, vi, vj = T.axis.remap("SSS", [c, i, j])
             B[vc, vi, vj] = A[vc, vi // 4 + vj // 4, vj // 2] + A[vc, vi // 4 + vj // 4, vj // 2]
+
+
+@T.prim_func
+def with_constant(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    data = T.allocate_const([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], "float32", [8])
+    K = T.decl_buffer((8,), "float32", data=data)
+    D = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            D[vi] = A[vi] + K[vi] * A[vi // 4 + vi // 2]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = D[vi] * T.float32(2)
+
+
+@pytest.mark.parametrize("step", [
+    lambda sch: sch.cache_read("D", "K", "global"),
+    lambda sch: sch.cache_read("D", "A", "global"),
+    lambda sch: sch.cache_read("C", 0, "global"),
+    lambda sch: sch.cache_write("D", 0, "global"),
+    lambda sch: sch.cache_write("C", 0, "global"),
+    lambda sch: sch.cache_index("D", "global"),
+    lambda sch: sch.reindex("C", ("read", 0)),
+    lambda sch: sch.reindex("C", ("write", 0)),
+])
+def test_copies_go_behind_the_constants_that_are_defined_first(step):
+    sch, before = start(with_constant)
+    step(sch)
+    check(sch, before)
+    text = sch.mod.script()
+    assert text.index("T.allocate_const") < text.index("T.axis.spatial")
 
 
 def test_an_update_in_place_works_on_a_copy():

@@ -11,7 +11,7 @@ from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.functor import Mutator, free_vars, pre_order, substitute
 from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
 from ..buffers import rewrite_blocks, storage_scope_exists
-from ..cache_stage import Location, finish, insert_statement
+from ..cache_stage import Location, after_definitions, finish, insert_statement
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
@@ -88,7 +88,8 @@ def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_t
     body = rewrite_blocks(scope.stmt.body, {stmt: lambda _: new}, {})
     loops = state.loops_above(block)
     top: Stmt = loops[0].stmt if loops else state.realize_of(block)
-    items = getattr(scope.stmt.body, "seq", (scope.stmt.body,))
+    inner = after_definitions(scope.stmt.body)
+    items = getattr(inner, "seq", (inner,))
     place = next(i for i, s in enumerate(items) if s is top)
     for offset, nest in enumerate(stages):
         body = insert_statement(scope.stmt, body, Location(scope, place + offset), nest)

@@ -11,7 +11,9 @@ from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, SeqStmt,
 from ..buffers import (
     READ, WRITE, block_argument, buffer_like, buffer_position, nth_region, rewrite_blocks,
 )
-from ..cache_stage import Location, Stage, copy_stage, finish, insert_statement
+from ..cache_stage import (
+    Location, Stage, after_definitions, copy_stage, finish, insert_statement,
+)
 from ..chain import alone_in_its_loops
 from ..guards import is_block
 from ..instruction import primitive
@@ -95,5 +97,5 @@ def _swap_block(stmt: Stmt, block: Block) -> Stmt:
 def _top_position(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> int:
     loops = state.loops_above(block)
     top = loops[0].stmt if loops else state.realize_of(block)
-    body = scope.stmt.body
+    body = after_definitions(scope.stmt.body)
     return next(i for i, s in enumerate(body.seq) if s is top) if type(body) is SeqStmt else 0
