@@ -126,6 +126,26 @@ def test_auto_scheduler_needs_no_template(tmp_path):
         by_name.apply_best(log)
 
 
+def test_auto_scheduler_goes_on_from_a_file(tmp_path):
+    """As its tutorial resumes a search: a model and a policy that know what was measured."""
+    log = str(tmp_path / "matmul.json")
+    task = auto_scheduler.SearchTask(func=matmul_add, args=(16, "float32"), target="llvm")
+    record = auto_scheduler.RecordToFile(log)
+    task.tune(auto_scheduler.TuningOptions(3, measure_callbacks=[record], verbose=0))
+    model = auto_scheduler.XGBModel()
+    model.update_from_file(log)
+    policy = auto_scheduler.SketchPolicy(
+        task, model, seed=1,
+        init_search_callbacks=[auto_scheduler.PreloadMeasuredStates(log)])
+    task.tune(auto_scheduler.TuningOptions(2, measure_callbacks=[record], verbose=0), policy)
+    lines = [json.loads(line)["trace"] for line in open(log)]
+    assert len(lines) == 5 and len({json.dumps(trace) for trace in lines}) == 5
+    assert len(task.database.get_all_tuning_records()) == 5
+    auto_scheduler.SketchPolicy(task)
+    with pytest.raises(ValueError, match="there is no cost model 'no'"):
+        auto_scheduler.SketchPolicy(task, "no")
+
+
 @autotvm.template("test/brittle")
 def brittle(n):
     a = te.placeholder((n,), name="A")

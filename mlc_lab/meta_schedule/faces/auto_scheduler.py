@@ -18,9 +18,12 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from ...ir.module import IRModule
-from ...schedule import Schedule
+from ...schedule import Schedule, Trace
 from ...target import Target
 from ...te import create_prim_func
+from ..cost_model import CostModel, RandomModel
+from ..cost_model.tree_model import TreeModel
+from ..database import MemoryDatabase, TuningRecord
 from ..measure.builder import LocalBuilder
 from ..measure.runner import LocalRunner
 from ..measure_callback import MeasureCallback
@@ -160,6 +163,40 @@ class TuningOptions:
         self.measure_callbacks = list(measure_callbacks or [])
 
 
+class PreloadMeasuredStates:
+    """For `SketchPolicy(init_search_callbacks=[...])`: the search begins with the measurements of a
+    file."""
+
+    def __init__(self, filename: Any) -> None:
+        self.filename = filename
+
+
+class XGBModel(TreeModel):
+    """Boosted trees, in auto_scheduler's name."""
+
+    def __init__(self, verbose_eval: int = 25, num_warmup_sample: int = 100,
+                 seed: int | None = None, **_: Any) -> None:
+        super().__init__(seed=seed or 0)
+        self.files: list[Any] = []
+
+    def update_from_file(self, file_name: Any, n_lines: int | None = None) -> None:
+        """Learn from the measurements of a file, once it is known of which task."""
+        self.files.append(file_name)
+
+
+class SketchPolicy:
+    """How a task is searched: with a cost model, from measurements that there are already."""
+
+    def __init__(self, task: Any, program_cost_model: Any = "random", params: Any = None,
+                 seed: int | None = None, verbose: int = 1,
+                 init_search_callbacks: Sequence[Any] | None = None) -> None:
+        self.search_task, self.seed = task, seed
+        self.program_cost_model = CostModel.create(program_cost_model)
+        files = [*getattr(self.program_cost_model, "files", ()),
+                 *(c.filename for c in init_search_callbacks or ())]
+        self.files = list(dict.fromkeys(map(str, files)))
+
+
 class SearchTask:
     """A program to be tuned for a target. `compute_dag` shows it as TensorIR."""
 
@@ -189,13 +226,33 @@ class SearchTask:
         return self.mod.script()
 
     def tune(self, tuning_options: TuningOptions, search_policy: Any = None) -> None:
-        """Search; results go to the callbacks of the options, and to `self.database`."""
+        """Search; results go to the callbacks of the options, and to `self.database`.
+
+        A `SketchPolicy` says with which model, and from which measurements it begins.
+        """
+        chosen: dict[str, Any] = {}
+        if search_policy is not None:
+            chosen = {"cost_model": search_policy.program_cost_model, "seed": search_policy.seed,
+                      "database": self._recorded(search_policy.files)}
         self.database = tune_tir(
             self.mod, self.target, None, tuning_options.num_measure_trials,
             num_trials_per_iter=tuning_options.num_measures_per_round,
             measure_callbacks=tuning_options.measure_callbacks, builder=tuning_options.builder,
             runner=tuning_options.runner, task_name=self.name,
-            verbose=bool(tuning_options.verbose))
+            verbose=bool(tuning_options.verbose), **chosen)
+
+    def _recorded(self, files: Sequence[str]) -> MemoryDatabase:
+        """The measurements of this program in files."""
+        database = MemoryDatabase()
+        workload = database.commit_workload(self.mod)
+        for file in files:
+            for data in lines.read(file, _decode, "file of tuning records"):
+                if data["workload"] == self.workload_key:
+                    database.commit_tuning_record(TuningRecord(
+                        Trace.from_json(data["trace"]), workload, str(self.target),
+                        tuple(data["times"]), status=data["status"],
+                        reason=data.get("reason") or ""))
+        return database
 
     def _best(self, path: Any) -> Any:
         best, seconds = None, float("inf")
@@ -227,5 +284,6 @@ class SearchTask:
 
 
 __all__ = ["ApplyHistoryBest", "LocalBuilder", "LocalRunner", "MeasureInput", "MeasureResult",
-           "RecordReader", "RecordToFile", "SearchTask", "TunedSchedule", "TuningOptions",
-           "load_best_record", "load_records", "register_workload"]
+           "PreloadMeasuredStates", "RandomModel", "RecordReader", "RecordToFile", "SearchTask",
+           "SketchPolicy", "TunedSchedule", "TuningOptions", "XGBModel", "load_best_record",
+           "load_records", "register_workload"]
