@@ -38,6 +38,15 @@ class Macro:
             parser.source, parser.env, parser.scopes = saved
         return parser.macro_value()
 
+    def _default(self, parser: StatementParser, node: ast.Call, name: str, default: ast.expr
+                 ) -> Any:
+        try:
+            return ast.literal_eval(default)
+        except ValueError:
+            raise parser.error(node, f"the default of {name} in macro {self.tree.name} is "
+                               f"{ast.unparse(default)}, which is not written out as a number, a "
+                               "string or the like", f"give {name} in the call") from None
+
     def _bound(self, parser: StatementParser, node: ast.Call, args: list[Any],
                kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments by the names of the parameters, as Python binds them."""
@@ -56,7 +65,7 @@ class Macro:
             raise parser.error(node, f"macro {self.tree.name} takes ({ast.unparse(spec)})")
         for name in (*names, *only_by_name):
             if name not in bound:
-                bound[name] = ast.literal_eval(defaults[name])
+                bound[name] = self._default(parser, node, name, defaults[name])
         if spec.vararg is not None:
             bound[spec.vararg.arg] = tuple(args[len(names):])
         if spec.kwarg is not None:

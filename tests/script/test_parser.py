@@ -250,25 +250,6 @@ def test_python_values_of_many_kinds():
         "A[0] = T.float32(1.0)", 'T.call_extern("int32", "kernel_4")', "A[1] = A[2]"]
 
 
-def test_macros():
-    scale = 3.0
-
-    @T.macro
-    def scaled(buffer, i):
-        with T.block("scaled"):
-            vi = T.axis.spatial(16, i)
-            buffer[vi] = buffer[vi] * scale
-
-    @T.prim_func
-    def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-        for i in range(16):
-            scaled(A, i)
-        for i in range(16):
-            scaled(buffer=B, i=i)
-
-    assert check_program(f).count("* T.float32(3.0)") == 2
-
-
 # --------------------------------------------------------------------- forms
 
 
@@ -545,30 +526,6 @@ def test_calls_may_repeat_the_type_they_have():
             A[i] = T.if_then_else(i < 2, T.exp(A[i]), T.float32(0.0))
 
     assert_structural_equal(older.with_attr("global_symbol", "newer"), newer)
-
-
-def test_macros_bind_arguments_as_python_does():
-    @T.macro
-    def update(i, *rest, out, scale=2, **inputs):
-        vi, vj, vk = T.axis.remap("SSR", [i, *rest])
-        out[vi, vj] = out[vi, vj] + inputs["left"][vi, vk] * inputs["right"][vk, vj] * scale
-
-    @T.prim_func(private=True)
-    def inlined(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32"),
-                C: T.Buffer((4, 4), "int32")):
-        for i, j, k in T.grid(4, 4, 4):
-            with T.block("update"):
-                update(i, j, k, out=C, left=A, right=B)
-
-    @T.prim_func(private=True)
-    def written(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32"),
-                C: T.Buffer((4, 4), "int32")):
-        for i, j, k in T.grid(4, 4, 4):
-            with T.block("update"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] * 2
-
-    assert_structural_equal(inlined, written)
 
 
 def test_one_name_may_stand_for_all_loops_and_all_indices():

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any
 
 from ...schedule import Trace
 from ..part import Part
+
+
+@functools.cache
+def _seeds(apply: Any) -> int:
+    """How many seeds an `apply(self, trace, ...)` takes: 0 or 1."""
+    wanted = [q for q in inspect.signature(apply).parameters.values() if q.default is q.empty
+              and q.kind in (q.POSITIONAL_ONLY, q.POSITIONAL_OR_KEYWORD)]
+    return int(len(wanted) > 2)
 
 
 class Mutator(Part):
@@ -18,10 +27,8 @@ class Mutator(Part):
 
     def changed(self, trace: Trace) -> Trace | None:
         """What `apply` answers; one written for TVM also takes a seed."""
-        apply = self.apply
-        wanted = [q for q in inspect.signature(apply).parameters.values() if q.default is q.empty
-                  and q.kind in (q.POSITIONAL_ONLY, q.POSITIONAL_OR_KEYWORD)]
-        return apply(trace) if len(wanted) < 2 else apply(trace, self.rng.randint(1, 2**31 - 1))
+        return self.apply(trace, *(self.rng.randint(1, 2**31 - 1) for _ in range(
+            _seeds(type(self).apply))))
 
     @property
     def rng(self) -> Any:
