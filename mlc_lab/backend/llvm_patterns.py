@@ -20,8 +20,8 @@ _LANES = (4, 8, 16)
 def even_pieces(s: tir.BufferStore) -> list[tir.BufferStore] | None:
     """A vector store as several, when its number of lanes is no power of two.
 
-    LLVM keeps such vectors in single lanes when they live across a loop. Gives None where the
-    store is to stay as it is.
+    LLVM keeps such vectors in single lanes when they live across a loop. A last single lane is
+    stored as a scalar. Gives None where the store is to stay as it is.
     """
     if not s.indices or s.predicate is not None:
         return None
@@ -35,8 +35,6 @@ def even_pieces(s: tir.BufferStore) -> list[tir.BufferStore] | None:
     pieces, start = [], 0
     while start < last.lanes:
         count = 1 << ((last.lanes - start).bit_length() - 1)
-        if count == 1:
-            return None
         try:
             value, at = (_piece(e, start, count, last.lanes) for e in (s.value, last))
         except _Indivisible:
@@ -62,9 +60,10 @@ def _piece(e: Any, start: int, count: int, lanes: int) -> Any:
     if dt.lanes_of(e.dtype) != lanes:
         raise _Indivisible
     if kind is tir.Ramp and dt.lanes_of(e.base.dtype) == 1:
-        return tir.Ramp(e.base + e.stride * start, e.stride, count)
+        first = e.base + e.stride * start
+        return first if count == 1 else tir.Ramp(first, e.stride, count)
     if kind is tir.Broadcast and dt.lanes_of(e.value.dtype) == 1:
-        return tir.Broadcast(e.value, count)
+        return e.value if count == 1 else tir.Broadcast(e.value, count)
     if kind in _LANEWISE:
         return e.map_children(lambda c: _piece(c, start, count, lanes))
     if kind is tir.Cast:

@@ -245,7 +245,9 @@ class StmtGen(CallGen):
             # All values first: a piece may read what another one writes.
             values = [self.visit(piece.value) for piece in pieces]
             for piece, value in zip(pieces, values, strict=True):
-                base = self.flat_index(piece.buffer, (*piece.indices[:-1], piece.indices[-1].base))
+                last = piece.indices[-1]
+                first = last.base if type(last) is tir.Ramp else last
+                base = self.flat_index(piece.buffer, (*piece.indices[:-1], first))
                 self.store_to(self.slot_address(piece.buffer, base), value, piece.value.dtype)
             return
         buffer, dtype = s.buffer, s.value.dtype

@@ -24,6 +24,8 @@ SCHEDULED = "tir.is_scheduled"
 _HINTS = {"schedule_rule", "axis"}
 #: a loop is worth several threads from about so many scalar operations on
 WORTH_THREADS = 1 << 18
+#: bits of the narrowest vectors
+_NARROWEST = 128
 
 
 class Machine:
@@ -46,6 +48,20 @@ class Machine:
         """Elements of a dtype in one vector register."""
         digits = "".join(c for c in dtype.split("x")[0] if c.isdigit())
         return self.unit.lanes(int(digits or 8))
+
+    def widths(self, dtype: str) -> list[int]:
+        """Elements in one vector register, in half of it, ..., the widest first.
+
+        All processors with vectors have those of 128 bits, which are the narrowest here.
+        """
+        lanes = self.lanes(dtype)
+        return [lanes >> n for n in range(6) if n == 0 or self.unit.bits >> n >= _NARROWEST]
+
+    def lanes_within(self, dtype: str, extent: int | None) -> int:
+        """Elements of the widest vectors that a row of so many elements fills; of the narrowest for
+        shorter rows, of a register where the extent is not known."""
+        widths = self.widths(dtype)
+        return next((n for n in widths if extent is None or n <= extent), widths[-1])
 
     def threads_pay(self, operations: int | None) -> bool:
         """Whether so many scalar operations (None: unknown, taken as many) are worth threads."""

@@ -17,6 +17,7 @@ operand can be read in vectors as it lies and is little used, it is not packed. 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ _PACK_FROM = 3
 _TO_SPARE = 25
 #: rows of an image of at least so many vectors are tiled one by one, without packing
 _LONG_ROW = 6
+#: a panel is copied in vectors along the rows of an image when those have so many elements
+_RUN = 4
 
 
 @dataclass
@@ -201,12 +204,13 @@ class _Plan:
         self.joined = joined
         # a matrix that lies as it is read is packed whole, row by row; else panel by panel
         self.whole = unit and simple
-        # whether vectors of columns lie in one row of an image
-        self.level = unit and extent is not None and extent % lanes == 0
         self.columns = volume(stage.extents[v] for v in joined)
         self.rows_in_tile, vectors = _tile_size(machine.unit.registers, rows, self.columns, lanes)
         width = vectors * lanes
         self.width = width if self.columns is None else min(width, self.columns)
+        # columns of a tile that lie in one row of an image, which the copy moves as a vector
+        near = extent is not None and memory_stride(roles.vector, last) in (1, 2)
+        self.run = math.gcd(extent, self.width) if near else 1
         rest = -1 if self.columns is None else -self.columns % self.width
         # whether tiles cover the columns with little to spare
         self.nearly_whole = 0 < rest <= (self.columns or 0) // _TO_SPARE
@@ -230,6 +234,8 @@ def _tile_size(registers: int, rows: int | None, columns: int | None, lanes: int
     shapes = [(6, 2), (4, 3)] if registers < 32 else [(8, 2), (12, 2), (8, 3)]
     if rows is not None and rows < 4:  # few rows: more columns keep the multipliers busy
         shapes = [(rows, max(2, min(8, (registers - 4) // (rows + 1))))]
+    elif registers >= 32 and columns is not None and 2 * lanes < columns <= 4 * lanes:
+        shapes = [(6, 4)]
 
     def used(shape: tuple[int, int]) -> float:
         r, c = shape[0], shape[1] * lanes
@@ -336,11 +342,12 @@ def _untouched(sch: Schedule, stage: Stage) -> bool:
     return stage.is_spatial and all(sch.get(x).kind == 0 for x in sch.get_loops(stage.rv))
 
 
-def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> tuple[Any, int | None]:
+def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> tuple[Any, int]:
     """The block that copies the vector operand into panels as wide as the tile.
 
-    Gives it, and which of its iterators counts columns; None where several do. The copy is indexed
-    by the block's iterators; in memory the column within a panel comes last.
+    Gives it, and which of its iterators counts columns: all of them, or where the last panel is
+    filled up those within one. The copy is indexed by the block's iterators; in memory the column
+    within a panel comes last.
     """
     def operand() -> tuple[int, BufferLoad, Var]:
         """The vector operand: its place among what the block reads, its load, its lane."""
@@ -365,7 +372,7 @@ def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> tuple[A
         return [*before, axes[axis] // width, *rest[len(before):], axes[axis] % width]
 
     sch.transform_layout(rv, ("read", at), panels, pad_value=0 if ragged else None)
-    return panel, None if ragged else axis
+    return panel, -1 if ragged else axis
 
 
 def _fill_tiles(sch: Schedule, rv: Any, panel: Any, lane: int, width: int) -> Any:
@@ -391,7 +398,7 @@ def _fill_tiles(sch: Schedule, rv: Any, panel: Any, lane: int, width: int) -> An
     return copy
 
 
-def _order_panel(sch: Schedule, panel: Any, lane: int | None, column_out: Any, plan: _Plan,
+def _order_panel(sch: Schedule, panel: Any, lane: int, column_out: Any, plan: _Plan,
                  machine: Machine) -> None:
     """Place the copy, and order its loops: along memory where it reads rows, else by columns.
 
@@ -407,11 +414,13 @@ def _order_panel(sch: Schedule, panel: Any, lane: int | None, column_out: Any, p
         schedule_elementwise(sch, panel, machine)
         return
     sch.compute_at(panel, column_out)
-    if plan.level and lane is not None:
+    if plan.run >= _RUN:
         column = sch.state.realize_of(sch.get_sref(panel)).iter_values[lane]
         loops = sch.get_loops(panel)
         at = max(i for i, x in enumerate(loops) if uses_var(column, sch.get(x).loop_var))
-        sch.reorder(*loops[at + 1:], loops[at])
+        chunk, vector = sch.split(loops[at], [None, plan.run])
+        sch.reorder(*loops[at + 1:], chunk, vector)
+        sch.vectorize(vector)
 
 
 __all__ = ["Contraction", "Roles", "fill_then_copy", "schedule_contraction", "schedule_others",

@@ -176,10 +176,11 @@ def _loops_by_kind(sch: Schedule, stage: Stage, below: int) -> tuple[list, list]
     return outputs, sums
 
 
-def _in_vectors(stage: Stage, var: Var, lanes: int, store: bool = True) -> bool:
-    """Whether all accesses are the same or neighbours for neighbours in `var`."""
+def _in_vectors(stage: Stage, var: Var, machine: Machine, store: bool = True) -> bool:
+    """Whether all accesses are the same or neighbours for neighbours in `var`, of which there are
+    enough for a vector."""
     extent = stage.extents[var]
-    if extent is not None and extent < lanes:
+    if extent is not None and extent < machine.widths(stage.store.buffer.dtype)[-1]:
         return False
     strides = [memory_stride(load, var) for load in stage.loads()]
     if store:
@@ -201,18 +202,18 @@ def _sum_in_lanes(sch: Schedule, rv: Any, machine: Machine) -> Any:
     stage = Stage(sch, rv)
     if not stage.is_reduction or stage.store is None:
         return None
-    lanes = machine.lanes(stage.store.buffer.dtype)
-    if stage.spatial and _in_vectors(stage, stage.spatial[-1], lanes):
+    if stage.spatial and _in_vectors(stage, stage.spatial[-1], machine):
         return None
     _join_sums(sch, stage)
     stage = Stage(sch, rv)
     summed = stage.reduced[-1]
-    if not _in_vectors(stage, summed, lanes, store=False):
-        return None
     extent = stage.extents[summed]
+    # a last vector that is not full cannot be told apart here
+    lanes = next((n for n in machine.widths(stage.store.buffer.dtype)
+                  if extent is not None and extent % n == 0), 0)
+    if not lanes or not _in_vectors(stage, summed, machine, store=False):
+        return None
     several = any(stage.extents[v] != 1 for v in stage.spatial)
-    if extent is None or extent % lanes:
-        return None  # a last vector that is not full cannot be told apart here
     width = lanes * (4 if not several else 2 if _holds_numbers(stage, summed) else 1)
     while extent % width:
         width //= 2
@@ -237,13 +238,12 @@ def _sum_in_turns(sch: Schedule, rv: Any, machine: Machine) -> Any:
     stage = Stage(sch, rv)
     if not stage.is_reduction or stage.store is None or not stage.spatial:
         return None
-    lanes = machine.lanes(stage.store.buffer.dtype)
     along, last = stage.spatial[-1], stage.reduced[-1]
     size, terms = stage.extents[along], stage.extents[last]
-    if size is None or terms is None or not _in_vectors(stage, along, lanes) or any(
+    if size is None or terms is None or not _in_vectors(stage, along, machine) or any(
             stage.extents[v] != 1 for v in stage.spatial[:-1]):
         return None
-    most = _SUMS // -(-size // lanes)
+    most = _SUMS // -(-size // machine.lanes_within(stage.store.buffer.dtype, size))
     turns = next((n for n in range(most, 1, -1) if terms % n == 0 and terms >= 4 * n), 0)
     if not turns:
         return None
@@ -309,11 +309,11 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
     """
     stage = Stage(sch, rv)
     outputs, sums = _loops_by_kind(sch, stage, below)
-    lanes = machine.lanes(stage.store.buffer.dtype) if stage.store is not None else 1
     if not sums or not outputs or stage.store is None:
         return
     along = next((x for x, v in outputs if memory_stride(_target(stage), v) == 1), None)
     extent = as_int(sch.get(along).extent) if along is not None else 1
+    lanes = machine.lanes_within(stage.store.buffer.dtype, extent)
     # a vector of results whose terms lie far apart pays where its size is known; else its program,
     # with the rest, is long and no faster
     apart = adder is None and extent is None and any(
@@ -339,7 +339,8 @@ def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any
     elif adder is None:
         width = extent if held else _SUMS * lanes
         if extent is not None:
-            width = width if extent % width == 0 else min(4 * lanes, extent)
+            if extent % width:
+                width = extent if extent < width else 4 * lanes
         outer, vector = sch.split(along, [None, width])
         sch.reorder(*others, outer, *sums, vector)
         rows = []
