@@ -240,7 +240,7 @@ def _conflict(steps: dict | None, loops: list[Loop], size: int, hw: Hardware) ->
     if not steps:
         return 0.0
     worst = 0.0
-    way = hw.l1 // 8
+    way, ways = hw.l1_way, hw.l1 // hw.l1_way
     reduced = [lp for lp in loops if lp.kind not in (ForKind.VECTORIZED,)]
     for loop in reduced[-3:]:
         step = abs(steps.get(loop.var, 0)) * size
@@ -249,7 +249,7 @@ def _conflict(steps: dict | None, loops: list[Loop], size: int, hw: Hardware) ->
         step = int(step)
         period = way // math.gcd(step, way)  # so many steps until the same set comes again
         lines = loop.extent / max(1, period)
-        worst = max(worst, lines / 8)
+        worst = max(worst, lines / ways)
     return worst
 
 

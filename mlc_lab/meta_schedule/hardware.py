@@ -12,7 +12,8 @@ class Hardware:
     """One core.
 
     `vector_bytes` and `registers` of the vector registers, `fma` multiply-adds a cycle with a
-    latency of `latency` cycles, `loads` vector loads a cycle; bytes of the caches.
+    latency of `latency` cycles, `loads` vector loads a cycle; bytes of the caches, and of one way
+    of L1, which is found by the address within a page.
     """
 
     vector_bytes: int = 32
@@ -21,6 +22,7 @@ class Hardware:
     latency: int = 4
     loads: int = 2
     l1: int = 32 << 10
+    l1_way: int = 4 << 10
     l2: int = 512 << 10
     l3: int = 16 << 20
 
@@ -40,7 +42,8 @@ def _of(features: str, triple: str) -> Hardware:
     wide = "+avx512f" in have
     width = 64 if wide else 32 if "+avx" in have else 16
     return Hardware(width, 32 if wide or arm else 16, l1=caches.get("L1", 32 << 10),
-                    l2=caches.get("L2", 512 << 10), l3=caches.get("L3", 16 << 20))
+                    l1_way=(16 if arm else 4) << 10, l2=caches.get("L2", 512 << 10),
+                    l3=caches.get("L3", 16 << 20))
 
 
 def hardware_of(target: Any = None) -> Hardware:

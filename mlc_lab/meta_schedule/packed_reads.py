@@ -117,7 +117,7 @@ def packed_reads(block: Block, loops: list, env: Mapping[Any, Linear]) -> Iterat
     reduced = {iv.var for iv in block.iter_vars if iv.iter_type == REDUCE}
     cut = 0
     if where == 2:
-        cut = 1 + next((i for i, lp in enumerate(loops)
+        cut = 1 + next((i for i, lp in enumerate(loops[:-1])
                         if lp.extent > 1 and (env[along[0]] or {}).get(lp.var)), -1)
     known = set()
     for load in pre_order(block.body.value):

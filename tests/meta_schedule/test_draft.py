@@ -123,10 +123,10 @@ def main(A: T.Buffer((1, 128), "float32"), B: T.Buffer((128, 10), "float32"),
 """)
     database = ms.database.MemoryDatabase()
     for _ in range(2):
-        ms.tune_tir(mod, TARGET, None, 16, database=database, verbose=False, seed=1)
+        ms.tune_tir(mod, TARGET, None, 64, database=database, verbose=False, seed=1)
     counted = len(database.records())
-    assert 0 < counted < 16
-    ms.tune_tir(mod, TARGET, None, 16, database=database, verbose=False, seed=1)
+    assert 0 < counted < 64
+    ms.tune_tir(mod, TARGET, None, 64, database=database, verbose=False, seed=1)
     assert len(database.records()) == counted
 
 

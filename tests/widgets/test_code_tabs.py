@@ -39,6 +39,13 @@ def lit(pane, some=False):
     return [text.strip() for text in pane.locator(".l.rel code").all_text_contents()]
 
 
+def whole(pane):
+    """Scroll through a pane, so that all of its lines have come."""
+    while pane.locator(".chunk:empty").count():
+        pane.locator(".chunk:empty").first.scroll_into_view_if_needed()
+    return pane
+
+
 def test_a_statement_lights_up_what_it_became_in_every_tab(page):
     for name, part in (("Lowered", "Y_1["), ("LLVM IR", "fmul"), ("Assembly", "fm")):
         left, right = tab(page, name)
@@ -58,7 +65,7 @@ def test_what_was_chosen_stays_chosen_from_tab_to_tab(page):
 
 def test_an_instruction_leads_back_to_its_statement(page):
     left, right = tab(page, "Assembly")
-    right.locator(".l:not(.w0)").get_by_text("fm").first.hover()
+    whole(right).locator(".l:not(.w0)").get_by_text("fm").first.hover()
     assert UPDATE in lit(left)
 
 
@@ -84,7 +91,7 @@ def test_the_mix_is_counted_and_vectors_carry_their_width(page):
     _, right = tab(page, "Assembly")
     said = page.locator(".mix").inner_text()
     assert "instructions:" in said and "by width:" in said and "scalar" in said
-    widths = right.locator(".l i").all_text_contents()
+    widths = whole(right).locator(".l i").all_text_contents()
     assert {w for w in widths if w} <= {"64", "128", "256", "512"} and any(widths)
     for width in set(widths) - {""}:
         assert f"{widths.count(width)} {width}-bit" in said

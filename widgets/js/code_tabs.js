@@ -218,6 +218,7 @@ export class CodeView {
     this.right.classList.toggle("machine", !lowered);
     this.drawFacts();
     this.light(this.chosen);
+    if (this.chosen) this.meet(this.right);
   }
 
   drawFacts() {
@@ -261,12 +262,18 @@ export class CodeView {
   choose(pane, line, other) {
     this.chosen = this.origins(pane, line);
     this.light(this.chosen);
+    const count = this.meet(other);
+    if (this.tell) this.tell(`${line.textContent.trim()}: ${count} lines of code`);
+  }
+
+  /** Bring the first line of a pane that belongs to what is chosen to sight; how many lines of code
+   * do. */
+  meet(pane) {
     const met = this.lines().map((at, n) => (at.from.some((k) => this.chosen.includes(k)) ? n : -1))
       .filter((n) => n >= 0);
-    const first = other === this.right ? met[0] : Math.min(...this.chosen);
-    if (first !== undefined && Number.isFinite(first)) this.toSight(other, first * ROW_HEIGHT);
-    const count = met.length;
-    if (this.tell) this.tell(`${line.textContent.trim()}: ${count} lines of code`);
+    const first = pane === this.right ? met[0] : Math.min(...this.chosen);
+    if (first !== undefined && Number.isFinite(first)) this.toSight(pane, first * ROW_HEIGHT);
+    return met.length;
   }
 
   /** Scroll a pane so that what is `y` pixels down can be seen, if it cannot be already. */

@@ -10,7 +10,7 @@ After, for `meta_schedule.pack` = 1::
     C[vi, vj] = C[vi, vj] + A[vi, vk] * B_global[vj // 16, vk, vj % 16]
 
 With 2 the copy is made for each tile of the outermost loop along the vector axis, where the panel
-is still in the cache when it is used.
+is still in the cache when it is used; once, where one vector is all of that axis.
 """
 
 from __future__ import annotations
@@ -54,28 +54,29 @@ class RewriteLayout(Postproc):
         if vector is None or last.kind is not ForKind.VECTORIZED:
             return False
         width = op.as_int(last.extent)
-        outermost = self._first_loop_of(sch, block, vector.var, loops)
+        tiles = self._first_loop_of(sch, block, vector.var, loops[:-1]) if where == 2 else None
+        if tiles is not None and sch.get(tiles).kind is not ForKind.SERIAL:
+            return False
         for read in packable(facts, vector):
             buffers = [r.buffer for r in sch.get(block).reads]
             copied = sch.cache_read(block, buffers.index(read.buffer), "global")
             at = next(i for i, ix in enumerate(read.indices) if uses_var(ix, vector.var))
             sch.transform_layout(copied, ("write", 0),
                                  _panels(read, at, width, [a.var for a in facts.reduced]))
-            if where == 2:
-                if outermost is None:
-                    return False
-                sch.compute_at(copied, outermost)
+            if tiles is not None:
+                sch.compute_at(copied, tiles)
             self._loops(sch, copied, at, len(read.indices), width)
         return True
 
     def _first_loop_of(self, sch: Any, block: Any, var: Any, loops: list) -> Any:
+        """The outermost of the loops that moves an iterator of the block; None if there is none."""
         realize = sch.state.realize_of(sch.get_sref(block))
         value = next(v for iv, v in zip(realize.block.iter_vars, realize.iter_values)
                      if iv.var is var)
         for loop in loops:
             stmt = sch.get(loop)
             if uses_var(value, stmt.loop_var) and op.as_int(stmt.extent) > 1:
-                return loop if stmt.kind is ForKind.SERIAL else None
+                return loop
         return None
 
     def _loops(self, sch: Any, copied: Any, at: int, dims: int, width: int) -> None:
