@@ -20,6 +20,7 @@ import numpy as np
 
 from ..ir.structural import structural_hash
 from ..observe import flops
+from ..observe.cache import CacheLevel
 from ..tir import expr as e
 from ..tir.functor import pre_order
 from ..tir.op import as_int
@@ -36,6 +37,9 @@ STORES = 4
 WIDTH = 28
 #: cycles one call, or one parallel loop, costs whatever it does
 _CALL_CYCLES = 400.0
+#: lines of a set over its ways from which on none of them is found again; caches do not replace
+#: strictly what was used longest ago, so a few lines too many are forgiven
+_THRASH = 2.0
 
 
 class Loop:
@@ -132,22 +136,31 @@ class StoreFeatures:
                                       line))
             sizes.append(row)
         self.footprint = sum(sizes[0])
-        for capacity in (self.hw.l1, self.hw.l2, self.hw.l3):
-            position = next((p for p in range(len(sizes)) if sum(sizes[p]) <= capacity * 0.8),
+        for cache in self.hw.caches:
+            position = next((p for p in range(len(sizes)) if self._fits(sizes[p], p, cache)),
                             len(sizes) - 1)
             total = 0.0
             for index, (_, steps) in enumerate(self.accesses):
-                # What fits is loaded once for each round of the loops outside; a loop that does
-                # not move the access finds it still there, until one that does has come between.
-                need, moved = sizes[position][index], False
-                for loop in reversed(self.loops[:position]):
+                # One loop more goes through lines that lie beside each other. What fits is loaded
+                # once for each round of the loops outside; a loop that does not move the access
+                # finds it still there, until one that does has come between.
+                last = max(position - 1, 0)
+                need = sizes[last][index]
+                moved = any(steps is None or x.var in steps for x in self.loops[last:position])
+                for loop in reversed(self.loops[:last]):
                     moved = moved or steps is None or loop.var in steps
                     if moved:
                         need *= loop.extent
                 total += need
             self.missed.append(total)
-        self.conflict = max((_conflict(steps, self.loops, _bytes(a.buffer.dtype), self.hw)
+        self.conflict = max((_conflict(steps, self.loops, _bytes(a.buffer.dtype), self.hw.caches[0])
                              for a, steps in self.accesses), default=0.0)
+
+    def _fits(self, sizes: list[float], position: int, cache: CacheLevel) -> bool:
+        """Whether what the loops from a position on touch stays in a cache."""
+        return sum(sizes) <= cache.size * 0.8 and (cache is self.hw.caches[-1] or all(
+            _conflict(steps, self.loops[position:], _bytes(access.buffer.dtype), cache) < _THRASH
+            for access, steps in self.accesses))
 
     def _cycles(self) -> None:
         """A rough estimate of the cycles: the slowest of computing, loading, and each memory."""
@@ -166,9 +179,7 @@ class StoreFeatures:
         overhead = 1.0
         self.issue = rounds * (max(compute, move) + overhead)
         l1, l2, l3 = self.missed
-        self.memory = l1 / 32 + l2 / 12 + l3 / 6
-        if self.conflict > 1:
-            self.memory += self.issue * min(1.0, math.log2(self.conflict) / 4)
+        self.memory = l1 / hw.vector_bytes + l2 / 12 + l3 / 6
         self.cycles = max(self.issue, self.memory) + 0.3 * min(self.issue, self.memory)
 
     def vector_of(self) -> list[float]:
@@ -235,21 +246,21 @@ def _footprint(steps: dict | None, loops: list[Loop], size: int, line: int) -> f
     return max(covered, line) * pieces
 
 
-def _conflict(steps: dict | None, loops: list[Loop], size: int, hw: Hardware) -> float:
-    """How many lines more than the ways of L1 fall into the same sets, as a factor."""
+def _conflict(steps: dict | None, loops: list[Loop], size: int, cache: CacheLevel) -> float:
+    """How many lines more than a cache has ways fall into the same sets, as a factor."""
     if not steps:
         return 0.0
     worst = 0.0
-    way, ways = hw.l1_way, hw.l1 // hw.l1_way
+    way = cache.size // cache.ways
     reduced = [lp for lp in loops if lp.kind not in (ForKind.VECTORIZED,)]
     for loop in reduced[-3:]:
         step = abs(steps.get(loop.var, 0)) * size
-        if step < 64 or step != int(step):
+        if step < cache.line or step != int(step):
             continue
         step = int(step)
         period = way // math.gcd(step, way)  # so many steps until the same set comes again
         lines = loop.extent / max(1, period)
-        worst = max(worst, lines / ways)
+        worst = max(worst, lines / cache.ways)
     return worst
 
 

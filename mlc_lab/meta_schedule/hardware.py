@@ -6,14 +6,15 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
+from ..observe.cache import CacheHierarchy, CacheLevel
+
 
 @dataclass(frozen=True)
 class Hardware:
     """One core.
 
     `vector_bytes` and `registers` of the vector registers, `fma` multiply-adds a cycle with a
-    latency of `latency` cycles, `loads` vector loads a cycle; bytes of the caches, and of one way
-    of L1, which is found by the address within a page.
+    latency of `latency` cycles, `loads` vector loads a cycle; three levels of caches.
     """
 
     vector_bytes: int = 32
@@ -21,10 +22,9 @@ class Hardware:
     fma: int = 2
     latency: int = 4
     loads: int = 2
-    l1: int = 32 << 10
-    l1_way: int = 4 << 10
-    l2: int = 512 << 10
-    l3: int = 16 << 20
+    caches: tuple[CacheLevel, ...] = (
+        CacheLevel("L1", 32 << 10), CacheLevel("L2", 512 << 10),
+        CacheLevel("L3", 16 << 20, ways=16))
 
     def lanes(self, dtype: str) -> int:
         """Elements of a type in one vector register."""
@@ -34,16 +34,12 @@ class Hardware:
 
 @functools.cache
 def _of(features: str, triple: str) -> Hardware:
-    from ..backend import peak
-
-    caches = peak.cache_bytes()
+    caches = CacheHierarchy.machine().levels
     have = features.split(",")
     arm = triple.startswith(("aarch64", "arm64"))
     wide = "+avx512f" in have
     width = 64 if wide else 32 if "+avx" in have else 16
-    return Hardware(width, 32 if wide or arm else 16, l1=caches.get("L1", 32 << 10),
-                    l1_way=(16 if arm else 4) << 10, l2=caches.get("L2", 512 << 10),
-                    l3=caches.get("L3", 16 << 20))
+    return Hardware(width, 32 if wide or arm else 16, caches=(*caches, *caches[-1:] * 3)[:3])
 
 
 def hardware_of(target: Any = None) -> Hardware:

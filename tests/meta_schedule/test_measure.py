@@ -134,21 +134,24 @@ def candidates(context, count):
 
 
 def test_the_model_learns_to_rank(tmp_path):
-    context = TuneContext(matmul(64), target=TARGET, rand_state=5)
-    pool = candidates(context, 70)
-
     def seconds(candidate):  # a machine that dislikes packing and loves wide tiles
         text = candidate.sch.mod.script()
         return 1e-3 * (1 + 3 * ("B_global" in text) + text.count("T.unroll") / 4
                        + 1 / (1 + text.count("vectorized(32)")))
 
-    model = TreeModel()
-    assert model.predict(context, pool[:3]).shape == (3,) and not model.trained
-    model.update(context, pool[:40], [RunnerResult((seconds(c),)) for c in pool[:40]])
-    guess = -model.log_time(context, pool[40:])
-    truth = [-np.log2(seconds(c)) for c in pool[40:]]
-    ranks = [np.argsort(np.argsort(x)) for x in (guess, truth)]
-    assert np.corrcoef(*ranks)[0, 1] > 0.6
+    learned = []
+    for seed in (5, 6, 7):  # of one processor, so that all machines meet the same candidates
+        context = TuneContext(matmul(64), target="llvm -mcpu=skylake-avx512 -num-cores=1",
+                              rand_state=seed)
+        pool = candidates(context, 70)
+        model = TreeModel()
+        assert model.predict(context, pool[:3]).shape == (3,) and not model.trained
+        model.update(context, pool[:40], [RunnerResult((seconds(c),)) for c in pool[:40]])
+        guess = -model.log_time(context, pool[40:])
+        truth = [-np.log2(seconds(c)) for c in pool[40:]]
+        ranks = [np.argsort(np.argsort(x)) for x in (guess, truth)]
+        learned.append(np.corrcoef(*ranks)[0, 1])
+    assert np.median(learned) > 0.6, learned
     model.save(str(tmp_path / "model.npz"))
     again = TreeModel()
     again.load(str(tmp_path / "model.npz"))

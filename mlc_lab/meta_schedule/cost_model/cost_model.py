@@ -35,7 +35,7 @@ class CostModel:
     def create(kind: Any = "xgb", **options: Any) -> "CostModel | None":
         """The model called `kind`, or the one given.
 
-        "xgb" (TVM's name) and "trees" are boosted trees, "random" is random, "none" no model.
+        "xgb" (TVM's name) and "trees" are trees, "random" is random, "none" no model.
         """
         from .random_model import RandomModel
         from .tree_model import TreeModel
