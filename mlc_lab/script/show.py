@@ -14,20 +14,29 @@ _TOKEN = re.compile(
     r"(?:e[+-]?\d+)?)|(?P<keyword>\b(?:def|class|for|in|with|if|else|while|assert|and|or|not|as|"
     r"True|False|None|return|pass|lambda)\b)|(?P<decorator>@[\w.]+)|(?P<name>\b[TIR]\.[\w.]+)")
 
-#: colours of each kind of token: (light, dark) as #rrggbb and the ANSI code
+#: colours of each kind of token as #rrggbb on any background (a contrast above four to white and to
+#: the dark of notebooks alike), on white, and on the dark of `highlight_html`; and the ANSI code
 _COLOURS = {
-    "comment": ("#6a737d", "#8b949e", "90"), "string": ("#a31515", "#a5d6ff", "32"),
-    "number": ("#098658", "#79c0ff", "36"), "keyword": ("#0000c0", "#ff7b72", "35"),
-    "decorator": ("#795e26", "#d2a8ff", "33"), "name": ("#795e26", "#d2a8ff", "34"),
+    "comment": ("#707783", "#6a737d", "#8b949e", "90"),
+    "string": ("#d44436", "#a31515", "#a5d6ff", "32"),
+    "number": ("#0b8668", "#098658", "#79c0ff", "36"),
+    "keyword": ("#416cf0", "#0000c0", "#ff7b72", "35"),
+    "decorator": ("#af48d1", "#795e26", "#d2a8ff", "33"),
+    "name": ("#a26b0d", "#795e26", "#d2a8ff", "34"),
 }
 
 
-def highlight_html(text: str, style: str = "light") -> str:
-    """The text as one <pre> with inline styles, which also untrusted notebooks keep."""
+def highlight_html(text: str, style: str | None = None) -> str:
+    """The text as one <pre> with inline styles, which also untrusted notebooks keep.
+
+    `style` is "light" or "dark" (TVM's names are accepted) for pages of one known background; by
+    default the colours can be read on both.
+    """
     dark = style in ("dark", "vscode-dark", "ansi-dark")
+    column = 0 if style is None else 2 if dark else 1
 
     def colour(match: re.Match) -> str:
-        value = _COLOURS[match.lastgroup][1 if dark else 0]
+        value = _COLOURS[match.lastgroup][column]
         return f'<span style="color:{value}">{escape(match.group())}</span>'
 
     out, last = [], 0
@@ -35,13 +44,14 @@ def highlight_html(text: str, style: str = "light") -> str:
         out += [escape(text[last:match.start()]), colour(match)]
         last = match.end()
     out.append(escape(text[last:]))
-    back = "background:#0d1117;color:#c9d1d9;padding:8px;" if dark else ""
+    back = "" if style is None else (
+        f"background:{'#0d1117;color:#c9d1d9' if dark else '#ffffff;color:#1f2328'};padding:8px;")
     return f'<pre style="{back}line-height:1.35;overflow-x:auto">{"".join(out)}</pre>'
 
 
 def highlight_ansi(text: str) -> str:
     """The text with ANSI colours."""
-    return _TOKEN.sub(lambda m: f"\x1b[{_COLOURS[m.lastgroup][2]}m{m.group()}\x1b[0m", text)
+    return _TOKEN.sub(lambda m: f"\x1b[{_COLOURS[m.lastgroup][3]}m{m.group()}\x1b[0m", text)
 
 
 def _notebook() -> bool:
@@ -53,7 +63,7 @@ def _notebook() -> bool:
 
 
 def show(obj: Any, style: str | None = None, black_format: bool = False, **options: Any) -> None:
-    """Print the script of `obj`. `style` is "light" or "dark" (TVM's names are accepted)."""
+    """Print the script of `obj`. `style`: see `highlight_html`."""
     show_text(script(obj, **options), style)
 
 
@@ -62,7 +72,7 @@ def show_text(text: str, style: str | None = None) -> None:
     if _notebook():
         from IPython.display import HTML, display
 
-        display(HTML(highlight_html(text, style or "light")))
+        display(HTML(highlight_html(text, style)))
         return
     stream = sys.stdout
     if getattr(stream, "isatty", lambda: False)():
