@@ -25,16 +25,19 @@ import programs  # noqa: E402
 import turns  # noqa: E402
 
 
-def tile_matmul(rows, columns):
-    """Register tile: rows unrolled, columns a vector, initialisation taken out of the loop."""
+def tile_matmul(rows, columns, block_rows=128):
+    """Register tile: rows unrolled, columns a vector, initialisation taken out of the loop.
+
+    Tiles go down a block of rows, so that the columns of B that they read are still in the cache.
+    """
 
     def schedule(sch):
         block = sch.get_block("C")
         i, j, k = sch.get_loops(block)
-        i0, i1 = sch.split(i, [None, rows])
+        i0, i1, i2 = sch.split(i, [None, block_rows // rows, rows])
         j0, j1 = sch.split(j, [None, columns])
-        sch.reorder(i0, j0, k, i1, j1)
-        sch.unroll(i1)
+        sch.reorder(i0, j0, i1, k, i2, j1)
+        sch.unroll(i2)
         sch.vectorize(j1)
         init = sch.decompose_reduction(block, k)
         ii, ij = sch.get_loops(init)[-2:]
