@@ -103,3 +103,33 @@ def test_memory_that_two_arguments_share():
     for k in range(8):
         want[2] += want[k]
     assert (both.numpy() == want).all()
+
+
+def tile_of(rows, lanes):
+    @T.prim_func
+    def tile(A: T.Buffer((rows, 20), "float32"), B: T.Buffer((20, lanes), "float32"),
+             C: T.Buffer((rows, lanes), "float32")):
+        T.func_attr({"tir.noalias": True})
+        for k in range(20):
+            for i in T.unroll(rows):
+                for j in T.vectorized(lanes):
+                    C[i, j] = C[i, j] + A[i, k] * B[k, j]
+
+    return tile
+
+
+@pytest.mark.parametrize("lanes", [3, 5, 7, 9, 11, 17, 21, 31, 33, 49])
+def test_a_tile_of_odd_vectors_stays_in_registers(lanes):
+    """Vectors of powers of two, and a scalar for the last lane: LLVM can hold those."""
+    func = tile_of(3, lanes)
+    rng = np.random.default_rng(lanes)
+    a, b, c = (rng.standard_normal(s).astype("float32") for s in ((3, 20), (20, lanes), (3, lanes)))
+    want = c + a @ b
+    lib = tvm.build(func, target="llvm")
+    out = tvm.nd.array(c.copy())
+    lib["tile"](tvm.nd.array(a), tvm.nd.array(b), out)
+    np.testing.assert_allclose(out.numpy(), want, rtol=1e-5, atol=1e-5)
+    args = [a, b, c.copy()]
+    interpret(func, *args)
+    np.testing.assert_allclose(args[2], want, rtol=1e-5, atol=1e-5)
+    assert f"<{lanes} x float>" not in lib.get_source("ll")
