@@ -41,8 +41,13 @@ def lit(pane, some=False):
 
 def whole(pane):
     """Scroll through a pane, so that all of its lines have come."""
-    while pane.locator(".chunk:empty").count():
-        pane.locator(".chunk:empty").first.scroll_into_view_if_needed()
+    pane.evaluate("""async (pane) => {
+        for (let y = 0; y < pane.scrollHeight; y += 300) {
+            pane.scrollTop = y;
+            await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        }
+    }""")
+    pane.locator(".chunk:empty").first.wait_for(state="detached")
     return pane
 
 
