@@ -7,7 +7,9 @@ an expression takes), `rules.py` (rewrite rules, as data; `pattern.py` compiles 
 `iter_map.py` (indices as splits and fusions of iterators; its parts are `iter_map_expr.py`,
 `iter_map_predicate.py`, `iter_map_rewriter.py`, `iter_map_inverse.py`, `subspace_divide.py`),
 `region.py` (what of a buffer loops touch), `index_map.py` (inverses of layouts), `linear.py`
-(equations and inequalities solved for a variable).
+(equations and inequalities solved for a variable), `omega.py` (whether systems of them have a
+solution in integers) and `linear_form.py` (expressions in such systems), `access.py` (where a
+program touches its buffers) and `liveness.py` (whether what is read was written before).
 """
 
 from . import index_map

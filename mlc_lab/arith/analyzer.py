@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Iterator
 
+from ..ir.recursion import deep
 from ..tir.expr import EQ, LE, LT, GE, GT, IntImm, PrimExpr, Range, SizeVar, Sub, Var, const_index
 from ..tir.op import equal
 from .canonical_simplify import CanonicalSimplifier, affine_form
 from .const_int_bound import (
     NEG_INF, POS_INF, ConstIntBound, ConstIntBoundAnalyzer, constraint_bounds, range_bound,
 )
-from .expr_util import INDEX_DTYPES, DoesNotFit, conjuncts, same
+from .expr_util import ARITHMETIC, INDEX_DTYPES, DoesNotFit, conjuncts, is_data, same
 from .modular_set import ModularSet, ModularSetAnalyzer
 from .rewrite_simplify import RewriteSimplifier
 
@@ -30,6 +31,32 @@ class Analyzer:
         self.canonical = CanonicalSimplifier(self)
         self.ranges: dict[Var, Range] = {}
         self._simplified: dict[PrimExpr, PrimExpr] = {}
+        #: which expressions have data in them, see `may_wrap`; whether any was met
+        self.data: dict[PrimExpr, bool] = {}
+        self.data_met = False
+
+    # ------------------------------------------------------------------- data
+
+    def may_wrap(self, *operands: PrimExpr) -> bool:
+        """Whether moving terms between these operands may change what they give.
+
+        That is so where data is computed with (`expr_util.is_data`) that is not known to be far
+        from the ends of its type: x + 1 < y is not x < y - 1 for the largest x.
+        """
+        if not any(type(e) in ARITHMETIC for e in operands):
+            return False
+        if operands[0].dtype not in INDEX_DTYPES:
+            return True
+        if not any(is_data(e, self.data) for e in operands):
+            return False
+        limit = 1 << (30 if operands[0].dtype == "int32" else 62)
+        bounds = [self.bounds.of(e) for e in operands]
+        return not all(-limit <= low and high <= limit for low, high in bounds)
+
+    def name_data(self, var: Var, value: PrimExpr) -> None:
+        """Say that a variable is a name for `value`: it is data if that is."""
+        if is_data(value, self.data):
+            self.data[var] = self.data_met = True
 
     # ------------------------------------------------------------------- facts
 
@@ -146,12 +173,14 @@ class Analyzer:
         if type(cond) is IntImm:
             return _nothing
         parts = conjuncts(cond)
-        facts = constraint_bounds(cond)
+        facts = constraint_bounds(cond, self.may_wrap)
         for part in parts:
             kind = type(part)
             if kind in _ORDERED and part.a.dtype in INDEX_DTYPES and (
                     type(part.a) is not IntImm and type(part.b) is not IntImm):
                 a, b = (part.a, part.b) if kind in (LT, LE) else (part.b, part.a)
+                if self.may_wrap(a, b):
+                    continue
                 facts += self._difference_facts(a, b, -1 if kind in (LT, GT) else 0)
         for e, bound in list(facts):  # the same fact of the simplified form
             form = self.canonical.visit(e)
@@ -201,8 +230,10 @@ class Analyzer:
         if not isinstance(e, PrimExpr):
             return const_index(e)
         found = self._simplified.get(e)
-        if found is not None:
-            return found
+        return self._simplest(e, steps) if found is None else found
+
+    @deep
+    def _simplest(self, e: PrimExpr, steps: int) -> PrimExpr:
         out = affine_form(e, self.canonical.var_map) if e.dtype in INDEX_DTYPES else None
         if out is None:
             out = self.canonical.visit(e)
@@ -222,10 +253,12 @@ class Analyzer:
         self._simplified[out] = out
         return out
 
+    @deep
     def rewrite_simplify(self, e: PrimExpr) -> PrimExpr:
         """Simplified by the rules only."""
         return self.rewriter.visit(const_index(e))
 
+    @deep
     def canonical_simplify(self, e: PrimExpr) -> PrimExpr:
         """In canonical form only."""
         return self.canonical.visit(const_index(e))
@@ -248,6 +281,10 @@ class Analyzer:
         a, b = const_index(a), const_index(b)
         if type(a) is IntImm and type(b) is IntImm:
             return a.value == b.value
+        return self._equal(a, b)
+
+    @deep
+    def _equal(self, a: PrimExpr, b: PrimExpr) -> bool:
         if same(a, b):
             return True
         if a.dtype == b.dtype and a.dtype in INDEX_DTYPES:
@@ -271,14 +308,17 @@ class Analyzer:
         """(min, max) as a plain tuple, see `const_int_bound`."""
         return self.bounds.of(e)
 
+    @deep
     def const_int_bound(self, e: Any) -> ConstIntBound:
         """The smallest and largest value; `ConstIntBound.POS_INF`/`NEG_INF` if unbounded."""
         return ConstIntBound(*self.bounds.of(const_index(e)))
 
+    @deep
     def modular_set(self, e: Any) -> ModularSet:
         """(coeff, base) such that e = coeff * k + base."""
         return self.modular.of(const_index(e))
 
+    @deep
     def int_set(self, e: Any, dom_map: Any = None) -> Any:
         """The set of values of `e` as the variables of `dom_map` (by default: all bound ones)
         run over their domains; see `eval_set`."""

@@ -18,7 +18,8 @@ from math import gcd
 from typing import Any, Callable
 
 from ..tir.expr import (
-    LT, Add, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, SizeVar, Sub, Var,
+    LT, Add, BufferLoad, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, SizeVar, Sub,
+    Var,
 )
 from . import expr_util as U
 from .expr_util import INDEX_DTYPES, DoesNotFit, imm, same
@@ -33,15 +34,17 @@ Term = tuple
 
 
 class Sum:
-    """A sum of terms under construction; never shared once changed."""
+    """A sum of terms under construction; what a handler answers with is its caller's to change."""
 
-    __slots__ = ("dtype", "terms", "base", "summed")
+    __slots__ = ("dtype", "terms", "base", "summed", "places")
 
     def __init__(self, dtype: str, terms: list[Term], base: int, summed: bool = False) -> None:
         self.dtype = dtype
         self.terms = terms
         self.base = base
         self.summed = summed  # whether it came from + or -: then -x is written 0 - x
+        #: of a long sum: positions of the terms by the outline of their index
+        self.places: dict[Any, list[int]] | None = None
 
     def scaled(self, factor: int) -> "Sum":
         """This sum times a constant."""
@@ -59,15 +62,19 @@ class Sum:
         if scale == 0:
             return
         terms = self.terms
-        place = 0
-        for old in terms:
-            if old[0] is index or same(old[0], index):
-                break
-            place += 1
+        if len(terms) < _LONG:
+            place = 0
+            for old in terms:
+                if old[0] is index or same(old[0], index):
+                    break
+                place += 1
+        else:
+            place = self.place_of(index)
         while place < len(terms):
             old = terms[place]
             if not (old[0] is index or same(old[0], index)) or lower > old[1]:
                 terms.insert(place, new)
+                self.places = None
                 return
             if old[1] == lower and old[2] == upper and old[4] == mode:
                 terms[place] = (index, lower, upper, scale + old[3], mode)
@@ -75,11 +82,41 @@ class Sum:
             place += 1
         terms.append(new)
 
+    def place_of(self, index: PrimExpr) -> int:
+        """Where the first term of an index stands in a long sum; its length if there is none,
+        which then is where one will stand."""
+        terms, places = self.terms, self.places
+        if places is None:
+            places = self.places = {}
+            for place, term in enumerate(terms):
+                places.setdefault(outline(term[0]), []).append(place)
+        candidates = places.setdefault(outline(index), [])
+        for place in candidates:
+            if same(terms[place][0], index):
+                return place
+        candidates.append(len(terms))
+        return len(terms)
+
     def add(self, other: "Sum", factor: int = 1) -> None:
         """Add another sum times a constant."""
         for index, lower, upper, scale, mode in other.terms:
             self.add_term((index, lower, upper, scale * factor, mode))
         self.base += other.base * factor
+
+
+#: sums of so many terms are searched by outline
+_LONG = 24
+
+
+def outline(e: PrimExpr, levels: int = 3) -> Any:
+    """What the same expressions have in common: a key to look for them, cheaper than a hash."""
+    kind = type(e)
+    if kind is IntImm:
+        return e.value
+    if kind is Var or kind is SizeVar:
+        return id(e)
+    parts = [outline(item, levels - 1) for item in e.children()] if levels else ()
+    return (kind, id(e.buffer) if kind is BufferLoad else 0, *parts)
 
 
 def _join_splits(terms: list[Term]) -> list[Term]:
@@ -167,7 +204,7 @@ class CanonicalSimplifier(RewriteSimplifier):
                 try:
                     found = self.normal(handler(self, e))
                 except DoesNotFit:
-                    found = _arith(self, e) if kind is not Cast else e
+                    found = self.in_parts(e)
             else:
                 handler = _CANONICAL.get(kind)
                 found = handler(self, e) if handler is not None else e.map_children(self.visit)
@@ -175,6 +212,18 @@ class CanonicalSimplifier(RewriteSimplifier):
             if found is not e:
                 memo[found] = found
         return found
+
+    def in_parts(self, e: PrimExpr) -> PrimExpr:
+        """An expression whose constants do not fit into its type when joined: its sum stays as
+        it is written, each part canonical."""
+        kind = type(e)
+        if kind is Cast:
+            return e
+        if kind is not Add and kind is not Sub:
+            return _arith(self, e)
+        a, b = [self.in_parts(item) if type(item) is Add or type(item) is Sub else self.visit(item)
+                for item in (e.a, e.b)]
+        return e if a is e.a and b is e.b else kind(a, b)
 
     def mutate(self, e: PrimExpr) -> Any:
         """A Sum for what is linear, otherwise the canonical expression."""
@@ -215,6 +264,10 @@ class CanonicalSimplifier(RewriteSimplifier):
     def bound_of(self, value: Any) -> tuple[int, int]:
         """Constant bounds of a Sum or expression."""
         return self.parent.bounds.of(self.normal(value))
+
+    def wraps(self, e: PrimExpr) -> bool:
+        """Whether an expression may wrap around, so that its terms cannot be divided one by one."""
+        return self.parent.data_met and self.parent.may_wrap(e)
 
     # ------------------------------------------------------------------- splitting one term
 
@@ -277,7 +330,7 @@ class CanonicalSimplifier(RewriteSimplifier):
 
 def _add(s: CanonicalSimplifier, e: Add) -> Any:
     a, b = s.mutate(e.a), s.mutate(e.b)
-    out = s.to_sum(a)
+    out = a if type(a) is Sum else s.to_sum(a)
     kind = type(b)
     if kind is IntImm:
         out.base += b.value
@@ -291,7 +344,7 @@ def _add(s: CanonicalSimplifier, e: Add) -> Any:
 
 def _sub(s: CanonicalSimplifier, e: Sub) -> Any:
     a, b = s.mutate(e.a), s.mutate(e.b)
-    out = s.to_sum(a)
+    out = a if type(a) is Sum else s.to_sum(a)
     kind = type(b)
     if kind is IntImm:
         out.base -= b.value
@@ -346,7 +399,7 @@ def _product(e: Mul, a: PrimExpr, b: PrimExpr) -> Any:
 
 def _floordiv(s: CanonicalSimplifier, e: FloorDiv) -> Any:
     a, b = s.mutate(e.a), s.mutate(e.b)
-    if type(b) is not IntImm or b.value <= 0:
+    if not (type(b) is IntImm and 0 < b.value < INF) or s.wraps(e.a):
         return _symbolic(s, e, a, b)
     if type(a) is IntImm:
         return imm(a.value // b.value, a.dtype)
@@ -375,7 +428,7 @@ def _floordiv(s: CanonicalSimplifier, e: FloorDiv) -> Any:
 
 def _floormod(s: CanonicalSimplifier, e: FloorMod) -> Any:
     a, b = s.mutate(e.a), s.mutate(e.b)
-    if type(b) is not IntImm or b.value <= 0:
+    if not (type(b) is IntImm and 0 < b.value < INF) or s.wraps(e.a):
         return _symbolic(s, e, a, b)
     if type(a) is IntImm:
         return imm(a.value % b.value, a.dtype)
@@ -402,7 +455,7 @@ def _floormod(s: CanonicalSimplifier, e: FloorMod) -> Any:
 
 def _div(s: CanonicalSimplifier, e: Div) -> Any:
     a, b = s.mutate(e.a), s.mutate(e.b)
-    if type(b) is not IntImm or b.value <= 0:
+    if not (type(b) is IntImm and 0 < b.value < INF) or s.wraps(e.a):
         return _symbolic(s, e, a, b)
     if type(a) is IntImm:
         return imm(U.truncdiv(a.value, b.value), a.dtype)
@@ -429,7 +482,7 @@ def _div(s: CanonicalSimplifier, e: Div) -> Any:
 
 def _mod(s: CanonicalSimplifier, e: Mod) -> Any:
     a, b = s.mutate(e.a), s.mutate(e.b)
-    if type(b) is not IntImm or b.value <= 0:
+    if not (type(b) is IntImm and 0 < b.value < INF) or s.wraps(e.a):
         return _symbolic(s, e, a, b)
     if type(a) is IntImm:
         return imm(U.truncmod(a.value, b.value), a.dtype)
@@ -481,6 +534,8 @@ def _divide_out(s: CanonicalSimplifier, e: LT) -> PrimExpr | None:
     diff = s.mutate(Sub(e.a, e.b))
     if type(diff) is not Sum:
         return None
+    if s.parent.data_met and s.parent.may_wrap(Sub(e.a, e.b), e.a, e.b):
+        return None
     factor, scaled = diff.base, False
     for term in diff.terms:
         if abs(term[3]) > 1:
@@ -511,7 +566,10 @@ def _cast(s: CanonicalSimplifier, e: Cast) -> Any:
     value = s.mutate(e.value)
     if type(value) is IntImm:
         return imm(value.value, e.dtype)
-    if type(value) is Sum and value.dtype == "int32" and e.dtype == "int64":
+    if e.value.dtype not in INDEX_DTYPES:
+        s.parent.data_met = True
+    widens = type(value) is Sum and value.dtype == "int32" and e.dtype == "int64"
+    if widens and not s.wraps(e.value):
         terms = [(_widen(i, e.dtype), lo, up, k, m) for i, lo, up, k, m in value.terms]
         return Sum(e.dtype, terms, value.base)
     value = s.normal(value)

@@ -14,7 +14,7 @@ from ..tir.expr import (
     Mod, Mul, Not, Or, PrimExpr, Select, SizeVar, Sub, Var, Range,
 )
 from ..tir.functor import uses_var
-from .expr_util import conjuncts, same, truncdiv
+from .expr_util import INDEX_DTYPES, conjuncts, is_data, same, truncdiv
 
 POS_INF = (1 << 63) - 1
 NEG_INF = -POS_INF
@@ -116,10 +116,22 @@ class ConstIntBoundAnalyzer:
         if found is None:
             visit = _BOUND_OF.get(kind)
             found = visit(self, e) if visit is not None else type_bound(e.dtype)
-            if self.known:
+            if kind in _GROWING and self.wraps(e, found):
+                found = type_bound(e.dtype)
+            elif self.known:
                 found = self.constrained(e, found)
             self.memo[e] = found
         return found
+
+    def wraps(self, e: PrimExpr, bound: Bound) -> bool:
+        """Whether the result of an operation, exact if it is in `bound`, may wrap around."""
+        own = type_bound(e.dtype)
+        inside = own[0] <= bound[0] and bound[1] <= own[1]
+        if e.dtype not in INDEX_DTYPES:
+            return not inside
+        if inside and NEG_INF < bound[0] and bound[1] < POS_INF:
+            return False
+        return is_data(e, self.parent.data)
 
     def constrained(self, e: PrimExpr, bound: Bound) -> Bound:
         """`bound` narrowed by the facts that speak of `e`."""
@@ -158,8 +170,12 @@ class ConstIntBoundAnalyzer:
         return leave
 
 
-def constraint_bounds(cond: PrimExpr) -> list[tuple[PrimExpr, Bound]]:
-    """(expression, bounds) pairs that follow from a conjunction of comparisons with constants."""
+def constraint_bounds(cond: PrimExpr, wraps: Callable[[PrimExpr], bool]
+                      ) -> list[tuple[PrimExpr, Bound]]:
+    """(expression, bounds) pairs that follow from a conjunction of comparisons with constants.
+
+    `wraps` tells of an expression whether it may wrap around: then nothing is moved across.
+    """
     out: list[tuple[PrimExpr, Bound]] = []
     for item in conjuncts(cond):
         kind = type(item)
@@ -174,6 +190,8 @@ def constraint_bounds(cond: PrimExpr) -> list[tuple[PrimExpr, Bound]]:
         bound = {LT: (NEG_INF, c - 1), LE: (NEG_INF, c), GT: (c + 1, POS_INF), GE: (c, POS_INF),
                  EQ: (c, c)}[kind]
         out.append((a, bound))
+        if wraps(a):
+            continue
         if type(a) is Add and type(a.b) is IntImm:  # x + c1 < c2 also says x < c2 - c1
             out.append((a.a, (inf_add(bound[0], -a.b.value), inf_add(bound[1], -a.b.value))))
         elif type(a) is Sub and type(a.b) is IntImm:
@@ -294,7 +312,9 @@ def _cast(s: ConstIntBoundAnalyzer, e: Cast) -> Bound:
         return own
     inner = s.of(e.value)
     if own[0] <= inner[0] and inner[1] <= own[1]:
-        return inner
+        # a bound of uint64 that is infinite may be above the largest int64
+        if inner[1] < POS_INF or dt.is_int(e.value.dtype):
+            return inner
     return own
 
 
@@ -310,8 +330,9 @@ def _call(s: ConstIntBoundAnalyzer, e: Call) -> Bound:
             if s.of(e.args[1])[0] >= 0 else type_bound(e.dtype)
     if name == "tir.shift_left":
         a, b = s.of(e.args[0]), s.of(e.args[1])
-        if a[0] >= 0 and 0 <= b[0] and b[1] < 64:
-            return _corners(a, b, lambda x, n: inf_mul(x, 1 << n))
+        if a[0] >= 0 and 0 <= b[0] and b[1] < dt.bits_of(e.dtype):
+            bound = _corners(a, b, lambda x, n: inf_mul(x, 1 << n))
+            return bound if bound[1] <= type_bound(e.dtype)[1] else type_bound(e.dtype)
     if name == "tir.bitwise_and":
         a, b = s.of(e.args[0]), s.of(e.args[1])
         if b[0] >= 0:
@@ -336,6 +357,10 @@ _BOUND_OF: dict[type, Callable] = {
     Mod: _mod, Min: _min, Max: _max, Select: _select, Cast: _cast, Call: _call, Let: _let,
     **{kind: (lambda s, e: BOOL) for kind in (EQ, NE, LT, LE, GT, GE, And, Or, Not)},
 }
+
+
+#: operations whose result may be larger than what goes in
+_GROWING = frozenset((Add, Sub, Mul, Div, FloorDiv))
 
 
 def range_bound(s: ConstIntBoundAnalyzer, rng: Range) -> Bound:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..ir.dtype import int_range
+from ..ir.dtype import int_range, is_float
 from ..ir.structural import structural_equal
 from ..tir.expr import (
     EQ, GE, GT, LE, LT, NE, Add, And, BinaryOp, Broadcast, BufferLoad, Call, Cast, Div, FloatImm,
-    FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Not, Or, PrimExpr, Ramp, Select, SizeVar,
-    StringImm, Sub, Var, int32,
+    FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Not, Or, PrimExpr, ProducerLoad, Ramp, Select,
+    SizeVar, StringImm, Sub, Var, int32,
 )
 
 TRUE = IntImm("bool", 1)
@@ -77,6 +77,40 @@ def same(a: Any, b: Any) -> bool:
         return (a.buffer is b.buffer and a.predicate is b.predicate
                 and len(a.indices) == len(b.indices) and all(map(same, a.indices, b.indices)))
     return structural_equal(a, b) is True
+
+
+# ------------------------------------------------------------------------------- data
+
+#: arithmetic whose result may leave the range of its type, where it then wraps around
+ARITHMETIC = (Add, Sub, Mul)
+_CHOICES = ("tir.if_then_else", "tir.likely")
+
+
+def is_data(e: PrimExpr, memo: dict[PrimExpr, bool]) -> bool:
+    """Whether a number that the program computes is in `e`: read from memory, given by a function,
+    or converted from a type that is none of indices.
+
+    Arithmetic on indices (loop variables, sizes) does not overflow; on data it may.
+    """
+    kind = type(e)
+    if kind in LEAF_TYPES:
+        return kind is Var and e in memo  # a name that was given to data
+    found = memo.get(e)
+    if found is None:
+        if kind is Call and getattr(e.op, "name", "") not in _CHOICES:
+            found = True
+        elif kind is Cast and e.value.dtype not in INDEX_DTYPES:
+            found = True
+        elif kind is BufferLoad or kind is ProducerLoad:
+            found = True
+        elif kind in ARITHMETIC and type(e.a) is IntImm and type(e.b) is IntImm:
+            found = True  # not folded: it is no index that anyone computed
+        elif kind is Call:
+            found = any(is_data(a, memo) for a in e.args[-2:])
+        else:
+            found = any(is_data(c, memo) for c in e.children() if isinstance(c, PrimExpr))
+        memo[e] = found
+    return found
 
 
 # ------------------------------------------------------------------------------- builders
@@ -270,10 +304,10 @@ def conjuncts(cond: PrimExpr) -> list[PrimExpr]:
 
 
 def negate(cond: PrimExpr) -> PrimExpr:
-    """The opposite condition, comparisons turned around."""
+    """The opposite condition, comparisons turned around (but those of floats that NaN decides)."""
     kind = type(cond)
     turned = _NEGATED.get(kind)
-    if turned is not None:
+    if turned is not None and (kind is EQ or kind is NE or not is_float(cond.a.dtype)):
         return turned(cond.a, cond.b)
     if kind is Not:
         return cond.a

@@ -6,7 +6,7 @@ from typing import Any, Mapping, NamedTuple
 
 from ..tir.expr import GE, GT, LE, LT, Add, IntImm, PrimExpr, Range, SizeVar, Sub, Var
 from . import expr_util as U
-from .expr_util import conjuncts, imm
+from .expr_util import INDEX_DTYPES, conjuncts, imm
 from .iter_map_expr import Number, Numbers, Unresolved, number
 
 
@@ -51,6 +51,8 @@ def read_predicate(predicate: PrimExpr, iters: dict[Var, Range],
         left, right = uses_iter(a, iters), uses_iter(b, iters)
         if not left and not right:
             continue
+        if a.dtype not in INDEX_DTYPES:
+            raise Unresolved(f"a comparison of {a.dtype} is no bound on an iterator: {item!r}")
         if left and right:  # both sides: everything to the left
             a, b = analyzer.simplify(U.sub(a, b)), imm(0, a.dtype)
             right = False

@@ -13,7 +13,7 @@ from ..tir.expr import (
     EQ, Add, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, PrimExpr,
     Select, SizeVar, Sub, Var,
 )
-from .expr_util import INDEX_DTYPES, conjuncts
+from .expr_util import ARITHMETIC, INDEX_DTYPES, conjuncts
 
 
 class ModularSet(NamedTuple):
@@ -70,7 +70,10 @@ class ModularSetAnalyzer:
             return ANYTHING
         found = self.memo.get(e)
         if found is None:
-            found = self.memo[e] = visit(self, e)
+            found = visit(self, e)
+            if found.coeff > 1 and kind in ARITHMETIC and self.parent.may_wrap(e):
+                found = make(found.coeff & -found.coeff, found.base)  # 2^32 is no multiple of 3
+            self.memo[e] = found
         return found
 
     def bind(self, var: Var, value: ModularSet) -> None:

@@ -74,12 +74,12 @@ def _touched(total: Any, rng: Range, rewriter: IterMapRewriter, n: Numbers) -> I
     """The interval of one dimension. Raises Unresolved if there are gaps in it."""
     dtype = rng.min.dtype
     base = expression(total.base, dtype)
-    if not total.args:
-        return IntSet.from_min_extent(base, rng.extent)
-    split = total.args[0]
     extent: Any = rng.extent.value if type(rng.extent) is IntImm else rng.extent
     if type(extent) is not int and uses_iter(extent, rewriter.var_map):
         raise Unresolved("the extent of the region changes from iteration to iteration")
+    if not total.args:
+        return IntSet.from_min_extent(base, rng.extent)
+    split = total.args[0]
     backwards = type(split.scale) is int and split.scale < 0
     if not n.at_least(extent, -split.scale if backwards else split.scale):
         raise Unresolved("the region has gaps")

@@ -15,15 +15,19 @@ from ..tir.expr import (
     FloorMod, IntImm, Let, Max, Min, Mod, Mul, Not, Or, PrimExpr, Ramp, Reduce, Select, SizeVar,
     StringImm, Sub, Var,
 )
-from .const_int_bound import NEG_INF, POS_INF
+from ..tir.numbers import shift_left, shift_right
+from .const_int_bound import EVERYTHING, NEG_INF, POS_INF, inf_add
 from .expr_util import (
-    BUILDERS, FALSE, INDEX_DTYPES, TRUE, DoesNotFit, imm, logical_and, logical_not, logical_or,
-    negate, same, sub,
+    ARITHMETIC, BUILDERS, FALSE, INDEX_DTYPES, TRUE, DoesNotFit, imm, logical_and, logical_not,
+    logical_or, negate, same, sub,
 )
 
 #: (node type, type of a, type of b) -> compiled rules (or None where no rule fits)
 _RULES: dict[tuple, Callable | None] = {}
 _VECTORS = (Ramp, Broadcast)
+#: operations that are right of numbers that wrap around; and those that are not
+_RING = frozenset(ARITHMETIC)
+_ORDERED = frozenset((Min, Max, FloorDiv, Div))
 _MISSING = object()
 
 
@@ -74,19 +78,40 @@ class RewriteSimplifier:
             rule = _rules(key)
         if rule is None:
             return None
-        if a.dtype not in INDEX_DTYPES and cls is not And and cls is not Or:
-            if ta not in _VECTORS and tb not in _VECTORS:
+        if cls is And or cls is Or:
+            if cls is Or and (_is_of_floats(a) or _is_of_floats(b)) and not same(a, b):
+                return None  # with a NaN neither x < y nor y <= x
+        elif a.dtype not in INDEX_DTYPES:
+            if ta not in _VECTORS and tb not in _VECTORS or dt.element_of(a.dtype) not in (
+                    INDEX_DTYPES):
                 return None
+        elif self.parent.data_met and self._must_stay(cls, a, b):
+            return None
         try:
             return rule(self, a, b)
         except DoesNotFit:
             return None
+
+    def _must_stay(self, cls: type, a: PrimExpr, b: PrimExpr) -> bool:
+        """Whether the rules for cls(a, b) may be wrong as its operands may wrap around.
+
+        Sums and products of what wraps around are as those of integers. What is wrong is to move
+        terms into or out of a comparison, minimum or division.
+        """
+        if cls in _RING:
+            if type(a) not in _ORDERED and type(b) not in _ORDERED:
+                return False
+            inner = [c for e in (a, b) if type(e) in _ORDERED for c in (e.a, e.b)]
+            return self.parent.may_wrap(cls(a, b), a, b, *inner)
+        return self.parent.may_wrap(a, b)
 
     # ------------------------------------------------------------------- questions rules ask
 
     def difference(self, a: PrimExpr, b: PrimExpr) -> tuple[int, int]:
         """Constant bounds of a - b."""
         bound = self.parent.bounds.of
+        if self.parent.data_met and self.parent.may_wrap(Sub(a, b), a, b):
+            return self._apart(a, b)
         if type(b) is IntImm:
             low, high = bound(a)
             c = b.value
@@ -101,12 +126,22 @@ class RewriteSimplifier:
         except DoesNotFit:
             return (NEG_INF, POS_INF)
 
+    def _apart(self, a: PrimExpr, b: PrimExpr) -> tuple[int, int]:
+        """`difference` where a - b may wrap around: from the bounds of each."""
+        if same(a, b):
+            return (0, 0)
+        known = EVERYTHING
+        if type(a) not in ARITHMETIC and type(b) not in ARITHMETIC:
+            known = self.parent.bounds.constrained(Sub(a, b), EVERYTHING)
+        (low, high), (low2, high2) = self.parent.bounds.of(a), self.parent.bounds.of(b)
+        return (max(known[0], inf_add(low, -high2)), min(known[1], inf_add(high, -low2)))
+
     def never_equal(self, a: PrimExpr, b: PrimExpr) -> bool:
         """Whether modular sets tell that a != b."""
         if type(b) is IntImm:
             coeff, base = self.parent.modular.of(a)
             return coeff > 1 and (b.value - base) % coeff != 0
-        if type(a) is IntImm:
+        if type(a) is IntImm or self.parent.data_met and self.parent.may_wrap(Sub(a, b), a, b):
             return False
         try:
             coeff, base = self.parent.modular.of(self.visit(sub(a, b)))
@@ -198,7 +233,7 @@ def _arith(s: RewriteSimplifier, e: Any) -> PrimExpr:
 def _less(s: RewriteSimplifier, a: PrimExpr, b: PrimExpr, e: PrimExpr | None) -> PrimExpr:
     """a < b for simplified a and b."""
     if type(a) is type(b) and type(a) in (IntImm, FloatImm):
-        return TRUE if a.value < b.value else FALSE
+        return op.less(a, b)
     if a.dtype in INDEX_DTYPES:
         low, high = s.difference(a, b)
         if high < 0:
@@ -251,16 +286,20 @@ def _comparable(dtype: str) -> bool:
     return dtype in INDEX_DTYPES or not dt.is_float(dtype)
 
 
+def _is_of_floats(e: PrimExpr) -> bool:
+    return type(e) in (LT, LE, EQ, NE) and not _comparable(e.a.dtype)
+
+
 def _float_compare(s: RewriteSimplifier, e: Any) -> PrimExpr:
     a, b = s.visit(e.a), s.visit(e.b)
-    if type(a) is FloatImm and type(b) is FloatImm:
-        return TRUE if a.value <= b.value else FALSE
-    return _rebuilt(e, a, b)
+    return op.fold_comparison(type(e), a, b) or _rebuilt(e, a, b)
 
 
 def _eq(s: RewriteSimplifier, e: EQ) -> PrimExpr:
     a, b = s.visit(e.a), s.visit(e.b)
-    if type(a) is type(b) and type(a) in (IntImm, FloatImm, StringImm):
+    if type(a) is type(b) and type(a) in (IntImm, FloatImm):
+        return op.equal(a, b)
+    if type(a) is StringImm and type(b) is StringImm:
         return TRUE if a.value == b.value else FALSE
     if a.dtype in INDEX_DTYPES:
         low, high = s.difference(a, b)
@@ -279,10 +318,7 @@ def _eq(s: RewriteSimplifier, e: EQ) -> PrimExpr:
 
 def _ne(s: RewriteSimplifier, e: NE) -> PrimExpr:
     if not _comparable(e.a.dtype):
-        a, b = s.visit(e.a), s.visit(e.b)
-        if type(a) is FloatImm and type(b) is FloatImm:
-            return TRUE if a.value != b.value else FALSE
-        return _rebuilt(e, a, b)
+        return _float_compare(s, e)
     result = s.visit(EQ(e.a, e.b))
     if type(result) is EQ:
         return e if result.a is e.a and result.b is e.b else NE(result.a, result.b)
@@ -350,6 +386,8 @@ def _select(s: RewriteSimplifier, e: Select) -> PrimExpr:
 
 def _cast(s: RewriteSimplifier, e: Cast) -> PrimExpr:
     value = s.visit(e.value)
+    if value.dtype not in INDEX_DTYPES:
+        s.parent.data_met = True
     if type(value) in (IntImm, FloatImm, Broadcast) or value.dtype == e.dtype:
         return op.cast(value, e.dtype)
     return e if value is e.value else Cast(e.dtype, value)
@@ -367,14 +405,15 @@ def _call(s: RewriteSimplifier, e: Call) -> PrimExpr:
         if cond is e.args[0] and a is e.args[1] and b is e.args[2]:
             return e
         return Call(e.dtype, e.op, (cond, a, b))
+    s.parent.data_met = True
     new = e.map_children(s.visit)
     args = new.args
     if name == "tir.likely" and type(args[0]) is IntImm:
         return args[0]
     if name in _FOLD and all(type(a) is IntImm for a in args):
         try:
-            return imm(_FOLD[name](*(a.value for a in args)), e.dtype)
-        except (DoesNotFit, ValueError):
+            return imm(_FOLD[name](dt.bits_of(e.dtype), *(a.value for a in args)), e.dtype)
+        except DoesNotFit:
             return new
     if name == "tir.shift_left" and type(args[1]) is IntImm and e.dtype in INDEX_DTYPES:
         if 0 <= args[1].value < 31:
@@ -382,10 +421,12 @@ def _call(s: RewriteSimplifier, e: Call) -> PrimExpr:
     return new
 
 
-_FOLD: dict[str, Callable[..., int]] = {
-    "tir.shift_left": lambda a, n: a << n, "tir.shift_right": lambda a, n: a >> n,
-    "tir.bitwise_and": lambda a, b: a & b, "tir.bitwise_or": lambda a, b: a | b,
-    "tir.bitwise_xor": lambda a, b: a ^ b,
+#: (bits of the type, a, b) -> the value
+_FOLD: dict[str, Callable[[int, int, int], int]] = {
+    "tir.shift_left": lambda bits, a, n: shift_left(bits)(a, n),
+    "tir.shift_right": lambda bits, a, n: shift_right(bits)(a, n),
+    "tir.bitwise_and": lambda bits, a, b: a & b, "tir.bitwise_or": lambda bits, a, b: a | b,
+    "tir.bitwise_xor": lambda bits, a, b: a ^ b,
 }
 
 
@@ -395,6 +436,7 @@ def _let(s: RewriteSimplifier, e: Let) -> PrimExpr:
             type(value) in _INLINE):
         s.parent.bind(e.var, value, allow_override=True)
         return s.visit(e.body)
+    s.parent.name_data(e.var, value)
     body = s.visit(e.body)
     return e if value is e.value and body is e.body else Let(e.var, value, body)
 
@@ -403,6 +445,7 @@ _INLINE = {Add, Sub, Mul, FloorDiv, FloorMod, Min, Max}
 
 
 def _load(s: RewriteSimplifier, e: BufferLoad) -> PrimExpr:
+    s.parent.data_met = True
     return e.map_children(s.visit)
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ..reading import MLCError, shortened
 
-class MLCError(Exception):
-    """Base of the errors this project raises on purpose."""
+
+#: characters of a longer line that are shown
+_LINE = 400
 
 
 class DiagnosticError(MLCError):
@@ -21,19 +23,24 @@ class DiagnosticError(MLCError):
 
     def __init__(self, message: str, filename: str = "<script>", line: int = 0, column: int = 0,
                  end_column: int = 0, source_line: str = "", hint: str = "") -> None:
-        self.message, self.filename = message, filename
+        self.message, self.filename = shortened(message), filename
         self.line, self.column, self.end_column = line, column, end_column
-        self.source_line, self.hint = source_line, hint
+        self.source_line, self.hint = source_line, shortened(hint)
         super().__init__(self.render())
 
     def render(self) -> str:
         """The full text of the error."""
         out = [f"{self.filename}:{self.line}:{self.column}: {self.message}"]
         if self.source_line:
+            first, text = self.column - 1, self.source_line.rstrip("\n")
             width = max(1, self.end_column - self.column)
             number = f"{self.line:>5} | "
-            out.append(number + self.source_line.rstrip("\n"))
-            out.append(" " * len(number) + " " * (self.column - 1) + "^" * width)
+            if len(text) > _LINE:  # only the part around the place
+                start = max(0, min(first - _LINE // 4, len(text) - _LINE))
+                text, first = f"...{text[start:start + _LINE]}...", first - start + 3
+                width = max(1, min(width, _LINE - first))
+            out.append(number + text)
+            out.append(" " * len(number) + " " * first + "^" * width)
         if self.hint:
             out.append(f"hint: {self.hint}")
         return "\n".join(out)

@@ -14,6 +14,10 @@ _PATTERN = re.compile(
     r"(int|uint|float|bfloat|handle|bool|void|float8_e4m3fn|float8_e5m2)(\d*)(?:x(\d+))?")
 
 
+#: the lanes of the longest vector
+MAX_LANES = 65535
+
+
 class DType(NamedTuple):
     """A data type in parts. `code` is int, uint, float, bfloat, bool, handle or void."""
 
@@ -33,6 +37,8 @@ def parse(dtype: str) -> DType:
             f"unknown dtype {dtype!r}: expected for example 'float32', 'int64', 'bool', "
             "'bfloat16', 'handle' or a vector such as 'float32x8'")
     code, bits, lanes = match.groups()
+    if lanes and not (len(lanes) < 6 and 1 <= int(lanes) <= MAX_LANES):
+        raise ValueError(f"unknown dtype {dtype[:60]!r}: a vector has 1 to {MAX_LANES} lanes")
     if code == "bool":
         return DType("bool", 1, int(lanes or 1))
     if code == "handle":

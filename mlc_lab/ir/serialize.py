@@ -13,8 +13,9 @@ import json
 import math
 from typing import Any, Callable, Mapping
 
-from .diagnostics import MLCError
-from .module import GlobalVar, IRModule
+from ..reading import DataError, limits, read_json
+from .field_types import misfit
+from .module import BaseFunc, GlobalVar, IRModule
 from .node import NODE_TYPES, Node
 
 #: version of the format; a loader refuses a newer one
@@ -25,7 +26,7 @@ _OTHERS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {}
 _ENUMS: dict[str, type] = {}
 
 
-class SerializeError(MLCError, ValueError):
+class SerializeError(DataError):
     """A value that cannot be saved, or a text that is no saved value."""
 
 
@@ -70,15 +71,19 @@ def load_json(text: str) -> Any:
     """What `save_json` saved. Raises SerializeError for a text that is no such thing."""
     _register_tir()
     try:
-        data = json.loads(text)
-        nodes, root, version = data["nodes"], data["root"], data["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise SerializeError(f"this is no saved IR: {error}") from error
-    if version > FORMAT:
-        raise SerializeError(f"the text has format {version}, this version reads up to {FORMAT}")
-    try:
-        return _Loader(nodes).load(root)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        data = read_json(text, "this saved IR", unique=False)
+        if not isinstance(data, dict) or not {"format", "root", "nodes"} <= data.keys():
+            raise SerializeError("this is no saved IR: an object with \"format\", \"root\" and "
+                                 "\"nodes\" is expected")
+        if not isinstance(data["format"], int) or data["format"] > FORMAT:
+            raise SerializeError(f"the text has format {data['format']!r}, this version reads up "
+                                 f"to {FORMAT}")
+        return _Loader(data["nodes"]).load(data["root"])
+    except SerializeError:
+        raise
+    except DataError as error:
+        raise SerializeError(str(error)) from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise SerializeError(f"this saved IR is damaged: {error}") from error
 
 
@@ -141,12 +146,25 @@ class _Saver:
             import numpy as np
 
             array = np.ascontiguousarray(obj)
+            array = array.astype(array.dtype.newbyteorder("="), copy=False)
             return {"a": [str(array.dtype), list(np.shape(obj)),
                           base64.b64encode(array.tobytes()).decode()]}
         raise SerializeError(f"cannot save a {type(obj).__name__}")
 
 
-def _operator(cls: type, name: str) -> Any:
+def _module(functions: Any, attrs: Any, infos: Any) -> IRModule:
+    for part in (functions, attrs, infos):
+        if not isinstance(part, dict):
+            raise SerializeError("the parts of a module are dicts")
+    for var, func in functions.items():
+        if not isinstance(var, GlobalVar) or not isinstance(func, BaseFunc):
+            raise SerializeError("a module maps names to functions")
+    return IRModule(functions, attrs, infos)
+
+
+def _operator(cls: type, name: Any) -> Any:
+    if not isinstance(name, str):
+        raise SerializeError("the name of an operator is a string")
     if name.startswith("relax."):
         import importlib
 
@@ -154,52 +172,93 @@ def _operator(cls: type, name: str) -> Any:
     return cls.get(name)
 
 
+#: nodes that others mention where they use them: they are one part, whatever they hold
+_DEFINITIONS = frozenset(("Var", "SizeVar", "Buffer", "GlobalVar", "Op", "relax.Var",
+                          "relax.DataflowVar", "relax.Constant"))
+
+
 class _Loader:
-    def __init__(self, records: list) -> None:
+    def __init__(self, records: Any) -> None:
+        if not isinstance(records, list) or not all(
+                isinstance(r, list) and len(r) == 2 and isinstance(r[0], str) for r in records):
+            raise SerializeError("this saved IR is damaged: its nodes are no list of names with "
+                                 "fields")
         self.records = records
         self.made: dict[int, Any] = {}
+        self.sizes: dict[int, int] = {}
+        #: parts that what is loaded may have, those it holds twice counted twice
+        self.most = limits.WORK + 100 * len(records)
 
     def load(self, root: Any) -> Any:
         stack = list(self.references(root))
         path: set[int] = set()
+        known: dict[int, list[int]] = {}
         while stack:  # children before parents, without recursion
             number = stack[-1]
             if number in self.made:
                 stack.pop()
                 path.discard(number)
                 continue
-            missing = [n for n in self.references(self.records[number][1])
-                       if n not in self.made]
+            name, fields = self.records[number]
+            mentioned = known.get(number)
+            if mentioned is None:
+                mentioned = known[number] = self.references(fields)
+            missing = [n for n in mentioned if n not in self.made]
             if not missing:
-                self.made[number] = self.make(*self.records[number])
+                try:
+                    self.made[number] = self.make(name, fields)
+                    self.sizes[number] = 1 if name in _DEFINITIONS else self.size(mentioned)
+                except (LookupError, TypeError, ValueError, AttributeError) as error:
+                    raise SerializeError(f"this saved IR is damaged: node {number}, a {name[:60]}: "
+                                         f"{error}") from error
                 continue
             if number in path:
-                raise SerializeError("this saved IR refers to itself")
+                raise SerializeError(f"this saved IR is damaged: node {number}, a {name[:60]}, "
+                                     "refers to itself")
             path.add(number)
             stack.extend(missing)
         return self.value(root)
 
     def references(self, value: Any) -> list[int]:
+        """The numbers of the records that a value refers to."""
         found: list[int] = []
-        stack = [value]
+        stack, count = [value], len(self.records)
         while stack:
             item = stack.pop()
-            if isinstance(item, dict):
-                if "$" in item:
-                    found.append(item["$"])
+            if type(item) is dict:
+                number = item.get("$", self)
+                if number is self:
+                    stack += item.values()
+                elif type(number) is int and 0 <= number < count:
+                    found.append(number)
                 else:
-                    stack.extend(item.values())
-            elif isinstance(item, list):
-                stack.extend(item)
+                    raise SerializeError(f"this saved IR is damaged: it refers to node {number!r}, "
+                                         f"and has {count}")
+            elif type(item) is list:
+                stack += item
         return found
+
+    def size(self, mentioned: list[int]) -> int:
+        """Parts of a node, from those of the nodes that it mentions."""
+        sizes = self.sizes
+        total = 1
+        for number in mentioned:
+            total += sizes[number]
+        if total > self.most:
+            raise SerializeError("it unfolds to too many parts, since nodes share their parts over "
+                                 "and over")
+        return total
 
     def make(self, name: str, fields: Any) -> Any:
         if name.startswith("+"):
+            if name[1:] not in _OTHERS:
+                raise SerializeError(f"there is no {name[1:]!r}")
             return _OTHERS[name[1:]][2](self.value(fields))
+        if not isinstance(fields, list):
+            raise SerializeError("its fields are no list")
         values = [self.value(f) for f in fields]
         if name == "IRModule":
-            functions, attrs, infos = values
-            return IRModule(functions, attrs, infos)
+            return _module(*values)
         cls = NODE_TYPES.get(name)
         if cls is None and name.startswith("relax."):
             import importlib  # by name: Relax lies above this package
@@ -207,9 +266,12 @@ class _Loader:
             importlib.import_module("mlc_lab.relax")
             cls = NODE_TYPES.get(name)
         if cls is None:
-            raise SerializeError(f"there is no node {name!r}")
+            raise SerializeError("there is no such node")
         if name == "Op":
-            return _operator(cls, values[0])
+            return _operator(cls, *values)
+        wrong = misfit(cls, values)
+        if wrong:
+            raise SerializeError(wrong)
         if cls is GlobalVar:
             return GlobalVar(*values)
         return getattr(cls, "from_saved", cls.from_fields)(*values)
@@ -231,17 +293,21 @@ class _Loader:
         if tag == "f":
             return float(content)
         if tag == "a":
-            import numpy as np
-
-            dtype, shape, text = content
-            if dtype == "bfloat16" or dtype.startswith("float8"):
-                from .dtype import numpy_dtype
-
-                kind = numpy_dtype(dtype)
-            else:
-                kind = np.dtype(dtype)
-            return np.frombuffer(base64.b64decode(text), kind).reshape(shape).copy()
+            return _array(*content)
         raise SerializeError(f"unknown tag {tag!r}")
+
+
+def _array(dtype: str, shape: list, text: str) -> Any:
+    import numpy as np
+
+    from .dtype import numpy_dtype
+
+    if not all(type(d) is int and d >= 0 for d in shape):
+        raise SerializeError("the shape of an array is a list of sizes")
+    kind = numpy_dtype(dtype)
+    if kind.kind not in "biuf" and not dtype.startswith(("bfloat", "float8")):
+        raise SerializeError(f"there are no arrays of {dtype}")
+    return np.frombuffer(base64.b64decode(text), kind).reshape(shape).copy()
 
 
 __all__ = ["FORMAT", "SerializeError", "load_json", "register_enum", "register_json", "save_json"]

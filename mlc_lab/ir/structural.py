@@ -12,6 +12,7 @@ from typing import Any, Mapping
 
 from .module import GlobalVar, IRModule
 from .node import NODE_TYPES, Node, defines, ignored
+from .recursion import deep
 
 
 class Mismatch:
@@ -230,6 +231,7 @@ def _describe(value: Any) -> str:
     return type(value).__name__
 
 
+@deep
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool | Mismatch:
     """Whether two nodes or modules are the same up to renaming of what they bind.
 
@@ -298,9 +300,10 @@ class _Hasher:
 
             array = np.asarray(a)
             return hash((str(array.dtype), array.shape, array.tobytes()))
-        return hash(a)
+        return hash(a) if a == a else hash("nan")  # those of two NaNs differ
 
 
+@deep
 def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     """A hash that agrees with `structural_equal`; the same only within one process."""
     if _BUFFER is None:

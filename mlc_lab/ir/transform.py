@@ -9,6 +9,7 @@ from typing import Any, Callable, ClassVar, Iterable, Mapping, NamedTuple, Seque
 
 from . import hooks
 from .module import IRModule
+from .recursion import deep
 
 
 class PassInfo(NamedTuple):
@@ -173,7 +174,7 @@ class Pass:
     """A named function IRModule -> IRModule. Calling it runs it with the context's instruments."""
 
     def __init__(self, fn: Callable[[IRModule, PassContext], IRModule], info: PassInfo) -> None:
-        self._fn = fn
+        self._fn = deep(fn)
         self.info = info
         self.__doc__ = fn.__doc__
 

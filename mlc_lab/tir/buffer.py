@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, prod
 from typing import Any, Sequence
 
 from ..ir import dtype as dt
@@ -19,16 +20,17 @@ class Buffer(Node):
 
     data: Var
     dtype: str = plain
-    shape: tuple
-    strides: tuple
-    elem_offset: PrimExpr
+    shape: tuple[PrimExpr, ...]
+    strides: tuple[PrimExpr, ...]
+    elem_offset: PrimExpr | None
     name: str = plain
     data_alignment: int = plain
     offset_factor: int = plain
     buffer_type: int = plain
-    axis_separators: tuple = plain
+    axis_separators: tuple[int, ...] = plain
 
     __hash__ = object.__hash__
+    __iter__ = None  # `for x in buffer` would read elements without end
 
     @property
     def scope(self) -> Any:
@@ -66,32 +68,24 @@ class Buffer(Node):
         if isinstance(access_mask, str):
             access_mask = sum({"r": 1, "w": 2}[c] for c in access_mask)
         if extent is None:
-            extent = const_index(1)
-            for dim in self.shape:
-                extent = extent * dim
-            extent = extent - offset
+            extent = elements(self.shape) - offset
         start = self.elem_offset + offset if self.elem_offset is not None else const_index(offset)
         return call_intrin(ptr_type, "tir.tvm_access_ptr", call_intrin(
             self.dtype, "tir.type_annotation"), self.data, start, extent, access_mask)
 
     def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
         """The flat element offset of `indices` (a list of one, as in TVM)."""
-        strides = self.strides or compact_strides(self.shape)
         total = self.elem_offset if self.elem_offset is not None else const_index(0)
-        for index, stride in zip(indices, strides):
+        for index, stride in zip(indices, strides_of(self)):
             total = total + const_index(index) * stride
         return [total]
 
     def get_flattened_buffer(self) -> "Buffer":
         """The 1-D view of the whole storage."""
-        from .op import mul
-
-        extent = const_index(1)
-        if self.strides:
-            extent = self.strides[0] * self.shape[0] if self.shape else extent
+        if self.strides and self.shape:
+            extent = self.strides[0] * self.shape[0]
         else:
-            for dim in self.shape:
-                extent = mul(extent, dim)
+            extent = elements(self.shape)
         return self.replace(shape=(extent,), strides=(), axis_separators=())
 
     def __getitem__(self, indices: Any) -> Any:
@@ -120,14 +114,64 @@ class _CallableStr(str):
         return str(self)
 
 
+_INT32_MAX = 2**31 - 1
+
+
+def elements(shape: Sequence[PrimExpr]) -> PrimExpr:
+    """The product of dimensions: an int64 constant where they are constants and int32 is too
+    narrow for it."""
+    if all(type(dim) is IntImm for dim in shape):
+        total = prod(dim.value for dim in shape)
+        dtype = "int64" if total > _INT32_MAX else shape[0].dtype if shape else "int32"
+        return IntImm(dtype, total)
+    total = const_index(1)
+    for dim in shape:
+        total = total * dim
+    return total
+
+
 def compact_strides(shape: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
-    """Row-major strides of a compact array of `shape`, in elements."""
+    """Row-major strides of a compact array of `shape`, in elements.
+
+    They are int64 where the array has more elements than int32 can count, so that offsets made of
+    them are int64 too.
+    """
     out: list[PrimExpr] = []
-    stride: PrimExpr = IntImm(shape[-1].dtype if shape else "int32", 1)
+    total = elements(shape)
+    dtype = total.dtype if type(total) is IntImm else shape[-1].dtype if shape else "int32"
+    stride: PrimExpr = IntImm(dtype, 1)
     for dim in reversed(shape):
         out.append(stride)
         stride = stride * dim
     return tuple(reversed(out))
+
+
+def may_overlap(buffer: Buffer) -> bool:
+    """Whether different indices of a buffer may be one place: its strides are numbers that leave
+    too little room, such as (1, 1). Strides that are symbols are taken to leave enough."""
+    steps = [(abs(s.value), d.value if type(d) is IntImm else inf)
+             for s, d in zip(buffer.strides, buffer.shape) if type(s) is IntImm]
+    reach: float = 0  # of the dimensions with smaller strides
+    for stride, extent in sorted(steps):
+        if extent > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (extent - 1)
+    return False
+
+
+def strides_of(buffer: Buffer) -> tuple[PrimExpr, ...]:
+    """The strides of a buffer, in elements: as declared, or of a compact array.
+
+    Constant ones are int64 where int32 cannot hold an offset of the last element.
+    """
+    if not buffer.strides:
+        return compact_strides(buffer.shape)
+    last = [int(s.value) * int(d.value) for s, d in zip(buffer.strides, buffer.shape)
+            if type(s) is IntImm and type(d) is IntImm]
+    if sum(last) <= _INT32_MAX:
+        return buffer.strides
+    return tuple(IntImm("int64", s.value) if type(s) is IntImm else s for s in buffer.strides)
 
 
 def decl_buffer(shape: Any, dtype: str | None = None, name: str = "buffer", data: Any = None,
@@ -148,7 +192,7 @@ def decl_buffer(shape: Any, dtype: str | None = None, name: str = "buffer", data
     if elem_offset is None:
         elem_offset = IntImm(index_dtype, 0)
     if data is None:
-        data = Var(name, PointerType(PrimType("int8" if dtype == "bool" else dtype), scope))
+        data = Var(name, PointerType(PrimType("int8" if dtype == "bool" else dtype), str(scope)))
     return Buffer(data, dtype, shape, strides, const_index(elem_offset), name,
                   64 if data_alignment <= 0 else data_alignment, offset_factor or 1,
                   {"": 1, "default": 1, "auto_broadcast": 2, "auto": 2}[buffer_type],

@@ -6,10 +6,14 @@ types matched (`tir/op/`); the classes here build exactly the node they name.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..ir.dtype import canonical, element_of, lanes_of, with_lanes
 from ..ir.node import Node, defines, ignored, node, plain, uses
+
+if TYPE_CHECKING:
+    from ..ir.module import GlobalVar
+    from .buffer import Buffer
 
 _BOOL = {"int32": "bool", "int64": "bool", "float32": "bool", "bool": "bool"}
 
@@ -73,7 +77,7 @@ class Var(PrimExpr):
     derived: dict = {}
     name: str = plain
     dtype: str = plain
-    type_annotation: Node = ignored
+    type_annotation: PointerType | PrimType | None = ignored
 
     def __init__(self, name: str, dtype: Any = "int32", span: Any = None) -> None:
         if isinstance(dtype, str):
@@ -99,7 +103,7 @@ class Var(PrimExpr):
     def storage_scope(self) -> str:
         """Memory scope a pointer variable points into ("global" when not said)."""
         annotation = self.type_annotation
-        return (annotation.storage_scope if annotation is not None else "") or "global"
+        return getattr(annotation, "storage_scope", "") or "global"
 
 
 @node
@@ -318,9 +322,9 @@ class BufferLoad(PrimExpr):
     """buffer[indices]. A vector index (Ramp) in the last place loads a vector."""
 
     derived: dict = {"dtype": "load_dtype(buffer, indices)"}
-    buffer: Node = uses
-    indices: tuple
-    predicate: PrimExpr
+    buffer: Buffer = uses
+    indices: tuple[PrimExpr, ...]
+    predicate: PrimExpr | None
 
     def __init__(self, buffer: Any, indices: Sequence[Any], predicate: Any = None,
                  span: Any = None) -> None:
@@ -333,7 +337,7 @@ class ProducerLoad(PrimExpr):
 
     derived: dict = {"dtype": "producer.dtype"}
     producer: Any = uses
-    indices: tuple
+    indices: tuple[PrimExpr, ...]
 
 
 @node
@@ -360,8 +364,8 @@ class Shuffle(PrimExpr):
     """Lanes picked by constant `indices` out of the concatenation of `vectors`."""
 
     derived: dict = {"dtype": "with_lanes(element_of(vectors[0].dtype), len(indices))"}
-    vectors: tuple
-    indices: tuple
+    vectors: tuple[PrimExpr, ...]
+    indices: tuple[PrimExpr, ...]
 
 
 @node
@@ -399,9 +403,9 @@ class Call(PrimExpr):
 
     derived: dict = {}
     dtype: str = plain
-    op: Node = plain
-    args: tuple
-    annotations: dict = plain
+    op: Op | GlobalVar = plain
+    args: tuple[Node, ...]
+    annotations: dict | None = plain
 
     def __init__(self, dtype: str, op: Any, args: Sequence[Any], annotations: Any = None,
                  span: Any = None) -> None:
@@ -435,7 +439,7 @@ class IterVar(Node):
     `iter_type` is one of the class constants; `thread_tag` names a GPU thread axis.
     """
 
-    dom: Range
+    dom: Range | None
     var: Var = defines
     iter_type: int = plain
     thread_tag: str = plain
@@ -463,10 +467,10 @@ class IterVar(Node):
 class CommReducer(Node):
     """A commutative, associative combiner: result of (lhs, rhs), with its identity element."""
 
-    lhs: tuple = defines
-    rhs: tuple = defines
-    result: tuple
-    identity_element: tuple
+    lhs: tuple[Var, ...] = defines
+    rhs: tuple[Var, ...] = defines
+    result: tuple[PrimExpr, ...]
+    identity_element: tuple[PrimExpr, ...]
 
 
 @node
@@ -475,11 +479,11 @@ class Reduce(PrimExpr):
 
     derived: dict = {"dtype": "source[value_index].dtype"}
     combiner: CommReducer
-    source: tuple
-    axis: tuple = defines
+    source: tuple[PrimExpr, ...]
+    axis: tuple[IterVar, ...] = defines
     condition: PrimExpr
     value_index: int = plain
-    init: tuple
+    init: tuple[PrimExpr, ...]
 
 
 _SMALL = {}
@@ -503,7 +507,12 @@ def const_index(value: Any) -> PrimExpr:
         return IntImm("bool", value)
     if hasattr(value, "__index__"):
         value = value.__index__()
-        return int32(value) if -(2**31) <= value < 2**31 else IntImm("int64", value)
+        if -(2**31) <= value < 2**31:
+            return int32(value)
+        if -(2**63) <= value < 2**63:
+            return IntImm("int64", value)
+        raise ValueError("an index or extent fits an int64; this number has "
+                         f"{value.bit_length()} bits")
     if isinstance(value, IterVar):
         return value.var
     converter = getattr(value, "asobject", None)  # a te.TensorSlice becomes its load

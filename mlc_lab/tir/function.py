@@ -22,7 +22,7 @@ class PrimFunc(BaseFunc):
     `tir.noalias` and the like; `ret_type` is a dtype string or None.
     """
 
-    params: tuple = defines
+    params: tuple[Var, ...] = defines
     buffer_map: Mapping[Var, Buffer] = defines
     attrs: Mapping[str, Any] = plain
     ret_type: Any = plain

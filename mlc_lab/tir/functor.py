@@ -12,14 +12,15 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping
 
 from ..ir.node import NODE_TYPES, Node
+from ..ir.recursion import deep, with_room_for
 from .buffer import Buffer
 from .expr import (
     BufferLoad, IntImm, IterVar, Let, PrimExpr, Reduce, Var, const_index,
 )
 from .function import PrimFunc
 from .stmt import (
-    AllocateConst, Allocate, AttrStmt, Block, BufferRegion, BufferStore, DeclBuffer, For,
-    LetStmt, MatchBufferRegion, SeqStmt, Stmt, seq,
+    AllocateConst, Allocate, AttrStmt, Block, BufferRegion, BufferStore, DeclBuffer, Evaluate, For,
+    LetStmt, MatchBufferRegion, SeqStmt, Stmt, While, seq,
 )
 
 _LEAVES = {"Var", "SizeVar", "IntImm", "FloatImm", "StringImm"}
@@ -240,26 +241,26 @@ def pre_order(root: Node) -> Iterator[Node]:
 
 def post_order_visit(root: Node, fvisit: Callable[[Node], None]) -> None:
     """Call `fvisit` on every node, children first."""
-
-    def walk(item: Node) -> None:
-        for sub in item.children():
-            walk(sub)
-        fvisit(item)
-
-    walk(root.body if isinstance(root, PrimFunc) else root)
+    stack = [(root.body if isinstance(root, PrimFunc) else root, False)]
+    while stack:
+        item, seen = stack.pop()
+        if seen:
+            fvisit(item)
+        else:
+            stack.append((item, True))
+            stack.extend((sub, False) for sub in reversed(item.children()))
 
 
 def pre_order_visit(root: Node, fvisit: Callable[[Node], Any]) -> None:
     """Call `fvisit` on every node, parents first; a False result skips the node's children."""
-
-    def walk(item: Node) -> None:
+    stack = [root]
+    while stack:
+        item = stack.pop()
         if fvisit(item) is not False:
-            for sub in item.children():
-                walk(sub)
-
-    walk(root)
+            stack.extend(reversed(item.children()))
 
 
+@deep
 def free_vars(root: Node) -> list[Var]:
     """The Vars that are used but not bound under `root`, in order of first use."""
     found: dict[Var, None] = {}
@@ -318,6 +319,16 @@ def uses_var(root: Node, var: Any) -> bool:
     return any(isinstance(item, Var) and test(item) for item in pre_order(root))
 
 
+def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.continue_loop")) -> bool:
+    """Whether a statement leaves the loop that it is the body of, or its round, by one of these
+    calls; what leaves loops further in does not count."""
+    if type(body) is Evaluate:
+        return getattr(getattr(body.value, "op", None), "name", "") in by
+    if type(body) is For or type(body) is While:
+        return False
+    return any(leaves_loop(s, by) for s in body.children() if isinstance(s, Stmt))
+
+
 # ------------------------------------------------------------------------------- substitution
 
 
@@ -353,8 +364,11 @@ class _Substitute(Mutator):
         a, b = self.visit(node.a), self.visit(node.b)
         if a is node.a and b is node.b:
             return node
-        build = _BUILDERS.get(type(node))
-        return build(a, b) if build is not None else type(node)(a, b)
+        build = _BUILDERS.get(type(node), type(node))
+        try:
+            return build(a, b)
+        except ZeroDivisionError:  # an error of the program when it runs, not of who moves it
+            return type(node)(a, b)
 
 
 @contextmanager
@@ -393,7 +407,12 @@ def substitute(node: Any, table: Mapping[Var, Any],
     table = {var: const_index(value) for var, value in table.items()}
     if not table and not buffers:
         return node
-    return _Substitute(table, buffers or {}).visit(node)
+    return _substitute(node, table, buffers or {})
+
+
+@deep
+def _substitute(node: Any, table: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer]) -> Any:
+    return _Substitute(table, buffers).visit(node)
 
 
 def _builders() -> dict[type, Callable]:
@@ -428,9 +447,10 @@ def ir_transform(root: Any, preorder: Any, postorder: Any, only: Any = None) -> 
                 return out
         return new
 
-    return visit(root)
+    return with_room_for(root, lambda: visit(root))
 
 
+@deep
 def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     """See `PrimFunc.specialize`."""
     table: dict[Var, Any] = {}
@@ -455,5 +475,5 @@ def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
 
 
 __all__ = ["Dispatch", "Mutator",
-           "Visitor", "free_vars", "ir_transform", "post_order_visit", "pre_order",
+           "Visitor", "free_vars", "ir_transform", "leaves_loop", "post_order_visit", "pre_order",
            "pre_order_visit", "specialize", "substitute", "uses_var"]

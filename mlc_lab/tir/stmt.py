@@ -61,8 +61,8 @@ class BufferStore(Stmt):
 
     buffer: Buffer = uses
     value: PrimExpr
-    indices: tuple
-    predicate: PrimExpr
+    indices: tuple[PrimExpr, ...]
+    predicate: PrimExpr | None
 
     def __init__(self, buffer: Buffer, value: Any, indices: Sequence[Any], predicate: Any = None,
                  span: Any = None) -> None:
@@ -75,7 +75,7 @@ class Allocate(Stmt):
 
     buffer_var: Var = defines
     dtype: str = plain
-    extents: tuple
+    extents: tuple[PrimExpr, ...]
     condition: PrimExpr
     body: Stmt
     annotations: Mapping[str, Any] = plain
@@ -87,7 +87,7 @@ class AllocateConst(Stmt):
 
     buffer_var: Var = defines
     dtype: str = plain
-    extents: tuple
+    extents: tuple[PrimExpr, ...]
     data: Any = plain
     body: Stmt
     annotations: Mapping[str, Any] = plain
@@ -105,7 +105,10 @@ class DeclBuffer(Stmt):
 class SeqStmt(Stmt):
     """Statements one after the other. Never nested and never of fewer than two: see `seq`."""
 
-    seq: tuple
+    seq: tuple[Stmt, ...]
+
+    def __init__(self, seq: Sequence[Stmt], span: Any = None) -> None:
+        self._init(tuple(seq))
 
     def __getitem__(self, i: int) -> Stmt:
         return self.seq[i]
@@ -120,7 +123,7 @@ class IfThenElse(Stmt):
 
     condition: PrimExpr
     then_case: Stmt
-    else_case: Stmt
+    else_case: Stmt | None
 
     def __init__(self, condition: PrimExpr, then_case: Stmt, else_case: Any = None,
                  span: Any = None) -> None:
@@ -147,7 +150,7 @@ class For(Stmt):
     extent: PrimExpr
     kind: ForKind = plain
     body: Stmt
-    thread_binding: IterVar = plain
+    thread_binding: IterVar | None = plain
     annotations: Mapping[str, Any] = plain
 
     def __init__(self, loop_var: Var, min: Any, extent: Any, kind: int, body: Stmt,
@@ -169,7 +172,7 @@ class BufferRegion(Node):
     """The box buffer[min : min + extent, ...]; one Range per dimension."""
 
     buffer: Buffer = uses
-    region: tuple
+    region: tuple[Range, ...]
 
     @staticmethod
     def from_indices(buffer: Buffer, indices: Sequence[Any]) -> "BufferRegion":
@@ -218,14 +221,14 @@ class Block(Stmt):
     all reduction iterators are at their start) and then `body`.
     """
 
-    iter_vars: tuple = defines
-    reads: tuple
-    writes: tuple
+    iter_vars: tuple[IterVar, ...] = defines
+    reads: tuple[BufferRegion, ...]
+    writes: tuple[BufferRegion, ...]
     name_hint: str = plain
-    alloc_buffers: tuple = defines
-    match_buffers: tuple
+    alloc_buffers: tuple[Buffer, ...] = defines
+    match_buffers: tuple[MatchBufferRegion, ...]
     annotations: Mapping[str, Any] = plain
-    init: Stmt
+    init: Stmt | None
     body: Stmt
 
     def __init__(self, iter_vars: Sequence[IterVar], reads: Sequence[BufferRegion],
@@ -241,7 +244,7 @@ class Block(Stmt):
 class BlockRealize(Stmt):
     """One execution site of a block: iter_values bind its iterators where predicate holds."""
 
-    iter_values: tuple
+    iter_values: tuple[PrimExpr, ...]
     predicate: PrimExpr
     block: Block
 

@@ -26,6 +26,7 @@ from ..ir import hooks
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
 from ..ir.node import Node
+from ..ir.recursion import deep
 from .buffer import Buffer
 from .expr import BufferLoad, Call, IterVar, Let, PrimExpr, Reduce, SizeVar, Var, load_dtype
 from .function import PrimFunc
@@ -35,6 +36,7 @@ from .stmt import (
 )
 
 
+@deep
 def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
     """Whether a function or module is well formed.
 

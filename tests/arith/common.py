@@ -27,6 +27,9 @@ def python_of(e, names):
     if kind is E.Select:
         a, b, c = (python_of(x, names) for x in (e.true_value, e.condition, e.false_value))
         return f"({a} if {b} else {c})"
+    if kind is E.Call:
+        op = {"tir.shift_left": "<<", "tir.shift_right": ">>", "tir.bitwise_and": "&"}[e.op.name]
+        return f"({python_of(e.args[0], names)} {op} {python_of(e.args[1], names)})"
     a, b = python_of(e.a, names), python_of(e.b, names)
     if kind in (E.Div, E.Mod):
         return f"{'truncdiv' if kind is E.Div else 'truncmod'}({a}, {b})"

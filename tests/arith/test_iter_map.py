@@ -291,3 +291,10 @@ def test_a_diagonal_has_no_strict_bound_but_an_upper_one():
     assert estimate_region_strict_bound(region, {J: Range(0, 4)}) is None
     found = estimate_region_upper_bound(region, {J: Range(0, 4)})
     assert [(repr(s.min_value), repr(s.max_value)) for s in found] == [("0", "3")] * 2
+
+
+def test_a_region_that_grows_with_a_loop_has_only_an_upper_bound():
+    region = [Range.from_min_extent(const(0), J + 1)]
+    assert estimate_region_strict_bound(region, {J: Range(0, 4)}) is None
+    found, = estimate_region_upper_bound(region, {J: Range(0, 4)})
+    assert (repr(found.min_value), repr(found.max_value)) == ("0", "3")

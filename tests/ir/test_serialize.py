@@ -8,6 +8,7 @@ import pytest
 from mlc_lab.ir.module import IRModule
 from mlc_lab.ir.serialize import SerializeError, load_json, save_json
 from mlc_lab.ir.structural import assert_structural_equal
+from mlc_lab.reading import MLCError
 from mlc_lab.script import from_source
 from mlc_lab.tir import IndexMap, TensorIntrin, expr, op
 
@@ -81,3 +82,90 @@ def test_damaged_texts_are_refused_clearly():
 def test_what_cannot_be_saved_says_so():
     with pytest.raises(SerializeError, match="cannot save a function"):
         save_json([lambda: None])
+
+
+def changed(change):
+    """The JSON of FUNC after a change of its records by (name, fields)."""
+    data = json.loads(save_json(FUNC))
+    change(data, {r[0]: r[1] for r in data["nodes"]})
+    return json.dumps(data)
+
+
+def double(data, by_name):
+    first = len(data["nodes"])
+    data["nodes"].append(["IntImm", ["int32", 1]])
+    for k in range(60):
+        data["nodes"].append(["Add", [{"$": first + k}, {"$": first + k}]])
+    data["root"] = {"$": first + 60}
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda d, n: n["Max"].__setitem__(0, 1), "'a' is a int"),
+    (lambda d, n: n["For"].__setitem__(0, None), "'loop_var'"),
+    (lambda d, n: n["For"].__setitem__(3, {"e": ["ForKind", 77]}), "77"),
+    (lambda d, n: n["For"].__setitem__(4, {"$": 10**30}), "it refers to node 1000"),
+    (lambda d, n: n["For"].__setitem__(4, {"$": -1}), "node -1"),
+    (lambda d, n: n["For"].__setitem__(4, {"$": True}), "node True"),
+    (lambda d, n: n["For"].__setitem__(4, {"$": 0}), "refers to itself"),
+    (lambda d, n: n["For"].__setitem__(1, n["BufferStore"][1]), "are whole numbers"),
+    (lambda d, n: n["For"].pop(), "6 fields in place of 7"),
+    (lambda d, n: n["For"].__setitem__(6, {"d": [[[1], 2]]}), "damaged"),
+    (lambda d, n: n["For"].__setitem__(6, {"d": [[1, 2]]}), "'annotations'"),
+    (lambda d, n: n["For"].__setitem__(6, {"d": 1, "t": 2}), "damaged"),
+    (lambda d, n: n["For"].__setitem__(6, {"x": 1}), "tag 'x'"),
+    (lambda d, n: n["Block"].__setitem__(3, ["x"]), "'name_hint'"),
+    (lambda d, n: n["Block"].__setitem__(1, {"t": [{"t": []}]}), "'reads'"),
+    (lambda d, n: n["IntImm"].__setitem__(1, 10**30), "fits no"),
+    (lambda d, n: n["IntImm"].__setitem__(0, "float77"), "'dtype'"),
+    (lambda d, n: n["BufferStore"].__setitem__(2, {"t": []}), "2 dimension"),
+    (lambda d, n: n["BlockRealize"].__setitem__(0, {"t": []}), "differ in number"),
+    (lambda d, n: n["PrimFunc"].__setitem__(1, {"d": [["A", 1]]}), "'buffer_map'"),
+    (lambda d, n: d["nodes"].append("x"), "list of names"),
+    (lambda d, n: d.__setitem__("nodes", {}), "list of names"),
+    (lambda d, n: d.__setitem__("format", None), "format None"),
+    (lambda d, n: d.__setitem__("root", {"a": ["O", [1], ""]}), "unknown dtype 'O'"),
+    (lambda d, n: d.__setitem__("root", {"a": ["float32", [-1], ""]}), "sizes"),
+    (lambda d, n: d.__setitem__("root", {"a": ["float32", [10**9], "AAAA"]}), "damaged"),
+    (lambda d, n: d.__setitem__("root", {"a": ["float32", [1], "?"]}), "damaged"),
+    (double, "too many parts"),
+])
+def test_a_field_that_does_not_fit_its_declaration_is_refused(change, words):
+    with pytest.raises(SerializeError, match=words):
+        load_json(changed(change))
+
+
+def test_a_node_that_stands_where_no_script_has_one_is_refused_when_printed():
+    def spoil(data, by_name):
+        buffer = next(i for i, r in enumerate(data["nodes"]) if r[0] == "Buffer")
+        data["nodes"].append(["Op", ["tir.exp"]])
+        data["nodes"].append(["Call", ["float32", {"$": len(data["nodes"]) - 1},
+                                       {"t": [{"$": buffer}]}, None]])
+        data["nodes"].append(["Evaluate", [{"$": len(data["nodes"]) - 1}]])
+        by_name["PrimFunc"][4] = {"$": len(data["nodes"]) - 1}
+
+    with pytest.raises(MLCError, match="a Buffer stands where"):
+        load_json(changed(spoil)).script()
+
+
+@pytest.mark.parametrize("text", [
+    "[" * 100_000, '{"format": 1, "root": ' + '{"l": [' * 50_000, '{"a": NaN}', "\0", "\ud800",
+    "1" * 10_000, b"\xff", None, 17,
+])
+def test_texts_that_json_readers_stumble_over_are_refused(text):
+    with pytest.raises(SerializeError):
+        load_json(text)
+
+
+def test_every_declaration_can_be_checked():
+    import mlc_lab.relax  # noqa: F401  (its nodes)
+    from mlc_lab.ir.field_types import misfit
+    from mlc_lab.ir.node import NODE_TYPES
+
+    for cls in NODE_TYPES.values():
+        assert misfit(cls, [object()] * len(cls.fields)) or not cls.fields or all(
+            text == "Any" for text in cls.__annotations__.values())
+
+
+def test_an_array_of_the_other_byte_order_is_the_same_array():
+    array = np.arange(6, dtype=">f4")
+    assert (load_json(save_json(array)) == array).all()

@@ -1,10 +1,14 @@
 """Building expressions: constants fold, types match, refusals explain."""
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from mlc_lab.tir import FloatImm, IntImm, Var, op
-from mlc_lab.tir.expr import Add, And, Broadcast, Call, Cast, EQ, Mul, Ramp
+from mlc_lab.ir.transform import PassContext
+from mlc_lab.tir import FloatImm, IntImm, Var, const, op, substitute
+from mlc_lab.tir.expr import (
+    EQ, Add, And, Broadcast, Call, Cast, Div, FloorDiv, Mul, Ramp, Sub,
+)
 
 ints = st.integers(-50, 50)
 
@@ -78,3 +82,54 @@ def test_limits():
     assert op.min_value("int8").value == -128 and op.max_value("uint8").value == 255
     assert isinstance(op.max_value("float16"), FloatImm)
     assert op.const(300, "uint8").value == 300 - 256 and isinstance(op.const(1), IntImm)
+
+
+def test_floats_are_folded_only_where_the_result_is_that_of_every_number():
+    x = Var("x", "float32")
+    zero, minus, one = (const(v, "float32") for v in (0.0, -0.0, 1.0))
+    for built, kind in ((x * zero, Mul), (zero * x, Mul), (zero / x, Div), (x + zero, Add),
+                        (zero + x, Add), (x - minus, Sub), (x // one, FloorDiv), (zero - x, Sub)):
+        assert type(built) is kind
+    for built in (x * one, one * x, x / one, x - zero, x + minus, minus + x):
+        assert built is x
+    with PassContext(config={"tir.fast_math": True}):
+        assert (x * zero) is zero and (zero / x) is zero
+        assert (x + zero) is x and (zero + x) is x and (x - minus) is x
+    i = Var("i")
+    assert (i * 0).value == 0 and i + 0 is i
+
+
+def test_constants_are_rounded_before_and_after_they_are_folded():
+    f = np.float32
+    assert (const(0.1, "float32") + const(0.2, "float32")).value == f(0.1) + f(0.2)
+    assert (const(3e38, "float32") + const(3e38, "float32")).value == np.inf
+    assert (const(2048.0, "float16") + const(1.0, "float16")).value == 2048
+    assert (const(0.1, "float32") == const(float(f(0.1)), "float32")).value == 1
+    assert op.cast(const(0.1, "float32"), "float64").value == float(f(0.1))
+    assert op.cast(const(0.1, "float64"), "float32").value == 0.1  # written as it was
+
+
+def test_folded_minimum_and_maximum_keep_nan_and_the_first_of_equals():
+    nan, one = const(np.nan, "float32"), const(1.0, "float32")
+    for fn in (op.max_value_of, op.min_value_of):
+        assert np.isnan(fn(nan, one).value) and np.isnan(fn(one, nan).value)
+        first = fn(const(-0.0, "float32"), const(0.0, "float32"))
+        assert np.signbit(first.value)
+    assert (nan == nan).value == 0 and (nan != nan).value == 1
+
+
+def test_folded_shifts_by_large_counts_take_no_time():
+    assert op.shift_left(const(1), const(40)).value == 0
+    assert op.shift_right(const(-8), const(2 ** 31 - 1)).value == -1
+    assert op.shift_left(const(1), const(31)).value == -2 ** 31
+
+
+def test_minus_an_unsigned_number_keeps_its_type():
+    x = Var("x", "uint8")
+    assert (-x).dtype == "uint8" and op.neg(const(3, "uint8")).value == 253
+
+
+def test_a_division_by_zero_that_a_substitution_makes_is_left_to_the_run():
+    i, j = Var("i"), Var("j")
+    left = substitute(i // j, {j: const(0)})
+    assert type(left) is FloorDiv and left.b.value == 0

@@ -1,40 +1,26 @@
 """Arithmetic: +, -, *, the divisions, min and max, with what is constant folded.
 
 Folding here is only what never changes what a reader wrote beyond the obvious (x + 0, 1 * x,
-constants with constants), as in TVM; real simplification is `arith`.
+constants with constants), as in TVM; real simplification is `arith`. Constants give what the
+machine would (`tir/numbers.py`). Of floats x + 0, x * 0 and 0 / x stay: they are -0.0 or NaN for
+some x. `PassContext(config={"tir.fast_math": True})` takes them for x and 0.
 """
 
 from __future__ import annotations
 
-import math
-import struct
 from typing import Any, Callable
 
+from ...ir import dtype as dt
+from ...ir.transform import PassContext
 from ..expr import (
     Add, Div, FloatImm, FloorDiv, FloorMod, IntImm, IterVar, Max, Min, Mod, Mul, PrimExpr, Sub,
 )
+from ..numbers import DIVISIONS, FLOAT_OPS, INT_OPS, fit
 from .conversion import const, convert, match_types
 
 _CONSTANTS = (IntImm, FloatImm)
 
 # ------------------------------------------------------------------------------- folding
-
-
-def _int_div(a: int, b: int) -> int:
-    q = abs(a) // abs(b)
-    return q if (a < 0) == (b < 0) else -q
-
-
-_FOLD_INT: dict[type, Callable[[int, int], int]] = {
-    Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b,
-    Div: _int_div, Mod: lambda a, b: a - _int_div(a, b) * b,
-    FloorDiv: lambda a, b: a // b, FloorMod: lambda a, b: a % b, Min: min, Max: max,
-}
-_FOLD_FLOAT: dict[type, Callable[[float, float], float]] = {
-    Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b,
-    Div: lambda a, b: a / b, Min: min, Max: max,
-}
-_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
 
 def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
@@ -44,22 +30,15 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """
     ta, tb = type(a), type(b)
     if ta is IntImm and tb is IntImm:
-        if cls in _DIVISIONS and b.value == 0:
+        if cls in DIVISIONS and b.value == 0:
             raise ZeroDivisionError(f"division of {a.value} by zero")
-        return const(_FOLD_INT[cls](a.value, b.value), a.dtype)
+        return const(INT_OPS[cls](a.value, b.value), a.dtype)
     if ta is FloatImm and tb is FloatImm:
-        fold = _FOLD_FLOAT.get(cls)
-        if fold is not None and not (cls is Div and b.value == 0):
-            value = fold(a.value, b.value)
-            if a.dtype == "float32" and math.isfinite(value):
-                try:
-                    value = struct.unpack("f", struct.pack("f", value))[0]
-                except OverflowError:
-                    return None
-            return FloatImm(a.dtype, value)
-        return None
-    va = a.value if ta is IntImm or ta is FloatImm else None
-    vb = b.value if tb is IntImm or tb is FloatImm else None
+        return _fold_floats(cls, a, b)
+    if ta is FloatImm or tb is FloatImm:
+        return _fold_float(cls, a, b)
+    va = a.value if ta is IntImm else None
+    vb = b.value if tb is IntImm else None
     if va is None and vb is None:
         return a if a is b and (cls is Min or cls is Max) else None
     if cls is Add:
@@ -79,17 +58,43 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
             return a
         if vb == 0:
             return b
-    elif cls in _DIVISIONS:
-        if vb == 0 and tb is IntImm:
+    elif cls in DIVISIONS:
+        if vb == 0:
             raise ZeroDivisionError(f"division by the constant zero in {cls.__name__}")
         if va == 0:
             return a
         if vb == 1:
-            if cls in (Div, FloorDiv):
-                return a
-            if tb is IntImm:
-                return const(0, a.dtype)
+            return a if cls is Div or cls is FloorDiv else const(0, a.dtype)
     return None
+
+
+def _fold_floats(cls: type, a: FloatImm, b: FloatImm) -> FloatImm | None:
+    """The constant that the operation gives, in the type of both; a division by zero stays."""
+    if cls in DIVISIONS and b.value == 0:
+        return None
+    try:
+        rounded = fit(a.dtype)
+    except ValueError:  # a float8 without the package that knows it
+        return None
+    return FloatImm(a.dtype, rounded(FLOAT_OPS[cls](rounded(a.value), rounded(b.value))))
+
+
+def _fold_float(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """x * 1, x / 1, x - 0 and x + (-0.0) are x for every x; the rest only in fast math."""
+    constant, other = (a, b) if type(a) is FloatImm else (b, a)
+    value, first = constant.value, constant is a
+    if value == 1:
+        return other if cls is Mul or (cls is Div and not first) else None
+    if value != 0:
+        return None
+    negative = str(value)[0] == "-"
+    if cls is Add and negative or cls is Sub and not first and not negative:
+        return other
+    if not PassContext.current().config.get("tir.fast_math"):
+        return None
+    if cls is Add or cls is Sub and not first:
+        return other
+    return constant if cls is Mul or (cls in DIVISIONS and first) else None
 
 
 # ------------------------------------------------------------------------------- operators
@@ -139,8 +144,10 @@ def ceildiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
 
 
 def neg(a: PrimExpr) -> PrimExpr:
-    """-a; written a * -1 as TVM does, constants folded."""
-    return mul(a, -1) if type(a) not in _CONSTANTS else const(-a.value, a.dtype)
+    """-a; written a * -1 as TVM does, constants folded. Of an unsigned type it wraps around."""
+    if type(a) in _CONSTANTS:
+        return const(-a.value, a.dtype)
+    return mul(a, const(-1, a.dtype) if dt.is_integer(a.dtype) else -1)
 
 
 def min(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:  # noqa: A001

@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 from ...ir import dtype as dt
+from .. import numbers
 from ..expr import (
     Broadcast, Call, Cast, FloatImm, IntImm, IterVar, PrimExpr, StringImm, const_index, int32,
 )
+from ..numbers import fit
 
 # ------------------------------------------------------------------------------- constants
 
@@ -29,6 +31,8 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> PrimExpr:
             dtype = "bool"
         elif isinstance(value, int):
             dtype = "int32" if -(2**31) <= value < 2**31 else "int64"
+            if not -(2**63) <= value < 2**63:
+                raise ValueError(f"{_long(value)} fits no int64: give it a dtype that holds it")
         elif isinstance(value, float):
             dtype = "float32"
         elif isinstance(value, str):
@@ -40,12 +44,20 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> PrimExpr:
     if lanes > 1:
         return Broadcast(const(value, dt.element_of(dtype)), lanes)
     if code in ("int", "uint", "bool"):
+        if isinstance(value, float):
+            value = numbers.convert(value, "float64", dtype)
         if dtype == "int32":
             return int32(_wrap(int(value), "int32"))
         return IntImm(dtype, _wrap(int(value), dtype))
     if code == "handle":
         return Call("handle", "tir.reinterpret", (const(int(value), "uint64"),))
+    if isinstance(value, int) and abs(value) > 1 << 53:
+        return FloatImm(dtype, numbers.int_to_float(value, dtype))
     return FloatImm(dtype, float(value))
+
+
+def _long(value: int) -> str:
+    return str(value) if abs(value) < 10**40 else f"a number of {value.bit_length()} bits"
 
 
 def _wrap(value: int, dtype: str) -> int:
@@ -137,10 +149,21 @@ def cast(value: PrimExpr, dtype: str) -> PrimExpr:
         if type(value) is IntImm and dtype != "handle":
             return const(value.value, dtype)
         if type(value) is FloatImm and dt.is_float(dtype):
-            return FloatImm(dtype, value.value)
+            return FloatImm(dtype, _rounded_before(value, dtype))
     elif type(value) is Broadcast:
         return Broadcast(cast(value.value, dt.element_of(dtype)), lanes)
     return Cast(dtype, value)
+
+
+def _rounded_before(value: FloatImm, dtype: str) -> float:
+    """The number of a constant that goes on to another type: as it is written where it is the same,
+    else rounded to the type that it has."""
+    try:
+        own, target = fit(value.dtype), fit(dtype)
+    except ValueError:  # a float8 without the package that knows it
+        return value.value
+    number = own(value.value)
+    return value.value if target(value.value) == target(number) else number
 
 
 def reinterpret(dtype: str, value: Any, span: Any = None) -> PrimExpr:

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import operator
 from functools import reduce
 from typing import Any, Callable
 
 from ...ir import dtype as dt
-from ..expr import (
-    EQ, GE, GT, LE, LT, NE, And, Call, FloatImm, IntImm, Not, Or, PrimExpr, Select,
-)
+from ..expr import And, Call, FloatImm, IntImm, Not, Or, PrimExpr, Select
+from ..numbers import COMPARE, fit
 from .arithmetic import folding_operator
 from .conversion import convert, match_types, match_values
 
 # ------------------------------------------------------------------------------- comparisons
 
-_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
-    EQ: operator.eq, NE: operator.ne, LT: operator.lt, LE: operator.le, GT: operator.gt,
-    GE: operator.ge,
-}
 
-
-def _fold_comparison(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
-    if type(a) is type(b) and type(a) in (IntImm, FloatImm):
-        return IntImm("bool", int(_COMPARE[cls](a.value, b.value)))
+def fold_comparison(cls: type, a: PrimExpr, b: PrimExpr) -> IntImm | None:
+    """True or False where two constants decide a comparison, else None."""
+    if type(a) is IntImm and type(b) is IntImm:
+        return IntImm("bool", int(COMPARE[cls](a.value, b.value)))
+    if type(a) is FloatImm and type(b) is FloatImm:
+        try:
+            rounded = fit(a.dtype)
+        except ValueError:  # a float8 without the package that knows it
+            return None
+        return IntImm("bool", int(COMPARE[cls](rounded(a.value), rounded(b.value))))
     return None
 
 
 equal, not_equal, less, less_equal, greater, greater_equal = (
-    folding_operator(cls, _fold_comparison) for cls in _COMPARE)
+    folding_operator(cls, fold_comparison) for cls in COMPARE)
 
 # ------------------------------------------------------------------------------- connectives
 
@@ -105,6 +105,6 @@ def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> PrimExpr:
 
 
 __all__ = [
-    "all", "any", "equal", "greater", "greater_equal", "if_then_else", "less", "less_equal",
-    "logical_and", "logical_not", "logical_or", "not_equal", "select",
+    "all", "any", "equal", "fold_comparison", "greater", "greater_equal", "if_then_else", "less",
+    "less_equal", "logical_and", "logical_not", "logical_or", "not_equal", "select",
 ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, Callable
 
 from ...ir import dtype as dt
 from ..expr import OPS, Call, FloatImm, IntImm, PrimExpr
+from ..numbers import shift_left as shifted_left
+from ..numbers import shift_right as shifted_right
 from .arithmetic import neg
 from .conversion import cast, const, convert, match_types, match_values
 from .intrinsic import INTRINSICS, Intrinsic
@@ -18,16 +21,19 @@ ACCEPTS_INTEGERS = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor
 _UNCHANGED_ON_INT = {"floor", "ceil", "trunc", "round", "nearbyint"}
 #: what is asked of floats, answered for integers
 _OF_INTEGERS = {"isnan": 0, "isinf": 0, "isfinite": 1}
-_FOLD_BITS = {"bitwise_and": lambda a, b: a & b, "bitwise_or": lambda a, b: a | b,
-              "bitwise_xor": lambda a, b: a ^ b, "shift_left": lambda a, b: a << b,
-              "shift_right": lambda a, b: a >> b}
+#: (bits of the type, a, b) -> the value
+_FOLD_BITS: dict[str, Callable[[int, int, int], int]] = {
+    "bitwise_and": lambda bits, a, b: a & b, "bitwise_or": lambda bits, a, b: a | b,
+    "bitwise_xor": lambda bits, a, b: a ^ b,
+    "shift_left": lambda bits, a, n: shifted_left(bits)(a, n),
+    "shift_right": lambda bits, a, n: shifted_right(bits)(a, n)}
 
 
 def abs(x: Any, span: Any = None) -> PrimExpr:  # noqa: A001
     """The absolute value, of any type."""
     x = convert(x)
     if type(x) in (IntImm, FloatImm):
-        return const(x.value if x.value >= 0 else -x.value, x.dtype)
+        return const(builtins.abs(x.value), x.dtype)
     if dt.is_float(x.dtype):
         return Call(x.dtype, "tir.fabs", (x,))
     if dt.is_uint(x.dtype):
@@ -62,8 +68,9 @@ def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
         if row.arity == 2 and row.name != "ldexp":
             values = list(match_types(*values))
             if row.name in _FOLD_BITS and type(values[0]) is type(values[1]) is IntImm:
-                return const(_FOLD_BITS[row.name](values[0].value, values[1].value),
-                             values[0].dtype)
+                kind = values[0].dtype
+                return const(_FOLD_BITS[row.name](dt.bits_of(kind), *(v.value for v in values)),
+                             kind)
         first = values[0].dtype
         result = first if row.result == "same" else dt.with_lanes(row.result, dt.lanes_of(first))
         return Call(result, op, tuple(values))

@@ -1,0 +1,175 @@
+"""Whether an iteration writes what it reads, and so where memory for it can be made.
+
+A buffer that is written, in each iteration of a loop, before it is read there carries nothing from
+one iteration to the next: it may be allocated inside of the loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..tir import op
+from ..tir.buffer import Buffer
+from ..tir.expr import LE, LT, IterVar, PrimExpr, Range, Var
+from ..tir.functor import pre_order, substitute, uses_var
+from ..tir.op import as_int
+from ..tir.stmt import TRUE, BlockRealize, For, ForKind, Stmt
+from .access import Access, bind_loops, conjuncts, is_about
+from .analyzer import Analyzer
+from .linear_form import Reader
+from .omega import plus
+from .region import estimate_region_strict_bound
+
+
+def innermost_place(buffer: Buffer, accesses: Sequence[Access]) -> Stmt | None:
+    """The innermost loop or block realization in which `buffer`, of which `accesses` are all there
+    are, can be allocated; None if there is none but where it is."""
+    common = accesses[0].path
+    for access in accesses[1:]:
+        depth = 0
+        for a, b in zip(common, access.path):
+            if a is not b:
+                break
+            depth += 1
+        common = common[:depth]
+    limit = len(common)
+    together = buffer.scope not in ("global", "local")  # threads share it, so lanes do
+    for at, item in enumerate(common):
+        if type(item) is not For:
+            continue
+        tag = item.thread_binding.thread_tag if item.thread_binding is not None else ""
+        on_gpu = tag.startswith(("threadIdx", "blockIdx")) and buffer.scope == "global"
+        if item.kind is ForKind.VECTORIZED and (
+                together or not _lanes_share(accesses, at)) or on_gpu:
+            limit = min(limit, at)
+    analyzer = Analyzer()
+    bind_loops(analyzer, common[:limit])
+    for depth in range(limit, 0, -1):
+        item = common[depth - 1]
+        if type(item) is BlockRealize and item.block.iter_vars and depth == len(common):
+            continue  # inside of the one block that touches it: there is nothing to allocate for
+        if written_first(accesses, depth, analyzer):
+            return item
+    return None
+
+
+def _lanes_share(accesses: Sequence[Access], at: int) -> bool:
+    """Whether different iterations of the loop `path[at]` may touch one element."""
+    writes = [a for a in accesses if a.write]
+    return any(_meet(a, b, at) for a in writes for b in accesses)
+
+
+def _meet(a: Access, b: Access, at: int) -> bool:
+    reader = Reader()
+    points = []
+    for side, access in enumerate((a, b)):
+        point = {}
+        for depth, item in enumerate(access.path):
+            if type(item) is not For:
+                continue
+            key = item.loop_var if depth < at else (item.loop_var, side)
+            point[item.loop_var] = {key: 1}
+            first = plus(point[item.loop_var], reader.form(item.min, point), -1)
+            reader.not_negative(first)
+            reader.not_negative(plus(plus(reader.form(item.extent, point), first, -1), {None: -1}))
+        for _, predicate in access.predicates:
+            reader.require(predicate, point)
+        points.append(point)
+    lane = a.path[at].loop_var
+    reader.not_negative(plus(plus(points[1][lane], points[0][lane], -1), {None: -1}))
+    for (low, size), (other, extent) in zip(a.region, b.region):
+        x, y = reader.form(low, points[0]), reader.form(other, points[1])
+        reader.not_negative(plus(plus(plus(x, reader.form(size, points[0])), y, -1), {None: -1}))
+        reader.not_negative(plus(plus(plus(y, reader.form(extent, points[1])), x, -1), {None: -1}))
+    return not reader.impossible()
+
+
+def written_first(accesses: Sequence[Access], depth: int, analyzer: Analyzer) -> bool:
+    """Whether inside of `path[depth - 1]` every read of a buffer, of which `accesses` are all
+    there are, follows a write that covers it."""
+    known: dict[tuple[int, int], list | None] = {}
+    for access in accesses:
+        if not access.write and not any(
+                _serves(write, access, depth, analyzer, known) for write in accesses
+                if write.write and write.order < access.order):
+            return False
+    return True
+
+
+def _serves(write: Access, read: Access, depth: int, analyzer: Analyzer, known: dict) -> bool:
+    """Whether a write fills what a read needs, in the same iteration of all loops around both; the
+    init of a reduction fills what the reduction itself reads in all of its iterations."""
+    if not (write.init and read.block is write.block):
+        for a, b in zip(write.path[depth:], read.path[depth:]):
+            if a is not b:
+                break
+            depth += 1
+    key = (write.order, depth)
+    if key not in known:
+        known[key] = _written(write, depth, analyzer)
+    box = known[key]
+    return box is not None and all(
+        _covers(w, r, dim, analyzer)
+        for w, r, dim in zip(box, read.bounds(depth, analyzer), read.buffer.shape))
+
+
+def _written(write: Access, depth: int, analyzer: Analyzer) -> list | None:
+    """The box that a write surely fills in each iteration of `path[depth - 1]`, as far as it lies
+    inside of the buffer; None if it may leave gaps.
+
+    The init of a reduction counts if the reduction runs inside of the place.
+    """
+    if write.guarded or write.lets:
+        return None
+    if write.init:
+        outer = {item.loop_var for item in write.path[:depth] if type(item) is For}
+        realize = [item for item in write.path if type(item) is BlockRealize][-1]
+        for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+            if iv.iter_type == IterVar.CommReduce and outer and uses_var(value, outer):
+                return None
+    parts = [c for at, predicate in write.predicates if at >= depth
+             for c in conjuncts(predicate)]
+    cuts = [c for c in parts if not _only_bounds(c, write, depth, analyzer)]
+    domains = write.domains(depth)
+    if any(not is_about(c, domains) for c in cuts):
+        return None
+    region = [Range.from_min_extent(low, size) for low, size in write.region]
+    return estimate_region_strict_bound(region, domains, op.all(*cuts) if cuts else TRUE, analyzer)
+
+
+def _only_bounds(e: PrimExpr, write: Access, depth: int, analyzer: Analyzer) -> bool:
+    """Whether a predicate skips no element of the buffer, as the bounds of splits do.
+
+    Either it says that the index written lies inside of the buffer (`i * 16 + j < 100` for an
+    element i * 16 + j of 100), or it cuts iterations of a reduction, of which the first is left.
+    """
+    if type(e) not in (LT, LE):
+        return False
+    limit = e.b if type(e) is LT else e.b + 1
+    for (index, size), dim in zip(write.region, write.buffer.shape):
+        if as_int(size) == 1 and analyzer.can_prove_equal(e.a, index):
+            return analyzer.can_prove(dim <= limit)
+    inner = {item.loop_var: item.min for item in write.path[depth:] if type(item) is For}
+    used = [item for item in pre_order(e) if isinstance(item, Var)]
+    if not all(v in inner for v in used) or any(
+            uses_var(index, v) for index, _ in write.region for v in used):
+        return False
+    return analyzer.can_prove(substitute(e, inner))
+
+
+def _covers(write: Any, read: Any, dim: PrimExpr, analyzer: Analyzer) -> bool:
+    """Whether one interval holds another, as far as both lie inside of the buffer."""
+    if not write.has_lower_bound() or not write.has_upper_bound():
+        return False
+    if not read.has_lower_bound() or not read.has_upper_bound():
+        low_ok = analyzer.can_prove(write.min_value <= 0)
+        return low_ok and analyzer.can_prove(write.max_value >= dim - 1)
+    low = write.min_value is read.min_value or analyzer.can_prove(
+        write.min_value <= read.min_value) or analyzer.can_prove(write.min_value <= 0)
+    if not low:
+        return False
+    return write.max_value is read.max_value or analyzer.can_prove(
+        write.max_value >= read.max_value) or analyzer.can_prove(write.max_value >= dim - 1)
+
+
+__all__ = ["innermost_place", "written_first"]

@@ -1,0 +1,158 @@
+"""Recursive walks over very deep trees: run again with a larger stack when one runs out.
+
+Visitors recurse, which keeps them short and readable; Python stops them after a thousand frames. A
+program of 2,000 stages or a sum of 50,000 terms needs more. So what walks over a whole program is
+marked `@deep`: if it runs out of frames, it runs once more in a thread whose stack is large enough
+for `MAX_FRAMES`. Programs of common size never pay for it. The walks build new trees and change
+nothing in place, so running one again from the start is safe.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from .diagnostics import MLCError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: the most frames of a deep walk, and the bytes of stack a frame may take: 100 where Python calls
+#: Python, up to 2,500 where a frame is entered from C (the key function of a sort, say). The
+#: system gives the pages of a stack only when they are touched.
+MAX_FRAMES, FRAME_BYTES = 500_000, 4096
+if sys.platform == "win32" or sys.maxsize < 1 << 32:
+    MAX_FRAMES = 65_000  # stacks end at 256 MiB there
+
+
+class DepthError(MLCError, RecursionError):
+    """A program is nested more deeply than any walk over it can go."""
+
+
+class _Room(threading.local):
+    """Whether the running thread is one with a large stack."""
+
+    large = False
+
+
+_room = _Room()
+_lock = threading.Lock()
+_users = 0
+_usual_limit = 0
+
+
+@contextmanager
+def _frame_limit(frames: int) -> Iterator[None]:
+    """The interpreter's limit of frames, raised while any deep walk runs."""
+    global _users, _usual_limit
+    with _lock:
+        if _users == 0:
+            _usual_limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), frames))
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                sys.setrecursionlimit(_usual_limit)
+
+
+def _run_in_thread(action: Callable[[], None]) -> None:
+    """Run an action to its end in a thread with as large a stack as the system gives."""
+    frames = MAX_FRAMES
+    while True:
+        with _frame_limit(frames):
+            with _lock:
+                usual = threading.stack_size(frames * FRAME_BYTES)
+                try:
+                    thread = threading.Thread(target=action, name="deep walk", daemon=True)
+                    thread.start()
+                except RuntimeError:  # there is no such room: a limit of the process
+                    thread = None
+                finally:
+                    threading.stack_size(usual)
+            if thread is not None:
+                thread.join()
+                return
+        if frames < 10_000:
+            raise DepthError("this is nested too deeply for the stack of this process, and the "
+                             "system gives no room for a larger one")
+        frames //= 4
+
+
+def with_large_stack(action: Callable[[], Any]) -> Any:
+    """The result of `action`, run in a thread with a large stack (or in this one if it has one).
+
+    Context variables are those of the caller. Raises what the action raises; DepthError where even
+    the large stack is too small.
+    """
+    if _room.large:
+        return action()
+    result: list[Any] = []
+    context = contextvars.copy_context()
+
+    def attempt() -> None:
+        _room.large = True
+        try:
+            result.append((True, context.run(action)))
+        except BaseException as error:  # handed to the caller's thread below
+            result.append((False, error))
+
+    _run_in_thread(attempt)
+    good, value = result[0]
+    if good:
+        return value
+    if isinstance(value, RecursionError) and not isinstance(value, DepthError):
+        error = DepthError("this is nested too deeply: a walk over it took more frames than a "
+                           "stack has room for. Cut it into several functions or bindings")
+        vars(error).update(vars(value))  # a parser notes the place that it had reached
+        raise error from None
+    raise value
+
+
+def deep(fn: F) -> F:
+    """Decorator: a function that walks over whole programs, and may run again from its start.
+
+    It must not change anything before it has succeeded.
+    """
+    @functools.wraps(fn)
+    def walk(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except RecursionError:
+            if _room.large:
+                raise
+        return with_large_stack(lambda: fn(*args, **kwargs))
+
+    return walk  # type: ignore[return-value]
+
+
+def with_room_for(root: Any, action: Callable[[], Any]) -> Any:
+    """The result of `action`, which walks over a node and must not begin twice: it gets a large
+    stack beforehand where the node is deep."""
+    if _room.large or depth(root) <= USUAL_DEPTH:
+        return action()
+    return with_large_stack(action)
+
+
+#: walks over a node of no more levels do without a large stack
+USUAL_DEPTH = 150
+
+
+def depth(root: Any) -> int:
+    """How many nodes lie on the longest way down from a node, itself included."""
+    levels, level = 0, {id(root): root}
+    while level:
+        levels += 1
+        level = {id(item): item for node in level.values() for item in node.children()}
+    return levels
+
+
+__all__ = ["MAX_FRAMES", "USUAL_DEPTH", "DepthError", "deep", "depth", "with_large_stack",
+           "with_room_for"]

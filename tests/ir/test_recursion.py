@@ -1,0 +1,88 @@
+"""Walks over deep trees get a larger stack, once, and leave everything as it was."""
+
+import sys
+import threading
+from contextvars import ContextVar
+
+import pytest
+from mlc_lab.ir import MLCError
+from mlc_lab.ir.recursion import DepthError, deep, depth, with_large_stack, with_room_for
+from mlc_lab.target import Target
+from mlc_lab.tir import IntImm, Var
+
+
+def levels(n):
+    """n calls inside each other."""
+    return 0 if n == 0 else 1 + levels(n - 1)
+
+
+def entered_from_c(n):
+    """The same by way of a function written in C, which takes more stack."""
+    return n and 1 + [*map(entered_from_c, [n - 1])][0]
+
+
+@pytest.mark.parametrize("walk", [levels, entered_from_c])
+def test_a_deep_walk_runs_again_with_room(walk):
+    limit = sys.getrecursionlimit()
+    with pytest.raises(RecursionError):
+        walk(20_000)
+    assert deep(walk)(20_000) == walk(1) * 20_000
+    assert sys.getrecursionlimit() == limit
+
+
+def test_a_walk_without_end_is_an_error_of_the_project():
+    def forever(n):
+        return forever(n + 1)
+
+    with pytest.raises(DepthError, match="nested too deeply") as caught:
+        deep(forever)(0)
+    assert isinstance(caught.value, MLCError) and isinstance(caught.value, RecursionError)
+    assert levels(100) == 100
+
+
+def test_shallow_walks_stay_in_their_thread():
+    assert deep(threading.get_ident)() == threading.get_ident()
+
+
+def test_context_goes_along_and_errors_come_back():
+    var = ContextVar("var", default=0)
+    var.set(3)
+    with Target("llvm -mcpu=skylake"):
+        assert with_large_stack(lambda: (var.get(), Target.current().mcpu)) == (3, "skylake")
+    with pytest.raises(KeyError, match="lost"):
+        with_large_stack(lambda: {}["lost"])
+
+
+def test_nested_walks_use_one_large_stack():
+    threads = with_large_stack(lambda: (threading.get_ident(), deep(levels)(50_000),
+                                        with_large_stack(threading.get_ident)))
+    assert threads[0] == threads[2] != threading.get_ident()
+
+
+def test_two_threads_may_need_room_at_once():
+    results = []
+    workers = [threading.Thread(target=lambda: results.append(deep(levels)(100_000)))
+               for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert results == [100_000] * 4
+
+
+def test_depth_counts_levels_and_room_is_given_beforehand():
+    x = Var("x", "int32")
+    e = x
+    for _ in range(300):
+        e = e + x
+    assert depth(x) == 1 and depth(x + IntImm("int32", 2) * x) == 3 and depth(e) == 301
+    here = threading.get_ident()
+    assert with_room_for(x, threading.get_ident) == here
+    assert with_room_for(e, threading.get_ident) != here
+
+
+def test_depth_of_a_shared_tree_is_found_at_once():
+    e = Var("x", "int32")
+    for _ in range(100):
+        e = e + e
+    assert depth(e) == 101
