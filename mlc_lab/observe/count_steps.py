@@ -25,6 +25,7 @@ from ..ir.module import IRModule
 from .cache import CacheHierarchy, as_hierarchy
 from .counts import count_accesses
 from .measure import Measurement, _first_line, _with_progress
+from .outside import why_not
 from .recording import Recording
 
 
@@ -60,8 +61,13 @@ def describe_machine(recording: Recording, modules: list[IRModule], hierarchy: C
 
 
 def count_program(mod: IRModule, hierarchy: CacheHierarchy, sizes: Mapping[str, int] | None = None,
-                  target: Any = "llvm") -> dict[str, Any]:
-    """The "counts" entry of one program; errors become its message."""
+                  target: Any = "llvm", trusted: bool = False) -> dict[str, Any]:
+    """The "counts" entry of one program; errors become its message.
+
+    It is run for that: one that calls code outside of itself only if it is `trusted`.
+    """
+    if not trusted and (reason := why_not(mod)):
+        return {"message": f"not counted: {reason}"}
     try:
         return count_accesses(mod, hierarchy, sizes=sizes, target=target).to_dict()
     except Exception as error:  # one step that cannot be counted must not cost the others
@@ -70,7 +76,7 @@ def count_program(mod: IRModule, hierarchy: CacheHierarchy, sizes: Mapping[str, 
 
 def count_each(recording: Recording, modules: list[IRModule], caches: Any = None, *,
                sizes: Mapping[str, int] | None = None, target: Any = "llvm",
-               budget_s: float = 60.0) -> Iterator[int]:
+               budget_s: float = 60.0, trusted: bool = False) -> Iterator[int]:
     """Count the programs of a recording that have no counts yet, one at a time; yields which.
 
     What is left when `budget_s` seconds are over gets a message.
@@ -86,7 +92,7 @@ def count_each(recording: Recording, modules: list[IRModule], caches: Any = None
         if time.perf_counter() - start > budget_s:
             cost["counts"] = {"message": "not counted: the time for it was used up"}
         else:
-            cost["counts"] = count_program(modules[number], hierarchy, sizes, target)
+            cost["counts"] = count_program(modules[number], hierarchy, sizes, target, trusted)
         yield number
 
 

@@ -24,7 +24,7 @@ from ..backend import llvm
 from ..ir import dtype as dt
 from ..ir.module import IRModule
 from ..lower import lower
-from ..runtime import jit
+from ..runtime import jit, linking, native_library
 from ..runtime.llir import ModuleText
 from ..runtime.module import SYMBOL_PREFIX
 from ..runtime.native import SYMBOLS
@@ -93,7 +93,7 @@ def instrument(
     name, mod = concrete(mod, sizes)
     func = only_function(mod)[1]
     lowered = lower(mod, target=Target(target))
-    plan = Plan(hierarchy, (threads or jit.num_threads()) if is_parallel(lowered) else 1,
+    plan = Plan(hierarchy, (threads or native_library.num_threads()) if is_parallel(lowered) else 1,
                 registers)
     given = random_arrays(func, sizes) if arrays is None else [np.asarray(a) for a in arrays]
     buffers = [func.buffer_map.get(p) for p in func.params]
@@ -123,10 +123,10 @@ def instrument(
     # The simulator is most of the work, and LLVM's own loop transformations gain nothing here.
     compiled = jit.compile_ir(text, imports=[*llvm._link_imports(imports), str(runtime)],
                               vectorize=False, unroll=False)
-    symbols = jit.native_symbols([n for n in meta["needs"] if n in SYMBOLS])
-    ffi = jit.ffi_symbols()
+    symbols = native_library.native_symbols([n for n in meta["needs"] if n in SYMBOLS])
+    ffi = native_library.ffi_symbols()
     symbols.update({n: ffi[n] for n in meta["needs"] if n in ffi})
-    library = jit.link(compiled.obj, exports, symbols)
+    library = linking.link(compiled.obj, exports, symbols)
     arena = _arena(plan, spare)
     slot = ctypes.CFUNCTYPE(ctypes.c_void_p)(library.address("sim_arena_slot"))()
     ctypes.c_void_p.from_address(slot).value = arena.ctypes.data
@@ -141,7 +141,7 @@ def instrument(
         if place.value is not None:
             raw = place.value.reshape(-1).view(np.uint8)
             arena[place.base : place.base + place.nbytes] = raw
-    packed = jit.packed(library.address(SYMBOL_PREFIX + name), library, name)
+    packed = native_library.packed(library.address(SYMBOL_PREFIX + name), library, name)
     return Program(name, lowered, plan, library, arena, views, packed)
 
 

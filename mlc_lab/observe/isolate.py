@@ -35,11 +35,12 @@ class Isolated:
     """
 
     def __init__(self, reference: Any, target: Any = "llvm", sizes: Mapping[str, int] | None = None,
-                 *, timeout_s: float = TIMEOUT, memory: int = MEMORY) -> None:  # fmt: skip
+                 *, timeout_s: float = TIMEOUT, memory: int = MEMORY,
+                 trusted: bool = False) -> None:  # fmt: skip
         self.reference = reference
         self.setup = {"target": target if isinstance(target, (str, dict)) else str(target),
                       "sizes": dict(sizes or {}), "memory": memory,
-                      "timeout": timeout_s}  # fmt: skip
+                      "timeout": timeout_s, "trusted": trusted}  # fmt: skip
         self.timeout_s = timeout_s
         self.process: subprocess.Popen | None = None
         #: why the reference itself could not be run; then results are not checked
@@ -118,7 +119,8 @@ def _listen(process: subprocess.Popen, answers: queue.Queue) -> None:
     for line in process.stdout:
         try:
             answers.put(json.loads(line))
-        except ValueError:
+        except (ValueError, RecursionError):  # what it measured wrote into its answers
+            process.kill()
             break
     answers.put(None)
 
@@ -177,7 +179,8 @@ def _serve(requests: Any, answers: Any) -> None:
     setup = json.loads(requests.readline())
     modules: list[Any] = [None]  # the reference, if it is given
     session = measure.Measurement(
-        Recording(), modules, target=setup["target"], sizes=setup["sizes"])
+        Recording(), modules, target=setup["target"], sizes=setup["sizes"],
+        trusted=setup["trusted"])
     _limit_memory(setup["memory"])
 
     def say(answer: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from ..tir.expr import Call
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
 from . import flops
+from .outside import why_not
 from .recording import Recording
 
 #: relative to the largest magnitude of the right result: what reassociated sums may differ by
@@ -159,6 +160,7 @@ class Measurement:
     `modules` are the IRModules of the recording's programs, in their order. `sizes` gives symbolic
     sizes by name; `target` what to build for. With `isolate` the programs run in a process of their
     own, so that one that crashes or hangs costs only its own measurement (see `isolate.Isolated`).
+    A program that calls code outside of itself is run only with `trusted` (see `outside.py`).
     """
 
     def __init__(
@@ -171,8 +173,9 @@ class Measurement:
         build: Callable[[IRModule, Any], Any] = _build,
         isolate: bool = False,
         timeout_s: float | None = None,
+        trusted: bool = False,
     ) -> None:
-        self.recording, self.modules = recording, modules
+        self.recording, self.modules, self.trusted = recording, modules, trusted
         self.target, self.sizes, self.build = target, sizes, build
         self.isolate, self.timeout_s = isolate, timeout_s
         self.arrays: list[np.ndarray] | None = None
@@ -193,7 +196,7 @@ class Measurement:
         wanted = range(len(self.recording.programs)) if only is None else sorted(set(only))
         todo = [i for i in wanted if not _is_measured(self.recording.programs[i].cost)]
         if todo and todo[0] != 0 and self.right is None and not self.isolate:
-            self._run(0)  # measuring goes on after a stop: the right result is needed again
+            self.reference()  # measuring goes on after a stop: the right result is needed again
         try:
             for index in _with_progress(todo, progress):
                 program = self.recording.programs[index]
@@ -232,6 +235,8 @@ class Measurement:
         """Build and run one program on the common data: (function, its tensors, seconds)."""
         from ..runtime import array
 
+        if not self.trusted and (reason := why_not(self.modules[index])):
+            raise Unmeasurable(reason)
         name, func = only_function(self.modules[index])
         if self.arrays is None:
             self.arrays = random_arrays(func, self.sizes)
@@ -287,10 +292,12 @@ class Measurement:
         """Check and time one program in a process of its own."""
         from . import isolate
 
+        if not self.trusted and (reason := why_not(self.modules[index])):
+            return {"message": f"not measured: {reason}"}
         if self._child is None:
             self._child = isolate.Isolated(
                 self.modules[0], self.target, self.sizes,
-                timeout_s=self.timeout_s or isolate.TIMEOUT,
+                timeout_s=self.timeout_s or isolate.TIMEOUT, trusted=self.trusted,
             )  # fmt: skip
         return self._child.cost(self.modules[index], TIME_EACH)
 

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..ir.module import IRModule
+from ..ir.recursion import deep
 from ..schedule.provenance import Note
-from ..script.deep import deep
 from ..script.print_stmt import grid_of
 from ..script.printer import Printer
 from ..tir import stmt as s
@@ -225,11 +225,12 @@ def lines_of(mod: IRModule, recorder: Recorder) -> list[tuple[str, tuple[int, ..
 def print_lines(mod: IRModule, printer: KeyedPrinter) -> list[tuple[str, tuple[Any, ...]]]:
     """What `lines_of` gives, by any printer that notes keys."""
 
+    @deep
     def print_it() -> list[str]:
         lines = printer.print(mod).split("\n")
         header = next(i for i, line in enumerate(lines) if line and not line.startswith("# from"))
         return lines[header:]
 
-    lines = deep(print_it)
+    lines = print_it()
     keys = printer.keys + [()] * (len(lines) - len(printer.keys))
     return list(zip(lines, keys))

@@ -62,11 +62,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..reading import DataError, read_json
+
 FORMAT = "mlc-lab/recording"
 VERSION = 1
 
 
-class RecordingError(ValueError):
+class RecordingError(DataError):
     """Data that is not a recording: the message names the entry that is wrong."""
 
 
@@ -207,11 +209,7 @@ class Recording:
     @classmethod
     def from_json(cls, text: str) -> Recording:
         """Read JSON text. Raises RecordingError if it is no recording."""
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise RecordingError(f"this is not JSON: {error}") from None
-        return cls.from_dict(data)
+        return cls.from_dict(_json(text, "this recording"))
 
     def save(self, path: str | Path) -> None:
         """Write the recording to a file as JSON."""
@@ -220,7 +218,7 @@ class Recording:
     @classmethod
     def load(cls, path: str | Path) -> Recording:
         """Read a file that `save` wrote."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        return cls.from_dict(_json(Path(path).read_bytes(), f"{path}"))
 
     def html(self, path: str | Path | None = None, title: str | None = None,
              code: bool = False, guess: bool = False) -> str:  # fmt: skip
@@ -277,10 +275,17 @@ def save_all(recordings: Iterable[Recording], path: str | Path) -> None:
 
 def load_all(path: str | Path) -> list[Recording]:
     """Read a file that `save_all` wrote."""
-    data = json.loads(Path(path).read_text(encoding="utf-8"))
+    data = _json(Path(path).read_bytes(), f"{path}")
     if not isinstance(data, list):
         raise RecordingError(f"{path} holds no list of recordings")
     return [Recording.from_dict(item) for item in data]
+
+
+def _json(text: str | bytes, what: str) -> Any:
+    try:
+        return read_json(text, what)
+    except DataError as error:
+        raise RecordingError(str(error)) from None
 
 
 # ------------------------------------------------------------------------------------- checking
@@ -308,8 +313,16 @@ def validate(data: Any) -> None:
     for name, kind in (("title", str), ("lines", list), ("keys", list), ("programs", list),
                        ("docs", dict), ("steps", list)):  # fmt: skip
         _need(isinstance(data.get(name), kind), name, f"is missing or no {kind.__name__}")
+    for name, kind, none in (("prelude", str, ""), ("machine", dict, {}),
+                             ("flops", (int, float), 0)):  # fmt: skip
+        _need(data.get(name) is None or isinstance(data.get(name, none), kind), name,
+              "is of another type")  # fmt: skip
+    for op, doc in data["docs"].items():
+        texts = isinstance(doc, dict) and all(isinstance(t, str) for t in doc.values())
+        _need(texts, f"docs[{op!r}]", "is no object of texts")
     for i, key in enumerate(data["keys"]):
-        pair = isinstance(key, (list, tuple)) and len(key) == 2
+        pair = isinstance(key, (list, tuple)) and len(key) == 2 and all(
+            isinstance(part, str) for part in key)  # fmt: skip
         _need(pair, f"keys[{i}]", "is no pair of kind and name")
     for i, line in enumerate(data["lines"]):
         pair = isinstance(line, (list, tuple)) and len(line) == 2 and isinstance(line[0], str)
@@ -328,6 +341,10 @@ def validate(data: Any) -> None:
             _need(isinstance(step.get(name), str), f"{where}.{name}", "is no text")
         for name in ("before", "after"):
             _indices([step.get(name)], len(data["programs"]), f"{where}.{name}")
+        lead = step.get("lead", [])
+        _need(isinstance(lead, list) and all(isinstance(x, str) for x in lead), f"{where}.lead",
+              "is no list of texts")  # fmt: skip
+        _need(isinstance(step.get("origins", []), list), f"{where}.origins", "is no list")
         for pair in step.get("origins", []):
             _need(isinstance(pair, (list, tuple)) and len(pair) == 2, f"{where}.origins",
                   "is no list of pairs")  # fmt: skip
@@ -346,10 +363,15 @@ def _code(code: Any, programs: int) -> None:
     _need(isinstance(code, dict), "code", "is no object")
     lines = code.get("lines", [])
     _need(isinstance(lines, list), "code.lines", "is no list")
+    _need(isinstance(code.get("programs", {}), dict), "code.programs", "is no object")
     for name, at in code.get("programs", {}).items():
         where = f"code.programs[{name}]"
-        _need(name.isdigit() and int(name) < programs, where, "is no number of a program")
+        number = name.isdecimal() and len(name) < 10 and int(name) < programs
+        _need(number, where, "is no number of a program")
+        _need(isinstance(at, dict), where, "is no object")
+        _need(isinstance(at.get("stages", []), list), f"{where}.stages", "is no list")
         for stage in at.get("stages", []):
+            _need(isinstance(stage, dict), f"{where}.stages", "has no object")
             _indices(stage.get("lines"), len(lines), f"{where}.stages")
         for kind in ("llvm", "assembly"):
             _indices(at.get(kind, []), len(lines), f"{where}.{kind}")

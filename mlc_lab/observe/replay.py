@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..runtime import jit
+from ..runtime import jit, linking
 from ..runtime.llir import ModuleText
 from .cache import CacheError, CacheHierarchy, LevelCount, as_hierarchy, level_counts
 from .cache_code import SITE_HEAD, site_words, write_replay, write_simulator
@@ -31,7 +31,7 @@ class _Simulator:
         write_replay(m, cores)
         names = ["sim_replay", "sim_reset", "sim_state", "sim_written"]
         obj = jit.compile_ir(str(m), where, vectorize=False, unroll=False).obj
-        library = self.library = jit.link(obj, names, {})
+        library = self.library = linking.link(obj, names, {})
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 6)
         self.replay = kind(library.address("sim_replay"))
         self.reset = ctypes.CFUNCTYPE(None)(library.address("sim_reset"))
@@ -163,7 +163,7 @@ def _distances() -> Any:
                 add(f, before, -1)
             add(f, now, 1)
         f.ret()
-    library = jit.link(jit.compile_ir(str(m), where).obj, ["distances"], {})
+    library = linking.link(jit.compile_ir(str(m), where).obj, ["distances"], {})
     func = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 4)(
         library.address("distances"))
     func.keep = library

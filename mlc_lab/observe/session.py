@@ -103,6 +103,7 @@ def explore(
     progress: bool = True,
     guess: bool = False,
     isolate: bool = True,
+    trusted: bool = False,
 ) -> Any:
     """The stepper of a schedule, as a notebook widget: what `Schedule.explore` shows.
 
@@ -111,17 +112,19 @@ def explore(
     `counts=True` counts the cache misses of each step as well, in this machine's caches, or in
     those given: `counts="32K:8, 1M:16"`. `sizes` gives the values of symbolic sizes by name.
     Programs are timed in a process of their own, so that one that crashes or hangs costs only its
-    own time; `isolate=False` does it in this one.
+    own time; `isolate=False` does it in this one. A program that calls C functions, registered
+    functions or imported code is not run, unless with `trusted=True`.
     `guess=True` is for a class: before a step is shown the viewer says whether it is legal and
     whether it makes the program faster. `.html(path)` of the result writes the same view as a page.
     Raises ImportError where the notebook parts are not installed.
     """
     made = record(sch, title)
     if measure:
-        made.measure(budget_s, progress, sizes=sizes, target=target, isolate=isolate)
+        made.measure(budget_s, progress, sizes=sizes, target=target, isolate=isolate,
+                     trusted=trusted)
     if counts:
         made.count(None if counts is True else counts, max(budget_s, 60.0), progress=progress,
-                   sizes=sizes, target=target)
+                   sizes=sizes, target=target, trusted=trusted)
     return made.recording.show(guess)
 
 
@@ -134,8 +137,12 @@ class Session:
     def __init__(self) -> None:
         self.schedules: list[Schedule] = []
 
-    def recordings(self, measure: bool = False, budget_s: float = 60.0) -> list[Recording]:
-        """One recording for each schedule that has at least one step, in order of creation."""
+    def recordings(self, measure: bool = False, budget_s: float = 60.0,
+                   trusted: bool = False) -> list[Recording]:  # fmt: skip
+        """One recording for each schedule that has at least one step, in order of creation.
+
+        `trusted`: measure also what calls code outside of itself.
+        """
         used = [s for s in self.schedules if s.steps]
         names: dict[str, int] = {}
         made = []
@@ -145,13 +152,14 @@ class Session:
             if count > 1:
                 one.recording.title += f" ({count})"
             if measure:
-                one.measure(budget_s / len(used))
+                one.measure(budget_s / len(used), trusted=trusted)
             made.append(one.recording)
         return made
 
-    def save(self, path: str | Path, measure: bool = False, budget_s: float = 60.0) -> None:
+    def save(self, path: str | Path, measure: bool = False, budget_s: float = 60.0,
+             trusted: bool = False) -> None:  # fmt: skip
         """Write the recordings to a file that `recording.load_all` reads."""
-        save_all(self.recordings(measure, budget_s), path)
+        save_all(self.recordings(measure, budget_s, trusted), path)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from typing import Any
 from ..ir import hooks
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
+from ..reading import DataError, read_json
 from ..schedule.error import ScheduleError
 from ..schedule.instruction import BlockRV, InstructionKind, LoopRV
 from ..schedule.schedule import Schedule
@@ -352,21 +353,24 @@ class Workbench(AttemptTree):
 
     def measure(
         self, nodes: Iterable[int] | None = None, *, budget_s: float = 30.0, isolate: bool = True,
-        progress: bool = False, quiet: bool = False,
+        progress: bool = False, quiet: bool = False, trusted: bool = False,
     ) -> None:  # fmt: skip
         """Time and check the programs of some nodes (all of the current path if None).
 
         By default in a process of its own: a program that crashes or hangs costs its own
-        measurement and nothing else (see `isolate.Isolated`). `quiet` tells no listener.
+        measurement and nothing else (see `isolate.Isolated`). `quiet` tells no listener. What
+        calls code outside of itself is run only with `trusted`.
         """
         from .measure import Measurement
 
         if nodes is None:
             nodes = [n.id for n in self.path()]
         wanted = sorted({0, *(self.node(n).program for n in nodes)})
-        if self._measurement is None or self._measurement.isolate != isolate:
+        known = self._measurement
+        if known is None or (known.isolate, known.trusted) != (isolate, trusted):
             self._measurement = Measurement(
-                self.recording, self.modules, target=self.target, sizes=self.sizes, isolate=isolate)
+                self.recording, self.modules, target=self.target, sizes=self.sizes, isolate=isolate,
+                trusted=trusted)
         self._measurement.all(budget_s, progress, only=wanted)
         if not quiet:
             self._changed()
@@ -398,15 +402,15 @@ class Workbench(AttemptTree):
     @classmethod
     def load(cls, path: str | Path) -> Workbench:
         """Read a file that `save` wrote. Nothing in it is executed."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        return cls.from_json(Path(path).read_bytes())
 
     @classmethod
-    def from_json(cls, text: str) -> Workbench:
+    def from_json(cls, text: str | bytes) -> Workbench:
         """The tree that JSON text holds. Raises WorkbenchError if it holds none."""
         try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise WorkbenchError(f"this is not JSON: {error}") from None
+            data = read_json(text, "this tree of attempts")
+        except DataError as error:
+            raise WorkbenchError(str(error)) from None
         from .workbench_file import read
 
         return read(cls, data)

@@ -22,8 +22,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.diagnostics import MLCError
+from ..reading import MISTAKES, reason
 from ..schedule.instruction import InstructionKind
 from ..script import from_source
+from ..target import Target
 from .recording import RecordingError, validate
 from .workbench import FORMAT, VERSION, Workbench
 from .workbench_find import WorkbenchError
@@ -67,11 +69,29 @@ def check(data: Any) -> None:
              "is no program")  # fmt: skip
     at = data.get("at", 0)
     need(type(at) is int and 0 <= at < len(nodes), "at", "is no attempt")
+    sizes, target = data.get("sizes") or {}, data.get("target", "llvm")
+    need(isinstance(sizes, dict) and all(type(v) is int and 0 < v < 1 << 31 for v in
+                                         sizes.values()), "sizes", "is no object of sizes")
+    need(isinstance(target, (str, dict)), "target", "is no text and no object")
+    try:
+        Target(target)
+    except MLCError as error:
+        need(False, "target", f"is none: {error}")
 
 
 def read(cls: type[Workbench], data: Any) -> Workbench:
     """The tree that plain data describes. Raises WorkbenchError."""
     check(data)
+    try:
+        return _read(cls, data)
+    except WorkbenchError:
+        raise
+    except MISTAKES as error:
+        raise WorkbenchError(f"not a tree of attempts: {reason(error)}") from error
+
+
+def _read(cls: type[Workbench], data: Any) -> Workbench:
+    """The tree of data that has the right form."""
     lines = [data["lines"][i][0] for i in data["programs"][0]["lines"]]
     try:
         module = from_source("\n".join(lines))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..reading.python_text import parse_expression
 from ..schedule.error import ScheduleError
 from ..schedule.instruction import BlockRV, InstructionKind, LoopRV
 from ..schedule.schedule import Schedule
@@ -343,10 +344,7 @@ def bind(kind: InstructionKind, args: dict[str, Any], stand_in: Callable[[str, i
 
 def read_value(text: str, lambda_only: bool = False) -> Any:
     """A Python literal or lambda read from its text; never executed. Raises ValueError."""
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as err:
-        raise ValueError(f"{text!r} is not Python: {err.msg}") from None
+    node = parse_expression(text)
     if lambda_only and not isinstance(node, ast.Lambda):
         raise ValueError(f"{text!r} is no index map: write for example lambda i, j: (j, i)")
     return ValueReader({}).of(node)

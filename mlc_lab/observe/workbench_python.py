@@ -7,14 +7,17 @@ before. Nothing of the text is ever executed, so text from anywhere can be read.
 from __future__ import annotations
 
 import ast
-import difflib
 import keyword
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..ir.diagnostics import DiagnosticError
+from ..reading import MISTAKES, LimitError, limits, reason, similar
+from ..reading.python_text import parse_python, written
+from ..schedule.error import ScheduleError
 from ..schedule.instruction import Instruction, InstructionKind, python_text
 from ..schedule.trace import ValueReader
+from ..script.bounded import Budget
 
 #: names that the text needs for itself
 RESERVED = {"sch", "tvm", "T", "I", "R", "Module", "lambda", "print"}
@@ -119,12 +122,12 @@ class ScheduleReader(ValueReader):
     def parse(self) -> list[ast.stmt]:
         """The statements. Raises DiagnosticError for what is no Python or can be no schedule."""
         try:
-            module = ast.parse(self.text)
+            module = parse_python(self.text)
         except SyntaxError as err:
             at = ast.Pass(lineno=err.lineno or 1, col_offset=max(0, (err.offset or 1) - 1))
             raise self.fail(at, f"this is not Python: {err.msg}") from None
-        except (ValueError, RecursionError, MemoryError) as err:
-            raise self.fail(None, f"this is not Python: {err}") from None
+        except (LimitError, RecursionError) as err:
+            raise self.fail(None, f"this is no schedule: {reason(err)}") from None
         found = []
         for stmt in module.body:
             if isinstance(stmt, ast.FunctionDef) and not stmt.decorator_list:
@@ -185,11 +188,13 @@ class ScheduleReader(ValueReader):
             self.call(call)
         else:
             raise self.fail(stmt, f"expected a call of a primitive such as sch.split(...), not "
-                            f"{ast.unparse(stmt)[:60]!r}")  # fmt: skip
+                            f"{written(stmt)!r}")  # fmt: skip
 
     def bind(self, target: ast.expr, value: Any) -> None:
         """Give what a line computed its names."""
         if isinstance(target, ast.Name):
+            if Budget().size(value) > limits.ITEMS:
+                raise self.fail(target, f"{target.id} has more than {limits.ITEMS} parts")
             self.scope[target.id] = value
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
@@ -212,10 +217,10 @@ class ScheduleReader(ValueReader):
         """A value, errors pointing at the place."""
         try:
             return self.of(node)
-        except (TypeError, ValueError, IndexError, KeyError) as err:
-            if isinstance(err, DiagnosticError):
-                raise
-            raise self.fail(node, str(err)) from None
+        except (DiagnosticError, ScheduleError):
+            raise
+        except MISTAKES as err:
+            raise self.fail(node, reason(err)) from None
 
     def of(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Call) and self._on_schedule(node):
@@ -232,6 +237,8 @@ class ScheduleReader(ValueReader):
             for element in node.elts:
                 starred = isinstance(element, ast.Starred)
                 values += self.of(element.value) if starred else [self.of(element)]
+                if len(values) > limits.ITEMS:
+                    raise LimitError(f"a list of more than {limits.ITEMS} elements")
             return values if isinstance(node, ast.List) else tuple(values)
         return super().of(node)
 
@@ -245,20 +252,18 @@ class ScheduleReader(ValueReader):
         if any(k.arg is None for k in node.keywords):
             raise self.fail(node, "arguments by ** cannot be read", "write them out")
         kwargs = {k.arg: self.value(k.value) for k in node.keywords}
-        if kind is None:
-            if self.work_on is not None:
-                self.work_on(*args, **kwargs)
-            return None
         try:
+            if kind is None:
+                return self.work_on(*args, **kwargs) if self.work_on is not None else None
             bound = kind.bind(args, kwargs)
-        except TypeError as err:
+        except (TypeError, ValueError) as err:
             raise self.fail(node, str(err)) from None
         try:
             return self.apply(kind, bound, node.lineno)
-        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as err:
-            if isinstance(err, DiagnosticError):
-                raise
-            raise self.fail(node, f"{kind.method}: {err}") from None
+        except (DiagnosticError, ScheduleError):
+            raise
+        except MISTAKES as err:
+            raise self.fail(node, f"{kind.method}: {reason(err)}") from None
 
     def _on_schedule(self, call: ast.Call) -> bool:
         base = call.func.value if isinstance(call.func, ast.Attribute) else None
@@ -269,7 +274,7 @@ class ScheduleReader(ValueReader):
         name = call.func.attr
         found = InstructionKind.by_method.get(name)
         if found is None and name != "work_on" and name not in _SHOWN:
-            close = difflib.get_close_matches(name, InstructionKind.by_method, 1)
+            close = similar(name, InstructionKind.by_method)
             hint = f"did you mean {close[0]!r}?" if close else ""
             raise self.fail(call, f"there is no primitive {name!r}", hint)
         return found

@@ -7,11 +7,13 @@ import warnings
 from typing import Any, Mapping
 
 from ..ir import dtype as dt
+from ..reading.python_text import parse_expression, written
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
 from . import tir as T
+from .bounded import Budget, is_number
 from .evaluator import Evaluator
 from .indexing import buffer_indices, load, vector_indices
 from .source import Source
@@ -21,8 +23,9 @@ from .values import Pending
 class AssignmentParser(Evaluator):
     """Assignments, and the bodies that what they make goes into."""
 
-    def __init__(self, source: Source, env: Mapping[str, Any]) -> None:
-        super().__init__(source, env)
+    def __init__(self, source: Source, env: Mapping[str, Any], budget: Budget | None = None
+                 ) -> None:
+        super().__init__(source, env, budget)
         #: one list a body that is open, innermost last
         self.items_of: list[list[Any]] = []
 
@@ -33,7 +36,10 @@ class AssignmentParser(Evaluator):
     def annotation(self, node: ast.AST) -> Any:
         """A type; a string is parsed."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            inner = ast.parse(node.value, mode="eval").body
+            try:
+                inner = parse_expression(node.value)
+            except ValueError as error:
+                raise self.error(node, str(error)) from None
             for part in ast.walk(inner):
                 if hasattr(part, "lineno"):
                     ast.copy_location(part, node)
@@ -49,7 +55,7 @@ class AssignmentParser(Evaluator):
             if isinstance(buffer, Buffer):
                 self.store(target, buffer, self.eval(node.value), None, node.value)
                 return
-            raise self.error(target.value, f"{ast.unparse(target.value)} is no buffer: only "
+            raise self.error(target.value, f"{written(target.value)} is no buffer: only "
                                            "buffers can be stored to")
         self.assign(target, self.eval(node.value), node)
 
@@ -91,7 +97,7 @@ class AssignmentParser(Evaluator):
             self.define(name, value)
         elif isinstance(value, (E.PrimExpr, bool, int, float)):
             self.let(name, O.convert(value))
-        elif hasattr(value, "item") and hasattr(value, "dtype") and not isinstance(value, Buffer):
+        elif is_number(value):
             self.let(name, O.const(value))
         else:
             self.define(name, value)
@@ -122,7 +128,7 @@ class AssignmentParser(Evaluator):
         if node.value is None:
             self.define(name, var)
             return
-        value = O.convert(T.as_expr(self.eval(node.value)), var)
+        value = O.convert(self.one_value(self.operand(node.value)), var)
         if value.dtype != var.dtype:
             if not isinstance(value, (E.IntImm, E.FloatImm)):
                 raise self.error(node.value, f"{name} is declared {var.dtype} and gets a value of "
@@ -135,7 +141,7 @@ class AssignmentParser(Evaluator):
         if isinstance(target, ast.Subscript):
             buffer = self.eval(target.value)
             if not isinstance(buffer, Buffer):
-                raise self.error(target.value, f"{ast.unparse(target.value)} is no buffer")
+                raise self.error(target.value, f"{written(target.value)} is no buffer")
             parts = buffer_indices(self, target, buffer)
             old = T.as_expr(load(self, target, buffer, parts))
             value = self.binary(node, op, old, self.operand(node.value))
@@ -151,7 +157,7 @@ class AssignmentParser(Evaluator):
               parts: list[Any] | None = None, value_node: ast.AST | None = None) -> None:
         """`buffer[indices] = value`; Python numbers take the buffer's type."""
         if not isinstance(buffer, Buffer):
-            raise self.error(target.value, f"{ast.unparse(target.value)} is no buffer")
+            raise self.error(target.value, f"{written(target.value)} is no buffer")
         if parts is None:
             parts = buffer_indices(self, target, buffer)
         if any(isinstance(p, slice) for p in parts):
@@ -168,8 +174,7 @@ class AssignmentParser(Evaluator):
 
     def converted(self, node: ast.AST, value: Any, wanted: str, buffer: Buffer) -> E.PrimExpr:
         """A stored value in the buffer's type: numbers are converted, pointers are not."""
-        if isinstance(value, (bool, int, float)) or (
-                not isinstance(value, E.PrimExpr) and hasattr(value, "item")):
+        if is_number(value):
             kind = dt.element_of(wanted)
             if isinstance(value, float) and not dt.is_float(kind) and value != int(value):
                 raise self.error(node, f"{value} does not fit a buffer of type {kind}")

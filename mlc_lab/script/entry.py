@@ -11,10 +11,16 @@ import types
 from collections import ChainMap
 from typing import Any, Callable, Mapping
 
-from ..ir.diagnostics import DiagnosticError
+from ..ir.diagnostics import DiagnosticError, MLCError
+from ..ir.recursion import deep
+from ..reading import MISTAKES, limits
+from ..tir import op as O
+from . import allowed
 from . import ir as I_names
 from . import tir as T
-from .deep import deep
+from .allowed import Names
+from .bounded import Budget
+from .evaluator import Evaluator
 from .macro import Macro
 from .parser import Parser
 from .source import Source, find_class, find_function, parse_dedented
@@ -49,12 +55,41 @@ MODULES: dict[str, Any] = _Names(
      "mlc_lab.script.ir": I_names}, ("tvm.script.relax", "mlc_lab.script.relax"))
 
 
-def _parse(action: Callable[[], Any]) -> Any:
-    """Run the parser; a mistake in the script is raised without the parser's own stack."""
+def _parse(filename: str, build: Callable[[], tuple[Parser, Any]], check: bool) -> Any:
+    """What `build` gives, checked; a mistake is raised without the parser's own stack.
+
+    `build` makes a parser and what it parsed; it is called again where the stack was too small.
+    """
+    def action() -> Any:
+        parser, made = build()
+        return parser.check(made) if check else made
+
     try:
-        return deep(action)
+        return deep(action)()
     except DiagnosticError as error:
         raise error.with_traceback(None) from None
+    except RecursionError as error:
+        hint = f"split it, or bind parts to names: up to {limits.DEPTH} levels are well"
+        raise _placed(error, filename, "the script is nested too deeply", hint) from None
+    except MemoryError as error:
+        raise _placed(error, filename, "the script is too large for the memory there is") from None
+    except MLCError:
+        raise
+    except MISTAKES as error:
+        raise _placed(error, filename, str(error)) from error
+
+
+def _placed(error: BaseException, filename: str, message: str, hint: str = "") -> DiagnosticError:
+    """The error for what was raised while a script was parsed, at the place that was reached."""
+    place, trace = getattr(error, "place", None), error.__traceback__
+    while place is None and trace is not None:
+        parser, node = (trace.tb_frame.f_locals.get(n) for n in ("self", "node"))
+        if isinstance(parser, Evaluator) and getattr(node, "lineno", 0):
+            place = parser.error, node
+        trace = trace.tb_next
+    if place is None:  # Python's own parser gave up
+        return DiagnosticError(message, filename, 1, 1, hint=hint)
+    return place[0](place[1], message, hint)
 
 
 def _in_class_body(frame: types.FrameType) -> bool:
@@ -73,14 +108,31 @@ def decorate_function(fn: Any, private: bool, depth: int, check: bool = True,
     frame = sys._getframe(depth)
     if _in_class_body(frame):
         return fn  # the class's decorator parses it
+    env = Source.environment_of(fn, frame.f_locals)
+
+    def build() -> tuple[Parser, Any]:
+        source, tree = _function_source(fn)
+        parser = Parser(source, env)
+        return parser, parse(parser, tree) if parse is not None else parser.prim_func(
+            tree, private)
+
+    return _parse(fn.__code__.co_filename, build, check)
+
+
+def _function_source(fn: types.FunctionType) -> tuple[Source, ast.FunctionDef]:
+    """The source of a function. Raises DiagnosticError where there is none."""
     source, tree = find_function(fn)
     if tree is None:
         raise _no_source(fn.__name__, fn.__code__.co_filename)
-    env = Source.environment_of(fn, frame.f_locals)
-    parser = Parser(source, env)
-    func = _parse(lambda: parse(parser, tree) if parse is not None else
-                  parser.prim_func(tree, private))
-    return parser.check(func) if check else func
+    return source, tree
+
+
+def _class_source(cls: type, frame: types.FrameType) -> tuple[Source, ast.ClassDef]:
+    """The source of a class. Raises DiagnosticError where there is none."""
+    source, tree = find_class(cls, frame)
+    if tree is None:
+        raise _no_source(cls.__name__, frame.f_code.co_filename)
+    return source, tree
 
 
 def decorate_macro(fn: Any, hygienic: bool, depth: int) -> Any:
@@ -88,9 +140,7 @@ def decorate_macro(fn: Any, hygienic: bool, depth: int) -> Any:
     frame = sys._getframe(depth)
     if _in_class_body(frame):
         return fn
-    source, tree = find_function(fn)
-    if tree is None:
-        raise _no_source(fn.__name__, fn.__code__.co_filename)
+    source, tree = _function_source(fn)
     return Macro(tree, source, Source.environment_of(fn, frame.f_locals), hygienic, [])
 
 
@@ -99,9 +149,6 @@ def decorate_class(cls: Any, depth: int, check: bool = True) -> Any:
     if not isinstance(cls, type):
         raise TypeError("@I.ir_module decorates a class of functions")
     frame = sys._getframe(depth)
-    source, tree = find_class(cls, frame)
-    if tree is None:
-        raise _no_source(cls.__name__, frame.f_code.co_filename)
     cells: dict[str, Any] = {}
     for value in vars(cls).values():
         if isinstance(value, types.FunctionType):
@@ -110,9 +157,14 @@ def decorate_class(cls: Any, depth: int, check: bool = True) -> Any:
                     cells[name] = cell.cell_contents
                 except ValueError:
                     continue
-    parser = Parser(source, ChainMap(cells, dict(frame.f_locals), frame.f_globals))
-    mod = _parse(lambda: parser.module(tree))
-    return parser.check(mod) if check else mod
+    env = ChainMap(cells, dict(frame.f_locals), frame.f_globals)
+
+    def build() -> tuple[Parser, Any]:
+        source, tree = _class_source(cls, frame)
+        parser = Parser(source, env)
+        return parser, parser.module(tree)
+
+    return _parse(frame.f_code.co_filename, build, check)
 
 
 def _no_source(name: str, filename: str) -> DiagnosticError:
@@ -129,37 +181,41 @@ def from_source(program: Any, extra_vars: Mapping[str, Any] | None = None,
     A Python function or class is parsed from its own source. Nothing is executed. Raises
     DiagnosticError at the place of a mistake.
     """
+    given = dict(extra_vars or {})
     if isinstance(program, types.FunctionType):
-        source, tree = find_function(program)
-        if tree is None:
-            raise _no_source(program.__name__, program.__code__.co_filename)
-        env = ChainMap(dict(extra_vars or {}), Source.environment_of(program), DEFAULT_NAMES)
-        parser = Parser(source, env)
-        result = _parse(lambda: parser.function(tree) if tree.decorator_list else
-                      parser.prim_func(tree, False))
-        return parser.check(result) if check_well_formed else result
-    if isinstance(program, type):
+        filename = program.__code__.co_filename
+
+        def build() -> tuple[Parser, Any]:
+            source, tree = _function_source(program)
+            parser = Parser(source, ChainMap(given, Source.environment_of(program), DEFAULT_NAMES))
+            return parser, parser.function(tree) if tree.decorator_list else parser.prim_func(
+                tree, False)
+    elif isinstance(program, type):
         frame = sys._getframe(1)
-        source, tree = find_class(program, frame)
-        if tree is None:
-            raise _no_source(program.__name__, frame.f_code.co_filename)
-        env = ChainMap(dict(extra_vars or {}), frame.f_locals, frame.f_globals, DEFAULT_NAMES)
-        parser = Parser(source, env)
-        mod = _parse(lambda: parser.module(tree))
-        return parser.check(mod) if check_well_formed else mod
-    if not isinstance(program, str):
+        filename = frame.f_code.co_filename
+
+        def build() -> tuple[Parser, Any]:
+            source, tree = _class_source(program, frame)
+            parser = Parser(source, ChainMap(given, frame.f_locals, frame.f_globals, DEFAULT_NAMES))
+            return parser, parser.module(tree)
+    elif isinstance(program, str):
+        filename = "<source>"
+
+        def build() -> tuple[Parser, Any]:
+            return _parse_text(program, given)
+    else:
         raise TypeError(f"expected the text of a script, got {type(program).__name__}")
-    parser, result = _parse(lambda: _parse_text(program, extra_vars or {}))
-    return parser.check(result) if check_well_formed else result
+    return _parse(filename, build, check_well_formed)
 
 
 def _parse_text(text: str, extra_vars: Mapping[str, Any]) -> tuple[Parser, Any]:
     source, tree = parse_dedented(text, "<source>")
     names: dict[str, Any] = dict(extra_vars)
+    budget = Budget()
     result: Any = None
     owner = Parser(source, names)
     for node in tree.body:
-        parser = Parser(source, ChainMap(names, DEFAULT_NAMES))
+        parser = Parser(source, ChainMap(names, DEFAULT_NAMES), budget)
         if isinstance(node, ast.ClassDef):
             result = names[node.name] = parser.module(node)
             owner = parser
@@ -204,22 +260,21 @@ def _metadata(parser: Parser, node: ast.AST) -> Any:
 
     if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(
             node.args[0], ast.Constant):
-        return load_json(node.args[0].value)
+        try:
+            return load_json(node.args[0].value)
+        except MLCError as error:
+            raise parser.mistake(node.args[0], error) from None
     raise parser.error(node, "metadata is written as tvm.ir.load_json(\"...\")")
 
 
-class _Package(types.SimpleNamespace):
+def _tvm_names() -> Names:
     """What `tvm.` offers inside a text."""
+    script = Names(ir_module=I_names.ir_module, tir=T, ir=I_names)
+    expressions = Names(**{name: getattr(O, name) for name in allowed.TIR_NAMES})
+    return Names(script=script, tir=expressions, ir=Names(Range=I_names.Range))
 
 
-def _tvm_names() -> _Package:
-    from .. import ir as ir_package
-    from .. import tir as tir_package
-
-    script = _Package(ir_module=I_names.ir_module, tir=T, ir=I_names)
-    return _Package(script=script, tir=tir_package, ir=ir_package)
-
-
+allowed.offer(I_names, I_names.__all__)
 DEFAULT_NAMES["tvm"] = _tvm_names()
 
 __all__ = ["DEFAULT_NAMES", "MODULES", "decorate_class", "decorate_function", "decorate_macro",

@@ -1,35 +1,36 @@
 """Evaluates the expressions of a script over its syntax tree, without ever running them.
 
-Values are IR expressions, buffers, and the Python values a script mentions. Only functions of this
-package, arithmetic on numbers and a few harmless builtins are called; a function of the user's is
-interpreted from its own source.
+Values are IR expressions, buffers, and the Python values a script mentions. What may be named, read
+and called is on the lists of `allowed.py` and `bounded.py`; a function of the user's is interpreted
+from its own source.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import inspect
-import math
 import operator
 import types
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
-from ..ir.diagnostics import DiagnosticError, MLCError
+from ..ir.diagnostics import DiagnosticError
 from ..ir.module import GlobalVar
+from ..ir.node import Node
+from ..reading import MISTAKES, similar
+from ..reading.python_text import written
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir.buffer import Buffer
-from . import helper_function
+from . import allowed, bounded, helper_function
 from . import tir as T
+from .allowed import LANGUAGES, OFFERED, PASSED, ScriptFunction
+from .bounded import is_number
 from .indexing import buffer_indices, load
-from .source import Source, find_function
-from .values import Hidden, ModuleRef, Pending, described, is_floating, is_number
+from .scopes import Scopes
+from .source import find_function
+from .values import Expands, ModuleRef, Pending, described, is_floating
 
-#: builtins that a script may call on Python values
-_BUILTINS = {f: f for f in (len, int, float, bool, str, abs, min, max, sum, tuple, list, range,
-                            enumerate, zip, sorted, reversed, divmod, round, slice, dict, pow)}
 _BINARY: dict[type, tuple[str, Callable]] = {
     ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
     ast.Div: ("/", operator.truediv), ast.FloorDiv: ("//", operator.floordiv),
@@ -45,58 +46,15 @@ _COMPARE: dict[type, Callable] = {
 _COMPARE_PLAIN: dict[type, Callable] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+    ast.In: operator.contains, ast.NotIn: operator.contains,
 }
-_WRAPPED = (TypeError, ValueError, ZeroDivisionError, AttributeError, KeyError, IndexError,
-            OverflowError, MLCError)
-#: packages whose functions may be called from a script
-_CALLABLE_PACKAGES = ("mlc_lab.tir", "mlc_lab.script", "mlc_lab.ir", "mlc_lab.relax",
-                      "mlc_lab.compat.")
 
 
-class Evaluator:
-    """Expressions. `scopes` are the script's own names, `env` those of the place it stands in."""
+class Evaluator(Scopes):
+    """Expressions."""
 
     #: how the language being parsed writes a call of a function of the module, if not as TensorIR
     make_global_call: Callable[[GlobalVar, list], Any] | None = None
-
-    def __init__(self, source: Source, env: Mapping[str, Any]) -> None:
-        self.source = source
-        self.env = env
-        self.scopes: list[dict[str, Any]] = [{}]
-
-    # --------------------------------------------------------------------------- errors, names
-
-    def error(self, node: Any, message: str, hint: str = "") -> DiagnosticError:
-        """The error for a mistake at a node of the syntax tree."""
-        return self.source.error(node, message, hint)
-
-    def define(self, name: str, value: Any) -> None:
-        """Bind a name in the innermost scope."""
-        self.scopes[-1][name] = value
-
-    def lookup(self, node: ast.Name) -> Any:
-        """The value of a name."""
-        name = node.id
-        for scope in reversed(self.scopes):
-            if name in scope:
-                value = scope[name]
-                if type(value) is Hidden:
-                    raise self.error(node, value.reason, value.hint)
-                return value
-        if name in self.env:
-            return self.env[name]
-        found = getattr(builtins, name, self)
-        if found is not self:
-            return found
-        if name == "metadata":
-            raise self.error(node, "the constants are not in this text",
-                             "print the program with script(show_meta=True) to keep them")
-        known = {n for s in self.scopes for n in s} | set(self.env)
-        close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 3)
-        hint = f"did you mean {' or '.join(close)}?" if close else (
-            "define it before this line, or in the scope around the function")
-        raise self.error(node, f"undefined name {name!r}", hint)
 
     # --------------------------------------------------------------------------- dispatch
 
@@ -109,8 +67,11 @@ class Evaluator:
             return method(self, node)
         except DiagnosticError:
             raise
-        except _WRAPPED as error:
-            raise self.error(node, _message(error)) from None
+        except RecursionError as error:
+            error.place = getattr(error, "place", (self.error, node))
+            raise
+        except MISTAKES as error:
+            raise self.mistake(node, error) from None
 
     def operand(self, node: ast.AST) -> Any:
         """The value of an expression as an operand of arithmetic."""
@@ -126,13 +87,20 @@ class Evaluator:
         return pending.done
 
     def eval_constant(self, node: ast.Constant) -> Any:
-        if isinstance(node.value, (bytes, complex)):
-            raise self.error(node, f"{type(node.value).__name__} has no meaning in a script")
-        return node.value
+        value = node.value
+        if isinstance(value, (bytes, complex)):
+            raise self.error(node, f"{type(value).__name__} has no meaning in a script")
+        return bounded.checked(value) if type(value) is int else value
+
+    def looked_into(self, node: ast.AST) -> Any:
+        """The value before a dot or a bracket."""
+        return self.find(node) if type(node) is ast.Name else self.eval(node)
 
     def eval_attribute(self, node: ast.Attribute) -> Any:
-        base = self.eval(node.value)
+        base = self.find(node.value) if type(node.value) is ast.Name else self.eval(node.value)
         name = node.attr
+        if type(base) is types.ModuleType and base in LANGUAGES and name in LANGUAGES[base]:
+            return LANGUAGES[base][name]
         if isinstance(base, Pending):
             base = self.settle(base, "v")
         if isinstance(base, ModuleRef):
@@ -140,18 +108,14 @@ class Evaluator:
                 return base.functions[name]
             have = ", ".join(base.functions) or "none"
             raise self.error(node, f"the module has no function {name!r}", f"it has: {have}")
-        if name.startswith("_"):
-            raise self.error(node, f"names such as {name!r} cannot be used in a script")
         try:
-            return getattr(base, name)
+            return allowed.attribute(base, name)
         except AttributeError:
-            names = getattr(base, "NAMES", None) if isinstance(base, types.ModuleType) else None
-            names = names or [n for n in dir(base) if not n.startswith("_")]
-            close = difflib.get_close_matches(name, names, 3)
-            prefix = ast.unparse(node.value)
+            close = similar(name, allowed.names_after(base), 3)
+            prefix = written(node.value)
             hint = f"did you mean {' or '.join(f'{prefix}.{c}' for c in close)}?" if close else ""
-            what = (f"{prefix} has no name {name!r}" if isinstance(base, types.ModuleType)
-                    or isinstance(base, type) else
+            plain = (types.ModuleType, type, allowed.Names)
+            what = (f"{prefix} has no name {name!r}" if isinstance(base, plain) else
                     f"{prefix} ({described(base)}) has no attribute {name!r}")
             end = types.SimpleNamespace(
                 lineno=node.end_lineno, end_lineno=node.end_lineno,
@@ -169,7 +133,7 @@ class Evaluator:
         symbol, fn = _BINARY[op]
         ea, eb = isinstance(a, E.PrimExpr), isinstance(b, E.PrimExpr)
         if not ea and not eb:
-            return fn(a, b)
+            return bounded.binary(self.budget, op, fn, a, b)
         for side, is_expr in ((a, ea), (b, eb)):
             if not is_expr and not is_number(side):
                 raise self.error(node, f"cannot apply {symbol} to {described(a)} and "
@@ -184,7 +148,10 @@ class Evaluator:
     def eval_unaryop(self, node: ast.UnaryOp) -> Any:
         value = self.operand(node.operand)
         if isinstance(node.op, ast.Not):
-            return O.logical_not(value) if isinstance(value, E.PrimExpr) else not value
+            return O.logical_not(value) if isinstance(value, E.PrimExpr) else (
+                not bounded.truth(value))
+        if not (isinstance(value, Node) or bounded.is_number(value)):
+            raise self.error(node, f"cannot compute with {described(value)}")
         if isinstance(node.op, ast.USub):
             return -value
         return ~value if isinstance(node.op, ast.Invert) else value
@@ -195,7 +162,7 @@ class Evaluator:
         result = self.operand(node.values[0])
         for item in node.values[1:]:
             if not isinstance(result, E.PrimExpr):
-                if bool(result) is not is_and:
+                if bounded.truth(result) is not is_and:
                     return result
                 result = self.operand(item)
             else:
@@ -217,20 +184,20 @@ class Evaluator:
                                                f"{described(right)}")
                 part = build(left, right)
             else:
-                part = _COMPARE_PLAIN[type(op)](left, right)
+                part = bounded.compare(type(op), _COMPARE_PLAIN[type(op)], left, right)
             if result is None:
                 result = part
             elif isinstance(result, E.PrimExpr) or isinstance(part, E.PrimExpr):
                 result = O.logical_and(result, part)
             else:
-                result = result and part
+                result = bounded.truth(result) and part
             left = right
         return result
 
     def eval_ifexp(self, node: ast.IfExp) -> Any:
         test = self.operand(node.test)
         if not isinstance(test, E.PrimExpr):
-            return self.eval(node.body if test else node.orelse)
+            return self.eval(node.body if bounded.truth(test) else node.orelse)
         return O.if_then_else(test, self.operand(node.body), self.operand(node.orelse))
 
     # --------------------------------------------------------------------------- containers
@@ -240,19 +207,32 @@ class Evaluator:
         out: list[Any] = []
         for item in nodes:
             if isinstance(item, ast.Starred):
-                out.extend(self.eval(item.value))
+                out.extend(self.spread(item))
             else:
                 out.append(self.eval(item))
         return out
+
+    def spread(self, node: ast.Starred) -> list[Any] | tuple:
+        """What `*x` stands for."""
+        found = bounded.items(self.eval(node.value))
+        self.budget.spend(4 * len(found))  # each becomes a part of the program
+        return found
 
     def eval_dict(self, node: ast.Dict) -> Any:
         out: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values):
             if key is None:
-                out.update(self.eval(value))
+                out.update(self.mapping(value))
             else:
                 out[self.eval(key)] = self.eval(value)
         return out
+
+    def mapping(self, node: ast.AST) -> dict[Any, Any]:
+        """The dict after `**`."""
+        value = self.eval(node)
+        if not isinstance(value, dict):
+            raise self.error(node, f"** takes a dict, not {described(value)}")
+        return value
 
     def eval_joinedstr(self, node: ast.JoinedStr) -> str:
         parts = []
@@ -261,8 +241,8 @@ class Evaluator:
                 parts.append(str(item.value))
             else:
                 spec = self.eval_joinedstr(item.format_spec) if item.format_spec else ""
-                parts.append(format(self.eval(item.value), spec))
-        return "".join(parts)
+                parts.append(bounded.formatted(self.eval(item.value), spec, item.conversion))
+        return bounded.checked("".join(parts))
 
     def eval_comprehension(self, node: Any) -> list[Any]:
         """[f(x) for x in values if test], over Python values."""
@@ -273,60 +253,66 @@ class Evaluator:
                 out.append(self.eval(node.elt))
                 return
             part = node.generators[index]
-            for value in self.eval(part.iter):
+            for value in bounded.items(self.eval(part.iter)):
+                self.budget.again(node)
                 self.assign_names(part.target, value)
-                if all(self.eval(test) for test in part.ifs):
+                if all(bounded.truth(self.eval(test)) for test in part.ifs):
                     run(index + 1)
 
         self.scopes.append({})
         run(0)
         self.scopes.pop()
-        return out
+        return bounded.checked(out)
 
     def assign_names(self, target: ast.AST, value: Any) -> None:
         """Bind plain Python values to a target, without any IR."""
         if isinstance(target, ast.Name):
             self.define(target.id, value)
             return
-        values = list(value)
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            raise self.error(target, "cannot assign to this")
+        values = bounded.items(value)
         if len(values) != len(target.elts):
             raise self.error(target, f"{len(values)} values for {len(target.elts)} names")
         for item, part in zip(target.elts, values):
             self.assign_names(item, part)
 
-    def eval_lambda(self, node: ast.Lambda) -> Callable:
-        names = [a.arg for a in node.args.args]
+    def eval_lambda(self, node: ast.Lambda) -> ScriptFunction:
+        spec = node.args
+        if spec.vararg or spec.kwarg or spec.kwonlyargs or spec.defaults:
+            raise self.error(node, "a lambda of a script has plain parameters only")
+        names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
         scopes = list(self.scopes)
 
         def call(*args: Any) -> Any:
+            if len(args) != len(names):
+                raise TypeError(f"the lambda takes {len(names)} value(s), got {len(args)}")
             saved, self.scopes = self.scopes, [*scopes, dict(zip(names, args))]
+            self.budget.again(node)
+            self.budget.enter()
             try:
                 return self.eval(node.body)
             finally:
                 self.scopes = saved
+                self.budget.leave()
 
-        call.__signature__ = inspect.Signature(
-            [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
-        call.from_script = True
-        return call
+        return ScriptFunction(names, call)
 
     # --------------------------------------------------------------------------- subscripts
 
     def eval_subscript(self, node: ast.Subscript) -> Any:
-        base = self.eval(node.value)
+        base = self.looked_into(node.value)
         if isinstance(base, Pending):
             base = self.settle(base, "v")
         if isinstance(base, Buffer):
             return load(self, node, base, buffer_indices(self, node, base))
-        index = self.eval(node.slice)
+        index = self.one_value(self.eval(node.slice))
         if isinstance(index, E.IntImm):
             index = index.value
         if isinstance(base, E.PrimExpr):
-            raise self.error(node, f"{ast.unparse(node.value)} is a scalar of type {base.dtype} "
+            raise self.error(node, f"{written(node.value)} is a scalar of type {base.dtype} "
                                    "and has no elements")
-        if isinstance(base, E.Var):
-            raise self.error(node, "a variable has no elements")
-        return base[index]
+        return bounded.element(self.budget, base, index)
 
     def eval_slice(self, node: ast.Slice) -> slice:
         part = lambda n: None if n is None else self.operand(n)
@@ -339,64 +325,82 @@ class Evaluator:
         kwargs: dict[str, Any] = {}
         for item in node.keywords:
             if item.arg is None:
-                kwargs.update(self.eval(item.value))
+                kwargs.update(self.mapping(item.value))
             else:
                 kwargs[item.arg] = self.eval(item.value)
-        return self.items(node.args), kwargs
+        args = self.items(node.args)
+        for k, value in enumerate(args):
+            if type(value) is Pending:
+                args[k] = self.settle(value, "v")
+        return args, kwargs
+
+    def values(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call of a function that takes values, and no functions."""
+        args, kwargs = self.arguments(node)
+        for k, value in enumerate(args):
+            if type(value) not in PASSED:
+                args[k] = allowed.passed(value, self.interpreted)
+        for name, value in kwargs.items():
+            if type(value) not in PASSED:
+                kwargs[name] = allowed.passed(value, self.interpreted)
+        return args, kwargs
+
+    def one_value(self, value: Any) -> Any:
+        """A value that the program or a function takes. Raises NotAllowed for what is none."""
+        return value if type(value) in PASSED else allowed.passed(value, self.interpreted)
 
     def range_over(self, node: ast.Call, args: list[Any]) -> Any:
         """What `range` gives; the statement parser makes a loop of it."""
         return range(*args)
 
     def eval_call(self, node: ast.Call) -> Any:
-        fn = self.eval(node.func)
+        try:
+            fn = self.looked_into(node.func)
+        except DiagnosticError:
+            name = getattr(node.func, "id", "")
+            if hasattr(builtins, name):
+                raise self.unknown(node, name) from None
+            raise
         if isinstance(fn, T.Form):
             return self.call_form(node, fn)
-        args, kwargs = self.arguments(node)
-        args = [self.settle(a, "v") if isinstance(a, Pending) else a for a in args]
-        if isinstance(fn, GlobalVar):
-            return self.call_global(node, fn, args)
-        try:
-            known = fn in _BUILTINS
-        except TypeError:
-            known = False
-        if known:
-            if fn is range:
-                return self.range_over(node, args)
-            return fn(*args, **kwargs)
-        expand = getattr(fn, "expand_in_script", None)
-        if expand is not None:
-            return expand(self, node, args, kwargs)
-        if self.may_call(fn):
+        if id(fn) in OFFERED and not isinstance(fn, Expands):
+            args, kwargs = self.values(node)
             try:
                 return fn(*args, **kwargs)
             except TypeError as error:
-                if "positional argument" in str(error) or "keyword" in str(error):
-                    text = ast.unparse(node.func)
-                    raise self.error(node, f"{text}: {_arity(error)}") from None
-                raise
-        if isinstance(fn, types.FunctionType):
-            return self.interpret(node, fn, args, kwargs)
+                raise self.misfit(node, error) from None
+        if isinstance(fn, GlobalVar):
+            return self.call_global(node, fn, self.values(node)[0])
+        builtin = bounded.CALLED.get(id(fn))
+        if builtin is not None:
+            args, kwargs = (self.arguments if fn is isinstance else self.values)(node)
+            if fn is range:
+                return self.range_over(node, args)
+            return self.called(node, builtin, [self.budget, *args], kwargs)
+        if isinstance(fn, Expands):
+            return fn.expand_in_script(self, node, *self.arguments(node))
+        if allowed.may_call(fn):
+            return self.called(node, fn, *self.values(node))
+        if allowed.is_helper(fn):
+            return self.interpret(node, fn, *self.arguments(node))
         raise self.error(
-            node, f"{ast.unparse(node.func)} cannot be called in a script: scripts are parsed and "
-            "never executed", "compute the value outside and mention it by name, or use T.macro")
+            node, f"{written(node.func)} cannot be called in a script: scripts are parsed "
+            "and never executed", "compute the value outside and mention it by name, or use "
+            "T.macro")
 
-    def may_call(self, fn: Any) -> bool:
-        """Whether calling a function builds IR or computes with numbers, and does nothing else."""
-        if getattr(fn, "from_script", False) or isinstance(fn, T.DtypeName):
-            return True
-        owner = getattr(fn, "__self__", None)
-        if isinstance(owner, (E.Node, str)) or type(owner).__name__ == "_CallableStr":
-            return True
-        if type(fn).__name__ == "_CallableStr":
-            return True
-        if isinstance(owner, types.ModuleType) and owner is math:
-            return True
-        module = getattr(fn, "__module__", None) or ""
-        if module == "math" or (module.startswith("numpy") and isinstance(fn, type)):
-            return True
-        return (module + ".").startswith(tuple(p + "." for p in _CALLABLE_PACKAGES)) or (
-            module.startswith(_CALLABLE_PACKAGES[-1]))
+    def called(self, node: ast.Call, fn: Callable, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a function gives; arguments that are not its own are a mistake at the call."""
+        try:
+            return fn(*args, **kwargs)
+        except TypeError as error:
+            raise self.misfit(node, error) from None
+
+    def misfit(self, node: ast.Call, error: TypeError) -> BaseException:
+        """The error of a call, which names the function where its arguments are not its own."""
+        text = str(error)
+        if "positional argument" in text or "keyword" in text:
+            return self.error(node, f"{written(node.func)}: {text.partition('() ')[2] or text}")
+        return self.mistake(node, error)
 
     def interpret(self, node: ast.AST, fn: types.FunctionType, args: list[Any],
                   kwargs: dict[str, Any]) -> Any:
@@ -407,14 +411,25 @@ class Evaluator:
                                    "never execute functions")
         bound = inspect.signature(fn).bind(*args, **kwargs)
         bound.apply_defaults()
-        inner = Evaluator(source, source.environment_of(fn))
+        inner = Evaluator(source, source.environment_of(fn), self.budget)
         inner.scopes.append(dict(bound.arguments))
-        return helper_function.run(inner, tree.body)[1]
+        self.budget.again(tree)
+        self.budget.enter()
+        try:
+            return helper_function.run(inner, tree.body)[1]
+        finally:
+            self.budget.leave()
+
+    def interpreted(self, fn: types.FunctionType) -> ScriptFunction:
+        """A function of the user's that is passed on, to be read where it is called."""
+        names = list(inspect.signature(fn).parameters)
+        here = ast.Pass(lineno=0, col_offset=0)
+        return ScriptFunction(names, lambda *args: self.interpret(here, fn, list(args), {}))
 
     def call_form(self, node: ast.Call, form: T.Form) -> Any:
         """A word of the script language; the statement parser overrides this."""
         if isinstance(form, T.BufferName):
-            args, kwargs = self.arguments(node)
+            args, kwargs = self.values(node)
             return form(*args, **kwargs)
         raise self.error(node, f"T.{form.name} has no meaning here")
 
@@ -424,18 +439,6 @@ class Evaluator:
             return self.make_global_call(var, args)
         values = [a.data if isinstance(a, Buffer) else O.convert(T.as_expr(a)) for a in args]
         return E.Call("void", var, values)
-
-
-def _message(error: BaseException) -> str:
-    text = str(error)
-    if isinstance(error, KeyError) and error.args:
-        return f"no key {error.args[0]!r}"
-    return text or type(error).__name__
-
-
-def _arity(error: TypeError) -> str:
-    text = str(error)
-    return text.split("() ", 1)[1] if "() " in text else text
 
 
 _TABLE: dict[type, Callable[[Evaluator, Any], Any]] = {

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ..tir import expr as E
+from .bounded import items, truth
 
 if TYPE_CHECKING:
     from .evaluator import Evaluator
@@ -32,11 +33,12 @@ def run(ev: Evaluator, body: list[ast.stmt]) -> tuple[bool, Any]:
             if isinstance(test, E.PrimExpr) and type(test) is not E.IntImm:
                 raise ev.error(stmt.test, "a helper function cannot branch on an expression",
                                "use T.if_then_else")
-            done, value = run(ev, stmt.body if test else stmt.orelse)
+            done, value = run(ev, stmt.body if truth(test) else stmt.orelse)
             if done:
                 return True, value
         elif isinstance(stmt, ast.For):
-            for value in ev.eval(stmt.iter):
+            for value in items(ev.eval(stmt.iter)):
+                ev.budget.again(stmt)
                 ev.assign_names(stmt.target, value)
                 done, result = run(ev, stmt.body)
                 if done:

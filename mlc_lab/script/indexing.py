@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ..reading.python_text import written
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir.buffer import Buffer
@@ -28,16 +29,16 @@ def buffer_indices(ev: Evaluator, node: ast.Subscript, buffer: Buffer) -> list[A
     if len(parts) == 1 and isinstance(parts[0], (tuple, list)):
         parts = list(parts[0])
     parts = [ev.settle(v, "v") if isinstance(v, Pending) else v for v in parts]
-    parts = [v if isinstance(v, slice) else T.as_expr(v) for v in parts]
+    parts = [v if isinstance(v, slice) else T.as_expr(ev.one_value(v)) for v in parts]
     if len(parts) != len(buffer.shape) and not any(isinstance(v, slice) for v in parts):
-        name = ast.unparse(node.value)
+        name = written(node.value)
         shape = ", ".join(map(repr, buffer.shape))
         raise ev.error(
             node, f"{name} has {len(buffer.shape)} dimension(s), it is accessed with "
             f"{len(parts)} ind{'ex' if len(parts) == 1 else 'ices'}",
             f"its shape is ({shape})")
     if len(parts) > len(buffer.shape):
-        raise ev.error(node, f"{ast.unparse(node.value)} has only {len(buffer.shape)} "
+        raise ev.error(node, f"{written(node.value)} has only {len(buffer.shape)} "
                              "dimension(s)")
     for value in parts:
         if isinstance(value, (float, E.FloatImm, str)) or (

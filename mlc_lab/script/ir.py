@@ -36,6 +36,7 @@ def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:
     return entry.decorate_class(mod, 2, check_well_formed)
 
 
+ir_module.script_kind = "module"
 #: TVM's older name
 module = ir_module
 

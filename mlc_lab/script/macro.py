@@ -6,13 +6,15 @@ import ast
 from collections import ChainMap
 from typing import TYPE_CHECKING, Any, Mapping
 
+from ..reading.python_text import written
 from .source import Source
+from .values import Expands
 
 if TYPE_CHECKING:
     from .statements import StatementParser
 
 
-class Macro:
+class Macro(Expands):
     """A function under @T.macro: its body is parsed anew at every call."""
 
     def __init__(self, tree: ast.FunctionDef, source: Source, env: Mapping[str, Any],
@@ -27,24 +29,28 @@ class Macro:
         Raises DiagnosticError where the arguments are not those of the macro.
         """
         bound = self._bound(parser, node, args, kwargs)
-        saved = parser.source, parser.env, parser.scopes
+        saved = parser.source, parser.env, parser.scopes, parser.met
         outer = self.scopes if self.hygienic else parser.scopes
         parser.source, parser.scopes = self.source, [*outer, bound]
         parser.env = self.env if self.hygienic else ChainMap(dict(parser.env), dict(self.env))
+        parser.met = {}
+        parser.budget.again(self.tree)
+        parser.budget.enter()
         try:
             for item in self.tree.body:
                 parser.statement(item)
         finally:
-            parser.source, parser.env, parser.scopes = saved
+            parser.source, parser.env, parser.scopes, parser.met = saved
+            parser.budget.leave()
         return parser.macro_value()
 
     def _default(self, parser: StatementParser, node: ast.Call, name: str, default: ast.expr
                  ) -> Any:
         try:
             return ast.literal_eval(default)
-        except ValueError:
+        except (ValueError, TypeError):
             raise parser.error(node, f"the default of {name} in macro {self.tree.name} is "
-                               f"{ast.unparse(default)}, which is not written out as a number, a "
+                               f"{written(default)}, which is not written out as a number, a "
                                "string or the like", f"give {name} in the call") from None
 
     def _bound(self, parser: StatementParser, node: ast.Call, args: list[Any],

@@ -13,6 +13,7 @@ from typing import Any, Callable, Mapping
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import BaseFunc, GlobalVar, IRModule
 from ..ir.node import Node
+from ..reading.python_text import written
 from ..tir import access
 from ..tir import expr as E
 from ..tir import stmt as S
@@ -21,6 +22,7 @@ from ..tir.function import PrimFunc
 from ..tir.well_formed import verify_well_formed
 from . import ir as I_names
 from . import tir as T
+from .bounded import Budget
 from .macro import Macro
 from .source import Source
 from .statements import StatementParser
@@ -45,10 +47,6 @@ def __getattr__(name: str) -> Any:
     return importlib.import_module("mlc_lab.relax.script.names")
 
 
-T.prim_func.script_kind = "tir"
-T.macro.script_kind = "macro"
-I_names.ir_module.script_kind = "module"
-
 
 class FuncContext:
     """What is known of the function being parsed."""
@@ -65,11 +63,11 @@ class FuncContext:
 class Parser(StatementParser):
     """Functions and modules: parses one of them, in the names of the place it stands in."""
 
-    def __init__(self, source: Source, env: Mapping[str, Any],
-                 functions: Mapping[str, GlobalVar] | None = None) -> None:
-        super().__init__(source, env)
+    def __init__(self, source: Source, env: Mapping[str, Any], budget: Budget | None = None
+                 ) -> None:
+        super().__init__(source, env, budget)
         self.func: FuncContext | None = None
-        self.functions = dict(functions or {})
+        self.functions: dict[str, GlobalVar] = {}
         #: functions that a dialect makes on the way
         self.extra_functions: dict[GlobalVar, Any] = {}
         #: result types of the module's functions, where their heads say one
@@ -156,18 +154,28 @@ class Parser(StatementParser):
         decorator = node.decorator_list[-1]
         options: dict[str, Any] = {}
         if isinstance(decorator, ast.Call):
-            options = {k.arg: self.eval(k.value) for k in decorator.keywords if k.arg}
+            if decorator.args:
+                raise self.error(decorator.args[0], "a decorator takes its options by name, as in "
+                                                    "@T.prim_func(private=True)")
+            options = {k.arg: self.flag(k.value) for k in decorator.keywords if k.arg}
             decorator = decorator.func
         kind = getattr(self.eval(decorator), "script_kind", None)
         if kind == "tir":
-            return self.prim_func(node, bool(options.get("private", False)))
+            return self.prim_func(node, options.get("private", False))
         if kind == "macro":
-            return Macro(node, self.source, self.env, bool(options.get("hygienic", True)),
+            return Macro(node, self.source, self.env, options.get("hygienic", True),
                          list(self.scopes))
         if kind in FUNCTION_PARSERS:
             return FUNCTION_PARSERS[kind](self, node, options)
-        raise self.error(decorator, f"{ast.unparse(decorator)} is no decorator of a script "
+        raise self.error(decorator, f"{written(decorator)} is no decorator of a script "
                                     "function", "use @T.prim_func")
+
+    def flag(self, node: ast.AST) -> bool:
+        """An option of a decorator."""
+        value = self.eval(node)
+        if not isinstance(value, (bool, int)):
+            raise self.error(node, "an option of a decorator is True or False")
+        return bool(value)
 
     def kind_of(self, node: ast.FunctionDef) -> str | None:
         """Which dialect the decorator of a function says."""

@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..ir import dtype as dt
+from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar
 from ..tir import expr as E
 from ..tir import op as O
@@ -233,7 +234,14 @@ def _producer_load(p: Printer, e: E.ProducerLoad, outer: int) -> str:
     return f"{getattr(e.producer, 'name', 'tensor')}[{p.indices(e.indices)}]"
 
 
-EXPR: dict[type, Callable[[Printer, Any, int], str]] = {
+class Rows(dict[type, Any]):
+    """How each kind of node is printed. What has no row stands where it cannot."""
+
+    def __missing__(self, kind: type) -> Any:
+        raise WellFormedError(f"a {kind.__name__} stands where no script can have one", "grammar")
+
+
+EXPR: dict[type, Callable[[Printer, Any, int], str]] = Rows({
     E.Var: lambda p, e, o: p.names.get(e) or p.var_name(e),
     E.SizeVar: lambda p, e, o: p.names.get(e) or p.var_name(e),
     E.IntImm: _write_int, E.FloatImm: _write_float,
@@ -260,6 +268,6 @@ EXPR: dict[type, Callable[[Printer, Any, int], str]] = {
     E.Shuffle: lambda p, e, o: (f"{p.T}.Shuffle([{p.exprs(e.vectors)}], "
                                 f"[{p.exprs(e.indices)}])"),
     E.Let: _write_let, E.Call: _write_call, E.Reduce: _write_reduce,
-}
+})
 
-__all__ = ["EXPR", "float_text", "iter_var", "quote", "range_text", "reducer"]
+__all__ = ["EXPR", "Rows", "float_text", "iter_var", "quote", "range_text", "reducer"]

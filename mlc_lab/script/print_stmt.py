@@ -8,7 +8,7 @@ from ..ir.node import Node
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir import stmt as S
-from .print_expr import iter_var, quote
+from .print_expr import Rows, iter_var, quote
 from .print_parts import annotation, buffer_decl
 from .regions import same_expr
 
@@ -307,12 +307,12 @@ def _while(p: Printer, s: S.While) -> None:
     p.leave()
 
 
-STMT: dict[type, Callable[[Printer, Any], None]] = {
+STMT: dict[type, Callable[[Printer, Any], None]] = Rows({
     S.For: _for, S.BufferStore: _store, S.Evaluate: _evaluate, S.SeqStmt: _seq,
     S.BlockRealize: lambda p, s: _block(p, s.block, s), S.Block: _block, S.LetStmt: _let,
     S.AttrStmt: _attr_stmt, S.AssertStmt: _assert, S.Allocate: _allocate,
     S.AllocateConst: _allocate_const, S.DeclBuffer: _decl_buffer, S.IfThenElse: _if,
     S.While: _while,
-}
+})
 
 __all__ = ["STMT", "grid_of", "is_true"]

@@ -19,12 +19,12 @@ from typing import Any, Callable, Iterable
 
 from ..ir.module import GlobalVar, IRModule
 from ..ir.node import Node
+from ..ir.recursion import deep
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
 from ..tir.function import IndexMap, PrimFunc
-from .deep import deep
 from .print_expr import EXPR, float_text, quote
 from .print_function import prim_func
 from .print_parts import PARTS, buffer_decl, var_creation
@@ -462,7 +462,7 @@ def script(obj: Any, *, printer: type = Printer, print_line_numbers: bool = Fals
     for ignored in ("show_object_address", "path_to_underline", "path_to_annotate",
                     "extra_config", "show_all_struct_info", "show_all_ty"):
         options.pop(ignored, None)
-    text = deep(lambda: printer(**options).print(obj))
+    text = deep(lambda: printer(**options).print(obj))()
     if print_line_numbers:
         lines = text.split("\n")
         width = len(str(len(lines)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import linecache
 import textwrap
 import types
@@ -12,6 +11,8 @@ from functools import lru_cache
 from typing import Any, Mapping
 
 from ..ir.diagnostics import DiagnosticError
+from ..reading import LimitError
+from ..reading.python_text import parse_python
 
 
 class Source:
@@ -31,8 +32,8 @@ class Source:
         if getattr(node, "end_lineno", line) == line:
             stop = getattr(node, "end_col_offset", None) or start + 1
         else:
-            stop = len(content.encode())
-        raw = content.encode()  # the syntax tree counts bytes, people count characters
+            stop = len(content.encode(errors="replace"))
+        raw = content.encode(errors="replace")  # the tree counts bytes, people count characters
         first = len(raw[:start].decode(errors="replace"))
         last = len(raw[:stop].decode(errors="replace"))
         pad = " " * self.column
@@ -43,20 +44,23 @@ class Source:
     @staticmethod
     def environment_of(fn: types.FunctionType, local: Mapping[str, Any] | None = None
                        ) -> Mapping[str, Any]:
-        """The names visible to a function: its closure, what surrounds it, globals, builtins."""
+        """The names visible to a function: its closure, what surrounds it, globals."""
         cells: dict[str, Any] = {}
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
             try:
                 cells[name] = cell.cell_contents
             except ValueError:  # not assigned yet
                 continue
-        return ChainMap(cells, dict(local or {}), fn.__globals__, vars(builtins))
+        return ChainMap(cells, dict(local or {}), fn.__globals__)
 
 
 @lru_cache(maxsize=64)
 def parse_text(text: str, filename: str) -> ast.Module:
-    """The syntax tree of a text; cached, since a file holds many scripts."""
-    return ast.parse(text, filename)
+    """The syntax tree of a text; cached, since a file holds many scripts.
+
+    Raises SyntaxError, and RecursionError for a text that needs a larger stack.
+    """
+    return parse_python(text, filename)
 
 
 def file_text(filename: str, module_globals: Any = None) -> str | None:
@@ -135,10 +139,14 @@ def parse_dedented(text: str, filename: str) -> tuple[Source, ast.Module]:
     source = Source(plain, filename, column=column)
     try:
         return source, parse_text(plain, filename)
+    except LimitError as error:
+        raise DiagnosticError(
+            str(error), filename, error.line, error.column + column, error.column + column + 1,
+            " " * column + source.lines[error.line - 1], error.hint) from None
     except SyntaxError as error:
         content = error.text or ""
         raise DiagnosticError(
-            f"this is no Python: {error.msg}", filename, error.lineno or 0,
+            f"this is no Python: {error.msg}", filename, error.lineno or 1,
             (error.offset or 1) + column, (error.end_offset or 0) + column,
             " " * column + content.rstrip("\n"),
             "scripts use Python's syntax; check brackets, colons and indentation") from error

@@ -10,9 +10,9 @@ import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..ir.diagnostics import render_source
+from ..ir.recursion import deep
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
-from .deep import deep
 from .printer import Printer
 
 _MARK = re.compile("\x01(\\d+)\x02|\x03")
@@ -139,11 +139,12 @@ def print_with_spans(obj: Any, *, exprs: bool = False, **options: Any) -> Printe
     `exprs` is set. In a T.grid each loop has its own "loop" (variable) and "extent" spans.
     Options are those of `script`.
     """
+    @deep
     def attempt() -> tuple[str, SpanPrinter]:
         printer = (_ExprSpanPrinter if exprs else SpanPrinter)(**options)
         return printer.print(obj), printer
 
-    marked, printer = deep(attempt)
+    marked, printer = attempt()
     spans: list[Span] = []
     clean: list[str] = []
     stack: list[tuple[int, int, int]] = []

@@ -11,6 +11,7 @@ from typing import Any, Callable, Mapping
 
 from ..ir import dtype as dt
 from ..ir.diagnostics import DiagnosticError
+from ..reading import MISTAKES, limits
 from ..tir import access
 from ..tir import expr as E
 from ..tir import op as O
@@ -18,6 +19,7 @@ from ..tir import stmt as S
 from ..tir.buffer import Buffer
 from . import tir as T
 from .assignments import AssignmentParser
+from .bounded import Budget, truth
 from .forms import FORMS, BlockScope, InitScope, Loops
 from .macro import Macro
 from .source import Source
@@ -43,10 +45,12 @@ class BlockContext:
 class StatementParser(AssignmentParser):
     """Statements, and the words of the language that make them."""
 
-    def __init__(self, source: Source, env: Mapping[str, Any]) -> None:
-        super().__init__(source, env)
+    def __init__(self, source: Source, env: Mapping[str, Any], budget: Budget | None = None
+                 ) -> None:
+        super().__init__(source, env, budget)
         self.blocks: list[BlockContext] = []
         self.loops: dict[E.Var, E.Range] = {}
+        self.open_loops = 0
         self.buffers: dict[E.Var, Buffer] = {}
         #: where the statements (and the function) stand, for errors found after parsing
         self.places: dict[Any, tuple[Source, ast.AST]] = {}
@@ -80,10 +84,10 @@ class StatementParser(AssignmentParser):
                              "a script holds assignments, for, while, if, with, assert and calls")
         try:
             method(self, node)
-        except DiagnosticError:
+        except (DiagnosticError, RecursionError):
             raise
-        except (TypeError, ValueError, ZeroDivisionError) as error:
-            raise self.error(node, str(error)) from None
+        except MISTAKES as error:
+            raise self.mistake(node, error) from None
 
     def macro_value(self) -> Any:
         """What the macro that was just inlined gives: nothing in TensorIR."""
@@ -141,7 +145,7 @@ class StatementParser(AssignmentParser):
             if step != 1:
                 raise self.error(node.iter, "the step of a loop must be 1",
                                  "loop over the count and scale the index")
-            loops = Loops([(E.const_index(start), E.const_index(stop - start))])
+            loops = Loops([O.match_types(E.const_index(start), E.const_index(stop - start))])
         if not isinstance(loops, Loops):
             raise self.error(node.iter, "a script loops over range, T.grid, T.serial, T.parallel, "
                                         "T.vectorized, T.unroll or T.thread_binding")
@@ -166,7 +170,12 @@ class StatementParser(AssignmentParser):
                 else:
                     self.define(target.id, rest.pop(0))
 
+        self.open_loops += len(variables)
+        if self.open_loops > limits.LOOPS:
+            raise self.error(node, f"{self.open_loops} loops are nested here",
+                             f"up to {limits.LOOPS} may be")
         body = self.body(node.body, bind)
+        self.open_loops -= len(variables)
         for var, (low, extent) in zip(reversed(variables), reversed(loops.ranges)):
             body = S.For(var, low, extent, loops.kind, body, loops.thread_binding(extent.dtype),
                          loops.annotations)
@@ -197,7 +206,7 @@ class StatementParser(AssignmentParser):
 
     def condition(self, node: ast.AST) -> E.PrimExpr:
         """A bool expression."""
-        value = O.convert(self.operand(node))
+        value = O.convert(self.one_value(self.operand(node)))
         if not dt.is_bool(value.dtype):
             raise self.error(node, f"expected a condition, got a value of type {value.dtype}",
                              "compare it, for example with != 0")
@@ -206,7 +215,7 @@ class StatementParser(AssignmentParser):
     def visit_if(self, node: ast.If) -> None:
         test = self.operand(node.test)
         if not isinstance(test, E.PrimExpr):  # known now: only the side taken exists
-            for item in node.body if test else node.orelse:
+            for item in node.body if truth(test) else node.orelse:
                 self.statement(item)
             return
         condition = self.condition(node.test)
@@ -216,7 +225,7 @@ class StatementParser(AssignmentParser):
 
     def visit_assert(self, node: ast.Assert) -> None:
         condition = self.condition(node.test)
-        message = self.eval(node.msg) if node.msg is not None else "assertion failed"
+        message = "assertion failed" if node.msg is None else self.one_value(self.eval(node.msg))
         message = O.convert(message)
         self.emit(lambda body: S.AssertStmt(condition, message, body))
 
@@ -224,7 +233,7 @@ class StatementParser(AssignmentParser):
         if node.value is None or (isinstance(node.value, ast.Constant)
                                   and node.value.value is None):
             return
-        value = O.convert(self.operand(node.value))
+        value = O.convert(self.one_value(self.operand(node.value)))
         self.emit(S.Evaluate(O.ret(value)))
 
     def visit_pass(self, node: ast.Pass) -> None:

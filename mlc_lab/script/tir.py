@@ -203,12 +203,14 @@ def _folding(fn: Callable) -> Callable:
 
 def _two(fn: Callable, plain: Callable) -> Callable:
     def build(a: Any, b: Any, *rest: Any) -> Any:
-        a, b = as_expr(a), as_expr(b)
-        if isinstance(a, E.PrimExpr) or isinstance(b, E.PrimExpr):
-            out = fn(a, b)
-        else:
-            out = O.convert(plain(a, b))
-        return build(out, *rest) if rest else out
+        out = as_expr(a)
+        for other in (b, *rest):
+            other = as_expr(other)
+            if isinstance(out, E.PrimExpr) or isinstance(other, E.PrimExpr):
+                out = fn(out, other)
+            else:
+                out = O.convert(plain(out, other))
+        return out
 
     build.__name__ = plain.__name__
     build.__doc__ = fn.__doc__
@@ -250,6 +252,9 @@ def _given(op: str, short: str) -> Callable:
 def call_intrin(dtype: Any, func_name: Any, *args: Any, annotations: Any = None) -> Any:
     """A call of an intrinsic by name with the result type given."""
     name = func_name.value if isinstance(func_name, E.StringImm) else func_name
+    if not isinstance(name, str):
+        raise TypeError('T.call_intrin takes a dtype and the name of an intrinsic, such as '
+                        '"tir.exp"')
     return E.Call(dtype_of(dtype), name, [_value(a) for a in args], annotations)
 
 
@@ -434,12 +439,14 @@ def macro(func: Any = None, *, hygienic: bool = True) -> Any:
 
 
 _fill()
+prim_func.script_kind = "tir"
+macro.script_kind = "macro"
 
 #: T.exp, T.float32, ...: what a script may use after the dot
 NAMES = frozenset(name for name in globals() if not name.startswith("_")) - {
     "annotations", "dt", "E", "O", "Any", "Callable", "Form", "DtypeName", "HandleName",
     "BufferName", "CALL_NAMES", "DTYPE_FIRST", "DTYPE_LAST", "GIVEN_DTYPES", "FORMS", "NAMES",
-    "dtype_of", "as_expr", "BufferRegion", "MetaVar", "OTHER_NAMES"}
+    "dtype_of", "as_expr", "BufferRegion", "MetaVar", "OTHER_NAMES", "SUBSCRIPTS"}
 
 
 #: names of other versions of TVMScript; `compat/dialect.py` fills it

@@ -20,6 +20,15 @@ class Pending:
         self.done: Any = None
 
 
+class Expands:
+    """What the parser unfolds where a script calls it: a macro, a word of a language."""
+
+    def expand_in_script(self, parser: Any, node: Any, args: list[Any], kwargs: dict[str, Any]
+                         ) -> Any:
+        """The value of a call; statements go to the parser."""
+        raise NotImplementedError
+
+
 class ModuleRef:
     """The module under construction, by its class name or `cls`: its functions are attributes."""
 
@@ -32,11 +41,6 @@ class Hidden:
 
     def __init__(self, reason: str, hint: str) -> None:
         self.reason, self.hint = reason, hint
-
-
-def is_number(value: Any) -> bool:
-    """Whether arithmetic with expressions takes a Python value."""
-    return isinstance(value, (bool, int, float)) or hasattr(value, "item")
 
 
 def is_floating(value: Any) -> bool:
@@ -57,4 +61,4 @@ def described(value: Any) -> str:
     return f"a Python {type(value).__name__}"
 
 
-__all__ = ["Hidden", "ModuleRef", "Pending", "described", "is_floating", "is_number"]
+__all__ = ["Expands", "Hidden", "ModuleRef", "Pending", "described", "is_floating"]

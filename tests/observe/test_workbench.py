@@ -420,7 +420,14 @@ def test_a_file_that_is_no_tree_is_refused():
 
     for text, message in [
         ("{", "not JSON"),
+        ("[" * 100_000, "levels deep"),
         ("[]", "no JSON object"),
+        (broken(sizes=[1]), "no object of sizes"),
+        (broken(sizes={"n": 10**30}), "no object of sizes"),
+        (broken(target=7), "target is no text"),
+        (broken(target="llvm -nope"), "nope"),
+        (broken(keys=[[1, 2]]), "no pair of kind and name"),
+        (broken(machine=[]), "machine is of another type"),
         (broken(format="x"), "format is 'x'"),
         (broken(version=99), "a newer MLC Lab"),
         (broken(nodes=[]), "nodes is missing or empty"),
@@ -432,6 +439,21 @@ def test_a_file_that_is_no_tree_is_refused():
     ]:
         with pytest.raises(WorkbenchError, match=re.escape(message)):
             Workbench.from_json(text)
+
+
+@pytest.mark.parametrize("text, message", [
+    ("sch.split(" + "-" * 5000 + "1)", "deep"),
+    ("x = [" + "1, " * 10 + "]\n" + "x = [*x, *x]\n" * 40, "elements"),
+    ("x = [1]\n" + "x = [x, x]\n" * 40, "parts"),
+    ("x = " + "9" * 500, "bits"),
+    ("x = [1][7]", "out of range"), ("x = 5[0]", "subscriptable"), ("sch.work_on()", "work_on"),
+    ("b = sch.get_block(" + "[" * 300, "not Python"), ("\0", "not Python"),
+])
+def test_python_made_to_hold_the_process_is_refused(bench, text, message):
+    before = len(bench.attempts)
+    with pytest.raises(DiagnosticError, match=re.escape(message)):
+        bench.load_python(text)
+    assert len(bench.attempts) == before
 
 
 def test_a_module_of_two_functions_is_scheduled_in_both():

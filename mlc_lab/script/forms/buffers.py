@@ -62,6 +62,9 @@ def buffer_form(parser: Parser, shape: Any, dtype: Any = "float32", data: Any = 
                 axis_separators: Any = None) -> Pending:
     """A buffer: of a parameter, or over a pointer that exists."""
     items = shape if isinstance(shape, (tuple, list)) else (shape,)
+    for text in items:
+        if isinstance(text, str) and not text.isidentifier():
+            raise ValueError(f"{text[:60]!r} is no name of a dimension")
     named = [E.Var(s, "int32") if isinstance(s, str) else s for s in items]
     for text, var in zip(items, named):
         if isinstance(text, str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
+from ...reading import LimitError, limits
 from ...tir import expr as E
 from ...tir import op as O
 from ...tir import stmt as S
@@ -35,6 +36,8 @@ def grid(parser: Parser, *extents: Any) -> Loops:
     """Nested serial loops from 0."""
     if not extents:
         raise TypeError("T.grid needs at least one extent")
+    if len(extents) > limits.LOOPS:
+        raise LimitError(f"T.grid of {len(extents)} loops: up to {limits.LOOPS} may be nested")
     ranges = []
     for extent in extents:
         extent = E.const_index(T.as_expr(extent))
@@ -55,7 +58,8 @@ def _range(start: Any, stop: Any) -> tuple[Any, Any]:
 
 def _loop(word: str, kind: int) -> Callable:
     @form(word)
-    def loop(parser: Parser, start: Any, stop: Any = None, *, annotations: Any = None) -> Loops:
+    def loop(parser: Parser, start: Any, stop: Any = None, *,
+             annotations: dict | None = None) -> Loops:
         return Loops([_range(start, stop)], kind, None, annotations)
 
     return loop
@@ -67,7 +71,7 @@ for _word, _kind in (("serial", 0), ("parallel", 1), ("vectorized", 2), ("unroll
 
 @form("thread_binding")
 def thread_binding(parser: Parser, start: Any, stop: Any = None, thread: str | None = None, *,
-                   annotations: Any = None) -> Loops:
+                   annotations: dict | None = None) -> Loops:
     """A loop whose iterations are GPU threads."""
     if thread is None:
         if not isinstance(stop, str):

@@ -74,7 +74,7 @@ def let_expr(parser: Parser, node: ast.Call) -> Any:
 
 @form("allocate")
 def allocate(parser: Parser, extents: Any, dtype: Any, scope: str = "global",
-             condition: Any = None, annotations: Any = None) -> Pending:
+             condition: Any = None, annotations: dict | None = None) -> Pending:
     """The rest, with a pointer to fresh memory."""
     dtype = T.dtype_of(dtype)
     extents = shape_of(extents)
@@ -92,7 +92,7 @@ def allocate(parser: Parser, extents: Any, dtype: Any, scope: str = "global",
 
 @form("allocate_const")
 def allocate_const(parser: Parser, data: Any, dtype: Any, extents: Any,
-                   annotations: Any = None) -> Pending:
+                   annotations: dict | None = None) -> Pending:
     """The rest, with a pointer to constant data."""
     import numpy as np
 

@@ -8,15 +8,27 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable
 
 from .. import tir as T
-from ..values import Pending
+from ..values import Pending, described
 
 if TYPE_CHECKING:
     from ..parser import Parser
 
 
+#: annotation of a form's parameter -> what a script may give for it, and what that is called
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "a string"), "str | None": ((str, type(None)), "a string"),
+    "int": ((int,), "a whole number"), "bool": ((bool, int), "True or False"),
+    "dict": ((dict,), 'a dict such as {"key": value}'),
+    "dict | None": ((dict, type(None)), 'a dict such as {"key": value}'),
+}
+
+
 @lru_cache(maxsize=None)
-def _signature(fn: Callable) -> inspect.Signature:
-    return inspect.signature(fn)
+def _signature(fn: Callable) -> tuple[inspect.Signature, dict[str, tuple]]:
+    """The signature of a form, and the types of those of its parameters that are plain values."""
+    found = inspect.signature(fn)
+    return found, {name: _TYPES[p.annotation] for name, p in found.parameters.items()
+                   if p.annotation in _TYPES}
 
 
 class FormTable:
@@ -58,15 +70,24 @@ class FormTable:
         fn = self.table.get(form.name)
         if fn is None:
             raise parser.error(node.func, f"T.{form.name} cannot be used here")
-        args, kwargs = parser.arguments(node)
-        args = [parser.settle(a, "v") if isinstance(a, Pending) else a for a in args]
+        args, kwargs = parser.values(node)
+        signature, types = _signature(fn)
         try:
-            bound = _signature(fn).bind(parser, *args, **kwargs)
+            bound = signature.bind(parser, *args, **kwargs)
         except TypeError as error:
-            names = [str(p) for p in list(_signature(fn).parameters.values())[1:]]
+            names = [str(p) for p in list(signature.parameters.values())[1:]]
             text = str(error).replace("'parser'", "")
             raise parser.error(node, f"T.{form.name}: {text}",
                                f"it is T.{form.name}({_plain(names)})") from None
+        for name, (kinds, wanted) in types.items():
+            value = bound.arguments.get(name)
+            if name not in bound.arguments:
+                continue
+            if not isinstance(value, kinds):
+                raise parser.error(node, f"T.{form.name}: {name} takes {wanted}, not "
+                                         f"{described(value)}")
+            if isinstance(value, dict) and not all(isinstance(k, str) for k in value):
+                raise parser.error(node, f"T.{form.name}: the keys of {name} are strings")
         return fn(*bound.args, **bound.kwargs)
 
     def buffer(self, parser: Parser, *args: Any, **kwargs: Any) -> Pending:
