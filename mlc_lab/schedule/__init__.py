@@ -1,7 +1,8 @@
 """Schedules: programs transformed primitive by primitive, each checked, recorded, replayable.
 
 Read `primitive/split.py` first, then `state.py` (how a tree is replaced), `trace.py`, `guards.py`
-(when a primitive is legal) and `primitive/compute_at.py`.
+(when a primitive is legal), `conflict.py` (which executions may not change their order),
+`independence.py` (which iterations may) and `primitive/compute_at.py`.
 """
 
 from .error import Refusal, ScheduleError

@@ -12,6 +12,7 @@ from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, MatchBufferRegion, Stmt,
 )
 from .error import Refusal
+from .footprint import footprint
 from .instruction import BlockRV
 from .provenance import came_from
 from .state import ScheduleState, StmtSRef
@@ -237,6 +238,15 @@ def accesses(block: Block, buffer: Buffer, kind: str) -> bool:
     return any(r.buffer is buffer for r in (block.reads if kind == READ else block.writes))
 
 
+def one_name(stmt: Stmt, buffer: Buffer) -> None:
+    """All that a statement accesses of a buffer's memory must be by the buffer or views of it."""
+    for access in footprint(stmt):
+        if access.memory is buffer.data and access.buffer not in (None, buffer):
+            raise Refusal("one_name", f"the memory of {buffer.name} is also accessed as "
+                          f"{access.buffer.name}, which would still mean what it was",
+                          nodes=[access.node])
+
+
 def replace_allocation(buffers: Iterable[Buffer], old: Buffer, new: Buffer) -> tuple:
     """Allocations with one buffer in the place of another."""
     return tuple(new if b is old else b for b in buffers)
@@ -245,6 +255,8 @@ def replace_allocation(buffers: Iterable[Buffer], old: Buffer, new: Buffer) -> t
 def replace_buffer(state: ScheduleState, site: StmtSRef, redirect: Redirect) -> None:
     """Apply a Redirect to the whole block that allocates a buffer."""
     old = site.stmt
+    for buffer in redirect.buffers:
+        one_name(old.body, buffer)
     new = redirect.visit(old)
     state.replace(site, new, {**redirect.reuse, old: new})
 
@@ -265,5 +277,5 @@ def allocation_site(state: ScheduleState, block: StmtSRef, buffer: Buffer) -> tu
 
 
 __all__ = ["READ", "WRITE", "Redirect", "accesses", "allocated_by", "allocation_site",
-           "block_argument", "buffer_like", "buffer_position", "index_of", "nth_region",
+           "block_argument", "buffer_like", "buffer_position", "index_of", "nth_region", "one_name",
            "replace_allocation", "replace_buffer", "rewrite_blocks", "storage_scope_exists"]

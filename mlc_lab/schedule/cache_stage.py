@@ -13,18 +13,15 @@ from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ..tir.functor import pre_order, substitute
 from ..tir.stmt import (
-    TRUE, Allocate, AllocateConst, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For,
-    ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, While, seq,
+    TRUE, Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt,
+    While, seq,
 )
 from .buffers import READ, accesses
+from .dependency import DEFINITIONS
 from .error import Refusal
 from .move import replace_loop
 from .provenance import came_from
 from .state import ScheduleState, StmtSRef, child_realizes
-
-
-#: statements that define something for what stands within them
-_DEFINITIONS = (Allocate, AllocateConst, DeclBuffer, LetStmt)
 
 
 class Location(NamedTuple):
@@ -40,7 +37,7 @@ def only_writer(state: ScheduleState, scope: StmtSRef, buffer: Buffer) -> StmtSR
 
     Raises Refusal if there are several.
     """
-    writers = state.scope(scope).writers.get(buffer, [])
+    writers = state.scope(scope).writers_of(buffer)
     if len(writers) > 1:
         names = ", ".join(b.name_hint for b in writers)
         raise Refusal("single_writer", f"buffer {buffer.name} is written by several blocks: "
@@ -74,7 +71,7 @@ def find_location(state: ScheduleState, scope: StmtSRef, writer: StmtSRef,
 
 def after_definitions(stmt: Stmt) -> Stmt:
     """What stands within the definitions at the start of a body, which a copy may read."""
-    while type(stmt) in _DEFINITIONS:
+    while type(stmt) in DEFINITIONS:
         stmt = stmt.body
     return stmt
 
@@ -227,7 +224,7 @@ def insert_statement(scope: Block, body: Stmt, location: Location, new: Stmt) ->
     """`body`, a rewritten body of `scope`, with `new` at the location."""
 
     def put(into: Stmt) -> Stmt:
-        if type(into) in _DEFINITIONS:
+        if type(into) in DEFINITIONS:
             return into.replace(body=put(into.body))
         items = list(into.seq) if type(into) is SeqStmt else [into]
         items.insert(location.position, new)

@@ -5,12 +5,13 @@ What transform_block_layout and pad_einsum ask for, and how they put a new nest 
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from ..arith import Analyzer, iter_map_simplify
 from ..tir import op
 from ..tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, uses_var
 from ..tir.stmt import (
     TRUE, BlockRealize, BufferRegion, BufferStore, For, SeqStmt, Stmt, seq,
 )
@@ -30,20 +31,25 @@ def alone_in_its_loops(state: ScheduleState, block: StmtSRef) -> None:
         inner = loop.stmt
 
 
-def trivially_bound(state: ScheduleState, block: StmtSRef) -> BlockRealize:
-    """Each iterator is bound to a loop variable of its own, each loop binds one iterator."""
+def trivially_bound(state: ScheduleState, block: StmtSRef) -> tuple[BlockRealize, list[Range]]:
+    """Each iterator is bound to a loop variable of its own, each loop binds one iterator. With the
+    realization, what each iterator really runs over: the loop's range, where that is shorter than
+    the iterator's domain."""
     realize = state.realize_of(block)
     loops = {s.stmt.loop_var: s.stmt for s in state.loops_above(block)}
     bound: set[Var] = set()
+    ranges = []
     for iv, value in zip(block.stmt.iter_vars, realize.iter_values):
-        unit = op.is_const_int(iv.dom.extent, 1) and not isinstance(value, Var)
-        if unit:
-            continue
-        if value not in loops or value in bound:
+        if op.is_const_int(iv.dom.extent, 1) and not isinstance(value, Var):
+            same = Analyzer().can_prove_equal(value, iv.dom.min)
+        else:
+            same = value in loops and value not in bound
+        if not same:
             raise Refusal("trivial_bindings", f"iterator {iv.var.name} of block "
                           f"{block.stmt.name_hint} is bound to {value!r}, not to a loop of its own",
                           nodes=[realize], hint="do this before splitting and fusing loops")
         bound.add(value)
+        ranges.append(_run_over(block, iv, loops[value], loops) if value in loops else iv.dom)
     extra = [v.name for v, lp in loops.items()
              if v not in bound and not op.is_const_int(lp.extent, 1)]
     if extra:
@@ -52,7 +58,23 @@ def trivially_bound(state: ScheduleState, block: StmtSRef) -> BlockRealize:
     if not op.is_const_int(realize.predicate, 1):
         raise Refusal("trivial_bindings", f"block {block.stmt.name_hint} has the predicate "
                       f"{realize.predicate!r}", nodes=[realize])
-    return realize
+    return realize, ranges
+
+
+def _run_over(block: StmtSRef, iv: IterVar, loop: For, loops: Collection[Var]) -> Range:
+    """The values of an iterator that is bound to a loop; they start where its domain does."""
+    analyzer = Analyzer()
+    if uses_var(loop.extent, loops) or uses_var(loop.min, loops):
+        raise Refusal("loops_make_a_box", f"how far loop {loop.loop_var.name} runs depends on "
+                      "another loop: its iterations together are no box", nodes=[loop],
+                      hint="this primitive wants loops of fixed extents")
+    if not analyzer.can_prove_equal(loop.min, iv.dom.min) or not (
+            analyzer.can_prove(op.less_equal(loop.extent, iv.dom.extent))):
+        raise Refusal("iterators_run_over_their_domain", f"loop {loop.loop_var.name} runs over "
+                      f"{loop.extent!r} values from {loop.min!r} on, iterator {iv.var.name} of "
+                      f"block {block.stmt.name_hint} has {iv.dom.extent!r} from {iv.dom.min!r} on",
+                      nodes=[loop, block.stmt])
+    return Range.from_min_extent(iv.dom.min, op.cast(loop.extent, iv.dom.extent.dtype))
 
 
 def replace_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, *new: Stmt) -> Stmt:

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..arith import (
-    Analyzer,
-    IntSet,
-    detect_iter_map,
-    estimate_region_upper_bound,
-    eval_set,
-    inverse_affine_iter_map,
-)
+from ..arith import Analyzer, IntSet, estimate_region_upper_bound, eval_set
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import (
-    FloorDiv,
-    IntImm,
-    PrimExpr,
-    Range,
-    Var,
-)
+from ..tir.expr import IntImm, PrimExpr, Range, Var
 from ..tir.functor import free_vars, substitute, uses_var
 from ..tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt, seq
 from .error import Refusal
@@ -35,7 +22,9 @@ from .guards import (
     stage_pipeline,
 )
 from .move import replace_loop, without_block
+from .needed_region import iter_domains, needed_regions
 from .provenance import came_from
+from .relocation import may_be_computed_at, not_an_output_block
 from .state import ScheduleState, StmtSRef, child_realizes
 from .witness import loop_triples, unwritten_read, touched_twice
 
@@ -67,16 +56,17 @@ def move_block(state: ScheduleState, block: StmtSRef, loop: StmtSRef, preserve_u
     graph = state.scope(scope)
     producers = [state.refs[b] for b in graph.producers(block.stmt)]
     consumers = [state.refs[b] for b in graph.consumers(block.stmt)]
-    if producer:
-        _not_output(scope, block)
-        partners = consumers
-    else:
-        partners = producers
+    partners = consumers if producer else producers
+    outlives = producer and any(r.buffer not in scope.stmt.alloc_buffers
+                                for r in block.stmt.writes)
+    if outlives and not consumers:
+        raise not_an_output_block(block.stmt)
     _partners_under_loop(state, block, partners, loop, producer)
     if not producer:
         _reduction_finished(state, partners, loop, block)
     position = _insertion_point(state, loop, producers, consumers, index, block)
     nest = _new_nest(state, scope, block, loop, partners, preserve_unit_loops, producer)
+    may_be_computed_at(state, scope, block, loop, position, nest, producer, outlives)
     body = without_block(state, scope, block)
 
     def insert(found: For) -> Stmt:
@@ -87,17 +77,6 @@ def move_block(state: ScheduleState, block: StmtSRef, loop: StmtSRef, preserve_u
     body = replace_loop(body, loop.stmt.loop_var, insert)
     new_scope = scope.stmt.replace(body=body)
     state.replace(scope, new_scope, {scope.stmt: new_scope})
-
-
-def _not_output(scope: StmtSRef, block: StmtSRef) -> None:
-    local = set(scope.stmt.alloc_buffers)
-    for region in block.stmt.writes:
-        if region.buffer not in local:
-            raise Refusal(
-                "not_an_output_block", f"block {block.stmt.name_hint} writes {region.buffer.name}, "
-                "which outlives the scope: computing only the part that a consumer needs could "
-                "leave parts of it unwritten", nodes=[block.stmt],
-                hint="move the consumer instead: sch.reverse_compute_at")
 
 
 def _partners_under_loop(state: ScheduleState, block: StmtSRef, partners: list[StmtSRef],
@@ -187,21 +166,14 @@ def _blocks_under(stmt: Stmt) -> set[Block]:
     return {r.block for r in child_realizes(stmt)}
 
 
-class _Domain(NamedTuple):
-    """What a block iterator has to run over, and the bound it must not leave (or None)."""
-
-    dom: IntSet
-    bound: Range | None
-
-
 def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: StmtSRef,
               partners: list[StmtSRef], preserve_unit_loops: bool, producer: bool) -> Stmt:
     stmt: Block = block.stmt
     analyzer = Analyzer()
     state.loop_domains_into(loop, analyzer)
-    needed = _needed_regions(state, stmt, loop, partners, producer, analyzer)
+    needed = needed_regions(state, stmt, loop, partners, producer, analyzer)
     own = stmt.writes if producer else stmt.reads
-    domains = _iter_domains(stmt, own, needed, analyzer)
+    domains = iter_domains(stmt, own, needed, analyzer)
     loops: list[tuple[Var, PrimExpr]] = []
     values: list[PrimExpr] = []
     predicate: PrimExpr = op.const(True)
@@ -246,7 +218,7 @@ def _longest(extent: PrimExpr, analyzer: Analyzer) -> PrimExpr | None:
     A loop of fixed extent can be vectorized and unrolled; it computes a little twice. None where
     the extent is fixed already or depends on what has no bound, as a symbolic size.
     """
-    if type(extent) is IntImm or any(type(v) is not Var for v in free_vars(extent)):
+    if type(extent) is IntImm or not all(v in analyzer.ranges for v in free_vars(extent)):
         return None
     found = analyzer.const_int_bound(extent)
     if not 0 < found.max_value < 2**31:
@@ -314,185 +286,3 @@ def _no_iteration_is_lost(state: ScheduleState, stmt: Block, values: list[PrimEx
                 f"{iv.dom.min!r} .. {analyzer.simplify(last)!r}: some iterations read nothing that "
                 "its producers write, and would not run", nodes=[stmt],
                 hint="leave the block where it is, or move its producer to it: sch.compute_at")
-
-
-def _needed_regions(state: ScheduleState, block: Block, loop: StmtSRef, partners: list[StmtSRef],
-                    producer: bool, analyzer: Analyzer) -> dict[Buffer, list[IntSet]]:
-    """For each shared buffer, what the partners touch of it in one iteration of `loop`."""
-    buffers = {r.buffer for r in (block.writes if producer else block.reads)}
-    out: dict[Buffer, list[IntSet]] = {}
-    for partner in partners:
-        realize = state.realize_of(partner)
-        binding = {iv.var: v for iv, v in zip(partner.stmt.iter_vars, realize.iter_values)}
-        for region in partner.stmt.reads if producer else partner.stmt.writes:
-            if region.buffer not in buffers:
-                continue
-            domains = _relaxed_domains(partner, loop, region.buffer.scope)
-            predicate = _closed_over(realize.predicate, domains)
-            bound = [Range.from_min_extent(substitute(r.min, binding),
-                                           substitute(r.extent, binding)) for r in region.region]
-            sets = estimate_region_upper_bound(bound, domains, predicate, analyzer)
-            sets = [_clip(s, dim, analyzer) for s, dim in zip(sets, region.buffer.shape)]
-            if region.buffer in out:
-                from ..arith import union
-
-                sets = [union([a, b]) for a, b in zip(out[region.buffer], sets)]
-            out[region.buffer] = sets
-    return out
-
-
-def _closed_over(predicate: PrimExpr, domains: dict[Var, Range]) -> PrimExpr:
-    """The predicate if it speaks of the relaxed loops alone, else none.
-
-    One that also depends on outer loops would make the extents of the new loops depend on them; a
-    constant extent with a predicate of its own is worth more.
-    """
-    return predicate if all(v in domains for v in free_vars(predicate)) else op.const(True)
-
-
-def _clip(found: IntSet, dim: PrimExpr, analyzer: Analyzer) -> IntSet:
-    """An unbounded side of a region is the buffer's own bound."""
-    if found.has_lower_bound() and found.has_upper_bound():
-        return found
-    low = found.min_value if found.has_lower_bound() else IntImm(dim.dtype, 0)
-    high = found.max_value if found.has_upper_bound() else op.sub(dim, 1)
-    return IntSet.interval(low, high)
-
-
-_SCOPE_RANK = {"global": 0, "shared": 1, "warp": 2, "local": 3}
-
-
-def _relaxed_domains(partner: StmtSRef, loop: StmtSRef, scope: str) -> dict[Var, Range]:
-    """Loops below `loop`, and thread loops above it whose threads share memory of `scope`."""
-    chain: list[For] = []
-    parent = partner.parent
-    while parent is not loop:
-        chain.append(parent.stmt)
-        parent = parent.parent
-    rank = _SCOPE_RANK.get(scope.split(".")[0], 3)
-    if rank == 1:
-        while parent is not None:
-            stmt = parent.stmt
-            if type(stmt) is For and stmt.thread_binding is not None and (
-                    stmt.thread_binding.thread_tag.startswith("threadIdx")):
-                chain.append(stmt)
-            parent = parent.parent
-    return {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in reversed(chain)}
-
-
-def _iter_domains(block: Block, own: tuple, needed: dict[Buffer, list[IntSet]],
-                  analyzer: Analyzer) -> dict[Var, _Domain]:
-    """The domain of each iterator such that the block's own regions cover what is needed."""
-    solved: dict[Var, IntSet] = {}
-    iter_doms = {iv.var: iv.dom for iv in block.iter_vars}
-    for region in own:
-        want = needed.get(region.buffer)
-        if want is None:
-            continue
-        if not _solve_affine(region.region, want, iter_doms, solved, analyzer):
-            for provided, required in zip(region.region, want):
-                _solve_dimension(provided, required, iter_doms, solved, analyzer)
-    out: dict[Var, _Domain] = {}
-    for iv in block.iter_vars:
-        high = op.sub(op.add(iv.dom.min, iv.dom.extent), 1)
-        found = solved.get(iv.var)
-        if found is None:
-            out[iv.var] = _Domain(IntSet.interval(iv.dom.min, high), None)
-            continue
-        low_ok = analyzer.can_prove(op.greater_equal(found.min_value, iv.dom.min))
-        high_ok = analyzer.can_prove(op.less_equal(found.max_value, high))
-        if low_ok and high_ok:
-            out[iv.var] = _Domain(found, None)
-        elif analyzer.can_prove(op.less_equal(found.min_value, iv.dom.min)) and (
-                analyzer.can_prove(op.greater_equal(found.max_value, high))):
-            out[iv.var] = _Domain(IntSet.interval(iv.dom.min, high), None)
-        else:
-            out[iv.var] = _Domain(found, iv.dom)
-    return out
-
-
-def _merge(solved: dict[Var, IntSet], var: Var, low: PrimExpr, high: PrimExpr,
-           analyzer: Analyzer) -> None:
-    new = IntSet.interval(analyzer.simplify(low), analyzer.simplify(high))
-    if var in solved:
-        from ..arith import union
-
-        new = union([solved[var], new])
-    solved[var] = new
-
-
-def _solve_affine(provided: tuple, required: list[IntSet], doms: dict[Var, Range],
-                  solved: dict[Var, IntSet], analyzer: Analyzer) -> bool:
-    """Invert an index map of points such as B[vi // 4, vi % 4]; False where that is not needed."""
-    if not all(op.is_const_int(r.extent, 1) for r in provided):
-        return False
-    points = [r.min for r in provided]
-    if all(isinstance(p, Var) or _linear(p, doms) is not None for p in points):
-        return False  # dimension by dimension is exact and keeps simpler forms
-    used = {v: d for v, d in doms.items() if any(uses_var(p, v) for p in points)}
-    found = detect_iter_map(points, used, op.const(True), "bijective", analyzer)
-    if not found.indices:
-        return False
-    lows, highs = {}, {}
-    names = [Var(f"p{i}", p.dtype) for i, p in enumerate(points)]
-    inverse = inverse_affine_iter_map(found.indices, names)
-    sets = dict(zip(names, required))
-    for var in used:
-        if var not in inverse:
-            return False
-        answer = eval_set(inverse[var], sets)
-        if not (answer.has_lower_bound() and answer.has_upper_bound()):
-            return False
-        lows[var], highs[var] = answer.min_value, answer.max_value
-    for var in used:
-        _merge(solved, var, lows[var], highs[var], analyzer)
-    return True
-
-
-def _linear(expr: PrimExpr, doms: dict[Var, Range]) -> tuple[Var, int, PrimExpr] | None:
-    """expr as var * factor + rest with one block iterator, a constant factor and a free rest."""
-    from ..arith import detect_linear_equation
-
-    used = [v for v in doms if uses_var(expr, v)]
-    if len(used) != 1:
-        return None
-    coefficients = detect_linear_equation(expr, used)
-    if not coefficients:
-        return None
-    factor = op.as_int(coefficients[0])
-    if factor is None or factor == 0:
-        return None
-    return used[0], factor, coefficients[1]
-
-
-def _solve_dimension(provided: Range, required: IntSet, doms: dict[Var, Range],
-                     solved: dict[Var, IntSet], analyzer: Analyzer) -> None:
-    """Find the iterator values whose regions cover `required` in one dimension."""
-    low, high = required.min_value, required.max_value
-    start = provided.min
-    if isinstance(start, Var) and start in doms and op.is_const_int(provided.extent, 1):
-        _merge(solved, start, low, high, analyzer)
-        return
-    if type(start) is FloorDiv and isinstance(start.a, Var) and start.a in doms and (
-            type(start.b) is IntImm and op.is_const_int(provided.extent, 1)):
-        factor = start.b
-        _merge(solved, start.a, op.mul(low, factor),
-               op.add(op.mul(high, factor), factor.value - 1), analyzer)
-        return
-    found = _linear(start, doms)
-    if found is None:
-        return
-    var, factor, rest = found
-    extent = op.as_int(provided.extent)
-    if extent is None:
-        return
-    # cover [low, high] with intervals [v*factor + rest, v*factor + rest + extent - 1]
-    if factor > 0 and extent >= factor or factor == 1:
-        _merge(solved, var, op.floordiv(op.sub(low, rest), factor),
-               op.floordiv(op.sub(high, rest), factor), analyzer)
-    elif factor > 1:
-        # strided points: take every v whose point falls into the interval
-        first = op.floordiv(op.add(op.sub(low, rest), factor - extent), factor)
-        _merge(solved, var, first, op.floordiv(op.sub(high, rest), factor), analyzer)
-    elif factor == -1 and extent == 1:
-        _merge(solved, var, op.sub(rest, high), op.sub(rest, low), analyzer)

@@ -1,11 +1,17 @@
-"""Which block of a scope must run before which: reads after writes, writes after writes."""
+"""What stands in a scope, in which order, and what must run before what."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ..tir.buffer import Buffer
-from ..tir.stmt import Block, BlockRealize
+from ..tir.expr import IntImm, Var
+from ..tir.stmt import (
+    Allocate, AllocateConst, Block, BlockRealize, BufferStore, DeclBuffer, Evaluate, For, LetStmt,
+    SeqStmt, Stmt,
+)
+from .footprint import Access, Loop, footprint, instance, loops_of
 
 RAW, WAW, WAR = "RAW", "WAW", "WAR"
 
@@ -19,36 +25,157 @@ class Dependency(NamedTuple):
     buffer: Buffer
 
 
-class BlockScope:
-    """The child blocks of a scope in program order and the dependences among them.
+class Site:
+    """One place of a scope where something is read or written: a block, or a statement or an
+    expression (a loop's bound, a condition) outside of blocks.
 
-    Dependence is by buffer, as in TVM: two blocks that touch one buffer, at least one of them
+    `index` counts the sites of the scope in the order of the text. `loops` are those around it in
+    the scope, outermost first, and `wrappers` the other statements around it, each with the number
+    of loops outside of it. `items[n]` says in which statement it is of the body of the n-th loop,
+    of the scope itself for n = 0.
+    """
+
+    __slots__ = ("index", "node", "loops", "wrappers", "items", "block", "reads", "writes",
+                 "_accesses")
+
+    def __init__(self, index: int, node: Any, loops: tuple[For, ...],
+                 wrappers: tuple[tuple[int, Stmt], ...], items: tuple[int, ...]) -> None:
+        self.index, self.node, self.loops, self.wrappers = index, node, loops, wrappers
+        self.items = items
+        self.block: Block | None = node.block if type(node) is BlockRealize else None
+        self._accesses: tuple[Access, ...] | None = None
+        if self.block is not None:
+            block = self.block
+            reads = {r.buffer.data for r in block.reads}
+            if not all(type(v) is Var or type(v) is IntImm for v in node.iter_values) or (
+                    type(node.predicate) is not IntImm):
+                reads |= {a.memory for a in self.accesses if not a.write}
+            #: pointers to the memory that is read, and to that which is written
+            self.reads, self.writes = reads, {w.buffer.data for w in block.writes}
+        else:
+            self.reads = {a.memory for a in self.accesses if not a.write}
+            self.writes = {a.memory for a in self.accesses if a.write}
+
+    @property
+    def name(self) -> str:
+        """What it is called in a message."""
+        return self.block.name_hint if self.block is not None else "a statement outside of blocks"
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """All accesses, in terms of the loops around."""
+        if self._accesses is None:
+            self._accesses = (instance(self.node) if self.block is not None
+                              else footprint(self.node))
+        return self._accesses
+
+    def within(self, depth: int) -> list[Access]:
+        """All accesses, over all iterations of the loops inside the first `depth`."""
+        return inside(self.accesses, self.loops[depth:])
+
+
+def inside(accesses: Sequence[Access], loops: Sequence[For]) -> list[Access]:
+    """Accesses over all iterations of loops around them."""
+    if not loops:
+        return list(accesses)
+    around: tuple[Loop, ...] = tuple(loops_of(loops))
+    return [a._replace(loops=(*around, *a.loops)) for a in accesses]
+
+
+#: statements that define something for what stands within them
+DEFINITIONS = (Allocate, AllocateConst, DeclBuffer, LetStmt)
+
+
+def sites_of(scope: Stmt) -> list[Site]:
+    """The sites of a scope (a block, or a loop), in the order of the text."""
+    out: list[Site] = []
+
+    def body(stmt: Stmt, loops: tuple, wrappers: tuple, items: tuple) -> None:
+        """The body of a loop or of the scope: its statements are counted, those within the
+        definitions around all of them."""
+        while type(stmt) in DEFINITIONS:
+            expressions(stmt, loops, wrappers, (*items, 0))
+            wrappers = (*wrappers, (len(loops), stmt))
+            stmt = stmt.body
+        for number, item in enumerate(stmt.seq if type(stmt) is SeqStmt else (stmt,)):
+            walk(item, loops, wrappers, (*items, number))
+
+    def expressions(stmt: Stmt, *where: tuple) -> None:
+        for item in stmt.children():
+            if not (isinstance(item, (Stmt, Var)) or type(item) is IntImm) and footprint(item):
+                out.append(Site(len(out), item, *where))
+
+    def walk(stmt: Stmt, loops: tuple, wrappers: tuple, items: tuple) -> None:
+        kind = type(stmt)
+        if kind is SeqStmt:
+            for item in stmt.seq:
+                walk(item, loops, wrappers, items)
+        elif kind is For:
+            expressions(stmt, loops, wrappers, items)
+            body(stmt.body, (*loops, stmt), wrappers, items)
+        elif kind is BlockRealize or (
+                kind is BufferStore or kind is Evaluate) and footprint(stmt):
+            out.append(Site(len(out), stmt, loops, wrappers, items))
+        elif kind is not BufferStore and kind is not Evaluate:
+            around = (*wrappers, (len(loops), stmt))
+            expressions(stmt, loops, around, items)
+            for item in stmt.children():
+                if isinstance(item, Stmt):
+                    walk(item, loops, around, items)
+
+    body(scope.body, (), (), ())
+    return out
+
+
+def _first(regions: Sequence[Any]) -> dict[Var, Buffer]:
+    """The memory of regions, each with the first buffer in it."""
+    out: dict[Var, Buffer] = {}
+    for region in regions:
+        out.setdefault(region.buffer.data, region.buffer)
+    return out
+
+
+class BlockScope:
+    """The sites of a scope and the dependences among its blocks.
+
+    Dependence is by memory, as in TVM: two blocks that touch one buffer, at least one of them
     writing, depend on each other in program order.
     """
 
-    def __init__(self, realizes: Sequence[BlockRealize]) -> None:
-        self.realizes = list(realizes)
-        self.blocks = [r.block for r in realizes]
-        self.writers: dict[Buffer, list[Block]] = {}
+    def __init__(self, scope: Stmt) -> None:
+        self.sites = sites_of(scope)
+        #: pointers to memory that something in the scope writes
+        self.written = set().union(*(s.writes for s in self.sites))
+        #: pointers to memory that is new in every execution of the scope
+        self.own = {b.data for b in getattr(scope, "alloc_buffers", ())}
+        #: the scope's own iterators, which stand still in it
+        self.around: list[Loop] = [(iv.var, iv.dom.min, iv.dom.extent)
+                                   for iv in getattr(scope, "iter_vars", ())]
+        self.realizes = [s.node for s in self.sites if s.block is not None]
+        self.blocks = [r.block for r in self.realizes]
+        #: the blocks that write the memory of a pointer
+        self.writers: dict[Var, list[Block]] = {}
         self.edges: list[Dependency] = []
         self._into: dict[Block, list[Dependency]] = {b: [] for b in self.blocks}
         self._from: dict[Block, list[Dependency]] = {b: [] for b in self.blocks}
-        readers: dict[Buffer, list[Block]] = {}
+        self._site = {s.block: s for s in self.sites if s.block is not None}
+        #: see `order.flow`
+        self.flow: Any = None
+        readers: dict[Var, list[Block]] = {}
         for block in self.blocks:
-            read = list(dict.fromkeys(r.buffer for r in block.reads))
-            written = list(dict.fromkeys(w.buffer for w in block.writes))
-            for buffer in read:
-                for writer in self.writers.get(buffer, ()):
+            read, written = _first(block.reads), _first(block.writes)
+            for memory, buffer in read.items():
+                for writer in self.writers.get(memory, ()):
                     self._add(writer, block, RAW, buffer)
-            for buffer in written:
-                for writer in self.writers.get(buffer, ()):
+            for memory, buffer in written.items():
+                for writer in self.writers.get(memory, ()):
                     self._add(writer, block, WAW, buffer)
-                for reader in readers.get(buffer, ()):
+                for reader in readers.get(memory, ()):
                     self._add(reader, block, WAR, buffer)
-            for buffer in read:
-                readers.setdefault(buffer, []).append(block)
-            for buffer in written:
-                self.writers.setdefault(buffer, []).append(block)
+            for memory in read:
+                readers.setdefault(memory, []).append(block)
+            for memory in written:
+                self.writers.setdefault(memory, []).append(block)
 
     def _add(self, src: Block, dst: Block, kind: str, buffer: Buffer) -> None:
         if src is dst:
@@ -57,6 +184,29 @@ class BlockScope:
         self.edges.append(edge)
         self._into[dst].append(edge)
         self._from[src].append(edge)
+
+    def site(self, block: Block) -> Site:
+        """Where a block stands."""
+        return self._site[block]
+
+    def boundary(self, loops: Sequence[For], position: int) -> int:
+        """The number of the first site at or behind the `position`-th statement in the body of the
+        innermost of `loops` (of the scope, if there are none)."""
+        depth, last = len(loops), -1
+        for site in self.sites:
+            if len(site.loops) >= depth and (depth == 0 or site.loops[depth - 1] is loops[-1]):
+                if site.items[depth] >= position:
+                    return site.index
+                last = site.index
+        return last + 1
+
+    def steady(self, buffer: Buffer) -> bool:
+        """Whether nothing in the scope writes a buffer."""
+        return buffer.data not in self.written
+
+    def writers_of(self, buffer: Buffer) -> list[Block]:
+        """The blocks that write a buffer's memory, in program order."""
+        return self.writers.get(buffer.data, [])
 
     def deps_into(self, block: Block) -> list[Dependency]:
         """Dependences that end at `block`."""
@@ -75,3 +225,7 @@ class BlockScope:
         """Blocks that read what `block` writes, in program order."""
         found = {d.dst for d in self.deps_from(block) if d.kind == RAW}
         return [b for b in self.blocks if b in found]
+
+
+__all__ = ["DEFINITIONS", "RAW", "WAR", "WAW", "BlockScope", "Dependency", "Site", "inside",
+           "sites_of"]

@@ -18,10 +18,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arith import Analyzer, detect_iter_map, estimate_region_lower_bound
+from ..arith.access import conjuncts
+from ..tir import op
 from ..tir.expr import IntImm, IterVar, Range
-from ..tir.functor import pre_order, uses_var
+from ..tir.functor import leaves_loop, pre_order, uses_var
 from ..tir.stmt import Block, BlockRealize, For
 from .error import Refusal
+from .repeatable import builds_on
+from .rewrite import reads_memory
 from .state import ScheduleState, StmtSRef
 from .witness import loop_triples, unwritten_read, touched_twice
 
@@ -55,6 +59,14 @@ def loop_from_zero(loop: StmtSRef) -> None:
     if getattr(start, "value", None) != 0:
         raise Refusal("loop_starts_at_zero", f"loop {loop.stmt.loop_var.name} starts at {start!r}; "
                       "splitting and fusing compute positions from zero", nodes=[loop.stmt])
+
+
+def loop_is_not_left(loop: StmtSRef, what: str) -> None:
+    """Loops that become another number of loops run to their end."""
+    if leaves_loop(loop.stmt.body):
+        raise Refusal("loop_runs_to_its_end", f"loop {loop.stmt.loop_var.name} is left by a break "
+                      f"or continue, which {what}", nodes=[loop.stmt],
+                      hint="write the condition as an if around what it skips")
 
 
 def loop_is_plain(loop: StmtSRef) -> None:
@@ -92,8 +104,11 @@ def has_affine_binding(state: ScheduleState, block: StmtSRef, top: StmtSRef | No
     if found is None:
         domains = {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in chain}
         if domains:
-            result = detect_iter_map(realize.iter_values, domains, realize.predicate,
-                                     "surjective", Analyzer())
+            # what depends on data leaves out iterations that the bindings reach
+            parts = [p for p in conjuncts(realize.predicate) if not reads_memory(p)]
+            predicate = op.all(*parts) if parts else True
+            result = detect_iter_map(realize.iter_values, domains, predicate, "surjective",
+                                     Analyzer())
             found = bool(result.indices)
         else:
             found = True
@@ -133,9 +148,9 @@ def _other_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef, buffe
     """The blocks of the scope (or below the loop) but `block` that write the buffer."""
     if type(scope.stmt) is For:
         found = [b.stmt for b in state.child_blocks(scope)
-                 if any(w.buffer is buffer for w in b.stmt.writes)]
+                 if any(w.buffer.data is buffer.data for w in b.stmt.writes)]
     else:
-        found = state.scope(scope).writers.get(buffer, ())
+        found = state.scope(scope).writers_of(buffer)
     return [b for b in found if b is not block.stmt]
 
 
@@ -160,7 +175,6 @@ def _loops_of(state: ScheduleState, block: StmtSRef) -> list:
 
 def element_range(state: ScheduleState, block: StmtSRef, region: Any) -> list[tuple[Any, Any]]:
     """First and last index of a block's region in each dimension, in the loops around it."""
-    from ..tir import op
     from ..tir.functor import substitute
 
     realize = state.realize_of(block)
@@ -183,20 +197,21 @@ def why_not_complete(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> 
         return reason
     written = {w.buffer for w in stmt.writes}
     for region in stmt.reads:
-        if region.buffer in written:
+        if region.buffer in written and builds_on(stmt, region.buffer):
             return f"it reads {region.buffer.name}, which it also writes"
     return ""
 
 
-def why_not_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
-    """Why a block is not a reduction block, "" if it is."""
+def why_not_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef,
+                      affine: bool = True) -> str:
+    """Why a block is not a reduction block, "" if it is; `affine`: with affine bindings."""
     stmt = block.stmt
     if stmt.init is None:
         return "it has no T.init()"
     for iv in stmt.iter_vars:
         if iv.iter_type not in (SPATIAL, REDUCE):
             return f"iterator {iv.var.name} is {KIND_NAMES.get(iv.iter_type)}"
-    if not has_affine_binding(state, block):
+    if affine and not has_affine_binding(state, block):
         return "its bindings are not affine in the loops around it"
     reason = why_not_dominant(state, block, scope)
     if reason:
@@ -218,31 +233,33 @@ def complete_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> No
                       conflict=lambda: two_writers(state, block, scope))
 
 
-def reduction_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
-    """The block must be a reduction block."""
-    reason = why_not_reduction(state, block, scope)
+def reduction_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef,
+                    affine: bool = True) -> None:
+    """The block must be a reduction block; with `affine` its bindings too must be such."""
+    reason = why_not_reduction(state, block, scope, affine)
     if reason:
         raise Refusal("reduction_block", f"block {block.stmt.name_hint} is not a reduction block: "
                       + reason, nodes=[block.stmt],
                       conflict=lambda: two_writers(state, block, scope))
 
 
-def complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
-    """The block must be complete or a reduction."""
+def complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef,
+                          affine: bool = True) -> None:
+    """The block must be complete or a reduction; with `affine` that with affine bindings."""
     reason = why_not_complete(state, block, scope)
     if reason:
-        other = why_not_reduction(state, block, scope)
+        other = why_not_reduction(state, block, scope, affine)
         if other:
             raise Refusal("complete_or_reduction", f"block {block.stmt.name_hint} can be neither: "
                           f"it is not complete since {reason}; not a reduction since {other}",
                           nodes=[block.stmt], conflict=lambda: two_writers(state, block, scope))
 
 
-def compact_dataflow(state: ScheduleState, root: StmtSRef) -> None:
+def compact_dataflow(state: ScheduleState, root: StmtSRef, affine: bool = True) -> None:
     """Every block directly under `root` must be complete or a reduction, seen from there: what
     writes the same buffer outside of `root` does not matter."""
     for block in state.child_blocks(root):
-        complete_or_reduction(state, block, root)
+        complete_or_reduction(state, block, root, affine)
 
 
 # ------------------------------------------------------------------------------- pipelines
@@ -387,14 +404,15 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: An
     for got, want, dim in zip(have, need, written.buffer.shape):
         if want.is_nothing() or _is_whole(got, dim):
             continue
-        if want.is_everything() or not (_bounded(got)):
+        if not _bounded(got):
             return False
-        high = min_value_of(want.max_value, dim - 1) if _bounded(want) else dim - 1
-        if not (analyzer.can_prove(got.min_value <= want.min_value)
-                or analyzer.can_prove(got.min_value <= 0)):
+        # what is read without a known bound is read up to the buffer's own
+        low = want.min_value if want.has_lower_bound() else IntImm(dim.dtype, 0)
+        high = want.max_value if want.has_upper_bound() else dim - 1
+        if not (analyzer.can_prove(got.min_value <= low) or analyzer.can_prove(got.min_value <= 0)):
             return False
-        if not (analyzer.can_prove(got.max_value >= want.max_value)
-                or analyzer.can_prove(got.max_value >= high)):
+        if not (analyzer.can_prove(got.max_value >= high)
+                or analyzer.can_prove(got.max_value >= min_value_of(high, dim - 1))):
             return False
     return True
 
@@ -448,7 +466,8 @@ def lowest_common_ancestor(state: ScheduleState, scope: StmtSRef, srefs: list) -
 
 
 def parallelizable(state: ScheduleState, loop: StmtSRef, kind: str, thread_tag: str = "") -> None:
-    """The iterations of `loop` must be independent in every block below it."""
+    """The loop may drive spatial iterators only; the threads of a block may drive reductions too,
+    whose bindings must be affine then: lowering takes such reductions apart."""
     var = loop.stmt.loop_var
     for node in pre_order(loop.stmt.body):
         if type(node) is not BlockRealize or node.block not in state.refs:
@@ -456,13 +475,13 @@ def parallelizable(state: ScheduleState, loop: StmtSRef, kind: str, thread_tag: 
         sref = state.refs[node.block]
         if not _is_below_in_scope(state, sref, loop):
             continue
-        affine_binding(state, sref)
         for iv, value in zip(node.block.iter_vars, node.iter_values):
             if not uses_var(value, var):
                 continue
             if iv.iter_type == SPATIAL:
                 continue
             if iv.iter_type == REDUCE and thread_tag.startswith("threadIdx"):
+                affine_binding(state, sref)
                 continue
             written = ", ".join(w.buffer.name for w in node.block.writes)
             raise Refusal(

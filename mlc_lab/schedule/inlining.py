@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..arith import Analyzer, detect_iter_map, inverse_affine_iter_map
+from ..ir.structural import structural_equal
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Select, Var
-from ..tir.functor import Mutator, free_vars, pre_order, substitute
-from ..tir.stmt import Block, BufferStore, IfThenElse, Stmt
+from ..tir.functor import Mutator, free_vars, pre_order, substitute, uses_var
+from ..tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
+from .dependency import BlockScope, Site
 from .error import Refusal
+from .executed import runs_everywhere
+from .footprint import WORLD, Access, footprint
 from .guards import complete_block, is_block, relaxed_region, stage_pipeline
 from .move import without_block
+from .order import Place, flow, passed
 from .provenance import came_from
+from .repeatable import name_of, one_store, why_not_repeatable
 from .rewrite import replace_block, with_regions
 from .state import ScheduleState, StmtSRef
 
@@ -27,9 +35,9 @@ def inline_producer(state: ScheduleState, block: StmtSRef) -> None:
     if buffer not in scope.stmt.alloc_buffers:
         raise Refusal("not_an_output_block", f"buffer {buffer.name} outlives the scope, somebody "
                       "else may read it: its block cannot be inlined away", nodes=[stmt])
-    consumers = state.scope(scope).consumers(stmt)
-    if not consumers:
-        raise Refusal("has_consumers", f"nobody in the scope reads {buffer.name}", nodes=[stmt])
+    graph = state.scope(scope)
+    site = graph.site(stmt)
+    readers = _plain_readers(graph, site, buffer)
     stage_pipeline(state, scope)
     variables = list(store.indices)
     if not all(isinstance(v, Var) for v in variables) or len(set(variables)) != len(variables):
@@ -45,11 +53,63 @@ def inline_producer(state: ScheduleState, block: StmtSRef) -> None:
     if any(isinstance(n, BufferLoad) and n.buffer is buffer for n in pre_order(store.value)):
         raise Refusal("complete_block", f"the block reads {buffer.name}, which it writes",
                       nodes=[store])
+    if any(a.memory is WORLD for a in footprint(stmt)):
+        raise Refusal("value_is_pure", f"the value that block {stmt.name_hint} stores is computed "
+                      "by a call that may do more than that: it would be made at other times, and "
+                      "more or less often", nodes=[store])
+    for reader in readers:
+        _may_be_read_there(graph, site, reader, buffer, variables)
     inliner = _InlineLoads(buffer, variables, store.value, scope.stmt)
     body = inliner.visit(without_block(state, scope, block))
     for consumer in inliner.reuse.values():
         came_from(consumer, stmt)
     _drop_buffer(state, scope, buffer, body, inliner.reuse)
+
+
+def _plain_readers(graph: BlockScope, site: Site, buffer: Buffer) -> list[Site]:
+    """The sites that read what a block computes: blocks behind it, which load it by its name."""
+    readers = [s for s in graph.sites if s is not site and not s.reads.isdisjoint(site.writes)]
+    for reader in readers:
+        if reader.block is None or reader.index < site.index:
+            raise Refusal("readers_follow", f"{reader.name} reads {buffer.name} and "
+                          + ("is no block" if reader.block is None else
+                             f"comes before block {site.name}, which computes it"),
+                          nodes=[reader.node])
+        for access in reader.accesses:
+            if access.memory is buffer.data and not (
+                    type(access.node) is BufferLoad and access.node.buffer is buffer):
+                raise Refusal("read_by_name", f"block {reader.name} reads {buffer.name} through a "
+                              "pointer or a view (T.match_buffer): there must be memory to point "
+                              "to", nodes=[access.node, reader.node],
+                              hint="inline the reader's view first, or leave the block where it is")
+    return readers
+
+
+def _may_be_read_there(graph: BlockScope, site: Site, reader: Site, buffer: Buffer,
+                       variables: list[Var]) -> None:
+    """What the block reads must still be there when `reader` computes the value itself."""
+    assert site.block is not None and reader.block is not None
+    values = [a for a in footprint(site.block) if not a.write]
+    there = []
+    for load in reader.accesses:
+        if load.memory is buffer.data and load.spans is not None:
+            table = {v: s[0] for v, s in zip(variables, load.spans) if s is not None}
+            there += [a.bound(table, load.loops, load.conditions) for a in values]
+    # a reader with several stores may overwrite what it is to read later in the same iteration
+    place = Place(reader.loops, reader.index + (not one_store(reader.block)))
+    settled = flow(graph).may_pass(site, (site.loops, reader.loops))
+
+    def but(a: Access, b: Access) -> bool:
+        return a.memory in site.writes or settled(a, b)
+
+    found = passed(graph, site, place, there, True, but)
+    if found is not None:
+        touched = name_of(found.clash.a)
+        raise Refusal("nothing_is_passed", f"{found.site.name} writes elements of {touched} after "
+                      f"block {site.name} has read them and before {reader.name} would: inlined, "
+                      "the value would be another", nodes=[site.block, found.site.node],
+                      conflict=lambda: found.text(site.name),
+                      hint="keep the block: its result is what was there before")
 
 
 def _single_store(block: Block) -> BufferStore:
@@ -77,13 +137,21 @@ class _InlineLoads(Mutator):
     def visit_Block(self, node: Block) -> Stmt:
         init = self.visit(node.init) if node.init is not None else None
         body = self.visit(node.body)
-        if init is node.init and body is node.body:
+        said = any(r.buffer is self.buffer for r in (*node.reads, *node.writes))
+        if init is node.init and body is node.body and not said:
             return node
         new = node.replace(init=init, body=body)
-        if node is not self.root:
+        if node is self.root:
+            new = new.replace(reads=_without(node.reads, self.buffer),
+                              writes=_without(node.writes, self.buffer))
+        else:
             new = with_regions(new)
             self.reuse[node] = new
         return new
+
+
+def _without(regions: tuple, buffer: Buffer) -> tuple:
+    return tuple(r for r in regions if r.buffer is not buffer)
 
 
 def _drop_buffer(state: ScheduleState, scope: StmtSRef, buffer: Buffer, body: Stmt,
@@ -91,7 +159,8 @@ def _drop_buffer(state: ScheduleState, scope: StmtSRef, buffer: Buffer, body: St
     """Give the scope a new body that needs `buffer` no more."""
     old: Block = scope.stmt
     new = old.replace(body=body, alloc_buffers=tuple(
-        b for b in old.alloc_buffers if b is not buffer))
+        b for b in old.alloc_buffers if b is not buffer), reads=_without(old.reads, buffer),
+        writes=_without(old.writes, buffer))
     state.replace(scope, new, {**reuse, old: new})
 
 
@@ -121,9 +190,10 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
         raise Refusal("not_an_output_block", f"buffer {buffer.name} outlives the scope: it must "
                       "still be written", nodes=[producer])
     loads = [n for n in pre_order(store) if isinstance(n, BufferLoad) and n.buffer is buffer]
+    if not loads or len(_plain_readers(graph, graph.site(producer), buffer)) != 1:
+        raise Refusal("only_consumer", f"others read {buffer.name} too, or not by its name: it "
+                      "must stay", nodes=[producer])
     first = loads[0].indices
-    from ..ir.structural import structural_equal
-
     for load in loads[1:]:
         if not structural_equal(first, load.indices):
             raise Refusal("one_index_pattern", f"{buffer.name} is read at different places by one "
@@ -137,9 +207,36 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
                                    for i in store.indices])
     if guard is not None:
         new_store = IfThenElse(guard, new_store, None)
+    _may_be_computed_there(graph, graph.site(stmt), graph.site(producer), buffer, table)
     new_block = came_from(with_regions(producer.replace(body=new_store)), stmt)
     body = replace_block(without_block(state, scope, block), producer, new_block)
     _drop_buffer(state, scope, buffer, body, {producer: new_block})
+
+
+def _may_be_computed_there(graph: BlockScope, site: Site, source: Site, buffer: Buffer,
+                           table: dict[Var, PrimExpr]) -> None:
+    """What the consumer reads besides must be there when its producer runs, and nobody may read or
+    write what it writes in between."""
+    assert site.block is not None and source.block is not None
+    reason = why_not_repeatable(site.block)
+    if reason:
+        raise Refusal("may_run_again", f"written into {source.name}, the iterations of block "
+                      f"{site.name} run in another order, and would not leave the same: {reason}",
+                      nodes=[site.block])
+    binding = {iv.var: v for iv, v in zip(source.block.iter_vars, source.node.iter_values)}
+    there = [a.bound(table).bound(binding) for a in footprint(site.block)
+             if a.memory is not buffer.data]
+
+    def but(a: Access, b: Access) -> bool:
+        return a.memory is buffer.data
+
+    found = passed(graph, site, Place(source.loops, source.index + 1), there, False, but)
+    if found is not None:
+        touched = name_of(found.clash.a)
+        raise Refusal("nothing_is_passed", f"written into {source.name}, block {site.name} would "
+                      f"run before {found.site.name}, and both touch elements of {touched}",
+                      nodes=[site.block, found.site.node],
+                      conflict=lambda: found.text(site.name))
 
 
 def _every_iteration_has_a_maker(state: ScheduleState, block: StmtSRef, producer: Block,
@@ -179,13 +276,11 @@ def _invert(state: ScheduleState, block: StmtSRef, source: StmtSRef, indices: tu
     needed = {v: d for v, d in doms.items() if v not in unit}
     at = [substitute(i, unit) for i in indices]
     analyzer = Analyzer()
-    found = detect_iter_map(at, needed, op.const(True), "nocheck", analyzer,
-                            simplify_trivial_iterators=False) if needed else None
-    if needed and not found.indices:
+    inverse = _inverse(at, needed, list(made.indices)) if needed else {}
+    if inverse is None:
         raise Refusal("index_is_invertible", f"block {stmt.name_hint} reads {buffer.name} at "
                       f"[{', '.join(map(repr, indices))}], from which its iterators cannot be "
                       "computed", nodes=[stmt])
-    inverse = dict(inverse_affine_iter_map(found.indices, list(made.indices))) if needed else {}
     missing = [v.name for v in needed if v not in inverse]
     if missing:
         raise Refusal("index_is_invertible", f"iterator {', '.join(missing)} of block "
@@ -210,19 +305,63 @@ def _invert(state: ScheduleState, block: StmtSRef, source: StmtSRef, indices: tu
             if not analyzer.can_prove(condition):
                 guard = condition if guard is None else op.logical_and(guard, condition)
     realize = state.realize_of(block)
-    if not op.is_const_int(realize.predicate, 1):
-        binding = {}
-        for iv, value in zip(stmt.iter_vars, realize.iter_values):
-            if isinstance(value, Var):
-                binding[value] = table[iv.var]
-        condition = analyzer.simplify(substitute(realize.predicate, binding))
-        if any(v in {s.stmt.loop_var for s in state.loops_above(block)}
-               for v in free_vars(condition)):
-            raise Refusal("predicate_is_invertible", f"the predicate of block {stmt.name_hint} "
-                          "cannot be written in terms of its producer's iterators", nodes=[realize])
+    loops = [s.stmt for s in state.loops_above(block)]
+    if not runs_everywhere(realize, loops):
+        condition = _condition_of(block, realize, loops, table)
+        analyzer = Analyzer()
+        for iv in source.stmt.iter_vars:
+            analyzer.bind(iv.var, iv.dom)
+        condition = analyzer.simplify(condition)
         if not analyzer.can_prove(condition):
             guard = condition if guard is None else op.logical_and(guard, condition)
     return table, guard
+
+
+def _inverse(indices: Sequence[PrimExpr], needed: dict[Var, Range], places: list[PrimExpr]
+             ) -> dict[Var, PrimExpr] | None:
+    """The iterators that read at `indices`, as expressions of the element `places`; None if there
+    is no such expression."""
+    analyzer = Analyzer()
+    for var, dom in needed.items():
+        analyzer.bind(var, dom)
+    names = [Var(f"p{n}", p.dtype) for n, p in enumerate(places)]
+    for chosen in (list(range(len(indices))), _telling(indices, needed)):
+        found = detect_iter_map([indices[n] for n in chosen], needed, op.const(True), "nocheck",
+                                Analyzer(), simplify_trivial_iterators=False)
+        if not found.indices:
+            continue
+        inverse = dict(inverse_affine_iter_map(found.indices, [names[n] for n in chosen]))
+        back = dict(zip(names, indices))
+        if all(analyzer.can_prove_equal(substitute(e, back), v) for v, e in inverse.items()
+               if v in needed):
+            return {v: substitute(e, dict(zip(names, places))) for v, e in inverse.items()}
+    return None
+
+
+def _telling(indices: Sequence[PrimExpr], needed: dict[Var, Range]) -> list[int]:
+    """Which indices tell of an iterator that none before them told of, as C[v, v] does once."""
+    known: set[Var] = set()
+    out = []
+    for n, index in enumerate(indices):
+        used = {v for v in needed if uses_var(index, v)}
+        if used - known:
+            out.append(n)
+            known |= used
+    return out
+
+
+def _condition_of(block: StmtSRef, realize: BlockRealize, loops: list[For],
+                  table: dict[Var, PrimExpr]) -> PrimExpr:
+    """When a consumer that does not run for all values of its iterators runs, in terms of those of
+    its producer."""
+    binding = {value: table[iv.var] for iv, value in zip(block.stmt.iter_vars, realize.iter_values)
+               if isinstance(value, Var) and iv.var in table}
+    condition = substitute(realize.predicate, binding)
+    whole = realize.replace(predicate=op.const(True))
+    if not runs_everywhere(whole, loops) or any(uses_var(condition, lp.loop_var) for lp in loops):
+        raise Refusal("predicate_is_invertible", f"when block {block.stmt.name_hint} runs cannot "
+                      "be written in terms of its producer's iterators", nodes=[realize])
+    return condition
 
 
 class _ReplaceLoad(Mutator):

@@ -43,16 +43,17 @@ class InstructionKind:
     """What there is to know about one primitive.
 
     `name` is TVM's name of the instruction ("Split"), `method` the method of Schedule ("split"),
-    `pure` whether it leaves the program alone, `sampling` whether it takes a decision.
+    `pure` whether it leaves the program alone, `sampling` whether it takes a decision, `moves`
+    whether blocks or memory get another place, so that what iterations of a loop share may change.
     """
 
     registry: dict[str, "InstructionKind"] = {}
     by_method: dict[str, "InstructionKind"] = {}
 
     def __init__(self, name: str, fn: Callable, pure: bool, sampling: bool,
-                 normalize: Callable | None, positional: bool, traced: bool) -> None:
+                 normalize: Callable | None, positional: bool, traced: bool, moves: bool) -> None:
         self.name, self.fn, self.method = name, fn, fn.__name__
-        self.pure, self.sampling, self.normalize = pure, sampling, normalize
+        self.pure, self.sampling, self.normalize, self.moves = pure, sampling, normalize, moves
         self.positional, self.traced = positional, traced
         params = list(inspect.signature(fn).parameters.values())
         hidden = 2 if sampling else 1  # state, and the random generator of sampling
@@ -100,7 +101,7 @@ class InstructionKind:
 
 def primitive(name: str, *, pure: bool = False, sampling: bool = False,
               normalize: Callable | None = None, positional: bool = False,
-              traced: bool = True) -> Callable[[Callable], Callable]:
+              traced: bool = True, moves: bool = False) -> Callable[[Callable], Callable]:
     """Decorator: register a function as a schedule primitive.
 
     The result is the method of Schedule. `normalize(sch, args)` may change bound arguments before
@@ -108,7 +109,7 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
     """
 
     def decorate(fn: Callable) -> Callable:
-        kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced)
+        kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves)
 
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
             return self._apply(kind, kind.bind(args, kwargs))
@@ -229,7 +230,7 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
              else python_text(e, {**names, **own})) + ", " for e in value.final_indices)
         return f"lambda {left}: ({right.rstrip()})"
     if isinstance(value, Var):
-        return names.get(value, value.name)
+        return names.get(value) or _size_text(value)
     if isinstance(value, (IntImm, FloatImm)):
         if value.dtype in ("int32", "float32"):
             return repr(value.value)
@@ -241,9 +242,20 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
     if isinstance(value, PrimExpr):
         from ..tir.functor import free_vars, substitute
 
-        renamed = {v: Var(names[v], v.dtype) for v in free_vars(value) if v in names}
-        return repr(substitute(value, renamed))
+        free = free_vars(value)
+        sizes = {f"size_of_the_function_{n}": v for n, v in enumerate(free) if v not in names}
+        renamed = {v: Var(names[v], v.dtype) for v in free if v in names}
+        renamed.update((v, Var(name, v.dtype)) for name, v in sizes.items())
+        text = repr(substitute(value, renamed))
+        for name, var in sizes.items():
+            text = text.replace(name, _size_text(var))
+        return text
     return repr(value)
+
+
+def _size_text(var: Var) -> str:
+    """A variable of the function, such as a size, which is found by its name at replay."""
+    return f'T.Var("{var.name}", "{var.dtype}")'
 
 
 __all__ = ["BlockRV", "ExprRV", "Instruction", "InstructionKind", "LoopRV", "RangesMap",

@@ -40,6 +40,7 @@ def match_description(block: Block, desc: PrimFunc, name: str) -> Matched:
     if root.init is not None:
         matcher.fail(root.init, block, "the description's outermost block has an init")
     matcher.statement(block.body, root.body)
+    matcher.results_are_apart()
     missing = [b.name for b in desc.buffers if b not in matcher.buffers]
     if missing:
         matcher.fail(None, block, f"the description does not use its buffer {missing[0]}")
@@ -73,6 +74,19 @@ class _Matcher:
                       hint="split, reorder and decompose_reduction until the loop nest reads like "
                       "the description")
 
+    def results_are_apart(self) -> None:
+        """What an implementation writes is not what it reads by another name."""
+        if self.block.match_buffers:
+            self.fail(None, self.block, "it has views by T.match_buffer already")
+        results = {n.buffer for n in pre_order(self.desc.body) if type(n) is BufferStore}
+        for wanted, buffer in self.buffers.items():
+            for result in results:
+                if result is not wanted and result in self.buffers and (
+                        self.buffers[result].data is buffer.data):
+                    self.fail(None, self.block, f"{buffer.name} stands for {wanted.name} and for "
+                              f"the result {result.name}, which the implementation may take for "
+                              "different memory")
+
     # ---------------------------------------------------------------- statements
 
     def statement(self, ours: Any, theirs: Any) -> None:
@@ -95,6 +109,9 @@ class _Matcher:
         if not self.same_number(ours.extent, theirs.extent):
             self.fail(theirs, ours, f"loop {ours.loop_var.name} runs {ours.extent!r} times, not "
                       f"{theirs.extent!r}")
+        if not self.same_number(ours.min, theirs.min):
+            self.fail(theirs, ours, f"loop {ours.loop_var.name} starts at {ours.min!r}, not at "
+                      f"{theirs.min!r}")
         if ours.kind is not theirs.kind and theirs.kind is not ForKind.SERIAL:
             self.fail(theirs, ours, f"loop {ours.loop_var.name} is {ours.kind.name.lower()}, not "
                       f"{theirs.kind.name.lower()}")
@@ -117,7 +134,8 @@ class _Matcher:
                     not op.is_const_int(iv.dom.extent, 1)):
                 have = next(pairs, None)
             fits = have is not None and have[0].iter_type == iv.iter_type and self.same_number(
-                have[0].dom.extent, iv.dom.extent)
+                have[0].dom.extent, iv.dom.extent) and self.same_number(
+                have[0].dom.min, iv.dom.min)
             if not fits:
                 if op.is_const_int(iv.dom.extent, 1):
                     self.vars[iv.var] = iv.dom.min

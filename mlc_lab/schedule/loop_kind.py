@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..tir.expr import IterVar, Var
-from ..tir.stmt import ForKind
-from .guards import compact_dataflow, is_loop, parallelizable
+from ..tir.functor import uses_var
+from ..tir.stmt import For, ForKind
+from .conflict import Clash
+from .error import Refusal
+from .guards import REDUCE, SPATIAL, compact_dataflow, is_loop, parallelizable
+from .independence import clash_between_iterations, has_one_to_one_binding, labels_are_true
 from .state import ScheduleState, StmtSRef
 
 
@@ -15,11 +21,90 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
     `word` says how in the refusal; `thread_tag` is the GPU axis of a bound loop.
     """
     is_loop(loop)
-    compact_dataflow(state, loop)
+    try:
+        compact_dataflow(state, loop, affine=False)
+    except Refusal as refusal:
+        raise _with_iterations(state, loop, refusal) from None
     parallelizable(state, loop, word, thread_tag)
+    if not _plainly_independent(state, loop):
+        clash = clash_between_iterations(state, loop, *_memories(state, loop, thread_tag))
+        if clash is not None:
+            raise _dependent(loop, clash, word)
     stmt = loop.stmt
     binding = None
     if thread_tag:
         binding = IterVar.from_fields(None, Var("", stmt.loop_var.dtype), IterVar.ThreadIndex,
                                       thread_tag)
     state.replace(loop, stmt.replace(kind=kind, thread_binding=binding))
+
+
+def _with_iterations(state: ScheduleState, loop: StmtSRef, refusal: Refusal) -> Refusal:
+    """A refusal about a block, with two iterations of the loop that clash; where there are none,
+    with the advice to come earlier."""
+    clash = clash_between_iterations(state, loop)
+    refusal.conflict = clash.text if clash is not None else ""
+    refusal.hint = refusal.hint or (
+        "choose a loop whose iterations write elements of their own, and read none that others "
+        "write" if clash is not None else f"no two iterations of loop {loop.stmt.loop_var.name} "
+        "clash, but the rule asks for whole blocks: say how a loop runs before a block is taken "
+        "apart, before sch.decompose_reduction")
+    return refusal
+
+
+def _plainly_independent(state: ScheduleState, loop: StmtSRef) -> bool:
+    """Whether it is so at a glance: one block whose iterators are what they are called, each of
+    its iterations is run once, and the loop drives spatial ones alone."""
+    blocks = state.child_blocks(loop)
+    if len(blocks) != 1 or not has_one_to_one_binding(state, blocks[0]) or not labels_are_true(
+            state, blocks[0].stmt):
+        return False
+    realize = state.realize_of(blocks[0])
+    inner = loop.stmt.body
+    while inner is not realize:
+        if not hasattr(inner, "loop_var"):
+            return False  # more than loops
+        inner = inner.body
+    return all(iv.iter_type == SPATIAL or not uses_var(value, loop.stmt.loop_var)
+               for iv, value in zip(realize.block.iter_vars, realize.iter_values))
+
+
+def _memories(state: ScheduleState, loop: StmtSRef, thread_tag: str) -> tuple[set[Var], tuple]:
+    """Memory that may be touched by all iterations: that of reductions over the threads of a
+    block, which lowering takes apart; and the scopes in which each iteration gets its own."""
+    reduced = set()
+    for block in state.child_blocks(loop) if thread_tag.startswith("threadIdx") else ():
+        for iv, value in zip(block.stmt.iter_vars, state.realize_of(block).iter_values):
+            if iv.iter_type == REDUCE and uses_var(value, loop.stmt.loop_var):
+                reduced.update(w.buffer.data for w in block.stmt.writes)
+    shared = ("global", "shared", "warp") if thread_tag.startswith("threadIdx") else (
+        ("global",) if thread_tag.startswith("blockIdx") else ())
+    return reduced, shared
+
+
+def loops_stay_independent(state: ScheduleState, before: Mapping[StmtSRef, tuple]) -> None:
+    """Loops whose iterations run at the same time must still be independent, after a step that
+    changed what is below them. `before` has the statements that references had."""
+    for loop in [s for s in state.refs.values() if type(s.stmt) is For
+                 and s.stmt.kind not in (ForKind.SERIAL, ForKind.UNROLLED)]:
+        if loop in before and before[loop][0] is loop.stmt or _plainly_independent(state, loop):
+            continue
+        thread = loop.stmt.thread_binding
+        tag = thread.thread_tag if thread is not None else ""
+        clash = clash_between_iterations(state, loop, *_memories(state, loop, tag))
+        if clash is not None:
+            raise _dependent(loop, clash, tag and f"on the threads of {tag}" or _WORDS.get(
+                loop.stmt.kind, "at the same time"), "after this step ")
+
+
+_WORDS = {ForKind.PARALLEL: "in parallel", ForKind.VECTORIZED: "as lanes of a vector"}
+
+
+def _dependent(loop: StmtSRef, clash: Clash, word: str, when: str = "") -> Refusal:
+    name = loop.stmt.loop_var.name
+    return Refusal(
+        "iterations_are_independent", f"{when}iterations of loop {name} touch the same element of "
+        f"{clash.name}, so they cannot run {word}: {clash.what}",
+        nodes=[loop.stmt, *clash.blocks], conflict=clash.text,
+        hint=f"take another place for it, or say how loop {name} runs later" if when else
+        "choose a loop whose iterations write elements of their own, and read none that others "
+        "write")

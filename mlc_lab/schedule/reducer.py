@@ -7,12 +7,17 @@ the sum, the product, minimum and maximum, sums of two values at once, argmin an
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Sequence
+import math
+from typing import Any, Callable, Collection, NamedTuple, Sequence
 
+from ..arith.expr_util import same
+from ..ir.dtype import is_float
 from ..ir.structural import structural_equal
 from ..tir import op
-from ..tir.expr import BufferLoad, PrimExpr, Select, Var
-from ..tir.functor import substitute
+from ..tir.expr import (
+    Add, And, BufferLoad, Call, Max, Min, Mul, Or, PrimExpr, Select, Sub, Var,
+)
+from ..tir.functor import pre_order, substitute
 from ..tir.stmt import Block, BufferStore, LetStmt, SeqStmt
 from .error import Refusal
 
@@ -22,6 +27,8 @@ class Reduction(NamedTuple):
 
     `stores` are the update's stores in order, `identities` the init values, `incoming` what is
     combined in, and `combine(lhs, rhs)` gives the combined values of two lists of values.
+    `ordered` says that of equal integers the first one wins: then the order matters. (Of equal
+    floats another one may win in another order, as sums of floats differ in their last digits.)
     """
 
     stores: list[BufferStore]
@@ -29,18 +36,30 @@ class Reduction(NamedTuple):
     incoming: list[PrimExpr]
     combine: Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], list[PrimExpr]]
     bound: bool
+    ordered: bool
 
 
-def _arg(better: Callable[[Any, Any], PrimExpr], ties: bool) -> Callable:
-    """Keep the (index, value) with the better value."""
+def _arg(better: Callable[[Any, Any], PrimExpr], ties: bool, nan: bool = False) -> Callable:
+    """Keep the (index, value) with the better value; NaN is better than any number, or worse."""
 
     def combine(x: Sequence[PrimExpr], y: Sequence[PrimExpr]) -> list[PrimExpr]:
-        first = better(x[1], y[1])
-        keep = op.logical_or(first, op.logical_and(op.equal(x[1], y[1]), op.less(x[0], y[0]))
-                             ) if ties else first
+        first, equal = better(x[1], y[1]), op.equal(x[1], y[1])
+        if nan:
+            a, b = op.isnan(x[1]), op.isnan(y[1])
+            first = op.logical_or(first, op.logical_and(a, op.logical_not(b)))
+            equal = op.logical_or(equal, op.logical_and(a, b))
+        keep = op.logical_or(first, op.logical_and(equal, op.less(x[0], y[0]))) if ties else first
         return [Select(keep, x[0], y[0]), Select(first, x[1], y[1])]
 
     return combine
+
+
+def _lowest(dtype: str) -> PrimExpr:
+    return op.const(-math.inf, dtype) if is_float(dtype) else op.min_value(dtype)
+
+
+def _highest(dtype: str) -> PrimExpr:
+    return op.infinity(dtype) if is_float(dtype) else op.max_value(dtype)
 
 
 #: (number of values, combiner, identities of given dtypes; None accepts any)
@@ -54,7 +73,15 @@ _KNOWN: list[tuple[int, Callable, list]] = [
     (2, _arg(op.less_equal, False), [None, op.max_value]),
     (2, _arg(op.greater, True), [None, op.min_value]),
     (2, _arg(op.less, True), [None, op.max_value]),
+    (1, lambda x, y: [op.min_value_of(x[0], y[0])], [_highest]),
+    (1, lambda x, y: [op.max_value_of(x[0], y[0])], [_lowest]),
+    (2, _arg(op.greater, True, True), [None, _lowest]),
+    (2, _arg(op.less, True, True), [None, _highest]),
 ]
+
+
+#: combiners that keep the first of equal values
+_FIRST_WINS = [combine for _, combine, _ in _KNOWN[5:7]]
 
 
 def match_reduction(block: Block) -> Reduction:
@@ -63,7 +90,7 @@ def match_reduction(block: Block) -> Reduction:
     lets: dict[Var, PrimExpr] = {}
     body = block.body
     while type(body) is LetStmt:
-        lets[body.var] = body.value
+        lets[body.var] = substitute(body.value, lets)
         body = body.body
     stores = _stores(body)
     if inits is None or stores is None or len(inits) != len(stores):
@@ -71,12 +98,15 @@ def match_reduction(block: Block) -> Reduction:
     by_buffer = {s.buffer: s for s in inits}
     if any(s.buffer not in by_buffer for s in stores) or len(by_buffer) != len(stores):
         raise _unknown(block, "its init and its update do not store to the same buffers")
+    if not all(_same_places(s.indices, by_buffer[s.buffer].indices) for s in stores):
+        raise _unknown(block, "its init and its update do not store to the same elements")
     if lets:  # (value, index) and (index, value) are told apart by the identities
         order = {s.buffer: n for n, s in enumerate(inits)}
         stores.sort(key=lambda s: order[s.buffer])
     identities = [by_buffer[s.buffer].value for s in stores]
     values = [substitute(s.value, lets) if lets else s.value for s in stores]
     old = [BufferLoad(s.buffer, s.indices) for s in stores]
+    outputs = {s.buffer.data for s in stores}
     for count, combine, expected in _KNOWN:
         if count != len(stores):
             continue
@@ -84,8 +114,9 @@ def match_reduction(block: Block) -> Reduction:
                    for e, i in zip(expected, identities)):
             continue
         incoming = _match(combine, old, values)
-        if incoming is not None:
-            return Reduction(stores, identities, incoming, combine, bool(lets))
+        if incoming is not None and not _reads(incoming, outputs):
+            return Reduction(stores, identities, incoming, combine, bool(lets),
+                             combine in _FIRST_WINS and not is_float(identities[1].dtype))
     raise _unknown(block, "its update is not a known combination of what is there (on the left) "
                    "and what comes in: a sum, product, min, max, argmin or argmax with their "
                    "identity as init")
@@ -95,6 +126,15 @@ def _unknown(block: Block, why: str) -> Refusal:
     return Refusal("known_reduction", f"block {block.name_hint} is not a reduction whose order may "
                    f"be changed: {why}", nodes=[block],
                    hint="write the update as C[...] = C[...] + value, with the init of the sum")
+
+
+def _reads(values: Sequence[PrimExpr], memory: Collection[Var]) -> bool:
+    return any(type(n) is BufferLoad and n.buffer.data in memory
+               for value in values for n in pre_order(value))
+
+
+def _same_places(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
+    return len(a) == len(b) and all(map(same, a, b))
 
 
 def _stores(stmt: Any) -> list[BufferStore] | None:
@@ -132,4 +172,60 @@ def _unify(pattern: Any, value: Any, params: Sequence[Var], found: dict[Var, Pri
         _unify(a, b, params, found) for a, b in zip(kids, others))
 
 
-__all__ = ["Reduction", "match_reduction"]
+# ------------------------------------------------------------------------------- updates
+
+_OPERATORS = {Add: "+", Sub: "+", Mul: "*", Min: "min", Max: "max", And: "and", Or: "or"}
+_BITWISE = {"tir.bitwise_and": "&", "tir.bitwise_or": "|", "tir.bitwise_xor": "^"}
+
+
+def update_of(store: BufferStore) -> tuple[str | None, Sequence[BufferLoad]]:
+    """The operator by which a store combines what is there with other values, as in
+    C[x] = C[x] + y, and the load of what is there; None if it does something else.
+
+    Any two updates of an element by one operator commute, up to the rounding of floats.
+    """
+    name = _operator(store.value)
+    own: list[BufferLoad] = []
+    others: list[PrimExpr] = list(store.indices)
+    stack = [(store.value, True)]
+    while stack and name is not None:
+        e, plain = stack.pop()
+        if _operator(e) == name:
+            a, b = e.args if type(e) is Call else (e.a, e.b)
+            stack += [(a, plain), (b, plain and type(e) is not Sub)]
+        elif plain and type(e) is BufferLoad and e.buffer is store.buffer and _same_places(
+                e.indices, store.indices):
+            own.append(e)
+        else:
+            others.append(e)
+    if len(own) != 1 or _reads(others, (store.buffer.data,)):
+        return None, ()
+    return name, own
+
+
+def _operator(e: Any) -> str | None:
+    if type(e) is Call:
+        return _BITWISE.get(getattr(e.op, "name", ""))
+    return _OPERATORS.get(type(e))
+
+
+def tuple_update(block: Block) -> tuple[Callable, Sequence[BufferLoad]] | None:
+    """The same for a block that updates several buffers at once, as an argmax does; None for all
+    others."""
+    body: Any = block.body
+    while type(body) is LetStmt:
+        body = body.body
+    if type(body) is not SeqStmt or block.init is None:
+        return None
+    try:
+        reduction = match_reduction(block)
+    except Refusal:
+        return None
+    if reduction.ordered:
+        return None
+    outputs = {s.buffer for s in reduction.stores}
+    return reduction.combine, [n for n in pre_order(block.body)
+                        if type(n) is BufferLoad and n.buffer in outputs]
+
+
+__all__ = ["Reduction", "match_reduction", "tuple_update", "update_of"]

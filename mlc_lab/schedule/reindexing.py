@@ -13,17 +13,21 @@ from ..tir.expr import And, BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, 
 from ..tir.function import IndexMap
 from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, Stmt,
+    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt,
 )
 from .buffers import (
     READ, WRITE, Redirect, accesses, block_argument, buffer_like, index_of, rewrite_blocks,
 )
 from .cache_stage import (
-    Location, Stage, every_element_is_written, finish, insert_statement, only_writer,
+    Location, Stage, after_definitions, every_element_is_written, finish, insert_statement,
+    only_writer,
 )
 from .error import Refusal
+from .executed import runs_everywhere
 from .guards import complete_or_reduction
 from .provenance import came_from, renewed
+from .repeatable import builds_on, why_not_repeatable
+from .staging import copy_holds, stored_in_time
 from .state import ScheduleState, StmtSRef
 
 
@@ -48,10 +52,7 @@ def cache_with_map(state: ScheduleState, scope: StmtSRef, block: StmtSRef, targe
                     ) -> StmtSRef:
     stmt: Block = block.stmt
     indices = the_indices(stmt, target)
-    if kind == READ:
-        reads_in_bounds(stmt, target, indices)
-    else:
-        every_element_is_written(stmt, target)
+    may_be_staged(state, scope, block, target, indices, kind, location)
     used = covered_iterators(stmt, indices)
     places = _mapped(stmt, index_map, used, indices)
     used_map = IndexMap([iv.var for iv in used], places)
@@ -103,6 +104,12 @@ def _own_loops_stage(state: ScheduleState, block: StmtSRef, target: Buffer, copy
         if any(uses_var(values[iv.var], at.stmt.loop_var) for iv in used):
             loops.insert(0, at.stmt)
         at = at.parent
+    others = {s.stmt.loop_var for s in state.loops_above(block)} - {lp.loop_var for lp in loops}
+    others -= {s.stmt.loop_var for s in _path(location.at)}
+    for loop in loops:
+        if uses_var(loop.min, others) or uses_var(loop.extent, others):
+            raise Refusal("loops_are_independent", f"the bounds of loop {loop.loop_var.name} "
+                          "depend on a loop that the copy does not have", nodes=[loop])
     fresh = {lp.loop_var: renewed(lp.loop_var) for lp in loops}
     names = {iv.var: renewed(iv.var) for iv in used}
     iters = [IterVar(iv.dom, names[iv.var], IterVar.DataPar) for iv in used]
@@ -191,40 +198,71 @@ def covered_iterators(block: Block, indices: Sequence[PrimExpr]) -> list[IterVar
     return used
 
 
-def bounded_accesses(state: ScheduleState, block: StmtSRef, kind: str, buffer: Buffer,
-                      indices: Sequence[PrimExpr], scope: StmtSRef) -> None:
+def may_be_staged(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer: Buffer,
+                  indices: Sequence[PrimExpr], kind: str, location: Location) -> None:
+    """A block may access a buffer through a copy with a place for each of its iterations."""
     stmt: Block = block.stmt
-    if kind == WRITE:
-        only_writer(state, scope, buffer)
-        every_element_is_written(stmt, buffer)
-        complete_or_reduction(state, block, scope)
-        if accesses(stmt, buffer, READ):
-            raise Refusal("writer_does_not_read", f"block {stmt.name_hint} reads {buffer.name}, "
-                          "which it writes", nodes=[stmt], hint="do this before "
-                          "sch.decompose_reduction")
+    if kind == READ:
+        if accesses(stmt, buffer, WRITE):
+            raise Refusal("reader_does_not_write", f"block {stmt.name_hint} also writes "
+                          f"{buffer.name}", nodes=[stmt])
+        also = {n.buffer.data for i in indices for n in pre_order(i) if type(n) is BufferLoad}
+        copy_holds(state, scope, block, buffer, location, also)
+        if _guarded(stmt) or not _always_runs(state, block):
+            _in_bounds(stmt, buffer, indices)
         return
-    if accesses(stmt, buffer, WRITE):
-        raise Refusal("reader_does_not_write", f"block {stmt.name_hint} also writes {buffer.name}",
+    only_writer(state, scope, buffer)
+    every_element_is_written(stmt, buffer)
+    complete_or_reduction(state, block, scope)
+    if builds_on(stmt, buffer):
+        raise Refusal("writer_does_not_read", f"block {stmt.name_hint} reads {buffer.name}, which "
+                      "it writes: the copy would start without the values it builds on",
+                      nodes=[stmt], hint="do this before sch.decompose_reduction")
+    reason = why_not_repeatable(stmt)
+    if reason:
+        raise Refusal("may_run_again", f"each iteration of block {stmt.name_hint} would store to a "
+                      f"place of its own, and be copied from there in another order: {reason}",
                       nodes=[stmt])
-    reads_in_bounds(stmt, buffer, indices)
+    stored_in_time(state, scope, block, buffer, location)
+    if not _always_runs(state, block):
+        _in_bounds(stmt, buffer, indices)
+        if buffer not in scope.stmt.alloc_buffers:
+            raise Refusal("every_element_is_written", f"block {stmt.name_hint} may not run for all "
+                          "values of its iterators; for the others the copy holds nothing that "
+                          f"could be stored to {buffer.name}", nodes=[state.realize_of(block)])
 
 
-def reads_in_bounds(stmt: Block, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
-    """A copy reads unconditionally, so the block's guarded reads must be in bounds as well."""
-    guarded = any(type(n) in (Select, IfThenElse)
-                  or type(n) is Call and getattr(n.op, "name", "") == "tir.if_then_else"
-                  for n in pre_order(stmt.body))
-    if not guarded:
-        return
+def _always_runs(state: ScheduleState, block: StmtSRef) -> bool:
+    return runs_everywhere(state.realize_of(block), [s.stmt for s in state.loops_above(block)])
+
+
+def _guarded(stmt: Block) -> bool:
+    """Whether a block accesses something under a condition only."""
+    return any(type(n) in (Select, IfThenElse)
+               or type(n) is Call and getattr(n.op, "name", "") == "tir.if_then_else"
+               for n in pre_order(stmt.body))
+
+
+def _in_bounds(stmt: Block, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
+    """A copy accesses unconditionally what the block accesses under a condition."""
     analyzer = Analyzer()
     for iv in stmt.iter_vars:
         analyzer.bind(iv.var, iv.dom)
     for index, dim in zip(indices, buffer.shape):
         if not (analyzer.can_prove(op.greater_equal(index, 0))
                 and analyzer.can_prove(op.less(index, dim))):
-            raise Refusal("copy_reads_in_bounds", f"block {stmt.name_hint} reads {buffer.name} at "
-                          f"{index!r} only under a condition; the copy would read it always, "
+            raise Refusal("copy_reads_in_bounds", f"block {stmt.name_hint} accesses {buffer.name} "
+                          f"at {index!r} only under a condition; the copy would do so always, "
                           "outside of the buffer", nodes=[stmt])
+
+
+def before_its_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> Location:
+    """The place right before the outermost loop around a block."""
+    loops = state.loops_above(block)
+    top = loops[0].stmt if loops else state.realize_of(block)
+    body = after_definitions(scope.stmt.body)
+    return Location(scope, next(i for i, s in enumerate(body.seq) if s is top)
+                    if type(body) is SeqStmt else 0)
 
 
 class RewriteAccesses(Redirect):

@@ -6,10 +6,13 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ..arith import Analyzer, iter_map_simplify
 from ..tir.access import block_access_regions
-from ..tir.expr import PrimExpr, Range, Var
-from ..tir.functor import Mutator, substitute
+from ..tir.expr import BufferLoad, Call, PrimExpr, Range, Var
+from ..tir.functor import Mutator, pre_order, substitute
 from ..tir.op import cast, logical_and
-from ..tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
+from ..tir.op.intrinsic import PURE, effect_of
+from ..tir.stmt import (
+    Block, BlockRealize, BufferRegion, For, IfThenElse, SeqStmt, Stmt, seq,
+)
 from .provenance import came_from, renewed
 from .state import ScheduleState, StmtSRef
 
@@ -44,18 +47,24 @@ def simplify_bindings(state: ScheduleState, stmt: Stmt, above: Iterable[StmtSRef
     return _SimplifyBindings(domains, preserve_unit_iters).visit(stmt)
 
 
-class _AppendPredicate(Mutator):
-    def __init__(self, predicate: PrimExpr) -> None:
-        super().__init__()
-        self.predicate = predicate
+def guarded(stmt: Stmt, predicate: PrimExpr) -> Stmt:
+    """`stmt` where `predicate` holds: added to the predicates of the outermost blocks in it, around
+    what is no block as an `if`. Nothing in memory is read where it does not hold."""
+    kind = type(stmt)
+    if kind is BlockRealize:
+        return stmt.replace(predicate=logical_and(predicate, stmt.predicate) if reads_memory(
+            stmt.predicate) else logical_and(stmt.predicate, predicate))
+    if kind is SeqStmt:
+        return seq(*(guarded(s, predicate) for s in stmt.seq))
+    if kind is For and not (reads_memory(stmt.min) or reads_memory(stmt.extent)):
+        return stmt.replace(body=guarded(stmt.body, predicate))
+    return IfThenElse(predicate, stmt)
 
-    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
-        return node.replace(predicate=logical_and(node.predicate, self.predicate))
 
-
-def append_predicate(stmt: Stmt, predicate: PrimExpr) -> Stmt:
-    """`stmt` with `predicate` added to every outermost block in it."""
-    return _AppendPredicate(predicate).visit(stmt)
+def reads_memory(e: PrimExpr) -> bool:
+    """Whether an expression reads a buffer or calls what may."""
+    return any(type(n) is BufferLoad or type(n) is Call and effect_of(n) != PURE
+               for n in pre_order(e))
 
 
 def with_regions(block: Block) -> Block:
@@ -83,6 +92,16 @@ def fresh_vars(iter_vars: Sequence[Any], table: dict[Var, PrimExpr]) -> tuple:
         table[iv.var] = var
         out.append(iv.replace(var=var))
     return tuple(out)
+
+
+def copied_loop(loop: For, table: Mapping[Var, PrimExpr], body: Stmt) -> For:
+    """A second loop like `loop`, over `body`: `table` has new variables, its own among them. Where
+    it runs on threads, the two are bound to the same axis by a variable each."""
+    thread = loop.thread_binding
+    if thread is not None:
+        thread = thread.replace(var=renewed(thread.var))
+    return loop.replace(loop_var=table[loop.loop_var], min=substitute(loop.min, table),
+                        extent=substitute(loop.extent, table), thread_binding=thread, body=body)
 
 
 def pair_blocks(old: Any, new: Any, reuse: dict[Block, Block]) -> None:

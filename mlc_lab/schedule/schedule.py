@@ -8,15 +8,18 @@ from __future__ import annotations
 import random
 from typing import Any, Mapping, NamedTuple, Sequence
 
+from ..arith.expr_util import DoesNotFit
 from ..ir import hooks
 from ..ir.module import GlobalVar, IRModule
+from ..ir.recursion import deep
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import substitute
+from ..tir.functor import free_vars, substitute
 from ..tir.stmt import Block, For
 from . import primitive as p
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
+from .loop_kind import loops_stay_independent
 from .provenance import Note, noting
 from .state import ScheduleState, StmtSRef
 from .trace import Trace
@@ -67,7 +70,7 @@ class Schedule:
             mod = IRModule({"main": mod})
         if not isinstance(mod, IRModule):
             raise TypeError(f"Schedule takes an IRModule or a PrimFunc, got {type(mod).__name__}")
-        self.state = ScheduleState(mod)
+        self.state = deep(ScheduleState)(mod)
         self.trace: Trace | None = Trace()
         self.steps: list[Step] = []
         self._symbols: dict[Any, Any] = {}
@@ -168,7 +171,7 @@ class Schedule:
     def copy(self) -> "Schedule":
         """A schedule of its own in the same state; the random variables are valid in both."""
         new = Schedule.__new__(type(self))
-        new.state, table = self.state.copy()
+        new.state, table = deep(self.state.copy)()
         new.trace = self.trace.copy() if self.trace is not None else None
         new.steps = list(self.steps)
         new._symbols = {rv: table.get(v, _GONE) if isinstance(v, StmtSRef) else v
@@ -239,38 +242,54 @@ class Schedule:
 
     def _apply(self, kind: InstructionKind, args: dict[str, Any]) -> Any:
         """Run a primitive with bound arguments; record it, or raise ScheduleError."""
-        state = self.state
-        before = state.mod
-        snapshot = None if kind.pure else state.snapshot()
-        decision = None
+        before = self.state.mod
         try:
             if kind.normalize is not None:
                 kind.normalize(self, args)
             self._take_names(args)
-            positional, keyword = kind.call({k: self._resolve(v) for k, v in args.items()})
-            with noting() as origins:
-                if kind.sampling:
-                    result, decision = kind.fn(state, self._rng, *positional, **keyword)
-                else:
-                    result = kind.fn(state, *positional, **keyword)
-        except BaseException as err:
-            if snapshot is not None and state.mod is not before:
-                state.restore(*snapshot)
-            if isinstance(err, Refusal):
-                raise self._refused(kind, args, err, before) from None
-            raise
+            result, decision, origins = self._run(kind, args)
+        except Refusal as err:
+            raise self._refused(kind, args, err, before) from None
         if self._debug:
-            state.verify()
+            self.state.verify()
         outputs = self._wrap(result)
         recorded = {**args, "decision": None} if kind.sampling else args
         instruction = Instruction(kind, recorded, outputs)
         if kind.traced:
             if self.trace is not None:
                 self.trace.append(instruction, decision)
-            self.steps.append(Step(instruction, decision, before, state.mod, None,
+            self.steps.append(Step(instruction, decision, before, self.state.mod, None,
                                    lambda: instruction.as_python(self._names, decision),
                                    origins))
         return outputs
+
+    @deep
+    def _run(self, kind: InstructionKind, args: dict[str, Any]) -> tuple[Any, Any, list[Note]]:
+        """What a primitive returns, its decision, and what it noted of origins.
+
+        Where it raises, the state is as it was.
+        """
+        state, before, decision = self.state, self.state.mod, None
+        snapshot = None if kind.pure else state.snapshot()
+        positional, keyword = kind.call({k: self._resolve(v) for k, v in args.items()})
+        try:
+            with noting() as origins:
+                if kind.sampling:
+                    result, decision = kind.fn(state, self._rng, *positional, **keyword)
+                else:
+                    result = kind.fn(state, *positional, **keyword)
+                if kind.moves:
+                    loops_stay_independent(state, snapshot[1])
+        except BaseException as err:
+            if snapshot is not None and state.mod is not before:
+                state.restore(*snapshot)
+            if isinstance(err, DoesNotFit):
+                raise Refusal(
+                    "index_fits", "an index or an extent of the result would be larger than its "
+                    "type can hold; an int32 ends at 2147483647",
+                    hint="declare the shapes in int64: T.Buffer((T.int64(70000), ...))") from None
+            raise
+        return result, decision, origins
 
     def _take_names(self, args: dict[str, Any]) -> None:
         """Blocks may be given by name: each name in `args` becomes a get_block of its own."""
@@ -293,6 +312,18 @@ class Schedule:
     def text_of(self, value: Any) -> str:
         """An argument as the trace writes it."""
         return python_text(value, self._names)
+
+    def size_named(self, name: str) -> Var | None:
+        """The variable of that name in the shapes or among the parameters of the functions."""
+        functions = self.state.mod.functions
+        first = [functions[self._working_on]] if self._working_on in functions else []
+        for func in (*first, *functions.values()):
+            if isinstance(func, PrimFunc):
+                shapes = [d for b in func.buffer_map.values() for d in b.shape]
+                for var in (*func.params, *(v for d in shapes for v in free_vars(d))):
+                    if var.name == name and var.dtype != "handle":
+                        return var
+        return None
 
     def apply_trace(self, trace: Trace | str | Sequence) -> None:
         """Replay a Trace, or the text or JSON of one."""

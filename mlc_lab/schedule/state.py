@@ -22,6 +22,7 @@ from ..tir.stmt import (
 from .dependency import BlockScope
 from .error import Refusal
 from .provenance import came_from
+from .truth import truthful
 
 #: statements that stand between a loop or block and the next one below it
 _BODY_ONLY = {"LetStmt", "AttrStmt", "AssertStmt", "DeclBuffer", "Allocate", "AllocateConst",
@@ -58,9 +59,11 @@ class ScheduleState:
         self.cache: dict[Any, Any] = {}
         for var, func in self.mod.functions.items():
             if isinstance(func, PrimFunc) and type(func.body) is BlockRealize:
-                if func.body.block in self.refs:  # one function under two names
-                    func = func.with_body(_renewed(func.body))
-                    self.mod.functions[var] = func
+                true = truthful(func)
+                if true.body.block in self.refs:  # one function under two names
+                    true = true.with_body(_renewed(true.body))
+                if true is not func:
+                    func = self.mod.functions[var] = true
                 root = StmtSRef(func.body.block, None, var)
                 self.roots[var] = root
                 self.refs[func.body.block] = root
@@ -118,7 +121,7 @@ class ScheduleState:
         block = scope_root.stmt
         found = self._scopes.get(block)
         if found is None:
-            found = self._scopes[block] = BlockScope(child_realizes(block))
+            found = self._scopes[block] = BlockScope(block)
         return found
 
     def loop_domains(self, sref: StmtSRef, analyzer: Analyzer | None = None,

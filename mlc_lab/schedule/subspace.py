@@ -17,6 +17,7 @@ from ..tir.stmt import (
 )
 from .error import Refusal
 from .guards import REDUCE, SPATIAL
+from .independence import starts_with_init, why_labels_are_false
 from .provenance import came_from, renewed
 from .rewrite import pair_blocks
 from .state import ScheduleState, StmtSRef
@@ -47,6 +48,12 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
     domains = {s.stmt.loop_var: Range.from_min_extent(s.stmt.min, s.stmt.extent)
                for s in state.loops_above(block)}
     inside = [s.stmt.loop_var for s in inner_loops]
+    outside = set(domains) - set(inside)
+    for loop in inner_loops:
+        if uses_var(loop.stmt.min, outside) or uses_var(loop.stmt.extent, outside):
+            raise Refusal("loops_are_independent", f"the bounds of loop {loop.stmt.loop_var.name} "
+                          "depend on a loop outside of the new block, which may only use its own "
+                          "iterators", nodes=[loop.stmt])
     analyzer = Analyzer()
     pairs = subspace_divide(realize.iter_values, domains, inside, realize.predicate, "surjective",
                             analyzer, not preserve_unit_iters) if domains else []
@@ -223,6 +230,15 @@ def only_block(state: ScheduleState, loop: StmtSRef) -> StmtSRef:
     return state.refs[at.block]
 
 
+def _inits_come_first(state: ScheduleState, block: StmtSRef) -> None:
+    """All elements of an outer block are set to their start value before any is added to: so each
+    must have one iteration that sets it, before all others that touch it."""
+    if why_labels_are_false(state, block.stmt) == "spatial" or not starts_with_init(state, block):
+        raise Refusal("init_runs_first", f"the init of block {block.stmt.name_hint} would come "
+                      "before iterations that touch the same element and came before it",
+                      nodes=[block.stmt], hint="sch.decompose_reduction first")
+
+
 def blockized(state: ScheduleState, loop: StmtSRef, preserve_unit_iters: bool
               ) -> tuple[BlockRealize, dict[Block, Block]]:
     """The loop nest at `loop` as an outer block, and which blocks became which."""
@@ -230,6 +246,8 @@ def blockized(state: ScheduleState, loop: StmtSRef, preserve_unit_iters: bool
     around = state.loops_above(block)
     inner_loops = around[around.index(loop):]
     halves = divide_block(state, block, inner_loops, preserve_unit_iters)
+    if block.stmt.init is not None and any(iv.iter_type == REDUCE for iv in halves.outer_iters):
+        _inits_come_first(state, block)
     realize, inner = build_blocks(halves, [s.stmt for s in inner_loops])
     reuse = {block.stmt: inner}
     pair_blocks(block.stmt.body, inner.body, reuse)

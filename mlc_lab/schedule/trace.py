@@ -12,10 +12,14 @@ A trace read back from text or JSON is interpreted, never executed as Python.
 from __future__ import annotations
 
 import ast
-import json
+import contextlib
 from typing import Any, Callable, Mapping, Sequence
 
 from ..ir.diagnostics import DiagnosticError
+from ..reading import (
+    MISTAKES, DataError, LimitError, MLCError, limits, read_json, reason, shown, similar,
+)
+from ..reading.python_text import parse_expression, parse_python, written
 from ..tir import op
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import IndexMap
@@ -116,19 +120,26 @@ class Trace:
                           decision_provider: Callable | None = None) -> None:
         """Apply every instruction to `sch`.
 
-        `decision_provider(inst, inputs, attrs, decision)` may replace decisions.
+        `decision_provider(inst, inputs, attrs, decision)` may replace decisions. Raises
+        ScheduleError where a step is refused, DataError where the trace does not fit the module.
         """
         source = self._without_postproc() if remove_postproc else self
-        table: dict[Any, Any] = {}
+        table: dict[Any, Any] = _Sizes(sch)
         for index, inst in enumerate(source.insts):
-            args = {name: _translate(value, table) for name, value in inst.args.items()}
-            if inst.kind.sampling:
-                decision = source._decisions.get(index)
-                if decision_provider is not None:
-                    decision = decision_provider(inst, inst.inputs, inst.attrs, decision)
-                args["decision"] = decision
-            outputs = sch._apply(inst.kind, args)
-            _pair(inst.outputs, outputs, table, inst)
+            decision = source._decisions.get(index)
+            if inst.kind.sampling and decision_provider is not None:
+                decision = decision_provider(inst, inst.inputs, inst.attrs, decision)
+            try:
+                args = {name: _translate(value, table) for name, value in inst.args.items()}
+                if inst.kind.sampling:
+                    args["decision"] = decision
+                outputs = sch._apply(inst.kind, args)
+                _pair(inst.outputs, outputs, table, inst)
+            except MLCError:
+                raise
+            except MISTAKES as error:
+                raise DataError(f"step {index + 1} of the trace, {inst.kind.method}, cannot be "
+                                f"replayed: {reason(error)}") from error
 
     # ---------------------------------------------------------------------------- text
 
@@ -180,9 +191,9 @@ class Trace:
 
     @staticmethod
     def from_json(data: Any) -> "Trace":
-        """The trace of what `as_json` gave (the list or its text)."""
+        """The trace of what `as_json` gave (the list or its text). Raises DataError."""
         if isinstance(data, (str, bytes)):
-            data = json.loads(data)
+            data = read_json(data, "this trace")
         try:
             rows, decisions = data
             trace, rvs = Trace(), {}
@@ -202,9 +213,12 @@ class Trace:
                 trace.append(Instruction(kind, kind.bind(positional, keyword),
                                          _new_outputs(outs, rvs)))
             for index, decision in decisions:
-                trace._decisions[int(index)] = _from_json(decision, rvs)
-        except (KeyError, TypeError, ValueError, AttributeError) as err:
-            raise ValueError(f"this is not a trace in JSON: {err}") from err
+                if type(index) is not int or not 0 <= index < len(trace.insts) or (
+                        not trace.insts[index].kind.sampling):
+                    raise ValueError(f"there is no instruction {index!r} that samples")
+                trace._decisions[index] = _from_json(decision, rvs)
+        except MISTAKES as err:
+            raise DataError(f"this is not a trace in JSON: {reason(err)}") from err
         return trace
 
     @staticmethod
@@ -223,19 +237,51 @@ class Trace:
         return _TextReader(text).read()
 
 
-def _translate(value: Any, table: Mapping[Any, Any]) -> Any:
-    """A recorded argument with its RVs replaced by the new ones."""
+class _Sizes(dict):
+    """What variables of a trace stand for in a schedule: RVs as they are entered, sizes of the
+    function by their names."""
+
+    def __init__(self, sch: Any, known: Any = ()) -> None:
+        super().__init__(known)
+        self.sch = sch
+
+    def __missing__(self, var: Any) -> Any:
+        found = self.sch.size_named(var.name) if isinstance(var, Var) else None
+        if found is None:
+            raise KeyError(var)
+        return found
+
+
+def _translate(value: Any, table: _Sizes) -> Any:
+    """A recorded argument with new RVs for those in it, and sizes of the module that it meets."""
     if isinstance(value, (BlockRV, LoopRV)):
         return table[value]
     if isinstance(value, Var):
-        return table.get(value, value)
+        # another decision may have made a loop of a sampled place that was none
+        with contextlib.suppress(KeyError):
+            return table[value]
+        return value
     if isinstance(value, (list, tuple)):
         return type(value)(_translate(v, table) for v in value)
+    if isinstance(value, IndexMap):
+        final = [_translate_expr(e, table, value.initial_indices) for e in value.final_indices]
+        if all(a is b for a, b in zip(final, value.final_indices)):
+            return value
+        return type(value)(value.initial_indices, final)
     if isinstance(value, PrimExpr) and not isinstance(value, (IntImm, FloatImm)):
-        from ..tir.functor import substitute
-
-        return substitute(value, {k: v for k, v in table.items() if isinstance(k, Var)})
+        return _translate_expr(value, table)
     return value
+
+
+def _translate_expr(e: PrimExpr, table: _Sizes, own: Sequence[Var] = ()) -> PrimExpr:
+    from ..tir.functor import free_vars, substitute
+
+    found = {}
+    for var in free_vars(e):
+        if not any(var is v for v in own):
+            with contextlib.suppress(KeyError):
+                found[var] = table[var]
+    return substitute(e, found) if found else e
 
 
 def _pair(old: Any, new: Any, table: dict, inst: Instruction) -> None:
@@ -252,9 +298,13 @@ def _new_outputs(outs: Any, rvs: dict[str, Any]) -> Any:
     if outs is None:
         return None
     if isinstance(outs, list):
-        return [_new_outputs(o, rvs) for o in outs]
-    if not (isinstance(outs, str) and outs[:1] in "blv" and outs[1:].isdigit()):
-        raise ValueError(f"{outs!r} is no name of an output (b0, l1, v2, ...)")
+        return [_new_output(o, rvs) for o in outs]
+    return _new_output(outs, rvs)
+
+
+def _new_output(outs: Any, rvs: dict[str, Any]) -> Any:
+    if not (isinstance(outs, str) and outs[:1] in "blv" and outs[1:].isdecimal()):
+        raise ValueError(f"{shown(outs)} is no name of an output (b0, l1, v2, ...)")
     rv = {"b": BlockRV, "l": LoopRV}.get(outs[0], lambda: Var(outs, "int32"))()
     rvs[outs] = rv
     return rv
@@ -286,7 +336,18 @@ def _from_json(value: Any, rvs: Mapping[str, Any]) -> Any:
             return tuple(_from_json(v, rvs) for v in inner)
         if tag == "dict":
             return {k: _from_json(v, rvs) for k, v in inner.items()}
-        return ValueReader(rvs).of(ast.parse(inner, mode="eval").body)
+        if tag not in ("map", "expr") or not isinstance(inner, str):
+            raise ValueError(f"{tag!r} is no kind of value")
+        return ValueReader(rvs).of(parse_expression(inner))
+    return _checked(value)
+
+
+def _checked(value: Any) -> Any:
+    """A plain value of a trace."""
+    if isinstance(value, (bytes, complex)) or value is ...:
+        raise ValueError(f"a trace cannot contain {type(value).__name__}")
+    if isinstance(value, int) and value.bit_length() > limits.INT_BITS:
+        raise LimitError(f"a whole number of {value.bit_length()} bits fits no type")
     return value
 
 
@@ -305,7 +366,7 @@ class ValueReader:
 
     def of(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Constant):
-            return node.value
+            return _checked(node.value)
         if isinstance(node, ast.Name):
             if node.id in self.scope:
                 return self.scope[node.id]
@@ -333,13 +394,15 @@ class ValueReader:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(
                 node.func, "id", None)
             args = [self.of(a) for a in node.args]
+            if name == "Var" and len(args) == 2 and args[1] in ("int32", "int64"):
+                return Var(str(args[0]), args[1])  # a size of the function: see _Sizes
             if name in ("min", "max") and len(args) == 2:
                 return (op.min_value_of if name == "min" else op.max_value_of)(*args)
             if name in ("Cast", "cast") and len(args) == 2 and args[0] in _TYPES:
                 return op.cast(op.convert(args[1]), args[0])
             if name in _TYPES and len(args) == 1 and not node.keywords:  # T.int64(4)
                 return op.const(args[0], name)
-        raise ValueError(f"a trace cannot contain {ast.unparse(node)!r}")
+        raise ValueError(f"a trace cannot contain {written(node)!r}")
 
 
 class _TextReader:
@@ -358,11 +421,14 @@ class _TextReader:
 
     def read(self) -> Trace:
         try:
-            module = ast.parse(self.text)
+            module = parse_python(self.text)
         except SyntaxError as err:
             at = ast.Pass(lineno=err.lineno or 1, col_offset=(err.offset or 1) - 1,
                           end_lineno=err.lineno or 1, end_col_offset=err.offset or 1)
             raise self.fail(at, f"not Python: {err.msg}") from None
+        except (LimitError, RecursionError) as err:
+            raise self.fail(None, f"this is no trace: {reason(err)}",
+                            "a trace is a list of calls") from None
         body = module.body
         if len(body) == 1 and isinstance(body[0], ast.FunctionDef):
             body = body[0].body
@@ -383,9 +449,7 @@ class _TextReader:
             raise self.fail(stmt, "expected a call such as sch.split(...)")
         kind = InstructionKind.by_method.get(call.func.attr)
         if kind is None:
-            import difflib
-
-            close = difflib.get_close_matches(call.func.attr, InstructionKind.by_method, 1)
+            close = similar(call.func.attr, InstructionKind.by_method)
             raise self.fail(call, f"there is no primitive {call.func.attr!r}",
                             f"did you mean {close[0]!r}?" if close else "")
         values = ValueReader(self.scope)
@@ -394,8 +458,8 @@ class _TextReader:
             kwargs = {k.arg: values.of(k.value) for k in call.keywords}
             decision = kwargs.get("decision") if kind.sampling else None
             bound = kind.bind(args, kwargs)
-        except (TypeError, ValueError) as err:
-            raise self.fail(call, str(err)) from None
+        except MISTAKES as err:
+            raise self.fail(call, reason(err)) from None
         if kind.sampling:
             bound["decision"] = None
         outputs = self.outputs(targets)
@@ -405,7 +469,11 @@ class _TextReader:
         if target is None:
             return None
         if isinstance(target, (ast.Tuple, ast.List)):
-            return [self.outputs(t) for t in target.elts]
+            return [self.output(t) for t in target.elts]
+        return self.output(target)
+
+    def output(self, target: Any) -> Any:
+        """The variable that a name of the text stands for from here on."""
         if not isinstance(target, ast.Name):
             raise self.fail(target, "results are assigned to plain names")
         name = target.id

@@ -4,19 +4,26 @@ A refusal says by a rule why a read may come before its write. Here that is made
 values at which the consumer reads an element, and where, if anywhere, that element is written. The
 search tries the first two and the last value of every loop, so it is quick, and it may find
 nothing; the refusal stands without it.
+
+`meet` tries all values: whether two accesses touch one element at all.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..tir import expr as E
 from ..tir.stmt import For
 
 #: loop values tried for one example, in all
 LIMIT = 4096
+
+#: points of one access, and pairs of them, that `meet` looks at
+POINTS, PAIRS = 1 << 16, 1 << 22
 
 _BINARY = {
     E.Add: lambda a, b: a + b, E.Sub: lambda a, b: a - b, E.Mul: lambda a, b: a * b,
@@ -27,7 +34,7 @@ _BINARY = {
 }
 
 
-class _Unknown(Exception):
+class Unknown(Exception):
     """The expression has no value here: it depends on data or on a symbolic size."""
 
 
@@ -39,11 +46,11 @@ def evaluate(expr: Any, values: dict[Any, int]) -> int:
     if kind is E.Var or kind is E.SizeVar:
         if expr in values:
             return values[expr]
-        raise _Unknown
+        raise Unknown
     if kind in _BINARY:
         b = evaluate(expr.b, values)
         if b == 0 and kind in (E.FloorDiv, E.FloorMod):
-            raise _Unknown
+            raise Unknown
         return _BINARY[kind](evaluate(expr.a, values), b)
     if kind is E.Cast:
         return evaluate(expr.value, values)
@@ -52,7 +59,7 @@ def evaluate(expr: Any, values: dict[Any, int]) -> int:
     if kind is E.Select:
         return evaluate(expr.true_value if evaluate(expr.condition, values)
                         else expr.false_value, values)
-    raise _Unknown
+    raise Unknown
 
 
 Loops = Sequence[tuple[Any, Any, Any]]  # (variable, first value, extent)
@@ -102,7 +109,7 @@ def unwritten_read(consumer: str, producers: str, buffer: Any, shared: Loops, ow
                    for at, (low, high) in zip(element, written)):
                 return f"{text}; {_values(shared, other)}{producers} writes it"
         return f"{text}, which no iteration of {producers} that was tried writes"
-    except _Unknown:
+    except Unknown:
         return ""
 
 
@@ -120,7 +127,7 @@ def touched_twice(first: str, first_loops: Loops, first_region: Sequence[tuple[A
                     return (f"{_values(first_loops, point)}{first} {verbs[0]} {where}; "
                             f"{_values(second_loops, other)}{second} {verbs[1]} it")
         return ""
-    except _Unknown:
+    except Unknown:
         return ""
 
 
@@ -150,4 +157,174 @@ def _values(loops: Loops, point: dict) -> str:
     return said + ": " if said else ""
 
 
-__all__ = ["evaluate", "loop_triples", "unwritten_read", "touched_twice"]
+# ------------------------------------------------------------------------------- all points
+
+
+class Meeting(NamedTuple):
+    """Loop values at which two accesses touch one element."""
+
+    first: dict[Any, int]
+    second: dict[Any, int]
+    element: tuple[int, ...]
+
+
+_ARRAYS = {**_BINARY, E.Min: np.minimum, E.Max: np.maximum, E.And: np.logical_and,
+           E.Or: np.logical_or}
+
+
+def meet(a: Any, b: Any, around: Loops, relation: Any) -> Meeting | None:
+    """Where two accesses (`footprint.Access`) touch one element at points p and q such that
+    relation.equal are the same at both, relation.less less at p and relation.greater greater at p.
+
+    None: nowhere, every point was looked at. `around` are the loops around both. Raises Unknown if
+    there are too many points, or if an index depends on data or on a symbolic size.
+    """
+    if a.buffer is not b.buffer or a.buffer is None or a.buffer.strides:
+        raise Unknown
+    p, q = _Points(a, around), _Points(b, around)
+    left, right = _one_key([*zip(p.elements, q.elements),
+                            *((p.values(e), q.values(e)) for e in relation.equal)],
+                           p.count, q.count)
+    lower = [(p.values(e), q.values(e)) for e in relation.less]
+    higher = [(p.values(e), q.values(e)) for e in relation.greater]
+    order = np.argsort(right, kind="stable")
+    right = right[order]
+    start = np.searchsorted(right, left, "left")
+    count = np.searchsorted(right, left, "right") - start
+    if count.sum(initial=0) > PAIRS:
+        raise Unknown
+    for step in range(int(count.max(initial=0))):
+        mine = np.flatnonzero(count > step)
+        theirs = order[start[mine] + step]
+        good = np.ones(len(mine), bool)
+        for x, y in lower:
+            good &= x[mine] < y[theirs]
+        for x, y in higher:
+            good &= x[mine] > y[theirs]
+        hit = np.flatnonzero(good)
+        if len(hit):
+            at, other = int(mine[hit[0]]), int(theirs[hit[0]])
+            return Meeting(p.at(at), q.at(other), tuple(int(e[at]) for e in p.elements))
+    return None
+
+
+class _Points:
+    """All points at which an access is made, as one array for each loop variable, and the elements
+    it touches there. Raises Unknown where they cannot be listed."""
+
+    def __init__(self, access: Any, around: Loops) -> None:
+        self._run((*around, *access.loops), access.conditions)
+        sizes = [evaluate(dim, {}) for dim in access.buffer.shape]
+        self.elements: list[np.ndarray] = []
+        for axis, span in enumerate(access.spans or (None,) * len(sizes)):
+            size = sizes[axis] if span is None else evaluate(span[1], {})
+            inner, outer = self._repeat(np.full(self.count, size))
+            self.elements = [e[outer] for e in self.elements]
+            self.elements.append(inner if span is None else self.values(span[0]) + inner)
+
+    def _run(self, loops: Loops, conditions: Sequence[Any]) -> None:
+        """Take the loops through all their values where the conditions hold."""
+        self.table: dict[Any, np.ndarray] = {}
+        self.count = 1
+        for var, low, extent in loops:
+            start = self.values(low)
+            inner, outer = self._repeat(np.maximum(self.values(extent), 0))
+            self.table[var] = start[outer] + inner
+        for condition in conditions:
+            try:
+                self._take(np.flatnonzero(self.values(condition)))
+            except Unknown:
+                continue  # it may hold everywhere
+
+    def _repeat(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Each point several times: the number of the repetition, and which point it was."""
+        total = int(times.sum())
+        if total > POINTS:
+            raise Unknown
+        outer = np.repeat(np.arange(self.count), times)
+        inner = np.arange(total) - np.repeat(np.cumsum(times) - times, times)
+        self._take(outer)
+        return inner, outer
+
+    def _take(self, which: np.ndarray) -> None:
+        self.table = {var: values[which] for var, values in self.table.items()}
+        self.count = len(which)
+
+    def values(self, e: Any) -> np.ndarray:
+        """An expression at every point."""
+        out = self._value(e)
+        return np.full(self.count, out, np.int64) if np.ndim(out) == 0 else out
+
+    def _value(self, e: Any) -> Any:
+        kind = type(e)
+        if kind is E.IntImm:
+            return e.value
+        if kind is E.Var or kind is E.SizeVar:
+            if e not in self.table:
+                raise Unknown
+            return self.table[e]
+        if kind in _ARRAYS:
+            a, b = self._value(e.a), self._value(e.b)
+            if kind in (E.FloorDiv, E.FloorMod) and not np.all(b):
+                raise Unknown
+            return _ARRAYS[kind](a, b)
+        if kind is E.Cast:
+            return _cast(self._value(e.value), e.value.dtype, e.dtype)
+        if kind is E.FloatImm and e.dtype in ("float32", "float64"):
+            return np.dtype(e.dtype).type(e.value)
+        if kind is E.Div and e.dtype in ("float32", "float64"):
+            return self._value(e.a) / self._value(e.b)
+        if kind is E.Not:
+            return np.logical_not(self._value(e.a))
+        if kind is E.Select:
+            return np.where(self._value(e.condition), self._value(e.true_value),
+                            self._value(e.false_value))
+        if kind is E.Call:
+            name = getattr(e.op, "name", "")
+            if name == "tir.likely":
+                return self._value(e.args[0])
+            if name in _ROUNDING and e.dtype in ("float32", "float64"):
+                return _ROUNDING[name](self._value(e.args[0]))
+        raise Unknown
+
+    def at(self, place: int) -> dict[Any, int]:
+        """The loop values of one point."""
+        return {var: int(values[place]) for var, values in self.table.items()}
+
+
+_ROUNDING = {"tir.floor": np.floor, "tir.ceil": np.ceil, "tir.trunc": np.trunc}
+_INDEX, _REAL = ("int32", "int64", "bool"), ("float32", "float64")
+
+
+def _cast(value: Any, source: str, target: str) -> Any:
+    """Values of one type in another; Unknown for types that indices are not made of."""
+    if source in _INDEX and target in ("int32", "int64"):
+        return value
+    if source in (*_INDEX, *_REAL) and target in _REAL:
+        return np.asarray(value).astype(target)
+    if source in _REAL and target in ("int32", "int64"):
+        return np.trunc(value).astype(np.int64)
+    raise Unknown
+
+
+def holds_everywhere(conditions: Sequence[Any], loops: Loops, given: Sequence[Any]) -> bool:
+    """Whether conditions hold for all values of loops where the `given` ones hold, by trying them.
+    Raises Unknown where they cannot be tried."""
+    points = _Points.__new__(_Points)
+    points._run(loops, given)
+    return all(bool(np.all(points.values(c))) for c in conditions)
+
+
+def _one_key(pairs: list, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Several columns of two tables as one each: equal where all of them are."""
+    left, right = np.zeros(n, np.int64), np.zeros(m, np.int64)
+    for a, b in pairs:
+        _, found = np.unique(np.concatenate([a, b]), return_inverse=True)
+        width = int(found.max(initial=0)) + 1
+        _, found = np.unique(np.concatenate([left, right]) * width + found, return_inverse=True)
+        left, right = found[:n], found[n:]
+    return left, right
+
+
+__all__ = ["Meeting", "Unknown", "evaluate", "holds_everywhere", "loop_triples", "meet",
+           "touched_twice", "unwritten_read"]

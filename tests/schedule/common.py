@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mlc_lab.backend.interp import interpret
+from mlc_lab.build import build
 from mlc_lab.ir.dtype import is_float, numpy_dtype
 from mlc_lab.ir.structural import assert_structural_equal
-from mlc_lab.schedule import Schedule, Trace
+from mlc_lab.schedule import Schedule, ScheduleError, Trace
 from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir.expr import IntImm
 
@@ -51,6 +53,45 @@ def check(sch, original, func_name="main", rtol=1e-5):
         assert_structural_equal(again.mod, sch.mod)
         assert str(again.trace) == str(sch.trace)
     return sch
+
+
+def kept(func, act):
+    """What a primitive does to a program is accepted, and keeps the meaning. The schedule."""
+    sch = Schedule(func)
+    before = sch.mod
+    act(sch)
+    return check(sch, before)
+
+
+def check_compiled(sch, original, *arguments, rtol=1e-5):
+    """`check` where there are no arguments given, and machine code gives the same numbers.
+
+    With `arguments` (of functions with symbolic sizes) only the numbers are compared.
+    """
+    if not arguments:
+        check(sch, original, rtol=rtol)
+        arguments = random_arguments(original["main"])
+    want = [np.array(a) for a in arguments]
+    interpret(original["main"], *want)
+    for execute in (lambda *a: interpret(sch.mod["main"], *a), build(sch.mod, "llvm")["main"]):
+        got = [np.array(a) for a in arguments]
+        execute(*got)
+        for a, b in zip(want, got):
+            np.testing.assert_allclose(np.asarray(a, "float64"), np.asarray(b, "float64"),
+                                       rtol=rtol, atol=1e-5)
+    return sch
+
+
+def refused(func, act, rule=None):
+    """What a primitive would do is refused (by this rule), and changes nothing. The error."""
+    sch = Schedule(func)
+    with pytest.raises(ScheduleError) as caught:
+        act(sch)
+    assert rule is None or caught.value.rule == rule
+    assert sch.steps[-1].after is sch.mod
+    sch.state.verify()
+    assert str(caught.value)
+    return caught.value
 
 
 def blocks_and_loops(sch, *names):

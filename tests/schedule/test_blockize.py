@@ -5,7 +5,7 @@ import pytest
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 
-from .common import chain, check, matmul, mm_relu
+from .common import chain, check, matmul, mm_relu, refused
 from .test_cache_read import start
 from .test_padding import pad2d
 
@@ -160,3 +160,18 @@ def test_each_half_keeps_its_conditions():
     sch.split(i, factors=[None, 5])
     sch.blockize(j)
     check(sch, before)
+
+
+@T.prim_func
+def one_result(A: T.Buffer((4, 6), "float32"), C: T.Buffer((3,), "float32")):
+    for i, j, k in T.grid(2, 6, 4):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[T.min(vj, 2)] = T.float32(0)
+            C[T.min(vj, 2)] = C[T.min(vj, 2)] + A[vk, vj] + T.float32(vi)
+
+
+def test_inits_are_gathered_only_where_each_element_has_one():
+    error = refused(one_result, lambda s: s.blockize(s.get_loops("B")[1]), "init_runs_first")
+    assert "decompose_reduction" in error.hint

@@ -308,3 +308,28 @@ def test_a_moved_producer_runs_as_often_in_every_iteration():
     sch.compute_at("B", sch.get_loops("Y")[0])
     assert "for ax0 in range(3):" in sch.mod.script()
     check(sch, original)
+
+
+@T.prim_func
+def two_results(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"),
+                C: T.Buffer((8, 8), "float32"), D: T.Buffer((4, 8), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+    for i, j in T.grid(4, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi * 2, vj]
+
+
+def test_a_result_is_computed_where_it_is_read_if_all_of_it_is_needed_there():
+    sch, original = schedule(two_results)
+    sch.compute_at(sch.get_block("B"), sch.get_loops("C")[0])
+    check(sch, original)
+    with pytest.raises(ScheduleError, match="not_an_output_block"):
+        sch.compute_at(sch.get_block("C"), sch.get_loops("D")[0])

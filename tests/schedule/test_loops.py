@@ -4,9 +4,12 @@ import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
-from mlc_lab.tir.stmt import ForKind
+from mlc_lab.tir.functor import pre_order
+from mlc_lab.tir.stmt import For, ForKind
 
-from .common import blocks_and_loops, check, chain, matmul, mm_relu, row_sum
+from .common import (
+    blocks_and_loops, check, check_compiled, chain, matmul, mm_relu, refused, row_sum,
+)
 
 
 def schedule(func):
@@ -91,6 +94,19 @@ def test_fuse_three_and_one():
     fused = sch.fuse(i, j, k)
     sch.fuse(fused)
     check(sch, original)
+
+
+def test_loops_of_no_iterations_fuse():
+    @T.prim_func
+    def nothing(A: T.Buffer((2, 0, 3), "float32"), B: T.Buffer((2, 0, 3), "float32")):
+        for i, j, k in T.grid(2, 0, 3):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                B[vi, vj, vk] = A[vi, vj, vk] + T.float32(1)
+
+    sch = Schedule(nothing)
+    fused = sch.fuse(*sch.get_loops("B"))
+    assert int(sch.get(fused).extent) == 0
 
 
 def test_fuse_refuses():
@@ -217,3 +233,246 @@ def test_annotate_and_unannotate():
     sch.unannotate(i, "pragma_auto_unroll_max_step")
     with pytest.raises(ScheduleError, match="annotation_exists"):
         sch.unannotate(i, "pragma_auto_unroll_max_step")
+
+
+@T.prim_func
+def bare(A: T.Buffer((10,), "float32"), B: T.Buffer((10,), "float32"),
+         C: T.Buffer((10,), "float32")):
+    for i in range(10):
+        B[i] = A[i]
+        with T.block("B"):
+            vi = T.axis.spatial(10, i)
+            C[vi] = A[vi] + T.float32(1)
+
+
+@T.prim_func
+def chosen(A: T.Buffer((10,), "float32"), C: T.Buffer((10,), "float32")):
+    for i in range(10):
+        if A[i] > T.float32(0):
+            with T.block("B"):
+                vi = T.axis.spatial(10, i)
+                C[vi] = A[vi] + T.float32(1)
+
+
+@T.prim_func
+def ragged(N: T.Buffer((10,), "int32"), A: T.Buffer((10, 8), "float32"),
+           C: T.Buffer((10,), "float32")):
+    for i in range(10):
+        for j in range(N[i]):
+            with T.block("B"):
+                vi = T.axis.spatial(10, i)
+                vj = T.axis.spatial(8, j)
+                C[vi] = C[vi] + A[vi, vj]
+
+
+@T.prim_func
+def left(A: T.Buffer((10,), "float32"), C: T.Buffer((10,), "float32")):
+    for i in range(10):
+        with T.block("B"):
+            vi = T.axis.spatial(10, i)
+            C[vi] = A[vi] + T.float32(1)
+        if A[i] > T.float32(0.5):
+            break
+
+
+@T.prim_func
+def left_inside(A: T.Buffer((4, 10), "float32"), C: T.Buffer((4, 10), "float32")):
+    for i in range(4):
+        for j in range(10):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + T.float32(1)
+            if A[i, j] > T.float32(0.5):
+                break
+
+
+@T.prim_func
+def lower_triangle(A: T.Buffer((10, 10), "float32"), B: T.Buffer((10, 10), "float32")):
+    for i in range(10):
+        for j in range(i + 1):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+@T.prim_func
+def triangle_of_sums(A: T.Buffer((10, 10), "float32"), C: T.Buffer((10,), "float32")):
+    B = T.alloc_buffer((10, 10))
+    for i in range(10):
+        for j in range(i + 1):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i in range(10):
+        for j in range(i + 1):
+            with T.block("C"):
+                vi = T.axis.spatial(10, i)
+                vj = T.axis.reduce(10, j)
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + B[vi, vj]
+
+
+@pytest.mark.parametrize("func", [bare, chosen, ragged])
+@pytest.mark.parametrize("factors", [[None, 4], [2, None], [5, 3]])
+def test_a_split_keeps_surplus_iterations_from_all_that_the_loop_holds(func, factors):
+    sch, original = schedule(func)
+    sch.split(sch.get_loops("B")[0], factors)
+    check_compiled(sch, original)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("factors", [[None, 2], [None, 3], [4, 4], [2, 2, 3], [None, 7]])
+def test_loops_of_a_triangle_are_split(which, factors):
+    sch, original = schedule(lower_triangle)
+    sch.split(sch.get_loops("B")[which], factors)
+    check_compiled(sch, original)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("factors", [[None, 3], [2, 2, 3]])
+def test_loops_of_a_triangle_are_split_after_cache_write(which, factors):
+    sch, original = schedule(triangle_of_sums)
+    sch.cache_write("B", 0, "global")
+    sch.split(sch.get_loops("B")[which], factors)
+    check_compiled(sch, original)
+
+
+@pytest.mark.parametrize("step", [
+    lambda s: s.split(s.get_loops("B")[0], [None, 4]), lambda s: s.unroll(s.get_loops("B")[0])])
+def test_a_loop_that_is_left_early_stays_a_loop(step):
+    refused(left, step, "loop_runs_to_its_end")
+
+
+def test_a_loop_that_is_left_early_is_not_fused_with_others():
+    refused(left_inside, lambda s: s.fuse(*s.get_loops("B")), "loop_runs_to_its_end")
+    sch, original = schedule(left_inside)
+    sch.split(sch.get_loops("B")[0], [2, None])
+    sch.unroll(sch.get_loops("B")[0])
+    check(sch, original)
+
+
+@T.prim_func
+def huge(A: T.Buffer((8,), "int32")):
+    for i, j in T.grid(65536, 65536):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.where(i < 2 and j < 3)
+            A[vi + vj] = vj
+
+
+def test_a_fused_loop_counts_in_int64_where_int32_is_too_short():
+    sch, _ = schedule(huge)
+    fused = sch.get(sch.fuse(*sch.get_loops("B")))
+    assert (fused.extent.value, fused.extent.dtype) == (1 << 32, "int64")
+    assert [iv.var.dtype for iv in sch.get(sch.get_block("B")).iter_vars] == ["int64"] * 2
+    short = T.prim_func(_three_loops)
+    sch, original = schedule(short)
+    loops = sch.get_loops("B")
+    assert sch.get(sch.fuse(*loops[1:])).loop_var.dtype == "int32"
+    check_compiled(sch, original)
+
+
+def _three_loops(A: T.Buffer((2, 3, 4), "float32")):
+    for i, j, k in T.grid(2, 3, 4):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            A[vi, vj, vk] = A[vi, vj, vk] + T.float32(1)
+
+
+@pytest.mark.parametrize("factors", [[None, 1000], [1, 1 << 40], [1 << 31, 1],
+                                     [(1 << 31) - 1, None]])
+def test_a_split_into_more_positions_than_can_be_counted_is_refused(factors):
+    @T.prim_func
+    def long(A: T.Buffer((8,), "int32")):
+        for i in range(2147483647):
+            with T.block("B"):
+                vi = T.axis.spatial(2147483647, i)
+                A[vi % 8] = vi
+
+    refused(long, lambda s: s.split(s.get_loops("B")[0], factors), "positions_fit_their_type")
+    refused(bare, lambda s: s.split(s.get_loops("B")[0], factors[1:] + [1 << 31]),
+            "positions_fit_their_type")
+
+
+@T.prim_func
+def triangular_matmul(L: T.Buffer((10, 10), "float32"), X: T.Buffer((10, 10), "float32"),
+                      C: T.Buffer((10, 10), "float32")):
+    for i, j in T.grid(10, 10):
+        for k in range(i + 1):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + L[vi, vk] * X[vk, vj]
+
+
+@T.prim_func
+def diagonals(A: T.Buffer((10, 10), "float32"), B: T.Buffer((19,), "float32")):
+    for i in range(10):
+        for j in range(i + 1):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi + vj] = A[vi, vj]
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorize"])
+@pytest.mark.parametrize("func, which", [(lower_triangle, 0), (lower_triangle, 1),
+                                         (triangular_matmul, 0), (triangular_matmul, 1)])
+@pytest.mark.parametrize("part", [None, 0, 1])
+def test_loops_of_a_triangle_run_at_the_same_time_where_none_of_its_iterations_clash(
+        func, which, kind, part):
+    sch, original = schedule(func)
+    loop = sch.get_loops("B")[which]
+    getattr(sch, kind)(loop if part is None else sch.split(loop, [None, 3])[part])
+    check_compiled(sch, original)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorize"])
+def test_loops_of_a_triangle_whose_iterations_clash_stay_serial(kind):
+    sch, _ = schedule(diagonals)
+    with pytest.raises(ScheduleError, match="iterations_are_independent"):
+        getattr(sch, kind)(sch.get_loops("B")[0])
+    sch, _ = schedule(triangular_matmul)
+    with pytest.raises(ScheduleError, match="parallel_loops_are_spatial"):
+        getattr(sch, kind)(sch.get_loops("B")[2])
+
+
+def test_the_outer_loop_of_a_triangle_is_bound_to_threads_and_the_inner_is_not():
+    sch, original = schedule(lower_triangle)
+    i, j = sch.get_loops("B")
+    with pytest.raises(ScheduleError, match="number_of_threads_is_fixed"):
+        sch.bind(j, "threadIdx.x")
+    sch.bind(i, "threadIdx.x")
+    check(sch, original)
+
+
+def test_a_reduction_of_a_triangle_is_not_bound_to_threads():
+    sch, _ = schedule(triangular_matmul)
+    k_0, k_1 = sch.split(sch.get_loops("B")[2], [None, 4])
+    with pytest.raises(ScheduleError, match="affine_binding"):
+        sch.bind(k_1, "threadIdx.x")
+
+
+def copy_of_sums(sch):
+    """A loop on threads that decompose_reduction copies."""
+    i, _ = sch.get_loops("B")
+    sch.bind(i, "threadIdx.x")
+    sch.decompose_reduction("B", i)
+
+
+def copy_of_slices(sch):
+    """A loop on threads that rfactor copies."""
+    i, k = sch.get_loops("B")
+    sch.bind(i, "blockIdx.x")
+    sch.rfactor(k, 0)
+
+
+@pytest.mark.parametrize("copy", [copy_of_sums, copy_of_slices])
+def test_a_copy_of_a_loop_on_threads_is_bound_by_a_variable_of_its_own(copy):
+    sch, original = schedule(row_sum)
+    copy(sch)
+    bound = [n.thread_binding.var for n in pre_order(sch.mod["main"].body)
+             if type(n) is For and n.thread_binding is not None]
+    assert len(bound) == 2 and bound[0] is not bound[1]
+    check(sch, original)

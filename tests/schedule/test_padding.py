@@ -7,7 +7,7 @@ from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 
-from .common import chain, check, matmul, row_sum
+from .common import chain, check, check_compiled, matmul, refused, row_sum
 from .test_cache_read import start
 from .test_reindex import conv2d
 from .test_rfactor import row_max
@@ -149,3 +149,139 @@ def test_a_symbolic_extent_is_rounded_up():
     out = np.zeros(5, "float32")
     interpret(sch.mod["main"], data, out)
     np.testing.assert_allclose(out, data.sum(1), rtol=1e-5)
+
+
+@T.prim_func
+def in_place(A: T.Buffer((10,), "float32")):
+    for i in range(7):
+        with T.block("A"):
+            vi = T.axis.spatial(7, i)
+            A[vi] = A[vi] + T.float32(1)
+
+
+@T.prim_func
+def partial(A: T.Buffer((9, 8), "float32"), B: T.Buffer((12, 8), "float32")):
+    for i, j in T.grid(7, 5):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+@T.prim_func
+def one_row(A: T.Buffer((3, 7), "float32"), B: T.Buffer((4, 9), "float32")):
+    for j in range(7):
+        with T.block("A"):
+            vj = T.axis.spatial(7, j)
+            B[2, vj] = A[1, vj] * T.float32(2)
+
+
+@T.prim_func
+def diagonal(A: T.Buffer((7, 7), "float32"), B: T.Buffer((7, 7), "float32")):
+    for j in range(7):
+        with T.block("A"):
+            vj = T.axis.spatial(7, j)
+            B[vj, vj] = B[vj, vj] + A[vj, vj]
+
+
+@T.prim_func
+def undeclared(A: T.Buffer((5, 7), "float32"), B: T.Buffer((7,), "float32"),
+               C: T.Buffer((5,), "float32")):
+    for i, k in T.grid(5, 7):
+        with T.block("A"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(A[vi, vk])
+            T.writes(C[vi])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk] * B[vk]
+
+
+@T.prim_func
+def update(A: T.Buffer((5, 7), "float32"), B: T.Buffer((7,), "float32"),
+           C: T.Buffer((5,), "float32")):
+    for i, k in T.grid(5, 7):
+        with T.block("A"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            C[vi] = C[vi] + A[vi, vk] * B[vk]
+
+
+@T.prim_func
+def triangular(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        for j in range(i + 1):
+            with T.block("A"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+@T.prim_func
+def last_one(A: T.Buffer((5, 7), "float32"), C: T.Buffer((5,), "float32")):
+    for i, k in T.grid(5, 7):
+        with T.block("A"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            C[vi] = A[vi, vk]
+
+
+@T.prim_func
+def elsewhere(A: T.Buffer((8, 7), "float32"), C: T.Buffer((8, 8), "float32")):
+    for i, j, k in T.grid(7, 7, 7):
+        with T.block("A"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vj, vi] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * A[vj, vk]
+
+
+@T.prim_func
+def quotients(A: T.Buffer((7,), "int32"), B: T.Buffer((7,), "int32"), C: T.Buffer((7,), "int32")):
+    for i in range(7):
+        with T.block("A"):
+            vi = T.axis.spatial(7, i)
+            C[vi] = A[vi] // B[vi]
+
+
+@T.prim_func
+def scaled(A: T.Buffer((5, 7), "float32"), B: T.Buffer((5,), "float32"),
+           C: T.Buffer((5,), "float32")):
+    for i, k in T.grid(5, 7):
+        with T.block("A"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk] * B[vi]
+
+
+@pytest.mark.parametrize("func", [in_place, partial, one_row, diagonal, undeclared, update])
+def test_only_what_the_block_writes_is_written(func):
+    sch, before = start(func)
+    sch.pad_einsum("A", [4] * len(sch.get(sch.get_block("A")).iter_vars))
+    check_compiled(sch, before)
+
+
+@pytest.mark.parametrize("func, padding, rule", [
+    (triangular, [3, 3], "loops_make_a_box"), (last_one, [1, 4], "zeros_add_nothing"),
+    (elsewhere, [4, 4, 1], "einsum_pattern"), (quotients, [4], "zeros_do_no_harm"),
+    (scaled, [1, 4], "zeros_add_nothing")])
+def test_padding_that_would_be_seen_is_refused(func, padding, rule):
+    refused(func, lambda s: s.pad_einsum("A", padding), rule)
+
+
+def test_spatial_iterators_of_a_scaled_sum_may_be_padded():
+    sch, before = start(scaled)
+    sch.pad_einsum("A", [4, 1])
+    check_compiled(sch, before)
+
+
+@T.prim_func
+def rows_and_more(A: T.Buffer((3, 4), "float32"), C: T.Buffer((5, 4), "float32")):
+    for i, j in T.grid(5, 4):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.if_then_else(vi < 3, A[vi, vj], T.float32(1))
+
+
+@pytest.mark.parametrize("padding", [[4, 1], [1, 3], [4, 3]])
+def test_an_iterator_that_runs_past_what_a_condition_lets_it_read(padding):
+    sch, before = start(rows_and_more)
+    sch.pad_einsum("C", padding)
+    check_compiled(sch, before)

@@ -7,7 +7,7 @@ from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 
-from .common import check, matmul, mm_relu, row_sum
+from .common import check, check_compiled, matmul, mm_relu, refused, row_sum
 from .test_cache_read import start
 
 
@@ -178,3 +178,162 @@ def test_it_works_on_a_matmul():
     sch.reorder(ko, i, j, ki)
     sch.parallel(ko)
     check(sch, before)
+
+
+@T.prim_func
+def beside(A: T.Buffer((8, 8), "float32"), B: T.Buffer((9,), "float32")):
+    for i, k in T.grid(8, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi + 1] = B[vi + 1] + A[vi, vk]
+
+
+@T.prim_func
+def compound(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + (B[vi] * A[vi, vk] + T.float32(1))
+
+
+@T.prim_func
+def stored_first(V: T.Buffer((4, 8), "float32"), I: T.Buffer((4,), "int32"),
+                 M: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                I[vi] = -1
+                M[vi] = T.min_value("float32")
+            M[vi] = T.Select(M[vi] >= V[vi, vk], M[vi], V[vi, vk])
+            I[vi] = T.Select(M[vi] >= V[vi, vk], I[vi], vk)
+
+
+@T.prim_func
+def stored_last(V: T.Buffer((4, 8), "float32"), I: T.Buffer((4,), "int32"),
+                M: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                I[vi] = -1
+                M[vi] = T.min_value("float32")
+            I[vi] = T.Select(M[vi] >= V[vi, vk], I[vi], vk)
+            M[vi] = T.Select(M[vi] >= V[vi, vk], M[vi], V[vi, vk])
+
+
+@T.prim_func
+def first_of_equal(V: T.Buffer((4, 12), "int32"), I: T.Buffer((4,), "int32"),
+                   M: T.Buffer((4,), "int32")):
+    for i, k0, k1 in T.grid(4, 3, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(12, k0 * 4 + k1)
+            with T.init():
+                I[vi] = -1
+                M[vi] = T.min_value("int32")
+            i_new: T.int32 = T.Select(M[vi] >= V[vi, vk], I[vi], vk)
+            m_new: T.int32 = T.Select(M[vi] >= V[vi, vk], M[vi], V[vi, vk])
+            I[vi] = i_new
+            M[vi] = m_new
+
+
+@T.prim_func
+def late(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 7):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(8, k + 1)
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+
+
+@T.prim_func
+def halves(A: T.Buffer((8, 6), "float32"), C: T.Buffer((4,), "float32")):
+    for i, k in T.grid(8, 6):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi // 2] = T.float32(0)
+            C[vi // 2] = C[vi // 2] + A[vi, vk]
+
+
+@T.prim_func
+def from_three(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        for k in T.serial(3, 8):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                vk = T.axis.reduce((3, 8), k)
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + A[vi, vk]
+
+
+@T.prim_func
+def feeding(A: T.Buffer((5, 6), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        for k in range(6):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + A[vi, vk]
+        for k in range(6):
+            with T.block("D"):
+                vi, vk = T.axis.remap("SS", [i, k])
+                A[vi + 1, vk] = A[vi, vk] + C[vi]
+
+
+@pytest.mark.parametrize("func, rule", [
+    (beside, "known_reduction"), (compound, "known_reduction"),
+    (stored_first, "known_reduction"), (late, "init_runs_first"),
+    (halves, "spatial_iterators_are_spatial"), (first_of_equal, "first_of_equal_wins")])
+def test_a_reduction_that_is_none_stays_whole(func, rule):
+    refused(func, lambda s: s.rfactor(s.get_loops("B")[-1], 0), rule)
+
+
+def test_slices_are_not_computed_before_what_they_read_is_written():
+    error = refused(feeding, lambda s: s.rfactor(s.get_loops("B")[1], 0),
+                    "slices_can_be_computed_first")
+    assert error.conflict == "i = 0, k = 0: D writes A[1, 0]; i = 1, k = 0: B reads it"
+
+
+@pytest.mark.parametrize("func, which", [(stored_last, 1), (first_of_equal, 1), (from_three, 1)])
+def test_the_order_that_matters_is_kept(func, which):
+    sch, before = start(func)
+    sch.rfactor(sch.get_loops("B")[which], 0)
+    check_compiled(sch, before)
+
+
+@T.prim_func
+def rows(a: T.handle, c: T.handle):
+    n = T.int32()
+    m = T.int32()
+    A = T.match_buffer(a, (n, m))
+    C = T.match_buffer(c, (n,))
+    for i, k in T.grid(n, m):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("factors", [[None, 4], [4, None]])
+@pytest.mark.parametrize("rows_by", [None, 3])
+def test_a_split_of_a_symbolic_extent_is_factored(which, factors, rows_by):
+    sch, before = start(rows)
+    i, k = sch.get_loops("B")
+    if rows_by:
+        sch.split(i, [None, rows_by])
+    sch.rfactor(sch.split(k, factors)[which], 0)
+    for n, m in ((1, 1), (4, 3), (5, 17)):
+        a = np.random.default_rng(n).standard_normal((n, m)).astype("float32")
+        check_compiled(sch, before, a, np.zeros(n, "float32"))

@@ -6,7 +6,7 @@ from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 from mlc_lab.tir import TensorIntrin
 
-from .common import check, matmul, mm_relu
+from .common import check, matmul, mm_relu, refused
 from .test_blockize import tiled
 
 
@@ -147,3 +147,63 @@ def test_it_is_refused_for_memory_of_another_scope_or_an_unknown_name():
     with pytest.raises(ScheduleError) as caught:
         sch.tensorize(inner[0], TensorIntrin(dot_desc, dot_impl))
     assert caught.value.rule == "intrinsic_is_registered"
+
+
+@T.prim_func
+def add_desc(A: T.Buffer((4,), "float32", offset_factor=1),
+             B: T.Buffer((4,), "float32", offset_factor=1),
+             C: T.Buffer((4,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(A[0:4], B[0:4])
+        T.writes(C[0:4])
+        for i in range(4):
+            with T.block("add"):
+                v = T.axis.spatial(4, i)
+                C[v] = A[v] + B[v]
+
+
+@T.prim_func
+def add_impl(A: T.Buffer((4,), "float32", offset_factor=1),
+             B: T.Buffer((4,), "float32", offset_factor=1),
+             C: T.Buffer((4,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(A[0:4], B[0:4])
+        T.writes(C[0:4])
+        for i in range(4):
+            C[i] = B[i]
+        for i in range(4):
+            C[i] = C[i] + A[i]
+
+
+TensorIntrin.register("add_4", add_desc, add_impl, override=True)
+
+
+@T.prim_func
+def accumulate(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    for i, j in T.grid(2, 4):
+        with T.block("C"):
+            v = T.axis.spatial(8, i * 4 + j)
+            C[v] = C[v] + A[v]
+
+
+@T.prim_func
+def from_one(A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32"),
+             C: T.Buffer((9,), "float32")):
+    for i in range(2):
+        with T.block("C_o"):
+            vo = T.axis.spatial(2, i)
+            T.reads(A[vo * 4:vo * 4 + 4], B[vo * 4:vo * 4 + 4])
+            T.writes(C[vo * 4:vo * 4 + 4])
+            for j in T.serial(1, 5):
+                with T.block("C"):
+                    v = T.axis.spatial((1, 5), j)
+                    C[vo * 4 + v] = A[vo * 4 + v] + B[vo * 4 + v]
+
+
+def test_an_operand_that_is_the_result_is_not_the_described_block():
+    refused(accumulate, lambda s: s.tensorize(s.get_loops("C")[1], "add_4"),
+            "block_is_the_described_one")
+
+
+def test_loops_start_where_the_description_has_them_start():
+    refused(from_one, lambda s: s.tensorize("C_o", "add_4"), "block_is_the_described_one")

@@ -6,8 +6,9 @@ import pytest
 
 from mlc_lab.ir.diagnostics import DiagnosticError
 from mlc_lab.ir.structural import assert_structural_equal
+from mlc_lab.reading import DataError, MLCError
 from mlc_lab.schedule import Schedule, ScheduleError, Trace
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 
 from .common import check, matmul
 
@@ -144,10 +145,43 @@ def test_a_broken_json_trace_is_refused(data):
         Trace.from_json(data)
 
 
+@pytest.mark.parametrize("data", [
+    "[" * 100_000, "[[], [[0, 1]]]", '[[["GetBlock", {"name": "C"}, "b0"]], [[0, [1]]]]',
+    '[[["SampleCategorical", {"candidates": [1], "probs": [1.0]}, "v0"]], [[true, 0]]]',
+    '[[["GetBlock", {"name": {"x": "C"}}, "b0"]], []]', f"[[], [[{10**400}, 1]]]",
+    '[[["Split", {"loop": 1, "factors": {"expr": "' + "1+" * 5000 + '1"}}, "l0"]], []]',
+    '[[["Split", {"loop": 1, "factors": {"expr": "a.b.c(1"}}, "l0"]], []]', "\ud800", "NaN",
+    '[[["SamplePerfectTile", {"loop": 1, "n": 2}, [["v4", "v5"]]]], []]'])
+def test_a_hostile_json_trace_is_refused_as_data(data):
+    with pytest.raises(DataError):
+        Trace.from_json(data)
+
+
+@pytest.mark.parametrize("args", [
+    '{"loop": 7, "factors": [1, 2]}', '{"loop": null, "factors": [1, 2]}',
+    '{"loop": "x", "factors": [[]]}'])
+def test_a_trace_whose_arguments_have_other_types_is_refused_when_replayed(args):
+    sch = Schedule(matmul)
+    before = sch.mod
+    with pytest.raises(MLCError):
+        Trace.from_json(f'[[["Split", {args}, ["l1", "l2"]]], []]').apply_to_schedule(sch)
+    assert sch.mod is before
+
+
+@pytest.mark.parametrize("text", [
+    "sch.split(" + "(" * 500, "sch.split(" + "-" * 5000 + "1)", "sch.split(" + "1+" * 50_000 + "1)",
+    "sch.split(l1, factors=[" + "9" * 5000 + "])", "sch.split(b'x')", "sch.split(1j)", "\0",
+    "sch.\ud800()", "sch." + "a" * 100_000 + "()"])
+def test_texts_that_python_stumbles_over_are_no_trace(text):
+    with pytest.raises(DiagnosticError):
+        Trace.from_python(text)
+
+
 @pytest.mark.parametrize("text, message", [
     ("sch.splitt(l1)", "did you mean 'split'"), ("b0 = sch.get_block(", "not Python"),
     ("__import__('os').system('true')", "no primitive"), ("x = 1", "expected a call"),
-    ("sch.reorder(l1)", "not defined"), ("import os", "only calls"),
+    ("sch.reorder(l1)", "not defined"),
+    ('[[b0]] = sch.get_block(name="C")', "plain names"), ("import os", "only calls"),
     ('b0 = sch.get_block(name=open("x"))', "cannot contain"),
     ('b0 = sch.get_block(nam="C")', "missing a required argument")])
 def test_a_broken_text_trace_is_refused_with_its_place(text, message):
@@ -279,3 +313,29 @@ def test_one_function_under_two_names_is_scheduled_apart():
     sch.state.verify()
     assert "i_0" in sch.mod["a"].script() and "i_0" not in sch.mod["b"].script()
     assert "T.parallel" in sch.mod["b"].script() and "T.parallel" not in sch.mod["a"].script()
+
+
+@T.prim_func
+def of_any_size(a: T.handle, b: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,))
+    B = T.match_buffer(b, (n,))
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi] + T.float32(1)
+
+
+def test_a_size_of_the_function_in_an_argument_is_found_by_its_name():
+    n = of_any_size.buffers[0].shape[0]
+    sch = Schedule(of_any_size)
+    block = sch.get_block("B")
+    sch.split(sch.get_loops(block)[0], factors=[(n + 1) // 2, 2])
+    sch.annotate_buffer_access(block, 0, "read", lambda vi: [(0, n)])
+    text = str(sch.trace)
+    assert 'T.Var("n", "int64")' in text
+    for trace in (sch.trace, Trace.from_python(text), Trace.from_json(sch.trace.as_json())):
+        for other in (of_any_size, from_source(of_any_size.script())):  # another variable n
+            again = Schedule(other)
+            trace.apply_to_schedule(again)
+            assert_structural_equal(again.mod, sch.mod)

@@ -5,10 +5,12 @@ import pytest
 
 from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir import IndexMap, TensorIntrin
 
-from .common import chain, check, matmul, mm_relu, row_sum, run
+from .common import (
+    chain, check, check_compiled, matmul, mm_relu, refused, row_sum, run,
+)
 from .test_blockize import tiled
 from .test_cache_read import start
 from .test_reindex import conv2d
@@ -112,6 +114,12 @@ def test_an_unchecked_map():
     check(sch, before)
 
 
+def test_a_dimension_may_be_turned_around():
+    sch, before = start(chain)
+    sch.transform_layout("B", "B", lambda i, j: (j, 15 - i))
+    check(sch, before)
+
+
 def test_axis_separators_are_a_step_of_their_own():
     sch, before = start(chain)
     sch.transform_layout("B", ("write", 0), lambda i, j: [i // 4, IndexMap.AXIS_SEPARATOR,
@@ -126,6 +134,7 @@ def test_axis_separators_are_a_step_of_their_own():
     (fourteen, "padding_has_a_value", lambda s: s.transform_layout(
         "B", "B", lambda i: (i // 4, i % 4))),
     (fourteen, "map_is_injective", lambda s: s.transform_layout("B", "B", lambda i: (i // 2,))),
+    (fourteen, "indices_start_at_zero", lambda s: s.transform_layout("B", "B", lambda i: (9 - i,))),
     (fourteen, "map_takes_the_dimensions", lambda s: s.transform_layout(
         "B", "B", IndexMap.from_func(lambda i, j: (i, j)))),
     (fourteen, "buffer_is_accessed", lambda s: s.transform_layout("B", "C", lambda i: (i,))),
@@ -192,3 +201,97 @@ def test_a_reduction_iterator_that_stands_still_stays_one():
     sch.blockize(sch.get_loops("B")[1])
     sch.transform_block_layout("B_o", lambda i, k: (k, i))
     check(sch, before)
+
+
+@pytest.mark.parametrize("step", [
+    lambda sch: sch.transform_layout("b", ("write", 0), lambda i, j: i * 40000 + j),
+    lambda sch: sch.transform_block_layout("b", lambda i, j: i * 40000 + j)])
+def test_what_int32_cannot_index_is_refused(step):
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((70000, 40000), "int8")):
+    for i, j in T.grid(70000, 40000):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = T.int8(1)
+"""))
+    before = sch.mod
+    with pytest.raises(ScheduleError, match="larger than its type can hold"):
+        step(sch)
+    assert sch.mod is before
+
+
+@T.prim_func
+def part(A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] * T.float32(2)
+
+
+@T.prim_func
+def shorter(A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * T.float32(2)
+
+
+@T.prim_func
+def lower_triangle(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        for j in range(i + 1):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+@T.prim_func
+def views(A: T.Buffer((8, 6), "float32"), B: T.Buffer((8, 6), "float32")):
+    for i, j in T.grid(8, 6):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            a = T.match_buffer(A[vi, vj], ())
+            b = T.match_buffer(B[vi, vj], ())
+            b[()] = a[()] * T.float32(2)
+
+
+@T.prim_func
+def prefix(A: T.Buffer((9,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            A[vi + 1] = A[vi + 1] + A[vi]
+
+
+@T.prim_func
+def weighted(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] * T.float32(0.5) + A[vi, vk]
+
+
+@pytest.mark.parametrize("func, index_map", [
+    (part, lambda i: (i + 1,)), (part, lambda i: (4 - i,)), (part, lambda i: (3 - i,)),
+    (shorter, lambda i: (i // 2, 1 - i % 2)), (views, lambda i, j: (i * 6 + j,)),
+    (views, lambda i, j: (5 - j, i // 2, i % 2 + 3)), (prefix, lambda i: (i // 4, i % 4)),
+    (prefix, lambda i: (i + 5,)), (weighted, lambda i, k: (k // 2, i, k % 2)),
+    (row_sum, lambda i, k: (23 - k, i))])
+def test_iterators_are_mapped_from_wherever_they_start(func, index_map):
+    sch, before = start(func)
+    sch.transform_block_layout("B", index_map)
+    check_compiled(sch, before)
+
+
+@pytest.mark.parametrize("func, index_map, rule", [
+    (prefix, lambda i: (8 - i,), "dependences_keep_their_order"),
+    (prefix, lambda i: (i % 4, i // 4), "dependences_keep_their_order"),
+    (weighted, lambda i, k: (i, 7 - k), "dependences_keep_their_order"),
+    (weighted, lambda i, k: (k % 2, i, k // 2), "dependences_keep_their_order"),
+    (lower_triangle, lambda i, j: (j, i), "loops_make_a_box")])
+def test_iterators_keep_an_order_that_matters(func, index_map, rule):
+    error = refused(func, lambda s: s.transform_block_layout("B", index_map), rule)
+    assert error.conflict or func is lower_triangle

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...tir.expr import Var
-from ...tir.stmt import EMPTY, ForKind
+from ...tir.functor import leaves_loop
+from ...tir.stmt import EMPTY, Block, For, ForKind
+from ..error import Refusal
+from ..guards import is_loop
 from ..instruction import primitive
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
@@ -27,14 +30,18 @@ def add_unit_loop(state: ScheduleState, block_or_loop: StmtSRef) -> StmtSRef:
             with T.block("B"):
                 vi = T.axis.spatial(1, 0)
                 B[vi] = A[vi] * T.float32(2.0)
-    """
-    from ...tir.stmt import Block, For
 
-    target: Any = block_or_loop.stmt
+    Errors: the block does not leave the loop that it is in.
+    """
+    target: Any = getattr(block_or_loop, "stmt", None)
     if type(target) is Block:
         state.scope_root(block_or_loop)  # the root block cannot be wrapped
-        inner = state.realize_of(block_or_loop)
+        inner: Any = state.realize_of(block_or_loop)
+        if leaves_loop(inner):
+            raise Refusal("loop_runs_to_its_end", f"block {target.name_hint} leaves the loop that "
+                          "it is in, and would leave the new one instead", nodes=[target])
     else:
+        is_loop(block_or_loop)
         inner = target
     unit = came_from(Var("u", "int32"), target)
     new = For(unit, 0, 1, ForKind.SERIAL, inner, None, EMPTY)

@@ -14,6 +14,7 @@ from ..error import Refusal
 from ..guards import is_block
 from ..instruction import RangesMap, primitive
 from ..state import ScheduleState, StmtSRef
+from ..truth import undeclared
 
 
 def _ranges(sch: Any, args: dict[str, Any]) -> None:
@@ -43,8 +44,8 @@ def annotate_buffer_access(state: ScheduleState, block: StmtSRef, buffer_index: 
     """Declare the region that a block reads or writes of a buffer, in place of what was found.
 
     `gen_new_ranges` is a function of the block's iterators that gives, for each dimension, a point
-    or a pair (begin, end). Later passes keep the region as it is declared; what it leaves out must
-    really not be touched.
+    or a pair (begin, end). Later passes keep the region as it is declared. It must hold all that is
+    touched; of indices that are computed with floats this is found by computing them all.
 
     Before::
 
@@ -63,7 +64,8 @@ def annotate_buffer_access(state: ScheduleState, block: StmtSRef, buffer_index: 
                 T.block_attr({"explicit_read_region": [0]})
                 B[vi] = A[vi] * T.float32(2.0)
 
-    Errors: the buffer has as many dimensions as ranges are given.
+    Errors: the buffer has as many dimensions as ranges are given; the region holds what the block
+    touches.
     """
     is_block(block)
     if buf_type not in (READ, WRITE):
@@ -86,5 +88,14 @@ def annotate_buffer_access(state: ScheduleState, block: StmtSRef, buffer_index: 
     known = [op.as_int(v) for v in stmt.annotations.get(key, ())]
     if buffer_index not in known:
         known.append(buffer_index)
-    state.replace(block, stmt.replace(**{
-        field: tuple(regions), "annotations": {**stmt.annotations, key: annotation_value(known)}}))
+    new = stmt.replace(**{
+        field: tuple(regions), "annotations": {**stmt.annotations, key: annotation_value(known)}})
+    left = [a for a in undeclared(new) if a.memory is region.buffer.data]
+    if left:
+        verb = "writes" if left[0].write else "reads"
+        raise Refusal("region_holds_the_access", f"block {stmt.name_hint} {verb} "
+                      f"{left[0].node!r}, which is not (or not surely) in the region that would be "
+                      "declared: what moves the block would leave it out",
+                      nodes=[left[0].node, stmt],
+                      hint="declare a region that holds all that the block touches")
+    state.replace(block, new)

@@ -19,7 +19,7 @@ from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef, child_realizes
 
 
-@primitive("CacheIndex")
+@primitive("CacheIndex", moves=True)
 def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_thresh: int = 0
                 ) -> list[StmtSRef]:
     """Compute the indices at which a block reads once, into buffers `index_var_0`, ...

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from ...ir.structural import structural_equal
 from ...tir.buffer import Buffer
 from ...tir.stmt import ForKind
 from ..buffers import (
-    READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, storage_scope_exists,
+    READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, one_name,
+    storage_scope_exists,
 )
 from ..cache_stage import copy_stage, loops_known, region_at
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
 from ..move import replace_realize
+from ..staging import fixed, whole
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("CacheInplace", normalize=index_of(READ, "read_buffer_index"))
+@primitive("CacheInplace", moves=True, normalize=index_of(READ, "read_buffer_index"))
 def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int | str | Buffer,
                   storage_scope: str) -> list[StmtSRef]:
     """Copy what a block reads and writes of a buffer before it, and back after it.
@@ -66,10 +69,13 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
             raise Refusal("loops_are_sequential", f"loop {loop.stmt.loop_var.name} runs its "
                           "iterations at the same time", nodes=[loop.stmt],
                           hint="cache_inplace first, then parallelize")
-    spans = []
-    for regions in (stmt.reads, stmt.writes):
-        region = next(r for r in regions if r.buffer is buffer)
-        spans.append(region_at(state, block, region, block.parent))
+    one_name(stmt, buffer)
+    read, written = (
+        fixed(region_at(state, block, next(r for r in regions if r.buffer is buffer), block.parent),
+              buffer) for regions in (stmt.reads, stmt.writes))
+    # what is stored back must have been copied, if the block leaves it alone
+    same = all(structural_equal(a, b) for a, b in zip(read, written))
+    spans = [read if same else whole(buffer), written]
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope)
     redirect = Redirect({buffer: copy})
     into = copy_stage(buffer, copy, spans[0], buffer.shape, copy.name, None,

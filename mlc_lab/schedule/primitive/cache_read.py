@@ -7,7 +7,6 @@ from typing import Any, Sequence
 from ...arith import Analyzer
 from ...tir.buffer import Buffer
 from ...tir.expr import Range
-from ...tir.stmt import Block, BufferRegion
 from ..buffers import (
     READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, rewrite_blocks,
     storage_scope_exists,
@@ -19,17 +18,19 @@ from ..cache_stage import (
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
+from ..staging import copy_holds, covered, fixed, whole
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("CacheRead", normalize=index_of(READ, "read_buffer_index"))
+@primitive("CacheRead", moves=True, normalize=index_of(READ, "read_buffer_index"))
 def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | str | Buffer,
                storage_scope: str, consumer_blocks: Sequence[StmtSRef] | None = None) -> StmtSRef:
     """Copy a buffer into another kind of memory and let its readers read the copy.
 
     The copying block, which is returned, is called `<buffer>_<scope>`. It goes right before the
     first reader, as deep in the loops as the buffer's writer is; for an input, to the start of the
-    scope. `consumer_blocks` restricts who reads the copy.
+    scope. `consumer_blocks` restricts who reads the copy; without it all do for whom it holds what
+    they would read.
 
     Before::
 
@@ -51,7 +52,7 @@ def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | s
                 B[vi, vj] = A_local[vi, vj] * T.float32(2.0)
 
     Errors: the block must read the buffer and not write it too; at most one block of the scope
-    writes it; the storage scope must exist.
+    writes it, and not between the copy and who reads it; the storage scope must exist.
     """
     is_block(block)
     storage_scope_exists(storage_scope)
@@ -63,16 +64,8 @@ def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | s
                       f"{buffer.name}: reading a copy, it would not see what it wrote itself",
                       nodes=[block.stmt], hint="use sch.cache_write, or cache_read before "
                       "sch.decompose_reduction")
-    writer = only_writer(state, scope, buffer)
-    targets = given_consumers(state, scope, buffer, consumer_blocks or ()) or [
-        r for r in readers(state, scope, buffer) if not accesses(r.stmt, buffer, WRITE)]
-    if writer is None:
-        location = Location(scope, 0)
-        span = _whole(scope.stmt, buffer)
-    else:
-        location = find_location(state, scope, writer, targets)
-        written = next(w for w in writer.stmt.writes if w.buffer is buffer)
-        span = region_at(state, writer, written, location.at)
+    location, targets = _location(state, scope, block, buffer, consumer_blocks or ())
+    span = _span(state, scope, buffer, location, targets)
     full = location.at is not scope
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
                        None if full else [r.extent for r in span])
@@ -86,12 +79,43 @@ def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | s
     return finish(state, scope, body, [copy], redirect.reuse, [stage.block])[0]
 
 
-def _whole(scope: Block, buffer: Buffer) -> tuple[Range, ...]:
-    """What a scope reads of a buffer that comes from outside of it."""
-    for region in scope.reads:
-        if region.buffer is buffer:
-            return region.region
-    return BufferRegion.full_region(buffer).region
+def _location(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer: Buffer,
+              given: Sequence[StmtSRef]) -> tuple[Location, list[StmtSRef]]:
+    """Where the copy is made, and who reads it: behind the buffer's writer, or at the start."""
+    writer = only_writer(state, scope, buffer)
+    wanted = given_consumers(state, scope, buffer, given) or [
+        r for r in readers(state, scope, buffer) if not accesses(r.stmt, buffer, WRITE)]
+    start = Location(scope, 0)
+    places = [start] if writer is None else [find_location(state, scope, writer, wanted), start]
+    refused: Refusal | None = None
+    for location in places:
+        targets = []
+        for reader in wanted:
+            try:
+                copy_holds(state, scope, reader, buffer, location)
+                targets.append(reader)
+            except Refusal as why:
+                if given or reader is block:
+                    refused = refused or why
+        if block in targets and len(targets) >= len(given):
+            return location, targets
+    raise refused or Refusal("consumers_read_the_buffer", f"block {block.stmt.name_hint} is not "
+                             "among the blocks that read the copy", nodes=[block.stmt])
+
+
+def _span(state: ScheduleState, scope: StmtSRef, buffer: Buffer, location: Location,
+          targets: Sequence[StmtSRef]) -> tuple[Range, ...]:
+    """What is copied: what has been written, or what the scope reads; more if a reader needs it."""
+    writer = only_writer(state, scope, buffer)
+    if writer is None or location.position == 0 and location.at is scope:
+        said = next((r.region for r in scope.stmt.reads if r.buffer is buffer), whole(buffer))
+    else:
+        written = next(w for w in writer.stmt.writes if w.buffer is buffer)
+        said = region_at(state, writer, written, location.at)
+    span = fixed(said, buffer)
+    if all(covered(state, reader, buffer, location.at, span) for reader in targets):
+        return span
+    return whole(buffer)
 
 
 def _starts_at_zero(span: Sequence[Any]) -> bool:

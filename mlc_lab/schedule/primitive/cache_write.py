@@ -8,7 +8,7 @@ from ...arith import Analyzer
 from ...tir.buffer import Buffer
 from ...tir.stmt import Block
 from ..buffers import (
-    READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, rewrite_blocks,
+    WRITE, Redirect, buffer_like, index_of, nth_region, rewrite_blocks,
     storage_scope_exists,
 )
 from ..cache_stage import (
@@ -18,10 +18,12 @@ from ..cache_stage import (
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
+from ..repeatable import builds_on
+from ..staging import covered, fixed, only_what_was_written, stored_in_time
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("CacheWrite", normalize=index_of(WRITE, "write_buffer_index"))
+@primitive("CacheWrite", moves=True, normalize=index_of(WRITE, "write_buffer_index"))
 def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int | str | Buffer,
                 storage_scope: str, consumer_blocks: Sequence[StmtSRef] | None = None) -> StmtSRef:
     """Let a block write into another kind of memory, from where a new block stores the result.
@@ -50,7 +52,9 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
                 B[v0, v1] = B_local[v0, v1]
 
     Errors: the block must be the only writer of the buffer in its scope, and must not build on what
-    the buffer held before (a reduction's own init is fine); the storage scope must exist.
+    the buffer held before (a reduction's own init is fine); nobody may read or write the buffer
+    before the copy is stored, of which every element must have been written; the storage scope
+    must exist.
     """
     is_block(block)
     storage_scope_exists(storage_scope)
@@ -58,7 +62,7 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     buffer = region.buffer
     scope = state.scope_root(block)
     only_writer(state, scope, buffer)
-    if accesses(block.stmt, buffer, READ):
+    if builds_on(block.stmt, buffer):
         raise Refusal("writer_does_not_read", f"block {block.stmt.name_hint} reads {buffer.name}, "
                       "which it writes: the copy would start without the values it builds on",
                       nodes=[block.stmt], hint="cache_write a reduction before "
@@ -67,7 +71,15 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     direct = given_consumers(state, scope, buffer, consumer_blocks or ())
     others = [r for r in readers(state, scope, buffer) if r not in direct]
     location = find_location(state, scope, block, others)
-    span = region_at(state, block, region, location.at)
+    stored_in_time(state, scope, block, buffer, location, direct)
+    span = fixed(region_at(state, block, region, location.at), buffer)
+    only_what_was_written(state, scope, block, buffer, location.at, span)
+    local = buffer in scope.stmt.alloc_buffers
+    if not all(covered(state, d, buffer, scope, span) if location.at is scope else local
+               for d in direct):
+        raise Refusal("copy_holds_what_is_read", "a block of consumer_blocks may read elements of "
+                      f"{buffer.name} that block {block.stmt.name_hint} does not write: they are "
+                      "not in the copy", nodes=[d.stmt for d in direct])
     full = location.at is not scope
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
                        None if full else [r.extent for r in span])

@@ -7,7 +7,7 @@ from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("ComputeAt")
+@primitive("ComputeAt", moves=True)
 def compute_at(state: ScheduleState, block: StmtSRef, loop: StmtSRef,
                preserve_unit_loops: bool = False, index: int = -1) -> None:
     """Compute a producer inside a loop of its consumers: just the part that one iteration needs.

@@ -7,7 +7,7 @@ from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("ComputeInline")
+@primitive("ComputeInline", moves=True)
 def compute_inline(state: ScheduleState, block: StmtSRef) -> None:
     """Write a block's computation into every consumer, in place of reading its result.
 

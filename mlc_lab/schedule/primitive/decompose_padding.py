@@ -16,11 +16,11 @@ from ..error import Refusal
 from ..guards import complete_block, is_block, is_loop
 from ..instruction import primitive
 from ..provenance import came_from, renewed
-from ..rewrite import fresh_vars
+from ..rewrite import copied_loop, fresh_vars
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("DecomposePadding")
+@primitive("DecomposePadding", moves=True)
 def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
     """Split a block that stores a value or, outside of a box, a constant: first fill, then copy.
 
@@ -140,8 +140,7 @@ def _filling_nest(stmt: Block, realize: BlockRealize, store: BufferStore, consta
     nest: Stmt = BlockRealize([substitute(v, fresh) for v in realize.iter_values],
                               substitute(realize.predicate, fresh), made)
     for loop in reversed(inner):
-        nest = loop.replace(loop_var=fresh[loop.loop_var], min=substitute(loop.min, fresh),
-                            extent=substitute(loop.extent, fresh), body=nest)
+        nest = copied_loop(loop, fresh, nest)
     return nest, made
 
 

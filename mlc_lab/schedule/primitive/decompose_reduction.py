@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from ...arith.expr_util import conjuncts
 from ...tir import op
-from ...tir.expr import And, PrimExpr, Var
+from ...tir.expr import PrimExpr, Var
 from ...tir.functor import substitute, uses_var
 from ...tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
 from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, reduction_block
+from ..init_first import init_may_go_first
 from ..instruction import primitive
 from ..provenance import came_from
-from ..rewrite import fresh_vars, replace_block
+from ..rewrite import copied_loop, fresh_vars, replace_block
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("DecomposeReduction")
+@primitive("DecomposeReduction", moves=True)
 def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
     """Move a reduction's init out of its block, to right before `loop`; the init block is returned.
 
@@ -40,8 +42,9 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
                     vi, vk = T.axis.remap("SR", [i, k])
                     B[vi] = B[vi] + A[vi, vk]
 
-    Errors: the block is a reduction, `loop` is around it, and no loop outside of `loop` drives a
-    reduction iterator.
+    Errors: the block is a reduction, `loop` is around it, no loop outside of `loop` drives a
+    reduction iterator; inside of `loop` nothing is added to an element before the init sets it, or
+    sets it again, and nobody else reads or writes it before.
     """
     is_block(block)
     is_loop(loop)
@@ -51,7 +54,7 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
         raise Refusal("loop_is_around_block", f"loop {loop.stmt.loop_var.name} is not around block "
                       f"{stmt.name_hint}", nodes=[loop.stmt, stmt],
                       hint="use one of sch.get_loops(block)")
-    reduction_block(state, block, state.scope_root(block))
+    reduction_block(state, block, state.scope_root(block), affine=False)
     realize = state.realize_of(block)
     place = loops.index(loop)
     for outer in loops[:place]:
@@ -67,6 +70,7 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
                     hint=f"decompose at {outer.stmt.loop_var.name} or further out, or reorder it "
                     "inside first")
     init = _init_nest(stmt, realize, [s.stmt for s in loops[place:]])
+    init_may_go_first(state, block, place, init)
     update = _update_block(stmt)
     new_loop = replace_block(loop.stmt, stmt, update)
     state.replace(loop, seq(init, new_loop), {stmt: update})
@@ -79,6 +83,7 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
     spatial = [(iv, value) for iv, value in zip(block.iter_vars, realize.iter_values)
                if iv.iter_type != REDUCE]
     iter_vars = fresh_vars([iv for iv, _ in spatial], table)
+    table.update({iv.var: iv.dom.min for iv in block.iter_vars if iv.iter_type == REDUCE})
     new_block = Block.from_fields(
         iter_vars, (), tuple(substitute(w, table) for w in block.writes),
         f"{block.name_hint}_init", (), tuple(substitute(m, table) for m in block.match_buffers),
@@ -88,7 +93,7 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
     kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
     dropped = {lp.loop_var for lp in loops} - {lp.loop_var for lp in kept}
     predicate: PrimExpr = op.const(True)
-    for part in _conjuncts(realize.predicate):
+    for part in conjuncts(realize.predicate):
         if not uses_var(part, dropped):
             predicate = op.logical_and(predicate, part)
     renamed = {lp.loop_var: came_from(Var(f"{lp.loop_var.name}_init", lp.loop_var.dtype),
@@ -96,15 +101,8 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
     body: Stmt = BlockRealize([substitute(v, renamed) for v in values],
                               substitute(predicate, renamed), new_block)
     for lp in reversed(kept):
-        body = lp.replace(loop_var=renamed[lp.loop_var], min=substitute(lp.min, renamed),
-                          extent=substitute(lp.extent, renamed), body=body)
+        body = copied_loop(lp, renamed, body)
     return body
-
-
-def _conjuncts(predicate: PrimExpr) -> list[PrimExpr]:
-    if type(predicate) is And:
-        return _conjuncts(predicate.a) + _conjuncts(predicate.b)
-    return [predicate]
 
 
 def _update_block(block: Block) -> Block:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ...arith import Analyzer
+from ...ir.dtype import int_range
 from ...tir import op
 from ...tir.expr import IntImm, PrimExpr, Var
 from ...tir.functor import substitute, uses_var
 from ...tir.stmt import For, ForKind
 from ..error import Refusal
-from ..guards import is_loop, loop_from_zero, loop_is_plain
+from ..guards import is_loop, loop_from_zero, loop_is_not_left, loop_is_plain
 from ..instruction import primitive
 from ..provenance import came_from
 from ..rewrite import pair_blocks, simplify_bindings, widen_iterators
@@ -34,6 +35,8 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
                 vj = T.axis.spatial(64, i_j_fused % 64)
                 B[vi, vj] = A[vi, vj] * T.float32(2.0)
 
+    The new loop counts in int64 where the extents' product does not fit into int32.
+
     Errors: each loop must directly and only contain the next, start at zero, carry no annotation
     or thread binding, and no inner extent may depend on an outer loop.
     """
@@ -43,6 +46,8 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
         is_loop(loop)
         loop_is_plain(loop)
         loop_from_zero(loop)
+        if len(loops) > 1:
+            loop_is_not_left(loop, "would leave all of the fused loops")
     if len(set(loops)) != len(loops):
         raise Refusal("loops_are_distinct", "a loop is given twice", nodes=[loops[0].stmt])
     for outer, inner in zip(loops, loops[1:]):
@@ -57,32 +62,29 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
         if any(uses_var(inner.stmt.extent, o.stmt.loop_var) for o in loops):
             raise Refusal("extents_are_independent", f"the extent of {inner.stmt.loop_var.name} "
                           "depends on a loop it would be fused with", nodes=[inner.stmt])
-    first: For = loops[0].stmt
     names = "_".join(s.stmt.loop_var.name for s in loops)
-    dtype = first.loop_var.dtype
-    if any(s.stmt.loop_var.dtype == "int64" for s in loops):
-        dtype = "int64"
+    dtype = _dtype(loops)
     fused = came_from(Var(f"{names}_fused", dtype), *(s.stmt for s in loops))
     table: dict[Var, PrimExpr] = {}
     lower: PrimExpr = IntImm(dtype, 1)
-    extent: PrimExpr = IntImm(dtype, 1)
     for loop in reversed(loops):
-        size = loop.stmt.extent
-        extent = op.mul(extent, size)
-        if op.is_const_int(size, 1) and not preserve_unit_iters:
+        size = op.cast(loop.stmt.extent, dtype)
+        through = op.mul(lower, size)
+        if op.is_const_int(through, 0) or (
+                op.is_const_int(size, 1) and not preserve_unit_iters):  # of 0, nothing runs
             table[loop.stmt.loop_var] = IntImm(loop.stmt.loop_var.dtype, 0)
         elif loop is loops[0]:
             table[loop.stmt.loop_var] = op.floordiv(fused, lower)
         else:
-            table[loop.stmt.loop_var] = op.floordiv(
-                op.floormod(fused, op.mul(lower, size)), lower)
-        lower = op.mul(lower, size)
+            table[loop.stmt.loop_var] = op.floordiv(op.floormod(fused, through), lower)
+        lower = through
     analyzer = Analyzer()
     state.loop_domains_into(loops[0], analyzer)
     body = substitute(loops[-1].stmt.body, table)
     if any(s.stmt.loop_var.dtype != dtype for s in loops):
         body = widen_iterators(body)
-    new = For(fused, IntImm(dtype, 0), analyzer.simplify(_product(loops)), ForKind.SERIAL, body)
+    extent = analyzer.simplify(_product(loops, dtype))
+    new = For(fused, IntImm(dtype, 0), extent, ForKind.SERIAL, body)
     new = simplify_bindings(state, new, state.loops_above(loops[0]), preserve_unit_iters)
     reuse: dict = {}
     pair_blocks(loops[-1].stmt.body, new.body, reuse)
@@ -90,8 +92,19 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
     return state.refs[new]
 
 
-def _product(loops: tuple[StmtSRef, ...]) -> PrimExpr:
-    out = loops[0].stmt.extent
+def _dtype(loops: tuple[StmtSRef, ...]) -> str:
+    """The type of the fused variable: int64 if a loop has it, or if the product of the extents that
+    are known needs it."""
+    product = 1
+    for loop in loops:
+        product *= op.as_int(loop.stmt.extent) or 1
+    dtype = loops[0].stmt.loop_var.dtype
+    wide = any(s.stmt.loop_var.dtype == "int64" for s in loops)
+    return "int64" if wide or product > int_range(dtype)[1] else dtype
+
+
+def _product(loops: tuple[StmtSRef, ...], dtype: str) -> PrimExpr:
+    out = op.cast(loops[0].stmt.extent, dtype)
     for loop in loops[1:]:
-        out = op.mul(out, loop.stmt.extent)
+        out = op.mul(out, op.cast(loop.stmt.extent, dtype))
     return out

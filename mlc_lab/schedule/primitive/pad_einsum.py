@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...arith import Analyzer
+from ...ir.dtype import is_integer
 from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.expr import (
-    Add, BufferLoad, Cast, IntImm, IterVar, Mul, PrimExpr, Range, Var,
+    Add, BufferLoad, Call, Cast, Div, FloorDiv, FloorMod, IntImm, IterVar, Mod, Mul, PrimExpr,
+    Range, Var,
 )
 from ...tir.functor import pre_order
+from ...tir.op.intrinsic import PURE, effect_of
 from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt,
 )
 from ..buffers import Redirect, buffer_like
 from ..chain import alone_in_its_loops, replace_nest, trivially_bound
 from ..error import Refusal
-from ..guards import REDUCE, is_block
+from ..guards import is_block
 from ..instruction import primitive
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
 
+_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
-@primitive("PadEinsum")
+
+@primitive("PadEinsum", moves=True)
 def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) -> None:
     """Round the extents of a contraction up to multiples of `padding`, one for each iterator.
 
@@ -60,7 +66,7 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
 
     Errors: the block is alone in its loops, each iterator bound to a loop of its own; it stores one
     element, and all indices are iterators or constants; where a reduction is padded it must be a
-    sum of products, to which zeros add nothing.
+    sum of products of elements that are zero in the padding; nothing is divided by what is there.
     """
     is_block(block)
     stmt: Block = block.stmt
@@ -71,27 +77,26 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
                       f"{len(stmt.iter_vars)} iterators, each gets a positive number; 1 leaves it "
                       "as it is", nodes=[stmt])
     alone_in_its_loops(state, block)
-    realize = trivially_bound(state, block)
-    padded = _extents(stmt, sizes)
+    realize, ranges = trivially_bound(state, block)
+    runs = {iv.var: r.extent for iv, r in zip(stmt.iter_vars, ranges)}
+    padded = _extents(stmt, runs, sizes)
     stores = _einsum(stmt)
-    _zeros_add_nothing(stmt, padded)
     target = stores[0].buffer
-    indices = _index_lists(stmt, target)
+    indices = _index_lists(stmt, stores)
+    _zeros_add_nothing(stmt, padded)
     before: list[Stmt] = []
     after: list[Stmt] = []
     table: dict[Buffer, Buffer] = {}
     for buffer, at in indices.items():
-        shape = [padded[i] if i in padded else d
-                 for d, i in zip(buffer.shape, at)]
         if all(i not in padded for i in at):
             continue
-        new = buffer_like(buffer, f"{buffer.name}_pad", shape=shape)
-        table[buffer] = new
+        shape = [op.cast({**runs, **padded}[i], d.dtype) if i in runs else d
+                 for d, i in zip(buffer.shape, at)]
+        new = table[buffer] = buffer_like(buffer, f"{buffer.name}_pad", shape=shape)
+        if buffer is not target or stmt.init is None and _reads(stmt, target):
+            before.append(_copy(buffer, new, at, runs, padded))
         if buffer is target:
-            after.append(_copy(new, buffer, buffer.shape, None))
-        else:
-            limits = [d if i in padded else None for d, i in zip(buffer.shape, at)]
-            before.append(_copy(buffer, new, shape, limits))
+            after.append(_copy(new, buffer, at, runs, {}))
     if not padded:
         return
     redirect = Redirect(table)
@@ -104,22 +109,28 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
     for item in reversed(state.loops_above(block)):
         loop: For = item.stmt
         var = bound.get(loop.loop_var)
-        nest = loop.replace(body=nest, extent=padded[var] if var in padded else loop.extent)
+        nest = loop.replace(body=nest, extent=op.cast(padded[var], loop.extent.dtype)
+                            if var in padded else loop.extent)
     body = replace_nest(state, scope, block, *before, nest, *after)
     new_scope = scope.stmt.replace(body=body, alloc_buffers=(
         *scope.stmt.alloc_buffers, *table.values()))
     state.replace(scope, new_scope, {stmt: made, scope.stmt: new_scope})
 
 
-def _extents(stmt: Block, sizes: Sequence[int]) -> dict[Var, PrimExpr]:
-    """The new extents of the iterators that change."""
+def _reads(stmt: Block, buffer: Buffer) -> bool:
+    return any(type(n) is BufferLoad and n.buffer is buffer for n in pre_order(stmt.body))
+
+
+def _extents(stmt: Block, runs: Mapping[Var, PrimExpr], sizes: Sequence[int]
+             ) -> dict[Var, PrimExpr]:
+    """The new extents of the iterators that change; `runs` has the old ones."""
     out: dict[Var, PrimExpr] = {}
     analyzer = Analyzer()
     for iv, size in zip(stmt.iter_vars, sizes):
         if not op.is_const_int(iv.dom.min, 0):
             raise Refusal("iterators_start_at_zero", f"iterator {iv.var.name} of block "
                           f"{stmt.name_hint} starts at {iv.dom.min!r}", nodes=[stmt])
-        extent = iv.dom.extent
+        extent = runs[iv.var]
         padded = analyzer.simplify(op.mul(op.floordiv(op.add(extent, size - 1), size), size))
         if not analyzer.can_prove(op.equal(padded, extent)):
             out[iv.var] = padded
@@ -127,13 +138,22 @@ def _extents(stmt: Block, sizes: Sequence[int]) -> dict[Var, PrimExpr]:
 
 
 def _einsum(stmt: Block) -> list[BufferStore]:
+    """The store of the init, if there is one, and that of the body."""
     parts = [p for p in (stmt.init, stmt.body) if p is not None]
-    if any(type(p) is not BufferStore for p in parts) or len({p.buffer for p in parts}) != 1:
+    if any(type(p) is not BufferStore for p in parts) or len({p.buffer for p in parts}) != 1 or (
+            stmt.match_buffers):
         raise Refusal("einsum_pattern", f"block {stmt.name_hint} is not a single store (and its "
                       "init)", nodes=[stmt])
     own = {iv.var for iv in stmt.iter_vars}
     for part in parts:
         for node in pre_order(part):
+            if type(node) is Call and effect_of(node) != PURE:
+                raise Refusal("einsum_pattern", f"block {stmt.name_hint} calls {node!r}, which has "
+                              "effects: in the padding it would be called too", nodes=[part])
+            if type(node) in _DIVISIONS and is_integer(node.dtype) and any(
+                    type(n) is BufferLoad for n in pre_order(node.b)):
+                raise Refusal("zeros_do_no_harm", f"block {stmt.name_hint} divides by "
+                              f"{node.b!r}, which may be zero in the padding", nodes=[part])
             if type(node) not in (BufferLoad, BufferStore):
                 continue
             for index in node.indices:
@@ -144,10 +164,11 @@ def _einsum(stmt: Block) -> list[BufferStore]:
     return parts
 
 
-def _index_lists(stmt: Block, target: Buffer) -> dict[Buffer, tuple]:
+def _index_lists(stmt: Block, stores: Sequence[BufferStore]) -> dict[Buffer, tuple]:
     """The indices of each buffer, operands in order of the block's reads, the result last."""
+    target = stores[0].buffer
     found: dict[Buffer, tuple] = {}
-    for node in pre_order(stmt.body):
+    for node in (n for store in stores for n in pre_order(store)):
         if type(node) in (BufferLoad, BufferStore):
             known = found.setdefault(node.buffer, node.indices)
             if any(a is not b and not (isinstance(a, IntImm) and isinstance(b, IntImm)
@@ -155,56 +176,81 @@ def _index_lists(stmt: Block, target: Buffer) -> dict[Buffer, tuple]:
                    for a, b in zip(known, node.indices)):
                 raise Refusal("einsum_pattern", f"{node.buffer.name} is accessed in two ways",
                               nodes=[stmt])
-    order = [r.buffer for r in stmt.reads if r.buffer in found and r.buffer is not target]
-    return {b: found[b] for b in (*dict.fromkeys(order), target)}
+    if len({b.data for b in found}) != len(found):
+        raise Refusal("einsum_pattern", f"block {stmt.name_hint} accesses one memory by two "
+                      "buffers", nodes=[stmt])
+    order = [r.buffer for r in stmt.reads if r.buffer in found]
+    return {b: found[b] for b in (*dict.fromkeys(
+        b for b in (*order, *found) if b is not target), target)}
 
 
 def _zeros_add_nothing(stmt: Block, padded: dict[Var, PrimExpr]) -> None:
-    """Padding a reduction needs terms that vanish there."""
-    reduced = [iv.var for iv in stmt.iter_vars if iv.iter_type == REDUCE and iv.var in padded]
+    """What runs more often for one element must add terms that vanish in the padding."""
+    reduced = [v for v in padded if not _among(v, stmt.body.indices)]
     if not reduced:
         return
     value: Any = stmt.body.value
-    loads = type(value) is Add and type(value.a) is BufferLoad and (
+    sums = type(value) is Add and type(value.a) is BufferLoad and (
         value.a.buffer is stmt.body.buffer)
-    factors = _factors(value.b) if loads else []
+    factors = _factors(value.b) if sums else None
     for var in reduced:
-        if not any(var in f.indices for f in factors):
+        zeros, others = [], []
+        for factor in factors or ():
+            vanishes = type(factor) is BufferLoad and _among(var, factor.indices)
+            (zeros if vanishes else others).append(factor)
+        if not zeros or any(type(n) is BufferLoad and not is_integer(n.dtype)
+                            for f in others for n in pre_order(f)):
             raise Refusal("zeros_add_nothing", f"the reduction over {var.name} of block "
-                          f"{stmt.name_hint} is padded, but its terms are not products with a "
-                          f"factor that is zero in the padding of {var.name}", nodes=[stmt],
-                          hint="pad only spatial iterators (padding 1 for the others)")
+                          f"{stmt.name_hint} is padded, but its terms are not products of elements "
+                          f"that are zero in the padding of {var.name}"
+                          + (" (zero times what is infinite is not zero)" if zeros else ""),
+                          nodes=[stmt], hint="pad only spatial iterators (padding 1 for the "
+                          "others)")
 
 
-def _factors(e: Any) -> list[BufferLoad]:
-    """The loads that are factors of a product."""
+def _among(var: Var, indices: Sequence[PrimExpr]) -> bool:
+    return any(i is var for i in indices)
+
+
+def _factors(e: Any) -> list[PrimExpr]:
+    """The factors of a product."""
     if type(e) is Mul:
         return _factors(e.a) + _factors(e.b)
     if type(e) is Cast:
         return _factors(e.value)
-    return [e] if type(e) is BufferLoad else []
+    return [e]
 
 
-def _copy(source: Buffer, target: Buffer, shape: Sequence[PrimExpr],
-          limits: Sequence[PrimExpr | None] | None) -> Stmt:
-    """A block over `shape` that copies, with zeros from `limits` on."""
-    loops, iters = [], []
-    for axis, dim in enumerate(shape):
-        zero = IntImm(dim.dtype, 0)
-        loops.append((came_from(Var(f"i{axis}", dim.dtype), source), dim))
-        var = came_from(Var(f"v{axis}", dim.dtype), source)
-        iters.append(IterVar(Range.from_min_extent(zero, dim), var, 0))
-    at = [iv.var for iv in iters]
-    value: PrimExpr = BufferLoad(source, at)
-    if limits is not None:
-        inside: PrimExpr = op.const(True)
-        for var, limit in zip(at, limits):
-            if limit is not None:
-                inside = op.logical_and(inside, op.less(var, limit))
+def _copy(source: Buffer, target: Buffer, at: Sequence[PrimExpr], runs: Mapping[Var, PrimExpr],
+          padded: Mapping[Var, PrimExpr]) -> Stmt:
+    """A block that copies what is accessed `at` iterators and constants, over `padded` extents with
+    zeros where the iterators did not run before, or ran past the source: a condition kept them from
+    reading there."""
+    analyzer = Analyzer()
+    loops: list[tuple[Var, PrimExpr]] = []
+    iters: list[IterVar] = []
+    table: dict[Var, Var] = {}
+    inside: PrimExpr = op.const(True)
+    for axis, old in enumerate(at):
+        if old not in runs or old in table:
+            continue
+        dtype = source.shape[axis].dtype
+        dim = op.cast(padded.get(old, runs[old]), dtype)
+        loops.append((came_from(Var(f"i{len(loops)}", dtype), source), dim))
+        table[old] = var = came_from(Var(f"v{len(iters)}", dtype), source)
+        iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), dim), var, IterVar.DataPar))
+        if old in padded:
+            inside = op.logical_and(inside, op.less(var, op.cast(runs[old], dtype)))
+        if not analyzer.can_prove(op.less_equal(op.cast(runs[old], dtype), source.shape[axis])):
+            inside = op.logical_and(inside, op.less(var, source.shape[axis]))
+    places = [table.get(i, i) for i in at]
+    value: PrimExpr = BufferLoad(source, places)
+    if not op.is_const_int(inside, 1):
         value = op.if_then_else(inside, value, op.make_zero(source.dtype))
-    name = (target if limits is not None else source).name
-    made = Block(iters, [BufferRegion.from_point(source, at)],
-                 [BufferRegion.from_point(target, at)], name, BufferStore(target, value, at))
+    name = (target if padded else source).name
+    made = Block(iters, [BufferRegion.from_point(source, places)],
+                 [BufferRegion.from_point(target, places)], name,
+                 BufferStore(target, value, places))
     came_from(made, source)
     nest: Stmt = BlockRealize([var for var, _ in loops], True, made)
     for var, dim in reversed(loops):

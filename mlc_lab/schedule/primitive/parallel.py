@@ -26,7 +26,9 @@ def parallel(state: ScheduleState, loop: StmtSRef) -> None:
                 vi = T.axis.spatial(128, i)
                 B[vi] = A[vi] * T.float32(2.0)
 
-    Errors: every block below must be complete or a reduction with affine bindings, and the loop
-    may drive spatial iterators only.
+    The bounds of inner loops may depend on the loop, as in a triangle.
+
+    Errors: every block below must be complete or a reduction, the loop may drive spatial iterators
+    only, and no two of its iterations may touch an element that one of them writes.
     """
     set_kind(state, loop, ForKind.PARALLEL, "in parallel")

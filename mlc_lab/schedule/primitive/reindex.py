@@ -7,17 +7,19 @@ from typing import Any, Sequence
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IterVar, PrimExpr
 from ...tir.functor import substitute
-from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, SeqStmt, Stmt
+from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, Stmt
 from ..buffers import (
     READ, WRITE, block_argument, buffer_like, buffer_position, nth_region, rewrite_blocks,
 )
 from ..cache_stage import (
-    Location, Stage, after_definitions, copy_stage, finish, insert_statement,
+    Stage, copy_stage, finish, insert_statement,
 )
 from ..chain import alone_in_its_loops
 from ..guards import is_block
 from ..instruction import primitive
-from ..reindexing import RewriteAccesses, bounded_accesses, covered_iterators, the_indices
+from ..reindexing import (
+    RewriteAccesses, before_its_nest, covered_iterators, may_be_staged, the_indices,
+)
 from ..state import ScheduleState, StmtSRef
 
 
@@ -25,7 +27,7 @@ def _position(sch: Any, args: dict[str, Any]) -> None:
     args["buffer"] = buffer_position(block_argument(sch, args), args["buffer"])
 
 
-@primitive("ReIndex", normalize=_position)
+@primitive("ReIndex", moves=True, normalize=_position)
 def reindex(state: ScheduleState, block: StmtSRef, buffer: Any) -> StmtSRef:
     """Let a block access a buffer through a copy that has a dimension for each iterator it uses.
 
@@ -62,13 +64,14 @@ def reindex(state: ScheduleState, block: StmtSRef, buffer: Any) -> StmtSRef:
     alone_in_its_loops(state, block)
     indices = the_indices(block.stmt, target)
     used = covered_iterators(block.stmt, indices)
-    bounded_accesses(state, block, kind, target, indices, scope)
+    location = before_its_nest(state, scope, block)
+    location = location._replace(position=location.position + (kind == WRITE))
+    may_be_staged(state, scope, block, target, indices, kind, location)
     copy = buffer_like(target, f"{target.name}_reindex", "global", [iv.dom.extent for iv in used])
     at = RewriteAccesses(target, copy, [iv.var for iv in used])
     body = rewrite_blocks(scope.stmt.body, {block.stmt: at.visit}, at.reuse)
     stage = _reindex_stage(target, copy, used, indices, kind)
-    position = _top_position(state, scope, block) + (kind == WRITE)
-    body = insert_statement(scope.stmt, body, Location(scope, position), stage.stmt)
+    body = insert_statement(scope.stmt, body, location, stage.stmt)
     return finish(state, scope, body, [copy], at.reuse, [stage.block])[0]
 
 
@@ -93,9 +96,3 @@ def _swap_block(stmt: Stmt, block: Block) -> Stmt:
         return stmt.replace(block=block)
     return stmt.replace(body=_swap_block(stmt.body, block))
 
-
-def _top_position(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> int:
-    loops = state.loops_above(block)
-    top = loops[0].stmt if loops else state.realize_of(block)
-    body = after_definitions(scope.stmt.body)
-    return next(i for i, s in enumerate(body.seq) if s is top) if type(body) is SeqStmt else 0

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ...tir.buffer import Buffer
-from ..buffers import READ, WRITE, accesses, nth_region, storage_scope_exists
+from ...tir.expr import BufferLoad
+from ...tir.functor import pre_order
+from ..buffers import READ, nth_region, storage_scope_exists
 from ..cache_stage import Location, find_location, only_writer
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
-from ..reindexing import cache_with_map, index_and_map
+from ..reindexing import (
+    before_its_nest, cache_with_map, index_and_map, may_be_staged, the_indices,
+)
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("ReindexCacheRead", normalize=index_and_map(READ, "read_buffer_index"))
+@primitive("ReindexCacheRead", moves=True, normalize=index_and_map(READ, "read_buffer_index"))
 def reindex_cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | str | Buffer,
                        storage_scope: str, index_map: Any) -> StmtSRef:
     """Let a block read a copy of a buffer that is laid out by `index_map` of the block's iterators.
@@ -47,11 +51,14 @@ def reindex_cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index:
     is_block(block)
     storage_scope_exists(storage_scope)
     target = nth_region(block.stmt, read_buffer_index, READ).buffer
-    if accesses(block.stmt, target, WRITE):
-        raise Refusal("reader_does_not_write", f"block {block.stmt.name_hint} also writes "
-                      f"{target.name}", nodes=[block.stmt])
     scope = state.scope_root(block)
     writer = only_writer(state, scope, target)
     location = Location(scope, 0) if writer is None else find_location(state, scope, writer,
                                                                         [block])
+    indices = the_indices(block.stmt, target)
+    if any(type(n) is BufferLoad for i in indices for n in pre_order(i)):
+        try:  # what the indices are read from may be written later than the buffer
+            may_be_staged(state, scope, block, target, indices, READ, location)
+        except Refusal:
+            location = before_its_nest(state, scope, block)
     return cache_with_map(state, scope, block, target, storage_scope, index_map, READ, location)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ...tir.buffer import Buffer
-from ..buffers import READ, WRITE, accesses, nth_region, storage_scope_exists
-from ..cache_stage import find_location, only_writer, readers
-from ..error import Refusal
+from ..buffers import WRITE, nth_region, storage_scope_exists
+from ..cache_stage import find_location, readers
 from ..guards import is_block
 from ..instruction import primitive
 from ..reindexing import cache_with_map, index_and_map
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("ReindexCacheWrite", normalize=index_and_map(WRITE, "write_buffer_index"))
+@primitive("ReindexCacheWrite", moves=True, normalize=index_and_map(WRITE, "write_buffer_index"))
 def reindex_cache_write(state: ScheduleState, block: StmtSRef,
                         write_buffer_index: int | str | Buffer, storage_scope: str,
                         index_map: Any) -> StmtSRef:
@@ -47,10 +46,5 @@ def reindex_cache_write(state: ScheduleState, block: StmtSRef,
     storage_scope_exists(storage_scope)
     target = nth_region(block.stmt, write_buffer_index, WRITE).buffer
     scope = state.scope_root(block)
-    only_writer(state, scope, target)
-    if accesses(block.stmt, target, READ):
-        raise Refusal("writer_does_not_read", f"block {block.stmt.name_hint} reads {target.name}, "
-                      "which it writes: the copy would start without the values it builds on",
-                      nodes=[block.stmt], hint="do this before sch.decompose_reduction")
     location = find_location(state, scope, block, readers(state, scope, target))
     return cache_with_map(state, scope, block, target, storage_scope, index_map, WRITE, location)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from ...tir.functor import uses_var
+from ...arith import Analyzer
+from ...tir import op
+from ...tir.functor import substitute, uses_var
 from ...tir.stmt import For
 from ..error import Refusal
-from ..guards import (
-    KIND_NAMES, REDUCE, SPATIAL, affine_binding, is_loop,
-)
+from ..guards import KIND_NAMES, REDUCE, SPATIAL, affine_binding, is_loop
+from ..independence import clash_when_reordered, has_one_to_one_binding, labels_are_true
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("Reorder")
+@primitive("Reorder", moves=True)
 def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
     """Put loops in the given order, outermost first.
 
@@ -71,8 +72,7 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
                         "extents_stay_defined", f"the bounds of loop {loop.stmt.loop_var.name} "
                         f"depend on {inner.stmt.loop_var.name}, which would come inside it",
                         nodes=[loop.stmt, inner.stmt])
-    for block in state.child_blocks(bottom):
-        _init_runs_first(state, block, chain, wanted)
+    _order_is_free(state, chain, wanted)
     body = bottom.stmt.body
     for loop in reversed(wanted):
         source: For = loop.stmt
@@ -80,28 +80,49 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
     state.replace(chain[0], body)
 
 
-def _init_runs_first(state: ScheduleState, block: StmtSRef, before: list[StmtSRef],
-                     after: list[StmtSRef]) -> None:
-    """Loops that drive spatial and reduction iterators at once, as the parts of a fused loop do,
-    keep their order: else an element could be added to before the iteration that sets it to its
-    start value."""
-    if block.stmt.init is None:
+def _order_is_free(state: ScheduleState, chain: list[StmtSRef], wanted: list[StmtSRef]) -> None:
+    """No two iterations that clash may change places."""
+    if _plainly_free(state, chain, wanted):
         return
-    bindings = list(zip(block.stmt.iter_vars, state.realize_of(block).iter_values))
-    reduced = [v for iv, v in bindings if iv.iter_type == REDUCE]
-    spatial = [v for iv, v in bindings if iv.iter_type != REDUCE]
-
-    def driving(loops: list[StmtSRef]) -> list[StmtSRef]:
-        return [s for s in loops if any(uses_var(v, s.stmt.loop_var) for v in reduced)]
-
-    mixed = [s for s in driving(before) if any(uses_var(v, s.stmt.loop_var) for v in spatial)]
-    if mixed and driving(before) != driving(after):
-        names = ", ".join(s.stmt.loop_var.name for s in mixed)
+    before, after = ([s.stmt.loop_var for s in order] for order in (chain, wanted))
+    clash = clash_when_reordered(state, chain, before, after)
+    if clash is None:
+        return
+    places = [s.stmt for s, new in zip(chain, wanted) if s is not new]
+    if clash.a.init or clash.b.init:
         raise Refusal(
-            "init_runs_first", f"loops {names} drive both spatial and reduction iterators of block "
-            f"{block.stmt.name_hint}: in another order, an element could be added to before the "
-            "iteration that runs its T.init()", nodes=[*(s.stmt for s in mixed), block.stmt],
+            "init_runs_first", f"in the new order an element of {clash.name} would be added to "
+            "before the iteration that runs its T.init(), or set to its start value again after "
+            "that", nodes=[*places, *clash.blocks], conflict=clash.text,
             hint="sch.decompose_reduction first, or fuse spatial loops with spatial ones only")
+    raise Refusal(
+        "dependences_keep_their_order", "in the new order iterations would change places that "
+        f"touch the same element of {clash.name}: {clash.what}",
+        nodes=[*places, *clash.blocks], conflict=clash.text,
+        hint="keep the order of loops whose iterations use what others of them have written")
+
+
+def _plainly_free(state: ScheduleState, chain: list[StmtSRef], wanted: list[StmtSRef]) -> bool:
+    """Whether the order is free at a glance: one block, whose iterators are what they are called,
+    each of its iterations is run once, and that with its init comes first in both orders."""
+    blocks = state.child_blocks(chain[-1])
+    if len(blocks) != 1 or chain[-1].stmt.body is not state.realize_of(blocks[0]):
+        return False
+    block = blocks[0]
+    if not has_one_to_one_binding(state, block) or not labels_are_true(state, block.stmt):
+        return False
+    if block.stmt.init is None:
+        return True
+    bindings = list(zip(block.stmt.iter_vars, state.realize_of(block).iter_values))
+    spatial = [v for iv, v in bindings if iv.iter_type == SPATIAL]
+    first = {s.stmt.loop_var: s.stmt.min for s in chain}
+    for iv, value in bindings:
+        if iv.iter_type != SPATIAL:
+            drivers = [v for v in first if uses_var(value, v)]
+            if any(uses_var(other, drivers) for other in spatial) or not Analyzer().can_prove(
+                    op.equal(substitute(value, first), iv.dom.min)):
+                return False
+    return True
 
 
 def _chain(loops: set[StmtSRef]) -> list[StmtSRef]:

@@ -7,7 +7,7 @@ from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("ReverseComputeAt")
+@primitive("ReverseComputeAt", moves=True)
 def reverse_compute_at(state: ScheduleState, block: StmtSRef, loop: StmtSRef,
                        preserve_unit_loops: bool = False, index: int = -1) -> None:
     """Compute a consumer inside a loop of its producers: just the part one iteration provides.

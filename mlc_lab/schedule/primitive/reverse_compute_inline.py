@@ -7,7 +7,7 @@ from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("ReverseComputeInline")
+@primitive("ReverseComputeInline", moves=True)
 def reverse_compute_inline(state: ScheduleState, block: StmtSRef) -> None:
     """Write a consumer's computation into its only producer, in place of storing the result.
 

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ...arith import Analyzer
+from ...arith.access import conjuncts
+from ...arith.linear_form import follows
 from ...tir import op
 from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, IntImm, IterVar, PointerType, PrimExpr, PrimType, Range, Var
-from ...tir.functor import free_vars, substitute, uses_var
+from ...tir.expr import BufferLoad, IterVar, PointerType, PrimExpr, PrimType, Range, Var
+from ...tir.functor import free_vars, pre_order, substitute, uses_var
 from ...tir.stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, LetStmt, Stmt, seq,
+    Block, BlockRealize, BufferStore, For, ForKind, LetStmt, SeqStmt, Stmt, seq,
 )
+from ..conflict import first_clash
 from ..error import Refusal
+from ..footprint import Access, footprint, instance, loops_of
 from ..guards import REDUCE, SPATIAL, is_loop, reduction_block, stage_pipeline
+from ..independence import starts_with_init, surroundings, why_labels_are_false
 from ..instruction import primitive
 from ..provenance import came_from, renewed
 from ..reducer import Reduction, match_reduction
+from ..rewrite import copied_loop, with_regions
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("RFactor")
+@primitive("RFactor", moves=True)
 def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     """Compute a reduction in slices, one for each iteration of `loop`, and reduce those at the end.
 
@@ -55,9 +60,14 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
                     B[vi] = T.float32(0.0)
                 B[vi] = B[vi] + B_rf[vk_1, vi]
 
+    Where a slice may be cut off before its first iteration, as in a split of a symbolic extent, its
+    block runs all iterations and combines with the start value beyond the cut.
+
     Errors: `loop` is a serial loop around one reduction block of a known kind (sum, product, min,
     max, argmin, argmax) and drives only reduction iterators of it; no loop drives both kinds; the
-    scope is a stage pipeline; `factor_axis` is a place among the buffer's dimensions.
+    scope is a stage pipeline; `factor_axis` is a place among the buffer's dimensions. Nothing else
+    under the outermost loop writes what the block reads. An argmax of integers, of which the first
+    of equal ones wins, can only be cut at its outermost reduction loop.
     """
     is_loop(loop)
     block, realize = _the_block(state, loop)
@@ -77,10 +87,13 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
         raise Refusal("factor_axis_in_range", f"factor_axis={factor_axis}: the slices of "
                       f"{reduction.stores[0].buffer.name} can be placed at {-rank - 1} .. {rank}",
                       nodes=[block.stmt])
+    _is_what_it_is_called(state, block, reduction, loop, reduce_loops)
+    _nothing_flows_back(state, block, loops)
     axis = factor_axis % (rank + 1)
-    maker = _Maker(realize, loop.stmt, reduction, axis, {lp.stmt.loop_var: lp.stmt for lp in loops})
+    cuts = _Cuts(state, block, loop, reduce_loops)
+    maker = _Maker(realize, loop.stmt, reduction, axis, {lp.stmt.loop_var: lp.stmt for lp in loops},
+                   cuts)
     partial = maker.partial_block()
-    _slices_are_started(state, realize, loop, loops, partial)
     final = maker.final_block(partial)
     nest = _nest_of_copies(partial, loops)
     body = _replace_nest(scope.stmt.body, loops, loop.stmt, reduce_loops, realize, final, nest)
@@ -141,27 +154,97 @@ def _loop_rules(state: ScheduleState, loops: Sequence[StmtSRef], loop: StmtSRef,
     return drives[REDUCE]
 
 
-def _slices_are_started(state: ScheduleState, realize: BlockRealize, loop: StmtSRef,
-                        loops: Sequence[StmtSRef], partial: BlockRealize) -> None:
-    """With a predicate: each slice must still run the iteration in which its init happens."""
-    if op.is_const_int(realize.predicate, 1):
-        return
-    analyzer = Analyzer()
-    first: dict[Var, PrimExpr] = {}
-    reduced = {v for iv, value in zip(partial.block.iter_vars, partial.iter_values)
-               if iv.iter_type == REDUCE for v in free_vars(value)}
-    for item in loops:
-        stmt = item.stmt
-        if stmt.loop_var in reduced:
-            first[stmt.loop_var] = stmt.min
-        else:
-            analyzer.bind(stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent))
-    if not analyzer.can_prove(substitute(realize.predicate, first)):
-        raise Refusal("every_slice_is_started", f"the predicate of block "
-                      f"{realize.block.name_hint} skips whole slices: some elements of the new "
-                      "buffer would be summed up without ever being set", nodes=[realize],
-                      hint="split by a factor that divides the extent; s.rfactor of te fills up "
-                      "with the reducer's identity instead")
+def _is_what_it_is_called(state: ScheduleState, block: StmtSRef, reduction: Reduction,
+                          loop: StmtSRef, reduce_loops: set[Var]) -> None:
+    """Spatial iterators are spatial, the init comes first, and the order may be changed."""
+    stmt: Block = block.stmt
+    if stmt.match_buffers or stmt.alloc_buffers:
+        raise Refusal("known_reduction", f"block {stmt.name_hint} has buffers or views of its own",
+                      nodes=[stmt])
+    if why_labels_are_false(state, stmt) in ("spatial", "other"):
+        raise Refusal("spatial_iterators_are_spatial", f"block {stmt.name_hint} touches the same "
+                      "element at different values of its spatial iterators: its slices would be "
+                      "summed up in another order than its elements", nodes=[stmt])
+    if not starts_with_init(state, block):
+        raise Refusal("init_runs_first", f"the first iteration of block {stmt.name_hint} for an "
+                      "element is not the one that runs its T.init(), or may be cut off",
+                      nodes=[state.realize_of(block)])
+    inside = [s.stmt for s in state.loops_above(block) if s.stmt.loop_var in reduce_loops
+              and not op.is_const_int(s.stmt.extent, 1)]
+    if reduction.ordered and inside and inside[0] is not loop.stmt:
+        raise Refusal("first_of_equal_wins", f"of equal values in block {stmt.name_hint} the first "
+                      f"one wins, and slices of loop {loop.stmt.loop_var.name} are compared in "
+                      "another order", nodes=[stmt, loop.stmt],
+                      hint=f"rfactor loop {inside[0].loop_var.name}, or compare indices where "
+                      "values are equal")
+
+
+def _nothing_flows_back(state: ScheduleState, block: StmtSRef, loops: Sequence[StmtSRef]) -> None:
+    """The slices are computed before all else under the outermost loop: nothing there may write
+    what the block reads in a later iteration."""
+    chain = [s.stmt for s in loops]
+    at: Stmt = chain[0]
+    others: list[Access] = []
+    around: list[For] = []
+    realize = state.realize_of(block)
+    while at is not realize:
+        if type(at) is For:
+            around.append(at)
+        elif type(at) is not SeqStmt:
+            raise Refusal("loops_alone_around_block", f"a {type(at).__name__} stands between the "
+                          f"loops around block {block.stmt.name_hint}", nodes=[at])
+        parts = at.seq if type(at) is SeqStmt else (at.body,)
+        inner = next(s for s in parts if s is realize or s in chain or type(s) is not For
+                     and _holds(s, realize))
+        for part in parts:
+            if part is not inner:
+                others += [a.bound({}, loops_of(around)) for a in footprint(part) if a.write]
+        at = inner
+    reads = [a.bound({}, loops_of(around)) for a in instance(realize) if not a.write]
+    clash = first_clash(others, reads)
+    if clash is not None:
+        raise Refusal("slices_can_be_computed_first", f"block {block.stmt.name_hint} reads "
+                      f"{clash.name}, which is also written under loop "
+                      f"{chain[0].loop_var.name}: its slices cannot be computed before that loop",
+                      nodes=[chain[0], *clash.blocks], conflict=clash.text)
+
+
+def _holds(stmt: Stmt, realize: BlockRealize) -> bool:
+    return any(item is realize for item in pre_order(stmt))
+
+
+class _Cuts:
+    """The predicate of the block in parts: `spatial` ones speak of no reduction loop; `inside` ones
+    cut iterations off, and are moved into the block where a slice may lose its first iteration."""
+
+    def __init__(self, state: ScheduleState, block: StmtSRef, loop: StmtSRef,
+                 reduce_loops: set[Var]) -> None:
+        realize = state.realize_of(block)
+        parts = conjuncts(realize.predicate)
+        self.reduce_loops = reduce_loops
+        self.spatial = [p for p in parts if not uses_var(p, reduce_loops)]
+        self.inside: list[PrimExpr] = []
+        first = {s.stmt.loop_var: s.stmt.min for s in state.loops_above(block)
+                 if s is not loop and s.stmt.loop_var in reduce_loops}
+        around = surroundings(block)
+        cuts = [p for p in parts if uses_var(p, reduce_loops)]
+        if all(follows(substitute(p, first), around, self.spatial) for p in cuts):
+            return
+        if all(op.as_int(extent) is not None for _, _, extent in around):
+            raise Refusal("every_slice_is_started", "the predicate of block "
+                          f"{block.stmt.name_hint} skips whole slices: some elements of the new "
+                          "buffer would be summed up without ever being set", nodes=[realize],
+                          hint="split by a factor that divides the extent; s.rfactor of te fills "
+                          "up with the reducer's identity instead")
+        self.inside = cuts
+
+    def of_slices(self, predicate: PrimExpr) -> PrimExpr:
+        """What stays of the block's predicate on the block of slices."""
+        return self.of_result() if self.inside else predicate
+
+    def of_result(self) -> PrimExpr:
+        """What stays of it on the block that reduces over the slices."""
+        return op.all(*self.spatial) if self.spatial else op.const(True)
 
 
 # ------------------------------------------------------------------------------- the two blocks
@@ -171,9 +254,9 @@ class _Maker:
     """Builds the partial and the final block."""
 
     def __init__(self, realize: BlockRealize, loop: For, reduction: Reduction, axis: int,
-                 loops: dict[Var, For]) -> None:
+                 loops: dict[Var, For], cuts: _Cuts) -> None:
         self.realize, self.loop, self.reduction = realize, loop, reduction
-        self.axis, self.loops = axis, loops
+        self.axis, self.loops, self.cuts = axis, loops, cuts
         self.buffers = [self._slices(s.buffer) for s in reduction.stores]
         self.slice_iter = self._iterator(loop, SPATIAL)
 
@@ -219,9 +302,12 @@ class _Maker:
             table[iv.var] = substitute(value, by_loop)
         reduces = any(iv.iter_type == REDUCE for iv in iters)
         stores = self.reduction.stores
-        indices = [self._at([substitute(i, table) for i in s.indices], self.slice_iter.var)
+        indices = [self._at([substitute(i, table) for i in s.indices], self._place())
                    for s in stores]
         incoming = [substitute(e, table) for e in self.reduction.incoming]
+        for cut in self.cuts.inside:
+            incoming = [op.if_then_else(self._in_block(cut, iters, values, by_loop), e, start)
+                        for e, start in zip(incoming, self.reduction.identities)]
         inits: Stmt | None = None
         if reduces:
             inits = seq(*(BufferStore(b, v, i) for b, v, i in zip(
@@ -230,27 +316,38 @@ class _Maker:
             body = self._update(self.buffers, indices, self.reduction.combine(loads, incoming))
         else:
             body = seq(*(BufferStore(b, v, i) for b, v, i in zip(self.buffers, incoming, indices)))
-        outputs = {s.buffer for s in stores}
-        reads = [substitute(r, table) for r in old.reads if r.buffer not in outputs]
-        writes = [self._slice_region(substitute(w, table)) for w in old.writes]
-        block = Block(iters, reads, writes, old.name_hint + "_rf", body, inits, (), (),
-                      old.annotations)
+        block = with_regions(Block(iters, (), (), old.name_hint + "_rf", body, inits, (), (),
+                                   old.annotations))
         came_from(block, old)
-        return BlockRealize(values, self.realize.predicate, block)
+        return BlockRealize(values, self.cuts.of_slices(self.realize.predicate), block)
 
-    def _slice_region(self, region: BufferRegion) -> BufferRegion:
-        place = [s.buffer for s in self.reduction.stores].index(region.buffer)
-        ranges = list(region.region)
+    def _place(self) -> PrimExpr:
+        """Where a slice lies: the number of the iteration."""
         var = self.slice_iter.var
-        ranges.insert(self.axis, Range.from_min_extent(var, IntImm(var.dtype, 1)))
-        return BufferRegion(self.buffers[place], tuple(ranges))
+        return op.sub(var, op.cast(self.loop.min, var.dtype))
+
+    def _in_block(self, cut: PrimExpr, iters: list[IterVar], values: list[PrimExpr],
+                  by_loop: dict[Var, Var]) -> PrimExpr:
+        """A part of the predicate in terms of iterators of the block of slices; loops that no
+        iterator stands for get one."""
+        for var in free_vars(cut):
+            if var in self.loops and var not in by_loop:
+                known = next((iv.var for iv, v in zip(iters, values) if v is var), None)
+                if known is None:
+                    made = self._iterator(self.loops[var], REDUCE if var in
+                                          self.cuts.reduce_loops else SPATIAL)
+                    iters.append(made)
+                    values.append(var)
+                    known = made.var
+                by_loop[var] = known
+        return substitute(cut, by_loop)
 
     def final_block(self, partial: BlockRealize) -> BlockRealize:
         """The block that reduces over the slices; it takes the old block's place."""
         old = self.realize.block
         over = self._iterator(self.loop, REDUCE)
         iters, values = [over], [self.loop.loop_var]
-        table: dict[Var, PrimExpr] = {self.slice_iter.var: over.var}
+        table: dict[Var, PrimExpr] = {}
         for iv, value in zip(old.iter_vars, self.realize.iter_values):
             if iv.iter_type == SPATIAL:
                 var = renewed(iv.var)
@@ -260,15 +357,15 @@ class _Maker:
         stores = self.reduction.stores
         indices = [[substitute(i, table) for i in s.indices] for s in stores]
         loads = [BufferLoad(s.buffer, i) for s, i in zip(stores, indices)]
-        slices = [BufferLoad(b, self._at(i, over.var)) for b, i in zip(self.buffers, indices)]
+        place = substitute(self._place(), {self.slice_iter.var: over.var})
+        slices = [BufferLoad(b, self._at(i, place)) for b, i in zip(self.buffers, indices)]
         inits = seq(*(BufferStore(s.buffer, v, i) for s, v, i in zip(
             stores, self.reduction.identities, indices)))
         body = self._update([s.buffer for s in stores], indices,
                             self.reduction.combine(loads, slices))
-        regions = [substitute(w, table) for w in old.writes]
-        reads = [substitute(self._slice_region(w), table) for w in old.writes]
-        block = Block(iters, reads, regions, old.name_hint, body, inits, (), (), old.annotations)
-        return BlockRealize(values, True, block)
+        block = with_regions(Block(iters, (), (), old.name_hint, body, inits, (), (),
+                                   old.annotations))
+        return BlockRealize(values, self.cuts.of_result(), block)
 
     def _update(self, buffers: Sequence[Buffer], indices: Sequence[Sequence[PrimExpr]],
                 values: Sequence[PrimExpr]) -> Stmt:
@@ -290,9 +387,7 @@ def _nest_of_copies(partial: BlockRealize, loops: Sequence[StmtSRef]) -> Stmt:
     body: Stmt = BlockRealize([substitute(v, table) for v in partial.iter_values],
                               substitute(partial.predicate, table), partial.block)
     for item in reversed(loops):
-        stmt: For = item.stmt
-        body = stmt.replace(loop_var=table[stmt.loop_var], min=substitute(stmt.min, table),
-                            extent=substitute(stmt.extent, table), body=body)
+        body = copied_loop(item.stmt, table, body)
     return body
 
 

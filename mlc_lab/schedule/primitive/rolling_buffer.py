@@ -34,7 +34,7 @@ class _Overlap(NamedTuple):
     size: int
 
 
-@primitive("RollingBuffer", normalize=index_of(WRITE, "write_buffer_index"))
+@primitive("RollingBuffer", moves=True, normalize=index_of(WRITE, "write_buffer_index"))
 def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: int | str | Buffer
                    ) -> None:
     """Keep what one iteration computed for the next, in a buffer that is used in a circle.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ..buffers import Redirect, allocation_site, block_argument, buffer_position, nth_region
+from ..buffers import (
+    Redirect, allocation_site, block_argument, buffer_position, nth_region, one_name,
+)
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
@@ -54,6 +56,7 @@ def set_axis_separator(state: ScheduleState, block: StmtSRef, buffer: Any,
     is_block(block)
     old = nth_region(block.stmt, buffer[1], buffer[0]).buffer
     site, is_param = allocation_site(state, block, old)
+    one_name(site.stmt.body, old)
     rank = len(old.shape)
     if sorted(set(axis_separators)) != list(axis_separators) or not all(
             0 <= a <= rank for a in axis_separators):

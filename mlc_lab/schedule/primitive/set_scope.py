@@ -12,7 +12,7 @@ from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("SetScope", normalize=index_of(WRITE, "buffer_index"))
+@primitive("SetScope", moves=True, normalize=index_of(WRITE, "buffer_index"))
 def set_scope(state: ScheduleState, block: StmtSRef, buffer_index: int | str | Buffer,
               storage_scope: str) -> None:
     """Put a buffer that a block writes into another kind of memory; it is renamed accordingly.

@@ -11,10 +11,10 @@ from ...tir.expr import IntImm, PrimExpr, Var
 from ...tir.functor import substitute
 from ...tir.stmt import For, ForKind
 from ..error import Refusal
-from ..guards import is_loop, loop_from_zero, loop_is_plain
+from ..guards import is_loop, loop_from_zero, loop_is_not_left, loop_is_plain
 from ..instruction import primitive
 from ..provenance import came_from
-from ..rewrite import append_predicate, pair_blocks, simplify_bindings
+from ..rewrite import guarded, pair_blocks, simplify_bindings
 from ..state import ScheduleState, StmtSRef
 
 
@@ -48,6 +48,7 @@ def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[Any],
     is_loop(loop)
     loop_is_plain(loop)
     loop_from_zero(loop)
+    loop_is_not_left(loop, "would leave the innermost of the new loops only")
     stmt: For = loop.stmt
     analyzer = Analyzer()
     state.loop_domains_into(loop, analyzer)
@@ -66,7 +67,7 @@ def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[Any],
     body = substitute(stmt.body, {stmt.loop_var: position})
     predicate = op.less(position, stmt.extent)
     if not disable_predication and not analyzer.can_prove(predicate):
-        body = append_predicate(body, predicate)
+        body = guarded(body, predicate)
     new: Any = body
     for var, extent in zip(reversed(new_vars), reversed(extents)):
         new = For(var, 0 if dtype == "int32" else IntImm(dtype, 0), extent, ForKind.SERIAL, new)
@@ -104,7 +105,6 @@ def _infer_factors(stmt: For, factors: Sequence[Any], analyzer: Analyzer) -> lis
                       "how large they are", nodes=[stmt])
     extent, dtype = stmt.extent, stmt.loop_var.dtype
     known: list[PrimExpr | None] = []
-    product: PrimExpr = IntImm(dtype, 1)
     for factor in factors:
         if factor is None:
             known.append(None)
@@ -115,9 +115,13 @@ def _infer_factors(stmt: For, factors: Sequence[Any], analyzer: Analyzer) -> lis
         if op.as_int(value) is not None and value.value <= 0:
             raise Refusal("factors_are_positive", f"factor {factor} is not positive: a loop of "
                           "that extent would never run", nodes=[stmt])
-        value = op.cast(value, dtype)
         known.append(value)
-        product = op.mul(product, value)
+    _positions_fit(stmt, known)
+    known = [None if f is None else op.cast(f, dtype) for f in known]
+    product: PrimExpr = IntImm(dtype, 1)
+    for factor in known:
+        if factor is not None:
+            product = op.mul(product, factor)
     if None in known:
         rest = analyzer.simplify(op.floordiv(op.add(extent, op.sub(product, 1)), product))
         return [rest if f is None else f for f in known]
@@ -128,3 +132,17 @@ def _infer_factors(stmt: For, factors: Sequence[Any], analyzer: Analyzer) -> lis
             f"{extent!r} of loop {stmt.loop_var.name}: some iterations would be lost",
             nodes=[stmt], hint="make one of the factors None, it takes what is left")
     return [f for f in known if f is not None]
+
+
+def _positions_fit(stmt: For, factors: Sequence[PrimExpr | None]) -> None:
+    """The last position, in the surplus of the last part too, must fit into the loop's type."""
+    product = 1
+    for factor in factors:
+        product *= op.as_int(factor) or 1 if factor is not None else 1
+    extent = op.as_int(stmt.extent) or 1
+    top = product if None not in factors else max(-(-extent // product) * product,
+                                                  extent + product - 1)
+    if top > dt.int_range(stmt.loop_var.dtype)[1]:
+        raise Refusal("positions_fit_their_type", f"loop {stmt.loop_var.name} would be split into "
+                      f"{top} positions, more than {stmt.loop_var.dtype} can count", nodes=[stmt],
+                      hint="use smaller factors, or an int64 loop")

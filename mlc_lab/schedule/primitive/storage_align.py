@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.stmt import annotation_value
-from ..buffers import WRITE, allocated_by, index_of, nth_region
+from ..buffers import WRITE, allocated_by, index_of, nth_region, one_name
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
@@ -59,7 +59,7 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
     if factor <= 0:
         raise Refusal("factor_is_positive", f"factor={factor} is not positive: a stride is a "
                       "multiple of it", nodes=[block.stmt])
-    allocated_by(state, block, buffer)
+    one_name(allocated_by(state, block, buffer).stmt.body, buffer)
     row = [buffer_index, axis % rank, factor, offset]
     stmt = block.stmt
     rows = [[op.as_int(v) for v in r] for r in stmt.annotations.get(DIM_ALIGN, ())]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arith import Analyzer
 from ...arith.index_map import inverse, map_ranges
 from ...tir import op
-from ...tir.expr import IntImm, IterVar, Range, Var
-from ...tir.functor import free_vars, uses_var
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.function import IndexMap
+from ...tir.functor import free_vars, substitute, uses_var
 from ...tir.stmt import BlockRealize, For, ForKind, Stmt
 from ..chain import SubstituteAccesses, alone_in_its_loops, replace_nest, trivially_bound
 from ..error import Refusal
 from ..guards import KIND_NAMES, REDUCE, SPATIAL, is_block
+from ..independence import clash_when_reordered, labels_are_true
 from ..instruction import primitive
 from ..provenance import came_from
 from ..reindexing import block_index_map
@@ -20,7 +23,7 @@ from ..rewrite import pair_blocks
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("TransformBlockLayout", normalize=block_index_map)
+@primitive("TransformBlockLayout", moves=True, normalize=block_index_map)
 def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any) -> None:
     """Give a block other iterators, computed from the old ones by `index_map`, and other loops.
 
@@ -41,13 +44,17 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
                 v0, v1, v2 = T.axis.remap("SSS", [ax0, ax1, ax2])
                 B[v1 * 16 + v2, v0] = A[v1 * 16 + v2, v0] * T.float32(2.0)
 
-    Errors: the block is alone in its loops, each iterator bound to a loop of its own; the map is
-    bijective, and each of its indices uses iterators of one kind.
+    An index need not start at 0: the new iterator then stands for it less its first value. Where
+    the map changes the order of iterations, none of those that change places may clash.
+
+    Errors: the block is alone in its loops, each iterator bound to a loop of its own that runs over
+    fixed values; the map is bijective, and each of its indices uses iterators of one kind;
+    iterations that touch the same element, one of them writing, keep their order.
     """
     is_block(block)
     scope = state.scope_root(block)
     alone_in_its_loops(state, block)
-    realize = trivially_bound(state, block)
+    realize, ranges = trivially_bound(state, block)
     stmt = block.stmt
     for iv in stmt.iter_vars:
         if iv.iter_type not in (SPATIAL, REDUCE):
@@ -59,16 +66,19 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
         raise Refusal("map_takes_the_iterators", f"the index map takes "
                       f"{len(index_map.initial_indices)} indices, block {stmt.name_hint} has "
                       f"{len(old)} iterators", nodes=[stmt])
-    mapped = index_map.map_indices(old)
+    starts = _starts(stmt, index_map, ranges)
+    mapped = [op.sub(e, low) for e, low in zip(index_map.map_indices(old), starts)]
     kinds = [_kind(stmt, index) for index in mapped]
     bound_to = {iv.var: v for iv, v in zip(stmt.iter_vars, realize.iter_values)}
-    ranges = [iv.dom for iv in stmt.iter_vars]
     try:
-        back = inverse(index_map, ranges)
-        extents = [r.extent for r in map_ranges(index_map, ranges)]
+        from_zero = IndexMap(index_map.initial_indices, [
+            op.sub(e, low) for e, low in zip(index_map.final_indices, starts)])
+        back = inverse(from_zero, ranges)
+        extents = [r.extent for r in map_ranges(from_zero, ranges)]
     except ValueError as err:
         raise Refusal("map_is_bijective", f"{err}", nodes=[stmt], hint="a block's iterators must "
                       "be covered exactly: each once, none left over") from None
+    _order_is_free(state, block, [substitute(e, bound_to) for e in mapped])
     analyzer = Analyzer()
     loops, iters = [], []
     for position, (extent, kind) in enumerate(zip(extents, kinds)):
@@ -83,10 +93,7 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
     values = back.map_indices([iv.var for iv in iters])
     table = {var: analyzer.simplify(value) for var, value in zip(old, values)}
     to = SubstituteAccesses(table, iters)
-    new = stmt.replace(
-        iter_vars=tuple(iters), reads=tuple(to.visit(r) for r in stmt.reads),
-        writes=tuple(to.visit(w) for w in stmt.writes), body=to.visit(stmt.body),
-        init=to.visit(stmt.init) if stmt.init is not None else None)
+    new = to.visit(stmt).replace(iter_vars=tuple(iters))
     nest: Stmt = BlockRealize([var for var, _ in loops], realize.predicate, new)
     for var, extent in reversed(loops):
         nest = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, nest)
@@ -95,6 +102,28 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
     pair_blocks(stmt.body, new.body, reuse)
     changed = scope.stmt.replace(body=body)
     state.replace(scope, changed, {**reuse, scope.stmt: changed})
+
+
+def _starts(stmt: Any, index_map: IndexMap, ranges: Sequence[Range]) -> list[PrimExpr]:
+    """The first value of each new index."""
+    try:
+        return [r.min for r in map_ranges(index_map, ranges)]
+    except ValueError as err:
+        raise Refusal("map_is_bijective", f"{err}", nodes=[stmt]) from None
+
+
+def _order_is_free(state: ScheduleState, block: StmtSRef, mapped: Sequence[PrimExpr]) -> None:
+    """No two iterations that clash change places, nested by the new indices."""
+    chain = state.loops_above(block)
+    if not chain or labels_are_true(state, block.stmt):
+        return
+    old = [s.stmt.loop_var for s in chain]
+    clash = clash_when_reordered(state, chain, old, mapped)
+    if clash is not None:
+        raise Refusal(
+            "dependences_keep_their_order", "in the new order iterations would change places that "
+            f"touch the same element of {clash.name}: {clash.what}", nodes=[block.stmt],
+            conflict=clash.text, hint="use a map that keeps the order of these iterations")
 
 
 def _kind(stmt: Any, mapped: Any) -> int:

@@ -50,7 +50,7 @@ def _arguments(sch: Any, args: dict[str, Any]) -> None:
                                      [op.cast(e, buffer.dtype) for e in made.final_indices])
 
 
-@primitive("TransformLayout", normalize=_arguments)
+@primitive("TransformLayout", moves=True, normalize=_arguments)
 def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_map: Any,
                      pad_value: Any = None, assume_injective_transform: bool = False) -> None:
     """Rearrange a buffer: what was at index i lies at `index_map(i)` from now on.
@@ -84,9 +84,9 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = B[vi // 16, vj, vi % 16] + T.float32(1.0)
 
-    Errors: the map takes as many indices as the buffer has dimensions and different ones to
-    different places (not checked with `assume_injective_transform`); padding needs a `pad_value`;
-    the buffer is not viewed by `T.match_buffer` nor used through its pointer.
+    Errors: the map takes as many indices as the buffer has dimensions, and different ones to
+    different places (not checked with `assume_injective_transform`), none below 0; padding needs
+    a `pad_value`; the buffer is not viewed by `T.match_buffer` nor used through its pointer.
     """
     is_block(block)
     old = nth_region(block.stmt, buffer[1], buffer[0]).buffer
@@ -96,6 +96,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
         raise Refusal("map_takes_the_dimensions", f"the index map takes "
                       f"{len(index_map.initial_indices)} indices, buffer {old.name} has "
                       f"{len(old.shape)} dimensions", nodes=[block.stmt])
+    _starts_at_zero(index_map, old, block.stmt)
     new = old.replace(shape=tuple(map_shape(index_map, old.shape)), strides=(),
                       axis_separators=())
     inverse, padding = _inverse(index_map, old, assume_injective_transform, block.stmt)
@@ -171,6 +172,20 @@ def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
             raise Refusal("accesses_points", f"{buffer.name} is accessed as a vector, whose "
                           "elements would not be next to each other any more", nodes=[node],
                           hint="transform the layout before vectorizing")
+
+
+def _starts_at_zero(index_map: IndexMap, old: Buffer, block: Block) -> None:
+    """The map must give every element an index: none is below 0."""
+    analyzer = Analyzer()
+    for var, dim in zip(index_map.initial_indices, old.shape):
+        analyzer.bind(var, Range.from_min_extent(IntImm(dim.dtype, 0), dim))
+    for index in index_map.final_indices:
+        if not analyzer.can_prove(op.greater_equal(index, 0)):
+            raise Refusal("indices_start_at_zero", f"index {index!r} of the new layout may be "
+                          f"below 0 for elements of {old.name}, whose shape is "
+                          f"({', '.join(map(repr, old.shape))})", nodes=[block],
+                          hint="add what is missing to the index, n - 1 - i turns a dimension of "
+                          "n around")
 
 
 def _inverse(index_map: IndexMap, old: Buffer, assume: bool, block: Block

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...tir.stmt import ForKind
-from ..guards import is_loop
+from ..guards import is_loop, loop_is_not_left
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
@@ -27,7 +27,8 @@ def unroll(state: ScheduleState, loop: StmtSRef) -> None:
                     vi = T.axis.spatial(128, i_0 * 4 + i_1)
                     B[vi] = A[vi] * T.float32(2.0)
 
-    Errors: none; unrolling keeps the order of iterations.
+    Errors: the loop is not left early; unrolling keeps the order of iterations.
     """
     is_loop(loop)
+    loop_is_not_left(loop, "leaves no loop where the iterations are written out")
     state.replace(loop, loop.stmt.replace(kind=ForKind.UNROLLED, thread_binding=None))

@@ -1,0 +1,395 @@
+"""How far apart iterations may be that touch one element, as an interval a loop: the quick answer.
+
+The *distance* of two accesses is, for each loop around both, the value that it has where the second
+happens less the value where the first happens. Each dimension says that a sum of factor * distance
+lies in an interval, and intervals are narrowed by all dimensions until nothing changes: which is
+the mixed radix argument for split loops, the test of the greatest common divisor, and the
+disjointness of boxes in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from math import gcd, inf
+from typing import Any, NamedTuple
+
+from ..tir import op
+from ..tir.buffer import may_overlap
+from ..tir.expr import (
+    Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Select, SizeVar, Sub, Var,
+)
+from .footprint import Access, Loop
+
+Interval = tuple[float, float]
+#: for each shared loop the interval of its distance
+Distance = dict[Any, Interval]
+
+#: how often all equations are used to narrow the distances
+ROUNDS = 16
+
+ZERO: Interval = (0, 0)
+
+# ------------------------------------------------------------------------------- linear indices
+
+
+class _Linear:
+    """Indices as sums of factor * atom + constant, with what is known of the atoms.
+
+    An atom is a variable, or the quotient or remainder of such a sum by a constant (a tuple). A
+    part that is neither becomes an interval. `ranges` gives the values of variables.
+    """
+
+    def __init__(self, ranges: Mapping[Any, Interval]) -> None:
+        self.ranges = dict(ranges)
+        self._known: dict[Any, Any] = {}
+
+    def of(self, e: Any) -> tuple[dict, float, float] | None:
+        """(factors, low, high): e is the sum of factor * atom plus something in low .. high."""
+        if e in self._known:
+            return self._known[e]
+        form = self._known[e] = self._of(e)
+        return form
+
+    def _of(self, e: Any) -> tuple[dict, float, float] | None:
+        kind = type(e)
+        if kind is IntImm:
+            return {}, e.value, e.value
+        if kind is Var or kind is SizeVar:
+            return {e: 1}, 0, 0
+        if kind is Add or kind is Sub:
+            a, b = self.of(e.a), self.of(e.b)
+            if a is None or b is None:
+                return None
+            return _sum(a, b, 1 if kind is Add else -1)
+        if kind is Mul:
+            a, b = self.of(e.a), self.of(e.b)
+            if a is None or b is None:
+                return None
+            if not a[0]:
+                a, b = b, a
+            if b[0] or b[1] != b[2]:
+                return None
+            return _times(a, b[1])
+        if kind is FloorDiv or kind is FloorMod:
+            return self.divided(kind, e)
+        if kind is Cast:
+            return self.of(e.value)
+        if kind in (Min, Max, Select):
+            parts = (e.a, e.b) if kind is not Select else (e.true_value, e.false_value)
+            spans = [self.span(self.of(p)) for p in parts]
+            choose = (min, min) if kind is Min else (max, max) if kind is Max else (min, max)
+            low, high = (f(s[i] for s in spans) for i, f in enumerate(choose))
+            return {}, low, high
+        return None
+
+    def divided(self, kind: type, e: Any) -> tuple[dict, float, float] | None:
+        by = op.as_int(e.b)
+        inner = self.of(e.a)
+        if by is None or by <= 0 or inner is None:
+            return None
+        factors, low, high = inner
+        if low != high or low in (inf, -inf):
+            span = self.span(inner)
+            if kind is FloorMod:
+                return {}, 0, by - 1
+            return {}, _floor(span[0], by), _floor(span[1], by)
+        # multiples of the divisor come out of the quotient and drop out of the remainder
+        whole = {k: f // by for k, f in factors.items() if f % by == 0}
+        rest = {k: f for k, f in factors.items() if f % by}
+        quotient, low = divmod(low, by)
+        span = self.span((rest, low, low))
+        if span[0] >= 0 and span[1] < by:
+            return (whole, quotient, quotient) if kind is FloorDiv else (rest, low, low)
+        atom = (kind.__name__, frozenset(rest.items()), low, by)
+        if atom not in self.ranges:
+            self.ranges[atom] = (0, by - 1) if kind is FloorMod else (
+                _floor(span[0], by), _floor(span[1], by))
+        if kind is FloorMod:
+            return {atom: 1}, 0, 0
+        whole[atom] = whole.get(atom, 0) + 1
+        return whole, quotient, quotient
+
+    def span(self, form: tuple[dict, float, float] | None) -> Interval:
+        """The values that a sum takes."""
+        if form is None:
+            return -inf, inf
+        factors, low, high = form
+        for atom, factor in factors.items():
+            if not factor:
+                continue
+            a, b = self.ranges.get(atom, (-inf, inf))
+            low += min(factor * a, factor * b)
+            high += max(factor * a, factor * b)
+        return low, high
+
+
+def _floor(x: float, by: int) -> float:
+    return x // by if x not in (inf, -inf) else x
+
+
+def _times(form: tuple, factor: int) -> tuple:
+    if factor == 0:
+        return {}, 0, 0
+    low, high = form[1] * factor, form[2] * factor
+    return {k: f * factor for k, f in form[0].items()}, min(low, high), max(low, high)
+
+
+def _sum(a: tuple, b: tuple, sign: int) -> tuple:
+    factors = dict(a[0])
+    for atom, factor in b[0].items():
+        total = factors.get(atom, 0) + sign * factor
+        if total:
+            factors[atom] = total
+        else:
+            del factors[atom]
+    if sign > 0:
+        return factors, a[1] + b[1], a[2] + b[2]
+    return factors, a[1] - b[2], a[2] - b[1]
+
+
+def _atom_vars(atom: Any) -> set:
+    """The variables in an atom."""
+    if type(atom) is not tuple:
+        return {atom}
+    return set().union(*(_atom_vars(a) for a, _ in atom[1])) if atom[1] else set()
+
+
+def ranges_of(loops: Sequence[Loop], known: Mapping[Any, Interval] | None = None
+              ) -> dict[Any, Interval]:
+    """The values that each loop takes, outer loops relaxed."""
+    out = dict(known or {})
+    for var, low, extent in loops:
+        if type(low) is IntImm and type(extent) is IntImm:
+            out[var] = (low.value, low.value + extent.value - 1)
+            continue
+        linear = _Linear(out)
+        first, length = linear.of(low), linear.of(extent)
+        last = linear.span(_sum(first, length, 1))[1] - 1 if first and length else inf
+        out[var] = (linear.span(first)[0], last)
+    return out
+
+
+# ------------------------------------------------------------------------------- distances
+
+
+class _Equation(NamedTuple):
+    """The sum of factors[v] * distance of v lies in low .. high."""
+
+    factors: dict[Any, int]
+    low: float
+    high: float
+
+
+class Distances:
+    """Distances of accesses of one nest, which share what is known of its loops.
+
+    `shared` are the loops that count; `outer` are loops around them that stand still.
+    """
+
+    def __init__(self, shared: Sequence[Loop], outer: Sequence[Loop] = ()) -> None:
+        self.known = ranges_of([*outer, *shared])
+        self.names = {var for var, _, _ in shared}
+        self._sides: dict[tuple, _Side] = {}
+        self._found: dict[tuple, Distance | None] = {}
+        self.box: Distance | None = {}
+        for var, _, _ in shared:
+            low, high = self.known[var]
+            if low > high:
+                self.box = None
+                break
+            self.box[var] = (low - high, high - low)
+
+    def __call__(self, a: Access, b: Access) -> Distance | None:
+        """How far apart iterations may be that touch one element; None: there are none."""
+        if self.box is None:
+            return None
+        if a.spans is None or b.spans is None or a.buffer is not b.buffer or (
+                a.buffer.strides and may_overlap(a.buffer)):
+            return dict(self.box)
+        plain = _same_variables(a, b, self.known)
+        if plain is not None:
+            return {**self.box, **{v: ZERO for v in plain if v in self.box}}
+        key = (a.spans, a.loops, b.spans, b.loops)
+        if key not in self._found:
+            self._found[key] = self._solve(a, b, dict(self.box))
+        found = self._found[key]
+        return found and dict(found)
+
+    def _solve(self, a: Access, b: Access, box: Distance) -> Distance | None:
+        equations = []
+        first, second = self._side(a, 0), self._side(b, 1)
+        for left, right in zip(a.spans or (), b.spans or ()):
+            if left is None or right is None:
+                continue
+            found = _equation(left, right, first, second, self.names, box)
+            if found is False:
+                return None
+            if found is not None:
+                equations.append(found)
+        for _ in range(ROUNDS):
+            narrowed = _narrow(equations, box)
+            if narrowed is None:
+                return None
+            if not narrowed and not _tie(box, self.names):
+                break
+        return {v: box[v] for v in self.names}
+
+    def _side(self, x: Access, number: int) -> _Side:
+        key = (number, x.loops)
+        found = self._sides.get(key)
+        if found is None:
+            found = self._sides[key] = _Side(_Linear(ranges_of(x.loops, self.known)),
+                                             {v for v, _, _ in x.loops})
+        return found
+
+
+def distance(a: Access, b: Access, shared: Sequence[Loop], outer: Sequence[Loop] = ()
+             ) -> Distance | None:
+    """How far apart iterations of `shared` may be that touch one element; None: there are none.
+
+    `outer` are loops around them that stand still.
+    """
+    return Distances(shared, outer)(a, b)
+
+
+def _same_variables(a: Access, b: Access, known: Container[Any]) -> list[Var] | None:
+    """The loops that index an element directly, if both indices are the same variables and nothing
+    else; None if they are not. Most accesses of one array are of this kind."""
+    out = []
+    for left, right in zip(a.spans or (), b.spans or ()):
+        if left is None or right is None or left[0] is not right[0] or type(left[0]) is not Var or (
+                left[0] not in known) or not (
+                op.is_const_int(left[1], 1) and op.is_const_int(right[1], 1)):
+            return None
+        out.append(left[0])
+    return out
+
+
+class _Side(NamedTuple):
+    """One of the two accesses: how its indices are read, and its own loops."""
+
+    linear: _Linear
+    own: set
+
+    def split(self, e: Any, shared: set) -> tuple[dict, dict, dict, float, float] | None:
+        """(moving, shared, still, low, high): an index as three sums and the rest."""
+        form = self.linear.of(e)
+        if form is None:
+            return None
+        moving: dict = {}
+        mine: dict = {}
+        still: dict = {}
+        for atom, factor in form[0].items():
+            used = _atom_vars(atom)
+            (moving if used & self.own else mine if used & shared else still)[atom] = factor
+        return moving, mine, still, form[1], form[2]
+
+    def length(self, span: Any) -> float:
+        """The longest that a region is."""
+        return self.linear.span(self.linear.of(span[1]))[1]
+
+
+def _equation(left: Any, right: Any, a: _Side, b: _Side, shared: set, box: Distance
+              ) -> _Equation | None | bool:
+    """What one dimension says of the distances; None: nothing, False: it is never the same."""
+    first, second = a.split(left[0], shared), b.split(right[0], shared)
+    if first is None or second is None:
+        return None
+    factors: dict[Any, int] = {}
+    # a's index less b's at distance 0: `still` and what lies in low .. high
+    still, low, high = _sum(first[2:], second[2:], -1)
+    steps = [*first[0].values(), *second[0].values(), *still.values()]
+    constant = low if low == high else None
+    for side, moving in ((a, first[0]), (b, second[0])):
+        span = side.linear.span((moving, 0, 0))
+        low, high = (low + span[0], high + span[1]) if side is a else (low - span[1],
+                                                                       high - span[0])
+    for atom in {**first[1], **second[1]}:
+        x, y = first[1].get(atom, 0), second[1].get(atom, 0)
+        steps += [x, y]
+        if x == y:
+            factors[atom] = x
+            if atom not in box:
+                start, end = a.linear.ranges[atom]
+                box[atom] = (start - end, end - start)
+            continue
+        one, other = a.linear.span(({atom: x}, 0, 0)), b.linear.span(({atom: y}, 0, 0))
+        low, high = low + one[0] - other[1], high + one[1] - other[0]
+    span = a.linear.span((still, 0, 0))
+    reach = (b.length(right) - 1, a.length(left) - 1)
+    low, high = low + span[0] - reach[0], high + span[1] + reach[1]
+    step = gcd(*steps) if steps else 0
+    if constant is not None and step and inf not in reach:
+        # all else is a multiple of step
+        if (constant + reach[1]) // step * step < constant - reach[0]:
+            return False
+    if not factors and not low <= 0 <= high:
+        return False
+    return _Equation(factors, low, high)
+
+
+def _narrow(equations: Sequence[_Equation], box: Distance) -> bool | None:
+    """Narrow the intervals by every equation; whether one changed, None if one is empty."""
+    changed = False
+    for factors, low, high in equations:
+        spans = {v: sorted((f * box[v][0], f * box[v][1])) for v, f in factors.items()}
+        for v, factor in factors.items():
+            first = low - sum(s[1] for u, s in spans.items() if u is not v)
+            last = high - sum(s[0] for u, s in spans.items() if u is not v)
+            if factor < 0:
+                first, last = -last, -first
+            old = box[v]
+            new = (max(old[0], _ceil(first, abs(factor))), min(old[1], _floor(last, abs(factor))))
+            if new[0] > new[1]:
+                return None
+            if new != old:
+                box[v] = new
+                spans[v] = sorted((factor * new[0], factor * new[1]))
+                changed = True
+    return changed
+
+
+def _ceil(x: float, by: int) -> float:
+    return -((-x) // by) if x not in (inf, -inf) else x
+
+
+def _tie(box: Distance, names: set) -> bool:
+    """A variable all parts of which (f // 6, f % 6) do not differ does not differ itself."""
+    changed = False
+    for var in names:
+        if box[var] == ZERO:
+            continue
+        segments = sorted(s for atom, d in box.items() if type(atom) is tuple and d == ZERO
+                          for s in [_segment(atom, var)] if s)
+        reach: float = 1
+        for low, high in segments:
+            if low <= reach:
+                reach = max(reach, high)
+        if reach > max(-box[var][0], box[var][1]):
+            box[var] = ZERO
+            changed = True
+    return changed
+
+
+def _segment(atom: Any, var: Any) -> tuple[float, float] | None:
+    """(low, high): the atom is var // low % (high / low); None if it is not of this form."""
+    if atom is var:
+        return 1, inf
+    if type(atom) is not tuple:
+        return None
+    kind, terms, base, by = atom
+    if len(terms) != 1 or base:
+        return None
+    inner, factor = next(iter(terms))
+    if factor != 1:
+        return None
+    found = _segment(inner, var)
+    if found is None:
+        return None
+    low, high = found
+    if kind == "FloorDiv":
+        return (low * by, high) if low * by < high else None
+    return low, min(high, low * by)
+
+
+__all__ = ["Distance", "Distances", "Interval", "ZERO", "distance", "ranges_of"]

@@ -1,0 +1,293 @@
+"""Which iterations of a block run, in which order, and whether others could."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..arith import Analyzer, detect_iter_map
+from ..arith.expr_util import conjuncts
+from ..arith.linear_form import Reader, follows
+from ..tir import op
+from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.functor import pre_order, substitute, uses_var
+from ..tir.stmt import TRUE, Block, BlockRealize, For
+from .footprint import Access, Loop, footprint, loops_of
+from .witness import Unknown, evaluate
+
+#: iterations, and elements, that are tried before nothing is known
+POINTS, ELEMENTS = 4096, 1 << 15
+
+
+def runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
+    """Whether the loops around a block take its iterators through all values of their domains,
+    every combination of them."""
+    bound: set[Var] = set()
+    chain = {lp.loop_var: lp for lp in loops}
+    for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+        loop = chain.get(value) if type(value) is Var else None
+        if loop is None or value in bound or not (
+                _equal(loop.min, iv.dom.min) and _equal(loop.extent, iv.dom.extent)):
+            break
+        bound.add(value)
+    else:
+        return op.is_const_int(realize.predicate, 1) and all(
+            _independent(lp, chain) for lp in loops)
+    return _runs_everywhere(realize, loops)
+
+
+def _runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
+    analyzer = Analyzer()
+    domains = {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in loops}
+    if not domains:
+        return op.is_const_int(realize.predicate, 1) and all(
+            op.is_const_int(iv.dom.extent, 1) for iv in realize.block.iter_vars)
+    found = detect_iter_map(realize.iter_values, domains, realize.predicate, "surjective", analyzer)
+    if not found.indices:
+        return False
+    for total, iv in zip(found.indices, realize.block.iter_vars):
+        extent: Any = 1
+        if total.args:
+            split = total.args[0]
+            if split.scale != 1:
+                return False
+            extent = split.extent
+        low = total.base if not isinstance(total.base, int) else IntImm(iv.dom.min.dtype,
+                                                                        total.base)
+        size = IntImm(iv.dom.extent.dtype, extent) if isinstance(extent, int) else extent
+        if not (analyzer.can_prove_equal(low, iv.dom.min)
+                and analyzer.can_prove_equal(size, iv.dom.extent)):
+            return False
+    return True
+
+
+def tiles_cover(realize: BlockRealize, loops: Sequence[For]) -> bool:
+    """Whether tiles that may overlap or stick out, cut by the predicate, are just the domain: each
+    iterator is a sum of factor * loop over constant loops of its own.
+
+    In the order of the factors, a loop leaves no gap if its factor is at most one more than what
+    the loops before it reach.
+    """
+    chain = {lp.loop_var: lp for lp in loops}
+    used: set[Var] = set()
+    around = loops_of(loops)
+    for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+        form = Reader(lambda buffer: False).form(value, {})
+        low, extent = op.as_int(iv.dom.min), op.as_int(iv.dom.extent)
+        if low is None or extent is None or not used.isdisjoint(form):
+            return False
+        used.update(v for v in form if v is not None)
+        first, reach = form.pop(None, 0), 0
+        for var, factor in sorted(form.items(), key=lambda item: abs(item[1])):
+            start, turns = _constant(chain.get(var))
+            if turns is None or turns < 1 or factor < 1 or factor > reach + 1:
+                return False
+            first, reach = first + factor * start, reach + factor * (turns - 1)
+        if first > low or first + reach < low + extent - 1:
+            return False
+        inside = op.logical_and(op.greater_equal(value, low), op.less(value, low + extent))
+        if not follows(inside, around, conjuncts(realize.predicate)):
+            return False
+    others = [lp for lp in loops if lp.loop_var not in used]
+    if any((_constant(lp)[1] or 0) < 1 for lp in others):
+        return False
+    domain = [c for iv, value in zip(realize.block.iter_vars, realize.iter_values) for c in (
+        op.greater_equal(value, iv.dom.min), op.less(value, iv.dom.min + iv.dom.extent))]
+    # the predicate cuts nothing of the domain
+    return all(follows(c, around, domain) for c in conjuncts(realize.predicate))
+
+
+def _constant(loop: For | None) -> tuple[int, int | None]:
+    """First value and extent of a loop that are numbers; the extent is None if they are not."""
+    if loop is None or type(loop.min) is not IntImm:
+        return 0, None
+    return loop.min.value, op.as_int(loop.extent)
+
+
+def _equal(a: PrimExpr, b: PrimExpr) -> bool:
+    if a is b:
+        return True
+    return type(a) is IntImm and type(b) is IntImm and a.value == b.value
+
+
+def _independent(loop: For, chain: dict[Var, For]) -> bool:
+    """Whether a loop runs the same times in every iteration of the others."""
+    return all(type(e) is IntImm or not uses_var(e, chain) for e in (loop.min, loop.extent))
+
+
+def reduces_in_order(realize: BlockRealize, loops: Sequence[For]) -> bool:
+    """Whether the iterations of a reduction come in the order of its iterators' values, the first
+    iterator outermost: as loops over the iterators themselves would run them."""
+    domains = {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in loops}
+    depth = {lp.loop_var: n for n, lp in enumerate(loops)}
+    reduced = [(iv, v) for iv, v in zip(realize.block.iter_vars, realize.iter_values)
+               if iv.iter_type == IterVar.CommReduce]
+    values = [v for _, v in reduced if type(v) is not IntImm]
+    if not values or not domains:
+        return True
+    if all(type(v) is Var for v in values):
+        places = [depth.get(v, -1) for v in values]
+        return places == sorted(places)
+    found = detect_iter_map(values, domains, TRUE, "nocheck", Analyzer())
+    if not found.indices:
+        return False
+    digits: list[tuple[int, int]] = []
+    for total in found.indices:
+        for split in _leaves(total):
+            if split is None:
+                return False
+            digits.append(split)
+    digits = [(depth[v], -low) for v, low in digits]
+    return digits == sorted(digits)
+
+
+def _leaves(total: Any, lower: int = 1, extent: Any = None) -> list:
+    """(loop, lower factor) of the parts of a sum, the most significant first; None for a part that
+    is not known."""
+    out: list = []
+    for split in sorted(total.args, key=lambda s: -s.scale if type(s.scale) is int else 0):
+        if type(split.scale) is not int or split.scale <= 0 or type(split.lower_factor) is not int:
+            return [None]
+        source = split.source.source
+        if isinstance(source, Var):
+            out.append((source, split.lower_factor))
+        elif split.lower_factor == 1 and hasattr(source, "args"):
+            out += _leaves(source)
+        else:
+            return [None]
+    return out
+
+
+def why_not_whole(realize: BlockRealize, loops: Sequence[For]) -> str:
+    """Why a reduction may leave something else than the combination of all its values: values
+    that are left out or taken twice, an init that does not come first. "" if it does not."""
+    block = realize.block
+    if not runs_everywhere(realize, loops):
+        return "the loops around it may not take its iterators through all their values"
+    reduced = [(iv, v) for iv, v in zip(block.iter_vars, realize.iter_values)
+               if iv.iter_type == IterVar.CommReduce]
+    spatial = [v for iv, v in zip(block.iter_vars, realize.iter_values)
+               if iv.iter_type != IterVar.CommReduce]
+    driving = [lp for lp in loops if any(uses_var(v, lp.loop_var) for _, v in reduced)]
+    if not driving:
+        return ""
+    inside = loops[list(loops).index(driving[0]) + 1:]
+    for lp in inside:
+        if not op.is_const_int(lp.extent, 1) and not any(
+                uses_var(v, lp.loop_var) for v in realize.iter_values):
+            return f"each iteration of {lp.loop_var.name} repeats it"
+    if reduces_in_order(realize, loops):
+        return ""
+    mixed = [lp for lp in driving if any(uses_var(v, lp.loop_var) for v in spatial)]
+    if mixed:
+        return f"loop {mixed[0].loop_var.name} drives both kinds of its iterators, and not in order"
+    table = {lp.loop_var: lp.min for lp in driving}
+    analyzer = Analyzer()
+    first = [op.equal(substitute(v, table), iv.dom.min) for iv, v in reduced]
+    if not all(analyzer.can_prove(c) for c in (*first, *(
+            substitute(c, table) for c in conjuncts(realize.predicate) if uses_var(c, table)))):
+        return "its init does not come first"
+    return ""
+
+
+def iterations(values_of: Sequence[PrimExpr], predicate: PrimExpr, loops: Sequence[For]
+               ) -> set[tuple[int, ...]] | None:
+    """The values that some expressions take together as loops run, where the predicate holds; None
+    if they are too many or not constant."""
+    out: set[tuple[int, ...]] = set()
+    try:
+        for count, values in enumerate(_values(loops_of(loops))):
+            if count > POINTS:
+                return None
+            if evaluate(predicate, values):
+                out.add(tuple(evaluate(v, values) for v in values_of))
+    except Unknown:
+        return None
+    return out
+
+
+def elements(accesses: Sequence[Access], around: Sequence[For]) -> set[tuple] | None:
+    """(values of the loops around, element) of all that is surely touched; None if that depends on
+    data, is not constant or too much."""
+    out: set[tuple] = set()
+    tried = 0
+    try:
+        for access in accesses:
+            loops = [*loops_of(around), *access.loops]
+            for values in _values(loops):
+                tried += 1
+                if tried > POINTS:
+                    return None
+                if not all(evaluate(c, values) for c in access.conditions):
+                    continue
+                if access.spans is None or None in access.spans:
+                    return None
+                box = [(evaluate(s[0], values), evaluate(s[1], values)) for s in access.spans if s]
+                where = tuple(values[lp.loop_var] for lp in around)
+                for element in itertools.product(*(range(low, low + n) for low, n in box)):
+                    out.add((where, element))
+                    if len(out) > ELEMENTS:
+                        return None
+    except Unknown:
+        return None
+    return out
+
+
+def _values(loops: Sequence[Loop], values: dict[Any, int] | None = None
+            ) -> Iterator[dict[Any, int]]:
+    """All values of nested loops. Raises Unknown where a bound is not constant."""
+    values = {} if values is None else values
+    if len(values) == len(loops):
+        yield values
+        return
+    var, low, extent = loops[len(values)]
+    start = evaluate(low, values)
+    for value in range(start, start + evaluate(extent, values)):
+        values[var] = value
+        yield from _values(loops, values)
+    values.pop(var, None)
+
+
+def in_bounds(block: Block, accesses: Sequence[Access] | None = None) -> bool:
+    """Whether a block touches nothing outside of its buffers for any values of its iterators."""
+    for access in footprint(block) if accesses is None else accesses:
+        if access.buffer is None or access.spans is None:
+            continue
+        if not _access_in_bounds(block, access):
+            return False
+    return True
+
+
+def _access_in_bounds(block: Block, access: Access) -> bool:
+    analyzer = None
+    for span, dim in zip(access.spans or (), access.buffer.shape if access.buffer else ()):
+        if span is None:
+            continue
+        low, extent = span
+        if type(low) is IntImm and type(extent) is IntImm and type(dim) is IntImm:
+            if 0 <= low.value and low.value + extent.value <= dim.value:
+                continue
+            return False
+        analyzer = analyzer or knowing(block, access)
+        if not (analyzer.can_prove(op.greater_equal(low, 0))
+                and analyzer.can_prove(op.less_equal(op.add(low, extent), dim))):
+            return False
+    return True
+
+
+def knowing(block: Block, access: Access) -> Analyzer:
+    """An analyzer that knows the loops around an access and the conditions it is under."""
+    analyzer = Analyzer()
+    for iv in block.iter_vars:
+        analyzer.bind(iv.var, iv.dom)
+    for var, low, extent in access.loops:
+        analyzer.bind(var, Range.from_min_extent(low, extent))
+    for condition in access.conditions:
+        if not any(type(n) is BufferLoad for n in pre_order(condition)):
+            analyzer.enter_constraint(condition)
+    return analyzer
+
+
+__all__ = ["elements", "in_bounds", "iterations", "knowing", "reduces_in_order", "runs_everywhere",
+           "why_not_whole"]

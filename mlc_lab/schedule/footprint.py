@@ -1,0 +1,400 @@
+"""What a statement really reads and writes: every access in it, in the terms of the loops around.
+
+`T.reads` and `T.writes` are what somebody says. What moves, copies or reorders blocks must know
+what is: loads and stores in the body, in the init and in the blocks within, through
+`T.match_buffer` and through pointers. `footprint` finds them one by one; what it found is
+remembered for as long as the statement lives.
+
+A pointer that is handed to a call says no more than that its memory is used. Where the block around
+declares a region of that buffer, the declaration is believed, as nothing else tells; where it does
+not, all of the buffer is taken to be read and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..tir import op
+from ..tir.buffer import Buffer
+from ..tir.expr import BufferLoad, Call, IntImm, IterVar, Let, Not, PrimExpr, Ramp, Var
+from ..tir.functor import pre_order, substitute
+from ..tir.op.intrinsic import PURE, READS, effect_of
+from ..tir.stmt import (
+    TRUE, Allocate, AllocateConst, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For,
+    IfThenElse, LetStmt, Stmt,
+)
+from .reducer import tuple_update, update_of
+
+#: one dimension of a region: its first index and how many there are; None: all there are
+Span = tuple[PrimExpr, PrimExpr] | None
+Loop = tuple[Var, PrimExpr, PrimExpr]  # (variable, first value, extent)
+
+_ONE = {"int32": IntImm("int32", 1), "int64": IntImm("int64", 1)}
+
+
+class Access(NamedTuple):
+    """One place where memory is read or written.
+
+    `memory` is the pointer that all views of the memory share; `buffer` the buffer that is no view,
+    None where only a pointer is seen. `spans` gives the region, a dimension each, or is None: all
+    of it. It speaks of variables of loops and blocks around the statement and of `loops`, those
+    inside of it. `conditions` hold where the access happens. `node` is what is underlined, `block`
+    the outermost block in the statement that the access is in, `pointer` says that it was not seen
+    itself: a call was given a pointer. `update` is the operator by which a store combines what is
+    there with something else (see `reducer.update_of`), or None: two accesses with the same one
+    may change places. `init` says that it is in the init of a reduction.
+    """
+
+    memory: Var
+    buffer: Buffer | None
+    spans: tuple[Span, ...] | None
+    write: bool
+    loops: tuple[Loop, ...]
+    conditions: tuple[PrimExpr, ...]
+    node: Any
+    block: Block | None = None
+    pointer: bool = False
+    update: Any = None
+    init: bool = False
+
+    def bound(self, table: Mapping[Var, PrimExpr], loops: Sequence[Loop] = (),
+              conditions: Sequence[PrimExpr] = ()) -> "Access":
+        """The access with variables replaced, inside further loops and under further conditions."""
+        if table:
+            spans = self.spans and tuple(
+                s and (substitute(s[0], table), substitute(s[1], table)) for s in self.spans)
+            inner = tuple((v, substitute(low, table), substitute(n, table))
+                          for v, low, n in self.loops)
+            own = tuple(substitute(c, table) for c in self.conditions)
+        else:
+            spans, inner, own = self.spans, self.loops, self.conditions
+        return self._replace(spans=spans, loops=(*loops, *inner), conditions=(*conditions, *own))
+
+
+_found: "WeakKeyDictionary[Stmt, tuple[Access, ...]]" = WeakKeyDictionary()
+
+
+def footprint(stmt: Any) -> tuple[Access, ...]:
+    """Every access of a statement (or an expression), in program order.
+
+    Of a Block: in terms of its iterators, its init first; what it allocates itself is left out.
+    """
+    if not isinstance(stmt, Stmt):
+        return _accesses(stmt)
+    found = _found.get(stmt)
+    if found is None:
+        found = _found[stmt] = _accesses(stmt)
+    return found
+
+
+def _accesses(node: Any) -> tuple[Access, ...]:
+    walk = _Walk()
+    if type(node) is Block:
+        walk.block(node)
+    else:
+        walk.visit(node)
+    return tuple(a for a in walk.out if a.memory not in walk.inner)
+
+
+def loops_of(loops: Sequence[For]) -> list[Loop]:
+    """Loops as accesses have them."""
+    return [(lp.loop_var, lp.min, lp.extent) for lp in loops]
+
+
+def instance(realize: BlockRealize, loops: Sequence[Any] = ()) -> tuple[Access, ...]:
+    """The accesses of one execution site of a block in terms of the loops around it.
+
+    `loops` (For, outermost first) are made loops of the accesses: all their iterations count.
+    """
+    block = realize.block
+    table = {iv.var: v for iv, v in zip(block.iter_vars, realize.iter_values)}
+    around = tuple(loops_of(loops))
+    conditions = () if realize.predicate is TRUE or op.is_const_int(realize.predicate, 1) else (
+        realize.predicate,)
+    own = [a.bound(table, around, conditions)._replace(block=block) for a in footprint(block)]
+    return (*binding_reads(realize), *own)
+
+
+def binding_reads(realize: BlockRealize) -> tuple[Access, ...]:
+    """What is read to compute the values of a block's iterators and its predicate."""
+    if all(type(e) in (Var, IntImm) for e in (*realize.iter_values, realize.predicate)):
+        return ()
+    walk = _Walk()
+    for value in (*realize.iter_values, realize.predicate):
+        walk.visit(value)
+    return tuple(walk.out)
+
+
+class _Walk:
+    """Collects accesses; `loops` and `conditions` are those around the node that is visited."""
+
+    def __init__(self) -> None:
+        self.out: list[Access] = []
+        self.loops: tuple[Loop, ...] = ()
+        self.conditions: tuple[PrimExpr, ...] = ()
+        #: variables that are replaced: iterators of blocks within, lets
+        self.table: dict[Var, PrimExpr] = {}
+        #: view -> (buffer it is a view of, its spans there)
+        self.views: dict[Buffer, tuple[Buffer, tuple[Span, ...]]] = {}
+        #: pointer -> a buffer that has it
+        self.owners: dict[Var, Buffer] = {}
+        #: pointers to memory made inside
+        self.inner: set[Var] = set()
+        #: the outermost block around the node
+        self.site: Block | None = None
+        #: what the nearest block declares: (pointer, written?) -> regions
+        self.declared: dict[tuple[Var, bool], list[BufferRegion]] = {}
+        #: the operator of the store around, and the loads of what it combines with
+        self.update: Any = None
+        self.own: Sequence[BufferLoad] = ()
+        #: the operator of all stores of the block around, if they update several buffers at once
+        self.together: Any = None
+        self.init = False
+
+    # ------------------------------------------------------------------------- notes
+
+    def now(self, e: PrimExpr) -> PrimExpr:
+        """An expression in terms of what is not replaced."""
+        return substitute(e, self.table) if self.table else e
+
+    def add(self, buffer: Buffer, spans: tuple[Span, ...] | None, write: bool, node: Any,
+            pointer: bool = False) -> None:
+        """Note an access of a buffer, which may be a view."""
+        while buffer in self.views:
+            buffer, spans = self._through(buffer, spans)
+        update = self.update if write or any(node is load for load in self.own) else None
+        self.out.append(Access(buffer.data, buffer, spans, write, self.loops, self.conditions, node,
+                               self.site, pointer, update, self.init))
+
+    def unknown(self, data: Var, write: bool, node: Any) -> None:
+        """Note the use of a pointer to no known buffer."""
+        self.out.append(Access(data, None, None, write, self.loops, self.conditions, node,
+                               self.site, True))
+
+    def _through(self, view: Buffer, spans: tuple[Span, ...] | None) -> tuple[Buffer, Any]:
+        """An access of a view in terms of what it is a view of."""
+        source, window = self.views[view]
+        if spans is None:
+            return source, window
+        out = list(window)
+        for axis in range(1, len(view.shape) + 1):  # leading dimensions may have been dropped
+            own, outer = spans[-axis], window[-axis]
+            if own is not None and outer is not None:
+                out[-axis] = (op.add(outer[0], own[0]), own[1])
+        return source, tuple(out)
+
+    def spans_of(self, indices: Sequence[PrimExpr]) -> tuple[Span, ...]:
+        """The spans of the elements at `indices`."""
+        out: list[Span] = []
+        for index in indices:
+            if type(index) is Ramp:
+                stride = op.as_int(index.stride)
+                if stride is None or stride <= 0:
+                    out.append(None)
+                    continue
+                count = stride * (index.lanes - 1) + 1
+                out.append((self.now(index.base), IntImm(index.base.dtype, count)))
+            else:
+                out.append((self.now(index), _ONE.get(index.dtype) or IntImm(index.dtype, 1)))
+        return tuple(out)
+
+    # ------------------------------------------------------------------------- walking
+
+    def visit(self, node: Any) -> None:
+        """Collect what a statement or expression accesses."""
+        method = _METHODS.get(type(node))
+        if method is not None:
+            method(self, node)
+            return
+        for item in node.children():
+            self.visit(item)
+
+    def var(self, node: Var) -> None:
+        if node.dtype == "handle" and node not in self.table:
+            self.pointer(node, node)
+
+    def load(self, node: BufferLoad) -> None:
+        for item in node.children():
+            self.visit(item)
+        self.add(node.buffer, self.spans_of(node.indices), False, node)
+
+    def store(self, node: BufferStore) -> None:
+        kept = self.update, self.own
+        self.update, self.own = self.together or update_of(node)
+        for item in node.children():
+            self.visit(item)
+        self.add(node.buffer, self.spans_of(node.indices), True, node)
+        self.update, self.own = kept
+
+    def call(self, node: Call) -> None:
+        name = getattr(node.op, "name", None)
+        if name == "tir.if_then_else":
+            condition, yes, no = node.args
+            self.visit(condition)
+            self.under(condition, yes)
+            self.under(Not(condition), no)
+        elif name == "tir.tvm_access_ptr" and len(node.args) == 5:
+            self.access_ptr(node)
+        elif name == "tir.address_of" or name is None:  # a function of the module takes buffers
+            for item in node.args:
+                if type(item) is BufferLoad:
+                    for index in item.indices:
+                        self.visit(index)
+                    self.pointer(item.buffer.data, node, item.buffer)
+                else:
+                    self.visit(item)
+        else:
+            if effect_of(node) not in (PURE, READS) and name not in _HARMLESS and not any(
+                    _shows_memory(n) for arg in node.args for n in pre_order(arg)):
+                self.unknown(WORLD, True, node)
+            for item in node.args:
+                if isinstance(item, Buffer):
+                    self.pointer(item.data, node, item)
+                else:
+                    self.visit(item)
+
+    def access_ptr(self, node: Call) -> None:
+        """A pointer that says what it is used for."""
+        data, offset, extent, mask = node.args[1:]
+        self.visit(offset)
+        self.visit(extent)
+        if not isinstance(data, Var) or type(mask) is not IntImm:
+            self.visit(data)
+            return
+        buffer = self.owners.get(data)
+        spans = None
+        if buffer is not None and buffer not in self.views and len(buffer.shape) == 1 and (
+                not buffer.strides and op.is_const_int(buffer.elem_offset, 0)):
+            spans = ((self.now(offset), self.now(extent)),)
+        for bit, write in ((1, False), (2, True)):
+            if mask.value & bit:
+                said = self.declared.get((data, write))
+                if spans is None and said:
+                    self.say(said, write, node)
+                elif buffer is not None:
+                    self.add(buffer, spans, write, node, True)
+                else:
+                    self.unknown(data, write, node)
+
+    def pointer(self, data: Var, node: Any, buffer: Buffer | None = None) -> None:
+        """A pointer that is handed on: what the block around declares, else all of it."""
+        said = [(w, self.declared[data, w]) for w in (False, True) if (data, w) in self.declared]
+        for write, regions in said:
+            self.say(regions, write, node)
+        if said:
+            return
+        buffer = buffer or self.owners.get(data)
+        for write in (False, True):
+            if buffer is not None:
+                self.add(buffer, None, write, node, True)
+            else:
+                self.unknown(data, write, node)
+
+    def say(self, regions: Sequence[BufferRegion], write: bool, node: Any) -> None:
+        """Note declared regions as accesses."""
+        for region in regions:
+            self.add(region.buffer, tuple((self.now(r.min), self.now(r.extent))
+                                          for r in region.region), write, node, True)
+
+    def under(self, condition: PrimExpr, *nodes: Any) -> None:
+        """Visit what happens only where a condition holds."""
+        kept = self.conditions
+        self.conditions = (*kept, self.now(condition))
+        for node in nodes:
+            self.visit(node)
+        self.conditions = kept
+
+    def if_(self, node: IfThenElse) -> None:
+        self.visit(node.condition)
+        self.under(node.condition, node.then_case)
+        if node.else_case is not None:
+            self.under(Not(node.condition), node.else_case)
+
+    def for_(self, node: For) -> None:
+        self.visit(node.min)
+        self.visit(node.extent)
+        kept = self.loops
+        self.loops = (*kept, (node.loop_var, self.now(node.min), self.now(node.extent)))
+        self.visit(node.body)
+        self.loops = kept
+
+    def let(self, node: Any) -> None:
+        self.visit(node.value)
+        self.table[node.var] = self.now(node.value)
+        self.visit(node.body)
+        del self.table[node.var]
+
+    def allocate(self, node: Any) -> None:
+        self.inner.add(node.buffer_var)
+        for item in node.children():
+            self.visit(item)
+
+    def declare(self, node: DeclBuffer) -> None:
+        self.owners.setdefault(node.buffer.data, node.buffer)
+        self.visit(node.body)
+
+    def realize(self, node: BlockRealize) -> None:
+        for value in node.iter_values:
+            self.visit(value)
+        self.visit(node.predicate)
+        kept = self.conditions
+        if not op.is_const_int(node.predicate, 1):
+            self.conditions = (*kept, self.now(node.predicate))
+        values = [self.now(v) for v in node.iter_values]
+        self.table.update({iv.var: v for iv, v in zip(node.block.iter_vars, values)})
+        self.block(node.block)
+        for iv in node.block.iter_vars:
+            self.table.pop(iv.var, None)
+        self.conditions = kept
+
+    def block(self, node: Block) -> None:
+        """A block whose iterators are free or in the table."""
+        for buffer in node.alloc_buffers:
+            self.inner.add(buffer.data)
+            self.owners[buffer.data] = buffer
+        for match in node.match_buffers:
+            for r in match.source.region:
+                self.visit(r.min)
+                self.visit(r.extent)
+            self.views[match.buffer] = (match.source.buffer, tuple(
+                (self.now(r.min), self.now(r.extent)) for r in match.source.region))
+            self.owners[match.buffer.data] = match.buffer
+        around, site = self.declared, self.site
+        self.declared, self.site = {}, site or node
+        for write, regions in ((False, node.reads), (True, node.writes)):
+            for region in regions:
+                self.declared.setdefault((region.buffer.data, write), []).append(region)
+                self.owners.setdefault(region.buffer.data, region.buffer)
+        if node.init is not None:
+            starts = [op.equal(iv.var, iv.dom.min) for iv in node.iter_vars
+                      if iv.iter_type == IterVar.CommReduce]
+            kept = self.conditions
+            self.conditions, self.init = (*kept, *map(self.now, starts)), True
+            self.visit(node.init)
+            self.conditions, self.init = kept, False
+        self.together = tuple_update(node)
+        self.visit(node.body)
+        self.together = None
+        self.declared, self.site = around, site
+
+
+def _shows_memory(e: Any) -> bool:
+    return isinstance(e, (Buffer, BufferLoad)) or isinstance(e, Var) and e.dtype == "handle"
+
+
+#: what calls with effects that no buffer shows touch
+WORLD = Var("the world", "handle")
+#: calls with effects that no other statement can tell
+_HARMLESS = {"tir.assume", "tir.prefetch", "tir.tvm_storage_sync", "tir.start_profile_intrinsic",
+             "tir.end_profile_intrinsic"}
+
+_METHODS: dict[type, Callable[[_Walk, Any], None]] = {
+    Var: _Walk.var, BufferLoad: _Walk.load, BufferStore: _Walk.store, Call: _Walk.call,
+    IfThenElse: _Walk.if_, For: _Walk.for_, Let: _Walk.let, LetStmt: _Walk.let,
+    Allocate: _Walk.allocate, AllocateConst: _Walk.allocate, DeclBuffer: _Walk.declare,
+    BlockRealize: _Walk.realize, Block: _Walk.block,
+}
+
+__all__ = ["Access", "Loop", "Span", "WORLD", "binding_reads", "footprint", "instance", "loops_of"]

@@ -1,0 +1,277 @@
+"""Whether the iterations of loops may change places or run at the same time.
+
+`conflict.py` says of two accesses whether they clash; here all that stands under a loop is asked.
+Two updates of an element by one operator commute, so they do not count where iterations change
+places, only where they run at the same time. Two kinds of memory do not count although iterations
+touch the same elements of it:
+
+* memory *private* to an iteration: touched nowhere else, each element written there before it is
+  read;
+* *settled* memory: every write of an element stores the same value, and each iteration writes what
+  it reads. The parts of a stencil that neighbouring tiles compute twice are such.
+
+What a block calls its iterators, or declares to read and write, plays no part in this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..arith import Analyzer, detect_iter_map
+from ..arith.access import Access as PlacedAccess, Accesses, conjuncts
+from ..arith.linear_form import follows
+from ..arith.liveness import innermost_place
+from ..tir import op
+from ..tir.buffer import Buffer
+from ..tir.expr import BufferLoad, Call, IterVar, Let, PrimExpr, Range, Var
+from ..tir.functor import free_vars, pre_order, substitute, uses_var
+from ..tir.op import as_int
+from ..tir.op.intrinsic import PURE, effect_of
+from ..tir.stmt import Block, BlockRealize, BufferStore, For, LetStmt, Stmt
+from .conflict import Bad, Clash, Relation, apart, first_clash, never, reversed_by
+from .footprint import Access, Loop, footprint, loops_of
+from .served import all_served
+from .state import ScheduleState, StmtSRef
+
+
+def surroundings(sref: StmtSRef) -> list[Loop]:
+    """What stands still around a statement: its loops, and the iterators of the blocks that it is
+    in with their domains, outermost first."""
+    out: list[Loop] = []
+    at = sref.parent
+    while at is not None:
+        if type(at.stmt) is For:
+            out += loops_of([at.stmt])
+        else:
+            out += [(iv.var, iv.dom.min, iv.dom.extent) for iv in reversed(at.stmt.iter_vars)]
+        at = at.parent
+    return out[::-1]
+
+
+def commute(a: Access, b: Access) -> bool:
+    """Whether two accesses may change places although they touch one element."""
+    return a.update is not None and a.update == b.update or not (a.write or b.write)
+
+
+# ------------------------------------------------------------------------------- loops
+
+
+def clash_when_reordered(state: ScheduleState, chain: Sequence[StmtSRef], old: Sequence[PrimExpr],
+                         new: Sequence[PrimExpr]) -> Clash | None:
+    """Two executions of what is in the innermost of nested loops that clash and change their order;
+    None if there are none.
+
+    `old` and `new` say when it runs: lexicographically, by values of expressions over the loops.
+    """
+    nest = _Nest(state, chain)
+    bad = reversed_by(old, new)
+    return nest.clash(bad, lambda memory: nest.private(memory) or nest.settled(memory), commute)
+
+
+def clash_between_iterations(state: ScheduleState, loop: StmtSRef, but: Collection[Var] = (),
+                             shared_scopes: Sequence[str] = ()) -> Clash | None:
+    """Two executions in different iterations of a loop that clash; None if there are none.
+
+    Memory of `but` does not count. The iterations run at the same time; each gets its own memory
+    where lowering makes it so, but for that in `shared_scopes`.
+    """
+    nest = _Nest(state, [loop])
+
+    def free(memory: Var) -> bool:
+        scope = memory.storage_scope.split(".")[0]
+        return memory in but or scope not in shared_scopes and nest.placed_inside(memory) or (
+            nest.settled(memory))
+
+    return nest.clash(apart(loop.stmt.loop_var), free, lambda a, b: False)
+
+
+class _Nest:
+    """Nested loops, each of which holds nothing but the next, and all that is touched below."""
+
+    def __init__(self, state: ScheduleState, chain: Sequence[StmtSRef]) -> None:
+        self.state, self.chain = state, chain
+        self.outer = surroundings(chain[0])
+        self.shared = loops_of([s.stmt for s in chain])
+        self.groups: dict[Var, list[Access]] = {}
+        for access in footprint(chain[-1].stmt.body):
+            self.groups.setdefault(access.memory, []).append(access)
+
+    def steady(self, buffer: Buffer) -> bool:
+        """Whether nothing below writes a buffer."""
+        return not any(a.write for a in self.groups.get(buffer.data, ()))
+
+    def clash(self, bad: Bad, free: Any, but: Any) -> Clash | None:
+        """The first clash in memory that is not free of them."""
+        for memory, accesses in self.groups.items():
+            if not any(a.write for a in accesses):
+                continue
+            found = first_clash(accesses, accesses, self.shared, bad, self.outer, but, self.steady)
+            if found is not None and not free(memory):
+                return found
+        return None
+
+    def _home(self, memory: Var) -> tuple[StmtSRef, Buffer] | None:
+        """The block around that allocates memory, and the buffer."""
+        at = self.chain[0].parent
+        while at is not None:
+            if type(at.stmt) is Block:
+                for buffer in at.stmt.alloc_buffers:
+                    if buffer.data is memory:
+                        return at, buffer
+            at = at.parent
+        return None
+
+    def _accesses(self, memory: Var, under: Stmt) -> Sequence[PlacedAccess]:
+        """All accesses of memory under a statement; none if they cannot be told."""
+        buffers = {a.buffer for a in self.groups[memory]}
+        if len(buffers) != 1:
+            return ()
+        walk = Accesses(buffers.__contains__)
+        walk.visit(under)
+        found = walk.found.get(next(iter(buffers)), ())
+        return () if memory in walk.pointers else found
+
+    def private(self, memory: Var) -> bool:
+        """Whether memory is made outside and touched below only, where each iteration writes it
+        before it reads it."""
+        home = self._home(memory)
+        if home is None:
+            return False
+        all_ = [a for a in footprint(home[0].stmt.body) if a.memory is memory]
+        return len(all_) == len(self.groups[memory]) and self._served(memory)
+
+    def _served(self, memory: Var) -> bool:
+        return all_served(self.groups[memory], [*self.outer, *self.shared])
+
+    def placed_inside(self, memory: Var) -> bool:
+        """Whether lowering allocates memory inside of the loop."""
+        home = self._home(memory)
+        if home is None or any(as_int(d) is None for d in home[1].shape):
+            return False
+        accesses = self._accesses(memory, self.state.func_of(home[0]).body)
+        if not accesses:
+            return False
+        place = innermost_place(home[1], accesses)
+        path = accesses[0].path
+        return place in path and self.chain[0].stmt in path[:path.index(place) + 1]
+
+    def settled(self, memory: Var, asked: tuple[Var, ...] = ()) -> bool:
+        """Whether all writes of an element store the same value, while what is outside stands
+        still, and each iteration writes what it reads."""
+        writes = [a for a in self.groups[memory] if a.write]
+        if any(a.update is not None for a in writes) or len({a.node for a in writes}) != 1 or type(
+                writes[0].node) is not BufferStore or writes[0].spans is None:
+            return False
+        return self._determined(writes[0], (*asked, memory)) and self._served(memory)
+
+    def _determined(self, write: Access, asked: tuple[Var, ...]) -> bool:
+        """Whether the place of an element says what is stored there."""
+        iterators, lets = _bindings(self.chain[-1].stmt.body)
+        value = substitute(write.node.value, lets)
+        for item in pre_order(value):
+            if type(item) is Call and effect_of(item) != PURE:
+                return False
+            if type(item) is BufferLoad and not self.steady(item.buffer) and (
+                    item.buffer.data in asked or not self.settled(item.buffer.data, asked)):
+                return False
+        return all(never(write, write, self.shared, self.outer,
+                         Relation((), (iterators.get(var, var),)), self.steady)
+                   for var in free_vars(value) if var.dtype != "handle")
+
+
+def _bindings(stmt: Stmt) -> tuple[dict[Var, PrimExpr], dict[Var, PrimExpr]]:
+    """What the iterators of blocks under a statement are bound to, in terms of loops, and what
+    variables of lets are."""
+    iterators: dict[Var, PrimExpr] = {}
+    lets: dict[Var, PrimExpr] = {}
+    for item in pre_order(stmt):
+        if type(item) is BlockRealize:
+            for iv, bound in zip(item.block.iter_vars, item.iter_values):
+                iterators[iv.var] = substitute(bound, {**lets, **iterators})
+        elif type(item) in (LetStmt, Let):
+            lets[item.var] = substitute(item.value, lets)
+    return iterators, lets
+
+
+# ------------------------------------------------------------------------------- blocks
+
+
+def has_one_to_one_binding(state: ScheduleState, block: StmtSRef) -> bool:
+    """Whether different values of the loops around the block are different values of its
+    iterators, and other loops run but once. Where a predicate leaves some out, so of the others."""
+    realize = state.realize_of(block)
+    chain = tuple(s.stmt for s in state.loops_above(block))
+    key = ("one to one", realize.iter_values, tuple((lp.loop_var, lp.min, lp.extent)
+                                                    for lp in chain))
+    found = state.cache.get(key)
+    if found is None:
+        domains = {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in chain}
+        found = not domains or bool(realize.iter_values) and bool(detect_iter_map(
+            realize.iter_values, domains, True, "bijective", Analyzer()).indices)
+        state.cache[key] = found
+    return found
+
+
+def labels_are_true(state: ScheduleState, block: Block) -> bool:
+    """Whether the kinds of a block's iterators say the truth about its body: executions at
+    different values of spatial iterators never clash, and those that differ in reduction iterators
+    alone commute, apart from the init. Other kinds promise nothing."""
+    return why_labels_are_false(state, block) == ""
+
+
+#: what `why_labels_are_false` said of blocks: most primitives ask, and leave the block as it is
+_labels: WeakKeyDictionary[Block, str] = WeakKeyDictionary()
+
+
+def why_labels_are_false(state: ScheduleState, block: Block) -> str:
+    """What is wrong with the kinds of a block's iterators, "" if nothing is: "other" where one is
+    neither spatial nor a reduction, "spatial" where executions at different values clash, "reduce"
+    where those at different values do not commute."""
+    found = _labels.get(block)
+    if found is None:
+        found = _labels[block] = _check_labels(block)
+    return found
+
+
+def _check_labels(block: Block) -> str:
+    spatial = [iv.var for iv in block.iter_vars if iv.iter_type == IterVar.DataPar]
+    reduced = [iv.var for iv in block.iter_vars if iv.iter_type == IterVar.CommReduce]
+    if len(spatial) + len(reduced) != len(block.iter_vars):
+        return "other"
+    # the domains say nothing: nobody has checked that bindings stay within
+    iters = [(v, Var("low", v.dtype), Var("extent", v.dtype)) for v in (*spatial, *reduced)]
+    accesses = footprint(block)
+    written = {a.memory for a in accesses if a.write}
+
+    def steady(buffer: Buffer) -> bool:
+        return buffer.data not in written
+
+    if first_clash(accesses, accesses, iters, apart(*spatial), steady=steady) is not None:
+        return "spatial"
+    updates = [a for a in accesses if not a.init]
+    still, moving = iters[:len(spatial)], iters[len(spatial):]
+    clash = first_clash(updates, updates, moving, apart(*reduced), still, commute, steady)
+    return "" if clash is None else "reduce"
+
+
+def starts_with_init(state: ScheduleState, block: StmtSRef) -> bool:
+    """Whether the init of a reduction runs in the first iteration of the loops that drive it, for
+    each value of the other loops at which the block runs at all."""
+    realize = state.realize_of(block)
+    chain = [s.stmt for s in state.loops_above(block)]
+    driven = [(iv, value) for iv, value in zip(block.stmt.iter_vars, realize.iter_values)
+              if iv.iter_type == IterVar.CommReduce]
+    first = {lp.loop_var: lp.min for lp in chain
+             if any(uses_var(value, lp.loop_var) for _, value in driven)}
+    around = [*surroundings(block)]
+    parts = conjuncts(realize.predicate)
+    others = [p for p in parts if not uses_var(p, first)]
+    return all(follows(op.equal(substitute(value, first), iv.dom.min), around, others)
+               for iv, value in driven) and all(
+        follows(substitute(p, first), around, others) for p in parts if uses_var(p, first))
+
+
+__all__ = ["clash_between_iterations", "clash_when_reordered", "commute", "labels_are_true",
+           "has_one_to_one_binding", "starts_with_init", "surroundings", "why_labels_are_false"]

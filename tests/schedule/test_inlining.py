@@ -1,0 +1,189 @@
+"""compute_inline and reverse_compute_inline keep what is read, whatever stands in between."""
+
+import pytest
+
+from mlc_lab.script import from_source, tir as T
+
+from .common import kept, refused
+
+
+@T.prim_func
+def overwritten(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    X = T.alloc_buffer((8,))
+    C = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("X"):
+            v = T.axis.spatial(8, i)
+            X[v] = A[v]
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = X[v] + T.float32(1)
+    for i in range(8):
+        with T.block("U"):
+            v = T.axis.spatial(8, i)
+            X[v] = X[v] * T.float32(10)
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = C[v] + X[v]
+
+
+def test_what_a_value_is_made_of_must_still_be_there():
+    error = refused(overwritten, lambda sch: sch.compute_inline("C"))
+    assert error.rule == "nothing_is_passed"
+    assert "U writes X[0]" in error.conflict
+
+
+@T.prim_func
+def elsewhere(A: T.Buffer((16,), "float32"), B: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = A[v] + T.float32(1)
+    for i in range(8):
+        with T.block("U"):
+            v = T.axis.spatial(8, i)
+            A[v + 8] = T.float32(0)
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = C[v]
+
+
+def test_a_write_of_other_elements_is_no_reason_to_refuse():
+    kept(elsewhere, lambda sch: sch.compute_inline("C"))
+    kept(elsewhere, lambda sch: sch.reverse_compute_inline("B"))
+
+
+def in_place(read):
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((9,), "float32")):
+    C = T.alloc_buffer((9,))
+    for i in range(9):
+        with T.block("C"):
+            v = T.axis.spatial(9, i)
+            C[v] = A[v] + T.float32(1)
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            A[v + 1] = {read}
+""")
+
+
+@pytest.mark.parametrize("read, legal", [
+    ("C[v + 1]", True), ("C[8]", True), ("C[v]", False), ("C[0] + C[v + 1]", True)])
+def test_a_reader_that_writes_what_it_reads(read, legal):
+    (kept if legal else refused)(in_place(read), lambda sch: sch.compute_inline("C"))
+
+
+@pytest.mark.parametrize("use", [
+    "W = T.match_buffer(C[v * 4:v * 4 + 4], (4,), offset_factor=1)\n"
+    "            for j in range(4):\n                B[v * 4 + j] = W[j]",
+    'D = T.decl_buffer((8,), data=C.data)\n            for j in range(4):\n'
+    "                B[v * 4 + j] = D[v * 4 + j]",
+    'T.evaluate(C.access_ptr("r"))\n            B[v] = C[v]'])
+def test_what_is_read_through_a_view_or_a_pointer_stays(use):
+    error = refused(from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = A[v] + T.float32(1)
+    for i in range(2):
+        with T.block("B"):
+            v = T.axis.spatial(2, i)
+            {use}
+"""), lambda sch: sch.compute_inline("C"))
+    assert error.rule in ("read_by_name", "stage_pipeline")
+
+
+def test_one_element_of_a_diagonal_for_each_iteration():
+    @T.prim_func
+    def diagonal(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
+        C = T.alloc_buffer((4, 4))
+        for i, j in T.grid(4, 4):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + T.float32(1)
+        for i in range(4):
+            with T.block("B"):
+                v = T.axis.spatial(4, i)
+                B[v] = C[v, v]
+
+    kept(diagonal, lambda sch: sch.reverse_compute_inline("B"))
+
+
+def test_a_consumer_that_overwrites_what_its_producer_still_reads():
+    @T.prim_func
+    def stencil(A: T.Buffer((9,), "float32")):
+        C = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("C"):
+                v = T.axis.spatial(8, i)
+                C[v] = A[v] + A[v + 1]
+        for i in range(8):
+            with T.block("B"):
+                v = T.axis.spatial(8, i)
+                A[v + 1] = C[v]
+
+    error = refused(stencil, lambda sch: sch.reverse_compute_inline("B"))
+    assert error.rule == "nothing_is_passed" and error.conflict
+
+
+def test_a_consumer_that_runs_for_some_elements_only():
+    @T.prim_func
+    def half(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("C"):
+                v = T.axis.spatial(8, i)
+                C[v] = A[v] + T.float32(1)
+        for i in range(4):
+            with T.block("B"):
+                v = T.axis.spatial(8, i)
+                B[v] = C[v]
+
+    refused(half, lambda sch: sch.reverse_compute_inline("B"))
+    kept(half, lambda sch: sch.compute_inline("C"))
+
+
+@T.prim_func
+def unread(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = A[v] + T.float32(1)
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            T.reads(A[v], C[v])
+            T.writes(B[v])
+            B[v] = A[v]
+
+
+def test_a_block_that_nobody_reads_is_taken_out_with_all_that_names_it():
+    sch = kept(unread, lambda sch: sch.compute_inline("C"))
+    assert "C" not in [b.name for b in sch.get(sch.get_block("root")).alloc_buffers]
+    assert "C[" not in sch.mod.script()
+
+
+def test_a_call_is_not_made_again():
+    @T.prim_func
+    def calls(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("C"):
+                v = T.axis.spatial(8, i)
+                C[v] = T.call_extern("float32", "next_random")
+        for i in range(8):
+            with T.block("B"):
+                v = T.axis.spatial(8, i)
+                B[v] = C[v] + C[v]
+
+    assert refused(calls, lambda sch: sch.compute_inline("C")).rule == "value_is_pure"

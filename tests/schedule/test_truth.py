@@ -1,0 +1,96 @@
+"""What T.reads and T.writes leave out is found before anything is scheduled."""
+
+import pytest
+
+from mlc_lab.ir.structural import assert_structural_equal
+from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source, tir as T
+
+from .common import chain, kept, matmul, refused
+
+
+@T.prim_func
+def lies(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8))
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, 0])
+            T.writes()
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            T.reads(B[0, 0])
+            T.writes(C[0, 0])
+            D = T.decl_buffer((8, 8), data=B.data)
+            for j in range(8):
+                with T.block("inner"):
+                    vj = T.axis.spatial(8, j)
+                    T.reads()
+                    T.writes()
+                    C[vi, vj] = D[vi, 7 - vj]
+
+
+def test_declarations_are_made_true():
+    sch = Schedule(lies)
+    text = sch.mod.script()
+    assert "T.reads(A[vi, vj])" in text and "T.writes(B[vi, vj])" in text
+    assert "T.reads(B[0:8, 0:8])" in text and "T.writes(C[vi, 0:8])" in text
+    assert [sch.get(b).name_hint for b in sch.get_consumers("B")] == ["C"]
+    refused(lies, lambda s: s.compute_inline("B"))
+    kept(lies, lambda s: s.compute_at("B", s.get_loops("C")[0]))
+
+
+@pytest.mark.parametrize("func", [chain, matmul])
+def test_what_is_true_stays_as_it_is(func):
+    assert Schedule(func).mod["main"].body is func.body
+
+
+def test_more_than_is_touched_may_be_declared():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            T.reads(A[0:8], B[v])
+            T.writes(B[0:8])
+            B[v] = A[v]
+""")
+    assert_structural_equal(Schedule(func).mod["main"].body, func.body)
+
+
+def resized(index):
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] + T.float32(1)
+    for i in range(16):
+        with T.block("C"):
+            v = T.axis.spatial(16, i)
+            C[v] = B[{index}]
+""")
+
+
+FLOATS = 'T.Cast("int32", T.floor((T.Cast("float32", v) + T.float32(0.5)) * T.float32(0.5)))'
+
+
+def test_a_declared_region_must_hold_what_is_touched():
+    act = lambda sch: sch.annotate_buffer_access(  # noqa: E731
+        "C", 0, "read", lambda v: ((v // 2, v // 2 + 1),))
+
+    def computed_there(sch):
+        act(sch)
+        sch.compute_at("B", sch.get_loops("C")[0])
+
+    kept(resized("v // 2"), act)
+    sch = kept(resized(FLOATS), computed_there)
+    assert "T.axis.spatial(8, i // 2)" in sch.mod.script()
+    error = refused(resized("v % 8"), act)
+    assert error.rule == "region_holds_the_access" and "B[v % 8]" in error.reason
+    refused(resized('T.Cast("int32", A[v % 8]) % 2'), act)
