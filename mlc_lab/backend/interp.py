@@ -39,6 +39,7 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.module import IRModule
+from ..ir.recursion import USUAL_DEPTH, deep, depth, with_large_stack
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IterVar, Op, StringImm, Var
@@ -76,8 +77,11 @@ def interpret(func_or_mod: PrimFunc | IRModule, *args: Any, record: Any = None,
     if packed is None:
         from ..runtime.registry import get_global_func as packed
     options = Options(record, check_regions, check_uninitialized, packed, extern or {})
+    program = deep(_program)(mod, func, name, options)
     with np.errstate(all="ignore"):
-        return _program(mod, func, name, options).run(args)
+        if program.depth > USUAL_DEPTH:
+            return with_large_stack(lambda: program.run(args))
+        return program.run(args)
 
 
 def _pick(target: Any, func_name: str | None) -> tuple[IRModule | None, PrimFunc, str]:
@@ -125,6 +129,7 @@ class Program:
         self.bind = compiler.bind_parameters(func)
         self.body = compiler.stmt(func.body)
         self.size = compiler.size
+        self.depth = depth(func.body)
 
     def run(self, args: Sequence[Any]) -> Any:
         """Bind the arguments, run the body, hand back what needs copying."""

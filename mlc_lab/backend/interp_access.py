@@ -338,7 +338,7 @@ class AccessCompiler:
     def _flat_indices(self, buffer: Buffer, node: Any) -> Callable:
         """Code for the flat indices of a vector access; lanes masked out are set to -1."""
         codes = [self.expr(i) for i in node.indices]
-        mask = self.expr(node.predicate) if node.predicate is not None else None
+        mask = self._access_mask(node)
         fail = self._fail(buffer, node, codes)
 
         def indices(env: list, view: View) -> np.ndarray:
@@ -361,9 +361,16 @@ class AccessCompiler:
 
         return indices
 
+    def _access_mask(self, node: Any) -> Code | None:
+        """Which lanes of a vector access take part: its predicate says, or the choice around."""
+        if node.predicate is not None:
+            return self.expr(node.predicate)
+        lanes = dt.lanes_of(node.indices[-1].dtype) if node.indices else 1
+        return self.lanes_that_count(lanes)
+
     def _vector_load(self, e: BufferLoad) -> Code:
         indices, view = self._flat_indices(e.buffer, e), self.view(e.buffer)
-        masked, kind = e.predicate is not None, vector_dtype(e.dtype)
+        masked, kind = self._access_mask(e) is not None, vector_dtype(e.dtype)
         watch = self._watch(e.buffer, e, False) if self.options.watched else None
         ramp = e.indices[-1] if len(e.indices) == 1 and not masked and watch is None else None
         if (type(ramp) is Ramp and as_int(ramp.stride) == 1 and dt.lanes_of(e.buffer.dtype) == 1
@@ -397,13 +404,20 @@ class AccessCompiler:
         return load
 
     def _vector_store(self, s: S.BufferStore) -> Code:
-        value, indices, view = self.expr(s.value), self._flat_indices(s.buffer, s), self.view(
-            s.buffer)
+        indices, view = self._flat_indices(s.buffer, s), self.view(s.buffer)
         watch = self._watch(s.buffer, s, True) if self.options.watched else None
         masked = s.predicate is not None
+        if masked:  # the lanes that are not stored are not computed
+            lanes = dt.lanes_of(s.predicate.dtype)
+            slot, predicate = self.new_slot(), self.expr(s.predicate)
+            value = self.masked(s.value, slot, lanes)
+        else:
+            value = self.expr(s.value)
 
         def store(env: list) -> None:
             v = view(env)
+            if masked:
+                env[slot] = predicate(env)
             x, flat = value(env), indices(env, v)
             if masked:
                 x, flat = np.broadcast_to(x, flat.shape)[flat >= 0], flat[flat >= 0]

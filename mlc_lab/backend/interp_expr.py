@@ -1,9 +1,8 @@
 """The interpreter's expressions: each becomes a Python closure `f(env) -> value`.
 
 `env` is the list of all variables' values; a variable is a slot in it. A scalar is a Python
-number, a vector a numpy array. The value of an operation is computed exactly (integers) or in
-double precision (floats) and then fitted to its type, see `interp_memory.fit`: for + - * / and
-sqrt of float32 and float16 that gives the correctly rounded result.
+number, a vector a numpy array. What an operation on numbers gives is in `tir/numbers.py`: the
+value is computed exactly (integers) or in double precision (floats) and then fitted to its type.
 """
 
 from __future__ import annotations
@@ -17,11 +16,14 @@ import numpy as np
 from ..ir import dtype as dt
 from ..tir import expr as E
 from ..tir.buffer import Buffer
-from .interp_math import (
-    COMPARE, DIVISIONS, FLOAT_OPS, INT_OPS, MATH, TESTS, VECTOR_FLOAT, VECTOR_INT, c_function,
-    shift_left, shift_right,
+from ..tir.numbers import (
+    BOOL_OPS, COMPARE, DIVISIONS, FLOAT_OPS, INT_OPS, convert, fit, int_power, shift_left,
+    shift_right,
 )
-from .interp_memory import InterpError, fit, vector_dtype, vector_fit
+from .interp_math import (
+    MATH, TESTS, VECTOR_BOOL, VECTOR_FLOAT, VECTOR_INT, c_function, fused, vector_float_to_int,
+)
+from .interp_memory import DivisionByZero, InterpError, vector_dtype, vector_fit
 
 Code = Callable[[list], Any]
 
@@ -33,6 +35,8 @@ class ExprCompiler:
     """Turns expressions into closures. `InterpCompiler` adds the statements."""
 
     slots: dict[E.Var, int]
+    #: inside a choice or a store of single lanes: the slot of the lanes that count, and how many
+    mask: tuple[int, int] | None = None
 
     def slot(self, var: E.Var) -> int:
         """Where in `env` the value of `var` is."""
@@ -73,8 +77,7 @@ class ExprCompiler:
         if cls in DIVISIONS:
             return self._int_division(e, a, b)
         if dt.is_bool(e.dtype):
-            fn = {E.Add: operator.or_, E.Mul: operator.and_, E.Sub: operator.xor,
-                  E.Min: operator.and_, E.Max: operator.or_}[cls]
+            fn = BOOL_OPS[cls]
             return lambda env: fn(a(env), b(env))
         return self._int_code(e, cls, a, b)
 
@@ -105,7 +108,7 @@ class ExprCompiler:
         def divide(env: list) -> int:
             divisor = b(env)
             if divisor == 0:
-                raise InterpError(f"division by zero in {e!r}{self.where(env)}")
+                raise DivisionByZero(f"division by zero in {e!r}{self.where(env)}")
             return wrap(fn(a(env), divisor))
 
         return divide
@@ -116,20 +119,44 @@ class ExprCompiler:
             fn, finish = VECTOR_FLOAT[type(e)], vector_fit(e.dtype)
             return lambda env: finish(fn(a(env), b(env)))
         if dt.is_bool(e.dtype):
-            fn = {E.Add: np.logical_or, E.Mul: np.logical_and, E.Sub: np.logical_xor,
-                  E.Min: np.logical_and, E.Max: np.logical_or}[type(e)]
+            if type(e) in DIVISIONS:
+                return self._vector_division(e, lambda x, y: x & (type(e) not in (
+                    E.Mod, E.FloorMod)), a, b)
+            fn = VECTOR_BOOL[type(e)]
             return lambda env: fn(a(env), b(env))
         fn, finish = VECTOR_INT[type(e)], vector_fit(e.dtype)
-        if type(e) not in DIVISIONS:
-            return lambda env: finish(fn(a(env), b(env)))
+        if type(e) in DIVISIONS:
+            return self._vector_division(e, lambda x, y: finish(fn(x, y)), a, b)
+        return lambda env: finish(fn(a(env), b(env)))
+
+    def _vector_division(self, e: E.BinaryOp, fn: Callable, a: Code, b: Code) -> Code:
+        counts = self.lanes_that_count(dt.lanes_of(e.dtype))
 
         def divide(env: list) -> np.ndarray:
             divisor = b(env)
-            if not divisor.all():
-                raise InterpError(f"division by zero in {e!r}{self.where(env)}")
-            return finish(fn(a(env), divisor))
+            zero = divisor == 0
+            if zero.any():
+                if (zero if counts is None else zero & counts(env)).any():
+                    raise DivisionByZero(f"division by zero in {e!r}{self.where(env)}")
+                divisor = np.where(zero, divisor.dtype.type(1), divisor)
+            return fn(a(env), divisor)
 
         return divide
+
+    def lanes_that_count(self, lanes: int) -> Code | None:
+        """Which lanes of a vector are wanted, None where all are. The others must not fail."""
+        if self.mask is None or self.mask[1] != lanes:
+            return None
+        slot = self.mask[0]
+        return lambda env: env[slot]
+
+    def masked(self, e: E.PrimExpr, slot: int, lanes: int) -> Code:
+        """The closure of `e`, of which only the lanes count that are set in `env[slot]`."""
+        outer, self.mask = self.mask, (slot, lanes)
+        try:
+            return self.expr(e)
+        finally:
+            self.mask = outer
 
     # conditions
 
@@ -142,16 +169,29 @@ class ExprCompiler:
         return lambda env: fn(a(env), b(env))
 
     def _and(self, e: E.And) -> Code:
-        a, b = self.expr(e.a), self.expr(e.b)
         if dt.lanes_of(e.dtype) > 1:
-            return lambda env: np.logical_and(a(env), b(env))
+            return self._vector_logic(e, np.logical_and, lambda a: a)
+        a, b = self.expr(e.a), self.expr(e.b)
         return lambda env: a(env) and b(env)
 
     def _or(self, e: E.Or) -> Code:
-        a, b = self.expr(e.a), self.expr(e.b)
         if dt.lanes_of(e.dtype) > 1:
-            return lambda env: np.logical_or(a(env), b(env))
+            return self._vector_logic(e, np.logical_or, np.logical_not)
+        a, b = self.expr(e.a), self.expr(e.b)
         return lambda env: a(env) or b(env)
+
+    def _vector_logic(self, e: Any, fn: Callable, undecided: Callable) -> Code:
+        """Lane by lane; b is computed where a does not decide."""
+        lanes = dt.lanes_of(e.dtype)
+        a, slot, outer = self.expr(e.a), self.new_slot(), self.lanes_that_count(lanes)
+        b = self.masked(e.b, slot, lanes)
+
+        def logic(env: list) -> np.ndarray:
+            first = a(env)
+            env[slot] = undecided(first) & (True if outer is None else outer(env))
+            return fn(first, b(env))
+
+        return logic
 
     def _not(self, e: E.Not) -> Code:
         a = self.expr(e.a)
@@ -178,14 +218,14 @@ class ExprCompiler:
         if dt.lanes_of(target) > 1:
             return _vector_cast(value, source, target)
         finish = fit(target)
-        if dt.is_float(target):
-            return lambda env: finish(float(value(env)))
-        if dt.is_bool(target):
-            return lambda env: value(env) != 0
-        if dt.is_float(source):
-            return lambda env: finish(_to_int(value(env)))
         if dt.is_handle(target) or dt.is_handle(source):
             return value
+        if dt.is_float(source) and dt.is_float(target):
+            return lambda env: finish(value(env))
+        if dt.is_float(source) or dt.is_float(target):
+            return lambda env: convert(value(env), source, target)
+        if dt.is_bool(target):
+            return lambda env: value(env) != 0
         return lambda env: finish(int(value(env)))
 
     # vectors
@@ -240,7 +280,8 @@ class ExprCompiler:
             return special(self, e)
         args = [self.expr(a) for a in e.args]
         if name in MATH and dt.is_float(e.dtype):
-            return _math_code(MATH[name], args, e.dtype)
+            fn = fused(dt.element_of(e.dtype)) if name == "fma" else MATH[name]
+            return _math_code(fn, args, e.dtype)
         if name in TESTS:
             return _test_code(TESTS[name], args[0], dt.lanes_of(e.dtype) > 1)
         fn = self._integer_function(name, e)
@@ -255,18 +296,35 @@ class ExprCompiler:
         mask = (1 << bits) - 1
         return {
             "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
-            "bitwise_not": lambda a: ~a, "shift_left": shift_left(bits),
+            "bitwise_not": lambda a: ~a & mask, "shift_left": shift_left(bits),
             "shift_right": shift_right(bits), "popcount": lambda a: bin(a & mask).count("1"),
-            "clz": lambda a: bits - (a & mask).bit_length(), "pow": lambda a, b: a ** b,
+            "clz": lambda a: bits - (a & mask).bit_length(), "pow": int_power(bits),
             "abs": abs, "large_uint_imm": lambda low, high: (high << 32) | low,
             "q_multiply_shift": lambda x, y, q, s: (x * y + (1 << (q + s - 1))) >> (q + s),
         }.get(name)
 
     def _if_then_else(self, e: E.Call) -> Code:
+        lanes = dt.lanes_of(e.args[0].dtype)
+        if lanes > 1:
+            return self._choose_lanes(e, lanes)
         c, t, f = (self.expr(a) for a in e.args)
-        if dt.lanes_of(e.args[0].dtype) > 1:
-            return lambda env: np.where(c(env), t(env), f(env))
         return lambda env: t(env) if c(env) else f(env)
+
+    def _choose_lanes(self, e: E.Call, lanes: int) -> Code:
+        """A choice lane by lane: the sides are computed where their lane is chosen."""
+        condition, outer = self.expr(e.args[0]), self.lanes_that_count(lanes)
+        slot = self.new_slot()
+        t, f = (self.masked(a, slot, lanes) for a in e.args[1:])
+
+        def choose(env: list) -> np.ndarray:
+            test = condition(env)
+            within = True if outer is None else outer(env)
+            env[slot] = test & within
+            a = t(env)
+            env[slot] = ~test & within
+            return np.where(test, a, f(env))
+
+        return choose
 
     def _first_argument(self, e: E.Call) -> Code:
         return self.expr(e.args[0])
@@ -383,23 +441,20 @@ class ExprCompiler:
         return lambda env: value(env) is None
 
 
-def _to_int(value: float) -> int:
-    return int(value) if math.isfinite(value) else 0
-
-
 def _vector_cast(value: Code, source: str, target: str) -> Code:
     finish = vector_fit(target)
     if dt.is_bool(target):
         return lambda env: value(env) != 0
     if dt.is_float(source) and not dt.is_float(target):
-        return lambda env: finish(np.nan_to_num(np.trunc(value(env))).astype(np.int64))
+        return lambda env: vector_float_to_int(value(env), target)
     return lambda env: finish(value(env))
 
 
 def _math_code(fn: Callable, args: list[Code], dtype: str) -> Code:
+    """A function of floats; that of 16 bits is computed in float32 and rounded again."""
     if dt.lanes_of(dtype) > 1:
         return _elementwise(fn, args, dtype)
-    finish = fit(dtype)
+    finish = _finish_math(dtype)
     if len(args) == 1:
         a = args[0]
         return lambda env: finish(fn(a(env)))
@@ -407,6 +462,14 @@ def _math_code(fn: Callable, args: list[Code], dtype: str) -> Code:
         a, b = args
         return lambda env: finish(fn(a(env), b(env)))
     return lambda env: finish(fn(*(a(env) for a in args)))
+
+
+def _finish_math(dtype: str) -> Callable[[Any], Any]:
+    finish = fit(dt.element_of(dtype))
+    if not dt.is_float(dtype) or dt.bits_of(dtype) > 16:
+        return finish
+    first = fit("float32")
+    return lambda v: finish(first(v))
 
 
 def _test_code(fn: Callable, arg: Code, vector: bool) -> Code:
@@ -417,7 +480,7 @@ def _test_code(fn: Callable, arg: Code, vector: bool) -> Code:
 
 def _elementwise(fn: Callable, args: list[Code], dtype: str) -> Code:
     """`fn` on Python numbers, lane by lane for vectors."""
-    finish = fit(dt.element_of(dtype))
+    finish = _finish_math(dtype)
     lanes = dt.lanes_of(dtype)
     if lanes == 1:
         return lambda env: finish(fn(*(a(env) for a in args)))

@@ -1,63 +1,33 @@
-"""What the operations and functions of TensorIR compute, on Python numbers and numpy vectors."""
+"""The operations of TensorIR on numpy vectors, and its functions.
+
+What operations on single numbers give is in `tir/numbers.py`; on vectors it is the same, lane by
+lane.
+"""
 
 from __future__ import annotations
 
 import math
-import operator
+from fractions import Fraction
 from typing import Callable
 
 import numpy as np
 
+from ..ir import dtype as dt
 from ..tir import expr as E
-
-
-def trunc_div(a: int, b: int) -> int:
-    """Integer division that rounds toward zero."""
-    q = abs(a) // abs(b)
-    return q if (a < 0) == (b < 0) else -q
-
-
-def trunc_mod(a: int, b: int) -> int:
-    """The remainder of `trunc_div`."""
-    return a - trunc_div(a, b) * b
-
-
-def _float_div(a: float, b: float) -> float:
-    try:
-        return a / b
-    except ZeroDivisionError:
-        if a == 0 or a != a:
-            return math.nan
-        return math.copysign(math.inf, a) * math.copysign(1.0, b)
-
-
-def _float_mod(a: float, b: float) -> float:
-    try:
-        return math.fmod(a, b)
-    except ValueError:
-        return math.nan
-
-
-def _float_floormod(a: float, b: float) -> float:
-    return a - math.floor(a / b) * b if b and math.isfinite(a / b) else math.nan
-
-
-INT_OPS: dict[type, Callable] = {
-    E.Add: operator.add, E.Sub: operator.sub, E.Mul: operator.mul, E.Div: trunc_div,
-    E.Mod: trunc_mod, E.FloorDiv: operator.floordiv, E.FloorMod: operator.mod,
-    E.Min: lambda a, b: a if a < b else b, E.Max: lambda a, b: a if a > b else b,
-}
-FLOAT_OPS: dict[type, Callable] = {
-    **INT_OPS, E.Div: _float_div, E.Mod: _float_mod, E.FloorMod: _float_floormod,
-    E.FloorDiv: lambda a, b: float(np.floor(_float_div(a, b))),
-}
-COMPARE: dict[type, Callable] = {E.EQ: operator.eq, E.NE: operator.ne, E.LT: operator.lt,
-                                  E.LE: operator.le, E.GT: operator.gt, E.GE: operator.ge}
+from ..tir.numbers import FLOAT_OPS, cast_word, fit, float_div, float_mod
 
 
 def _vector_trunc_div(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     q = a // b
     return (q + ((a - q * b != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
+
+
+def _lanewise(fn: Callable) -> Callable:
+    """A function of two floats on two vectors."""
+    def apply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.array([fn(x, y) for x, y in zip(a.tolist(), b.tolist())])
+
+    return apply
 
 
 VECTOR_INT: dict[type, Callable] = {
@@ -67,11 +37,29 @@ VECTOR_INT: dict[type, Callable] = {
     E.Max: lambda a, b: np.where(a > b, a, b),
 }
 VECTOR_FLOAT: dict[type, Callable] = {
-    **VECTOR_INT, E.Div: np.divide, E.Mod: np.fmod,
-    E.FloorDiv: lambda a, b: np.floor(np.divide(a, b)),
-    E.FloorMod: lambda a, b: a - np.floor(np.divide(a, b)) * b,
+    E.Add: np.add, E.Sub: np.subtract, E.Mul: np.multiply, E.Div: np.divide, E.Mod: np.fmod,
+    E.FloorDiv: _lanewise(FLOAT_OPS[E.FloorDiv]), E.FloorMod: _lanewise(FLOAT_OPS[E.FloorMod]),
+    E.Min: lambda a, b: np.where((a <= b) | np.isnan(a), a, b),
+    E.Max: lambda a, b: np.where((a >= b) | np.isnan(a), a, b),
 }
-DIVISIONS = (E.Div, E.Mod, E.FloorDiv, E.FloorMod)
+VECTOR_BOOL: dict[type, Callable] = {
+    E.Add: np.logical_or, E.Mul: np.logical_and, E.Sub: np.logical_xor, E.Min: np.logical_and,
+    E.Max: np.logical_or,
+}
+
+
+def vector_float_to_int(values: np.ndarray, dtype: str) -> np.ndarray:
+    """`numbers.float_to_int` of every lane."""
+    kind, word = dt.numpy_dtype(dtype), cast_word(dtype)
+    whole, limit = np.trunc(values.astype(np.float64)), 2.0 ** (word - 1)
+    inside = (whole >= -limit) & (whole < limit)
+    out = np.where(inside, whole, -limit).astype(np.int64).astype(np.uint64)
+    if dt.element_of(dtype) == "uint64":
+        above = (whole >= limit) & (whole < 2 * limit)
+        out = np.where(above, np.where(above, whole, 0).astype(np.uint64), out)
+    if kind.itemsize * 8 == dt.bits_of(dtype):
+        return out.astype(kind)
+    return np.array([fit(dt.element_of(dtype))(int(x)) for x in out.tolist()], dtype=kind)
 
 
 # ----------------------------------------------------------------------------- math functions
@@ -111,7 +99,7 @@ MATH: dict[str, Callable] = {
     "log": _guarded(math.log, np.log), "log2": _guarded(math.log2, np.log2),
     "log10": _guarded(math.log10, np.log10), "log1p": _guarded(math.log1p, np.log1p),
     "sqrt": _guarded(math.sqrt, np.sqrt),
-    "rsqrt": lambda x: _float_div(1.0, MATH["sqrt"](x)),
+    "rsqrt": lambda x: float_div(1.0, MATH["sqrt"](x)),
     "sin": _guarded(math.sin, np.sin), "cos": _guarded(math.cos, np.cos),
     "tan": _guarded(math.tan, np.tan), "asin": _guarded(math.asin, np.arcsin),
     "acos": _guarded(math.acos, np.arccos), "atan": math.atan,
@@ -119,12 +107,11 @@ MATH: dict[str, Callable] = {
     "tanh": math.tanh, "asinh": math.asinh, "acosh": _guarded(math.acosh, np.arccosh),
     "atanh": _guarded(math.atanh, np.arctanh), "erf": math.erf, "sigmoid": _sigmoid,
     "atan2": math.atan2, "hypot": math.hypot, "copysign": math.copysign,
-    "ldexp": lambda x, e: _ldexp(x, int(e)), "fmod": _float_mod,
+    "ldexp": lambda x, e: _ldexp(x, int(e)), "fmod": float_mod,
     "pow": _guarded(math.pow, np.power), "nextafter": lambda x, y: float(np.nextafter(x, y)),
     "floor": _integral(math.floor), "ceil": _integral(math.ceil), "trunc": _integral(math.trunc),
     "round": _round_even, "nearbyint": _round_even, "fabs": abs,
-    # rounded once where float32 and float16 are concerned: their products are exact in double
-    "fma": lambda x, y, z: x * y + z,
+    "fma": lambda x, y, z: fused("float64")(x, y, z),
     "fmin": lambda a, b: b if a != a else a if b != b else min(a, b),
     "fmax": lambda a, b: b if a != a else a if b != b else max(a, b),
     "abs": abs, "rint": _round_even, "cbrt": lambda x: float(np.cbrt(x)),
@@ -132,6 +119,30 @@ MATH: dict[str, Callable] = {
         math.gamma, lambda x: np.float64(math.nan)), "lgamma": _guarded(
             math.lgamma, lambda x: np.float64(math.inf)),
 }
+
+
+def fused(dtype: str) -> Callable[[float, float, float], float]:
+    """x * y + z rounded once, to a scalar type.
+
+    What is to be rounded to a narrower type is rounded to odd before (S. Boldo and G. Melquiond,
+    2008): its last bit says that it is not exact, and the second rounding cannot meet a tie.
+    """
+    def fma(x: float, y: float, z: float) -> float:
+        if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+            return x * y + z
+        exact = Fraction(x) * Fraction(y) + Fraction(z)
+        try:
+            near = float(exact)
+        except OverflowError:
+            return math.inf if exact > 0 else -math.inf
+        if not exact:
+            return x * y + z  # the sign of zero
+        away = exact - Fraction(near)
+        if away and dtype != "float64" and math.frexp(near)[0] * 2.0 ** 53 % 2 == 0:
+            return math.nextafter(near, math.inf if away > 0 else -math.inf)
+        return near
+
+    return fma
 
 
 def _ldexp(x: float, e: int) -> float:
@@ -145,14 +156,6 @@ TESTS: dict[str, Callable] = {"isnan": math.isnan, "isinf": math.isinf,
                                "isfinite": math.isfinite}
 
 
-def shift_left(bits: int) -> Callable:
-    return lambda a, b: a << b if 0 <= b < bits else 0
-
-
-def shift_right(bits: int) -> Callable:
-    return lambda a, b: a >> min(b, bits)
-
-
 def c_function(name: str) -> Callable | None:
     """The meaning of a C math function by its C name: `sinf` and `sin` alike."""
     if name in MATH:
@@ -160,3 +163,7 @@ def c_function(name: str) -> Callable | None:
     if name.endswith("f") and name[:-1] in MATH:
         return MATH[name[:-1]]
     return {"max": max, "min": min}.get(name)
+
+
+__all__ = ["MATH", "TESTS", "VECTOR_BOOL", "VECTOR_FLOAT", "VECTOR_INT", "c_function", "fused",
+           "vector_float_to_int"]

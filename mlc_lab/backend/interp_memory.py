@@ -8,7 +8,6 @@ floats and bools; what makes them int32 or float16 is that every result is *roun
 
 from __future__ import annotations
 
-from array import array
 from functools import lru_cache
 from typing import Any, Callable, Mapping, Sequence
 
@@ -16,7 +15,9 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.diagnostics import MLCError
+from ..runtime.torch_bits import refuse_lazy_views
 from ..tir import Buffer, PrimFunc, Var
+from ..tir.numbers import bfloat16_bits, bfloat16_values, fit
 from ..tir.op import as_int
 
 
@@ -28,66 +29,15 @@ class OutOfBounds(InterpError, IndexError):
     """A program touched an element outside of a buffer."""
 
 
+class DivisionByZero(InterpError, ZeroDivisionError):
+    """A program divided an integer by zero."""
+
+
 class AssertionFailed(InterpError, AssertionError):
     """An assert statement of the program did not hold."""
 
 
-# ----------------------------------------------------------------------------- rounding, wrapping
-
-
-def _float32_fit() -> Callable[[float], float]:
-    cell = array("f", [0.0])
-
-    def fit(value: float) -> float:
-        cell[0] = value
-        return cell[0]
-
-    return fit
-
-
-def bfloat16_bits(values: Any) -> np.ndarray:
-    """Floats as bfloat16 bit patterns, rounded to nearest even."""
-    raw = np.asarray(values, dtype=np.float32)
-    bits = raw.view(np.uint32)
-    rounded = ((bits.astype(np.uint64) + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-    return np.where(np.isnan(raw), np.uint16(0x7FC0), rounded)
-
-
-def bfloat16_values(bits: Any) -> np.ndarray:
-    """The float32 values of bfloat16 bit patterns."""
-    return (np.asarray(bits, dtype=np.uint16).astype(np.uint32) << 16).view(np.float32)
-
-
-def _bfloat16_fit(value: float) -> float:
-    return float(bfloat16_values(bfloat16_bits(np.float32(value))))
-
-
-@lru_cache(maxsize=None)
-def fit(dtype: str) -> Callable[[Any], Any]:
-    """The function that brings a Python number into scalar type `dtype`: rounds or wraps it."""
-    code, bits, _ = dt.parse(dtype)
-    if code == "bool":
-        return bool
-    if code in ("int", "uint"):
-        low, high = dt.int_range(dt.element_of(dtype))
-        span = high - low + 1
-
-        def wrap(value: int) -> int:
-            return value if low <= value <= high else (value - low) % span + low
-
-        return wrap
-    if code == "float":
-        if bits == 64:
-            return float
-        return _float32_fit() if bits == 32 else lambda v: float(np.float16(v))
-    if code == "bfloat":
-        return _bfloat16_fit
-    if code.startswith("float8"):
-        kind = dt.numpy_dtype(dtype)
-        if kind.kind == "u":
-            raise InterpError(f"{dtype} needs the package ml_dtypes: pip install ml_dtypes")
-        return lambda v: float(np.float32(v).astype(kind))
-    return lambda v: v
+# ----------------------------------------------------------------------------- vectors
 
 
 @lru_cache(maxsize=None)
@@ -240,6 +190,7 @@ class Argument:
     def _as_numpy(self, value: Any, what: str) -> np.ndarray:
         if isinstance(value, np.ndarray):
             return value
+        refuse_lazy_views(value, what)
         if hasattr(value, "__dlpack__"):
             try:
                 return np.from_dlpack(value)

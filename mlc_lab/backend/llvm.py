@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import tir
 from ..ir.module import IRModule
+from ..ir.recursion import deep
 from ..runtime import jit
 from ..runtime.abi import write_packed
 from ..runtime.export import META_SYMBOL, meta_global, module_of, sources_of
@@ -95,6 +96,7 @@ def _mark_extents(gen: StmtGen, func: tir.PrimFunc) -> None:
                 gen.nonneg.add(e)
 
 
+@deep
 def generate(
     mod: IRModule, where: jit.Machine, entry: str | None = None, emitter: type[StmtGen] = StmtGen,
     extra: Any = None,

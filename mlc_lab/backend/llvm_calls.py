@@ -5,6 +5,7 @@ One row of ``HANDLERS`` per intrinsic of TensorIR that LLVM code exists for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +14,13 @@ from ..ir import dtype as dt
 from ..ir.module import GlobalVar
 from ..runtime.abi import quoted
 from . import llvm_math
+from .llvm_bits import BitsGen
 from .llvm_emit import CodegenError, const_int, intrinsic_suffix
 from .llvm_math import Lanes
-from .llvm_packed import PackedGen
 from .llvm_types import element_type, float_constant, register_type
 
-class CallGen(PackedGen):
+
+class CallGen(BitsGen):
     """The part of the code generator that emits calls."""
 
     def expr_call(self, e: tir.Call) -> str:
@@ -41,7 +43,7 @@ class CallGen(PackedGen):
         ty = register_type(e.dtype)
         if lanes > 1:
             return self._choose_lanes(cond, a, b, ty, lanes)
-        test = self.visit(cond)
+        test = self.condition(cond)
         if test in ("true", "false"):
             return self.visit(a if test == "true" else b)
         if _is_cheap(a) and _is_cheap(b):
@@ -62,17 +64,11 @@ class CallGen(PackedGen):
         """A choice lane by lane; the sides load only where their lane is chosen."""
         test = self.visit(cond)
         flags = f"<{lanes} x i1>"
-        saved = self.mask, self.mask_width
-        outer = self.mask if self.mask_width == lanes else None
-        sides = []
-        for negate, value in ((False, a), (True, b)):
-            mask = self.pure(f"xor {flags} {test}, splat (i1 true)") if negate else test
-            if outer is not None:
-                mask = self.pure(f"and {flags} {mask}, {outer}")
-            self.mask, self.mask_width = mask, lanes
-            sides.append(self.visit(value))
-        self.mask, self.mask_width = saved
-        return self.pure(f"select {flags} {test}, {ty} {sides[0]}, {ty} {sides[1]}")
+        with self.lanes_that_count(test, lanes):
+            first = self.visit(a)
+        with self.lanes_that_count(self.pure(f"xor {flags} {test}, splat (i1 true)"), lanes):
+            second = self.visit(b)
+        return self.pure(f"select {flags} {test}, {ty} {first}, {ty} {second}")
 
     # -- mathematics ------------------------------------------------------------------------------
 
@@ -110,7 +106,7 @@ class CallGen(PackedGen):
         exponent = e.args[1].value if type(e.args[1]) is tir.Broadcast else e.args[1]
         value = exponent.value if type(exponent) in (tir.FloatImm, tir.IntImm) else None
         if not dt.is_float(e.dtype):
-            return self._int_pow(e, value)
+            return self.int_power(e, value)
 
         def compute(dtype: str, args: list[str]) -> str:
             m = Lanes(self, dtype)
@@ -122,44 +118,6 @@ class CallGen(PackedGen):
             return self.llvm_math_call("pow", dtype, args)
 
         return self.in_float(e, compute)
-
-    def _int_pow(self, e: tir.Call, exponent: Any) -> str:
-        if exponent is None or not 0 <= exponent <= 64:
-            raise CodegenError(
-                f"{self.function_name}: an integer power needs a constant exponent; cast the base "
-                "to a floating point type"
-            )
-        x, ty, result = self.visit(e.args[0]), register_type(e.dtype), None
-        for _ in range(int(exponent)):
-            result = x if result is None else self.pure(f"mul {ty} {result}, {x}")
-        return result or self.visit(tir.op.const(1, e.dtype))
-
-    # -- bits -------------------------------------------------------------------------------------
-
-    def call_binary(self, e: tir.Call, signed: str, unsigned: str) -> str:
-        op = unsigned if dt.is_uint(e.dtype) else signed
-        a, b = (self.visit(x) for x in e.args)
-        return self.pure(f"{op} {register_type(e.dtype)} {a}, {b}")
-
-    def call_not(self, e: tir.Call) -> str:
-        ones = "-1" if dt.lanes_of(e.dtype) == 1 else f"splat ({element_type(e.dtype)} -1)"
-        if dt.is_bool(e.dtype):
-            ones = ones.replace("-1", "true")
-        return self.pure(f"xor {register_type(e.dtype)} {self.visit(e.args[0])}, {ones}")
-
-    def call_popcount(self, e: tir.Call) -> str:
-        source = e.args[0].dtype
-        ty = register_type(source)
-        name = f"llvm.ctpop.{intrinsic_suffix(source)}"
-        count = self.call_intrinsic(name, ty, f"{ty} {self.visit(e.args[0])}")
-        return self.convert(count, _unsigned(source), e.dtype)
-
-    def call_clz(self, e: tir.Call) -> str:
-        source = e.args[0].dtype
-        ty, name = register_type(source), f"llvm.ctlz.{intrinsic_suffix(source)}"
-        self.unit.text.declare(ty, name, [ty, "i1 immarg"])
-        count = self.pure(f"call {ty} @{name}({ty} {self.visit(e.args[0])}, i1 false)")
-        return self.convert(count, _unsigned(source), e.dtype)
 
     def call_classify(self, e: tir.Call, kind: str) -> str:
         source = e.args[0].dtype
@@ -183,26 +141,6 @@ class CallGen(PackedGen):
     def call_large_uint(self, e: tir.Call) -> str:
         low, high = (const_int(a) & 0xFFFFFFFF for a in e.args)
         return str((high << 32) | low)
-
-    def call_q_multiply_shift(self, e: tir.Call) -> str:
-        """round(x * y * 2^-(q + s)), in 64 bits."""
-        x, y = (self.visit(a) for a in e.args[:2])
-        q, s = (const_int(a) for a in e.args[2:])
-        if q is None or s is None:
-            raise CodegenError(f"{self.function_name}: q_multiply_shift needs a constant q and s")
-        lanes = dt.lanes_of(e.dtype)
-        narrow, wide = register_type(e.dtype), register_type(dt.with_lanes("int64", lanes))
-
-        def c(value: int) -> str:
-            return str(value) if lanes == 1 else f"splat (i64 {value})"
-
-        a, b = (self.pure(f"sext {narrow} {v} to {wide}") for v in (x, y))
-        product = self.pure(f"mul {wide} {a}, {b}")
-        shift = q + s
-        if shift > 0:
-            product = self.pure(f"add {wide} {product}, {c(1 << (shift - 1))}")
-            product = self.pure(f"ashr {wide} {product}, {c(shift)}")
-        return self.pure(f"trunc {wide} {product} to {narrow}")
 
     # -- pointers ---------------------------------------------------------------------------------
 
@@ -247,6 +185,11 @@ class CallGen(PackedGen):
             raise CodegenError(
                 f"{self.function_name}: LLVM intrinsics are called by name here, for example "
                 f'"llvm.fma.v4f32", not by number ({name!r})'
+            )
+        if not _INTRINSIC.fullmatch(name.value):
+            raise CodegenError(
+                f"{self.function_name}: {name.value[:60]!r} is no LLVM intrinsic: their names "
+                'begin with "llvm."; C functions are called by T.call_extern'
             )
         if args and type(args[0]) is tir.IntImm and args[0].dtype == "uint32":
             # The number of types in the signature, which older programs give first.
@@ -345,10 +288,6 @@ def _is_cheap(e: Any, depth: int = 3) -> bool:
     return depth > 0 and type(e) in _CHEAP and all(_is_cheap(c, depth - 1) for c in e.children())
 
 
-def _unsigned(dtype: str) -> str:
-    return dt.with_lanes(f"uint{dt.bits_of(dtype)}", dt.lanes_of(dtype))
-
-
 def _with_suffix(name: str, dtype: str) -> str:
     """The name of an LLVM intrinsic with its type, when the program gave it without."""
     overloaded = {
@@ -361,6 +300,7 @@ def _with_suffix(name: str, dtype: str) -> str:
     return name
 
 
+_INTRINSIC = re.compile(r"llvm\.[A-Za-z0-9_.]+")
 _GPU = ("tvm_thread_allreduce", "tvm_storage_sync", "tvm_warp", "ptx_", "mma_", "fragment",
         "matrix_sync", "mma_sync")
 
@@ -410,18 +350,24 @@ def _rsqrt(gen: CallGen, e: tir.Call) -> str:
 
 
 def _ldexp(gen: CallGen, e: tir.Call) -> str:
-    def compute(dtype: str, args: list[str]) -> str:
-        m = Lanes(gen, dtype)
-        power = e.args[1]
-        count = args[1] if dt.is_float(power.dtype) else gen.convert(args[1], power.dtype, dtype)
-        return m.mul(args[0], llvm_math.exp2(m, count))
-
-    dtype = e.dtype
-    args = [gen.visit(a) for a in e.args]
-    if dt.bits_of(dtype) == 16:
-        wide = dt.with_lanes("float32", dt.lanes_of(dtype))
-        return gen.narrow(compute(wide, [gen.widen(args[0], dtype), args[1]]), dtype)
-    return compute(dtype, args)
+    """By the C library, which rounds once; the power of two is brought into int32 before."""
+    dtype, power = e.dtype, e.args[1].dtype
+    lanes = dt.lanes_of(dtype)
+    wide = dt.with_lanes("float32", lanes) if dt.bits_of(dtype) == 16 else dtype
+    scalar, x, n = element_type(wide), gen.widen(gen.visit(e.args[0]), dtype), gen.visit(e.args[1])
+    if dt.bits_of(power) == 64 and not dt.is_float(power):
+        ty = register_type(power)
+        for name, bound in (("smax", -(1 << 20)), ("smin", 1 << 20)):
+            bound = gen.splat_constant(str(bound), "i64", lanes)
+            n = gen.call_intrinsic(f"llvm.{name}.{intrinsic_suffix(power)}", ty, f"{ty} {n}",
+                                   f"{ty} {bound}")
+    n = gen.convert(n, power, dt.with_lanes("int32", lanes))
+    symbol = "ldexpf" if scalar == "float" else "ldexp"
+    gen.unit.text.declare(scalar, symbol, [scalar, "i32"])
+    parts = [(x, n)] if lanes == 1 else [
+        (gen.lane(x, scalar, lanes, at), gen.lane(n, "i32", lanes, at)) for at in range(lanes)]
+    results = [gen.pure(f"call {scalar} @{symbol}({scalar} {a}, i32 {b})") for a, b in parts]
+    return gen.narrow(results[0] if lanes == 1 else gen.gather_lanes(results, scalar), dtype)
 
 
 def _exp10(gen: CallGen, e: tir.Call) -> str:
@@ -482,11 +428,11 @@ HANDLERS: dict[str, Callable[[CallGen, tir.Call], str]] = {
     "tir.isnullptr": lambda g, e: g.pure(f"icmp eq ptr {g.visit(e.args[0])}, null"),
     "tir.popcount": CallGen.call_popcount,
     "tir.clz": CallGen.call_clz,
-    "tir.bitwise_and": lambda g, e: g.call_binary(e, "and", "and"),
-    "tir.bitwise_or": lambda g, e: g.call_binary(e, "or", "or"),
-    "tir.bitwise_xor": lambda g, e: g.call_binary(e, "xor", "xor"),
-    "tir.shift_left": lambda g, e: g.call_binary(e, "shl", "shl"),
-    "tir.shift_right": lambda g, e: g.call_binary(e, "ashr", "lshr"),
+    "tir.bitwise_and": lambda g, e: g.call_bitwise(e, "and"),
+    "tir.bitwise_or": lambda g, e: g.call_bitwise(e, "or"),
+    "tir.bitwise_xor": lambda g, e: g.call_bitwise(e, "xor"),
+    "tir.shift_left": CallGen.call_shift_left,
+    "tir.shift_right": CallGen.call_shift_right,
     "tir.bitwise_not": CallGen.call_not,
     "tir.likely": lambda g, e: g.visit(e.args[0]),
     "tir.if_then_else": CallGen.call_if_then_else,
@@ -517,4 +463,4 @@ HANDLERS: dict[str, Callable[[CallGen, tir.Call], str]] = {
     "tir.end_profile_intrinsic": lambda g, e: "0",
 }
 
-CallGen.expr_table = {**PackedGen.expr_table, tir.Call: CallGen.expr_call}
+CallGen.expr_table = {**BitsGen.expr_table, tir.Call: CallGen.expr_call}

@@ -34,6 +34,7 @@ class Unit:
         self.quick: list[str] = []  # functions that surely return at once
         self.externs: list[str] = []  # C functions that the program calls by name
         self.inner: set[str] = set()  # functions that are rarely called from outside
+        self.helpers: set[str] = set()  # functions of the code generator's own
 
     def loop_note(self, copies: int) -> str:
         """Metadata for one loop that says how often to unroll it; a node of its own for each."""
@@ -62,8 +63,14 @@ class Emitter(FunctionText):
         Integer variables known to be >= 0.
     objects : set
         Pointer variables whose memory nothing else points to.
+    data : dict
+        Which expressions have data in them (see ``arith.expr_util.is_data``).
+    nonzero : set
+        Integer variables known not to be zero.
     mask : str or None
-        Inside a vector of conditions: which lanes may load from memory.
+        Inside a choice or a store of single lanes: which lanes count. The others load nothing.
+    mask_width : int
+        How many lanes the mask has.
     """
 
     def __init__(self, unit: Unit, name: str, header: str) -> None:
@@ -74,7 +81,10 @@ class Emitter(FunctionText):
         self.wide: dict[Var, str] = {}
         self.nonneg: set[Var] = set()
         self.objects: set[Var] = set()
+        self.data: dict[PrimExpr, bool] = {}
+        self.nonzero: set[Var] = set()
         self.mask: str | None = None
+        self.mask_width = 0
         self.error_slot: str | None = None
         self.workspaces: list[str] = []
         self.vector_accesses = 0  # loads and stores of vectors written so far
@@ -221,16 +231,24 @@ class Emitter(FunctionText):
         for block in self.workspaces:
             declare_native(self.unit.text, "mlc_lab_free")
             self.do(f"call void @mlc_lab_free(ptr {block})")
-        message = self.unit.text.string(text)
         if self.error_slot is not None:
             # In a parallel loop: errors belong to a thread, so the launching one raises.
-            self.store("ptr", message, self.error_slot)
+            kind = "RuntimeError" if kind == "AssertionError" else kind
+            self.store("ptr", self._error(kind, text), self.error_slot)
             self.ret("i32 -1")
             return
         declare_native(self.unit.text, "mlc_lab_fail")
-        kind = self.unit.text.string(kind)
+        kind, message = self.unit.text.string(kind), self.unit.text.string(text)
         code = self.op(f"call i32 @mlc_lab_fail(ptr {kind}, ptr {message})")
         self.ret(f"i32 {code}")
+
+    def _error(self, kind: str, text: str) -> str:
+        """A constant of an error's kind and text, for the thread that raises it."""
+        name = "@" + quoted(self.unit.unique(f"{self.function_name}_error"))
+        kind, text = self.unit.text.string(kind), self.unit.text.string(text)
+        self.unit.text.globals.append(
+            f"{name} = internal constant {{ ptr, ptr }} {{ ptr {kind}, ptr {text} }}")
+        return name
 
     def fail_through(self, code: str) -> None:
         """Return an error that a callee has raised already."""
@@ -239,7 +257,7 @@ class Emitter(FunctionText):
             self.do(f"call void @mlc_lab_free(ptr {block})")
         if self.error_slot is not None:
             text = f"{self.function_name}: a call inside a parallel loop failed"
-            self.store("ptr", self.unit.text.string(text), self.error_slot)
+            self.store("ptr", self._error("RuntimeError", text), self.error_slot)
         self.ret(f"i32 {code}")
 
 

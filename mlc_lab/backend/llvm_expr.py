@@ -1,4 +1,4 @@
-"""LLVM code for expressions: arithmetic, conversions, vectors, loads."""
+"""LLVM code for expressions: names, choices, vectors, loads. Arithmetic is in `llvm_arith`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from ..ir import dtype as dt
 from .. import tir
+from .llvm_arith import ArithGen
 from .llvm_emit import CodegenError, const_int
-from .llvm_index import DIVISIONS, IndexGen
 from .llvm_types import (
     element_type,
     float_constant,
@@ -19,25 +19,7 @@ from .llvm_types import (
     register_type,
 )
 
-# The instruction of each operation on (floats, signed, unsigned).
-_ARITH = {
-    tir.Add: ("fadd contract", "add", "add"),
-    tir.Sub: ("fsub contract", "sub", "sub"),
-    tir.Mul: ("fmul contract", "mul", "mul"),
-    tir.Div: ("fdiv contract", "sdiv", "udiv"),
-    tir.Mod: ("frem contract", "srem", "urem"),
-}
-_COMPARE = {
-    tir.EQ: ("oeq", "eq", "eq"),
-    tir.NE: ("une", "ne", "ne"),
-    tir.LT: ("olt", "slt", "ult"),
-    tir.LE: ("ole", "sle", "ule"),
-    tir.GT: ("ogt", "sgt", "ugt"),
-    tir.GE: ("oge", "sge", "uge"),
-}
-
-
-class ExprGen(IndexGen):
+class ExprGen(ArithGen):
     """The part of the code generator that evaluates expressions."""
 
     expr_table: dict[type, Callable[[Any, Any], str]] = {}
@@ -80,99 +62,7 @@ class ExprGen(IndexGen):
     def expr_string(self, e: tir.StringImm) -> str:
         return self.unit.text.string(e.value)
 
-    # -- arithmetic -------------------------------------------------------------------------------
-
-    def expr_arith(self, e: Any) -> str:
-        dtype = e.dtype
-        code, bits, _ = dt.parse(dtype)
-        if code in ("int", "uint") and type(e) in DIVISIONS:
-            return self.divide(e)
-        ops = _ARITH[type(e)]
-        a, b = self.visit(e.a), self.visit(e.b)
-        ty = register_type(dtype)
-        if code == "float":
-            return self.pure(f"{ops[0]} {ty} {a}, {b}")
-        if code == "int":
-            flags = " nsw" if bits >= 32 else ""
-            return self.pure(f"{ops[1]}{flags} {ty} {a}, {b}")
-        if code == "bfloat":
-            wide = dt.with_lanes("float32", dt.lanes_of(dtype))
-            a, b = self.widen(a, dtype), self.widen(b, dtype)
-            return self.narrow(self.pure(f"{ops[0]} {register_type(wide)} {a}, {b}"), dtype)
-        return self.pure(f"{ops[2]} {ty} {a}, {b}")
-
-    def divide(self, e: Any) -> str:
-        """Integer division and remainder, rounding toward zero or down."""
-        dtype, kind = e.dtype, type(e)
-        ty = register_type(dtype)
-        quotient = kind in (tir.Div, tir.FloorDiv)
-        if dt.is_uint(dtype):
-            a, b = self.visit(e.a), self.visit(e.b)
-            return self.pure(f"{'udiv' if quotient else 'urem'} {ty} {a}, {b}")
-        divisor = e.b.value if type(e.b) is tir.Broadcast else e.b
-        value = const_int(divisor)
-        floor = kind in (tir.FloorDiv, tir.FloorMod)
-        a = self.visit(e.a)
-        if floor and value is not None and value > 0 and value & (value - 1) == 0:
-            number = value.bit_length() - 1 if quotient else value - 1
-            operand = str(number)
-            if dt.lanes_of(dtype) > 1:
-                operand = f"splat ({element_type(dtype)} {number})"
-            return self.pure(f"{'ashr' if quotient else 'and'} {ty} {a}, {operand}")
-        b = self.visit(e.b)
-        positive = value is not None and value > 0 and self.is_nonneg(e.a)
-        if positive:
-            return self.pure(f"{'udiv' if quotient else 'urem'} {ty} {a}, {b}")
-        if not floor:
-            return self.pure(f"{'sdiv' if quotient else 'srem'} {ty} {a}, {b}")
-        return self.floor_divide(ty, a, b, quotient, dt.lanes_of(dtype))
-
-    def expr_min_max(self, e: Any) -> str:
-        dtype = e.dtype
-        code, _, lanes = dt.parse(dtype)
-        a, b = self.visit(e.a), self.visit(e.b)
-        less = type(e) is tir.Min
-        ty = register_type(dtype)
-        flag = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        if code in ("float", "bfloat"):
-            # As the machine's minimum and maximum: the second operand where either is NaN.
-            x, y, wide = a, b, ty
-            if code == "bfloat":
-                x, y = self.widen(a, dtype), self.widen(b, dtype)
-                wide = register_type(dt.with_lanes("float32", lanes))
-            cond = self.pure(f"fcmp {'olt' if less else 'ogt'} {wide} {x}, {y}")
-        else:
-            sign = "s" if code == "int" else "u"
-            cond = self.pure(f"icmp {sign}{'lt' if less else 'gt'} {ty} {a}, {b}")
-        return self.pure(f"select {flag} {cond}, {ty} {a}, {ty} {b}")
-
-    def expr_compare(self, e: Any) -> str:
-        floats, signed, unsigned = _COMPARE[type(e)]
-        dtype = e.a.dtype
-        code, _, lanes = dt.parse(dtype)
-        if code == "int" and lanes == 1 and self.is_wide(e.a, e.b):
-            return self.pure(f"icmp {signed} i64 {self.index(e.a)}, {self.index(e.b)}")
-        a, b = self.visit(e.a), self.visit(e.b)
-        if code == "bfloat":
-            a, b = self.widen(a, dtype), self.widen(b, dtype)
-            dtype = dt.with_lanes("float32", lanes)
-        if code in ("float", "bfloat"):
-            return self.pure(f"fcmp {floats} {register_type(dtype)} {a}, {b}")
-        kind = signed if code == "int" else unsigned
-        return self.pure(f"icmp {kind} {register_type(dtype)} {a}, {b}")
-
-    def is_wide(self, a: Any, b: Any) -> bool:
-        """Whether a comparison is of index arithmetic, whose operands exist in 64 bits."""
-        return type(a) in self.index_table and type(b) in self.index_table
-
-    def expr_logic(self, e: Any) -> str:
-        op = "and" if type(e) is tir.And else "or"
-        return self.pure(f"{op} {register_type(e.dtype)} {self.visit(e.a)}, {self.visit(e.b)}")
-
-    def expr_not(self, e: tir.Not) -> str:
-        lanes = dt.lanes_of(e.dtype)
-        ones = "true" if lanes == 1 else "splat (i1 true)"
-        return self.pure(f"xor {register_type(e.dtype)} {self.visit(e.a)}, {ones}")
+    # -- choice and names --------------------------------------------------------------------------
 
     def expr_select(self, e: tir.Select) -> str:
         cond = self.visit(e.condition)
@@ -187,96 +77,15 @@ class ExprGen(IndexGen):
     def bind(self, var: tir.Var, value: Any) -> None:
         """Give a variable the value of an expression."""
         if var.dtype in ("int32", "int64"):
-            self.wide[var] = self.index(value)
+            if self.is_data(value):
+                self.data[var] = True
+                self.wide[var] = self.sign_extend(self.visit(value), value.dtype)
+            else:
+                self.wide[var] = self.index(value)
             if self.is_nonneg(value):
                 self.nonneg.add(var)
         else:
             self.env[var] = self.visit(value)
-
-    # -- conversions ------------------------------------------------------------------------------
-
-    def widen(self, value: str, dtype: str) -> str:
-        """A float16 or bfloat16 operand as float32; others stay."""
-        code, bits, lanes = dt.parse(dtype)
-        wide = register_type(dt.with_lanes("float32", lanes))
-        if code == "float" and bits == 16:
-            return self.pure(f"fpext {register_type(dtype)} {value} to {wide}")
-        if code != "bfloat":
-            return value
-        words = register_type(dt.with_lanes("int32", lanes))
-        up = self.pure(f"zext {register_type(dtype)} {value} to {words}")
-        by = "16" if lanes == 1 else "splat (i32 16)"
-        return self.pure(f"bitcast {words} {self.pure(f'shl {words} {up}, {by}')} to {wide}")
-
-    def narrow(self, value: str, dtype: str) -> str:
-        """A float32 operand as float16 or bfloat16, rounded to nearest, ties to even."""
-        code, bits, lanes = dt.parse(dtype)
-        wide = register_type(dt.with_lanes("float32", lanes))
-        if code == "float" and bits == 16:
-            return self.pure(f"fptrunc {wide} {value} to {register_type(dtype)}")
-        if code != "bfloat":
-            return value
-        words = register_type(dt.with_lanes("int32", lanes))
-
-        def c(number: int) -> str:
-            return str(number) if lanes == 1 else f"splat (i32 {number})"
-
-        raw = self.pure(f"bitcast {wide} {value} to {words}")
-        odd = self.pure(f"and {words} {self.pure(f'lshr {words} {raw}, {c(16)}')}, {c(1)}")
-        bias = self.pure(f"add {words} {odd}, {c(0x7FFF)}")
-        rounded = self.pure(f"lshr {words} {self.pure(f'add {words} {raw}, {bias}')}, {c(16)}")
-        nan = self.pure(f"fcmp uno {wide} {value}, {value}")
-        flag = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        kept = self.pure(f"select {flag} {nan}, {words} {c(0x7FC0)}, {words} {rounded}")
-        return self.pure(f"trunc {words} {kept} to {register_type(dtype)}")
-
-    def expr_cast(self, e: tir.Cast) -> str:
-        return self.convert(self.visit(e.value), e.value.dtype, e.dtype)
-
-    def convert(self, value: str, source: str, target: str) -> str:
-        """An operand of dtype ``source`` as ``target``, with the same number of lanes."""
-        if source == target:
-            return value
-        code, bits, lanes = dt.parse(source)
-        to_code, to_bits, to_lanes = dt.parse(target)
-        if lanes == 1 and to_lanes > 1:
-            scalar = self.convert(value, source, dt.element_of(target))
-            return self.splat(scalar, element_type(target), to_lanes)
-        if "handle" in (code, to_code):
-            return self._convert_handle(value, source, target)
-        if code == "bfloat" or (code == "float" and bits == 16 and to_code == "bfloat"):
-            value, source = self.widen(value, source), dt.with_lanes("float32", lanes)
-            return self.convert(value, source, target)
-        if to_code == "bfloat":
-            wide = dt.with_lanes("float32", lanes)
-            return self.narrow(self.convert(value, source, wide), target)
-        from_ty, to_ty = register_type(source), register_type(target)
-        zero = "0" if lanes == 1 else "zeroinitializer"
-        if to_code == "bool":
-            if code == "float":
-                zero = "0.0" if lanes == 1 else zero
-                return self.pure(f"fcmp une {from_ty} {value}, {zero}")
-            return self.pure(f"icmp ne {from_ty} {value}, {zero}")
-        if code == "float" and to_code == "float":
-            op = "fpext" if to_bits > bits else "fptrunc"
-        elif code == "float":
-            op = "fptosi" if to_code == "int" else "fptoui"
-        elif to_code == "float":
-            op = "sitofp" if code == "int" else "uitofp"
-        elif to_bits == bits:
-            return value
-        elif to_bits < bits:
-            op = "trunc"
-        else:
-            op = "sext" if code == "int" else "zext"
-        return self.pure(f"{op} {from_ty} {value} to {to_ty}")
-
-    def _convert_handle(self, value: str, source: str, target: str) -> str:
-        if dt.is_handle(source) and dt.is_handle(target):
-            return value
-        if dt.is_handle(target):
-            return self.pure(f"inttoptr {register_type(source)} {value} to ptr")
-        return self.pure(f"ptrtoint ptr {value} to {register_type(target)}")
 
     # -- vectors ----------------------------------------------------------------------------------
 
@@ -339,9 +148,8 @@ class ExprGen(IndexGen):
         if len(indices) == 1 and not buffer.strides:
             total = self.index(indices[0])
         else:
-            strides = buffer.strides or tir.buffer.compact_strides(buffer.shape)
             total = "0"
-            for i, stride in zip(indices, strides, strict=True):
+            for i, stride in zip(indices, tir.buffer.strides_of(buffer), strict=True):
                 term = self.fold("mul nsw", self.index(i), self.index(stride))
                 total = self.fold("add nsw", total, term)
         offset = buffer.elem_offset
@@ -438,8 +246,6 @@ class ExprGen(IndexGen):
         """How many lanes the predicate in force has."""
         return dt.lanes_of(e.predicate.dtype) if e.predicate is not None else self.mask_width
 
-    mask_width = 0
-
     def _lane_flat(self, kind: str, base: str, stride: int, lanes: int, at: int) -> str:
         if kind == "ramp":
             return self.fold("add nsw", base, str(at * stride))
@@ -471,25 +277,16 @@ class ExprGen(IndexGen):
 
 
 ExprGen.expr_table = {
+    **ArithGen.expr_table,
     tir.Var: ExprGen.expr_var,
     tir.SizeVar: ExprGen.expr_var,
     tir.IntImm: ExprGen.expr_int,
     tir.FloatImm: ExprGen.expr_float,
     tir.StringImm: ExprGen.expr_string,
-    tir.FloorDiv: ExprGen.divide,
-    tir.FloorMod: ExprGen.divide,
-    tir.Min: ExprGen.expr_min_max,
-    tir.Max: ExprGen.expr_min_max,
-    tir.And: ExprGen.expr_logic,
-    tir.Or: ExprGen.expr_logic,
-    tir.Not: ExprGen.expr_not,
     tir.Select: ExprGen.expr_select,
     tir.Let: ExprGen.expr_let,
-    tir.Cast: ExprGen.expr_cast,
     tir.Broadcast: ExprGen.expr_broadcast,
     tir.Ramp: ExprGen.expr_ramp,
     tir.Shuffle: ExprGen.expr_shuffle,
     tir.BufferLoad: ExprGen.expr_load,
-    **dict.fromkeys(_ARITH, ExprGen.expr_arith),
-    **dict.fromkeys(_COMPARE, ExprGen.expr_compare),
 }

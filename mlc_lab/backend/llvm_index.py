@@ -2,7 +2,8 @@
 
 ``IndexGen.index`` gives an integer expression as an i64, computed in 64 bits throughout: TensorIR's
 index arithmetic does not overflow, so widening its leaves is the same, and LLVM need not widen it
-again. Constants are folded on the way.
+again. Constants are folded on the way. Data may wrap around: where that matters (it is divided, or
+compared), it is computed in its own type.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import tir
+from ..arith.expr_util import ARITHMETIC, INDEX_DTYPES, is_data
 from ..ir import dtype as dt
 from .llvm_emit import Emitter
 from .llvm_types import register_type
@@ -43,6 +45,19 @@ class IndexGen(Emitter):
             return "1" if value == "true" else "0"
         return self.pure(f"{'sext' if code == 'int' else 'zext'} {register_type(e.dtype)} "
                          f"{value} to i64")
+
+    def is_data(self, e: Any) -> bool:
+        """Whether an expression computes with data, which may wrap around."""
+        return is_data(e, self.data)
+
+    def may_wrap(self, e: Any) -> bool:
+        """Whether the result of an operation may wrap around: but for indices, that of any."""
+        return dt.element_of(e.dtype) not in INDEX_DTYPES or self.is_data(e)
+
+    def sign_extend(self, value: str, dtype: str) -> str:
+        """An int32 or int64 operand as an i64."""
+        return self.pure(f"sext i32 {value} to i64") if dtype == "int32" and value[0] == "%" else (
+            value)
 
     def fold(self, op: str, a: str, b: str) -> str:
         """An i64 operation with constants folded."""
@@ -79,6 +94,8 @@ class IndexGen(Emitter):
         return self.fold(_INDEX_OPS[type(e)], self.index(e.a), self.index(e.b))
 
     def index_divide(self, e: Any) -> str:
+        if self.is_data(e) or not self.is_nonzero(e.b):
+            return self.sign_extend(self.visit(e), e.dtype)
         quotient = type(e) in (tir.Div, tir.FloorDiv)
         floor = type(e) in (tir.FloorDiv, tir.FloorMod)
         a, b = self.index(e.a), self.index(e.b)
@@ -106,6 +123,8 @@ class IndexGen(Emitter):
         return self.floor_divide("i64", a, b, quotient)
 
     def index_min_max(self, e: Any) -> str:
+        if self.is_data(e):
+            return self.sign_extend(self.visit(e), e.dtype)
         a, b = self.index(e.a), self.index(e.b)
         if a[0] != "%" and b[0] != "%":
             return str((min if type(e) is tir.Min else max)(int(a), int(b)))
@@ -122,10 +141,58 @@ class IndexGen(Emitter):
     def index_cast(self, e: tir.Cast) -> str:
         if e.value.dtype in ("int32", "int64") and e.dtype == "int64":
             return self.index(e.value)
-        value = self.visit(e)
-        if e.dtype == "int64" or value[0] != "%":
-            return value
-        return self.pure(f"sext i32 {value} to i64")
+        return self.sign_extend(self.visit(e), e.dtype)
+
+    def is_nonzero(self, e: Any) -> bool:
+        """Whether an integer expression is known not to be 0, from its form."""
+        kind = type(e)
+        if kind is tir.IntImm:
+            return e.value != 0
+        if kind is tir.Var or kind is tir.SizeVar:
+            return e in self.nonzero
+        if kind is tir.Mul:
+            return not self.may_wrap(e) and self.is_nonzero(e.a) and self.is_nonzero(e.b)
+        if kind is tir.Add:
+            return not self.may_wrap(e) and self.is_nonneg(e.a) and self.is_nonneg(e.b) and (
+                self.is_nonzero(e.a) or self.is_nonzero(e.b))
+        if kind is tir.Max:
+            return any(self.is_nonneg(x) and self.is_nonzero(x) for x in (e.a, e.b))
+        if kind is tir.Cast:
+            source = e.value.dtype
+            return (dt.is_integer(source) and dt.bits_of(e.dtype) >= dt.bits_of(source)
+                    and self.is_nonzero(e.value))
+        return False
+
+    def learn_at_least(self, e: Any, low: int) -> None:
+        """Note which variables are not zero where an index expression is at least ``low``."""
+        kind = type(e)
+        if kind is tir.Var or kind is tir.SizeVar:
+            if low >= 1:
+                self.nonzero.add(e)
+        elif kind is tir.Mul and low >= 1:
+            for factor in (e.a, e.b):
+                self.learn_not_zero(factor)
+        elif kind is tir.Min:
+            self.learn_at_least(e.a, low)
+            self.learn_at_least(e.b, low)
+        elif kind is tir.Cast:
+            self.learn_at_least(e.value, low)
+        elif kind in (tir.Add, tir.Sub, tir.FloorDiv, tir.Div) and type(e.b) is tir.IntImm:
+            c = e.b.value
+            if kind is tir.Add or kind is tir.Sub:
+                self.learn_at_least(e.a, low - c if kind is tir.Add else low + c)
+            elif c > 0 and low >= 1:
+                self.learn_at_least(e.a, low * c)
+
+    def learn_not_zero(self, e: Any) -> None:
+        """Note which variables are factors of an index expression that is not zero."""
+        if type(e) is tir.Var or type(e) is tir.SizeVar:
+            self.nonzero.add(e)
+        elif type(e) is tir.Mul:
+            self.learn_not_zero(e.a)
+            self.learn_not_zero(e.b)
+        elif type(e) is tir.Cast:
+            self.learn_not_zero(e.value)
 
     def is_nonneg(self, e: Any) -> bool:
         """Whether an integer expression is known to be >= 0, from its form."""
@@ -135,7 +202,8 @@ class IndexGen(Emitter):
         if kind is tir.Var:
             return e in self.nonneg
         if kind in (tir.Add, tir.Mul, tir.Div, tir.FloorDiv, tir.Min):
-            return self.is_nonneg(e.a) and self.is_nonneg(e.b)
+            return self.is_nonneg(e.a) and self.is_nonneg(e.b) and (
+                kind not in ARITHMETIC or not self.may_wrap(e))
         if kind is tir.FloorMod:
             return self.is_nonneg(e.b)
         if kind is tir.Mod:
@@ -143,13 +211,19 @@ class IndexGen(Emitter):
         if kind is tir.Max:
             return self.is_nonneg(e.a) or self.is_nonneg(e.b)
         if kind is tir.Cast:
-            source = e.value.dtype
-            return (dt.is_int(source) or dt.is_uint(source)) and self.is_nonneg(e.value)
+            return self.is_nonneg(e.value) and self._is_kept(e)
         if kind is tir.Broadcast:
             return self.is_nonneg(e.value)
         if kind is tir.Ramp:
             return self.is_nonneg(e.base) and self.is_nonneg(e.stride)
         return kind is tir.SizeVar
+
+    def _is_kept(self, e: tir.Cast) -> bool:
+        """Whether a type holds every number that is not negative of the type converted from."""
+        source, more = e.value.dtype, dt.bits_of(e.dtype) - dt.bits_of(e.value.dtype)
+        if dt.is_uint(source):
+            return more > 0 or (more == 0 and dt.is_uint(e.dtype))
+        return dt.is_int(source) and (more >= 0 or (e.dtype == "int32" and not self.is_data(e)))
 
     def floor_divide(self, ty: str, a: str, b: str, quotient: bool, lanes: int = 1) -> str:
         """Division that rounds down, from the one that rounds toward zero."""

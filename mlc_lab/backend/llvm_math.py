@@ -223,7 +223,8 @@ def tanh(m: Lanes, x: str) -> str:
         ],
     )
     small = m.fma(m.mul(p, s), x, x)
-    return m.select(m.cmp("olt", t, m.c(0.625)), small, m.copysign(large, x))
+    # the sign comes last: that of zero is lost in a sum
+    return m.copysign(m.select(m.cmp("olt", t, m.c(0.625)), small, large), x)
 
 
 def sigmoid(m: Lanes, x: str) -> str:

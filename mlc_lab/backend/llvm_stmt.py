@@ -73,8 +73,13 @@ class StmtGen(CallGen):
             return
         low = self.index(s.min)
         extent = self.index(s.extent)
+        before = self.nonzero
+        if extent[0] == "%":  # where the body runs, there is at least one iteration
+            self.nonzero = set(before)
+            self.learn_at_least(s.extent, 1)
         self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
                         self.is_nonneg(s.min), lambda: self.run(s.body), _is_elementwise(s))
+        self.nonzero = before
 
     def _apart(self, a: tir.Buffer, b: tir.Buffer) -> bool:
         """Whether two buffers are known to share no memory."""
@@ -158,8 +163,12 @@ class StmtGen(CallGen):
         head, body, end = (self.new_label(h) for h in ("while", "body", "done"))
         with self.scope():
             self.label(head)
-            self.cond_br(self.visit(s.condition), body, end)
+            self.cond_br(self.condition(s.condition), body, end)
             self.label(body)
+            # What never ends and does nothing may be dropped by LLVM with all that follows it, and
+            # control would run into whatever code comes next. This has an effect, and no code.
+            self.module.declare("void", "llvm.sideeffect", ())
+            self.do("call void @llvm.sideeffect()")
             self.run(s.body)
             self.br(head)
         self.label(end)
@@ -169,8 +178,8 @@ class StmtGen(CallGen):
     def parallel(self, s: tir.For) -> None:
         """Outline the loop into a function of (captured values, low, high) and launch it.
 
-        A closure on the stack carries the captured values; its first word receives the message of
-        an assertion that fails inside.
+        A closure on the stack carries the captured values; its first word receives the address of
+        what fails inside, its kind and its text.
         """
         self.work = float("inf")
         low, extent = self.index(s.min), self.index(s.extent)
@@ -191,15 +200,15 @@ class StmtGen(CallGen):
         bad, good = self.new_label("failed"), self.new_label("ok")
         self.cond_br(self.op(f"icmp eq i32 {code}, 0"), good, bad)
         self.label(bad)
-        message = self.load("ptr", closure)
+        error = self.load("ptr", closure)
         for block in self.workspaces:
             self.do(f"call void @mlc_lab_free(ptr {block})")
         if self.error_slot is not None:
-            self.store("ptr", message, self.error_slot)
+            self.store("ptr", error, self.error_slot)
             self.ret(f"i32 {code}")
         else:
             declare_native(self.unit.text, "mlc_lab_fail")
-            kind = self.unit.text.string("RuntimeError")
+            kind, message = self.load("ptr", error), self.load("ptr", self.gep("ptr", error, 1))
             self.ret(f"i32 {self.op(f'call i32 @mlc_lab_fail(ptr {kind}, ptr {message})')}")
         self.label(good)
 
@@ -219,6 +228,9 @@ class StmtGen(CallGen):
             (gen.wide if v in self.wide else gen.env)[v] = f"%p{at}"
         gen.nonneg = set(self.nonneg)
         gen.objects = set(self.objects)
+        gen.data = dict(self.data)
+        gen.nonzero = set(self.nonzero)
+        gen.learn_at_least(s.extent, 1)
         gen.error_slot = "%error"
         gen.count_loop(s.loop_var, "%low", "%high", "%low", self.is_nonneg(s.min),
                        lambda: gen.run(s.body))
@@ -251,8 +263,10 @@ class StmtGen(CallGen):
                 self.store_to(self.slot_address(piece.buffer, base), value, piece.value.dtype)
             return
         buffer, dtype = s.buffer, s.value.dtype
-        value = self.visit(s.value)
         lanes = dt.lanes_of(s.indices[-1].dtype) if s.indices else 1
+        predicate = self.visit(s.predicate) if s.predicate is not None and lanes > 1 else None
+        with self.lanes_that_count(predicate, lanes):
+            value = self.visit(s.value)
         if lanes == 1:
             if dtype != buffer.dtype and dt.lanes_of(dtype) == dt.lanes_of(buffer.dtype):
                 value, dtype = self.convert(value, dtype, buffer.dtype), buffer.dtype
@@ -263,7 +277,6 @@ class StmtGen(CallGen):
         if dt.lanes_of(dtype) == 1:
             value = self.splat(value, element_type(dtype), lanes)
             dtype = dt.with_lanes(dtype, lanes)
-        predicate = self.visit(s.predicate) if s.predicate is not None else None
         kind, base, stride = self.lane_indices(buffer, s.indices)
         if kind == "ramp" and stride == 1:
             self.store_to(self.slot_address(buffer, base), value, dtype, predicate)
@@ -303,7 +316,7 @@ class StmtGen(CallGen):
     # -- branches ---------------------------------------------------------------------------------
 
     def stmt_if(self, s: tir.IfThenElse) -> None:
-        cond = self.visit(s.condition)
+        cond = self.condition(s.condition)
         if cond in ("true", "false"):
             taken = s.then_case if cond == "true" else s.else_case
             if taken is not None:
@@ -322,7 +335,7 @@ class StmtGen(CallGen):
         self.label(end)
 
     def stmt_assert(self, s: tir.AssertStmt) -> None:
-        cond = self.visit(s.condition)
+        cond = self.condition(s.condition)
         if cond != "true":
             good, bad = self.new_label("holds"), self.new_label("broken")
             self.cond_br(cond, good, bad)

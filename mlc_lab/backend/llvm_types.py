@@ -54,9 +54,14 @@ def lane_bytes(dtype: str) -> int:
     return dt.bytes_of(dt.element_of(dtype))
 
 
-@lru_cache(maxsize=4096)
 def float_constant(value: float, dtype: str) -> str:
     """A floating point constant; the value is rounded to the type first."""
+    return _float_constant(value, str(value)[0] == "-", dtype)
+
+
+@lru_cache(maxsize=4096)
+def _float_constant(value: float, negative: bool, dtype: str) -> str:
+    """`float_constant`, remembered; 0.0 and -0.0 are equal, and have different signs."""
     bits = dt.bits_of(dtype)
     if dt.parse(dtype).code == "bfloat":
         return str(bfloat_bits(value))

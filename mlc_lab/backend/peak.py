@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..runtime import jit
+from ..runtime import jit, linking
 
 __all__ = ["cache_bytes", "measure_bandwidth", "measure_peak", "peak", "vector_bits"]
 
@@ -92,7 +92,7 @@ def _hex(value: float, bits: int) -> str:
 
 
 def _compile(text: str, argtypes: list[object]) -> object:
-    library = jit.link(jit.compile_ir(text, unroll=False, vectorize=False).obj, ["run"], {})
+    library = linking.link(jit.compile_ir(text, unroll=False, vectorize=False).obj, ["run"], {})
     func = ctypes.CFUNCTYPE(None, *argtypes)(library.address("run"))
     func.keep = library
     return func

@@ -31,7 +31,7 @@ from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
 from ..tir.op import as_int, const
 from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt
-from .access import Access, Accesses, hull
+from ..arith.access import Access, Accesses, hull
 from .common import all_statements, function_pass, lane_add
 
 _ALIGN = "buffer_dim_align"

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.transform import Pass
-from ..tir.buffer import Buffer, compact_strides
+from ..tir.buffer import Buffer, elements, strides_of
 from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
@@ -55,7 +55,7 @@ class _Flatten(Mutator):
         if buffer is self.flat[buffer]:
             return indices
         total: Any = None
-        for index, stride in zip(indices, buffer.strides or compact_strides(buffer.shape)):
+        for index, stride in zip(indices, strides_of(buffer)):
             if as_int(index) == 0:
                 continue
             term = lane_mul(index, stride)
@@ -98,10 +98,7 @@ class _Flatten(Mutator):
         new = self.default(node)
         if len(new.extents) <= 1:
             return new
-        total = new.extents[0]
-        for extent in new.extents[1:]:
-            total = mul(total, extent)
-        return new.replace(extents=(total,))
+        return new.replace(extents=(elements(new.extents),))
 
     def visit_BufferRegion(self, node: BufferRegion) -> BufferRegion:
         return node
@@ -109,15 +106,14 @@ class _Flatten(Mutator):
 
 def _extent(buffer: Buffer) -> PrimExpr:
     """Elements from the first to the last of a buffer, offset included."""
-    total: PrimExpr = const(1)
     if buffer.strides and buffer.shape:
-        total = mul(buffer.strides[0], buffer.shape[0])
-        sizes = [as_int(mul(s, d)) for s, d in zip(buffer.strides, buffer.shape)]
+        strides = strides_of(buffer)
+        total = mul(strides[0], buffer.shape[0])
+        sizes = [as_int(mul(s, d)) for s, d in zip(strides, buffer.shape)]
         if None not in sizes:
-            total = const(max(sizes))
+            total = IntImm(strides[0].dtype, max(sizes))
     else:
-        for dim in buffer.shape:
-            total = mul(total, dim)
+        total = elements(buffer.shape)
     if buffer.elem_offset is not None and as_int(buffer.elem_offset) != 0:
         total = total + buffer.elem_offset
     return total

@@ -35,7 +35,7 @@ from ..tir.expr import (
     GE, GT, LE, LT, And, BufferLoad, Call, IntImm, IterVar, Max, Min, PrimExpr, Range, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, pre_order, substitute
+from ..tir.functor import Mutator, leaves_loop, pre_order, substitute, uses_var
 from ..tir.op import as_int, const
 from ..tir.stmt import (
     AttrStmt, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
@@ -288,7 +288,11 @@ class _Partition(Mutator):
         factor = as_int(linear[0]) if len(linear) == 2 else None
         if factor and node.kind is not ForKind.PARALLEL:
             rest = eval_set(linear[1], inner, analyzer)
-            return (factor, rest) if rest.has_upper_bound() and rest.has_lower_bound() else None
+            if not (rest.has_upper_bound() and rest.has_lower_bound()):
+                return None
+            if not (uses_var(rest.min_value, var) or uses_var(rest.max_value, var)):
+                return factor, rest
+            # how far loops between run depends on this one: no edge is the same for all of them
         worst = eval_set(excess, inner, analyzer)
         return (0, worst) if worst.has_upper_bound() and found.loops else None
 
@@ -296,7 +300,7 @@ class _Partition(Mutator):
              analyzer: Analyzer) -> Stmt | None:
         """The loop in pieces for one condition, and for all that change where it does (those of an
         initialisation and of its update); None if there is nothing to gain."""
-        if self.budget <= 0:
+        if self.budget <= 0 or leaves_loop(node.body, ("tir.break_loop",)):
             return None
         own = self._excess(node, found, analyzer)
         if own is None:

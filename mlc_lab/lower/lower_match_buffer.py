@@ -18,7 +18,7 @@ from typing import Any
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
-from ..tir.buffer import Buffer, compact_strides
+from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, Call, PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
@@ -49,7 +49,7 @@ class _LowerMatch(Mutator):
         base = source.buffer
         self.sources[buffer] = source
         self._bind(buffer.data, base.data, buffer, "the data pointer")
-        strides = base.strides or compact_strides(base.shape)
+        strides = strides_of(base)
         offset = base.offset_of([r.min for r in source.region])[0]
         if isinstance(buffer.elem_offset, Var):
             self._bind(buffer.elem_offset, self.analyzer.simplify(offset), buffer, "elem_offset")

@@ -205,6 +205,7 @@ class Simplifier(Mutator):
             self.values[node.var] = value
             self.analyzer.bind(node.var, value, True)
             return self.visit(node.body)
+        self.analyzer.name_data(node.var, value)
         body = self.visit(node.body)
         if value is node.value and body is node.body:
             return node

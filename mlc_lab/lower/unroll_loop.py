@@ -12,7 +12,8 @@ After::
 
 Under `pragma_auto_unroll_max_step = n`, serial loops whose body, written out, has at most n steps
 are unrolled too (innermost first; a loop that holds a loop that stays is not). With
-`pragma_unroll_explicit = 0` such a loop is left to LLVM, which unrolls by its own rules.
+`pragma_unroll_explicit = 0` such a loop is left to LLVM, which unrolls by its own rules. A loop
+that is left early stays a loop.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from ..ir.transform import Pass
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, substitute
+from ..tir.functor import Mutator, leaves_loop, substitute
 from ..tir.op import as_int, const
 from ..tir.stmt import (
     AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, seq,
@@ -58,7 +59,7 @@ class _Unroll(Mutator):
 
     def visit_For(self, node: For) -> Stmt:
         body = self.visit(node.body)
-        count = as_int(node.extent)
+        count = as_int(node.extent) if not leaves_loop(node.body) else None
         automatic = (node.kind is ForKind.SERIAL and count is not None
                      and self.normal_depth == 0 and self.unroll_depth <= _MAX_DEPTH
                      and count * self.steps <= self.max_step)

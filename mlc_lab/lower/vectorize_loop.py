@@ -11,8 +11,10 @@ After::
 
 The loop variable becomes a Ramp; what depends on it becomes a vector, what does not stays a scalar
 and is broadcast where it meets one. A statement that has no vector form (a branch or a loop bound
-that differs between lanes, a call with effects, an update of one element by all lanes, memory
-allocated inside) stays a serial loop over the lanes.
+that differs between lanes, a call with effects, an update of one element by all lanes) stays a
+serial loop over the lanes. Memory that is allocated inside becomes wider, a part for each lane:
+element e of lane l lies at e * lanes + l. Memory with a scope of its own, as a thread's registers,
+is used by one lane after the other.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from ..ir import dtype as dt
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass
 from ..tir import op
+from ..tir.buffer import Buffer
 from ..tir.expr import (
     Add, BinaryOp, Broadcast, BufferLoad, Call, Cast, IntImm, Let, Mul, Not, PrimExpr,
     Ramp, Select, Shuffle, Sub, Var,
@@ -31,7 +34,7 @@ from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order, substitute
 from ..tir.op import PURE, as_int, const, effect_of
 from ..tir.stmt import (
-    EMPTY, AttrStmt, BufferStore, DeclBuffer, Evaluate,
+    EMPTY, Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate,
     For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
 from .common import function_pass, lane_arithmetic
@@ -196,6 +199,15 @@ class _Vectorizer(Mutator):
         return For(lane, self.low, const(self.lanes, self.var.dtype), ForKind.SERIAL,
                    substitute(s, {self.var: lane}))
 
+    def visit_Allocate(self, node: Allocate) -> Stmt:
+        plain = node.buffer_var.storage_scope == "global" and len(node.extents) == 1
+        if not plain or self.visit(node.extents[0]) is not node.extents[0] or _is_passed_on(
+                node.buffer_var, node.body):
+            raise _NoVector("memory allocated in a vectorized loop")
+        lane = op.sub(self.var, self.low)
+        body = self.stmt(_InLane(node.buffer_var, lane, self.lanes).visit(node.body))
+        return node.replace(extents=(op.mul(node.extents[0], self.lanes),), body=body)
+
     def visit_BufferStore(self, node: BufferStore) -> Stmt:
         value = self.visit(node.value)
         indices = tuple(self.visit(i) for i in node.indices)
@@ -271,7 +283,48 @@ class _Vectorizer(Mutator):
     def _never(self, node: Stmt) -> Stmt:
         raise _NoVector(f"{type(node).__name__} in a vectorized loop")
 
-    visit_Allocate = visit_AllocateConst = visit_While = visit_AssertStmt = visit_Block = _never
+    visit_AllocateConst = visit_While = visit_AssertStmt = visit_Block = _never
+
+
+class _InLane(Mutator):
+    """Accesses of memory that each lane has its own of go to the part of a lane."""
+
+    def __init__(self, pointer: Var, lane: PrimExpr, lanes: int) -> None:
+        super().__init__()
+        self.pointer, self.lane, self.lanes = pointer, lane, lanes
+
+    def visit_buffer(self, buffer: Buffer) -> Buffer:
+        if buffer.data is not self.pointer:
+            return buffer
+        if buffer not in self.buffers:
+            if len(buffer.shape) != 1 or buffer.strides:
+                raise _NoVector("memory of the lanes is flat")
+            self.buffers[buffer] = buffer.replace(shape=(op.mul(buffer.shape[0], self.lanes),))
+        return self.buffers[buffer]
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return self.visit_buffer(buffer)
+
+    def _placed(self, node: Any) -> Any:
+        new = self.default(node)
+        if node.buffer.data is not self.pointer:
+            return new
+        index = new.indices[0]
+        at = op.add(op.mul(index, self.lanes), op.cast(self.lane, index.dtype))
+        return new.replace(buffer=self.visit_buffer(node.buffer), indices=(at,))
+
+    visit_BufferLoad = visit_BufferStore = _placed
+
+
+def _is_passed_on(pointer: Var, body: Stmt) -> bool:
+    """Whether a pointer is used by itself, not by accesses."""
+    for item in pre_order(body):
+        if item is pointer:
+            return True
+        if type(item) is Call and any(type(a) is BufferLoad and a.buffer.data is pointer
+                                      for a in item.args) and effect_of(item) != PURE:
+            return True
+    return False
 
 
 def _loads(value: PrimExpr, buffer: Any) -> bool:

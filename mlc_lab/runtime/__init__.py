@@ -1,7 +1,7 @@
 """The runtime: tensors, devices, the function registry, compiled modules, timing, threads.
 
 It stands on apache-tvm-ffi, whose tensors and calling convention it uses, and knows nothing of the
-compiler's IR. ``jit`` and ``native`` turn LLVM IR text into running code.
+compiler's IR. ``jit`` turns LLVM IR text into object code, ``linking`` into running code.
 """
 
 from . import quick_ffi  # noqa: F401  (before anything imports tvm_ffi)

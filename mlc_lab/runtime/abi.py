@@ -80,7 +80,7 @@ def _entry(value: int | Symbol | None) -> str:
 def _numbers(m: ModuleText, hint: str, values: Sequence[int | Symbol | None]) -> str:
     if not values:
         return "null"
-    name = f"@.{hint}"
+    name = f"@{quoted(f'.{hint}')}"
     body = ", ".join(map(_entry, values))
     m.globals.append(f"{name} = private constant [{len(values)} x i64] [{body}], align 8")
     return name
@@ -111,20 +111,25 @@ def _write_table(m: ModuleText, name: str, args: Sequence[Arg], symbols: Sequenc
         rows.append(f"{{{', '.join(fields)}}}")
     row_type = "{ptr, i64, i64, i64, i64, ptr, ptr, i64}"
     body = ", ".join(f"{row_type} {fields}" for fields in rows)
-    m.globals.append(f"@.{name}.args = private constant [{len(rows)} x {row_type}] [{body}]")
+    rows_of, symbols_of, desc = (f"@{quoted(f'.{name}.{part}')}" for part in (
+        "args", "symbols", "desc"))
+    m.globals.append(f"{rows_of} = private constant [{len(rows)} x {row_type}] [{body}]")
     texts = ", ".join(f"ptr {m.string(s)}" for s in symbols)
-    m.globals.append(f"@.{name}.symbols = private constant [{len(symbols)} x ptr] [{texts}]")
+    m.globals.append(f"{symbols_of} = private constant [{len(symbols)} x ptr] [{texts}]")
     m.globals.append(
-        f"@.{name}.desc = private constant {{ptr, i64, ptr, i64, ptr}} {{ptr {m.string(name)}, "
-        f"i64 {len(args)}, ptr @.{name}.args, i64 {len(symbols)}, ptr @.{name}.symbols}}"
+        f"{desc} = private constant {{ptr, i64, ptr, i64, ptr}} {{ptr {m.string(name)}, "
+        f"i64 {len(args)}, ptr {rows_of}, i64 {len(symbols)}, ptr {symbols_of}}}"
     )
-    return f"@.{name}.desc"
+    return desc
 
 
 def quoted(name: str) -> str:
     """``name`` as an LLVM identifier, quoted where it has characters that need it."""
-    plain = all(c.isalnum() or c in "_.$-" for c in name)
-    return name if plain and name.isascii() else f'"{name}"'
+    if name.isascii() and all(c.isalnum() or c in "_.$-" for c in name):
+        return name
+    text = "".join(c if c.isprintable() and c not in '"\\' else "".join(
+        f"\\{byte:02X}" for byte in c.encode(errors="replace")) for c in name)
+    return f'"{text}"'
 
 
 def write_packed(

@@ -20,10 +20,12 @@ import subprocess
 import tempfile
 from typing import Any
 
-from . import jit
+from ..reading import DataError, read_json
+from . import jit, linking
 from .llir import c_string
 from .module import SYMBOL_PREFIX, Module
 from .native import SYMBOLS
+from .native_library import ffi_symbols, native_symbols, native_text, packed
 
 __all__ = ["META_SYMBOL", "export_library", "load_module", "meta_global", "module_of",
            "module_of_object", "sources_of"]
@@ -66,18 +68,18 @@ def module_of(
     ``meta`` is the description in the object's ``__mlc_lab_meta``.
     """
     names = meta["functions"]
-    symbols = jit.native_symbols(meta["needs"])
-    ffi = jit.ffi_symbols()
+    symbols = native_symbols(meta["needs"])
+    ffi = ffi_symbols()
     symbols.update({name: ffi[name] for name in meta["needs"] if name in ffi})
-    missing = [n for n in meta.get("externs", ()) if n not in symbols and not jit.in_process(n)]
+    missing = [n for n in meta.get("externs", ()) if n not in symbols and not linking.in_process(n)]
     if missing:
         raise RuntimeError(
             f"the program calls {', '.join(map(repr, missing))}, and no library in this process "
             "defines that; load the library first (ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL))"
         )
-    library = jit.link(obj, [SYMBOL_PREFIX + name for name in names], symbols, keep)
+    library = linking.link(obj, [SYMBOL_PREFIX + name for name in names], symbols, keep)
     functions = {
-        name: jit.packed(library.address(SYMBOL_PREFIX + name), library, name) for name in names
+        name: packed(library.address(SYMBOL_PREFIX + name), library, name) for name in names
     }
     for name in meta.get("quick", ()):
         functions[name].release_gil = False
@@ -128,7 +130,7 @@ def export_library(
     parts = _closure_of_parts(json.loads(_read_meta_from(compiled))["needs"])
     if parts:
         where = compiled.machine
-        text = jit.native_text(parts, where)
+        text = native_text(parts, where)
         # Hidden: two libraries in one process keep their own.
         text = text.replace("\ndefine ptr @mlc", "\ndefine hidden ptr @mlc")
         text = text.replace("\ndefine i32 @mlc", "\ndefine hidden i32 @mlc")
@@ -164,23 +166,26 @@ def _seal(path: str) -> None:
         file.write(_SEAL + digest.encode())
 
 
-def _unsealed(data: bytes, path: str) -> bytes:
-    """What a file holds before its checksum.
+def _unsealed(data: bytes, path: str, sealed: bool = False) -> bytes:
+    """What a file holds before its checksum; `sealed` says that it must have one.
 
-    Raises ValueError where the two do not agree, and where the end of an ELF file is missing, at
+    Raises DataError where the two do not agree, and where the end of an ELF file is missing, at
     which its table of sections stands.
     """
     if data.startswith(b"\x7fELF\x02\x01") and len(data) >= 64:
         (table,), (size, count) = (struct.unpack_from(f, data, o) for f, o in (("<Q", 40),
                                                                                ("<HH", 58)))
         if table + size * count > len(data):
-            raise ValueError(f"{path!r} is damaged: its end is missing; export the module again")
+            raise DataError(f"{path!r} is damaged: its end is missing; export the module again")
     at = len(data) - len(_SEAL) - 64
     if at < 0 or not data.startswith(_SEAL, at):
+        if sealed and b'{"functions": ' in data:
+            raise DataError(f"{path!r} is damaged: its checksum is missing; export the module "
+                            "again")
         return data
     if hashlib.sha256(data[:at]).hexdigest().encode() != data[at + len(_SEAL):]:
-        raise ValueError(f"{path!r} is damaged: its checksum does not agree with what it holds; "
-                         "export the module again")
+        raise DataError(f"{path!r} is damaged: its checksum does not agree with what it holds; "
+                        "export the module again")
     return data[:at]
 
 
@@ -207,8 +212,9 @@ def _read_meta_from(compiled: jit.Compiled) -> str:
 def load_module(path: str, fmt: str = "") -> Module:
     """Load an object file or a shared library written by ``export_library``.
 
-    Raises FileNotFoundError, or ValueError when the file was not written by it, was damaged, or
-    holds code for another machine.
+    Raises FileNotFoundError, or DataError (a ValueError) when the file was not written by it, was
+    damaged, or holds code for another machine. The checksum finds damage, not malice: a library is
+    code, and whoever loads one trusts who made it (docs/safety.md).
     """
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no file {path!r} to load a module from")
@@ -225,7 +231,7 @@ def load_module(path: str, fmt: str = "") -> Module:
 
 def _load_object(path: str) -> Module:
     with open(path, "rb") as file:
-        return module_of_object(_unsealed(file.read(), path), path)
+        return module_of_object(_unsealed(file.read(), path, sealed=True), path)
 
 
 def module_of_object(data: bytes, path: str, keep: tuple[Any, ...] = ()) -> Module:
@@ -233,12 +239,12 @@ def module_of_object(data: bytes, path: str, keep: tuple[Any, ...] = ()) -> Modu
 
     What is in ``keep`` lives as long as any function of the module.
 
-    Raises ValueError for code of another machine, or that somebody else wrote.
+    Raises DataError for code of another machine, or that somebody else wrote.
     """
     meta = _meta_in_object(data, path)
     where = jit.host_machine()
     if meta["triple"].split("-")[0] != where.triple.split("-")[0]:
-        raise ValueError(
+        raise DataError(
             f"{path!r} holds code for {meta['triple']}, which cannot run on this machine "
             f"({where.triple})"
         )
@@ -250,11 +256,23 @@ def _meta_in_object(data: bytes, path: str) -> dict[str, Any]:
     start = data.find(b'{"functions": ')
     end = data.find(b"\0", start)
     if start < 0 or end < 0:
-        raise ValueError(
+        raise DataError(
             f"{path!r} was not written by export_library: it carries no description of its "
             "functions"
         )
-    return json.loads(data[start:end])
+    return _description(data[start:end], path)
+
+
+def _description(text: bytes, path: str) -> dict[str, Any]:
+    """What a module says of itself. Raises DataError where it is not as it should be."""
+    meta = read_json(text, f"the description in {path!r}")
+    for name, kind in (("functions", list), ("needs", list), ("externs", list), ("quick", list),
+                       ("triple", str), ("entry", (str, type(None)))):
+        value = meta.get(name, [] if name in ("externs", "quick") else ...)
+        if not isinstance(value, kind) or kind is list and not all(
+                isinstance(item, str) for item in value):
+            raise DataError(f"{path!r} is damaged: its description has no {name}")
+    return meta
 
 
 def _load_shared(path: str) -> Module:
@@ -268,11 +286,11 @@ def _load_shared(path: str) -> Module:
     except ValueError:
         # A library of another compiler: its functions are found when they are asked for.
         return _Foreign(tvm_ffi.load_module(path))
-    meta = json.loads(ctypes.string_at(ctypes.addressof(text)))
+    meta = _description(ctypes.string_at(ctypes.addressof(text)), path)
     functions = {}
     for name in meta["functions"]:
         address = ctypes.cast(getattr(library, SYMBOL_PREFIX + name), ctypes.c_void_p).value
-        functions[name] = jit.packed(address, library, name)
+        functions[name] = packed(address, library, name)
     return Module(functions, "library", meta.get("entry"))
 
 

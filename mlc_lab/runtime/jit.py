@@ -1,43 +1,23 @@
-"""The LLVM engine: from IR text to machine code in this process, with no linker.
+"""LLVM: from IR text to object code, for this machine and others.
 
-``compile_ir`` turns IR text into object code for a target machine; ``link`` puts object code into
-executable memory and gives addresses. The native parts of the runtime are compiled here as well,
-each on first use.
+``linking.py`` puts the object code into executable memory.
 """
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import functools
-import itertools
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .llir import ModuleText
-from .native import PARTS, SYMBOLS, part_of
-
-__all__ = [
-    "Compiled",
-    "Library",
-    "Machine",
-    "compile_ir",
-    "host_machine",
-    "link",
-    "machine",
-    "native_address",
-    "num_threads",
-    "packed",
-    "set_num_threads",
-]
+__all__ = ["Compiled", "Machine", "binding", "compile_ir", "host_cpu", "host_machine", "machine"]
 
 
 @functools.cache
-def _llvm() -> Any:
+def binding() -> Any:
     """llvmlite's binding, with the host's code generator ready; imported on first use."""
     import llvmlite.binding as llvm
 
@@ -48,7 +28,7 @@ def _llvm() -> Any:
 
 @functools.cache
 def _all_targets() -> None:
-    llvm = _llvm()
+    llvm = binding()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 
@@ -56,12 +36,12 @@ def _all_targets() -> None:
 @functools.cache
 def host_cpu() -> tuple[str, str, str]:
     """The host's (triple, processor name, features), as LLVM detects them."""
-    llvm = _llvm()
+    llvm = binding()
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), _host_features()
 
 
 def _host_features() -> str:
-    features = _llvm().get_host_cpu_features()
+    features = binding().get_host_cpu_features()
     return features.flatten()
 
 
@@ -88,8 +68,16 @@ class Machine:
         """The LLVM target machine. Raises ValueError for a triple LLVM does not know."""
         return self._make(jit=False)
 
+    def linker_machine(self) -> Any:
+        """A target machine of LLVM for a linker, which keeps it."""
+        return self._make(jit=True)
+
+    def at(self, opt_level: int) -> Machine:
+        """This machine with another level of optimisation in its code generator."""
+        return machine(self.triple, self.cpu, self.features, opt_level, self.abi)
+
     def _make(self, jit: bool) -> Any:
-        llvm = _llvm()
+        llvm = binding()
         if self.triple.split("-")[0] != host_cpu()[0].split("-")[0]:
             _all_targets()
         try:
@@ -128,6 +116,10 @@ class Machine:
     def data_layout(self) -> str:
         """The data layout string, without which LLVM guesses sizes and alignments."""
         return str(self.target_machine.target_data)
+
+
+#: one thread at a time listens to what LLVM says on stderr
+_lock = threading.Lock()
 
 
 def _heard(make: Callable[[], Any]) -> tuple[Any, str]:
@@ -181,7 +173,7 @@ class Compiled:
         self.machine = where
 
     def _module(self) -> Any:
-        llvm = _llvm()
+        llvm = binding()
         return llvm.parse_bitcode(self._bitcode, llvm.create_context())
 
     @property
@@ -219,11 +211,13 @@ def compile_ir(
     """Optimise IR text with LLVM's standard pipeline and generate object code.
 
     ``vectorize`` and ``unroll`` switch LLVM's own loop transformations; ``level`` 0 runs only what
-    puts variables into registers. Raises ValueError with
-    LLVM's message when the text is not valid IR.
+    puts variables into registers, and so does a program with more than ``_LONG_BLOCK`` instructions
+    in a row. Raises ValueError with LLVM's message when the text is not valid IR.
     """
-    llvm = _llvm()
+    llvm = binding()
     where = where or host_machine()
+    if len(text) > 20 * _LONG_BLOCK and _longest_block(text) > _LONG_BLOCK:
+        level, where = 0, where.at(0)
     tm = where.target_machine
     try:
         context = llvm.create_context()
@@ -233,188 +227,48 @@ def compile_ir(
         module.verify()
     except RuntimeError as error:
         raise ValueError(f"the generated LLVM IR is not valid (a bug): {error}") from None
-    options = llvm.create_pipeline_tuning_options(level)
-    options.loop_vectorization = options.slp_vectorization = vectorize
-    options.loop_interleaving = vectorize
-    options.loop_unrolling = unroll
-    builder = llvm.create_pass_builder(tm, options)
+    builder = _pass_builder(where, level, vectorize, unroll)
     if level:
         passes = builder.getModulePassManager()
     else:
         passes = llvm.create_new_module_pass_manager()
         passes.add_sroa_pass()
         passes.add_simplify_cfg_pass()
-    passes.run(module, builder)
+    try:
+        passes.run(module, builder)
+    finally:  # llvmlite's own close() frees nothing: 60 kB a module would stay
+        llvm.newpassmanagers.NewPassManager._dispose(passes)
+        passes.detach()
     bitcode = module.as_bitcode()
     return Compiled(bitcode, tm.emit_object(module) if emit else None, where)
 
 
-# -- linking ------------------------------------------------------------------------------------
+def _pass_builder(where: Machine, level: int, vectorize: bool, unroll: bool) -> Any:
+    """A pass builder of LLVM, for one module.
 
-
-_lock = threading.RLock()
-_numbers = itertools.count()
-
-
-@functools.cache
-def _engine() -> Any:
-    """The process's linker of object code into memory. It is never freed: threads run in it."""
-    llvm = _llvm()
-    engine = llvm.create_lljit_compiler(
-        host_machine()._make(jit=True), use_jit_link=os.name != "nt", suppress_errors=False
-    )
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
-    return engine
-
-
-class Library:
-    """Object code in executable memory; the memory is freed with this object."""
-
-    def __init__(self, tracker: Any, needs: tuple[Any, ...]) -> None:
-        self._tracker = tracker
-        self._needs = needs
-
-    def address(self, name: str) -> int:
-        """The address of an exported symbol; KeyError when it was not asked for at linking."""
-        return self._tracker[name]
-
-    def find(self, name: str) -> int | None:
-        """The address of any symbol of the library, or None."""
-        try:
-            found = _engine().lookup(self._tracker.name, name)
-        except RuntimeError:
-            return None
-        self._needs += (found,)
-        return found[name]
-
-
-def link(
-    obj: bytes, exports: Iterable[str], symbols: Mapping[str, int], keep: tuple[Any, ...] = ()
-) -> Library:
-    """Link object code into this process.
-
-    ``symbols`` gives addresses for undefined names beyond those of the process itself. Raises
-    RuntimeError naming what is missing.
+    It must not serve another: a run leaves pointers to its own stack in the builder, which the
+    next run follows. What a builder leaves behind is less than 2 kB.
     """
-    llvm = _llvm()
-    builder = llvm.JITLibraryBuilder().add_object_img(obj).add_current_process()
-    for name in exports:
-        builder.export_symbol(name)
-    for name, address in symbols.items():
-        builder.import_symbol(name, address)
-    with _lock:
-        tracker = builder.link(_engine(), f"mlc_lab.{next(_numbers)}")
-    return Library(tracker, keep)
+    llvm = binding()
+    options = llvm.create_pipeline_tuning_options(level)
+    options.loop_vectorization = options.slp_vectorization = vectorize
+    options.loop_interleaving = vectorize
+    options.loop_unrolling = unroll
+    return llvm.create_pass_builder(where.target_machine, options)
 
 
-def in_process(name: str) -> bool:
-    """Whether some library in this process defines the symbol."""
-    return _llvm().address_of_symbol(name) is not None or _in_c_library(name)
+#: The time that LLVM takes grows with the square of the instructions in a basic block: some 3 s for
+#: 6,000 of them, a minute for 24,000. Of longer ones it translates one instruction after the other,
+#: in linear time: a second for 150,000.
+_LONG_BLOCK = 6_000
 
 
-@functools.cache
-def _in_c_library(name: str) -> bool:
-    try:
-        library = ctypes.CDLL(None) if os.name != "nt" else ctypes.cdll.msvcrt
-        return hasattr(library, name)
-    except (OSError, TypeError):
-        return False
-
-
-# -- the native runtime ---------------------------------------------------------------------------
-
-
-def native_text(parts: Iterable[str], where: Machine) -> str:
-    """The LLVM IR of native parts, for linking into an exported library."""
-    m = ModuleText(where.triple, where.data_layout)
-    for part in parts:
-        part_of(part)(m, where.triple)
-    return str(m)
-
-
-def ffi_symbols() -> dict[str, int]:
-    """The functions of libtvm_ffi that compiled code calls."""
-    import tvm_ffi
-
-    names = ("TVMFFIErrorSetRaisedFromCStr", "TVMFFIObjectDecRef", "TVMFFIFunctionGetGlobal")
-    names += ("TVMFFIFunctionCall", "TVMFFITensorFromDLPackVersioned")
-    lib = tvm_ffi.LIB
-    return {name: ctypes.cast(getattr(lib, name), ctypes.c_void_p).value for name in names}
-
-
-@functools.cache
-def _native(part: str) -> Library:
-    # Quick to compile counts here: every process pays for it, and no loop of a kernel runs in it.
-    where = host_machine(0)
-    compiled = compile_ir(native_text([part], where), where, level=0)
-    used = ffi_symbols() if part in ("args", "clock", "tensor") else {}
-    library = link(compiled.obj, PARTS[part], used)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-    if part == "pool":
-        ctypes.CFUNCTYPE(None, ctypes.c_int64)(library.address("mlc_lab_pool_set_threads"))(
-            _threads
-        )
-        atexit.register(ctypes.CFUNCTYPE(None)(library.address("mlc_lab_pool_stop")))
-    return library
-
-
-def native_address(name: str) -> int:
-    """The address of a symbol of the native runtime; its part is compiled when first asked for."""
-    with _lock:
-        return _native(SYMBOLS[name]).address(name)
-
-
-def native_symbols(names: Iterable[str]) -> dict[str, int]:
-    """Addresses of those of ``names`` that the native runtime defines."""
-    return {name: native_address(name) for name in names if name in SYMBOLS}
-
-
-def packed(address: int, keep: Any = None, name: str = "") -> Any:
-    """The tvm-ffi function at ``address``; it keeps ``keep`` alive."""
-    import tvm_ffi
-
-    func = tvm_ffi.Function.__from_extern_c__(address, keep_alive_object=keep)
-    if name:
-        func.__name__ = name
-    return func
-
-
-# -- the number of threads ------------------------------------------------------------------------
-
-
-def _default_threads() -> int:
-    for variable in ("MLC_LAB_NUM_THREADS", "TVM_NUM_THREADS"):
-        text = os.environ.get(variable, "")
-        if text.isdigit() and int(text) > 0:
-            return int(text)
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:
-        count = os.cpu_count() or 1
-    try:  # a container's share of the machine
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()
-        if quota != "max":
-            count = min(count, max(1, round(int(quota) / int(period))))
-    except (OSError, ValueError):
-        pass
-    return count
-
-
-_threads = _default_threads()
-
-
-def num_threads() -> int:
-    """How many threads ``T.parallel`` loops run on, the calling thread included."""
-    return _threads
-
-
-def set_num_threads(count: int) -> None:
-    """Set how many threads ``T.parallel`` loops run on (at least one)."""
-    global _threads
-    if count < 1:
-        raise ValueError(f"a parallel loop needs at least one thread, not {count}")
-    _threads = int(count)
-    if _native.cache_info().currsize:
-        address = native_address("mlc_lab_pool_set_threads")
-        ctypes.CFUNCTYPE(None, ctypes.c_int64)(address)(_threads)
+def _longest_block(text: str) -> int:
+    """The number of instructions in the longest basic block of an IR text."""
+    longest = length = 0
+    for line in text.splitlines():
+        if line.startswith("  "):
+            length += 1
+        else:
+            longest, length = max(longest, length), 0
+    return longest

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import registry, timing
 from .device import Device, device
+from .torch_bits import guard
 
 __all__ = ["Module", "load_module"]
 
@@ -39,7 +40,7 @@ class Module:
         library: Any = None,
     ) -> None:
         """``refusal`` says why the functions ``names`` cannot be run here, where they cannot;
-        ``library`` is the ``jit.Library`` that holds their code, where one does."""
+        ``library`` is the ``linking.Library`` that holds their code, where one does."""
         self._functions = dict(functions)
         self._names = tuple(names) or tuple(self._functions)
         self._entry = entry
@@ -88,6 +89,7 @@ class Module:
         """
         func = self._functions.get(name)
         if func is not None:
+            guard()
             return func
         alone = name == "__tvm_main__" or (name == "main" and len(self._names) == 1)
         if alone and self._entry_name() != name:

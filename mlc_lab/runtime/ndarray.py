@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 from tvm_ffi import Device as _FFIDevice
-from tvm_ffi import Tensor, core, from_dlpack
+from tvm_ffi import Tensor, core
 from tvm_ffi import dtype as _ffi_dtype
+from tvm_ffi import from_dlpack as _from_dlpack
 
 from .device import Device, cpu, cuda, device
+from .torch_bits import guard, refuse_lazy_views
 
 __all__ = ["NDArray", "array", "cpu", "cuda", "device", "empty", "from_dlpack"]
 
@@ -68,6 +70,16 @@ def _float32_to_bits(values: np.ndarray) -> np.ndarray:
     rounded = (raw + 0x7FFF + ((raw >> 16) & 1)) >> 16
     # The addition above would carry a NaN's payload into the sign, or round it to infinity.
     return np.where(np.isnan(values), np.uint32(0x7FC0), rounded).astype(np.uint16)
+
+
+def from_dlpack(value: Any, **options: Any) -> Any:
+    """A tensor over the memory of an array of any library that speaks DLPack.
+
+    Raises ValueError for a torch tensor whose memory holds other numbers than it says.
+    """
+    if not guard():
+        refuse_lazy_views(value)
+    return _from_dlpack(value, **options)
 
 
 class NDArray(Tensor):
@@ -264,14 +276,14 @@ def empty(
     shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(i) for i in shape)
     name = np.dtype(dtype).name if isinstance(dtype, (type, np.dtype)) else str(dtype)
     if name == "bfloat16":
-        out = from_dlpack(_aligned(shape, np.dtype(np.uint16)))
+        out = _from_dlpack(_aligned(shape, np.dtype(np.uint16)))
         _dl_tensor(out).code = _BFLOAT_CODE
         return out
     try:
         storage = np.dtype(name)
     except TypeError:
         raise ValueError(f"no tensor of dtype {name!r} can be made; see numpy's names") from None
-    return from_dlpack(_aligned(shape, storage))
+    return _from_dlpack(_aligned(shape, storage))
 
 
 def tensor_at(memory: np.ndarray, offset: int, shape: tuple[int, ...], dtype: str) -> NDArray:
@@ -285,7 +297,7 @@ def tensor_at(memory: np.ndarray, offset: int, shape: tuple[int, ...], dtype: st
     except TypeError:
         raise ValueError(f"a tensor of shape {shape} and dtype {dtype} does not fit into "
                          f"{memory.nbytes} bytes from {offset} on") from None
-    out = from_dlpack(view)
+    out = _from_dlpack(view)
     if dtype == "bfloat16":
         _dl_tensor(out).code = _BFLOAT_CODE
     return out

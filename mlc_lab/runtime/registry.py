@@ -12,8 +12,12 @@ from typing import Any
 
 import tvm_ffi
 from tvm_ffi import Function as PackedFunc
+from tvm_ffi import register_error
 
 from . import ndarray as _ndarray  # noqa: F401  (sets the class in which tensors arrive)
+
+# What a kernel raises that divides an integer by zero; the others are known already.
+register_error("ZeroDivisionError", ZeroDivisionError)
 
 __all__ = [
     "PackedFunc",

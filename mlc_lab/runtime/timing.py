@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from . import jit
+from .native_library import native_address, packed
 from .ndarray import NDArray, from_dlpack
 
 __all__ = ["BenchmarkResult", "TimeEvaluator", "measure"]
@@ -52,7 +52,7 @@ class BenchmarkResult:
 
 @functools.cache
 def _time_calls() -> Any:
-    return jit.packed(jit.native_address("mlc_lab_time_calls"), name="time_calls")
+    return packed(native_address("mlc_lab_time_calls"), name="time_calls")
 
 
 def _as_ffi(func: Callable[..., Any]) -> Any:

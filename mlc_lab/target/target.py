@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
-import threading
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any
 
+from ..reading import DataError, limits, read_json, shown, similar
 from .kind import KINDS, TAGS, TargetKind
 
-_stack = threading.local()
+#: the targets of the `with` statements that are open, innermost last
+_entered: ContextVar[tuple[Target, ...]] = ContextVar("targets", default=())
 
 
 class Target:
@@ -36,7 +37,7 @@ class Target:
         return super().__new__(cls)
 
     def __init__(self, target: Any = "llvm", host: Any = None) -> None:
-        """Raises ValueError for an unknown kind or option, naming near ones."""
+        """Raises DataError (a ValueError) for an unknown kind or option, naming near ones."""
         if target is self:
             return
         options = dict(_read(target))
@@ -46,8 +47,8 @@ class Target:
             options.pop("host", None)
         name = str(options.pop("kind", "llvm"))
         if name not in KINDS:
-            raise ValueError(
-                f"unknown target kind {name!r}{_near(name, KINDS)} "
+            raise DataError(
+                f"unknown target kind {shown(name)}{_near(name, KINDS)} "
                 f"(the kinds: {', '.join(sorted(KINDS))})"
             )
         kind = KINDS[name]
@@ -184,16 +185,16 @@ class Target:
     # -- the current target -----------------------------------------------------------------------
 
     def __enter__(self) -> Target:
-        _targets().append(self)
+        _entered.set((*_entered.get(), self))
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _targets().pop()
+        _entered.set(_entered.get()[:-1])
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
         """The target of the innermost ``with``; None (or ValueError) outside of all."""
-        targets = _targets()
+        targets = _entered.get()
         if targets:
             return targets[-1]
         if allow_none:
@@ -223,16 +224,8 @@ class Target:
         return Target({"cpu": "llvm"}.get(str(name), str(name)))
 
 
-def _targets() -> list[Target]:
-    if not hasattr(_stack, "targets"):
-        _stack.targets = []
-    return _stack.targets
-
-
 def _near(name: str, names: Any) -> str:
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, list(names), 1)
+    found = similar(name, names)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
@@ -247,22 +240,31 @@ def _read(target: Any) -> Mapping[str, Any]:
             f"a target is a string or a dict, not {type(target).__name__}: "
             'for example "llvm -mcpu=skylake"'
         )
+    if len(target) > limits.TARGET:
+        raise DataError(f"this target has {len(target)} characters, the bound is {limits.TARGET}")
     text = target.strip()
     if text.startswith("{"):
-        return json.loads(text)
+        found = read_json(text, "this target")
+        if not isinstance(found.get("host"), (str, dict, type(None))):
+            raise DataError(f"the host of a target is a target, not {shown(found['host'])}")
+        return found
     if text in TAGS:
         return {**TAGS[text], "tag": text}
     if not text:
-        raise ValueError('the target is empty; for this machine it is "llvm"')
-    words = shlex.split(text)
+        raise DataError('the target is empty; for this machine it is "llvm"')
+    try:
+        words = shlex.split(text)
+    except ValueError as error:  # a quotation mark is missing
+        raise DataError(f"the target {shown(text)} cannot be read: {error}") from None
     if words[0].startswith("-"):
-        raise ValueError(f"a target starts with its kind, as in 'llvm {text}'")
+        raise DataError(f"a target starts with its kind, as in 'llvm {text[:80]}'")
     options: dict[str, Any] = {"kind": words[0]}
     rest = words[1:]
     while rest:
         word = rest.pop(0)
         if not word.startswith("-"):
-            raise ValueError(f"in the target {text!r}, {word!r} is no option; options start with -")
+            raise DataError(f"in the target {shown(text)}, {shown(word)} is no option; options "
+                            "start with -")
         key, given, value = word.lstrip("-").partition("=")
         if not given and rest and not _is_option(rest[0]):
             value, given = rest.pop(0), "="
@@ -282,23 +284,28 @@ def _typed(kind: TargetKind, key: str, value: Any) -> tuple[str, Any]:
             key = spelling
             break
     else:
-        raise ValueError(
-            f"a target of kind {kind.name!r} has no option {key!r}{_near(key, kind.options)} "
+        raise DataError(
+            f"a target of kind {kind.name!r} has no option {shown(key)}{_near(key, kind.options)} "
             f"(its options: {', '.join(sorted(kind.options))})"
         )
     wanted = kind.options[key]
     if isinstance(wanted, list):
         if isinstance(value, str):
             value = [part for part in value.split(",") if part]
-        return key, [wanted[0](part) for part in value]
+        if not isinstance(value, (list, tuple)):
+            raise DataError(f"the option {key!r} of a target is a list, not {shown(value)}")
+        try:
+            return key, [wanted[0](part) for part in value]
+        except (TypeError, ValueError):
+            raise DataError(f"the option {key!r} of a target cannot be {shown(value)}") from None
     if wanted is bool:
-        return key, value not in ("0", "false", "False", 0, False)
+        return key, not any(value == no for no in ("0", "false", "False", 0))
     if wanted is int:
         try:
             return key, int(value)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"the option {key!r} of a target is a whole number, not {value!r}"
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(
+                f"the option {key!r} of a target is a whole number, not {shown(value)}"
             ) from None
     return key, str(value)
 

@@ -1,6 +1,8 @@
 """LLVM code generation, on programs written in lowered form, against numpy."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ from mlc_lab import tir
 from mlc_lab.backend import llvm
 from mlc_lab.ir import dtype
 from mlc_lab.ir.module import GlobalVar, IRModule
-from mlc_lab.runtime import array, empty, jit, register_func, remove_global_func
+from mlc_lab.runtime import (
+    array, empty, jit, native_library, register_func, remove_global_func,
+)
 from mlc_lab.tir import (
     Allocate, AllocateConst, AssertStmt, Broadcast, BufferLoad, BufferStore, Call, Cast, Evaluate,
     FloatImm, For, IfThenElse, IntImm, LetStmt, PrimFunc, Ramp, Select, SeqStmt, StringImm, Var,
@@ -305,8 +309,8 @@ def test_allocations_on_the_stack_and_on_the_heap(size):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_parallel_loops_with_captured_values(threads):
-    before = jit.num_threads()
-    jit.set_num_threads(threads)
+    before = native_library.num_threads()
+    native_library.set_num_threads(threads)
     n, scale, shift = Var("n", "int32"), Var("scale", "float32"), Var("shift", "int64")
     a, t = decl_buffer((n, const(7)), "float32", "A"), decl_buffer((7,), "float32", "T")
 
@@ -322,7 +326,7 @@ def test_parallel_loops_with_captured_values(threads):
         f(x, 0.5, 3)
         want = (np.arange(size * 7).reshape(size, 7) + 14) * 0.5 + 3
         np.testing.assert_allclose(x, want)
-    jit.set_num_threads(before)
+    native_library.set_num_threads(before)
 
 
 def test_nested_parallel_loops():
@@ -454,6 +458,26 @@ def test_calls_of_c_functions_and_llvm_intrinsics():
     got = unary("float32", "float32", lambda v: tir.call_llvm_pure_intrin(
         "float32x4", "llvm.fma.v4f32", v, v, v), x, 4)
     np.testing.assert_allclose(got, x * x + x)
+
+
+@pytest.mark.parametrize("name", [
+    "system", "llvm.", "llvm.sqrt.f32() ret void }\ndefine void @x", 'llvm."x"', "llvm.é"])
+def test_what_is_no_llvm_intrinsic_is_not_called_as_one(name):
+    with pytest.raises(llvm.CodegenError, match="no LLVM intrinsic"):
+        unary("float32", "float32", lambda v: tir.call_llvm_intrin("float32", name, v),
+              np.zeros(1, "float32"))
+
+
+def test_names_are_never_read_as_code():
+    nasty = 'x"() { ret void }\ndefine void @"y\\'
+    a = decl_buffer((1,), "float32", nasty)
+    body = BufferStore(a, tir.call_extern("float32", nasty, const(1.0, "float32")), [const(0)])
+    with pytest.raises(RuntimeError, match="no library in this process"):
+        llvm.build(module([a], body))
+    got = np.zeros(1, "float32")
+    body = BufferStore(a, const(3.0, "float32"), [const(0)])
+    llvm.build(module([a], body, nasty))[nasty](got)
+    assert got[0] == 3
 
 
 def test_a_missing_c_function_is_named():
@@ -633,3 +657,31 @@ def test_every_other_element_is_loaded_without_reading_past_the_last(dtype, firs
         run([a, b], BufferStore(b, BufferLoad(a, [Ramp(const(first), const(2), lanes)]),
                                 [Ramp(const(0), const(1), lanes)]), x, y)
         np.testing.assert_array_equal(y, x[first::2])
+
+
+@pytest.mark.parametrize("loop", ["while T.bool(True):", "while B[0] < 4:"])
+def test_a_loop_without_end_and_effect_does_not_run_into_other_code(loop):
+    code = f"""
+import numpy as np
+from mlc_lab import build
+from mlc_lab.script import from_source
+
+run = build(from_source('''
+@T.prim_func
+def main(B: T.Buffer((4,), "int32")):
+    B[0] = 0
+    {loop}
+        T.evaluate(0)
+    B[1] = 1
+'''), target="llvm")["main"]
+print("built", flush=True)
+run(np.zeros(4, "int32"))
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "built\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(2)
+    finally:
+        child.kill()
+        child.wait()

@@ -158,3 +158,24 @@ def test_parallel_iterations_get_buffers_of_their_own():
     s.reverse_compute_at(s.get_block("D"), i)
     s.parallel(i)
     assert compacted(s.mod)["C"] == ([1, 16], ("i",))
+
+
+def test_a_value_read_before_it_is_written_again_is_kept_from_the_iteration_before():
+    @T.prim_func
+    def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((8,))
+        for i in range(4):
+            for j in range(8):
+                with T.block("start"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.where(i == 0)
+                    B[vj] = T.float32(0)
+            for j in range(8):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vj] = A[vi, vj]
+                with T.block("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = B[7 - vj]
+
+    assert compacted(main) == {"B": ([8], ())}

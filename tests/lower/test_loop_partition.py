@@ -175,3 +175,28 @@ def by_data(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
 def test_conditions_on_data_are_left():
     mod = IRModule({"main": by_data})
     assert LoopPartition()(mod) is mod
+
+
+def test_a_bound_is_not_cut_along_a_loop_that_says_how_far_inner_loops_run():
+    @T.prim_func
+    def main(A: T.Buffer((10, 10), "float32"), B: T.Buffer((10, 10), "float32")):
+        for i in range(10):
+            for j in range((i + 2) // 2):
+                for k in range(2):
+                    if j * 2 + k < i + 1:
+                        B[i, j * 2 + k] = A[i, j * 2 + k] + 1.0
+
+    check_stages(main)
+    partitioned(main)
+
+
+def test_a_loop_that_is_left_early_is_not_cut():
+    @T.prim_func
+    def main(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+        for i in range(128):
+            if i < 100:
+                B[i] = A[i] + 1.0
+            if i == 20:
+                break
+
+    assert isinstance(partitioned(main), S.For)

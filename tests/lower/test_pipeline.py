@@ -1,10 +1,14 @@
 """The pipeline: stages by name, stopping, and scheduled programs that keep their meaning."""
 
+import numpy as np
 import pytest
+from mlc_lab.backend.interp import interpret
+from mlc_lab.build import build
 from mlc_lab.ir.structural import structural_equal
 from mlc_lab.ir.transform import PassContext, PassTimingInstrument
 from mlc_lab.lower import LowerError, lower, stage_names, stages
 from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
 from .programs import (
@@ -146,3 +150,34 @@ def test_disable_vectorize():
         mod = lower(s.mod)
     assert not any(getattr(x, "kind", None) is S.ForKind.VECTORIZED
                    for x in pre_order(mod["main"].body))
+
+
+def test_offsets_past_int32_are_int64():
+    func = from_source("""
+@T.prim_func
+def main(B: T.Buffer((4,), "int8")):
+    A = T.alloc_buffer((70000, 40000), "int8")
+    for i, j in T.grid(2, 2):
+        with T.block("a"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi * 69999, vj * 39999] = T.Cast("int8", vi * 2 + vj)
+    for i, j in T.grid(2, 2):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi * 2 + vj] = A[vi * 69999, vj * 39999] + T.int8(1)
+""")
+    lowered = lower(func)["main"]
+    assert "T.int64(2800000000)" in lowered.script()
+    for run in (build(func, target="llvm")["main"], lambda out: interpret(lowered, out)):
+        out = np.zeros(4, "int8")
+        run(out)
+        assert out.tolist() == [1, 2, 3, 4]
+
+
+def test_offsets_of_strides_past_int32_are_int64():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((3, 2), "int8", strides=(2000000000, 1)), B: T.Buffer((1,), "int8")):
+    B[0] = A[2, 1]
+""")
+    assert "T.int64(4000000001)" in lower(func).script()

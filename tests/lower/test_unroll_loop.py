@@ -84,3 +84,14 @@ def test_a_symbolic_extent_stays_a_loop():
 
     (loop,) = loops(lower(f)["main"].body)
     assert loop.kind is S.ForKind.SERIAL
+
+
+def test_a_loop_that_is_left_early_stays_a_loop():
+    @T.prim_func
+    def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in T.unroll(8):
+            B[i] = A[i]
+            if i == 3:
+                break
+
+    assert len(loops(unrolled(f))) == 1

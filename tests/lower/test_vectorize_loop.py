@@ -159,3 +159,33 @@ def test_other_types(dtype):
             B[j] = A[j] * A[7 - j] + A[j]
 
     assert not loops(vectorized(f))
+
+
+def test_memory_allocated_inside_is_one_for_each_lane():
+    @T.prim_func
+    def f(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
+        for i in T.vectorized(4):
+            t = T.allocate([16], "float32", "global")
+            tb = T.Buffer((16,), "float32", data=t)
+            for k in range(16):
+                tb[k] = A[0, k] * 2.0
+            for k in range(16):
+                tb[k] = tb[k] + T.float32(i)
+            C[i] = tb[0] + tb[3] * tb[15]
+
+    body = vectorized(f)
+    assert [s for s in pre_order(body) if isinstance(s, S.Allocate)][0].extents[0].value == 64
+    assert all(int(s.extent) == 16 for s in loops(body))
+
+
+def test_memory_of_the_lanes_that_is_passed_on_leaves_them_one_by_one():
+    @T.prim_func
+    def f(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+        for i in T.vectorized(4):
+            t = T.allocate([1], "float32", "global")
+            tb = T.Buffer((1,), "float32", data=t)
+            tb[0] = A[i]
+            C[i] = T.call_extern("float32", "fabsf", T.Cast("float32", T.isnullptr(t)))
+
+    mod = VectorizeLoop()(IRModule({"main": f}))
+    assert int(loops(mod["main"].body)[0].extent) == 4

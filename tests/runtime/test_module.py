@@ -1,5 +1,6 @@
 """Runtime modules: finding functions, timing, saving and loading."""
 
+import hashlib
 import random
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from mlc_lab.reading import DataError
 from mlc_lab.runtime import cpu, load_module
 from tests.runtime.kernels import build, write_add, write_fill
 
@@ -136,4 +138,24 @@ def test_a_damaged_file_is_refused(module, tmp_path, ending):
         (tmp_path / f"short{ending}").write_bytes(whole[:size])
         with pytest.raises(ValueError, match="is damaged"):
             load_module(tmp_path / f"short{ending}")
+    if ending == ".o":  # a linker may write a library; an object file is written here only
+        (tmp_path / "broken.o").write_bytes(whole[:-79])
+        with pytest.raises(DataError, match="checksum is missing"):
+            load_module(tmp_path / "broken.o")
     check(load_module(path))
+
+
+@pytest.mark.parametrize("old, new", [
+    (b'"functions": ["', b'"functions": [7,"'), (b'"functions": [', b'"functions": {'),
+    (b'"triple": "', b'"triple": ["'), (b'"needs": ', b'"need": ')])
+def test_a_description_that_is_none_is_refused_although_its_checksum_agrees(
+        module, tmp_path, old, new):
+    whole = open(module.export_library(tmp_path / "lib.o"), "rb").read()[:-79]
+    start = whole.index(b'{"functions": ')
+    end = whole.index(b"\0", start)
+    text = whole[start:end].replace(old, new)[: end - start].ljust(end - start)
+    forged = whole[:start] + text + whole[end:]
+    forged += b"mlc-lab sha256:" + hashlib.sha256(forged).hexdigest().encode()
+    (tmp_path / "forged.o").write_bytes(forged)
+    with pytest.raises(DataError, match="damaged|not written by|not JSON"):
+        load_module(tmp_path / "forged.o")

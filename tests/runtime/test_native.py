@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from mlc_lab.runtime import array, jit
+from mlc_lab.runtime import array, jit, linking, native_library
 from tests.runtime.kernels import build, write_add, write_fill, write_shaped
 
 
@@ -96,14 +96,14 @@ def test_symbols_strides_pointers_and_bools(shaped):
 
 @pytest.fixture
 def fill():
-    before = jit.num_threads()
+    before = native_library.num_threads()
     yield build(write_fill, ["fill"], ["mlc_lab_parallel_launch"])["fill"]
-    jit.set_num_threads(before)
+    native_library.set_num_threads(before)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_parallel_loops_cover_every_iteration(fill, threads):
-    jit.set_num_threads(threads)
+    native_library.set_num_threads(threads)
     for n in (1, 2, 3, 7, 64, 1000, 12345):
         for _ in range(20):
             out = np.full(n, -1, "float32")
@@ -112,7 +112,7 @@ def test_parallel_loops_cover_every_iteration(fill, threads):
 
 
 def test_parallel_loops_from_many_threads_at_once(fill):
-    jit.set_num_threads(3)
+    native_library.set_num_threads(3)
     wrong = []
 
     def work():
@@ -133,7 +133,7 @@ def test_parallel_loops_from_many_threads_at_once(fill):
 def test_parallel_loops_after_the_workers_slept(fill):
     import time
 
-    jit.set_num_threads(2)
+    native_library.set_num_threads(2)
     for _ in range(3):
         out = np.full(100, -1, "float32")
         fill(out)
@@ -143,7 +143,7 @@ def test_parallel_loops_after_the_workers_slept(fill):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_parallel_loops_in_a_forked_process(fill):
-    jit.set_num_threads(2)
+    native_library.set_num_threads(2)
     fill(np.zeros(100, "float32"))
     child = os.fork()
     if child == 0:
@@ -157,9 +157,9 @@ def test_parallel_loops_in_a_forked_process(fill):
 def test_a_process_with_workers_ends():
     code = (
         "import numpy as np\n"
-        "from mlc_lab.runtime import jit\n"
+        "from mlc_lab.runtime import native_library\n"
         "from tests.runtime.kernels import build, write_fill\n"
-        "jit.set_num_threads(4)\n"
+        "native_library.set_num_threads(4)\n"
         "f = build(write_fill, ['fill'], ['mlc_lab_parallel_launch'])['fill']\n"
         "x = np.zeros(100, 'float32'); f(x); print(int(x[99]))\n"
     )
@@ -172,7 +172,7 @@ def test_a_process_with_workers_ends():
 
 def test_thread_count_must_be_positive():
     with pytest.raises(ValueError, match="at least one"):
-        jit.set_num_threads(0)
+        native_library.set_num_threads(0)
 
 
 def test_float16_conversions_agree_with_numpy():
@@ -200,7 +200,7 @@ define float @widen(i16 %b) {
     names = ["narrow32", "narrow64", "widen"]
     needs = ["__truncsfhf2", "__truncdfhf2", "__extendhfsf2"]
     # Through assembled code, since on a processor with float16 LLVM replaces the calls.
-    library = jit.link(jit.compile_ir(text).obj, names, jit.native_symbols(needs))
+    library = linking.link(jit.compile_ir(text).obj, names, native_library.native_symbols(needs))
     narrow32 = ctypes.CFUNCTYPE(ctypes.c_uint16, ctypes.c_float)(library.address("narrow32"))
     narrow64 = ctypes.CFUNCTYPE(ctypes.c_uint16, ctypes.c_double)(library.address("narrow64"))
     widen = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_uint16)(library.address("widen"))
@@ -216,3 +216,47 @@ define float @widen(i16 %b) {
         expected = np.uint16(bits).view(np.float16)
         got = widen(bits)
         assert got == np.float32(expected) or (np.isnan(got) and np.isnan(expected)), bits
+
+
+def test_engines_are_renewed_and_libraries_outlive_their_turn(monkeypatch):
+    monkeypatch.setattr(linking._Engine, "LIBRARIES", 3)
+    text = f'target triple = "{jit.host_machine().triple}"\ndefine i32 @f() {{\n  ret i32 7\n}}\n'
+    obj = jit.compile_ir(text).obj
+    libraries = [linking.link(obj, ["f"], {}) for _ in range(8)]
+    engines = {id(library._engine): library._engine for library in libraries}
+    assert len(engines) >= 3
+    first = libraries[0]._engine
+    assert first is not linking._Engine.current and not first.linker.closed
+    call = ctypes.CFUNCTYPE(ctypes.c_int32)
+    assert all(call(library.address("f"))() == 7 for library in libraries)
+    address = libraries[0].find("f")
+    assert call(address)() == 7
+    kept = [library for library in libraries if library._engine is not first]
+    libraries.clear()
+    assert first.alive == 0 or first.linker.closed is False
+    assert all(call(library.address("f"))() == 7 for library in kept)
+
+
+def test_dropping_a_library_never_waits_for_the_linker():
+    text = f'target triple = "{jit.host_machine().triple}"\ndefine i32 @f() {{\n  ret i32 7\n}}\n'
+    obj = jit.compile_ir(text).obj
+    library = linking.link(obj, ["f"], {})
+    engine, alive = library._engine, library._engine.alive
+    with linking._lock:  # as if another thread were linking
+        del library
+    assert engine.alive == alive
+    again = linking.link(obj, ["f"], {})  # frees what was dropped before
+    assert again._engine is not engine or engine.alive == alive
+
+
+def test_a_pass_builder_serves_one_module(monkeypatch):
+    """A run of LLVM's passes leaves pointers to its own stack in the builder: with a second module
+    it printed lines by chance, from memory that was something else by then."""
+    made = []
+    create = jit.binding().create_pass_builder
+    monkeypatch.setattr(jit.binding(), "create_pass_builder",
+                        lambda *args: made.append(create(*args)) or made[-1])
+    text = f'target triple = "{jit.host_machine().triple}"\ndefine i32 @f() {{\n  ret i32 7\n}}\n'
+    for count in (1, 2, 3):
+        jit.compile_ir(text)
+        assert len(made) == count

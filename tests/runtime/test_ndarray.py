@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlc_lab.runtime import array, cpu, cuda, device, empty
-from mlc_lab.runtime.ndarray import NDArray
+from mlc_lab.runtime.ndarray import NDArray, from_dlpack
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 DTYPES += ["float16", "float32", "float64"]
@@ -108,3 +108,31 @@ def test_devices():
         empty((2,), "float32", cuda())
     with pytest.raises(ValueError, match="dtype 'float33'"):
         empty((2,), "float33")
+
+
+def test_negated_and_conjugate_views_of_torch_are_refused_everywhere():
+    torch = pytest.importorskip("torch")
+    import mlc_lab
+    from mlc_lab import te
+    from mlc_lab.backend.interp import interpret
+
+    a = te.placeholder((3,), name="A")
+    func = te.create_prim_func([a, te.compute((3,), lambda i: a[i] * 2, name="B")])
+    kernel = mlc_lab.build(func)
+    lazy, out = torch._neg_view(torch.arange(-1.0, -4.0, -1.0)), np.zeros(3, "float32")
+    assert lazy.tolist() == [1, 2, 3]
+    for call in (lambda: kernel["main"](lazy, out), lambda: kernel["main"](out.copy(), lazy),
+                 lambda: interpret(func, lazy, out), lambda: array(lazy),
+                 lambda: from_dlpack(lazy)):
+        with pytest.raises(ValueError, match="resolve_neg"):
+            call()
+    part = torch.complex(torch.zeros(3), torch.arange(1.0, 4.0)).conj().imag
+    with pytest.raises(ValueError, match="resolve_neg"):
+        array(part)
+    with pytest.raises(ValueError, match="resolve_conj"):
+        array(torch.ones(3, dtype=torch.complex64).conj())
+    kernel["main"](lazy.resolve_neg(), out)
+    np.testing.assert_array_equal(out, [2, 4, 6])
+    weight = torch.nn.Parameter(torch.ones(3), requires_grad=False)
+    kernel["main"](weight, out)
+    np.testing.assert_array_equal(out, [2, 2, 2])

@@ -2,9 +2,9 @@
 
 Each module here writes one part of it: ``args`` unpacks and checks the arguments of a kernel,
 ``pool`` runs parallel loops, ``memory`` gives scratch space, ``tensor`` allocates results,
-``clock`` times calls, ``half``
-converts to and from float16 where the processor cannot. ``runtime/jit.py`` compiles a part the
-first time a kernel needs it; ``export_library`` compiles them into the library it writes.
+``clock`` times calls, ``half`` converts to and from float16 where the processor cannot.
+``runtime/native_library.py`` compiles a part the first time a kernel needs it; ``export_library``
+compiles them into the library it writes.
 """
 
 from __future__ import annotations
