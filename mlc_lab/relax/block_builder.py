@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, Sequence
 
 from ..ir.module import GlobalVar, IRModule
+from ..ir.recursion import with_room_for
 from ..ir.structural import structural_equal, structural_hash
 from ..tir import expr as E
 from ..tir.function import PrimFunc
@@ -211,8 +212,8 @@ class BlockBuilder:
         body = self.as_leaf(body)
         scope.close_block()
         self.end_scope()
-        func = Function(scope.params, SeqExpr(scope.blocks, body), None, scope.is_pure,
-                        scope.attrs)
+        func = Function(scope.params, SeqExpr(normal.merge_blocks(scope.blocks), body), None,
+                        scope.is_pure, scope.attrs)
         scope.finished = True
         var = self._new_global(scope.name, func)
         self._mod.update_func(var, func)
@@ -298,13 +299,16 @@ class BlockBuilder:
 
     def _argument(self, item: Expr) -> Expr:
         """A nested value as a leaf; one that stands in several places is bound once a block."""
-        if not self._blocks:
+        def leaf() -> Expr:
             return self.as_leaf(self.normalize(item))
+
+        if not self._blocks:
+            return with_room_for(item, leaf)
         known = self._blocks[-1].leaves
         found = known.get(id(item))
         if found is None:
             frame = self._blocks[-1]
-            found = frame.leaves[id(item)] = item, self.as_leaf(self.normalize(item))
+            found = frame.leaves[id(item)] = item, with_room_for(item, leaf)
         return found[1]
 
     def _normalize_tuple(self, expr: Tuple) -> Expr:

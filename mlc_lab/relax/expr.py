@@ -47,7 +47,7 @@ class Var(Expr):
 
     bound_parts = ("struct_info_",)
     name_hint: str = plain
-    struct_info_: StructInfo = plain
+    struct_info_: StructInfo | None = plain
 
     def __init__(self, name_hint: str, struct_info: StructInfo | None = None,
                  span: Any = None) -> None:
@@ -79,7 +79,7 @@ class Constant(Expr):
     """A tensor known when the program is built; `data` is an NDArray."""
 
     data: Any = plain
-    struct_info_: StructInfo = ignored
+    struct_info_: StructInfo | None = ignored
 
     def __init__(self, data: Any, struct_info: StructInfo | None = None, span: Any = None) -> None:
         if type(data).__name__ != "NDArray":
@@ -149,8 +149,8 @@ class ExternFunc(Expr, BaseFunc):
     """A function registered under a global name, outside the module."""
 
     global_symbol: str = plain
-    struct_info_: StructInfo = ignored
-    attrs: dict = ignored
+    struct_info_: StructInfo | None = ignored
+    attrs: dict | None = ignored
 
     def __init__(self, global_symbol: str, struct_info: StructInfo | None = None,
                  span: Any = None) -> None:
@@ -166,8 +166,8 @@ class ExternFunc(Expr, BaseFunc):
 class Tuple(Expr):
     """Several values as one."""
 
-    fields_: tuple
-    struct_info_: StructInfo = ignored
+    fields_: tuple[Node, ...]
+    struct_info_: StructInfo | None = ignored
 
     def __init__(self, fields: Sequence[Any], span: Any = None) -> None:
         fields = tuple(map(as_expr, fields))
@@ -193,7 +193,7 @@ class TupleGetItem(Expr):
 
     tuple_value: Expr
     index: int = plain
-    struct_info_: StructInfo = ignored
+    struct_info_: StructInfo | None = ignored
 
     def __init__(self, tuple_value: Expr, index: int, span: Any = None) -> None:
         info = tuple_value.struct_info_
@@ -217,10 +217,10 @@ class Call(Expr):
     """
 
     op: Node
-    args: tuple
-    attrs: dict = plain
-    sinfo_args: tuple = plain
-    struct_info_: StructInfo = ignored
+    args: tuple[Node, ...]
+    attrs: dict | None = plain
+    sinfo_args: tuple[StructInfo, ...] = plain
+    struct_info_: StructInfo | None = ignored
 
     def __init__(self, op: Any, args: Sequence[Any], attrs: Any = None,
                  sinfo_args: Sequence[StructInfo] | None = None, span: Any = None,
@@ -245,7 +245,7 @@ class If(Expr):
     cond: Expr
     true_branch: Expr
     false_branch: Expr
-    struct_info_: StructInfo = ignored
+    struct_info_: StructInfo | None = ignored
 
     def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Any = None) -> None:
         true_branch, false_branch = as_body(true_branch), as_body(false_branch)
@@ -267,7 +267,7 @@ class VarBinding(Binding):
     """var = value"""
 
     var: Var = defines
-    value: Expr
+    value: Node
 
     def __init__(self, var: Var, value: Expr, span: Any = None) -> None:
         self._init(var, value)
@@ -289,7 +289,7 @@ class MatchCast(Binding):
 class BindingBlock(Node):
     """Bindings in order; they may have effects."""
 
-    bindings: tuple
+    bindings: tuple[Binding, ...]
 
     def __init__(self, bindings: Sequence[Binding], span: Any = None) -> None:
         self._init(tuple(bindings))
@@ -304,9 +304,9 @@ class DataflowBlock(BindingBlock):
 class SeqExpr(Expr):
     """Blocks of bindings, then a value."""
 
-    blocks: tuple
-    body: Expr
-    struct_info_: StructInfo = ignored
+    blocks: tuple[BindingBlock, ...]
+    body: Node
+    struct_info_: StructInfo | None = ignored
 
     def __init__(self, blocks: Sequence[BindingBlock], body: Expr, span: Any = None) -> None:
         self._init(tuple(blocks), body, body.struct_info_)
@@ -324,7 +324,7 @@ def as_body(expr: Expr) -> SeqExpr:
 class Function(BaseFunc, Expr):
     """A function of the graph level."""
 
-    params: tuple = defines
+    params: tuple[Var, ...] = defines
     body: Expr
     ret_struct_info: StructInfo = plain
     is_pure: bool = plain

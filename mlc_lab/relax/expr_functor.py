@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
 from ..ir.node import Node
 from ..tir import expr as E
@@ -39,10 +40,10 @@ class ExprFunctor:
     """Dispatch to a method by the type of the node."""
 
     def visit_expr(self, expr: Any) -> Any:
-        """Visit an expression."""
+        """Visit an expression. Raises WellFormedError for a node of another language."""
         name = METHODS.get(type(expr))
         if name is None:
-            raise TypeError(f"{type(expr).__name__} is no Relax expression")
+            raise WellFormedError(f"{type(expr).__name__} is no Relax expression", "grammar")
         return getattr(self, name)(expr)
 
     def visit_binding(self, binding: Binding) -> Any:

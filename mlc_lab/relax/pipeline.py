@@ -1,4 +1,14 @@
-"""Named lists of passes: what `relax.build` does to a module before it generates code."""
+"""Named lists of passes: what `relax.build` does to a module before it generates code.
+
+    graph_passes      operators become kernels, which are folded and fused
+    sharing_passes    which kernels there are, each once
+    (a search puts its schedules here: `meta_schedule.tune_relax`, `compile_relax`)
+    scheduling        the default schedule, for kernels that have none
+    lowering_passes   calls of kernels become a program for the virtual machine
+
+A search tunes what comes out of the first two, and what it found is built by the last two: what is
+tuned is what runs.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +29,20 @@ def zero_passes() -> list[Pass]:
             T.FuseOps(), T.FusePooling(), T.FuseTIR(), T.DeadCodeElimination()]
 
 
+def graph_passes() -> list[Pass]:
+    """What is done to every graph: norms go into the convolutions before, and `zero_passes`."""
+    return [T.LambdaLift(), T.FoldBatchnormToConv2D(training=False), *zero_passes()]
+
+
+def sharing_passes() -> list[Pass]:
+    """Which kernels there are, each once. Reshapes are none, and are found while a kernel is as it
+    was written."""
+    return [T.RewriteDataflowReshape(), T.DeadCodeElimination(), T.ShareKernels()]
+
+
 def kernel_passes(target: Any) -> list[Pass]:
-    """Which kernels there are, each once and with a schedule. Reshapes are none, and are found
-    while a kernel is as it was written."""
-    return [T.RewriteDataflowReshape(), T.DeadCodeElimination(), T.ShareKernels(),
-            ApplyDefaultSchedule(target=target)]
+    """Which kernels there are, each once and with a schedule."""
+    return [*sharing_passes(), ApplyDefaultSchedule(target=target)]
 
 
 def lowering_passes(target: Any = None) -> list[Pass]:
@@ -49,13 +68,26 @@ def default_build_pipeline(target: Any = None) -> Pass:
 
 def default_pipeline(target: Any = None) -> Pass:
     """`get_pipeline("default")`: fused, every kernel scheduled, lowered for the machine."""
-    return Sequential([T.LambdaLift(), T.FoldBatchnormToConv2D(training=False), *zero_passes(),
-                       *kernel_passes(target), *lowering_passes(target)], name="default_pipeline")
+    return Sequential([*graph_passes(), *kernel_passes(target), *lowering_passes(target)],
+                      name="default_pipeline")
+
+
+def kernels_pipeline() -> Pass:
+    """`get_pipeline("kernels")`: the first half of "default", up to kernels without schedules."""
+    return Sequential([*graph_passes(), *sharing_passes()], name="kernels_pipeline")
+
+
+def scheduled_pipeline(target: Any = None) -> Pass:
+    """`get_pipeline("scheduled")`: the second half of "default", which keeps the schedules that
+    kernels have and gives the default to the others."""
+    return Sequential([ApplyDefaultSchedule(target=target), *lowering_passes(target)],
+                      name="scheduled_pipeline")
 
 
 #: the pipelines by name; others may be added with `register_pipeline`
 PIPELINES: dict[str, Any] = {
     "zero": zero_pipeline, "default": default_pipeline, "default_build": default_build_pipeline,
+    "kernels": kernels_pipeline, "scheduled": scheduled_pipeline,
 }
 
 
@@ -88,4 +120,5 @@ def register_pipeline(name: str) -> Any:
 
 
 __all__ = ["PIPELINES", "default_build_pipeline", "default_pipeline", "get_default_pipeline",
-           "get_pipeline", "register_pipeline", "zero_pipeline"]
+           "get_pipeline", "kernels_pipeline", "register_pipeline", "scheduled_pipeline",
+           "zero_pipeline"]

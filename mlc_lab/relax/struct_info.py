@@ -13,6 +13,7 @@ from typing import Any, Callable, Sequence
 from ..ir.dtype import canonical
 from ..ir.node import Node, ignored, node, plain
 from ..ir.structural import structural_equal
+from ..reading import limits
 from ..tir import expr as E
 from ..tir import op as O
 
@@ -57,6 +58,14 @@ class Expr(Node):
     def astype(self, dtype: str) -> "Expr":
         """The value converted to `dtype`."""
         return _maker("astype")(self, dtype)
+
+
+def _ndim(value: Any) -> int:
+    """A number of dimensions. Raises ValueError for what is none."""
+    if not isinstance(value, int) or not -1 <= value <= limits.RANK:
+        raise ValueError("ndim is a number of dimensions, or -1 where it is not known; got "
+                         f"{value!r}")
+    return value
 
 
 #: constructors that stand above this file, by name: filled by `relax/expr.py` and `relax/op`
@@ -139,7 +148,7 @@ class PrimStructInfo(StructInfo):
     """A scalar of the host program; `value` where it is known."""
 
     dtype: str = plain
-    value: E.PrimExpr = plain
+    value: E.PrimExpr | None = plain
 
     def __init__(self, dtype: Any = None, value: Any = None, span: Any = None) -> None:
         if isinstance(dtype, E.PrimExpr):
@@ -159,13 +168,15 @@ class PrimStructInfo(StructInfo):
 class ShapeStructInfo(StructInfo):
     """A shape: its values where they are known, else its number of dimensions (-1: unknown)."""
 
-    values: tuple = plain
+    values: tuple[E.PrimExpr, ...] | None = plain
     ndim: int = plain
 
     def __init__(self, values: Any = None, ndim: int = -1, span: Any = None) -> None:
         if values is not None:
             values = tuple(map(as_dim, values))
             ndim = len(values)
+        else:
+            _ndim(ndim)
         self._init(values, ndim)
 
 
@@ -173,7 +184,7 @@ class ShapeStructInfo(StructInfo):
 class ShapeExpr(Expr):
     """A shape as a value."""
 
-    values: tuple = plain
+    values: tuple[E.PrimExpr, ...] = plain
 
     def __init__(self, values: Sequence[Any], span: Any = None) -> None:
         self._init(tuple(map(as_dim, values)))
@@ -200,7 +211,7 @@ class TensorStructInfo(StructInfo):
     `dtype` is "" where it is unknown, `ndim` -1 where that is. `vdevice` is carried along.
     """
 
-    shape: Expr = plain
+    shape: Expr | None = plain
     dtype: str = plain
     ndim: int = plain
     vdevice: Any = ignored
@@ -224,9 +235,7 @@ class TensorStructInfo(StructInfo):
                                 f"ShapeStructInfo, this one has {info}")
             if ndim == -1 and info is not None:
                 ndim = info.ndim
-        if not isinstance(ndim, int) or ndim < -1:
-            raise ValueError(f"ndim is a number of dimensions, or -1 where it is not known; "
-                             f"got {ndim!r}")
+        _ndim(ndim)
         dtype = "" if dtype in (None, "", "void") else canonical(str(dtype))
         self._init(shape, dtype, ndim, vdevice)
 
@@ -258,7 +267,7 @@ class TensorStructInfo(StructInfo):
 class TupleStructInfo(StructInfo):
     """A tuple of values."""
 
-    fields_: tuple = plain
+    fields_: tuple[StructInfo, ...] = plain
 
     def __init__(self, fields: Sequence[StructInfo], span: Any = None) -> None:
         self._init(tuple(fields))
@@ -284,7 +293,7 @@ class FuncStructInfo(StructInfo):
     `derive` then computes the struct info of a call (`derive(call) -> StructInfo`).
     """
 
-    params: tuple = plain
+    params: tuple[StructInfo, ...] | None = plain
     ret: StructInfo = plain
     purity: bool = plain
     derive: Any = ignored

@@ -22,6 +22,7 @@ from typing import Any
 
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
+from ..ir.recursion import deep
 from ..tir import expr as E
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars
@@ -59,6 +60,7 @@ def verify_well_formed(obj: Any, check_struct_info: bool = True) -> bool:
     return True
 
 
+@deep
 def check_function(func: Function, mod: IRModule | None = None,
                    check_struct_info: bool = True) -> None:
     """Raise WellFormedError where a function breaks a rule."""

@@ -9,7 +9,7 @@ from ..ir import dtype as dt
 from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
-from .utils import axes, shape_of, text
+from .utils import axes, shape_of, sum_type, text
 
 
 def broadcast_shape(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> list[PrimExpr]:
@@ -75,18 +75,22 @@ def _bits(boolean: Callable, integer: Callable) -> Callable:
 
 
 def _floor_divide(a: Any, b: Any) -> PrimExpr:
-    a, b = O.match_values(a, b)
-    return O.floor(a / b) if dt.is_float(a.dtype) else O.floordiv(a, b)
+    return O.floordiv(*O.match_values(a, b))
 
 
 def _floor_mod(a: Any, b: Any) -> PrimExpr:
+    """As TVM writes it: of floats not exact where the quotient is large (T.floormod is)."""
     a, b = O.match_values(a, b)
     return a - O.floor(a / b) * b if dt.is_float(a.dtype) else O.floormod(a, b)
 
 
 def _log_add_exp(a: Any, b: Any) -> PrimExpr:
+    a, b = O.match_values(a, b)
+    own, wide = a.dtype, sum_type(a.dtype)
+    a, b = O.cast(a, wide), O.cast(b, wide)
     high = O.max_value_of(a, b)
-    return O.log(O.exp(a - high) + O.exp(b - high)) + high
+    high = O.select(O.equal(O.abs(high), O.infinity(wide)), O.const(0, wide), high)
+    return O.cast(O.log(O.exp(a - high) + O.exp(b - high)) + high, own)
 
 
 add = _broadcast("add", O.add, "lhs + rhs")

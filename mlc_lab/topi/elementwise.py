@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 from typing import Any, Callable
 
 from .. import te
@@ -108,13 +110,20 @@ def reinterpret(x: Tensor, dtype: str) -> Tensor:
 
 
 def clip(x: Tensor, a_min: Any, a_max: Any) -> Tensor:
-    """Every element kept between a_min and a_max."""
-    def element(e: PrimExpr) -> PrimExpr:
-        low, high = (O.cast(O.const(v) if isinstance(v, (int, float)) else v, e.dtype)
-                     for v in (a_min, a_max))
-        return O.max_value_of(O.min_value_of(e, high), low)
+    """Every element kept between a_min and a_max.
 
-    return elementwise(x, element)
+    Of integers the bounds are the integers within; what the type cannot hold does not limit it.
+    """
+    def bound(value: Any, dtype: str, up: bool) -> PrimExpr:
+        value = getattr(value, "value", value)
+        if isinstance(value, (int, float)) and dt.is_integer(dtype):
+            lowest, highest = dt.int_range(dtype)
+            whole = value if math.isinf(value) else (math.ceil if up else math.floor)(value)
+            return O.const(int(builtins.min(builtins.max(whole, lowest), highest)), dtype)
+        return O.cast(O.const(value) if isinstance(value, (int, float)) else value, dtype)
+
+    low, high = bound(a_min, x.dtype, True), bound(a_max, x.dtype, False)
+    return elementwise(x, lambda e: O.max_value_of(O.min_value_of(e, high), low))
 
 
 def elemwise_sum(xs: list[Tensor]) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from .. import te
+from ..ir import dtype as dt
 from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir import ir_builder
@@ -21,15 +22,29 @@ from .utils import (
 
 
 def kept_inside(index: PrimExpr, size: PrimExpr, mode: str) -> PrimExpr:
-    """An index of a dimension of `size`: clipped, wrapped, or as it is ("fast")."""
+    """An index of a dimension of `size`: clipped, wrapped, or as it is ("fast").
+
+    "numpy" counts negative ones from the end and clips the others.
+    """
     if mode in ("fast", "nan"):
         return index
+    if mode == "numpy":
+        index, mode = _wrapped(index, size), "clip"
+    index = _wide(index)
     size = O.cast(size, index.dtype)
     if mode == "clip":
         return O.min_value_of(O.max_value_of(O.const(0, index.dtype), index), size - 1)
     if mode == "wrap":
         return O.truncmod(O.truncmod(index, size) + size, size)
     raise ValueError(f'take: mode "{mode}" is none of "fast", "clip", "wrap"')
+
+
+def _wide(index: PrimExpr) -> PrimExpr:
+    """An index in a type that holds every size, and negative numbers."""
+    code, bits, _ = dt.parse(index.dtype)
+    if code == "int" and bits >= 32:
+        return index
+    return O.cast(index, "int64" if bits >= 32 else "int32")
 
 
 def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
@@ -106,7 +121,7 @@ def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
     def element(*i: Any) -> PrimExpr:
         at = []
         for x, d in zip(indices, data.shape):
-            at.append(kept_inside(_wrapped(read(x, i[:n], common), d), d, "clip"))
+            at.append(kept_inside(read(x, i[:n], common), d, "numpy"))
         return data(*at, *i[n:])
 
     return injective(shape, element, "advanced_index")
@@ -143,13 +158,14 @@ def _update(name: str, reduction: str) -> Callable:
 
 def _wrapped(index: PrimExpr, size: PrimExpr) -> PrimExpr:
     """A negative index counted from the end."""
+    index = _wide(index)
     size = O.cast(size, index.dtype)
     return O.if_then_else(index < 0, index + size, index)
 
 
 def _is_inside(indices: Sequence[PrimExpr], shape: Sequence[Any]) -> PrimExpr:
     """Whether each index is one of its dimension."""
-    return O.all(*(c for i, d in zip(indices, shape)
+    return O.all(*(c for i, d in zip(map(_wide, indices), shape)
                    for c in (i >= 0, i < O.cast(d, i.dtype))))
 
 

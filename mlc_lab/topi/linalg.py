@@ -9,7 +9,7 @@ from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm
 from .broadcast import broadcast_shape
-from .utils import axes, differ, need, number, text
+from .utils import axes, differ, need, number, rounded, sum_type, text
 
 
 def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
@@ -22,6 +22,7 @@ def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False)
                             f"the inner sizes {number(k)} and {number(k2)} differ")
     batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
     r = te.reduce_axis((0, k), name="k")
+    wide = sum_type(a.dtype)
 
     def lead(x: Tensor, i: Sequence[Any]) -> list[Any]:
         skip = len(batch) - (x.ndim - 2)
@@ -32,10 +33,11 @@ def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False)
         at, (row, column) = i[:-2], i[-2:]
         x = a(*lead(a, at), *((r, row) if transp_a else (row, r)))
         y = b(*lead(b, at), *((column, r) if transp_b else (r, column)))
-        return te.sum(x * y, axis=r)
+        return te.sum(O.cast(x, wide) * O.cast(y, wide), axis=r)
 
     shape = [*batch, n, m]
-    return te.compute(shape, element, name="T_matmul", tag="matmul", varargs_names=axes(len(shape)))
+    return rounded(te.compute(shape, element, name="T_matmul", tag="matmul",
+                              varargs_names=axes(len(shape))), a.dtype)
 
 
 def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
@@ -52,17 +54,18 @@ def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
     ks = [te.reduce_axis((0, a.shape[x]), f"k{n}") for n, x in enumerate(left)]
     free_a = [d for d in range(a.ndim) if d not in left]
     free_b = [d for d in range(b.ndim) if d not in right]
+    wide = sum_type(a.dtype)
 
     def element(*i: Any) -> Any:
         at_a, at_b = dict(zip(left, ks)), dict(zip(right, ks))
         at_a.update(zip(free_a, i))
         at_b.update(zip(free_b, i[len(free_a):]))
-        return te.sum(a(*[at_a[d] for d in range(a.ndim)])
-                      * b(*[at_b[d] for d in range(b.ndim)]), axis=ks)
+        return te.sum(O.cast(a(*[at_a[d] for d in range(a.ndim)]), wide)
+                      * O.cast(b(*[at_b[d] for d in range(b.ndim)]), wide), axis=ks)
 
     shape = [a.shape[d] for d in free_a] + [b.shape[d] for d in free_b]
-    return te.compute(shape, element, name="T_tensordot", tag="matmul",
-                      varargs_names=[f"ax{d}" for d in range(len(shape))])
+    return rounded(te.compute(shape, element, name="T_tensordot", tag="matmul",
+                              varargs_names=[f"ax{d}" for d in range(len(shape))]), a.dtype)
 
 
 def einsum(subscripts: str, *operand: Any) -> Tensor:
@@ -92,12 +95,13 @@ def einsum(subscripts: str, *operand: Any) -> Tensor:
         for letters, x in zip(names, tensors):
             at = [IntImm(d.dtype, 0) if O.is_const_int(d, 1) and not O.is_const_int(sizes[c], 1)
                   else place[c] for c, d in zip(letters, x.shape)]
-            value = x(*at) if value is None else value * x(*at)
+            one = O.cast(x(*at), wide) if ks else x(*at)
+            value = one if value is None else value * one
         return te.sum(value, axis=list(ks.values())) if ks else value
 
-    shape = [sizes[c] for c in out]
-    return te.compute(shape, element, name="T_einsum", tag="einsum",
-                      varargs_names=axes(len(shape)))
+    shape, wide = [sizes[c] for c in out], sum_type(tensors[0].dtype)
+    return rounded(te.compute(shape, element, name="T_einsum", tag="einsum",
+                              varargs_names=axes(len(shape))), tensors[0].dtype)
 
 
 def _subscripts(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Sequence
 
 from .. import te
@@ -9,7 +10,7 @@ from ..ir import dtype as dt
 from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
-from .utils import axes, axes_of, ravel
+from .utils import axes, axes_of, ravel, rounded, sum_type
 
 
 def reduce(name: str, data: Tensor, axis: Any, keepdims: bool, element: Callable,
@@ -48,6 +49,24 @@ def _reduction(name: str, reducer: Callable, doc: str = "") -> Callable:
     return operator
 
 
+def wide_sum(data: Tensor, axis: Any = None, keepdims: bool = False, *,
+             reducer: Callable = te.sum) -> Tensor:
+    """The sum over `axis`, still in the type in which it is kept (see `sum_type`)."""
+    wide = sum_type(data.dtype)
+    return reduce("sum", data, axis, keepdims,
+                  lambda i, ks: reducer(O.cast(data(*i), wide), axis=ks))
+
+
+def _accumulation(name: str, reducer: Callable, of_bools: Callable, doc: str) -> Callable:
+    def operator(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+        if dt.is_bool(data.dtype):
+            return of_bools(data, axis, keepdims)
+        return rounded(wide_sum(data, axis, keepdims, reducer=reducer), data.dtype)
+
+    operator.__name__, operator.__doc__ = name, doc
+    return operator
+
+
 def _truth(e: PrimExpr) -> PrimExpr:
     return e if dt.is_bool(e.dtype) else O.not_equal(e, 0)
 
@@ -55,30 +74,41 @@ def _truth(e: PrimExpr) -> PrimExpr:
 _all = te.comm_reducer(O.logical_and, lambda t: O.const(True, "bool"), "all")
 _any = te.comm_reducer(O.logical_or, lambda t: O.const(False, "bool"), "any")
 
-sum, prod = _reduction("sum", te.sum), _reduction("prod", te.prod)  # noqa: A001
 max, min = _reduction("max", te.max), _reduction("min", te.min)  # noqa: A001
 all = _reduction("all", lambda e, axis: _all(_truth(e), axis=axis),  # noqa: A001
                  "Whether all elements over `axis` are true.")
 any = _reduction("any", lambda e, axis: _any(_truth(e), axis=axis),  # noqa: A001
                  "Whether an element over `axis` is true.")
+sum = _accumulation("sum", te.sum, any, "The sum over `axis`, of conditions whether one is true.")  # noqa: A001,E501
+prod = _accumulation("prod", te.prod, all,
+                     "The product over `axis`, of conditions whether all are true.")
 
 
-def _arg(name: str, better: Callable, worst: Callable) -> Callable:
+def _arg(name: str, better: Callable, worst: Callable, exact: bool = False) -> Callable:
+    """argmax or argmin. The text of TVM's takes NaN for no number, and gives -1 where no element is
+    better than the largest finite number; `exact` gives what numpy and torch give for all of them.
+    """
     def operator(data: Tensor, axis: Any = None, keepdims: bool = False,
                  select_last_index: bool = False) -> Tensor:
         earlier = O.greater if select_last_index else O.less
+        wins, ties = (_nan_wins(better), _nan_ties) if exact and dt.is_float(data.dtype) else (
+            better, O.equal)
 
         def combine(lhs: Sequence[PrimExpr], rhs: Sequence[PrimExpr]) -> tuple:
-            wins = O.logical_or(better(lhs[1], rhs[1]), O.logical_and(
-                O.equal(lhs[1], rhs[1]), earlier(lhs[0], rhs[0])))
-            return (O.select(wins, lhs[0], rhs[0]),
-                    O.select(better(lhs[1], rhs[1]), lhs[1], rhs[1]))
+            first = O.logical_or(wins(lhs[1], rhs[1]), O.logical_and(
+                ties(lhs[1], rhs[1]), earlier(lhs[0], rhs[0])))
+            return (O.select(first, lhs[0], rhs[0]),
+                    O.select(wins(lhs[1], rhs[1]), lhs[1], rhs[1]))
 
         def identity(index: str, value: str) -> tuple:
-            return O.const(-1, index), worst(value)
+            none = O.max_value(index) if exact and not select_last_index else O.const(-1, index)
+            return none, worst(value)
 
         reducer = te.comm_reducer(combine, identity, name)
         real = axes_of(name, axis, data.ndim)
+        if not real:  # a scalar: its one element is the first
+            return te.compute(data.shape, lambda *i: O.const(0, "int64"),
+                              name=f"{data.op.name}_red", tag="injective")
 
         def element(i: list, ks: list) -> Any:
             position = ravel([k.var for k in ks], [data.shape[a] for a in real])
@@ -95,5 +125,31 @@ def _arg(name: str, better: Callable, worst: Callable) -> Callable:
     return operator
 
 
+def _nan_wins(better: Callable) -> Callable:
+    return lambda a, b: O.logical_or(better(a, b), O.logical_and(
+        O.isnan(a), O.logical_not(O.isnan(b))))
+
+
+def _nan_ties(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return O.logical_or(O.equal(a, b), O.logical_and(O.isnan(a), O.isnan(b)))
+
+
+def lowest(dtype: str) -> PrimExpr:
+    """What is below every number of a type or equal to it: of floats minus infinity."""
+    return O.const(-math.inf, dtype) if dt.is_float(dtype) else O.min_value(dtype)
+
+
+def highest(dtype: str) -> PrimExpr:
+    """What is above every number of a type or equal to it."""
+    return O.infinity(dtype) if dt.is_float(dtype) else O.max_value(dtype)
+
+
 argmax = _arg("argmax", O.greater, O.min_value)
 argmin = _arg("argmin", O.less, O.max_value)
+
+#: as numpy and torch have them for infinities and NaN too; those above have TVM's text, which
+#: begins with the largest finite number
+exact_max = _reduction("max", te.comm_reducer(O.max_value_of, lowest, "max"))
+exact_min = _reduction("min", te.comm_reducer(O.min_value_of, highest, "min"))
+exact_argmax = _arg("argmax", O.greater, lowest, exact=True)
+exact_argmin = _arg("argmin", O.less, highest, exact=True)

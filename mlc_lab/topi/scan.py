@@ -9,7 +9,7 @@ from ..te.tensor import Tensor
 from ..tir import ir_builder
 from ..tir import op as O
 from ..tir.expr import PrimExpr
-from .utils import axis_of, product, simplify, unravel
+from .utils import axis_of, product, simplify, sum_type, unravel
 
 
 def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identity_value: Any,
@@ -21,6 +21,7 @@ def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identi
     `exclusive` leaves data[.., i, ..] itself out. The rows run in parallel.
     """
     dtype = dtype or data.dtype
+    wide = sum_type(dtype)
     identity = O.cast(O.convert(identity_value), dtype)
     if axis is None:
         size = simplify(O.convert(product(data.shape)))
@@ -44,14 +45,32 @@ def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identi
                 where = unravel(i, data.shape) if axis is None else place(i)
                 return O.cast(source[tuple(where)], dtype)
 
-            zero = O.const(0, length.dtype)
-            with ib.if_scope(length > 0):
-                out[place(zero)] = identity if exclusive else value(zero)
-            with ib.for_range(1, length, "i") as i:
-                out[place(i)] = binop(out[place(i - 1)], value(i - 1 if exclusive else i))
+            if wide != dtype:
+                _kept_apart(ib, out, place, value, length, (dtype, wide), binop, identity_value,
+                            exclusive)
+            else:
+                with ib.if_scope(length > 0):
+                    out[place(O.const(0, length.dtype))] = identity if exclusive else value(
+                        O.const(0, length.dtype))
+                with ib.for_range(1, length, "i") as i:
+                    out[place(i)] = binop(out[place(i - 1)], value(i - 1 if exclusive else i))
         return ib.get()
 
     return te.extern([shape], [data], body, dtype=dtype, name=op_name, tag=op_name)
+
+
+def _kept_apart(ib: Any, out: Any, place: Callable, value: Callable, length: Any,
+                dtypes: tuple[str, str], binop: Callable, identity: Any, exclusive: Any) -> None:
+    """One row of a scan whose total is kept in a wider type than that of the results."""
+    dtype, wide = dtypes
+    total = ib.allocate(wide, (1,), "total", scope="local")
+    total[0] = O.cast(O.convert(identity), wide)
+    with ib.for_range(0, length, "i") as i:
+        if exclusive:
+            out[place(i)] = O.cast(total[0], dtype)
+        total[0] = binop(total[0], O.cast(value(i), wide))
+        if not exclusive:
+            out[place(i)] = O.cast(total[0], dtype)
 
 
 def cumsum(data: Tensor, axis: int | None = None, dtype: str | None = None,

@@ -10,7 +10,7 @@ from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
 from .utils import (
     axes as axis_names, axis_of, axes_of, need, number, product, shape_of, simplify,
-    text, zero_of,
+    text, unravel, zero_of,
 )
 
 #: sizes of this much and more stand for "to the end" in a slice
@@ -46,11 +46,7 @@ def reshape(a: Tensor, newshape: Sequence[Any]) -> Tensor:
         flat: Any = IntImm(shape[0].dtype if shape else "int32", 0)
         for index, d in zip(i, shape):
             flat = flat * d + index
-        at = []
-        for d in reversed(a.shape):
-            at.append(flat % d)
-            flat = flat // d
-        return a(*reversed(at))
+        return a(*unravel(flat, a.shape))
 
     return injective(shape, element, "T_reshape")
 
@@ -125,8 +121,8 @@ def tile(a: Tensor, reps: Sequence[Any]) -> Tensor:
     shape = [simplify(d * t) for d, t in zip(sizes, times)]
 
     def element(*i: Any) -> Any:
-        return a(*[x if number(t) == 1 else O.floormod(x, d) for x, d, t in zip(
-            i[ndim - a.ndim:], a.shape, times[ndim - a.ndim:])])
+        return a(*[x if number(t) == 1 or O.is_const_int(d, 0) else O.floormod(x, d)
+                   for x, d, t in zip(i[ndim - a.ndim:], a.shape, times[ndim - a.ndim:])])
 
     return injective(shape, element, "T_tile")
 
@@ -135,8 +131,9 @@ def repeat(a: Tensor, repeats: int, axis: int = 0) -> Tensor:
     """Every slice along `axis` repeated."""
     k = axis_of("repeat", axis, a.ndim)
     shape = [simplify(d * repeats) if i == k else d for i, d in enumerate(a.shape)]
+    each = max(repeats, 1)  # no element is asked for where there are no repeats
     return injective(shape, lambda *i: a(
-        *[O.floordiv(x, repeats) if d == k else x for d, x in enumerate(i)]), "T_repeat")
+        *[O.floordiv(x, each) if d == k else x for d, x in enumerate(i)]), "T_repeat")
 
 
 def slice_bounds(name: str, size: PrimExpr, begin: Any, end: Any, stride: int) -> tuple[Any, Any]:

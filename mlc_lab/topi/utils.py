@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from .. import te
 from ..arith import Analyzer
+from ..ir import dtype as dt
 from ..te.tensor import Tensor, extent_of
 from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
+
+
+def sum_type(dtype: str) -> str:
+    """The type in which sums and products of many numbers of `dtype` are kept.
+
+    A float of 16 bits (or 8) would stand still soon: 2048 + 1 is 2048 in float16, 256 + 1 is 256
+    in bfloat16.
+    """
+    return "float32" if dt.is_float(dtype) and dt.bits_of(dtype) <= 16 else dtype
+
+
+def rounded(x: Tensor, dtype: str) -> Tensor:
+    """A result that was computed in `sum_type(dtype)`, in `dtype`."""
+    if x.dtype == dtype:
+        return x
+    return te.compute(x.shape, lambda *i: O.cast(x(*i), dtype), name="T_cast", tag="elemwise",
+                      varargs_names=axes(x.ndim))
 
 
 def axes(ndim: int) -> list[str]:
@@ -123,9 +142,12 @@ def ravel(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
 
 
 def unravel(flat: Any, shape: Sequence[Any]) -> list[Any]:
-    """The indices of the row-major position `flat` in `shape`."""
+    """The indices of the row-major position `flat` in `shape`; of an empty one there are none."""
     out = []
     for d in reversed(shape):
+        if O.is_const_int(d, 0):
+            out.append(zero_of(O.convert(d)))
+            continue
         out.append(O.floormod(flat, d))
         flat = O.floordiv(flat, d)
     return out[::-1]

@@ -251,3 +251,27 @@ def test_blocks_by_hand_under_tvms_names():
     outer = builder._end_block()
     assert type(inner) is relax.DataflowBlock and type(outer) is relax.BindingBlock
     assert [b.var.name_hint for b in (*inner.bindings, *outer.bindings)] == ["lv", "gv", "gv1"]
+
+
+def test_a_dataflow_block_without_bindings_leaves_one_block_that_parses_back():
+    x = relax.Var("x", T((2,)))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        first = bb.emit(relax.op.exp(x))
+        with bb.dataflow():
+            pass
+        bb.emit_func_output(bb.emit(relax.op.exp(first)))
+    assert len(bb.get()["main"].body.blocks) == 1
+    check_roundtrip(bb.get())
+
+
+def test_blocks_that_are_no_longer_dataflow_are_joined_with_their_neighbours():
+    x = relax.Var("x", T((2,)))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            first = bb.emit_output(relax.op.exp(x))
+        bb.emit_func_output(bb.emit(relax.op.exp(first)))
+    plain = relax.transform.ToNonDataflow()(bb.get())
+    assert len(plain["main"].body.blocks) == 1
+    check_roundtrip(plain)

@@ -3,7 +3,7 @@
 import pytest
 from relax.programs import PROGRAMS
 
-from mlc_lab import relax
+from mlc_lab import relax, tir
 from mlc_lab.ir import assert_structural_equal
 from mlc_lab.relax.analysis import well_formed
 from mlc_lab.relax.expr_functor import (
@@ -13,6 +13,7 @@ from mlc_lab.relax.expr_functor import (
     post_order_visit,
     visitor,
 )
+from mlc_lab.reading import MLCError
 from mlc_lab.script import from_source
 
 MOD = '''
@@ -162,3 +163,10 @@ def test_post_order_visit_sees_each_expression_once():
 def test_decorators_refuse_other_classes():
     with pytest.raises(TypeError, match="subclass of PyExprMutator"):
         mutator(int)
+
+
+def test_a_node_of_another_language_is_refused():
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    wrong = relax.Call(relax.op.add(x, x).op, [x, tir.FloatImm("float32", 1.0)])
+    with pytest.raises(MLCError, match="FloatImm is no Relax expression"):
+        post_order_visit(wrong, lambda node: None)

@@ -22,6 +22,10 @@ def var(*shape, dtype="float32"):
     return relax.Var("x", T(shape, dtype))
 
 
+def whole(*shape):
+    return var(*shape, dtype="int64")
+
+
 def info(call):
     return call.struct_info
 
@@ -65,6 +69,9 @@ def test_only_effects_are_impure():
     (lambda: op.reshape(var(n, 6), (0, 2, 3)), T((n, 2, 3))),
     (lambda: op.flatten(var(n, 6)), T((n * 6,))),
     (lambda: op.concat([var(n, 4), var(m, 4)], 0), T((n + m, 4))),
+    (lambda: op.concat([var(n, 4), var(2)], None), T((n * 4 + 2,))),
+    (lambda: op.logical_not(var(n)), T((n,), "bool")),
+    (lambda: op.logical_and(whole(n), whole(n)), T((n,), "bool")),
     (lambda: op.split(var(n, 4), 2, 1).struct_info.fields[1], T((n, 2))),
     (lambda: op.split(var(n), [3]).struct_info.fields[0], T((3,))),
     (lambda: op.nn.conv2d(var(n, 3, 32, 32), var(8, 3, 3, 3), padding=1), T((n, 8, 32, 32))),
@@ -132,6 +139,39 @@ def test_misfits_name_both_shapes(call, words):
     (lambda: op.arange(0, 10, 0), "step is 0"),
     (lambda: op.reshape(var(n, 2), (n * 2 + 1,)), r"\(n, 2\) with n \* 2 elements.*n \* 2 \+ 1"),
     (lambda: op.concat([var(n + 1, 4), var(n, 5)], 0), r"\(n \+ 1, 4\) and tensor 2 \(n, 5\)"),
+    (lambda: op.nn.nll_loss(var(4, 5), whole(7)), "shape of predictions without the classes"),
+    (lambda: op.nn.nll_loss(var(4, 5), var(4)), "targets must have an integer dtype"),
+    (lambda: op.nn.nll_loss(var(4, 5), whole(4), var(4)), "a weight for each class"),
+    (lambda: op.gather_elements(var(3, 4), var(3, 4)), "indices must have an integer dtype"),
+    (lambda: op.gather_elements(var(3, 4), whole(4, 4), 1), "only dimension 1 is looked up"),
+    (lambda: op.gather_elements(var(n, 4), whole(m, 4), 1), "m may be larger than n"),
+    (lambda: op.gather_nd(var(3, 4), var(3, 1)), "indices must have an integer dtype"),
+    (lambda: op.scatter_elements(var(3), var(3), var(3)), "indices must have an integer dtype"),
+    (lambda: op.scatter_elements(var(3), whole(3), var(2)), "must have one shape"),
+    (lambda: op.scatter_elements(var(3), whole(3), var(3), 0, "xor"), "must be one of 'update'"),
+    (lambda: op.scatter_nd(var(3), var(3, 1), var(3)), "indices must have an integer dtype"),
+    (lambda: op.slice_scatter(var(6), var(2), 0, 6, 2), r"the slice has shape \(3,\)"),
+    (lambda: op.index_put(var(6), [whole(2)], var(3)), "cannot be broadcast to"),
+    (lambda: op.index_tensor(var(6), [var(2)]), "index 1 must have an integer dtype"),
+    (lambda: op.one_hot(var(3), relax.PrimValue(1), relax.PrimValue(0), 3), "indices must have"),
+    (lambda: op.unique(var(2, 3), axis=3), "axis 3 is outside a tensor of 2"),
+    (lambda: op.reshape(var(2, 3), (-2, -3)), "has a negative extent"),
+    (lambda: op.zeros((2, -2), "int32"), "has a negative extent"),
+    (lambda: op.collapse_sum_to(var(3, 4), (3,)), "cannot be broadcast to the shape of data"),
+    (lambda: op.collapse_sum_like(var(3, 4), var(2, 3, 4)), "cannot be broadcast to the shape"),
+    (lambda: op.concat([var(2, 3), whole(2)], None), "tensor 2 has dtype int64"),
+    (lambda: op.nn.pad(var(2), [1, 1], "mirror"), "pad_mode is 'mirror'"),
+    (lambda: op.nn.pad(var(3), [3, 0], "reflect"), "adds at most 2 element"),
+    (lambda: op.tile(var(2), [-1]), "none can be negative"),
+    (lambda: op.repeat(var(2), -1), "cannot be negative"),
+    (lambda: op.meshgrid([var(2, 3)]), "must be a vector"),
+    (lambda: op.einsum([var(3, 3)], "ij->ii"), "names a letter of the result twice"),
+    (lambda: op.eye_like(var(3)), "x must have 2 dimension"),
+    (lambda: op.bucketize(var(3), var(2, 2)), "boundaries must have 1 dimension"),
+    (lambda: op.nn.prelu(var(1, 3, 4), var(4)), "dimension 1 of data must have alpha's extent"),
+    (lambda: op.nn.pixel_shuffle(var(4, 4), 2), "three dimensions at the least"),
+    (lambda: op.nn.attention(var(1, 2, 1, 4), var(1, 2, 1, 4), var(1, 2, 1, 4),
+                             causal_mask="Left"), "causal_mask is 'Left'"),
 ])
 def test_misfits_say_what_is_wrong(call, message):
     with pytest.raises(StructInfoError, match=message):

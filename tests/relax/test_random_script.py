@@ -72,7 +72,7 @@ def emit(draw, bb, pool, n):
         return bb.emit(x, hint)
     if kind == "add":
         return bb.emit(R.equal(x, x), hint)
-    return bb.emit(R.abs(x), hint)
+    return bb.emit((R.logical_not if x.struct_info.dtype == "bool" else R.abs)(x), hint)
 
 
 @settings(max_examples=40, deadline=None,

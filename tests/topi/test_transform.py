@@ -19,6 +19,8 @@ CASES = {
     "flip": (lambda t: topi.flip(t, 1), lambda x: x[:, ::-1]),
     "tile": (lambda t: topi.tile(t, (2, 1, 3)), lambda x: np.tile(x, (2, 1, 3))),
     "tile_more": (lambda t: topi.tile(t, (2, 1, 1, 2)), lambda x: np.tile(x, (2, 1, 1, 2))),
+    "tile_of_nothing": (lambda t: topi.tile(topi.strided_slice(t, [1], [1]), (2, 3)),
+                        lambda x: np.tile(x[1:1], (2, 3))),
     "repeat": (lambda t: topi.repeat(t, 2, 1), lambda x: x.repeat(2, 1)),
     "slice": (lambda t: topi.strided_slice(t, [0, 1], [2, 3]), lambda x: x[0:2, 1:3]),
     "slice_back": (lambda t: topi.strided_slice(t, [3], [0], [-2], axes=[2]),

@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import te
 from ...tir import op as O
+from ...topi.utils import sum_type
 from ..expr import Call, Expr, const
 from .common import legalize
 
@@ -28,8 +29,7 @@ def _masked(bb: Any, scores: Expr, mask: str | None, window: int | None) -> Expr
             kept = O.less_equal(i[-1], here) if mask else O.const(True, "bool")
             if window is not None:
                 kept = O.logical_and(kept, O.less(here - i[-1], O.const(window, keys.dtype)))
-            return O.if_then_else(kept, x(*i), O.const(-math.inf, x.dtype) if x.dtype != (
-                "float16") else O.min_value(x.dtype))
+            return O.if_then_else(kept, x(*i), O.const(-math.inf, x.dtype))
 
         return te.compute(x.shape, element, name="T_causal_mask", tag="injective")
 
@@ -37,29 +37,45 @@ def _masked(bb: Any, scores: Expr, mask: str | None, window: int | None) -> Expr
 
 
 def _attention(bb: Any, call: Call) -> Expr:
-    from ..op.elementwise import add, multiply
+    from ..op.elementwise import add, astype, multiply
     from ..op.linear_algebra import matmul
     from ..op.manipulate import permute_dims
     from ..op.nn import softmax
 
     query, key, value = call.args[:3]
     a = call.attrs
-    if a.causal_mask not in (None, "TopLeft", "BottomRight"):
-        raise ValueError(f'attention: causal_mask "{a.causal_mask}" is none of "TopLeft", '
-                         '"BottomRight"')
-    scale = a.scale
-    if scale is None:
-        scale = 1 / math.sqrt(O.as_int(query.struct_info.dims[3]))
-    scaled = bb.emit(multiply(query, const(scale, query.struct_info.dtype)))
-    q = bb.emit(permute_dims(scaled, [0, 2, 1, 3]))
+    dtype = query.struct_info.dtype
+    wide = sum_type(dtype)  # in which the scores stay until they are weights
+
+    def typed(x: Expr, wanted: str) -> Expr:
+        return x if x.struct_info.dtype == wanted else bb.emit(astype(x, wanted))
+
+    def scaled(x: Expr) -> Expr:
+        size, scale = query.struct_info.dims[3], a.scale
+        if scale is None and O.as_int(size) is None:  # a size that only the run knows
+            def by_size(x: Any, size: Any) -> Any:
+                root = O.sqrt(O.cast(size, "float32"))
+                return te.compute(x.shape, lambda *i: x(*i) * O.cast(1 / root, x.dtype),
+                                  name="T_scaled", tag="elemwise")
+
+            return bb.emit_te(by_size, x, size)
+        scale = 1 / math.sqrt(O.as_int(size)) if scale is None else scale
+        return bb.emit(multiply(x, const(scale, x.struct_info.dtype)))
+
+    head = query
+    if wide == dtype:
+        head = scaled(query)
+    q = bb.emit(permute_dims(head, [0, 2, 1, 3]))
     k = bb.emit(permute_dims(key, [0, 2, 3, 1]))
     v = bb.emit(permute_dims(value, [0, 2, 1, 3]))
-    scores = bb.emit(matmul(q, k))
+    scores = bb.emit(matmul(q, k, None if wide == dtype else wide))
+    if wide != dtype:
+        scores = scaled(scores)
     if len(call.args) > 3:
-        scores = bb.emit(add(scores, call.args[3]))
+        scores = bb.emit(add(scores, typed(call.args[3], wide)))
     if a.causal_mask or a.window_size is not None:
         scores = bb.emit(_masked(bb, scores, a.causal_mask, a.window_size))
-    weights = bb.emit(softmax(scores, -1))
+    weights = typed(bb.emit(softmax(scores, -1)), dtype)
     return permute_dims(bb.emit(matmul(weights, v)), [0, 2, 1, 3])
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ...tir import expr as E
+from ... import topi
 from ...tir import op as O
+from ...topi.utils import sum_type
 from ..expr import Call, Constant, Expr, PrimValue
 from ..op.registry import register_legalize
 
@@ -71,6 +73,12 @@ def known(value: Any) -> Any:
     return None if value in (None, "", "void") else value
 
 
+def widened(x: Any) -> Any:
+    """A te tensor in the type in which sums of its elements are kept."""
+    wide = sum_type(x.dtype)
+    return x if wide == x.dtype else topi.cast(x, wide)
+
+
 def to_layout(value: Expr, layout: str, wanted: str) -> Expr:
     """A tensor with its dimensions in another order of letters."""
     if layout == wanted:
@@ -86,4 +94,4 @@ def ndim_of(value: Expr) -> int:
 
 
 __all__ = ["Row", "attr_row", "axis_list", "immediate", "known", "legalize", "ndim_of", "prim",
-           "te_row", "to_layout"]
+           "te_row", "to_layout", "widened"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import topi
+from ...tir import op as O
+from ...topi.broadcast import broadcast
 from ..expr import Call, Expr
 from .common import attr_row, immediate, legalize, prim, te_row
 
@@ -19,6 +21,14 @@ _BINARY = ("add", "subtract", "multiply", "divide", "floor_divide", "power", "mo
 
 for _name in (*_UNARY, *_BINARY):
     te_row(_name, getattr(topi, _name))
+
+
+def floor_mod(a: Any, b: Any) -> Any:
+    """a % b with the sign of b, exact for floats too, as torch has it."""
+    return broadcast("floor_mod", O.floormod, a, b)
+
+
+te_row("floor_mod", floor_mod)
 
 attr_row("astype", lambda x, attrs: topi.cast(x, attrs.dtype), "cast")
 attr_row("wrap_param", lambda x, attrs: topi.cast(x, attrs.dtype), "cast")

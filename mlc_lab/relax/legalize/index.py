@@ -21,7 +21,7 @@ def _take(bb: Any, call: Call) -> Expr:
         axis, mode = call.attrs.axis, call.attrs.get("mode", "fast")
         # where TVM says nothing of indices outside ("fast"), they must not end the process
         return topi.take(x, indices, 0 if axis is None else axis,
-                         mode="clip" if mode == "fast" else mode)
+                         mode="numpy" if mode == "fast" else mode)
 
     return bb.call_te(take, *call.args)
 
@@ -101,7 +101,7 @@ def _extent(size: Any, begin: Any, end: Any, strides: Any, d: int) -> Any:
     return O.max_value_of(O.if_then_else(step < 0, down, up), 0)
 
 
-attr_row("gather_elements", lambda x, i, attrs: topi.gather(x, attrs.axis, i, "clip"), "gather")
+attr_row("gather_elements", lambda x, i, attrs: topi.gather(x, attrs.axis, i, "numpy"), "gather")
 attr_row("scatter_elements", lambda x, i, u, attrs: topi.scatter_elements(
     x, i, u, attrs.axis, attrs.reduction))
 
@@ -116,9 +116,7 @@ def _gather_nd(bb: Any, call: Call) -> Expr:
         def element(*i: Any) -> Any:
             at = []
             for d in range(depth):
-                index, size = indices(*i[:count], d), x.shape[b + d]
-                index = O.if_then_else(index < 0, index + O.cast(size, index.dtype), index)
-                at.append(kept_inside(index, size, "clip"))
+                at.append(kept_inside(indices(*i[:count], d), x.shape[b + d], "numpy"))
             return x(*i[:b], *at, *i[count:])
 
         return injective(shape, element, "T_gather_nd")
@@ -128,6 +126,9 @@ def _gather_nd(bb: Any, call: Call) -> Expr:
 
 @legalize("scatter_nd")
 def _scatter_nd(bb: Any, call: Call) -> Expr:
+    if O.as_int(call.args[1].struct_info.dims[-1]) is None:
+        return call  # how long an index vector is must be known
+
     def scatter_nd(x: Any, indices: Any, updates: Any) -> Any:
         order = [indices.ndim - 1, *range(indices.ndim - 1)]
         return topi.scatter_nd(x, topi.transpose(indices, order), updates, call.attrs.reduction)

@@ -8,16 +8,25 @@ from ... import te, topi
 from ...tir import op as O
 from ...topi.transform import injective
 from ...topi.utils import simplify
-from ..expr import Call, Expr
-from .common import attr_row, legalize, prim, te_row
+from ..expr import Call, Expr, Tuple
+from .common import attr_row, legalize, prim
 
 attr_row("permute_dims", lambda x, attrs: topi.transpose(x, attrs.axes), "transpose")
 attr_row("squeeze", lambda x, attrs: topi.squeeze(x, attrs.axis))
 attr_row("tile", lambda x, attrs: topi.tile(x, attrs.repeats))
 attr_row("flip", lambda x, attrs: topi.flip(x, attrs.axis))
 attr_row("stack", lambda xs, attrs: topi.stack(xs, attrs.axis or 0))
-attr_row("meshgrid", lambda xs, attrs: topi.meshgrid(xs, attrs.indexing))
-te_row("broadcast_to", topi.broadcast_to)
+attr_row("broadcast_to", lambda x, shape, attrs: topi.broadcast_to(x, shape))
+
+
+@legalize("meshgrid")
+def _meshgrid(bb: Any, call: Call) -> Expr:
+    def meshgrid(xs: Any) -> Any:
+        grids = topi.meshgrid(xs, call.attrs.indexing)
+        return grids if len(grids) > 1 else grids[0]
+
+    made = bb.call_te(meshgrid, *call.args)
+    return made if len(call.struct_info.fields_) > 1 else Tuple([bb.emit(made)])
 
 
 @legalize("reshape")
@@ -76,8 +85,6 @@ def _split(bb: Any, call: Call) -> Expr:
         return pieces if len(pieces) > 1 else pieces[0]
 
     if not cuts:  # one piece: the whole, still as a tuple
-        from ..expr import Tuple
-
         return Tuple([call.args[0]])
     return bb.call_te(split, call.args[0], list(cuts))
 

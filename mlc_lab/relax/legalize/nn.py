@@ -8,14 +8,17 @@ from ... import te, topi
 from ...tir import op as O
 from ...tir.expr import IntImm
 from ...topi.broadcast import broadcast_shape
-from ..expr import Call, Expr, Tuple
-from .common import attr_row, known, legalize, te_row
+from ...topi.reduction import wide_sum
+from ...topi.utils import rounded, sum_type
+from ..expr import Call, Expr, ExternFunc, PrimValue, Tuple
+from .common import attr_row, known, legalize, te_row, widened
 
 
 @legalize("matmul")
 def _matmul(bb: Any, call: Call) -> Expr:
     def matmul(a: Any, b: Any) -> Any:
         dtype = known(call.attrs.out_dtype) or a.dtype
+        wide = sum_type(dtype)
         row, column = a.ndim == 1, b.ndim == 1
         left, right = list(a.shape[:-2]), list(b.shape[:-2])
         batch = broadcast_shape(left, right)
@@ -31,9 +34,10 @@ def _matmul(bb: Any, call: Call) -> Expr:
             inner = i[len(batch):]
             x = a(*lead(left, i), *([] if row else [inner[0]]), k)
             y = b(*lead(right, i), k, *([] if column else [inner[-1]]))
-            return te.sum(O.cast(x, dtype) * O.cast(y, dtype), axis=k)
+            return te.sum(O.cast(x, wide) * O.cast(y, wide), axis=k)
 
-        return te.compute(shape, lambda *i: element(*i), name="matmul", tag="matmul")
+        return rounded(te.compute(shape, lambda *i: element(*i), name="matmul", tag="matmul"),
+                       dtype)
 
     return bb.call_te(matmul, *call.args)
 
@@ -130,10 +134,11 @@ def _dropout(bb: Any, call: Call) -> Expr:
 @legalize("nn.cross_entropy_with_logits")
 def _cross_entropy(bb: Any, call: Call) -> Expr:
     def cross_entropy_with_logits(predictions: Any, labels: Any) -> Any:
-        total = topi.sum(topi.multiply(predictions, labels))
+        dtype, wide = predictions.dtype, sum_type(predictions.dtype)
+        total = wide_sum(topi.multiply(widened(predictions), widened(labels)))
         batch = predictions.shape[0] if predictions.ndim > 1 else IntImm("int64", 1)
-        by = O.const(0, predictions.dtype) - O.cast(batch, predictions.dtype)
-        return topi.divide(total, by)
+        by = O.const(0, wide) - O.cast(batch, wide)
+        return rounded(topi.divide(total, by), dtype)
 
     return bb.call_te(cross_entropy_with_logits, *call.args)
 
@@ -147,7 +152,12 @@ def _nll_loss(bb: Any, call: Call) -> Expr:
         return topi.nn.nll_loss(predictions, targets, weights, call.attrs.reduction,
                                 call.attrs.ignore_index)
 
-    return bb.call_te(nll_loss, *call.args)
+    predictions, targets, *rest = call.args
+    classes = predictions.struct_info.dims[0 if predictions.struct_info.ndim == 1 else 1]
+    checked = Call(ExternFunc("relax.run.checked_targets"), (
+        targets, PrimValue(classes), PrimValue(IntImm("int64", call.attrs.ignore_index))), None,
+        [targets.struct_info])
+    return bb.call_te(nll_loss, predictions, bb.emit(checked), *rest)
 
 
 def _along(x: Any, i: Any, k: int) -> Any:

@@ -1,6 +1,7 @@
 """Rows of operators whose result has a size that only the run knows, and of hints.
 
-`nonzero` and `unique` become calls of functions registered here, on numpy.
+`nonzero` and `unique` become calls of functions registered here, on numpy; so does the check of a
+loss's targets.
 """
 
 from __future__ import annotations
@@ -61,10 +62,29 @@ def run_unique(x: Any, in_order: Any, index: Any, inverse: Any, counts: Any, axi
     return out[0] if len(out) == 1 else out
 
 
+def run_checked_targets(targets: Any, classes: int, ignore_index: int) -> Any:
+    """The targets of a loss, all of which are classes or `ignore_index`.
+
+    Raises ValueError, naming the first that is neither.
+    """
+    import numpy as np
+
+    from ...runtime import array
+
+    values, classes, ignored = targets.numpy(), int(prim(classes)), int(prim(ignore_index))
+    outside = ((values < 0) | (values >= classes)) & (values != ignored)
+    if outside.any():
+        place = tuple(int(k) for k in np.argwhere(outside)[0])
+        raise ValueError(f"R.nn.nll_loss: target {values[place]} at {list(place)} is no class: "
+                         f"there are the classes 0 to {classes - 1}, and {ignored} is ignored")
+    return array(values, targets.device)
+
+
 def _register() -> None:
     from ...runtime import register_func
 
-    for name, fn in (("relax.run.nonzero", run_nonzero), ("relax.run.unique", run_unique)):
+    for name, fn in (("relax.run.nonzero", run_nonzero), ("relax.run.unique", run_unique),
+                     ("relax.run.checked_targets", run_checked_targets)):
         register_func(name, fn, override=True)
 
 

@@ -6,33 +6,38 @@ from typing import Any
 
 from ... import te, topi
 from ...tir import op as O
-from ...topi.utils import axes_of, product, simplify
-from .common import attr_row, axis_list, known
+from ...topi.reduction import exact_argmax, exact_argmin, exact_max, exact_min, wide_sum
+from ...topi.utils import axes_of, product, rounded, simplify, sum_type
+from .common import attr_row, axis_list, known, widened
 
 
 def _count(x: Any, axis: Any) -> Any:
-    """How many elements each result comes from, in the type of the elements."""
+    """How many elements each result comes from, in the type in which they are summed up."""
     size = simplify(product([x.shape[k] for k in axes_of("mean", axis, x.ndim)]))
-    return O.cast(O.convert(size), x.dtype)
+    return O.cast(O.convert(size), sum_type(x.dtype))
 
 
 def mean(x: Any, attrs: Any) -> Any:
     """The sum over how many there are."""
     axis = axis_list(attrs.axis)
-    return topi.divide(topi.sum(x, axis, attrs.keepdims), _count(x, axis))
+    return rounded(topi.divide(wide_sum(x, axis, attrs.keepdims), _count(x, axis)), x.dtype)
 
 
-def variance(x: Any, attrs: Any) -> Any:
-    """The mean square of the distance from the mean (of the whole population, as numpy)."""
+def _variance(x: Any, attrs: Any) -> Any:
     axis = axis_list(attrs.axis)
-    count = _count(x, axis)
+    count, x = _count(x, axis), widened(x)
     away = topi.subtract(x, topi.divide(topi.sum(x, axis, True), count))
     return topi.divide(topi.sum(topi.multiply(away, away), axis, attrs.keepdims), count)
 
 
+def variance(x: Any, attrs: Any) -> Any:
+    """The mean square of the distance from the mean (of the whole population, as numpy)."""
+    return rounded(_variance(x, attrs), x.dtype)
+
+
 def std(x: Any, attrs: Any) -> Any:
     """The root of the variance."""
-    return topi.sqrt(variance(x, attrs))
+    return rounded(topi.sqrt(_variance(x, attrs)), x.dtype)
 
 
 def _plain(fn: Any) -> Any:
@@ -43,8 +48,8 @@ def _scan(fn: Any) -> Any:
     return lambda x, attrs: fn(x, attrs.axis, known(attrs.dtype), attrs.exclusive)
 
 
-for _name in ("sum", "max", "min", "prod"):
-    attr_row(_name, _plain(getattr(topi, _name)))
+for _name, _fn in (("sum", topi.sum), ("prod", topi.prod), ("max", exact_max), ("min", exact_min)):
+    attr_row(_name, _plain(_fn))
 for _fn in (mean, variance, std):
     attr_row(_fn.__name__, _fn)
 
@@ -59,7 +64,7 @@ def _position(fn: Any) -> Any:
     return row
 
 
-attr_row("argmax", _position(topi.argmax))
-attr_row("argmin", _position(topi.argmin))
+attr_row("argmax", _position(exact_argmax))
+attr_row("argmin", _position(exact_argmin))
 for _name in ("cumsum", "cumprod"):
     attr_row(_name, _scan(getattr(topi, _name)))

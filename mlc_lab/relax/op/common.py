@@ -140,6 +140,8 @@ def shape_values(call: Call, index: int) -> ShapeStructInfo:
     info = call.args[index].struct_info_
     if not isinstance(info, ShapeStructInfo):
         raise misfit(call, f"argument {index + 1} must be a shape, it is {show(info)}")
+    if any(type(d) is E.IntImm and d.value < 0 for d in info.values or ()):
+        raise misfit(call, f"the shape {show_shape(info.values)} has a negative extent")
     return info
 
 
@@ -217,6 +219,99 @@ def need_float(call: Call, info: TensorStructInfo, name: str = "x") -> None:
 
     if info.dtype and not is_float(info.dtype):
         raise misfit(call, f"{name} must have a float dtype, it is {show(info)}")
+
+
+def need_number(call: Call, info: TensorStructInfo, name: str = "x") -> None:
+    """Refuse a bool tensor."""
+    from ...ir.dtype import is_bool
+
+    if info.dtype and is_bool(info.dtype):
+        raise misfit(call, f"{name} must hold numbers, it is {show(info)}; convert it with "
+                           'R.astype(..., "int32"), or use a logical operator')
+
+
+def need_bits(call: Call, info: TensorStructInfo, name: str = "x") -> None:
+    """Refuse a float tensor."""
+    from ...ir.dtype import is_float
+
+    if info.dtype and is_float(info.dtype):
+        raise misfit(call, f"{name} must have an integer dtype or bool, it is {show(info)}")
+
+
+def need_integer(call: Call, info: TensorStructInfo, name: str) -> None:
+    """Refuse all but integers."""
+    from ...ir.dtype import is_integer
+
+    if info.dtype and not is_integer(info.dtype):
+        raise misfit(call, f"{name} must have an integer dtype, it is {show(info)}")
+
+
+#: what the rule that runs now leaves to run time: pairs of dimensions; None while nobody asks
+_later: list[tuple[Any, Any]] | None = None
+
+
+def need_same(call: Any, a: Any, b: Any, message: Callable[[], str]) -> None:
+    """Refuse two dimensions that differ; those that may differ are compared at run time."""
+    if same_dim(a, b):
+        return
+    if surely_different(a, b):
+        raise misfit(call, message())
+    if _later is not None:
+        _later.append((a, b))
+
+
+def need_at_most(call: Any, a: Any, b: Any, message: Callable[[], str]) -> None:
+    """Refuse a dimension that may be larger than another."""
+    if not same_dim(a, b) and not Analyzer().can_prove(E.LE(a, b)):
+        known = type(a) is E.IntImm and type(b) is E.IntImm
+        raise misfit(call, message() + ("" if known else
+                     f"; here {dim_text(a)} may be larger than {dim_text(b)}: name the shapes by "
+                     "R.match_cast so that it is not"))
+
+
+def one_of(call: Any, name: str, value: Any, options: Sequence[Any]) -> None:
+    """Refuse an attribute that is none of the options."""
+    if value not in options:
+        raise misfit(call, f"{name} is {value!r}, it must be one of "
+                           + ", ".join(map(repr, options)))
+
+
+def need_same_dims(call: Any, first: TensorStructInfo, second: TensorStructInfo,
+                   names: tuple[str, str]) -> None:
+    """Refuse two tensors of different shapes."""
+    def text() -> str:
+        return (f"{names[0]} is {show(first)} and {names[1]} is {show(second)}: they must have "
+                "one shape")
+
+    if -1 not in (first.ndim, second.ndim) and first.ndim != second.ndim:
+        raise misfit(call, text())
+    for a, b in zip(first.dims or (), second.dims or ()):
+        need_same(call, a, b, text)
+
+
+def need_fill(call: Any, info: TensorStructInfo, dims: Sequence[Any], name: str) -> None:
+    """Refuse a tensor that cannot be broadcast to a shape."""
+    def text() -> str:
+        return f"{name} is {show(info)}, it cannot be broadcast to {show_shape(dims)}"
+
+    if len(info.dims) > len(dims):
+        raise misfit(call, text())
+    for a, b in zip(reversed(info.dims), reversed(dims)):
+        if not (type(a) is E.IntImm and a.value == 1):
+            need_same(call, a, b, text)
+
+
+def same_at_run_time(call: Call) -> list[tuple[Any, Any]]:
+    """The pairs of dimensions of a call's arguments that must agree, and may not."""
+    global _later
+    from .registry import infer_call
+
+    before, _later = _later, []
+    try:
+        infer_call(call)
+        return _later
+    finally:
+        _later = before
 
 
 def product(dims: Sequence[Any]) -> Any:

@@ -8,9 +8,10 @@ from ...arith import Analyzer
 from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, as_expr
-from ..struct_info import StructInfo, TensorStructInfo, as_dim, surely_different
+from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
-    dim_text, dtype_attr, ints, join_dtype, misfit, need_ndim, show, tensor_info, tensor_of,
+    dim_text, dtype_attr, ints, join_dtype, misfit, need_ndim, need_same, show, tensor_info,
+    tensor_of,
 )
 from .registry import make_call, register_op
 
@@ -75,10 +76,9 @@ def _conv(rank: int) -> Callable[..., Expr]:
         if not x or not w:
             return TensorStructInfo(None, dtype, ndim=rank + 2)
         groups = as_dim(a.groups)
-        if surely_different(x["C"], O.mul(w["I"], groups)):
-            raise misfit(call, f"data is {show(data)} with {dim_text(x['C'])} channels, weight is "
-                               f"{show(weight)}, which with groups={a.groups} takes "
-                               f"{dim_text(O.mul(w['I'], groups))}")
+        need_same(call, x["C"], O.mul(w["I"], groups), lambda: (
+            f"data is {show(data)} with {dim_text(x['C'])} channels, weight is {show(weight)}, "
+            f"which with groups={a.groups} takes {dim_text(O.mul(w['I'], groups))}"))
         if type(w["O"]) is E.IntImm and w["O"].value % a.groups:
             raise misfit(call, f"weight is {show(weight)}: its {w['O'].value} output channels do "
                                f"not make {a.groups} groups")
@@ -129,9 +129,9 @@ def _conv_transpose(rank: int) -> Callable[..., Expr]:
                                    f"stride {a.strides[k]}")
         if not x or not w:
             return TensorStructInfo(None, dtype, ndim=rank + 2)
-        if surely_different(x["C"], w["I"]):
-            raise misfit(call, f"data is {show(data)} with {dim_text(x['C'])} channels, weight is "
-                               f"{show(weight)}, which takes {dim_text(w['I'])}")
+        need_same(call, x["C"], w["I"], lambda: (
+            f"data is {show(data)} with {dim_text(x['C'])} channels, weight is {show(weight)}, "
+            f"which takes {dim_text(w['I'])}"))
         analyzer = Analyzer()
         out = {"N": x["N"], "C": O.mul(w["O"], as_dim(a.groups))}
         for k, s in enumerate(letters):

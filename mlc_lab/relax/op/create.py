@@ -10,7 +10,8 @@ from ...tir import op as O
 from ..expr import Call, Expr, PrimValue, as_expr, const
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
-    dtype_attr, like, misfit, plain_int, shape_arg, shape_values, show, tensor_info, tensor_of,
+    dtype_attr, like, misfit, need_ndim, plain_int, shape_arg, shape_values, show, tensor_info,
+    tensor_of,
 )
 from .registry import make_call, register_op
 
@@ -149,8 +150,13 @@ def eye_like(x: Any, k: Any = 0, dtype: Any = None) -> Expr:
     return make_call("relax.eye_like", (as_expr(x), _prim(k)), {"dtype": dtype_attr(dtype)})
 
 
-register_op("relax.eye_like", lambda call: like(
-    tensor_info(call, 0, "x"), None if call.attrs.dtype == "void" else call.attrs.dtype))
+def _infer_eye_like(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "x")
+    need_ndim(call, info, 2, "x")
+    return like(info, None if call.attrs.dtype == "void" else call.attrs.dtype)
+
+
+register_op("relax.eye_like", _infer_eye_like)
 
 
 def _triangle(name: str) -> Any:

@@ -7,21 +7,30 @@ from typing import Any, Callable
 from ..expr import Call, Expr, PrimValue, as_expr
 from ..struct_info import MAKERS, PrimStructInfo, StructInfo, TensorStructInfo
 from .common import (
-    broadcast_dims, join_dtype, like, misfit, need_float, operand, show, tensor_info, tensor_of,
-    unary_op,
+    broadcast_dims, join_dtype, like, misfit, need_bits, need_float, need_integer, need_number,
+    operand, show, tensor_info, tensor_of, unary_op,
 )
 from .registry import make_call, register_op
-
-
-def infer_same(call: Call) -> StructInfo:
-    """A tensor as the first argument is."""
-    return like(tensor_info(call, 0, "x"))
 
 
 def infer_float(call: Call) -> StructInfo:
     """A float tensor as the first argument is."""
     info = tensor_info(call, 0, "x")
     need_float(call, info)
+    return like(info)
+
+
+def infer_number(call: Call) -> StructInfo:
+    """A tensor of numbers (no conditions) as the first argument is."""
+    info = tensor_info(call, 0, "x")
+    need_number(call, info)
+    return like(info)
+
+
+def infer_bits(call: Call) -> StructInfo:
+    """A tensor of integers or conditions as the first argument is."""
+    info = tensor_info(call, 0, "x")
+    need_bits(call, info)
     return like(info)
 
 
@@ -32,13 +41,18 @@ def infer_bool(call: Call) -> StructInfo:
 
 _FLOAT = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log",
           "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh")
-_ANY = ("abs", "bitwise_not", "ceil", "floor", "logical_not", "negative", "round", "sign",
-        "square", "trunc")
+_ANY = ("logical_not",)
+_NUMBER = ("abs", "ceil", "floor", "negative", "round", "sign", "square", "trunc")
+_BITS = ("bitwise_not",)
 _TEST = ("isfinite", "isinf", "isnan")
 for _name in _FLOAT:
     globals()[_name] = unary_op(_name, infer_float)
 for _name in _ANY:
-    globals()[_name] = unary_op(_name, infer_same)
+    globals()[_name] = unary_op(_name, infer_bool)
+for _name in _NUMBER:
+    globals()[_name] = unary_op(_name, infer_number)
+for _name in _BITS:
+    globals()[_name] = unary_op(_name, infer_bits)
 for _name in _TEST:
     globals()[_name] = unary_op(_name, infer_bool)
 
@@ -74,6 +88,17 @@ def infer_broadcast(call: Call) -> StructInfo:
     return _binary_info(call, None)
 
 
+def _infer_of(check: Callable[..., None]) -> Callable[[Call], StructInfo]:
+    """Two operands of one dtype that passes a check, broadcast."""
+    def infer(call: Call) -> StructInfo:
+        out = _binary_info(call, None)
+        for arg, name in zip(call.args, ("x1", "x2")):
+            check(call, arg.struct_info_, name)
+        return out
+
+    return infer
+
+
 def infer_compare(call: Call) -> StructInfo:
     """Two operands of one dtype, broadcast to a bool tensor."""
     return _binary_info(call, "bool")
@@ -96,8 +121,15 @@ BINARY = ("add", "subtract", "multiply", "divide", "floor_divide", "power", "mod
           "maximum", "minimum", "log_add_exp", "atan2", "logical_and", "logical_or", "logical_xor",
           "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
 COMPARE = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_FITTING = {**dict.fromkeys(("log_add_exp", "atan2"), need_float),
+            **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), need_bits),
+            **dict.fromkeys(("left_shift", "right_shift"), need_integer),
+            **dict.fromkeys(("subtract", "divide", "floor_divide", "power", "mod", "floor_mod"),
+                            need_number)}
 for _name in BINARY:
-    globals()[_name] = MAKERS[_name] = _binary_op(_name, infer_broadcast)
+    globals()[_name] = MAKERS[_name] = _binary_op(
+        _name, _infer_of(_FITTING[_name]) if _name in _FITTING else
+        infer_compare if _name.startswith("logical_") else infer_broadcast)
 for _name in COMPARE:
     globals()[_name] = MAKERS[_name] = _binary_op(_name, infer_compare)
 MAKERS["negative"] = globals()["negative"]
@@ -119,7 +151,7 @@ def _float(value: float) -> Any:
     return FloatImm("float32", value)
 
 
-register_op("relax.clip", infer_same)
+register_op("relax.clip", infer_number)
 
 
 def astype(x: Any, dtype: Any) -> Expr:
@@ -194,5 +226,5 @@ def _infer_fma(call: Call) -> StructInfo:
 register_op("relax.ewise_fma", _infer_fma)
 
 
-__all__ = [*_FLOAT, *_ANY, *_TEST, *BINARY, *COMPARE, "astype", "clip", "ewise_fma",
-           "masked_fill", "where", "wrap_param"]
+__all__ = [*_FLOAT, *_ANY, *_NUMBER, *_BITS, *_TEST, *BINARY, *COMPARE, "astype", "clip",
+           "ewise_fma", "masked_fill", "where", "wrap_param"]

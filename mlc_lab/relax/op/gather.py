@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...arith import Analyzer
 from ...tir import expr as E
 from ..expr import Call, Expr, PrimValue, as_expr
-from ..struct_info import StructInfo, TensorStructInfo, as_dim, surely_different
+from ..struct_info import PrimStructInfo, StructInfo, TensorStructInfo, as_dim
 from .common import (
-    axis_of, join_dtype, like, misfit, need_ndim, show, show_shape, tensor_info, tensor_of,
+    axis_of, join_dtype, like, misfit, need_at_most, need_integer, need_ndim, need_same,
+    need_same_dims, one_of, show, show_shape, tensor_info, tensor_of,
 )
 from .registry import make_call, register_op
 
@@ -19,11 +21,27 @@ def gather_elements(data: Any, indices: Any, axis: int = 0) -> Expr:
         "axis": int(axis)})
 
 
-def _infer_gather_elements(call: Call) -> StructInfo:
+REDUCTIONS = ("update", "add", "mul", "mean", "max", "min")
+
+
+def _along_axis(call: Call) -> tuple[TensorStructInfo, TensorStructInfo]:
+    """data and indices, which has data's number of dimensions and reaches no further than it."""
     data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
-    if data.ndim != -1:
-        axis_of(call, call.attrs.axis, data.ndim)
-        need_ndim(call, indices, data.ndim, "indices")
+    need_integer(call, indices, "indices")
+    if data.ndim == -1:
+        return data, indices
+    axis = axis_of(call, call.attrs.axis, data.ndim)
+    need_ndim(call, indices, data.ndim, "indices")
+    for k, (size, most) in enumerate(zip(indices.dims or (), data.dims or ())):
+        if k != axis:
+            need_at_most(call, size, most, lambda k=k: (
+                f"data is {show(data)} and indices is {show(indices)}: dimension {k} of indices "
+                f"must be at most that of data, for only dimension {axis} is looked up"))
+    return data, indices
+
+
+def _infer_gather_elements(call: Call) -> StructInfo:
+    data, indices = _along_axis(call)
     return like(indices, data.dtype)
 
 
@@ -38,12 +56,24 @@ def gather_nd(data: Any, indices: Any, batch_dims: int = 0) -> Expr:
 
 def _infer_gather_nd(call: Call) -> StructInfo:
     data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
+    need_integer(call, indices, "indices")
+    batch = call.attrs.batch_dims
+    if batch < 0:
+        raise misfit(call, f"batch_dims is {batch}, it cannot be negative")
+    if indices.ndim == 0 or -1 not in (data.ndim, indices.ndim) and batch >= min(
+            data.ndim + 1, indices.ndim):
+        raise misfit(call, f"data is {show(data)} and indices is {show(indices)}: indices needs "
+                           f"a last dimension that holds the index vectors, after {batch} "
+                           "dimension(s) of the batch")
     if data.dims is None or indices.dims is None or type(indices.dims[-1]) is not E.IntImm:
         return TensorStructInfo(None, data.dtype)
-    length = indices.dims[-1].value + call.attrs.batch_dims
+    length = indices.dims[-1].value + batch
     if length > data.ndim:
         raise misfit(call, f"indices is {show(indices)}: an index of {length} dimension(s) into "
                            f"{show(data)}")
+    for a, b in zip(data.dims[:batch], indices.dims[:batch]):
+        need_same(call, a, b, lambda: f"data is {show(data)} and indices is {show(indices)}: the "
+                                      f"first {batch} dimension(s) must agree")
     return tensor_of([*indices.dims[:-1], *data.dims[length:]], data.dtype)
 
 
@@ -62,16 +92,10 @@ def scatter_elements(data: Any, indices: Any, updates: Any, axis: int = 0,
 
 
 def _infer_scatter_elements(call: Call) -> StructInfo:
-    data = tensor_info(call, 0, "data")
-    indices, updates = tensor_info(call, 1, "indices"), tensor_info(call, 2, "updates")
-    if data.ndim != -1:
-        axis_of(call, call.attrs.axis, data.ndim)
-        need_ndim(call, indices, data.ndim, "indices")
-    if indices.dims is not None and updates.dims is not None and (
-            indices.ndim != updates.ndim or any(
-                surely_different(a, b) for a, b in zip(indices.dims, updates.dims))):
-        raise misfit(call, f"indices is {show(indices)} and updates is {show(updates)}: they "
-                           "must have one shape")
+    data, indices = _along_axis(call)
+    updates = tensor_info(call, 2, "updates")
+    one_of(call, "reduction", call.attrs.reduction, REDUCTIONS)
+    need_same_dims(call, indices, updates, ("indices", "updates"))
     join_dtype(call, data.dtype, updates.dtype, ("data", "updates"))
     return like(data)
 
@@ -88,15 +112,25 @@ def scatter_nd(data: Any, indices: Any, updates: Any, reduction: str = "update")
 def _infer_scatter_nd(call: Call) -> StructInfo:
     data, indices = tensor_info(call, 0, "data"), tensor_info(call, 1, "indices")
     updates = tensor_info(call, 2, "updates")
+    need_integer(call, indices, "indices")
+    one_of(call, "reduction", call.attrs.reduction, [r for r in REDUCTIONS if r != "mean"])
     join_dtype(call, data.dtype, updates.dtype, ("data", "updates"))
+    if indices.ndim == 0:
+        raise misfit(call, f"indices is {show(indices)}: it needs a last dimension that holds the "
+                           "index vectors")
     if None not in (data.dims, indices.dims, updates.dims) and type(
             indices.dims[-1]) is E.IntImm:
         length = indices.dims[-1].value
         wanted = (*indices.dims[:-1], *data.dims[length:])
-        if length > data.ndim or len(wanted) != updates.ndim or any(
-                map(surely_different, wanted, updates.dims)):
-            raise misfit(call, f"data is {show(data)} and indices is {show(indices)}: updates is "
-                               f"{show(updates)}, it must have shape {show_shape(wanted)}")
+
+        def text() -> str:
+            return (f"data is {show(data)} and indices is {show(indices)}: updates is "
+                    f"{show(updates)}, it must have shape {show_shape(wanted)}")
+
+        if length > data.ndim or len(wanted) != updates.ndim:
+            raise misfit(call, text())
+        for a, b in zip(wanted, updates.dims):
+            need_same(call, a, b, text)
     return like(data)
 
 
@@ -111,7 +145,32 @@ def slice_scatter(input_tensor: Any, src: Any, start: Any, end: Any, step: Any,
                      {"axis": int(axis)})
 
 
-register_op("relax.slice_scatter", lambda call: like(tensor_info(call, 0)))
+def _infer_slice_scatter(call: Call) -> StructInfo:
+    from .index import slice_extent
+
+    data, src = tensor_info(call, 0, "input_tensor"), tensor_info(call, 1, "src")
+    join_dtype(call, data.dtype, src.dtype, ("input_tensor", "src"))
+    if data.ndim == -1:
+        return like(data)
+    axis = axis_of(call, call.attrs.axis, data.ndim)
+    need_ndim(call, src, data.ndim, "src")
+    bounds = [getattr(a, "value", None) for a in call.args[2:5]]
+    step = bounds[2]
+    if type(step) is E.IntImm and step.value < 1:
+        raise misfit(call, f"the step is {step.value}, it must be positive")
+    if data.dims is None or src.dims is None or None in bounds:
+        return like(data)
+    wanted = list(data.dims)
+    extent = slice_extent(wanted[axis], *bounds, False, Analyzer())
+    if extent is not None:
+        wanted[axis] = extent
+        for a, b in zip(wanted, src.dims):
+            need_same(call, a, b, lambda: f"input_tensor is {show(data)} and src is {show(src)}: "
+                                          f"the slice has shape {show_shape(wanted)}")
+    return like(data)
+
+
+register_op("relax.slice_scatter", _infer_slice_scatter)
 
 
 def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int = -1) -> Expr:
@@ -127,6 +186,13 @@ def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int =
 
 def _infer_one_hot(call: Call) -> StructInfo:
     info = tensor_info(call, 0, "indices")
+    need_integer(call, info, "indices")
+    if call.attrs.depth < 1:
+        raise misfit(call, f"depth is {call.attrs.depth}, it must be positive")
+    for name, arg in zip(("on_value", "off_value"), call.args[1:]):
+        if not isinstance(arg.struct_info_, PrimStructInfo):
+            raise misfit(call, f"{name} must be a scalar (R.prim_value), it is "
+                               f"{show(arg.struct_info_)}")
     dtype = call.args[1].struct_info_.dtype
     other = call.args[2].struct_info_.dtype
     if dtype != other:

@@ -5,21 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from ...arith import Analyzer
+from ...ir.dtype import is_integer
 from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, PrimValue, Tuple, as_expr
 from ..struct_info import (
-    StructInfo, TensorStructInfo, TupleStructInfo, as_dim,
+    PrimStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, as_dim,
 )
 from .common import (
-    as_tuple_expr, axis_of, broadcast_dims, like, misfit, need_ndim, show, tensor_info,
+    as_tuple_expr, axis_of, broadcast_dims, join_dtype, like, misfit, need_fill, need_float,
+    need_integer, need_ndim, need_same, one_of, show, tensor_info,
     tensor_list, tensor_of,
 )
 from .registry import make_call, register_op
 
 
 def take(x: Any, indices: Any, axis: int | None = None, mode: str = "fast") -> Expr:
-    """Elements of x along `axis` at `indices` (x is a vector where axis is None)."""
+    """Elements of x along `axis` at `indices` (x is a vector where axis is None).
+
+    Negative indices count from the end. Those outside are clipped; "wrap" takes them modulo the
+    extent, and with "clip" the negative ones are 0.
+    """
     indices = as_expr(indices)
     return make_call("relax.take", (as_expr(x), indices), {
         "axis": None if axis is None else int(axis), "mode": str(mode)})
@@ -31,10 +37,13 @@ def _infer_take(call: Call) -> StructInfo:
     which = call.args[1].struct_info_
     if isinstance(which, TensorStructInfo):
         dims, ndim = which.dims, which.ndim
-        if which.dtype and not which.dtype.startswith(("int", "uint")):
-            raise misfit(call, f"indices must be integers, they are {show(which)}")
-    else:  # a scalar
+    elif isinstance(which, PrimStructInfo):
         dims, ndim = (), 0
+    else:
+        raise misfit(call, f"indices must be a tensor or a scalar, it is {show(which)}")
+    if which.dtype and not is_integer(which.dtype):
+        raise misfit(call, f"indices must be integers, they are {show(which)}")
+    one_of(call, "mode", call.attrs.get("mode", "fast"), ("fast", "wrap", "clip", "nan"))
     if axis is None:
         need_ndim(call, x, 1, "x (without an axis)")
         axis = 0
@@ -143,6 +152,13 @@ def dynamic_strided_slice(x: Any, begin: Any, end: Any, strides: Any) -> Expr:
 
 def _infer_dynamic_slice(call: Call) -> StructInfo:
     x = tensor_info(call, 0, "x")
+    for k, name in enumerate(("begin", "end", "strides"), 1):
+        bound = tensor_info(call, k, name)
+        need_integer(call, bound, name)
+        need_ndim(call, bound, 1, name)
+        if bound.dims is not None and x.ndim != -1:
+            need_same(call, as_dim(x.ndim), bound.dims[0], lambda b=bound, n=name: (
+                f"x is {show(x)} and {n} is {show(b)}: it needs a number for each dimension"))
     return TensorStructInfo(None, x.dtype, ndim=x.ndim)
 
 
@@ -155,17 +171,26 @@ def index_tensor(data: Any, indices: Any) -> Expr:
 
 
 def _infer_index_tensor(call: Call) -> StructInfo:
-    x, parts = tensor_info(call, 0, "data"), tensor_list(call, 1)
-    if x.dims is None or any(p.dims is None for p in parts):
-        return TensorStructInfo(None, x.dtype)
-    if len(parts) > x.ndim:
+    x = tensor_info(call, 0, "data")
+    dims = _indexed(call, x)
+    return TensorStructInfo(None, x.dtype) if dims is None else tensor_of(dims, x.dtype)
+
+
+def _indexed(call: Call, x: TensorStructInfo) -> list | None:
+    """The dimensions of x[indices[0], indices[1], ...]; None where they cannot be told."""
+    parts = tensor_list(call, 1)
+    if not parts:
+        raise misfit(call, "there is no index")
+    if -1 < x.ndim < len(parts):
         raise misfit(call, f"data is {show(x)}, it is indexed by {len(parts)} tensors")
     dims: Any = ()
     for k, part in enumerate(parts):
-        dims = broadcast_dims(call, dims, part.dims, ("index 1", f"index {k + 1}"))
-        if dims is None:
-            return TensorStructInfo(None, x.dtype)
-    return tensor_of([*dims, *x.dims[len(parts):]], x.dtype)
+        need_integer(call, part, f"index {k + 1}")
+        if dims is not None and part.dims is not None:
+            dims = broadcast_dims(call, dims, part.dims, ("index 1", f"index {k + 1}"))
+        else:
+            dims = None
+    return None if dims is None or x.dims is None else [*dims, *x.dims[len(parts):]]
 
 
 register_op("relax.index_tensor", _infer_index_tensor)
@@ -177,7 +202,16 @@ def index_put(data: Any, indices: Any, values: Any, accumulate: bool = False) ->
                      {"accumulate": bool(accumulate)})
 
 
-register_op("relax.index_put", lambda call: like(tensor_info(call, 0, "data")))
+def _infer_index_put(call: Call) -> StructInfo:
+    x, values = tensor_info(call, 0, "data"), tensor_info(call, 2, "values")
+    join_dtype(call, x.dtype, values.dtype, ("data", "values"))
+    dims = _indexed(call, x)
+    if dims is not None and values.dims is not None:
+        need_fill(call, values, dims, "values")
+    return like(x)
+
+
+register_op("relax.index_put", _infer_index_put)
 
 
 def sort(x: Any, axis: int = -1, descending: bool = False) -> Expr:
@@ -242,8 +276,14 @@ def bucketize(input_tensor: Any, boundaries: Any, out_int32: bool = False,
         "out_int32": bool(out_int32), "right": bool(right)})
 
 
-register_op("relax.bucketize", lambda call: like(
-    tensor_info(call, 0), "int32" if call.attrs.out_int32 else "int64"))
+def _infer_bucketize(call: Call) -> StructInfo:
+    x, edges = tensor_info(call, 0, "input_tensor"), tensor_info(call, 1, "boundaries")
+    need_ndim(call, edges, 1, "boundaries")
+    join_dtype(call, x.dtype, edges.dtype, ("input_tensor", "boundaries"))
+    return like(x, "int32" if call.attrs.out_int32 else "int64")
+
+
+register_op("relax.bucketize", _infer_bucketize)
 
 
 def nonzero(x: Any) -> Expr:
@@ -269,6 +309,12 @@ def unique(x: Any, sorted: Any = True, return_index: Any = False,  # noqa: A002
 def _infer_unique(call: Call) -> StructInfo:
     info = tensor_info(call, 0, "x")
     ndim = 1 if len(call.args) == 5 else info.ndim
+    names = ("sorted", "return_index", "return_inverse", "return_counts", "axis")
+    for name, arg in zip(names, call.args[1:]):
+        if not isinstance(arg, PrimValue) or type(arg.value) is not E.IntImm:
+            raise misfit(call, f"{name} must be a constant")
+    if len(call.args) == 6 and info.ndim != -1:
+        axis_of(call, call.args[5].value.value, info.ndim)
     out: list[StructInfo] = [TensorStructInfo(None, info.dtype, ndim=ndim)]
     for flag in call.args[2:5]:
         if flag.value.value:
@@ -288,8 +334,28 @@ def multinomial_from_uniform(prob: Any, uniform_sample: Any, sample_indices: Any
     return make_call("relax.multinomial_from_uniform", tuple(args), {"dtype": str(dtype)})
 
 
-register_op("relax.multinomial_from_uniform", lambda call: like(
-    tensor_info(call, 1), call.attrs.dtype))
+def _infer_multinomial(call: Call) -> StructInfo:
+    prob, sample = tensor_info(call, 0, "prob"), tensor_info(call, 1, "uniform_sample")
+    for name, info in (("prob", prob), ("uniform_sample", sample)):
+        need_float(call, info, name)
+        need_ndim(call, info, 2, name)
+    join_dtype(call, prob.dtype, sample.dtype, ("prob", "uniform_sample"))
+    rows, first = prob, "prob"
+    if len(call.args) > 2:
+        rows, first = tensor_info(call, 2, "sample_indices"), "sample_indices"
+        need_integer(call, rows, first)
+        need_ndim(call, rows, 2, first)
+        if rows.dims is not None:
+            need_same(call, rows.dims[1], as_dim(1), lambda: (
+                f"sample_indices is {show(rows)}, it must have shape (n, 1)"))
+    if rows.dims is not None and sample.dims is not None:
+        need_same(call, rows.dims[0], sample.dims[0], lambda: (
+            f"{first} is {show(rows)} and uniform_sample is {show(sample)}: they must have one "
+            "number of rows"))
+    return like(sample, call.attrs.dtype)
+
+
+register_op("relax.multinomial_from_uniform", _infer_multinomial)
 
 __all__ = ["argsort", "bucketize", "dynamic_strided_slice", "index_put", "index_tensor",
            "multinomial_from_uniform", "nonzero", "slice_extent", "sort", "strided_slice", "take",

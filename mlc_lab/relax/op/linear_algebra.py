@@ -7,10 +7,10 @@ from typing import Any
 from ...arith import Analyzer
 from ...tir import expr as E
 from ..expr import Call, Expr, as_expr
-from ..struct_info import StructInfo, TensorStructInfo, same_dim, surely_different
+from ..struct_info import StructInfo, TensorStructInfo
 from .common import (
-    as_tuple_expr, broadcast_dims, dim_text, dtype_attr, join_dtype, misfit, need_ndim, show,
-    tensor_info, tensor_list, tensor_of,
+    as_tuple_expr, broadcast_dims, dim_text, dtype_attr, join_dtype, misfit, need_ndim, need_same,
+    show, tensor_info, tensor_list, tensor_of,
 )
 from .registry import make_call, register_op
 
@@ -39,9 +39,8 @@ def _infer_matmul(call: Call) -> StructInfo:
     da, db = a.dims, b.dims
     ka, kb = da[-1], db[-2] if len(db) > 1 else db[0]
     analyzer = Analyzer()
-    if not same_dim(ka, kb, analyzer) and surely_different(ka, kb, analyzer):
-        raise misfit(call, f"x1 is {show(a)} and x2 is {show(b)}: the reduced dimensions "
-                           f"{dim_text(ka)} and {dim_text(kb)} differ")
+    need_same(call, ka, kb, lambda: f"x1 is {show(a)} and x2 is {show(b)}: the reduced dimensions "
+                                    f"{dim_text(ka)} and {dim_text(kb)} differ")
     batch = broadcast_dims(call, da[:-2], db[:-2], names, analyzer)
     if batch is None:
         return tensor_of(None, dtype, ndim)
@@ -109,6 +108,8 @@ def parse_subscripts(call: Any, subscripts: str, ndims: list[int]) -> tuple[list
 
 def _infer_einsum(call: Call) -> StructInfo:
     infos = tensor_list(call)
+    if not infos:
+        raise misfit(call, "there is no operand")
     dtype = infos[0].dtype
     for k, info in enumerate(infos[1:], 1):
         dtype = join_dtype(call, dtype, info.dtype, ("operand 1", f"operand {k + 1}"))
@@ -121,11 +122,12 @@ def _infer_einsum(call: Call) -> StructInfo:
             have = sizes.get(letter)
             if have is None or (type(have) is E.IntImm and have.value == 1):
                 sizes[letter] = dim
-            elif type(dim) is E.IntImm and type(have) is E.IntImm and dim.value not in (
-                    1, have.value):
-                shapes = " and ".join(map(show, infos))
-                raise misfit(call, f"{call.attrs.subscripts!r} on {shapes}: {letter!r} is both "
-                                   f"{have.value} and {dim.value}")
+            elif not (type(dim) is E.IntImm and dim.value == 1):
+                need_same(call, have, dim, lambda x=letter, a=have, b=dim: (
+                    f"{call.attrs.subscripts!r} on {' and '.join(map(show, infos))}: {x!r} is "
+                    f"both {dim_text(a)} and {dim_text(b)}"))
+    if len(set(result)) != len(result):
+        raise misfit(call, f"{call.attrs.subscripts!r} names a letter of the result twice")
     missing = [c for c in result if c not in sizes]
     if missing:
         raise misfit(call, f"{call.attrs.subscripts!r}: {missing[0]!r} of the result is in no "

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Sequence
 
 from ...arith import Analyzer
 from ...arith.index_map import map_shape
+from ...reading import limits
 from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, PrimValue, as_expr
 from ..struct_info import (
     StructInfo, TensorStructInfo, TupleStructInfo, as_dim, same_dim,
-    same_shape, surely_different,
+    surely_different,
 )
 from .common import (
     as_tuple_expr, axes_of, axis_of, dim_text, ints, join_dtype, like, misfit,
-    need_ndim, plain_int, product, shape_arg, shape_values, show, show_shape, tensor_info,
-    tensor_list, tensor_of,
+    need_fill, need_ndim, need_same, plain_int, product, shape_arg, shape_values, show,
+    show_shape, tensor_info, tensor_list, tensor_of,
 )
 from .registry import make_call, register_op
 
@@ -121,6 +123,9 @@ def _fill_in(x: Expr, shape: list[Any]) -> Any:
         return type(d) is E.IntImm and d.value == value
 
     dims = getattr(x.struct_info_, "dims", None)
+    if any(type(d) is E.IntImm and d.value < -1 for d in shape):
+        raise misfit("reshape", f"{show_shape(shape)} has a negative extent; -1 stands for the one "
+                                "that follows from the others, 0 keeps that of x")
     if not any(is_value(d, -1) or is_value(d, 0) for d in shape):
         return shape
     if dims is None:
@@ -142,8 +147,48 @@ def _fill_in(x: Expr, shape: list[Any]) -> Any:
                 fixed.value == 0 or total.value % fixed.value):
             raise misfit("reshape", f"x has shape {show_shape(dims)}, {total.value} elements, "
                                     f"which do not fill {show_shape(shape)}")
-        shape[unknown[0]] = Analyzer().simplify(O.floordiv(total, fixed))
+        shape[unknown[0]] = as_dim(quotient(dims, [d for d in shape if not is_value(d, -1)]))
     return shape
+
+
+def quotient(dims: Sequence[Any], others: Sequence[Any]) -> Any:
+    """The product of `dims` over that of `others`, where factors that are in both are gone:
+    (1, n, 128) over (1, n, 32) is 4. An int where nothing symbolic is left.
+
+    Raises ValueError for two numbers that do not divide.
+    """
+    above, below = _factors(dims), _factors(others)
+    rest_below: list[Any] = []
+    for e in below[1]:
+        k = next((k for k, f in enumerate(above[1]) if f is e or same_dim(f, e)), None)
+        if k is None:
+            rest_below.append(e)
+        else:
+            above[1].pop(k)
+    common = math.gcd(above[0], below[0]) or 1
+    number, divisor = above[0] // common, below[0] // common
+    if not above[1] and not rest_below:
+        if divisor != 1:
+            raise ValueError(f"{above[0]} elements are no multiple of {below[0]}")
+        return number
+    total = product([number, *above[1]])
+    rest = product([divisor, *rest_below])
+    return Analyzer().simplify(total if O.is_const_int(rest, 1) else O.floordiv(total, rest))
+
+
+def _factors(dims: Sequence[Any]) -> tuple[int, list[Any]]:
+    """A product as a number and the symbolic factors."""
+    number, rest, todo = 1, [], list(dims)
+    while todo:
+        d = todo.pop()
+        value = d if isinstance(d, int) else getattr(d, "value", None)
+        if isinstance(value, int):
+            number *= value
+        elif type(d) is E.Mul:
+            todo += [d.a, d.b]
+        else:
+            rest.append(d)
+    return number, rest
 
 
 def _infer_reshape(call: Call) -> StructInfo:
@@ -169,12 +214,7 @@ def broadcast_to(x: Any, shape: Any) -> Expr:
 def _infer_broadcast_to(call: Call) -> StructInfo:
     info, shape = tensor_info(call, 0, "x"), shape_values(call, 1)
     if info.dims is not None and shape.values is not None:
-        bad = len(info.dims) > len(shape.values) or any(
-            type(a) is E.IntImm and type(b) is E.IntImm and a.value not in (1, b.value)
-            for a, b in zip(reversed(info.dims), reversed(shape.values)))
-        if bad:
-            raise misfit(call, f"x has shape {show_shape(info.dims)}, it cannot be broadcast to "
-                               f"{show_shape(shape.values)}")
+        need_fill(call, info, shape.values, "x")
     return TensorStructInfo(call.args[1], info.dtype, ndim=shape.ndim)
 
 
@@ -191,10 +231,35 @@ def collapse_sum_like(data: Any, collapse_target: Any) -> Expr:
     return make_call("relax.collapse_sum_like", (as_expr(data), as_expr(collapse_target)))
 
 
-register_op("relax.collapse_sum_to", lambda call: TensorStructInfo(
-    call.args[1], tensor_info(call, 0).dtype, ndim=shape_values(call, 1).ndim))
-register_op("relax.collapse_sum_like", lambda call: like(
-    tensor_info(call, 1), tensor_info(call, 0).dtype))
+def _collapsed(call: Call, data: TensorStructInfo, dims: Sequence[Any] | None) -> None:
+    """Refuse a shape that cannot be broadcast to that of data."""
+    if data.dims is None or dims is None:
+        return
+
+    def text() -> str:
+        return f"{show_shape(dims)} cannot be broadcast to the shape of data, {show(data)}"
+
+    if len(dims) > len(data.dims):
+        raise misfit(call, text())
+    for a, b in zip(reversed(dims), reversed(data.dims)):
+        if not (type(a) is E.IntImm and a.value == 1):
+            need_same(call, a, b, text)
+
+
+def _infer_collapse_to(call: Call) -> StructInfo:
+    data, shape = tensor_info(call, 0, "data"), shape_values(call, 1)
+    _collapsed(call, data, shape.values)
+    return TensorStructInfo(call.args[1], data.dtype, ndim=shape.ndim)
+
+
+def _infer_collapse_like(call: Call) -> StructInfo:
+    data, target = tensor_info(call, 0, "data"), tensor_info(call, 1, "collapse_target")
+    _collapsed(call, data, target.dims)
+    return like(target, data.dtype)
+
+
+register_op("relax.collapse_sum_to", _infer_collapse_to)
+register_op("relax.collapse_sum_like", _infer_collapse_like)
 
 
 def concat(tensors: Any, axis: int | None = 0) -> Expr:
@@ -205,11 +270,8 @@ def concat(tensors: Any, axis: int | None = 0) -> Expr:
 
 def _join_all(call: Call, infos: Sequence[TensorStructInfo]) -> tuple[str, int]:
     """The one dtype and number of dimensions of several tensors."""
-    if not infos:
-        raise misfit(call, "there is no tensor to join")
-    dtype, ndim = infos[0].dtype, infos[0].ndim
+    dtype, ndim = _one_dtype(call, infos), infos[0].ndim
     for k, info in enumerate(infos[1:], 2):
-        dtype = join_dtype(call, dtype, info.dtype, ("tensor 1", f"tensor {k}"))
         if -1 not in (ndim, info.ndim) and ndim != info.ndim:
             raise misfit(call, f"tensor 1 is {show(infos[0])} and tensor {k} is {show(info)}: "
                                "they differ in the number of dimensions")
@@ -217,23 +279,38 @@ def _join_all(call: Call, infos: Sequence[TensorStructInfo]) -> tuple[str, int]:
     return dtype, ndim
 
 
+def _one_dtype(call: Call, infos: Sequence[TensorStructInfo]) -> str:
+    if not infos:
+        raise misfit(call, "there is no tensor to join")
+    dtype = infos[0].dtype
+    for k, info in enumerate(infos[1:], 2):
+        dtype = join_dtype(call, dtype, info.dtype, ("tensor 1", f"tensor {k}"))
+    return dtype
+
+
 def _infer_concat(call: Call) -> StructInfo:
     infos = tensor_list(call)
+    if call.attrs.axis is None:  # flattened first: their shapes may be any
+        dtype = _one_dtype(call, infos)
+        if any(i.dims is None for i in infos):
+            return tensor_of(None, dtype, 1)
+        total: Any = as_dim(0)
+        for info in infos:
+            total = O.add(total, product(info.dims))
+        return tensor_of([Analyzer().simplify(total)], dtype)
     dtype, ndim = _join_all(call, infos)
     if ndim == -1:
         return TensorStructInfo(None, dtype)
-    axis = 0 if call.attrs.axis is None else axis_of(call, call.attrs.axis, ndim)
+    axis = axis_of(call, call.attrs.axis, ndim)
     if any(i.dims is None for i in infos):
         return tensor_of(None, dtype, ndim)
     first, total, analyzer = infos[0].dims, infos[0].dims[axis], Analyzer()
     for k, info in enumerate(infos[1:], 2):
         for d in range(ndim):
-            if d != axis and not same_dim(first[d], info.dims[d], analyzer):
-                if surely_different(first[d], info.dims[d], analyzer):
-                    raise misfit(call, f"tensor 1 has shape {show_shape(first)} and tensor {k} "
-                                       f"{show_shape(info.dims)}: dimension {d} differs, only "
-                                       f"dimension {axis} may")
-                return tensor_of(None, dtype, ndim)
+            if d != axis:
+                need_same(call, first[d], info.dims[d], lambda k=k, d=d, info=info: (
+                    f"tensor 1 has shape {show_shape(first)} and tensor {k} "
+                    f"{show_shape(info.dims)}: dimension {d} differs, only dimension {axis} may"))
         total = analyzer.simplify(O.add(total, info.dims[axis]))
     return tensor_of([*first[:axis], total, *first[axis + 1:]], dtype)
 
@@ -257,10 +334,10 @@ def _infer_stack(call: Call) -> StructInfo:
     if known is None:
         return tensor_of(None, dtype, ndim + 1)
     for k, info in enumerate(infos[1:], 2):
-        if info.dims is not None and not same_shape(known, info.dims) and any(
-                surely_different(a, b) for a, b in zip(known, info.dims)):
-            raise misfit(call, f"tensor 1 has shape {show_shape(known)} and tensor {k} "
-                               f"{show_shape(info.dims)}: only tensors of one shape are stacked")
+        for a, b in zip(known, info.dims or ()):
+            need_same(call, a, b, lambda k=k, info=info: (
+                f"tensor 1 has shape {show_shape(known)} and tensor {k} {show_shape(info.dims)}: "
+                "only tensors of one shape are stacked"))
     return tensor_of([*known[:axis], as_dim(len(infos)), *known[axis:]], dtype)
 
 
@@ -280,6 +357,9 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Expr:
 def _infer_split(call: Call) -> StructInfo:
     info, cuts = tensor_info(call, 0, "x"), call.attrs.indices_or_sections
     count = len(cuts) + 1 if isinstance(cuts, tuple) else cuts
+    if not 1 <= count <= limits.RESULTS:
+        raise misfit(call, f"x cannot be split into {count} pieces (1 to {limits.RESULTS} are "
+                     "possible)")
     unknown = TensorStructInfo(None, info.dtype, ndim=info.ndim)
     if info.dims is None:
         return TupleStructInfo([unknown] * count)
@@ -297,8 +377,6 @@ def _infer_split(call: Call) -> StructInfo:
                      for e in edges]
         return TupleStructInfo([piece(O.max(O.sub(b, a), as_dim(0)))
                                 for a, b in zip(edges, edges[1:])])
-    if count < 1:
-        raise misfit(call, f"x cannot be split into {count} pieces")
     size = O.ceildiv(dim, as_dim(count))
     last = O.sub(dim, O.mul(size, as_dim(count - 1)))
     if type(dim) is E.IntImm and dim.value % count:
@@ -318,6 +396,8 @@ def tile(data: Any, repeats: Any) -> Expr:
 
 def _infer_tile(call: Call) -> StructInfo:
     info, repeats = tensor_info(call, 0, "data"), call.attrs.repeats
+    if any(isinstance(r, int) and r < 0 for r in repeats):
+        raise misfit(call, f"repeats is {list(repeats)}, none can be negative")
     if info.ndim == -1:
         return TensorStructInfo(None, info.dtype)
     ndim = max(info.ndim, len(repeats))
@@ -339,6 +419,8 @@ def repeat(data: Any, repeats: int, axis: int | None = None) -> Expr:
 
 def _infer_repeat(call: Call) -> StructInfo:
     info, times, axis = tensor_info(call, 0, "data"), call.attrs.repeats, call.attrs.axis
+    if times < 0:
+        raise misfit(call, f"repeats is {times}, it cannot be negative")
     if axis is None:
         return tensor_of(None if info.dims is None else [
             O.mul(product(info.dims), as_dim(times))], info.dtype, 1)
@@ -377,7 +459,12 @@ def meshgrid(tensors: Any, indexing: str | None = "ij") -> Expr:
 
 def _infer_meshgrid(call: Call) -> StructInfo:
     infos = tensor_list(call)
-    dtype, _ = _join_all(call, infos)
+    dtype = _one_dtype(call, infos)
+    if call.attrs.indexing not in ("ij", "xy"):
+        raise misfit(call, f"indexing is ij or xy, not {call.attrs.indexing!r}")
+    for k, info in enumerate(infos, 1):
+        if info.ndim > 1:
+            raise misfit(call, f"tensor {k} is {show(info)}, it must be a vector")
     known = all(i.dims is not None for i in infos)
     dims = [i.dims[0] if i.ndim else _ONE for i in infos] if known else None
     if dims is not None and call.attrs.indexing == "xy" and len(dims) > 1:

@@ -5,24 +5,26 @@ Convolutions are in `conv.py`, pooling in `pool.py`; `R.nn` has them all.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable
 
 from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, as_expr
-from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim, surely_different
+from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
 from .common import (
-    axes_of, axis_of, broadcast_dims, ints, join_dtype, like, misfit, need_float, need_ndim,
-    number, product, show, tensor_info, tensor_of, unary_op,
+    axes_of, axis_of, broadcast_dims, ints, join_dtype, like, misfit, need_float, need_integer,
+    need_ndim, need_same, need_same_dims, number, one_of, product, show, tensor_info,
+    tensor_of, unary_op,
 )
 from .conv import *  # noqa: F403
 from .conv import __all__ as _CONV
-from .elementwise import infer_float, infer_same
+from .elementwise import infer_float, infer_number
 from .pool import *  # noqa: F403
 from .pool import __all__ as _POOL
 from .registry import make_call, register_op
 
-relu = unary_op("nn.relu", infer_same)
+relu = unary_op("nn.relu", infer_number)
 gelu, gelu_tanh, silu = (unary_op(f"nn.{n}", infer_float) for n in ("gelu", "gelu_tanh", "silu"))
 selu = unary_op("nn.selu", infer_float)
 
@@ -56,7 +58,20 @@ def prelu(data: Any, alpha: Any, axis: int = 1) -> Expr:
     return make_call("relax.nn.prelu", (as_expr(data), as_expr(alpha)), {"axis": int(axis)})
 
 
-register_op("relax.nn.prelu", infer_float)
+def _infer_prelu(call: Call) -> StructInfo:
+    info, alpha = infer_float(call), tensor_info(call, 1, "alpha")
+    join_dtype(call, info.dtype, alpha.dtype, ("data", "alpha"))
+    need_ndim(call, alpha, 1, "alpha")
+    if info.ndim != -1:
+        axis = axis_of(call, call.attrs.axis, info.ndim)
+        if info.dims is not None and alpha.dims is not None:
+            need_same(call, info.dims[axis], alpha.dims[0], lambda: (
+                f"data is {show(info)} and alpha is {show(alpha)}: dimension {axis} of data must "
+                "have alpha's extent"))
+    return info
+
+
+register_op("relax.nn.prelu", _infer_prelu)
 
 
 def _along_axis(name: str) -> Callable[..., Expr]:
@@ -97,8 +112,19 @@ def _infer_pad(call: Call) -> StructInfo:
     if info.ndim != -1 and len(widths) != 2 * info.ndim:
         raise misfit(call, f"data is {show(info)}; pad_width must have {2 * info.ndim} numbers, "
                            f"it has {len(widths)}")
+    mode = call.attrs.pad_mode
+    one_of(call, "pad_mode", mode, ("constant", "reflect", "replicate", "edge", "circular"))
     if info.dims is None:
         return TensorStructInfo(None, info.dtype, ndim=info.ndim)
+    for k, d in enumerate(info.dims):
+        around, room = widths[2 * k:2 * k + 2], getattr(d, "value", None)
+        if mode == "constant" or room is None or not any(
+                isinstance(w, int) and w for w in around):
+            continue
+        most = {"reflect": room - 1, "circular": room}.get(mode, math.inf if room else 0)
+        if any(isinstance(w, int) and w > most for w in around):
+            raise misfit(call, f"data is {show(info)}: pad_mode {mode!r} adds at most {most} "
+                               f"element(s) along dimension {k}, not {list(around)}")
     return tensor_of([O.add(d, as_dim(widths[2 * k] + widths[2 * k + 1]))
                       for k, d in enumerate(info.dims)], info.dtype)
 
@@ -114,6 +140,9 @@ def pixel_shuffle(data: Any, upscale_factor: int) -> Expr:
 
 def _infer_pixel_shuffle(call: Call) -> StructInfo:
     info, r = tensor_info(call, 0, "data"), call.attrs.upscale_factor
+    if r < 1 or -1 < info.ndim < 3:
+        raise misfit(call, f"data is {show(info)} and upscale_factor {r}: three dimensions at the "
+                           "least and a positive factor are needed")
     if info.dims is None:
         return TensorStructInfo(None, info.dtype, ndim=info.ndim)
     *lead, c, h, w = info.dims
@@ -133,6 +162,8 @@ def batch_flatten(data: Any) -> Expr:
 
 def _infer_batch_flatten(call: Call) -> StructInfo:
     info = tensor_info(call, 0, "data")
+    if info.ndim == 0:
+        raise misfit(call, "data is a scalar, it has no first dimension")
     return tensor_of(None if info.dims is None else [info.dims[0], product(info.dims[1:])],
                      info.dtype, 2)
 
@@ -153,9 +184,9 @@ def _check_affine(call: Call, data: TensorStructInfo, axes: tuple[int, ...],
         if data.dims is None or info.dims is None:
             continue
         for axis, extent in zip(axes, info.dims):
-            if surely_different(data.dims[axis], extent):
-                raise misfit(call, f"data is {show(data)} and {name} is {show(info)}: dimension "
-                                   f"{axis} of data must have {name}'s extent")
+            need_same(call, data.dims[axis], extent, lambda axis=axis, name=name, info=info: (
+                f"data is {show(data)} and {name} is {show(info)}: dimension {axis} of data must "
+                f"have {name}'s extent"))
 
 
 def batch_norm(data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, axis: int,
@@ -270,10 +301,8 @@ def cross_entropy_with_logits(predictions: Any, labels: Any) -> Expr:
 def _infer_cross_entropy(call: Call) -> StructInfo:
     a, b = tensor_info(call, 0, "predictions"), tensor_info(call, 1, "labels")
     dtype = join_dtype(call, a.dtype, b.dtype, ("predictions", "labels"))
-    if a.dims is not None and b.dims is not None and (len(a.dims) != len(b.dims) or any(
-            surely_different(x, y) for x, y in zip(a.dims, b.dims))):
-        raise misfit(call, f"predictions is {show(a)} and labels is {show(b)}: they must have "
-                           "one shape")
+    need_float(call, a, "predictions")
+    need_same_dims(call, a, b, ("predictions", "labels"))
     return tensor_of((), dtype)
 
 
@@ -297,6 +326,23 @@ def _infer_nll(call: Call) -> StructInfo:
     if -1 not in (pred.ndim, target.ndim) and pred.ndim != target.ndim + 1:
         raise misfit(call, f"predictions is {show(pred)} and targets is {show(target)}: targets "
                            "have one dimension, the classes, less")
+    need_float(call, pred, "predictions")
+    need_integer(call, target, "targets")
+    if pred.dims is not None:
+        where = 0 if pred.ndim == 1 else 1
+        rest = [d for k, d in enumerate(pred.dims) if k != where]
+        for a, b in zip(rest, target.dims or ()):
+            need_same(call, a, b, lambda: (
+                f"predictions is {show(pred)} and targets is {show(target)}: targets must have "
+                "the shape of predictions without the classes"))
+        if len(call.args) > 2:
+            weights = tensor_info(call, 2, "weights")
+            need_ndim(call, weights, 1, "weights")
+            join_dtype(call, pred.dtype, weights.dtype, ("predictions", "weights"))
+            if weights.dims is not None:
+                need_same(call, pred.dims[where], weights.dims[0], lambda: (
+                    f"predictions is {show(pred)} and weights is {show(weights)}: there must be a "
+                    "weight for each class"))
     return like(target, pred.dtype) if call.attrs.reduction == "none" else tensor_of(
         (), pred.dtype)
 
@@ -327,6 +373,8 @@ def _infer_attention(call: Call) -> StructInfo:
     names = ("query", "key", "value")
     infos = [tensor_info(call, k, n) for k, n in enumerate(names)]
     q, k, v = infos
+    one_of(call, "causal_mask", call.attrs.causal_mask, (None, "TopLeft", "BottomRight"))
+    need_float(call, q, "query")
     for info, name in zip(infos, names):
         need_ndim(call, info, 4, name)
         join_dtype(call, q.dtype, info.dtype, ("query", name))
@@ -334,11 +382,10 @@ def _infer_attention(call: Call) -> StructInfo:
         return TensorStructInfo(None, q.dtype, ndim=4)
     for dim, other, what in ((0, k, "key"), (2, k, "key"), (3, k, "key"), (0, v, "value"),
                              (2, v, "value")):
-        if surely_different(q.dims[dim], other.dims[dim]):
-            raise misfit(call, f"query is {show(q)} and {what} is {show(other)}: dimension {dim} "
-                               "must agree")
-    if surely_different(k.dims[1], v.dims[1]):
-        raise misfit(call, f"key is {show(k)} and value is {show(v)}: dimension 1 must agree")
+        need_same(call, q.dims[dim], other.dims[dim], lambda dim=dim, other=other, what=what: (
+            f"query is {show(q)} and {what} is {show(other)}: dimension {dim} must agree"))
+    need_same(call, k.dims[1], v.dims[1], lambda: (
+        f"key is {show(k)} and value is {show(v)}: dimension 1 must agree"))
     if len(call.args) > 3:
         bias = tensor_info(call, 3, "bias")
         need_ndim(call, bias, 4, "bias")

@@ -14,6 +14,7 @@ from ..expr import DataTypeImm as _DataTypeImm
 from ..expr import ExternFunc, PrimValue, ShapeExpr, StringImm, TupleGetItem, const
 from ..expr import Tuple as _TupleExpr
 from ..op import *  # noqa: F403
+from .. import op as _op
 from ..op import builtin, image, memory, nn, vm
 from ..op.base import call_packed
 from .words import (
@@ -78,6 +79,8 @@ def macro(func: _Any = None, *, hygienic: bool = True) -> _Any:
 
 
 macro.script_kind = "macro"
+
+
 def __getattr__(name: _builtins.str) -> _Any:
     """A name of another version of the language."""
     import importlib
@@ -95,5 +98,8 @@ __all__ = [
     "emit", "emit_te", "func_attr", "func_name", "function", "image", "macro", "match_cast",
     "memory", "nn", "output", "prim_value", "shape", "str", "tuple", "vm",
 ]
-#: every name of the language, for hints
-NAMES = frozenset(n for n in globals() if not n.startswith("_")) - {"annotations"}
+#: every name of the language: what a script may use after the dot
+NAMES = frozenset(__all__) | {n for n in _op.__all__ if n in globals()} - {
+    "OPERATORS", "StructInfoError", "VOID", "conv", "infer_call", "lookup", "make_call",
+    "out_struct_info", "parse_subscripts", "pool", "register_legalize", "register_op", "registry",
+    "slice_extent"}

@@ -62,8 +62,9 @@ def _emit(parser: Any, node: ast.AST, value: Any) -> Expr:
 
 def _emit_te(parser: Any, node: ast.AST, func: Any, *args: Any, **kwargs: Any) -> Expr:
     current = _function_of(parser, node, "emit_te")
-    module = getattr(func, "__module__", "") or ""
-    if not module.startswith(("mlc_lab.topi", "mlc_lab.te")):
+    from ... import topi
+
+    if getattr(topi, getattr(func, "__name__", ""), None) is not func or func is None:
         raise parser.error(node, "R.emit_te calls functions of topi only: scripts are parsed and "
                                  "never executed", "use BlockBuilder.emit_te for your own")
     call = current.builder.call_te(func, *args, **kwargs)
@@ -209,7 +210,7 @@ def head_info(parser: Any, node: ast.FunctionDef) -> FuncStructInfo:
     parser.scopes.append({})
     R.RESOLVERS.append(current.resolve)
     decorator = node.decorator_list[-1]
-    options = {k.arg: parser.eval(k.value) for k in decorator.keywords} if isinstance(
+    options = {k.arg: parser.flag(k.value) for k in decorator.keywords if k.arg} if isinstance(
         decorator, ast.Call) else {}
     try:
         params = _head(parser, node, current)

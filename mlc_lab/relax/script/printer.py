@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable
 
 from ...ir.module import GlobalVar
 from ...script import printer as base
-from ...script.print_expr import float_text, quote
+from ...script.print_expr import Rows, float_text, quote
 from ...tir import expr as E
 from .. import expr as X
 from .. import struct_info as SI
@@ -193,7 +193,7 @@ def _nested(p: Printer, node: Any) -> str:
     raise TypeError(f"a {type(node).__name__} has no text of one line; it stands in a binding")
 
 
-_EXPR: dict[type, Callable[[Printer, Any], str]] = {
+_EXPR: dict[type, Callable[[Printer, Any], str]] = Rows({
     X.Var: var, X.DataflowVar: var, GlobalVar: global_var, X.Constant: constant,
     X.Tuple: tuple_text, X.TupleGetItem: tuple_item, SI.ShapeExpr: shape_expr, X.Call: call,
     X.PrimValue: lambda p, n: f"{p.R}.prim_value({prim(p, n.value)})",
@@ -202,7 +202,7 @@ _EXPR: dict[type, Callable[[Printer, Any], str]] = {
     X.ExternFunc: lambda p, n: f"{p.R}.ExternFunc({quote(n.global_symbol)})",
     E.Op: lambda p, n: f"{p.R}.{n.name.removeprefix('relax.')}",
     X.If: _nested, X.SeqExpr: _nested, X.Function: _nested,
-}
+})
 
 
 # ------------------------------------------------------------------------------- bindings

@@ -9,9 +9,12 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable
 
-from ...ir.diagnostics import DiagnosticError, MLCError
+from ...ir.diagnostics import DiagnosticError
 from ...ir.module import GlobalVar
+from ...reading import MISTAKES, limits
+from ...reading.python_text import parse_expression
 from ...script import tir as T
+from ...script.bounded import LEAVES, truth
 from ...script.macro import Macro
 from ...script.values import Hidden, Pending
 from ...tir import expr as E
@@ -23,13 +26,9 @@ from ..expr import (
 )
 from ..op.common import show
 from ..struct_info import (
-    BaseCheck, ObjectStructInfo, StructInfo, TupleStructInfo, as_dim,
+    BaseCheck, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, as_dim,
     is_base_of, struct_info_base_check,
 )
-
-_ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError,
-           ZeroDivisionError, MLCError)
-
 
 _INT64 = E.Var("", "int64")
 
@@ -80,10 +79,7 @@ class RelaxFunction:
                     return as_dim(scope[text])
             if self.in_head:
                 return self.symbol(text)
-        try:
-            tree = ast.parse(text, mode="eval").body
-        except SyntaxError:
-            raise ValueError(f"the dimension {text!r} is no expression") from None
+        tree = parse_expression(text)
         for part in ast.walk(tree):
             if isinstance(part, ast.Name) and self.in_head and part.id not in ("T", "R"):
                 self.symbol(part.id)  # a later parameter may say what it is
@@ -132,10 +128,10 @@ class RelaxFunction:
         self.line = node
         try:
             method(self, node)
-        except DiagnosticError:
+        except (DiagnosticError, RecursionError):
             raise
-        except _ERRORS as error:
-            raise self.parser.error(node, str(error)) from None
+        except MISTAKES as error:
+            raise self.parser.mistake(node, error) from None
 
     def macro_value(self) -> Any:
         """What a macro returned, which is the value of its call."""
@@ -225,6 +221,10 @@ class RelaxFunction:
 
     def variable(self, name: str, info: StructInfo, node: ast.stmt) -> Var:
         """The variable that a binding introduces: of the dataflow block, or seen outside."""
+        if not _is_flat(info) and self.parser.budget.size(info) > limits.TYPE_PARTS:
+            raise self.parser.error(node, f"the type of {name} has more than {limits.TYPE_PARTS} "
+                                    "parts", "a tuple of tuples, or a shape computed from shapes, "
+                                    "that grows with each line: return its parts instead")
         self.builder.take_name(name)
         local = self.outputs is not None and self.outputs.get(name) is not node
         return (DataflowVar if local else Var).from_fields(name, info)
@@ -359,7 +359,7 @@ class RelaxFunction:
         parser = self.parser
         test = parser.eval(node.test)
         if not isinstance(test, (Expr, E.PrimExpr)):
-            self.body(node.body if test else node.orelse)
+            self.body(node.body if truth(test) else node.orelse)
             return
         if self.outputs is not None:
             raise parser.error(node, "a dataflow block holds no if: it is a graph without control "
@@ -455,6 +455,12 @@ class RelaxFunction:
 
     def visit_pass(self, node: ast.Pass) -> None:
         pass
+
+
+def _is_flat(info: StructInfo) -> bool:
+    """Whether a type is that of a tensor with plain dimensions, as most are."""
+    return type(info) is TensorStructInfo and (
+        info.dims is None or all(type(d) in LEAVES for d in info.dims))
 
 
 def is_void(info: StructInfo | None) -> bool:

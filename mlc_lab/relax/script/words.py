@@ -9,11 +9,13 @@ from __future__ import annotations
 import typing
 from typing import Any
 
+from ...script import allowed
+from ...script.values import Expands
 from ...tir import expr as _E
 from .. import struct_info as _SI
 from ..expr import as_struct_info
 
-class Word:
+class Word(Expands):
     """A word of the script whose meaning is in the parser."""
 
     def __init__(self, name: str) -> None:
@@ -30,7 +32,10 @@ class Word:
         """What the word does where it is called in a script."""
         from .parser import WORDS
 
-        return WORDS[self.name](parser, node, *args, **kwargs)
+        first = args[:1] if self.name == "emit_te" else []  # that one takes a function of topi
+        args = first + [allowed.passed(a, parser.interpreted) for a in args[len(first):]]
+        kwargs = {k: allowed.passed(v, parser.interpreted) for k, v in kwargs.items()}
+        return parser.called(node, WORDS[self.name], [parser, node, *args], kwargs)
 
 
 dataflow, output, func_attr, func_name = map(Word, ("dataflow", "output", "func_attr", "func_name"))

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ...topi.utils import sum_type
 from .. import op as R
 from ..expr import const
 from ..expr_functor import PyExprMutator
@@ -95,7 +96,11 @@ def _others(call: Call) -> list[int]:
 
 def _normalized(bb: Any, call: Call, mean: Expr, variance: Expr, axes: list[int]) -> Expr:
     data, gamma, beta = call.args[:3]
-    dtype = data.struct_info.dtype
+    own = data.struct_info.dtype
+    dtype = sum_type(own)
+    if dtype != own:  # rounded once, at the end
+        data, gamma, beta, mean, variance = (bb.emit(R.astype(x, dtype)) for x in (
+            data, gamma, beta, mean, variance))
     centered = bb.emit(R.subtract(data, bb.emit(R.expand_dims(mean, axes))))
     spread = bb.emit(R.expand_dims(variance, axes))
     scale = bb.emit(R.sqrt(bb.emit(R.add(spread, const(call.attrs.epsilon, dtype)))))
@@ -104,7 +109,7 @@ def _normalized(bb: Any, call: Call, mean: Expr, variance: Expr, axes: list[int]
         out = bb.emit(R.multiply(out, bb.emit(R.expand_dims(gamma, axes))))
     if call.attrs.center:
         out = bb.emit(R.add(out, bb.emit(R.expand_dims(beta, axes))))
-    return out
+    return out if dtype == own else bb.emit(R.astype(out, own))
 
 
 def _batch_norm_inference(bb: Any, call: Call) -> Expr:
@@ -127,15 +132,19 @@ def _batch_norm_training(bb: Any, call: Call) -> Expr:
 
 
 def _layer_norm(bb: Any, call: Call) -> Expr:
-    data, gamma, beta = call.args
-    axes, dtype = list(call.attrs.axes), data.struct_info.dtype
+    own = call.args[0].struct_info.dtype
+    axes, dtype = list(call.attrs.axes), sum_type(own)
+    data, gamma, beta = call.args if dtype == own else (
+        bb.emit(R.astype(x, dtype)) for x in call.args)
     mean = bb.emit(R.mean(data, axes, keepdims=True))
     variance = bb.emit(R.variance(data, axes, keepdims=True))
     scale = bb.emit(R.sqrt(bb.emit(R.add(variance, const(call.attrs.epsilon, dtype)))))
     out = bb.emit(R.divide(bb.emit(R.subtract(data, mean)), scale))
     if call.attrs.scale:
         out = bb.emit(R.multiply(out, gamma))
-    return bb.emit(R.add(out, beta)) if call.attrs.center else out
+    if call.attrs.center:
+        out = bb.emit(R.add(out, beta))
+    return out if dtype == own else bb.emit(R.astype(out, own))
 
 
 __all__ = ["DecomposeOpsForInference", "DecomposeOpsForTraining"]

@@ -1,11 +1,12 @@
-"""FoldBatchnormToConv2D: the scale of a batch_norm goes into the weight of the conv2d before it.
+"""FoldBatchnormToConv2D: the scale of a batch_norm goes into the weight of a convolution before it.
 
     (conv(x, w) + c - mean) * s + beta = conv(x, w * s) + (c - mean) * s + beta,
     s = gamma / sqrt(variance + epsilon)
 
-where mean, variance, gamma, beta and w are constants; what is left of the norm is one addition.
-The norm is taken in its inference form, as by DecomposeOpsForInference; its running statistics must
-not be used.
+where mean, variance, gamma, beta and w are constants; what is left of the norm is one addition. The
+bias c may be a constant that is reshaped first. Convolutions of one and of three dimensions are
+treated alike. The norm is taken in its inference form, as by DecomposeOpsForInference; its running
+statistics must not be used.
 
 before::
 
@@ -40,6 +41,7 @@ from collections import Counter
 
 import numpy as np
 
+from ...tir.op import as_int
 from ..expr import const
 from ..op.elementwise import add
 from .rewriting import (
@@ -49,7 +51,7 @@ from .rewriting import (
 
 
 def FoldBatchnormToConv2D(training: bool = True) -> Pass:
-    """Fold batch_norm into the conv2d that feeds it, where both have constant weights.
+    """Fold batch_norm into the convolution that feeds it, where both have constant weights.
 
     Calls of batch_norm in training form are folded too unless `training` is false.
     """
@@ -87,50 +89,69 @@ def _fold(block: DataflowBlock, training: bool) -> BindingBlock:
     return same_bindings(block, [n for b in block.bindings for n in changed.get(b.var, [b])])
 
 
+#: operator -> the number of its dimensions
+_CONVOLUTIONS = {"relax.nn.conv1d": 3, "relax.nn.conv2d": 4, "relax.nn.conv3d": 5}
+_FLOATS = ("float32", "float64", "float16")
+
+
 def _conv_before(norm: Call, values: dict, uses: Counter) -> tuple | None:
     """(conv variable, variable of an addition or None, its constant) that only the norm uses."""
     if not all(type(a) is Constant for a in norm.args[1:]):
         return None
     data, bias_add, bias = norm.args[0], None, None
     value = values.get(data)
-    if op_name(value) == "relax.add" and type(value.args[1]) is Constant:
-        bias_add, bias = data, value.args[1]
-        if uses[data] != 1:
+    if op_name(value) == "relax.add":
+        bias_add, bias = data, _constant(value.args[1], values)
+        if uses[data] != 1 or bias is None:
             return None
         data = value.args[0]
         value = values.get(data)
-    if op_name(value) != "relax.nn.conv2d" or uses[data] != 1 or type(
-            value.args[1]) is not Constant or value.args[1].struct_info.dtype != "float32":
+    rank = _CONVOLUTIONS.get(op_name(value))
+    if rank is None or uses[data] != 1 or type(value.args[1]) is not Constant or (
+            value.args[1].struct_info.dtype not in _FLOATS):
         return None
     channel = value.attrs.out_layout.index("C")
-    if channel != norm.attrs.axis % 4 or (bias is not None and not _per_channel(bias, channel)):
+    if channel != norm.attrs.axis % rank or (
+            bias is not None and not _per_channel(bias, channel, rank)):
         return None
     return data, bias_add, bias
 
 
-def _per_channel(bias: Constant, channel: int) -> bool:
+def _constant(value: object, values: dict) -> np.ndarray | None:
+    """The numbers of a constant, or of one that is only put in another shape; None for others."""
+    if type(value) is Constant:
+        return value.data.numpy()
+    call = values.get(value)
+    if op_name(call) in ("relax.reshape", "relax.expand_dims") and type(call.args[0]) is Constant:
+        shape = [as_int(d) for d in call.struct_info_.dims]
+        return None if None in shape else call.args[0].data.numpy().reshape(shape)
+    return None
+
+
+def _per_channel(bias: np.ndarray, channel: int, rank: int) -> bool:
     """Whether a constant varies along the channel only."""
-    shape = [1] * (4 - len(bias.data.shape)) + list(bias.data.shape)
-    return len(shape) == 4 and all(d == 1 for k, d in enumerate(shape) if k != channel)
+    shape = [1] * (rank - bias.ndim) + list(bias.shape)
+    return len(shape) == rank and all(d == 1 for k, d in enumerate(shape) if k != channel)
 
 
-def _folded(conv: Call, norm: Call, bias: Constant | None) -> tuple[Call, Constant]:
-    """The conv2d with the scale in its weight, and what is added to its result."""
+def _folded(conv: Call, norm: Call, bias: np.ndarray | None) -> tuple[Call, Constant]:
+    """The convolution with the scale in its weight, and what is added to its result."""
     gamma, beta, mean, variance = (a.data.numpy().astype("float64") for a in norm.args[1:])
     scale = 1.0 / np.sqrt(variance + norm.attrs.epsilon)
     if norm.attrs.scale:
         scale = scale * gamma
-    offset = 0.0 if bias is None else bias.data.numpy().astype("float64").reshape(-1)
+    offset = 0.0 if bias is None else bias.astype("float64").reshape(-1)
     shift = (offset - mean) * scale + (beta if norm.attrs.center else 0.0)
     weight = conv.args[1].data.numpy()
-    along = [1] * 4
+    along = [1] * weight.ndim
     along[conv.attrs.kernel_layout.index("O")] = -1
-    new = const((weight * scale.reshape(along)).astype("float32"))
-    out = [1] * 4
+    dtype = str(weight.dtype)
+    new = const((weight * scale.reshape(along)).astype(dtype))
+    out = [1] * weight.ndim
     out[conv.attrs.out_layout.index("C")] = -1
     call = Call.from_fields(conv.op, (conv.args[0], new), conv.attrs, conv.sinfo_args,
                             conv.struct_info_)
-    return call, const(shift.reshape(out).astype("float32"))
+    return call, const(shift.reshape(out).astype(dtype))
 
 
 __all__ = ["FoldBatchnormToConv2D"]

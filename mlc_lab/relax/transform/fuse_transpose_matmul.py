@@ -45,6 +45,7 @@ from collections import Counter
 from typing import Any
 
 from ... import te
+from ...topi.utils import rounded, sum_type
 from ..block_builder import BlockBuilder
 from .rewriting import (
     BindingBlock, Constant, DataflowBlock, Expr, Function, IRModule, Pass, PassContext, Var,
@@ -105,11 +106,13 @@ def _nt_matmul(out_dtype: str) -> Any:
         k = te.reduce_axis((0, a.shape[-1]), "k")
         dtype = a.dtype if out_dtype == "void" else out_dtype
 
+        wide = sum_type(dtype)
+
         def value(*i: Any) -> Any:
-            return te.sum(a(*i[:-1], k).astype(dtype) * b(i[-1], k).astype(dtype), axis=k)
+            return te.sum(a(*i[:-1], k).astype(wide) * b(i[-1], k).astype(wide), axis=k)
 
         shape = [*a.shape[:-1], b.shape[0]] if len(a.shape) > 1 else [b.shape[0]]
-        return te.compute(shape, value, name="NT_matmul")
+        return rounded(te.compute(shape, value, name="NT_matmul"), dtype)
 
     return NT_matmul
 

@@ -39,13 +39,17 @@ after `LegalizeOps()`::
 from __future__ import annotations
 
 import logging
+import operator
 from typing import Any, Callable, Mapping
 
 from ...ir.module import IRModule
+from ...ir.recursion import DepthError
+from ...ir.structural import structural_equal
 from ...ir.transform import Pass, PassContext
 from ...tir import expr as E
-from ..expr import Call, Expr, Function
+from ..expr import Call, Expr, Function, Tuple, TupleGetItem
 from ..expr_functor import PyExprMutator
+from ..op.common import same_at_run_time
 from ..op.registry import OPERATORS
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from .rewriting import make_pass
@@ -109,9 +113,43 @@ class _Legalizer(PyExprMutator):
                 _LOG.warning("LegalizeOps leaves %s as it is: %s", name, why)
             return expr
         if depth > _DEPTH:
-            raise RecursionError(f"LegalizeOps: the row of {name} gives operators without end")
+            raise DepthError(f"LegalizeOps: the row of {name} gives operators without end")
+        expr = self.compared(expr)
         new = row(_RowBuilder(self, depth + 1), expr)
         return new if new is expr else self.settled(new, depth + 1)
+
+    def compared(self, call: Call) -> Call:
+        """A call whose arguments were compared at run time (R.match_cast) where their symbolic
+        sizes must agree, and may not."""
+        if not any(_is_symbolic(a.struct_info_) for a in call.args if isinstance(a, Expr)):
+            return call
+        pairs, args = same_at_run_time(call), list(call.args)
+        for k, (wanted, given) in enumerate(pairs):
+            new = [self.cast(a, given, wanted) for a in args]
+            if all(map(operator.is_, new, args)):  # not a dimension, but computed from some
+                wanted, given = given, wanted
+                new = [self.cast(a, given, wanted) for a in args]
+            args = new
+            pairs[k + 1:] = [tuple(wanted if structural_equal(d, given) else d for d in pair)
+                             for pair in pairs[k + 1:]]
+        if not pairs:
+            return call
+        return self.builder_.normalize(Call(call.op, tuple(args), call.attrs, call.sinfo_args))
+
+    def cast(self, arg: Any, given: E.PrimExpr, wanted: E.PrimExpr) -> Any:
+        """An argument for which `wanted` is known to be the size that was called `given`."""
+        info = getattr(arg, "struct_info_", None)
+        if isinstance(info, TupleStructInfo):
+            fields = arg.fields_ if isinstance(arg, Tuple) else [
+                self.builder_.emit(TupleGetItem(arg, k)) for k in range(len(info.fields_))]
+            new = [self.cast(f, given, wanted) for f in fields]
+            return arg if all(map(operator.is_, new, fields)) else Tuple(new)
+        if not isinstance(info, TensorStructInfo) or info.dims is None:
+            return arg
+        dims = [wanted if structural_equal(d, given) else d for d in info.dims]
+        if all(map(operator.is_, dims, info.dims)):
+            return arg
+        return self.builder_.match_cast(arg, TensorStructInfo(dims, info.dtype))
 
     def settled(self, expr: Expr, depth: int) -> Expr:
         """What a row gave, in normal form, its own operators legalised."""
@@ -153,6 +191,16 @@ def _known(call: Call) -> bool:
     if not all(_shaped(a.struct_info_) for a in call.args if isinstance(a, Expr)):
         return False
     return call.op.name in _SIZED_LATER or _shaped(call.struct_info_)
+
+
+def _is_symbolic(info: StructInfo | None) -> bool:
+    """Whether a size is no number."""
+    if isinstance(info, TensorStructInfo):
+        return any(type(d) is not E.IntImm for d in info.dims or ())
+    if isinstance(info, TupleStructInfo):
+        return any(map(_is_symbolic, info.fields_))
+    return isinstance(info, ShapeStructInfo) and any(
+        type(d) is not E.IntImm for d in info.values or ())
 
 
 def _shaped(info: StructInfo | None) -> bool:

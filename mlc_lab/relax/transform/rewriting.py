@@ -19,6 +19,7 @@ from ..expr import (
     Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Expr, ExternFunc, Function,
     If, MatchCast, PrimValue, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding,
 )
+from ..normal import merge_blocks
 from ..struct_info import (
     ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, map_struct_info,
 )
@@ -333,7 +334,7 @@ class Replacer:
         body = self(node.body)
         if blocks is node.blocks and body is node.body:
             return node
-        return SeqExpr.from_fields(blocks, body, body.struct_info_)
+        return SeqExpr.from_fields(tuple(merge_blocks(blocks)), body, body.struct_info_)
 
     def _block(self, node: BindingBlock) -> BindingBlock:
         new = self._many(node.bindings)
@@ -399,7 +400,7 @@ def map_blocks(expr: Any, fn: Callable[[BindingBlock], Any]) -> Any:
         for block in expr.blocks:
             new = fn(_map_inner(block, fn))
             blocks += new if isinstance(new, list) else [new]
-        blocks = [b for b in blocks if b.bindings]
+        blocks = merge_blocks(blocks)
         body = map_blocks(expr.body, fn)
         if body is expr.body and same_parts(blocks, expr.blocks):
             return expr

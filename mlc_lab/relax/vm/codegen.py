@@ -10,6 +10,7 @@ from typing import Any
 
 from ...ir.diagnostics import MLCError
 from ...ir.module import GlobalVar, IRModule
+from ...ir.recursion import deep
 from ...tir import expr as E
 from ...tir.function import PrimFunc
 from ...tir.op import as_int
@@ -38,6 +39,7 @@ class VMCodegenError(MLCError, ValueError):
     """A function that has no bytecode; the text says which part and what to do."""
 
 
+@deep
 def generate(mod: IRModule) -> Executable:
     """The bytecode of every Relax function of a lowered module (without kernels).
 

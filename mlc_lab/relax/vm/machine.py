@@ -361,7 +361,7 @@ def library_function(name: str) -> Any:
     """A function of a loaded library that follows tvm-ffi's convention, by its symbol; or None."""
     import ctypes
 
-    from ...runtime import jit
+    from ...runtime import native_library
     from ...runtime.module import SYMBOL_PREFIX
 
     for symbol in (SYMBOL_PREFIX + name, name):
@@ -370,7 +370,7 @@ def library_function(name: str) -> Any:
         except (AttributeError, OSError, TypeError, ValueError):
             continue
         if symbol.startswith(SYMBOL_PREFIX) or name.startswith(SYMBOL_PREFIX):
-            return jit.packed(ctypes.cast(found, ctypes.c_void_p).value, name=name)
+            return native_library.packed(ctypes.cast(found, ctypes.c_void_p).value, name=name)
     return None
 
 

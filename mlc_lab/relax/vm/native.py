@@ -17,7 +17,7 @@ import weakref
 from typing import Any, Callable
 
 from ...backend.llvm_packed import dl_dtype
-from ...runtime import jit
+from ...runtime import native_library
 from ...runtime.abi import Symbol, declare_native, quoted, write_packed
 from ...runtime.llir import FunctionText
 from .bytecode import Executable
@@ -357,7 +357,7 @@ def releaser(executable: Executable) -> Callable[[], None]:
     again after it."""
     lib, count = executable.lib, len(executable.compiled)  # with the code live its slots
     free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(
-        jit.native_address("mlc_lab_free_all"))
+        native_library.native_address("mlc_lab_free_all"))
     return lambda: free(lib.data_address(BLOCKS), count)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import struct
 import tempfile
@@ -24,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from ...backend.llvm import why_not_here
+from ...ir.dtype import numpy_dtype
+from ...reading import MISTAKES, DataError, read_json, reason
 from ...runtime import jit
 from ...runtime.export import module_of_object
 from ...runtime.ndarray import tensor_at
@@ -81,26 +84,37 @@ def save(executable: Executable, path: Any) -> str:
 def load(path: Any) -> Executable:
     """The executable in a file that `export_library` wrote.
 
-    Raises FileNotFoundError, or ValueError, saying what is wrong with the file.
+    Raises FileNotFoundError, or DataError (a ValueError), saying what is wrong with the file. The
+    checksum finds damage, not malice: the object code in a file is code, and trusted as such.
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
         raw = file.read()
     if raw[:len(MAGIC)] != MAGIC:
-        raise ValueError(f"{path!r} is no saved executable: it does not start with {MAGIC!r}")
+        raise DataError(f"{path!r} is no saved executable: it does not start with {MAGIC!r}")
     if len(raw) < _HEAD.size:
-        raise ValueError(f"{path!r} is damaged: it ends within its header")
+        raise DataError(f"{path!r} is damaged: it ends within its header")
     _, version, text_size, data_size, digest = _HEAD.unpack_from(raw)
     if version != VERSION:
-        raise ValueError(f"{path!r} has version {version} of the format, this is version "
+        raise DataError(f"{path!r} has version {version} of the format, this is version "
                          f"{VERSION}: build and export the model again")
     body = raw[_HEAD.size:]
     if len(body) != text_size + data_size:
-        raise ValueError(f"{path!r} is damaged: it should hold {text_size + data_size} bytes after "
+        raise DataError(f"{path!r} is damaged: it should hold {text_size + data_size} bytes after "
                          f"its header and holds {len(body)} (an interrupted copy?)")
     if hashlib.sha256(body).digest() != digest:
-        raise ValueError(f"{path!r} is damaged: its checksum does not agree with what it holds")
-    return _executable_in(json.loads(body[:text_size]), body[text_size:], path)
+        raise DataError(f"{path!r} is damaged: its checksum does not agree with what it holds")
+    try:
+        description = read_json(body[:text_size], "its description")
+        return _executable_in(description, body[text_size:], path)
+    except _Unfit:
+        raise
+    except MISTAKES as error:
+        raise DataError(f"{path!r} is damaged: {reason(error)}") from error
+
+
+class _Unfit(DataError):
+    """An executable that is whole, and not for this machine."""
 
 
 def _executable_in(description: dict, data: bytes, path: str) -> Executable:
@@ -119,8 +133,10 @@ def _executable_in(description: dict, data: bytes, path: str) -> Executable:
     if description["code"] is not None:
         refusal = why_not_here(jit.machine(*description["machine"]))
         if refusal:
-            raise ValueError(f"{path!r} cannot run here: {refusal}")
+            raise _Unfit(f"{path!r} cannot run here: {refusal}")
         start, size = description["code"]
+        if not 0 <= start <= start + size <= len(data):
+            raise DataError("its code lies outside of the file")
         out.lib = module_of_object(bytes(data[start:start + size]), path, (out.constants,))
         from .native import fill_constants
 
@@ -170,6 +186,11 @@ def _constant_in(row: dict, memory: np.ndarray) -> Any:
     kind = row["kind"]
     if kind == "tensor":
         start, size = row["at"]
+        width = numpy_dtype(row["dtype"]).itemsize
+        if not 0 <= start <= start + size <= len(memory) or not all(
+                type(d) is int and d >= 0 for d in row["shape"]) or (
+                math.prod(row["shape"]) * width != size):
+            raise DataError("a constant lies outside of the file, or is not as long as its shape")
         # a copy, aligned as kernels like it
         raw = np.empty(size + 128, np.uint8)
         first = -raw.ctypes.data % 128

@@ -12,7 +12,7 @@ from typing import Any, Sequence
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
-from ..utils import need, need_rank, number, pair, simplify, text
+from ..utils import need, need_rank, number, pair, rounded, simplify, sum_type, text
 from .pad import pad
 
 
@@ -86,6 +86,7 @@ def conv(inp: Tensor, filt: Tensor, stride: Any, padding: Any, dilation: Any, gr
     per_group = kernel["I"]
     out_group = simplify(O.floordiv(kernel["O"], groups))
     dtype = out_dtype or inp.dtype
+    wide = sum_type(dtype)
 
     def element(*i: Any) -> Any:
         at = dict(zip(data_layout, i))
@@ -96,12 +97,12 @@ def conv(inp: Tensor, filt: Tensor, stride: Any, padding: Any, dilation: Any, gr
         for c, s, d in zip(spatial, strides, dilations):
             read[c] = at[c] * s + ks[c] * d
         where = {"O": at["C"], **ks}
-        return te.sum(O.cast(temp(*[read[c] for c in data_layout]), dtype)
-                      * O.cast(filt(*[where[c] for c in kernel_layout]), dtype),
+        return te.sum(O.cast(temp(*[read[c] for c in data_layout]), wide)
+                      * O.cast(filt(*[where[c] for c in kernel_layout]), wide),
                       axis=[ks[c] for c in _reduction_order(data_layout, spatial)])
 
-    return te.compute([extent[c] for c in data_layout], element, name=name, tag=name,
-                      varargs_names=[names[c] for c in data_layout])
+    return rounded(te.compute([extent[c] for c in data_layout], element, name=name, tag=name,
+                              varargs_names=[names[c] for c in data_layout]), dtype)
 
 
 def _reduction_order(data_layout: str, spatial: Sequence[str]) -> list[str]:
@@ -232,6 +233,7 @@ def _depthwise(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilatio
     di = te.reduce_axis((0, kernel["H"]), name="di")
     dj = te.reduce_axis((0, kernel["W"]), name="dj")
     dtype = out_dtype or Input.dtype
+    wide = sum_type(dtype)
     names = {"N": "b", "C": "c", "H": "i", "W": "j"}
 
     def element(*i: Any) -> Any:
@@ -240,12 +242,12 @@ def _depthwise(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilatio
         read = {"N": at["N"], "C": channel, "H": at["H"] * strides[0] + di * dilations[0],
                 "W": at["W"] * strides[1] + dj * dilations[1]}
         where = {"C": channel, "M": out, "H": di, "W": dj}
-        return te.sum(O.cast(temp(*[read[c] for c in layout]), dtype)
-                      * O.cast(Filter(*[where[c] for c in kernel_layout]), dtype), axis=[di, dj])
+        return te.sum(O.cast(temp(*[read[c] for c in layout]), wide)
+                      * O.cast(Filter(*[where[c] for c in kernel_layout]), wide), axis=[di, dj])
 
-    return te.compute([extent[c] for c in layout], element, name="DepthwiseConv2d",
-                      tag=f"depthwise_conv2d_{layout.lower()}",
-                      varargs_names=[names[c] for c in layout])
+    return rounded(te.compute([extent[c] for c in layout], element, name="DepthwiseConv2d",
+                              tag=f"depthwise_conv2d_{layout.lower()}",
+                              varargs_names=[names[c] for c in layout]), dtype)
 
 
 def depthwise_conv2d_nchw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,

@@ -11,7 +11,7 @@ from typing import Any, Sequence
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
-from ..utils import need, need_rank, number, pair, simplify, text
+from ..utils import need, need_rank, number, pair, rounded, simplify, sum_type, text
 from .conv import pad_widths
 from .pad import dilate, pad
 
@@ -45,6 +45,7 @@ def _transposed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dt
     dc = te.reduce_axis((0, in_group), name="dc")
     ks = [te.reduce_axis((0, k), name=n) for k, n in zip(sizes, _letters("d", dim))]
     dtype = out_dtype or data.dtype
+    wide = sum_type(dtype)
 
     def element(*i: Any) -> Any:
         b, c, at = i[0], i[1], i[2:]
@@ -53,11 +54,11 @@ def _transposed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dt
             weight = (O.floormod(c, per_group), source)
         else:
             source, weight = dc, (c, dc)
-        return te.sum(O.cast(framed(b, source, *[x + k for x, k in zip(at, ks)]), dtype)
-                      * O.cast(turned(*weight, *ks), dtype), axis=[dc, *ks])
+        return te.sum(O.cast(framed(b, source, *[x + k for x, k in zip(at, ks)]), wide)
+                      * O.cast(turned(*weight, *ks), wide), axis=[dc, *ks])
 
-    return te.compute(shape, element, name="compute", tag=f"{name}_nc",
-                      varargs_names=["b", "c", *_letters("", dim)])
+    return rounded(te.compute(shape, element, name="compute", tag=f"{name}_nc",
+                              varargs_names=["b", "c", *_letters("", dim)]), dtype)
 
 
 def _letters(prefix: str, dim: int) -> list[str]:

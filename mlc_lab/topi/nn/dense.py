@@ -8,7 +8,7 @@ from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ...tir.expr import IntImm
-from ..utils import differ, need, number, text
+from ..utils import differ, need, number, rounded, sum_type, text
 
 
 def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Any = None, out_dtype: str | None = None,
@@ -25,12 +25,13 @@ def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Any = None, out_dtype: str 
                             f"{text(a.shape)} and {text(b.shape)} have {number(k)} and "
                             f"{number(k2)}")
     dtype = out_dtype or a.dtype
+    wide = sum_type(dtype)
     r = te.reduce_axis((0, k), name="k")
 
     def element(i: Any, j: Any) -> Any:
         x = a[r, i] if transpose_a else a[i, r]
         y = b[j, r] if transpose_b else b[r, j]
-        return te.sum(O.cast(x, dtype) * O.cast(y, dtype), axis=r)
+        return te.sum(O.cast(x, wide) * O.cast(y, wide), axis=r)
 
     kind = f"_{'T' if transpose_a else 'N'}{'T' if transpose_b else 'N'}"
     out = te.compute((n, m), lambda *i: element(*i), name=f"T_matmul{kind}", tag="matmul",
@@ -38,9 +39,10 @@ def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Any = None, out_dtype: str 
     if bias is not None:
         need(bias.ndim == 1 and not differ(bias.shape[0], m),
              f"matmul: the bias {text(bias.shape)} does not fit the result {text((n, m))}")
-        out = te.compute((n, m), lambda *i: out(*i) + O.cast(bias(i[1]), dtype), name="T_add",
+        total = out
+        out = te.compute((n, m), lambda *i: total(*i) + O.cast(bias(i[1]), wide), name="T_add",
                          tag="broadcast", varargs_names=["ax0", "ax1"])
-    return out
+    return rounded(out, dtype)
 
 
 def dense(data: Tensor, weight: Tensor, bias: Any = None, out_dtype: str | None = None,
@@ -69,6 +71,7 @@ def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Any = None,
          + (" with tensor_b transposed" if transpose_b else ""))
     batch = b.shape[0] if one_a else a.shape[0]
     dtype = out_dtype or a.dtype
+    wide = sum_type(dtype)
     r = te.reduce_axis((0, k), name="k")
 
     def at(x: Tensor, i: Any) -> Any:
@@ -78,12 +81,12 @@ def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Any = None,
     def element(b_: Any, i: Any, j: Any) -> Any:
         x = a[at(a, b_), r, i] if transpose_a else a[at(a, b_), i, r]
         y = b[at(b, b_), j, r] if transpose_b else b[at(b, b_), r, j]
-        return te.sum(O.cast(x, dtype) * O.cast(y, dtype), axis=r)
+        return te.sum(O.cast(x, wide) * O.cast(y, wide), axis=r)
 
     kind = f"_{'T' if transpose_a else 'N'}{'T' if transpose_b else 'N'}"
     name = "T_batch_matmul" + kind
-    return te.compute((batch, n, m), lambda b, i, j: element(b, i, j), name=name,
-                      tag="batch_matmul", attrs={"layout_free_placeholders": [b]})
+    return rounded(te.compute((batch, n, m), lambda b, i, j: element(b, i, j), name=name,
+                              tag="batch_matmul", attrs={"layout_free_placeholders": [b]}), dtype)
 
 
 __all__ = ["batch_matmul", "dense", "matmul"]

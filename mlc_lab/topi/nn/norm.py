@@ -11,18 +11,13 @@ from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ...tir.expr import PrimExpr
-from ..utils import axes, axes_of, axis_of, differ, need, product, simplify, text
-
-
-def _wide(dtype: str) -> str:
-    """The type in which sums of `dtype` are kept."""
-    return "float32" if dtype in ("float16", "bfloat16") else dtype
+from ..utils import axes, axes_of, axis_of, differ, need, product, simplify, sum_type, text
 
 
 def _moments(data: Tensor, spatial: Sequence[Any], element: Any, ks: Sequence[Any]
              ) -> tuple[Tensor, Tensor]:
     """Mean and variance (the sum of squares over the count) of `element(spatial index, ks)`."""
-    name, dtype = data.op.name, _wide(data.dtype)
+    name, dtype = data.op.name, sum_type(data.dtype)
     count = O.cast(O.convert(simplify(product([k.dom.extent for k in ks]))), dtype)
     names = axes(len(spatial))
 
@@ -160,7 +155,7 @@ def rms_norm(data: Tensor, weight: Any, axis: Any, epsilon: float = 1e-5) -> Ten
     over = axes_of("rms_norm", axis, data.ndim)
     sizes = [data.shape[k] for k in over]
     _check("rms_norm", "weight", data, weight, sizes)
-    dtype = _wide(data.dtype)
+    dtype = sum_type(data.dtype)
     ks = {k: te.reduce_axis((0, data.shape[k]), f"k{k}") for k in over}
     rest = [d for d in range(data.ndim) if d not in over]
     count = O.cast(O.convert(simplify(product(sizes))), dtype)
@@ -219,12 +214,16 @@ def batch_norm(data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, m
         var = te.compute([size], lambda c: squares(c) / count, name=f"{data.op.name}_var",
                          tag="elemwise", varargs_names=None)
         keep, take = O.const(1 - momentum, mean.dtype), O.const(momentum, mean.dtype)
-        new_mean = te.compute([size], lambda c: moving_mean(c) * keep + mean(c) * take,
+
+        def moved(old: Tensor, c: Any, new: PrimExpr) -> PrimExpr:
+            return O.cast(O.cast(old(c), mean.dtype) * keep + new * take, old.dtype)
+
+        new_mean = te.compute([size], lambda c: moved(moving_mean, c, mean(c)),
                               name="T_moving_mean", tag="elemwise")
         one = O.const(1, mean.dtype)
-        new_var = te.compute([size], lambda c: moving_var(c) * keep + squares(c) / (
-            count - one) * take, name="T_moving_var", tag="elemwise")
-    dtype = _wide(data.dtype)
+        new_var = te.compute([size], lambda c: moved(moving_var, c, squares(c) / (count - one)),
+                             name="T_moving_var", tag="elemwise")
+    dtype = sum_type(data.dtype)
 
     def normal(*i: Any) -> PrimExpr:
         c = i[k]
@@ -253,14 +252,14 @@ def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: flo
     r = te.reduce_axis((0, size), name="rxs")
 
     def square(*i: Any) -> PrimExpr:
-        e = framed(*[x + r if d == k else x for d, x in enumerate(i)])
+        e = O.cast(framed(*[x + r if d == k else x for d, x in enumerate(i)]), dtype)
         return te.sum(e * e, axis=r)
 
+    dtype = sum_type(data.dtype)
     squares = te.compute(data.shape, square, name="sqr_sum")
-    dtype = data.dtype
-    return te.compute(data.shape, lambda *i: data(*i) / O.power(
+    return te.compute(data.shape, lambda *i: O.cast(O.cast(data(*i), dtype) / O.power(
         O.const(bias, dtype) + O.const(alpha / size, dtype) * squares(*i), O.const(beta, dtype)),
-        name="T_lrn", tag="broadcast", varargs_names=axes(data.ndim))
+        data.dtype), name="T_lrn", tag="broadcast", varargs_names=axes(data.ndim))
 
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "lrn", "rms_norm"]

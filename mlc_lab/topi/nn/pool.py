@@ -8,7 +8,9 @@ from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ...tir.expr import PrimExpr
-from ..utils import axes, need, need_rank, number, pair, product, simplify, text
+from ..utils import (
+    axes, need, need_rank, number, pair, product, simplify, sum_type, text,
+)
 from .conv import pad_widths
 from .pad import pad
 
@@ -58,19 +60,20 @@ def _pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, p
                           tag="pool_max", attrs={"schedule_rule": "meta_schedule.pool_max"},
                           varargs_names=names)
     temp = pad(data, low, high, 0, "pad_temp", varargs_names=names) if framed else data
-    total = te.compute(shape, lambda *i: te.sum(source(temp, i), axis=ks), name="pool_sum",
-                       tag="pool_sum", varargs_names=names)
+    wide = sum_type(data.dtype)
+    total = te.compute(shape, lambda *i: te.sum(O.cast(source(temp, i), wide), axis=ks),
+                       name="pool_sum", tag="pool_sum", varargs_names=names)
 
     def mean(*i: Any) -> PrimExpr:
         if (count_include_pad and not ceil_mode) or not framed:
             # with padding counted, every window holds as many elements
-            return total(*i) / O.const(product(sizes), data.dtype)
+            return total(*i) / O.const(product(sizes), wide)
         counts = []
         if count_include_pad:  # windows that hang over the padding are cut there
             for d, s, r, b, a in zip(where, steps, reach, before, after):
                 first = i[d] * s - b
                 counts.append(O.min_value_of(first + r, data.shape[d] + a) - first)
-            return total(*i) / O.cast(product(counts), data.dtype)
+            return total(*i) / O.cast(product(counts), wide)
         for d, s, k, r, b in zip(where, steps, sizes, spread, before):
             first = i[d] * s - b
             if r == 1:
@@ -81,10 +84,11 @@ def _pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, p
                 stop = O.min_value_of(O.floordiv(data.shape[d] - first + (r - 1), r), k)
                 counts.append(stop - skip)
         inside = O.max_value_of(product(counts), 1)
-        return total(*i) / O.cast(inside, data.dtype)
+        return total(*i) / O.cast(inside, wide)
 
-    return te.compute(shape, mean, name="pool_avg", tag="pool_avg",
-                      attrs={"schedule_rule": "meta_schedule.pool_avg"}, varargs_names=names)
+    return te.compute(shape, lambda *i: O.cast(mean(*i), data.dtype), name="pool_avg",
+                      tag="pool_avg", attrs={"schedule_rule": "meta_schedule.pool_avg"},
+                      varargs_names=names)
 
 
 def pool1d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
@@ -155,14 +159,15 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: 
 
     def added(*i: Any) -> PrimExpr:
         value, ks = windows(i)
-        return te.sum(value, axis=ks)
+        return te.sum(O.cast(value, wide), axis=ks)
 
+    wide = sum_type(data.dtype)
     total = te.compute(shape, added, name="adaptive_pool_sum", tag="adaptive_pool_sum",
                        varargs_names=names)
 
     def mean(*i: Any) -> PrimExpr:
         number_of = product([count(i[d], d, n) for d, n in zip(where, outs)])
-        return total(*i) / O.cast(O.convert(number(number_of)), data.dtype)
+        return O.cast(total(*i) / O.cast(O.convert(number(number_of)), wide), data.dtype)
 
     return te.compute(shape, mean, name="adaptive_pool_avg", tag="adaptive_pool_avg", attrs=attrs,
                       varargs_names=names)

@@ -1,4 +1,7 @@
-"""softmax and log_softmax, each row shifted by its largest element so that exp cannot overflow."""
+"""softmax and log_softmax, each row shifted by its largest element so that exp cannot overflow.
+
+Those of float16 and bfloat16 are computed in float32 and rounded at the end.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from typing import Any, Sequence
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
-from ..utils import axis_of
+from ...tir.expr import PrimExpr
+from ..utils import axis_of, sum_type
 
 
 def _rows(x: Tensor, axis: int) -> tuple[list[Any], Any, Any]:
@@ -33,13 +37,14 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """exp(x) over the sum of exp(x) along `axis`."""
     axis = axis_of("softmax", axis, x.ndim)
     shape, put, out = _rows(x, axis)
-    top = _largest(x, axis)
-    power = te.compute(x.shape, lambda *i: O.exp(x(*i) - top(*out(i))), name="T_softmax_exp")
+    top, dtype = _largest(x, axis), sum_type(x.dtype)
+    power = te.compute(x.shape, lambda *i: O.exp(O.cast(x(*i), dtype) - O.cast(
+        top(*out(i)), dtype)), name="T_softmax_exp")
     k = te.reduce_axis((0, x.shape[axis]), name="k")
     total = te.compute(shape, lambda *i: te.sum(power(*put(i, k)), axis=k),
                        name="T_softmax_expsum")
-    return te.compute(x.shape, lambda *i: power(*i) / total(*out(i)), name="T_softmax_norm",
-                      tag="softmax_output", attrs={"axis": axis})
+    return te.compute(x.shape, lambda *i: O.cast(power(*i) / total(*out(i)), x.dtype),
+                      name="T_softmax_norm", tag="softmax_output", attrs={"axis": axis})
 
 
 def fast_softmax(x: Tensor, axis: int = -1) -> Tensor:
@@ -51,10 +56,15 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """x minus the logarithm of the sum of exp(x) along `axis`."""
     axis = axis_of("log_softmax", axis, x.ndim)
     shape, put, out = _rows(x, axis)
-    top = _largest(x, axis)
+    top, dtype = _largest(x, axis), sum_type(x.dtype)
     k = te.reduce_axis((0, x.shape[axis]), name="k")
-    total = te.compute(shape, lambda *i: te.sum(O.exp(x(*put(i, k)) - top(*i)), axis=k))
-    return te.compute(x.shape, lambda *i: x(*i) - top(*out(i)) - O.log(total(*out(i))),
+
+    def below(i: Sequence[Any], o: Sequence[Any]) -> PrimExpr:
+        return O.cast(x(*i), dtype) - O.cast(top(*o), dtype)
+
+    total = te.compute(shape, lambda *i: te.sum(O.exp(below(put(i, k), i)), axis=k))
+    return te.compute(x.shape, lambda *i: O.cast(below(i, out(i)) - O.log(total(*out(i))),
+                                                 x.dtype),
                       tag="log_softmax_output", attrs={"axis": axis})
 
 

@@ -7,6 +7,7 @@ import pytest
 from relax.evaluate import check, module_of
 from topi.running import array
 
+import mlc_lab
 from mlc_lab import relax, tir, topi
 from mlc_lab.relax import op
 from mlc_lab.relax.transform import LegalizeOps
@@ -84,3 +85,85 @@ def test_symbolic_sizes(build, expected):
     n = tir.Var("n", "int64")
     x = array(5, 4)
     check(build, [x], expected(x), [relax.TensorStructInfo((n, 4), "float32")])
+
+
+def _machine(build, *infos):
+    bb = relax.BlockBuilder()
+    params = [relax.Var(f"x{k}", relax.TensorStructInfo(*i)) for k, i in enumerate(infos)]
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit(build(*params)))
+    return relax.VirtualMachine(relax.build(bb.get(), "llvm"), mlc_lab.cpu())["main"]
+
+
+N, M = tir.Var("n", "int64"), tir.Var("m", "int64")
+
+
+@pytest.mark.parametrize("build, first, second, fits, misfits, expected", [
+    (lambda a, b: op.einsum([a, b], "i,i->i"), (N,), (M,), [(3,), (3,)], [(3,), (1,)],
+     lambda a, b: a * b),
+    (lambda a, b: op.einsum([a, b], "i,i->i"), (N,), (3,), [(3,), (3,)], [(1,), (3,)],
+     lambda a, b: a * b),
+    (op.matmul, (2, N), (M, 2), [(2, 3), (3, 2)], [(2, 3), (2, 2)], lambda a, b: a @ b),
+    (lambda a, b: op.concat([a, b], 0), (2, N), (2, M), [(2, 3), (2, 3)], [(2, 3), (2, 2)],
+     lambda a, b: np.concatenate([a, b])),
+    (lambda a, b: op.stack([a, b], 0), (N,), (M,), [(3,), (3,)], [(3,), (4,)],
+     lambda a, b: np.stack([a, b])),
+    (op.nn.prelu, (2, N), (M,), [(2, 3), (3,)], [(2, 3), (1,)],
+     lambda a, b: np.where(a > 0, a, a * b)),
+])
+def test_sizes_that_must_agree_are_compared_when_the_program_runs(build, first, second, fits,
+                                                                  misfits, expected):
+    main = _machine(build, (first, "float32"), (second, "float32"))
+    good, bad = ([array(*shape) for shape in shapes] for shapes in (fits, misfits))
+    np.testing.assert_allclose(main(*good).numpy(), expected(*good), rtol=1e-5)
+    with pytest.raises(ValueError, match="dimension . is . and has to be ."):
+        main(*bad)
+
+
+def test_a_target_that_is_no_class_is_refused_when_the_program_runs():
+    main = _machine(op.nn.nll_loss, ((3, 4), "float32"), ((3,), "int64"))
+    x = array(3, 4)
+    good = np.array([3, 0, -100])
+    np.testing.assert_allclose(main(x, good).numpy(), -(x[0, 3] + x[1, 0]) / 2, rtol=1e-5)
+    for bad in ([0, 4, 1], [0, 1, -1]):
+        with pytest.raises(ValueError, match="is no class: there are the classes 0 to 3"):
+            main(x, np.array(bad))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_indices_of_few_bits_reach_every_place(dtype):
+    """The extent is no number of the type of the indices; negative ones count from the end."""
+    x = array(300)
+    i = np.array([0, 5, 127] + [-1, -128] * (dtype[0] == "i")).astype(dtype)
+    for build in (lambda x, i: op.take(x, i, 0), op.gather_elements,
+                  lambda x, i: op.index_tensor(x, [i])):
+        np.testing.assert_array_equal(
+            _machine(build, ((300,), "float32"), (i.shape, dtype))(x, i).numpy(), x[i])
+    put = _machine(lambda x, i, v: op.index_put(x, [i], v), ((300,), "float32"), (i.shape, dtype),
+                   (i.shape, "float32"))
+    want = x.copy()
+    want[i] = 7
+    np.testing.assert_array_equal(put(x, i, np.full(i.shape, 7, "float32")).numpy(), want)
+
+
+def test_attention_of_a_head_size_that_only_the_run_knows():
+    d = tir.Var("d", "int64")
+    infos = [((1, 3, 1, d), "float32")] * 3
+    q, k, v = (array(1, 3, 1, 4) for _ in range(3))
+    scores = np.exp(q[0, :, 0] @ k[0, :, 0].T / 2)
+    want = scores / scores.sum(1, keepdims=True) @ v[0, :, 0]
+    np.testing.assert_allclose(_machine(op.nn.attention, *infos)(q, k, v).numpy()[0, :, 0], want,
+                               rtol=1e-4)
+
+
+def test_the_place_of_the_largest_of_one_number_is_0():
+    assert _machine(op.argmax, ((), "float32"))(np.array(3, "float32")).numpy() == 0
+
+
+def test_one_grid_is_a_tuple_too():
+    (grid,) = _machine(lambda x: op.meshgrid([x]), ((3,), "float32"))(array(3))
+    assert grid.shape == (3,)
+
+
+def test_no_repeats_give_no_elements():
+    assert _machine(lambda x: op.repeat(x, 0, 0), ((3, 2), "float32"))(array(3, 2)).shape == (0, 2)

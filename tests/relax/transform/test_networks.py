@@ -202,6 +202,31 @@ def test_batch_norm_goes_into_the_convolution_before_it(case):
     same_results(value(folded, arrays), expected)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_batch_norm_goes_into_any_convolution_and_past_its_bias(rank, dtype):
+    rng = np.random.default_rng(rank)
+    numbers = lambda *shape: rng.uniform(0.5, 1.5, shape).astype(dtype)  # noqa: E731
+    bb = relax.BlockBuilder()
+    image = numbers(2, 3, *[6] * rank)
+    x = relax.Var("x", relax.TensorStructInfo(image.shape, dtype))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(getattr(R.nn, f"conv{rank}d")(x, relax.const(numbers(4, 3, *[3] * rank))))
+            bias = bb.emit(R.reshape(relax.const(numbers(4)), [1, 4, *[1] * rank]))
+            y = bb.emit(R.add(y, bias))
+            norm = bb.emit(R.nn.batch_norm(y, *(relax.const(numbers(4)) for _ in range(4)), 1,
+                                           training=False))
+            out = bb.emit_output(bb.emit(R.nn.relu(bb.emit(norm[0]))))
+        bb.emit_func_output(out)
+    mod = bb.get()
+    new = X.FoldBatchnormToConv2D(training=False)(mod)
+    assert not calls(new, "relax.nn.batch_norm") and len(calls(new, "relax.add")) == 1
+    same_results(value(new, [image]), value(mod, [image]), rtol=1e-4, atol=1e-4)
+    kernels = relax.get_pipeline("kernels")(mod)
+    assert len([f for f in kernels.functions.values() if isinstance(f, mlc_lab.tir.PrimFunc)]) == 1
+
+
 def test_parallel_products_are_one():
     rng = np.random.default_rng(0)
     bb = relax.BlockBuilder()

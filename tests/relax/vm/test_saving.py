@@ -1,10 +1,14 @@
 """Executables as files: complete, checked, without pickle."""
 
+import hashlib
+import json
+
 import numpy as np
 import pytest
 
 import mlc_lab as tvm
 from mlc_lab import relax
+from mlc_lab.reading import DataError
 from mlc_lab.relax.vm import saving
 from mlc_lab.script import ir as I
 from mlc_lab.script import relax as R
@@ -58,6 +62,30 @@ def test_every_damaged_byte_is_noticed(saved, tmp_path):
         bad.write_bytes(damaged)
         with pytest.raises(ValueError, match="bad.vm"):
             relax.vm.load(bad)
+
+
+@pytest.mark.parametrize("change", [
+    lambda d: d.pop("functions"), lambda d: d.update(constants=[{"kind": "x"}]),
+    lambda d: d.update(functions=[1]), lambda d: d.update(names=3),
+    lambda d: d.update(machine=None), lambda d: d.update(code=[0, 10**12]),
+    lambda d: d.update(constants=[{"kind": "tensor", "dtype": "float32", "shape": [10**12],
+                                   "at": [0, 4 * 10**12]}]),
+    lambda d: d.update(constants=[{"kind": "tensor", "dtype": "O", "shape": [1], "at": [0, 8]}]),
+    lambda d: d["functions"][0]["code"].append(["exec", "import os"]),
+    lambda d: d.update(constants=[{"kind": "tensor", "dtype": "float32", "shape": [-1],
+                                   "at": [0, 8]}])])
+def test_a_forged_description_is_refused_as_data(saved, tmp_path, change):
+    raw = saved.read_bytes()
+    magic, version, size, rest, _ = saving._HEAD.unpack_from(raw)
+    body = raw[saving._HEAD.size:]
+    description = json.loads(body[:size])
+    change(description)
+    text = json.dumps(description).encode()
+    body = text + body[size:]
+    (tmp_path / "forged.vm").write_bytes(saving._HEAD.pack(
+        magic, version, len(text), rest, hashlib.sha256(body).digest()) + body)
+    with pytest.raises(DataError, match="forged.vm"):
+        relax.vm.load(tmp_path / "forged.vm")
 
 
 @pytest.mark.parametrize("size", [0, 5, 30, 200, -1])

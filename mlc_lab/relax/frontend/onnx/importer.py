@@ -6,7 +6,8 @@ alone), or `Sizes`: a vector of sizes, some of them symbolic, which shape comput
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+import contextlib
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ....tir.expr import PrimExpr, SizeVar
 from ...block_builder import BlockBuilder
 from ...expr import Constant, Expr, Tuple, Var, const
 from ...struct_info import TensorStructInfo
+from ...transform.convert_to_dataflow import ConvertToDataflow
 from ..common import MissingOperators, identifier, located
 
 #: rule by operator: `rule(importer, inputs, attrs)`
@@ -60,7 +62,7 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
     except ImportError as error:
         raise ImportError("importing ONNX models needs the package onnx: pip install onnx"
                           ) from error
-    from . import elementwise, layers, tensors  # noqa: F401  (fill the table)
+    from . import control, elementwise, layers, quantized, recurrent, tensors  # noqa: F401
 
     if not hasattr(model, "graph"):
         model = onnx.load(model)
@@ -86,15 +88,12 @@ class Importer:
     def run(self, graph: Any, shapes: Mapping[str, Any], dtypes: Any) -> IRModule:
         """The module of a graph."""
         missing = [(n.op_type, f"node {n.name or '(unnamed)'} that makes {', '.join(n.output)}")
-                   for n in graph.node if n.op_type not in RULES or n.domain not in (
+                   for n in self.all_nodes(graph) if n.op_type not in RULES or n.domain not in (
                        "", "ai.onnx", "com.microsoft")]
         if missing:
             raise MissingOperators("from_onnx", missing, "write the model with other operators, "
                                    "or register a rule in frontend.onnx.importer.RULES")
-        for tensor in graph.initializer:
-            value = self.onnx.numpy_helper.to_array(tensor)
-            self.env[tensor.name] = value
-            self.initializers[id(value)] = tensor.name
+        self.hold(graph)
         holes = [i for i in graph.input if i.name not in self.env]
         for what, given in (("shape_dict", shapes), ("dtype_dict", dtypes)):
             strange = [n for n in given if n not in {i.name for i in holes}] if isinstance(
@@ -104,21 +103,52 @@ class Importer:
                                  f"of the model; its inputs: "
                                  f"{', '.join(repr(i.name) for i in holes) or 'none'}")
         inputs = [self.input(i, shapes, dtypes) for i in holes]
+        pure = not any(n.op_type == "If" for n in self.all_nodes(graph))
         with self.builder.function("main"):
-            with self.builder.dataflow():
+            with self.builder.dataflow() if pure else contextlib.nullcontext():
                 for node in graph.node:
                     self.translate(node)
                 outs = [self.tensor(self.value(o.name, "the graph's outputs"))
                         for o in graph.output]
-                out = self.builder.emit_output(outs[0] if len(outs) == 1 else Tuple(outs))
+                out = outs[0] if len(outs) == 1 else Tuple(outs)
+                out = self.builder.emit_output(out) if pure else out
             variables = [v for v, _ in self.params.values()]
             self.builder.emit_func_output(out, params=[*inputs, *variables])
-        mod = self.builder.get()
+        mod = self.builder.get() if pure else ConvertToDataflow(min_size=1)(self.builder.get())
         if self.keep:
             func = mod["main"].with_attr("num_input", len(inputs))
             func = func.with_attr("params", [v for _, v in self.params.values()])
             mod.update_func(mod.get_global_var("main"), func)
         return mod
+
+    def all_nodes(self, graph: Any) -> Iterator[Any]:
+        """The nodes of a graph and of the graphs within it."""
+        for node in graph.node:
+            yield node
+            for a in node.attribute:
+                for inner in (a.g, *a.graphs):
+                    yield from self.all_nodes(inner)
+
+    def hold(self, graph: Any) -> None:
+        """Put the initializers of a graph into the environment."""
+        for tensor in graph.initializer:
+            value = self.onnx.numpy_helper.to_array(tensor)
+            self.env[tensor.name] = value
+            self.initializers[id(value)] = tensor.name
+
+    def inlined(self, graph: Any, given: Sequence[Any]) -> list[Any]:
+        """The values of a graph within a node, which sees the names around it."""
+        around = self.env
+        self.env = dict(around)
+        try:
+            self.hold(graph)
+            self.env.update(zip((i.name for i in graph.input), given))
+            for node in graph.node:
+                self.translate(node)
+            return [self.value(o.name, "the outputs of a graph within a node")
+                    for o in graph.output]
+        finally:
+            self.env = around
 
     def input(self, info: Any, shapes: Mapping[str, Any], dtypes: Any) -> Var:
         """The variable of an input of the graph."""
@@ -174,6 +204,8 @@ class Importer:
             return value.decode()
         if hasattr(value, "raw_data"):
             return self.onnx.numpy_helper.to_array(value)
+        if isinstance(value, self.onnx.GraphProto):
+            return value
         return list(value) if not isinstance(value, (int, float, str)) else value
 
     # ------------------------------------------------------------------------- values

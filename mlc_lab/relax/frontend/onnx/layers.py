@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .... import topi
 from ... import op
 from ...op import image, nn
 from ..common import ceil_pool
@@ -225,6 +226,35 @@ def _lp_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     else:
         size = im.emit(op.sqrt(im.emit(op.sum(im.emit(op.multiply(x, x)), axis, True))))
     return im.emit(op.divide(x, size))
+
+
+_SAMPLING = {"linear": "bilinear", "cubic": "bicubic"}
+
+
+@rule("GridSample")
+def _grid_sample(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    mode = attrs.get("mode", "linear")
+    mode, around = _SAMPLING.get(mode, mode), attrs.get("padding_mode", "zeros")
+    align = bool(attrs.get("align_corners", 0))
+    x, grid = map(im.tensor, inputs)
+    if mode == "bicubic" and around == "border":
+        grid = _at_border(im, x, grid, align)
+    return im.builder.emit_te(
+        lambda x, grid: topi.sampling.grid_sample(x, grid, mode, around, align),
+        x, grid, primfunc_name_hint="grid_sample")
+
+
+def _at_border(im: Importer, x: Any, grid: Any, align: bool) -> Any:
+    """Places outside of the image moved to the middle of the pixel at its border, as ONNX says,
+    and torch does not, of cubic interpolation."""
+    sizes = im.shape(x)[:1:-1]
+    if not all(isinstance(s, int) for s in sizes):
+        raise ValueError(f"cubic GridSample with padding_mode border of an image of size {sizes}: "
+                         "give its sizes in shape_dict")
+    last = np.array([1 if align else 1 - 1 / s for s in sizes], im.dtype(grid))
+    inner = im.emit(op.minimum(im.emit(op.maximum(grid, im.tensor(-last))), im.tensor(last)))
+    outside = im.emit(op.greater(im.emit(op.abs(grid)), im.tensor(np.ones(1, last.dtype))))
+    return im.emit(op.where(outside, inner, grid))
 
 
 @rule("Resize", "Upsample")

@@ -1,29 +1,34 @@
 """from_exported_program: what `torch.export` gives, as a Relax module.
 
 The program is a graph of ATen operators with sizes that may be symbolic; each node becomes what its
-rule emits. Operators without a rule are all found before anything is translated.
+rule emits. Operators without a rule are all found, and taken apart by torch, before anything is
+translated.
 """
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import Any, Callable, Mapping
 
 from ....ir.module import IRModule
-from ....tir import op as O
-from ....tir.expr import PrimExpr, SizeVar
-from ...expr import Constant, Expr, Tuple, Var
+from ...expr import Constant, Tuple, Var
 from ...struct_info import TensorStructInfo
-from ..common import identifier, located
-from . import creation, elementwise, layers, recurrent, reductions, shapes
-from .importer import Importer, dtype_name, is_tensor, lookup, place_of, refuse
+from ..common import identifier
+from . import (
+    activations, arithmetic, casting, convolutions, creation, images, indexing, joining, losses,
+    norms, ordering, placing, pooling, products, recurrent, reductions, scattering, views,
+)
+from .aliasing import observed_facts, recorded_facts, written_by_schema
+from .calling import names_of
+from .graphs import GraphImporter
+from .symbols import is_symbolic
+from .wraps import flattened
 
 #: the files of the rules, loaded so that the table is full
-TOPICS = (creation, elementwise, layers, recurrent, reductions, shapes)
-
-#: checks that torch leaves in the graph, and what has no value
-_IGNORED = {"_assert_scalar", "_assert_async", "sym_constrain_range_for_size",
-            "sym_constrain_range", "_assert_tensor_metadata", "is_nonzero"}
+TOPICS = (activations, arithmetic, casting, convolutions, creation, images, indexing, joining,
+          losses, norms, ordering, placing, pooling, products, recurrent, reductions, scattering,
+          views)
 
 
 def from_exported_program(exported_program: Any, *, keep_params_as_input: bool = False,
@@ -40,10 +45,15 @@ def from_exported_program(exported_program: Any, *, keep_params_as_input: bool =
     Symbolic dimensions (`dynamic_shapes=`) become symbolic dimensions; one that is derived (2 * h)
     becomes a symbol for the whole extent, of which h is computed. `custom_convert_map` gives
     rules `f(node, importer)` by operator name ("gelu", "gelu.default"). `run_ep_decomposition`
-    has torch take composite operators apart first.
+    has torch take composite operators apart first; operators that have no rule are taken apart by
+    torch in any case.
+
+    A function of Relax changes nothing. What the model writes to an input or a buffer, and does not
+    return, is returned after the model's own results; the attribute "changed" names these inputs
+    and buffers in order. Checks of the model (`torch._check`, `assert`) are taken to hold.
 
     Raises MissingOperators with all operators that have no rule, and where they stand; TypeError
-    for a model that was not exported.
+    for a model that was not exported; ValueError for an argument that is not translated.
     """
     program = exported_program
     if not hasattr(program, "graph_signature"):
@@ -57,53 +67,51 @@ def from_exported_program(exported_program: Any, *, keep_params_as_input: bool =
         program, keep_params_as_input, unwrap_unit_return_tuple, no_bind_return_tuple)
 
 
-def names_of(target: Any) -> tuple[str, ...]:
-    """The names a target may have a rule under: "add.Tensor", "add"."""
-    name = getattr(target, "__name__", str(target))
-    base = name.partition(".")[0]
-    plain = base.strip("_") if base.startswith("__") else base.rstrip("_") or base
-    return tuple(dict.fromkeys((str(target), name, base, plain)))
-
-
-def changes_its_argument(target: Any) -> bool:
-    """Whether an operator writes to its first argument: `relu_`, `add_`."""
-    base = getattr(target, "__name__", str(target)).partition(".")[0]
-    return base.endswith("_") and not base.endswith("__")
-
-
-class _ExportedImporter(Importer):
+class _ExportedImporter(GraphImporter):
     """Translates one exported program."""
 
+    frontend = "from_exported_program"
+
     def run(self, program: Any, keep: bool, unwrap: bool, no_bind: bool) -> IRModule:
-        nodes = list(program.graph.nodes)
-        missing = [(str(n.target), place_of(n)) for n in nodes if n.op == "call_function"
-                   and names_of(n.target)[-1] not in _IGNORED
-                   and lookup(self, names_of(n.target)) is None]
-        refuse("from_exported_program", missing)
-        self.symbols: dict[str, PrimExpr] = {}
-        self.extents: dict[Any, PrimExpr] = {}  # expressions of sympy that have a symbol here
-        self.solved: dict[Any, Any] = {}  # torch's symbols through those
+        self.guarded = True
+        program, graph, self.owner = flattened(program)
+        nodes = list(graph.nodes)
+        self.plan(nodes)
+        if any(map(written_by_schema, nodes)):
+            self.watch(recorded_facts(nodes) or self.observed(program, nodes))
         inputs, params, values = self.placeholders(program, nodes, keep)
         attrs: dict[str, Any] = {}
         if keep:
             attrs = {"num_input": len(inputs), "params": values}
+        pure = not any(names_of(n.target)[-1] == "cond" for n in nodes if n.op == "call_function")
         with self.builder.function("main", [*inputs, *params], attrs=attrs):
-            out: Any = None
-            with self.builder.dataflow():
-                for node in nodes:
-                    if node.op == "call_function":
-                        if node.users or node.target is not operator.getitem:
-                            self.env[node] = self.call(node)
-                    elif node.op == "get_attr":
-                        self.env[node] = self.attribute(program, node.target)
-                    elif node.op == "output":
-                        out = self.outputs(program, node, unwrap)
-                if not (no_bind and isinstance(out, Tuple)):
-                    out = self.builder.emit_output(out)
-                else:
-                    out = Tuple([self.builder.emit_output(f) for f in out.fields_])
+            with self.builder.dataflow() if pure else contextlib.nullcontext():
+                out = self.walk(program, nodes)
+                names, changed = self.changed(out)
+                out = [*out, *changed]
+                out = out[0] if unwrap and len(out) == 1 else Tuple(out)
+                out = self.results(out, no_bind) if pure else out
             self.builder.emit_func_output(out)
-        return self.builder.get()
+        return self.named(self.module(pure), [*self.buffers, *names])
+
+    def walk(self, program: Any, nodes: list[Any]) -> list[Any]:
+        """Translate all nodes; what the user gets."""
+        for node in nodes:
+            if node.op == "call_function":
+                if node.users or node.target is not operator.getitem:
+                    self.step(node)
+            elif node.op == "get_attr":
+                self.env[node] = self.attribute(self.owner, node.target)
+            elif node.op == "output":
+                return self.outputs(program, node)
+        return []
+
+    def named(self, mod: IRModule, names: list[str]) -> IRModule:
+        """The module, whose function says which of its results are changed inputs."""
+        if names:
+            var = mod.get_global_var("main")
+            mod.update_func(var, mod["main"].with_attr("changed", names))
+        return mod
 
     # ------------------------------------------------------------------------- inputs
 
@@ -111,8 +119,8 @@ class _ExportedImporter(Importer):
                      ) -> tuple[list[Var], list[Var], list[Any]]:
         """Variables of the inputs, variables of the parameters, and their values."""
         specs = {getattr(s.arg, "name", None): s for s in program.graph_signature.input_specs}
-        self.name_extents(node for node in nodes if node.op == "placeholder"
-                          and specs[node.name].kind.name == "USER_INPUT")
+        self.sizes.name_extents(node for node in nodes if node.op == "placeholder"
+                                and specs[node.name].kind.name == "USER_INPUT")
         inputs: list[Var] = []
         params: list[Var] = []
         values: list[Any] = []
@@ -123,11 +131,11 @@ class _ExportedImporter(Importer):
             if spec.kind.name == "USER_INPUT":
                 value = node.meta.get("val")
                 if not hasattr(value, "shape"):
-                    self.env[node] = self.size(value) if _is_symbolic(value) else value
+                    self.env[node] = self.sizes.size(value) if is_symbolic(value) else value
                     continue
-                var = Var(identifier(node.name), self.info(value))
+                var = Var(identifier(node.name), self.sizes.info(value))
                 inputs.append(var)
-                self.env[node] = var
+                self.hold(node, var, node.name)
                 continue
             if not node.users:
                 continue
@@ -140,141 +148,58 @@ class _ExportedImporter(Importer):
                     tuple(value.shape), str(value.dtype)))
                 params.append(var)
                 values.append(value)
-                self.env[node] = var
+                self.hold(node, var, spec.target)
             else:
-                self.env[node] = Constant(value)
+                self.hold(node, Constant(value), spec.target)
         return inputs, params, values
 
-    def name_extents(self, nodes: Any) -> None:
-        """Give symbols to dimensions of inputs that are expressions of a symbol no input has.
+    def hold(self, node: Any, value: Any, name: str) -> None:
+        """Keep the value of an input or a parameter."""
+        if self.aliases is None or not self.aliases.hold(node, value, name):
+            self.env[node] = value
 
-        torch writes a dimension `2 * Dim("h")` as 2*s; a function here takes its sizes from its
-        inputs, so the whole extent becomes a symbol n, and s is n // 2 wherever else it occurs.
-        """
-        dims = [(f"{node.name}_{k}", d.node.expr) for node in nodes
-                for k, d in enumerate(getattr(node.meta.get("val"), "shape", ()))
-                if _is_symbolic(d)]
-        known = {e for _, e in dims if e.is_Symbol}
-        for name, e in dims:
-            unknown = e.free_symbols - known
-            if not unknown:
-                continue
-            s = unknown.pop()
-            by = e.expand().coeff(s, 1)
-            rest = (e - by * s).expand()
-            if unknown or not by.is_Integer or by < 1 or s in rest.free_symbols:
-                raise ValueError(f"the dimension {name.rpartition('_')[2]} of the input "
-                                 f"{name.rpartition('_')[0]} is {e}, from which {s} cannot be "
-                                 "computed: give it a Dim of its own")
-            extent = type(s)(identifier(name), integer=True, positive=True)
-            n = self.symbols[str(extent)] = SizeVar(str(extent), "int64")
-            self.symbols[str(s)] = O.floordiv(n - self.symbolic(rest), int(by))
-            self.extents[e] = n
-            self.solved[s] = (extent - rest.subs(self.solved)) / by
-            known.add(s)
+    def held(self, tensor: Any) -> Any:
+        return Constant(self.parameter(tensor))
 
-    def attribute(self, program: Any, target: str) -> Any:
-        """A tensor that the graph holds itself."""
-        value = program.graph_module
-        for part in target.split("."):
-            value = getattr(value, part)
-        return Constant(self.parameter(value)) if hasattr(value, "detach") else value
+    def observed(self, program: Any, nodes: list[Any]) -> Any:
+        """What nodes do to memory, where the program does not say it: seen by running it."""
+        import torch
 
-    def info(self, value: Any) -> TensorStructInfo:
-        """What torch knows of a tensor."""
-        return TensorStructInfo([self.size(d) for d in value.shape], dtype_name(value.dtype))
+        fakes = [n.meta.get("val") for n in nodes if n.op == "placeholder"]
+        mode = next((f.fake_mode for f in fakes if hasattr(f, "fake_mode")), None)
+        if mode is None:
+            from torch._subclasses.fake_tensor import FakeTensorMode
 
-    def size(self, value: Any) -> Any:
-        """A size of torch: an int, or an expression over symbolic sizes."""
-        if not _is_symbolic(value):
+            mode = FakeTensorMode(allow_non_fake_inputs=True)
+        with mode:
+            fresh = [torch.empty_strided(f.size(), f.stride(), dtype=f.dtype)
+                     if hasattr(f, "stride") else f for f in fakes]
+        return observed_facts(torch.fx.GraphModule(self.owner, nodes[0].graph), fresh, mode)
+
+    # ------------------------------------------------------------------------- outputs
+
+    def outputs(self, program: Any, node: Any) -> list[Any]:
+        """What the user gets, then the changed buffers and inputs that the program returns."""
+        kinds = [s.kind.name for s in program.graph_signature.output_specs]
+        values = self.argument(node.args[0])
+        mine = [v for v, k in zip(values, kinds) if k in ("USER_OUTPUT", "LOSS_OUTPUT")]
+        self.buffers = [str(s.target) for s in program.graph_signature.output_specs
+                        if s.kind.name in _CHANGED]
+        changed = [v for v, k in zip(values, kinds) if k in _CHANGED]
+        return [self.output(v) for v in (*mine, *changed)]
+
+    def output(self, value: Any) -> Any:
+        """One result: a tensor; a number or a size as a tensor of no dimensions."""
+        from .importer import is_tensor
+
+        if value is None or is_tensor(value):
             return value
-        return self.symbolic(value.node.expr)
-
-    def symbolic(self, e: Any) -> Any:
-        """An expression of sympy over sizes."""
-        if e in self.extents:
-            return self.extents[e]
-        if self.solved and getattr(e, "args", ()) and e.is_polynomial():
-            whole = e.subs(self.solved).expand()
-            if whole != e and not any(a.is_Rational and not a.is_Integer for a in whole.atoms()):
-                return self.symbolic(whole)  # with no division left
-        if getattr(e, "is_Integer", False):
-            return int(e)
-        if getattr(e, "is_Symbol", False):
-            return self.symbols.setdefault(str(e), SizeVar(str(e), "int64"))
-        kind = type(e).__name__
-        args = [self.symbolic(a) for a in e.args]
-        fold = {"Add": operator.add, "Mul": operator.mul, "Max": O.max_value_of,
-                "Min": O.min_value_of}.get(kind)
-        if fold is not None:
-            total = args[0]
-            for a in args[1:]:
-                total = fold(total, a)
-            return total
-        if kind in ("FloorDiv", "CleanDiv", "IntTrueDiv"):
-            return O.floordiv(*args)
-        if kind in ("Mod", "PythonMod"):
-            return O.floormod(*args)
-        if kind == "Pow" and isinstance(args[1], int) and args[1] > 0:
-            total = args[0]
-            for _ in range(args[1] - 1):
-                total = total * args[0]
-            return total
-        raise ValueError(f"a size is {e}, which is no sum, product, quotient or remainder of sizes")
-
-    # ------------------------------------------------------------------------- nodes
-
-    def argument(self, value: Any) -> Any:
-        """An argument of a node: values of other nodes put in."""
-        kind = type(value)
-        if kind.__name__ == "Node" and hasattr(value, "op"):
-            return self.env[value]
-        if isinstance(value, (list, tuple)):
-            return [self.argument(v) for v in value] if kind is not tuple else tuple(
-                self.argument(v) for v in value)
-        if kind is slice:
-            return slice(*(self.argument(v) for v in (value.start, value.stop, value.step)))
-        if isinstance(value, dict):
-            return {k: self.argument(v) for k, v in value.items()}
-        return self.size(value) if _is_symbolic(value) else value
-
-    def call(self, node: Any) -> Any:
-        """The value of a call, by the rule of its operator."""
-        names = names_of(node.target)
-        if names[-1] in _IGNORED:
-            return None
-        for name in names:
-            if name in self.custom:
-                return self.custom[name](node, self)
-        fn = lookup(self, names)
-        kwargs = {k: self.argument(v) for k, v in node.kwargs.items()
-                  if k not in ("device", "pin_memory", "layout", "memory_format", "non_blocking")}
-        try:
-            out = fn(self, *[self.argument(a) for a in node.args], **kwargs)
-        except (TypeError, ValueError, KeyError, IndexError) as error:
-            raise located(error, f"{node.target} at {place_of(node)}") from error
-        out = self.with_shape(out, node.meta.get("val"))
-        if changes_its_argument(node.target) and node.args:
-            self.env[node.args[0]] = out
-        return out
-
-    def with_shape(self, out: Any, known: Any) -> Any:
-        """A tensor whose shape was lost, with the shape that torch knows."""
-        if is_tensor(out) and out.struct_info.dims is None and hasattr(known, "shape"):
-            return self.builder.match_cast(out, self.info(known))
-        return out
-
-    def outputs(self, program: Any, node: Any, unwrap: bool) -> Expr:
-        """What the user gets, without changed buffers."""
-        wanted = [s.kind.name == "USER_OUTPUT" for s in program.graph_signature.output_specs]
-        values = [self.argument(a) for a, user in zip(node.args[0], wanted) if user]
-        if unwrap and len(values) == 1:
-            return values[0]
-        return Tuple(values)
+        kind = "bool" if isinstance(value, bool) else self.dtype(value)
+        return self.tensor(value, kind)
 
 
-def _is_symbolic(value: Any) -> bool:
-    return type(value).__name__ in ("SymInt", "SymFloat", "SymBool")
+#: kinds of outputs that torch adds where a program without writes has to give what it changed
+_CHANGED = frozenset({"BUFFER_MUTATION", "PARAMETER_MUTATION", "USER_INPUT_MUTATION"})
 
 
 def _stored(program: Any, target: str) -> Any:
@@ -284,4 +209,4 @@ def _stored(program: Any, target: str) -> Any:
     return None
 
 
-__all__ = ["from_exported_program", "names_of"]
+__all__ = ["from_exported_program"]

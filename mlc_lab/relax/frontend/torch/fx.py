@@ -1,168 +1,85 @@
 """from_fx: a graph traced by `torch.fx.symbolic_trace`, as a Relax module.
 
 Functions and methods go through the same rules as ATen operators; a layer of `torch.nn` is its
-row in `MODULES`, which calls a rule with the layer's parameters.
+row in `fx_layers.py`. What has neither is traced by torch itself into ATen operators.
 """
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import operator
 from typing import Any, Callable, Mapping, Sequence
 
 from ....ir.module import IRModule
+from ....tir import op as O
+from ....tir.expr import Add, FloorDiv, Mul, PrimExpr, Sub, Var as SizeVariable
+from ....tir.functor import free_vars
+from ... import op
 from ...expr import Constant, Tuple, Var
 from ...struct_info import TensorStructInfo
-from ..common import identifier, located
-from .exported_program import changes_its_argument, names_of
-from .importer import RULES, Importer, dtype_name, lookup, place_of, refuse, rule
-from .layers import _batch_norm, _instance_norm
-
-Row = Callable[..., Any]
-
-
-@rule("normalize")
-def _normalize(im: Importer, x: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12,
-               **kwargs: Any) -> Any:
-    size = RULES["clamp_min"](im, RULES["norm"](im, x, p, dim, True), eps)
-    return RULES["div"](im, x, size)
+from ..common import identifier
+from . import exported_program  # noqa: F401  (fills the table of rules)
+from .aliasing import NotRun, observed_facts
+from .calling import names_of, place_of
+from .convolutions import each
+from .fx_layers import MODULES, Row
+from .graphs import GraphImporter
+from .importer import RULES, Importer, dtype_name, is_tensor
+from .placing import back_by_places, strided_places
+from .scattering import functional_embedding_bag
+from .views import reshaped
 
 
-def _functional_batch_norm(im: Importer, x: Any, running_mean: Any, running_var: Any,
-                           weight: Any = None, bias: Any = None, training: bool = False,
-                           momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    return _batch_norm(im, x, weight, bias, running_mean, running_var, eps=eps)
+def _embedding(im: Importer, x: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None,
+               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False
+               ) -> Any:
+    if max_norm is not None:
+        raise ValueError("embedding with max_norm changes the table, which is not translated")
+    return RULES["embedding"](im, weight, x)
 
 
-def _functional_instance_norm(im: Importer, x: Any, running_mean: Any = None,
-                              running_var: Any = None, weight: Any = None, bias: Any = None,
-                              use_input_stats: bool = True, momentum: float = 0.1,
-                              eps: float = 1e-5) -> Any:
-    return _instance_norm(im, x, weight, bias, running_mean, running_var, use_input_stats,
-                          momentum, eps)
+def _batch_norm(im: Importer, x: Any, running_mean: Any, running_var: Any, weight: Any = None,
+                bias: Any = None, training: bool = False, momentum: float = 0.1,
+                eps: float = 1e-5) -> Any:
+    return RULES["batch_norm"](im, x, weight, bias, running_mean, running_var, training, momentum,
+                               eps)
+
+
+def _instance_norm(im: Importer, x: Any, running_mean: Any = None, running_var: Any = None,
+                   weight: Any = None, bias: Any = None, use_input_stats: bool = True,
+                   momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    return RULES["instance_norm"](im, x, weight, bias, running_mean, running_var, use_input_stats,
+                                  momentum, eps)
+
+
+def _unfold(im: Importer, x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+            stride: Any = 1) -> Any:
+    return RULES["im2col"](im, x, kernel_size, dilation, padding, stride)
+
+
+def _max_unpool(rank: int) -> Row:
+    def row(im: Importer, x: Any, indices: Any, kernel_size: Any, stride: Any = None,
+            padding: Any = 0, output_size: Any = None) -> Any:
+        kernel = each(kernel_size, rank)
+        steps, around = each(stride or kernel, rank), each(padding, rank)
+        size = output_size or [(n - 1) * s + k - 2 * p for n, s, k, p in zip(
+            im.shape(x)[-rank:], steps, kernel, around)]
+        return RULES["max_unpool2d" if rank == 2 else "max_unpool3d"](im, x, indices, size)
+
+    return row
 
 
 #: functions of torch.nn.functional whose arguments come in another order than ATen's
 FUNCTIONAL: dict[str, Row] = {
-    "batch_norm": _functional_batch_norm, "instance_norm": _functional_instance_norm,
+    "batch_norm": _batch_norm, "instance_norm": _instance_norm, "embedding": _embedding,
+    "embedding_bag": functional_embedding_bag, "unfold": _unfold,
+    "max_unpool2d": _max_unpool(2), "max_unpool3d": _max_unpool(3),
 }
 
-
-def _simple(name: str, *attributes: str) -> Row:
-    """A layer that is a rule with some of its attributes as keyword arguments."""
-    def row(im: "_FxImporter", layer: Any, *args: Any) -> Any:
-        return RULES[name](im, *args, **{a: getattr(layer, a) for a in attributes})
-
-    return row
-
-
-def _linear(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    return RULES["linear"](im, x, im.param(layer.weight), im.param(layer.bias))
-
-
-def _conv(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    rank = len(layer.kernel_size)
-    if layer.padding_mode != "zeros":
-        widths = list(layer._reversed_padding_repeated_twice)
-        x = RULES["pad"](im, x, widths, layer.padding_mode)
-        padding: Any = 0
-    else:
-        padding = layer.padding if isinstance(layer.padding, str) else list(layer.padding)
-    return RULES[f"conv{rank}d"](im, x, im.param(layer.weight), im.param(layer.bias),
-                                 list(layer.stride), padding, list(layer.dilation), layer.groups)
-
-
-def _conv_transpose(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    rank = len(layer.kernel_size)
-    return RULES[f"conv_transpose{rank}d"](
-        im, x, im.param(layer.weight), im.param(layer.bias), list(layer.stride),
-        list(layer.padding), list(layer.output_padding), layer.groups, list(layer.dilation))
-
-
-def _batch(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    return _batch_norm(im, x, *(im.param(p) for p in (
-        layer.weight, layer.bias, layer.running_mean, layer.running_var)), eps=layer.eps)
-
-
-def _instance(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    return _instance_norm(im, x, *(im.param(p) for p in (
-        layer.weight, layer.bias, layer.running_mean, layer.running_var)),
-        not layer.track_running_stats, 0.1, layer.eps)
-
-
-def _layer(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    return RULES["layer_norm"](im, x, list(layer.normalized_shape), im.param(layer.weight),
-                               im.param(layer.bias), layer.eps)
-
-
-def _rms(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    return RULES["rms_norm"](im, x, list(layer.normalized_shape), im.param(layer.weight),
-                             layer.eps)
-
-
-def _group(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    return RULES["group_norm"](im, x, layer.num_groups, im.param(layer.weight),
-                               im.param(layer.bias), layer.eps)
-
-
-def _embedding(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    return RULES["embedding"](im, im.param(layer.weight), x)
-
-
-def _pad(mode: str) -> Row:
-    def row(im: "_FxImporter", layer: Any, x: Any) -> Any:
-        return RULES["pad"](im, x, list(layer.padding), mode, getattr(layer, "value", 0.0))
-
-    return row
-
-
-def _unflatten(im: "_FxImporter", layer: Any, x: Any) -> Any:
-    return RULES["unflatten"](im, x, layer.dim, list(layer.unflattened_size))
-
-
-#: class of torch.nn -> row
-MODULES: dict[str, Row] = {
-    "Linear": _linear, "LayerNorm": _layer, "RMSNorm": _rms, "GroupNorm": _group,
-    "Embedding": _embedding, "Unflatten": _unflatten,
-    "Flatten": _simple("flatten", "start_dim", "end_dim"),
-    "Softmax": _simple("softmax", "dim"), "LogSoftmax": _simple("log_softmax", "dim"),
-    "GELU": _simple("gelu", "approximate"), "LeakyReLU": _simple("leaky_relu", "negative_slope"),
-    "ELU": _simple("elu", "alpha"), "CELU": _simple("celu", "alpha"),
-    "Softplus": _simple("softplus", "beta", "threshold"),
-    "Threshold": _simple("threshold", "threshold", "value"),
-    "CosineSimilarity": _simple("cosine_similarity", "dim", "eps"),
-    "Hardtanh": _simple("hardtanh", "min_val", "max_val"), "GLU": _simple("glu", "dim"),
-    "PReLU": lambda im, layer, x: RULES["prelu"](im, x, im.param(layer.weight)),
-    "Upsample": _simple("interpolate", "size", "scale_factor", "mode", "align_corners"),
-    "UpsamplingNearest2d": _simple("interpolate", "size", "scale_factor"),
-    "UpsamplingBilinear2d": lambda im, layer, x: RULES["interpolate"](
-        im, x, layer.size, layer.scale_factor, "bilinear", True),
-    "PixelShuffle": _simple("pixel_shuffle", "upscale_factor"),
-    "CrossEntropyLoss": lambda im, layer, x, y: RULES["cross_entropy"](
-        im, x, y, im.param(layer.weight), reduction=layer.reduction,
-        ignore_index=layer.ignore_index),
-}
-for _class, _name in (("ReLU", "relu"), ("ReLU6", "relu6"), ("SiLU", "silu"), ("SELU", "selu"),
-                      ("Sigmoid", "sigmoid"), ("Tanh", "tanh"), ("Hardswish", "hardswish"),
-                      ("Hardsigmoid", "hardsigmoid"), ("Mish", "mish"), ("Identity", "identity"),
-                      ("LogSigmoid", "logsigmoid"), ("Softsign", "softsign"),
-                      ("Dropout", "dropout"), ("Dropout1d", "dropout"), ("Dropout2d", "dropout"),
-                      ("Dropout3d", "dropout"), ("AlphaDropout", "dropout")):
-    MODULES[_class] = _simple(_name)
-for _rank in (1, 2, 3):
-    MODULES[f"Conv{_rank}d"] = _conv
-    MODULES[f"ConvTranspose{_rank}d"] = _conv_transpose
-    MODULES[f"BatchNorm{_rank}d"] = _batch
-    MODULES[f"InstanceNorm{_rank}d"] = _instance
-    MODULES[f"MaxPool{_rank}d"] = _simple(f"max_pool{_rank}d", "kernel_size", "stride", "padding",
-                                          "dilation", "ceil_mode", "return_indices")
-    MODULES[f"AvgPool{_rank}d"] = _simple(f"avg_pool{_rank}d", "kernel_size", "stride", "padding",
-                                          "ceil_mode", "count_include_pad")
-    MODULES[f"AdaptiveAvgPool{_rank}d"] = _simple(f"adaptive_avg_pool{_rank}d", "output_size")
-    MODULES[f"AdaptiveMaxPool{_rank}d"] = _simple(f"adaptive_max_pool{_rank}d", "output_size",
-                                                  "return_indices")
-    for _class, _mode in (("ZeroPad", "constant"), ("ConstantPad", "constant"),
-                          ("ReflectionPad", "reflect"), ("ReplicationPad", "replicate"),
-                          ("CircularPad", "circular")):
-        MODULES[f"{_class}{_rank}d"] = _pad(_mode)
+#: functions that write to their first argument
+_IN_PLACE = frozenset({"setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow",
+                       "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"})
 
 
 def from_fx(model: Any, input_info: Sequence[tuple[Sequence[Any], str]], *,
@@ -173,14 +90,19 @@ def from_fx(model: Any, input_info: Sequence[tuple[Sequence[Any], str]], *,
     """The function `main` of a `torch.fx.GraphModule`.
 
     `input_info` gives the shape and dtype of each input: `[((1, 3, 224, 224), "float32")]`; sizes
-    may be `tir.Var("n", "int64")`. Parameters are constants, or with `keep_params_as_input` further
-    parameters, whose values are in the attribute "params" (see `detach_params`). The result has the
-    form that the model gives; `unwrap_unit_return_tuple` gives the one item of a tuple of one,
-    `no_bind_return_tuple` returns a tuple without binding it. `custom_convert_map` gives rules
-    `f(node, importer)` for classes of layers and for functions, or by their names.
+    may be `tir.Var("n", "int64")`, which stand for 1 or more. Parameters are constants, or with
+    `keep_params_as_input` further parameters, whose values are in the attribute "params" (see
+    `detach_params`). The result has the form that the model gives; `unwrap_unit_return_tuple`
+    gives the one item of a tuple of one, `no_bind_return_tuple` returns a tuple without binding
+    it. `custom_convert_map` gives rules `f(node, importer)` for classes of layers and for
+    functions, or by their names.
+
+    What the model writes to an input or a buffer, and does not return, comes after its own result,
+    as in `from_exported_program`.
 
     Raises MissingOperators with all layers, functions and methods that have no rule, and their
-    places; TypeError for a model that was not traced.
+    places; TypeError for a model that was not traced; ValueError for an argument that is not
+    translated.
     """
     if not (hasattr(model, "graph") and hasattr(model, "named_modules")):
         advice = ("it is an exported program: use from_exported_program"
@@ -195,42 +117,91 @@ def from_fx(model: Any, input_info: Sequence[tuple[Sequence[Any], str]], *,
         model, input_info, keep_params_as_input, unwrap_unit_return_tuple, no_bind_return_tuple)
 
 
-class _FxImporter(Importer):
+class _FxImporter(GraphImporter):
     """Translates one GraphModule."""
+
+    frontend = "from_fx"
 
     def run(self, model: Any, input_info: Sequence[Any], keep: bool, unwrap: bool,
             no_bind: bool) -> IRModule:
         self.model, self.layers = model, dict(model.named_modules())
         nodes = list(model.graph.nodes)
-        refuse("from_fx", [m for n in nodes for m in self.missing(n)])
         inputs = [Var(f"inp_{k}", TensorStructInfo(list(shape), dtype_name(dtype)))
                   for k, (shape, dtype) in enumerate(input_info)]
-        holes = [n for n in nodes if n.op == "placeholder"]
-        given = [n for n in holes if not n.args or n.users]
-        if len(inputs) > len(holes) or len(inputs) < len([n for n in given if not n.args]):
-            raise ValueError(f"the model takes {len(holes)} input(s) "
-                             f"({', '.join(n.name for n in holes)}), input_info describes "
-                             f"{len(inputs)}")
+        self.check_inputs(nodes, inputs)
+        self.inputs, self._fakes = inputs, None
+        self.plan(nodes)
+        if any(map(self.may_write, nodes)):
+            self.watch(self.observed()[1])
         self.params: dict[int, Any] = {}
         variables, values = self.parameters(keep)
         attrs = {"num_input": len(inputs), "params": values} if keep else {}
-        feed = iter(inputs)
+        pure = not any(names_of(n.target)[-1] == "cond" for n in nodes if n.op == "call_function")
         with self.builder.function("main", [*inputs, *variables], attrs=attrs):
-            out: Any = None
-            with self.builder.dataflow():
-                for node in nodes:
-                    if node.op == "placeholder":
-                        self.env[node] = next(feed, None if not node.args else node.args[0])
-                    elif node.op == "output":
-                        out = self.output(node, unwrap)
-                    else:
-                        self.env[node] = self.value(node)
-                if no_bind and isinstance(out, Tuple):
-                    out = Tuple([self.builder.emit_output(f) for f in out.fields_])
-                else:
-                    out = self.builder.emit_output(out)
+            with self.builder.dataflow() if pure else contextlib.nullcontext():
+                out = self.walk(nodes, iter(inputs), unwrap)
+                given = list(out.fields_) if isinstance(out, Tuple) else [out]
+                names, changed = self.changed(given)
+                out = Tuple([*given, *changed]) if changed else out
+                out = self.results(out, no_bind) if pure else out
             self.builder.emit_func_output(out)
-        return self.builder.get()
+        mod = self.module(pure)
+        if names:
+            mod.update_func(mod.get_global_var("main"), mod["main"].with_attr("changed", names))
+        return mod
+
+    def check_inputs(self, nodes: list[Any], inputs: list[Var]) -> None:
+        """Refuse descriptions of inputs that are too few or too many."""
+        holes = [n for n in nodes if n.op == "placeholder"]
+        if len(inputs) > len(holes) or len(inputs) < len([n for n in holes if not n.args]):
+            raise ValueError(f"the model takes {len(holes)} input(s) "
+                             f"({', '.join(n.name for n in holes)}), input_info describes "
+                             f"{len(inputs)}")
+
+    def walk(self, nodes: list[Any], feed: Any, unwrap: bool) -> Any:
+        """Translate all nodes; the result."""
+        for node in nodes:
+            if node.op == "placeholder":
+                value = next(feed, None if not node.args else node.args[0])
+                if not is_tensor(value) or self.aliases is None or not self.aliases.hold(
+                        node, value, node.name):
+                    self.env[node] = value
+            elif node.op == "get_attr":
+                self.hold_attribute(node)
+            elif node.op == "output":
+                return self.output(node, unwrap)
+            else:
+                self.step(node)
+        return None
+
+    def hold_attribute(self, node: Any) -> None:
+        """Keep what the model holds itself. Tensors of it may be parts of each other's memory: of
+        that which is written to, each is a view of the whole."""
+        held: Any = self.model
+        for part in node.target.split("."):
+            held = getattr(held, part)
+        if self.aliases is None or not self.aliases.concerns(node):
+            self.env[node] = self.attribute(self.model, node.target)
+            return
+        count = held.untyped_storage().nbytes() // held.element_size()
+        if held.is_contiguous() and held.numel() == count:
+            key = self.aliases.facts[node].storage
+            root = self.aliases.roots.get(key)
+            if root is None or self.shape(root.value) == list(held.shape):
+                self.aliases.hold(node, self.param(held), node.target)
+                return
+
+        def again(whole: Any) -> Any:
+            flat = reshaped(self, whole, [-1])
+            places = strided_places(self, list(held.shape), list(held.stride()),
+                                    held.storage_offset())
+            return self.emit(op.take(flat, places, 0))
+
+        def whole() -> Any:
+            return Constant(self.parameter(held.detach().as_strided((count,), (1,), 0)))
+
+        self.aliases.hold_part(node, whole, node.target, again,
+                               lambda all_, part: back_by_places(self, all_, part, again))
 
     def parameters(self, keep: bool) -> tuple[list[Var], list[Any]]:
         """With `keep`, a variable for each parameter and buffer, and their values."""
@@ -256,89 +227,158 @@ class _FxImporter(Importer):
             made = self.params[id(tensor)] = Constant(self.parameter(tensor))
         return made
 
+    def held(self, tensor: Any) -> Any:
+        return self.param(tensor)
+
     # ------------------------------------------------------------------------- nodes
 
-    def missing(self, node: Any) -> list[tuple[str, str]]:
-        """What a node needs and has no rule."""
+    def find(self, node: Any) -> Callable[..., Any] | None:
+        if node.op == "call_module":
+            return MODULES.get(type(self.layers[node.target]).__name__)
+        if getattr(node.target, "__module__", "") == "torch.nn.functional":
+            row = FUNCTIONAL.get(names_of(node.target)[-1])
+            if row is not None:
+                return row
+        return super().find(node)
+
+    def own_rule(self, node: Any) -> Callable[..., Any] | None:
+        if node.op != "call_module":
+            return super().own_rule(node)
+        layer = type(self.layers[node.target])
+        return self.custom.get(layer) or self.custom.get(layer.__name__)
+
+    def called(self, node: Any) -> Any:
+        row = self.find(node) if node.op == "call_module" else None
+        if row is None or self.own_rule(node) is not None:
+            return super().called(node)
+        args, kwargs = self.arguments(node)
+        if kwargs:
+            bound = inspect.signature(self.layers[node.target].forward).bind(*args, **kwargs)
+            args, kwargs = list(bound.args), bound.kwargs
+        return row(self, self.layers[node.target], *args, **kwargs)
+
+    def callable(self, node: Any) -> Callable[..., Any]:
         if node.op == "call_module":
             layer = self.layers[node.target]
-            if self.layer_rule(layer) is None:
-                return [(f"torch.nn layer {type(layer).__name__}", f"layer {node.target}")]
-        elif node.op in ("call_function", "call_method"):
-            if self.custom.get(node.target) is None and lookup(
-                    self, names_of(node.target)) is None:
-                kind = "method" if node.op == "call_method" else "function"
-                name = names_of(node.target)[0 if node.op == "call_method" else 1]
-                return [(f"{kind} {name}", place_of(node))]
-        return []
+            _, _, mode = self.observed()
+            held = {name: mode.from_tensor(t) for name, t in (*layer.named_parameters(),
+                                                              *layer.named_buffers())}
+            import torch
 
-    def layer_rule(self, layer: Any) -> Row | None:
-        """The row of a layer: the user's, or the one of its class."""
-        for kind in (type(layer), type(layer).__name__):
-            if kind in self.custom:
-                return self.custom[kind]
-        return MODULES.get(type(layer).__name__)
+            return lambda *args, **kwargs: torch.func.functional_call(layer, held, args, kwargs)
+        if node.op == "call_method":
+            return lambda x, *args, **kwargs: getattr(x, node.target)(*args, **kwargs)
+        return node.target
 
-    def argument(self, value: Any) -> Any:
-        """An argument of a node: values of other nodes put in."""
-        kind = type(value)
-        if kind.__name__ == "Node" and hasattr(value, "op"):
-            return self.env[value]
-        if isinstance(value, (list, tuple)):
-            made = [self.argument(v) for v in value]
-            return made if not isinstance(value, tuple) else tuple(made)
-        if kind is slice:
-            return slice(*(self.argument(v) for v in (value.start, value.stop, value.step)))
-        if isinstance(value, dict):
-            return {k: self.argument(v) for k, v in value.items()}
-        return value
+    def name_of(self, node: Any) -> str:
+        if node.op == "call_module":
+            return f"torch.nn layer {type(self.layers[node.target]).__name__}"
+        if node.op == "call_method":
+            return f"method {node.target}"
+        return f"function {getattr(node.target, '__name__', node.target)}"
 
-    def value(self, node: Any) -> Any:
-        """What a node gives."""
-        if node.op == "get_attr":
-            held = self.model
-            for part in node.target.split("."):
-                held = getattr(held, part)
-            return self.param(held)
-        args = [self.argument(a) for a in node.args]
-        kwargs = {k: self.argument(v) for k, v in node.kwargs.items()
-                  if k not in ("device", "inplace", "training", "_stacklevel", "memory_format")}
-        try:
-            if node.op == "call_module":
-                layer = self.layers[node.target]
-                row = self.layer_rule(layer)
-                if row in self.custom.values():
-                    return row(node, self)
-                return row(self, layer, *args, **kwargs)
-            out = self.called(node, args, kwargs)
-        except (TypeError, ValueError, KeyError, IndexError) as error:
-            raise located(error, f"{node.target} at {place_of(node)}") from error
-        if changes_its_argument(node.target) and node.args:
-            self.env[node.args[0]] = out
-        return out
-
-    def called(self, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """The value of a call of a function or method."""
-        names = names_of(node.target)
-        for key in (node.target, *names):
-            if key in self.custom:
-                return self.custom[key](node, self)
-        if getattr(node.target, "__module__", "") == "torch.nn.functional" and (
-                names[-1] in FUNCTIONAL):
-            return FUNCTIONAL[names[-1]](self, *args, **kwargs)
-        fn = lookup(self, names)
-        if names[-1] in ("dropout", "dropout2d"):
-            args = args[:1]
-        return fn(self, *args, **kwargs)
+    def view_names(self, node: Any) -> tuple[str, ...]:
+        if node.op == "call_module":
+            return (type(self.layers[node.target]).__name__.lower(),)
+        return names_of(node.target)
 
     def output(self, node: Any, unwrap: bool) -> Any:
         """What the model gives."""
         value = self.argument(node.args[0])
-        if isinstance(value, (list, tuple)):
-            return value[0] if unwrap and len(value) == 1 else Tuple(list(value))
         if isinstance(value, dict):
-            return Tuple(list(value.values()))
+            value = list(value.values())
+        if isinstance(value, (list, tuple)):
+            value = [self.result(v) for v in value]
+            return value[0] if unwrap and len(value) == 1 else Tuple(value)
+        return self.result(value)
+
+    def result(self, value: Any) -> Any:
+        """One result; a size as a tensor of no dimensions, a tuple as one."""
+        if isinstance(value, (list, tuple)):
+            return Tuple([self.result(v) for v in value])
+        if isinstance(value, (int, float, bool, PrimExpr)):
+            return self.tensor(value, self.dtype(value))
         return value
+
+    # ------------------------------------------------------------------------- torch's view
+
+    def may_write(self, node: Any) -> bool:
+        """Whether a node may write to one of its arguments, by its name and its arguments."""
+        if node.op == "call_module":
+            return bool(getattr(self.layers[node.target], "inplace", False))
+        if node.op not in ("call_function", "call_method"):
+            return False
+        name = getattr(node.target, "__name__", str(node.target)).partition(".")[0]
+        if (name.endswith("_") and not name.endswith("__")) or name in _IN_PLACE or (
+                node.kwargs.get("inplace") or node.kwargs.get("out") is not None):
+            return True
+        return any(a is True for a in node.args) and "inplace" in _parameters_of(node.target)
+
+    def observed(self) -> tuple[dict[Any, Any], Any, Any]:
+        """Tensors without data for all nodes, what the nodes do to memory, and torch's mode."""
+        if self._fakes is None:
+            import torch
+            from torch._subclasses.fake_tensor import FakeTensorMode
+
+            mode, examples = self.examples(torch, FakeTensorMode)
+            examples = iter(examples)
+            holes = [n for n in self.model.graph.nodes if n.op == "placeholder"]
+            given = [next(examples, n.args[0] if n.args else None) for n in holes]
+            values: dict[Any, Any] = {}
+            try:
+                facts = observed_facts(self.model, given, mode, values)
+            except Exception as error:
+                at = getattr(error, "at_node", None)
+                where = f" at {place_of(at)}" if at is not None else ""
+                reason = str(error).strip().partition("\n")[0]
+                raise NotRun(f"torch cannot run the model on such inputs{where}: {reason}"
+                             ) from error
+            self._fakes = (values, facts, mode)
+        return self._fakes
+
+    def fake(self, node: Any) -> Any:
+        have = node.meta.get("val")
+        return self.observed()[0].get(node) if have is None else have
+
+    def examples(self, torch: Any, mode_of: Any) -> tuple[Any, list[Any]]:
+        """torch's mode, and inputs without data, whose symbolic sizes are symbols of torch."""
+        shapes = [var.struct_info.dims for var in self.inputs]
+        variables = list(dict.fromkeys(v for dims in shapes for d in dims for v in free_vars(d)))
+        env, sizes = None, {}
+        if variables:
+            from torch._dynamo.source import ConstantSource
+            from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+
+            env = ShapeEnv()
+            for k, v in enumerate(variables):
+                hint, source = 5040 * (k + 1), ConstantSource(f"size_{k}")
+                symbol = env.create_symbol(hint, source, DimDynamic.DYNAMIC, None)
+                sizes[v] = env.create_symintnode(symbol, hint=hint, source=source)
+                self.sizes.symbols[str(symbol)] = v
+        mode = mode_of(allow_non_fake_inputs=True, shape_env=env)
+        with mode:
+            return mode, [torch.empty([_size(d, sizes) for d in dims],
+                                      dtype=getattr(torch, var.struct_info.dtype))
+                          for var, dims in zip(self.inputs, shapes)]
+
+
+def _size(e: PrimExpr, sizes: Mapping[SizeVariable, Any]) -> Any:
+    """A size of an input as torch has it."""
+    if isinstance(e, SizeVariable):
+        return sizes[e]
+    if O.as_int(e) is not None:
+        return O.as_int(e)
+    fold = {Add: operator.add, Sub: operator.sub, Mul: operator.mul, FloorDiv: operator.floordiv}
+    if type(e) not in fold:
+        raise ValueError(f"the size {e} of an input is no sum, product or quotient of sizes")
+    return fold[type(e)](_size(e.a, sizes), _size(e.b, sizes))
+
+
+def _parameters_of(target: Any) -> Sequence[str]:
+    try:
+        return list(inspect.signature(target).parameters)
+    except (TypeError, ValueError):
+        return ()
 
 
 __all__ = ["MODULES", "from_fx"]

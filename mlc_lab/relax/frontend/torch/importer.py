@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
+from ....arith import Analyzer
 from ....ir.dtype import is_float
 from ....runtime import array
 from ....tir import op as O
-from ....tir.expr import PrimExpr
+from ....tir.expr import PrimExpr, Range, SizeVar
+from ....tir.functor import free_vars
 from ...block_builder import BlockBuilder
 from ...expr import Constant, Expr, PrimValue, ShapeExpr, const
-from ...struct_info import TensorStructInfo
+from ...struct_info import ShapeStructInfo, TensorStructInfo, as_dim, same_dim
 from ... import op as relax_op
-from ..common import MissingOperators
+from .aliasing import Values
 
 #: rule by name: `rule(importer, *args, **kwargs)`; "add.Tensor" goes before "add"
 RULES: dict[str, Callable[..., Any]] = {}
@@ -41,6 +43,9 @@ def dtype_name(dtype: Any, default: str = "float32") -> str:
     if dtype is None:
         return default
     text = str(dtype).rpartition(".")[2]
+    if text.startswith("complex") or text in ("cfloat", "cdouble", "chalf"):
+        raise ValueError("complex numbers are not translated: keep real and imaginary parts as "
+                         "two tensors")
     return DTYPES.get(text, text)
 
 
@@ -55,15 +60,25 @@ class Importer:
 
     def __init__(self, custom: Mapping[Any, Callable] | None = None) -> None:
         self.builder = BlockBuilder()
-        self.env: dict[Any, Any] = {}
+        self.env: Values = Values()
         self.custom = dict(custom or {})
         self._made: dict[Any, Any] = {}
+        #: the node that is translated
+        self.node: Any = None
+        #: whether slices by symbolic bounds are inside, as torch.export has checked
+        self.guarded = False
 
     # ------------------------------------------------------------------------- emitting
 
     def emit(self, expr: Any) -> Any:
         """Bind an expression to a variable; a leaf stays."""
         return self.builder.emit(expr)
+
+    def kernel(self, compiled: Callable[..., Any], *args: Any, name: str = "", **kwargs: Any
+               ) -> Any:
+        """A call of a function of TOPI that Relax has no operator for."""
+        return self.builder.emit_te(compiled, *args, primfunc_name_hint=name or compiled.__name__,
+                                    **kwargs)
 
     @property
     def block_builder(self) -> BlockBuilder:
@@ -92,6 +107,114 @@ class Importer:
     def ndim(self, x: Any) -> int:
         """The number of dimensions."""
         return x.struct_info.ndim
+
+    @staticmethod
+    def axis(dim: Any, count: int) -> int:
+        """A dimension counted from the front. Raises IndexError where there is none such."""
+        if not -max(count, 1) <= dim < max(count, 1):
+            raise IndexError(f"dimension {dim} of a tensor of {count} dimension(s)")
+        return dim % max(count, 1)
+
+    def simplified(self, size: Any) -> Any:
+        """A size in its simplest form, an int where it is known."""
+        if not isinstance(size, PrimExpr):
+            return size
+        analyzer = Analyzer()
+        for var in free_vars(size):
+            analyzer.bind(var, Range(O.const(1, var.dtype), O.const(2**40, var.dtype)))
+        out = analyzer.simplify(size)
+        return out if O.as_int(out) is None else O.as_int(out)
+
+    def same_size(self, a: Any, b: Any) -> bool:
+        """Whether two sizes are surely equal."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a == b
+        return a is b or same_dim(as_dim(a), as_dim(b))
+
+    def common_shape(self, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        """The shape that two shapes broadcast to."""
+        count = max(len(a), len(b))
+        first, second = ([1] * (count - len(s)) + list(s) for s in (a, b))
+        return [q if self.same_size(p, 1) else p for p, q in zip(first, second)]
+
+    def broadcast(self, x: Any, sizes: Sequence[Any]) -> Any:
+        """A tensor repeated to a shape."""
+        have = self.shape(x)
+        if len(have) == len(sizes) and all(map(self.same_size, have, sizes)):
+            return x
+        if isinstance(x, Constant) and not have:
+            return self.emit(relax_op.full(ShapeExpr(list(sizes)), x, x.struct_info.dtype))
+        return self.emit(relax_op.broadcast_to(x, ShapeExpr(list(sizes))))
+
+    def full(self, sizes: Sequence[Any], value: Any, dtype: str) -> Any:
+        """A tensor of one number."""
+        return self.emit(relax_op.full(ShapeExpr(list(sizes)), self.const(value, dtype), dtype))
+
+    def zeros(self, sizes: Sequence[Any], dtype: str) -> Any:
+        """A tensor of zeros."""
+        return self.full(sizes, 0, dtype)
+
+    def need_dense(self, x: Any, name: str) -> None:
+        """Refuse a tensor that does not lie in memory in the order of its elements, for operators
+        that look at memory."""
+        fake = self.fake(self.node.args[0]) if self.node is not None and self.node.args else None
+        if fake is None or not fake.is_contiguous() or fake.storage_offset() != 0 or (
+                fake.untyped_storage().nbytes() != fake.numel() * fake.element_size()):
+            raise ValueError(f"{name} of a tensor that is a part of another, or whose dimensions "
+                             "were put in another order, is not translated: clone() it before")
+
+    def tensor(self, value: Any, dtype: str) -> Any:
+        """A number, a size or a tensor as a tensor of `dtype`."""
+        if is_tensor(value):
+            return self.cast(value, dtype)
+        if isinstance(value, PrimValue):
+            value = value.value
+        if isinstance(value, PrimExpr) and O.as_int(value) is None:
+            value = O.cast(value, "int64")
+            one = self.emit(relax_op.arange(value, value + 1, 1, "int64"))
+            return self.cast(self.emit(relax_op.reshape(one, ShapeExpr([]))), dtype)
+        return self.const(getattr(value, "value", value), dtype)
+
+    def filled(self, x: Any, value: Any) -> Any:
+        """A value in the form of x: its shape and its dtype."""
+        if is_tensor(value) and value.struct_info.dtype == self.dtype(x) and (
+                self.ndim(value) == self.ndim(x)) and all(
+                map(self.same_size, self.shape(value), self.shape(x))):
+            return value
+        tensor = self.tensor(value, self.dtype(x))
+        while self.ndim(tensor) > self.ndim(x) and self.same_size(self.shape(tensor)[0], 1):
+            tensor = self.emit(relax_op.squeeze(tensor, [0]))
+        return self.broadcast(tensor, self.shape(x))
+
+    def size_of(self, x: Any) -> Any:
+        """The number of elements."""
+        total: Any = 1
+        for d in self.shape(x):
+            total = total * d
+        return total
+
+    @staticmethod
+    def vector(size: Any, dtype: str = "int64") -> TensorStructInfo:
+        """What is known of a vector."""
+        return TensorStructInfo([size], dtype)
+
+    def with_unknown_size(self, x: Any, sizes: Sequence[Any], dtype: str) -> Any:
+        """A tensor of which only the run knows one size, here None, with a symbol for it."""
+        unknown = SizeVar(f"count_{self.builder.get_unique_name('count')}", "int64")
+        dims = [unknown if s is None else s for s in sizes]
+        return self.builder.match_cast(x, TensorStructInfo(dims, dtype))
+
+    def size_from(self, x: Any) -> PrimExpr:
+        """The whole number in a tensor of one element, as a size that only the run knows."""
+        line = self.cast(self.emit(relax_op.reshape(x, ShapeExpr([1]))), "int64")
+        shape = self.emit(relax_op.tensor_to_shape(line))
+        size = SizeVar(f"size_{self.builder.get_unique_name('size')}", "int64")
+        self.builder.match_cast(shape, ShapeStructInfo([size]))
+        return size
+
+    def fake(self, node: Any) -> Any:
+        """The tensor of torch, without data, that a node gives; None where it is not known."""
+        return getattr(node, "meta", {}).get("val")
 
     def dtype(self, x: Any) -> str:
         """The dtype of a tensor, or of a Python number as torch sees it."""
@@ -134,11 +257,23 @@ class Importer:
             if is_float(big) or not is_float(small):
                 return big if big != "bool" else small
             return small
-        if is_float(kinds[0]) != is_float(kinds[1]):
-            return kinds[0] if is_float(kinds[0]) else kinds[1]
-        if "bfloat16" in kinds:
-            return "bfloat16" if kinds[0] == kinds[1] else "float32"
-        return str(np.promote_types(*map(np.dtype, kinds)))
+        return self.promoted_dtypes(*kinds)
+
+    @staticmethod
+    def promoted_dtypes(a: str, b: str) -> str:
+        """The dtype of two tensors together."""
+        if a == b:
+            return a
+        if is_float(a) != is_float(b):
+            return a if is_float(a) else b
+        if "bfloat16" in (a, b):
+            return "float64" if "float64" in (a, b) else "float32"
+        return str(np.promote_types(a, b))
+
+    def tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Both operands as tensors of the dtype torch computes in."""
+        dtype = self.promoted(a, b)
+        return self.tensor(a, dtype), self.tensor(b, dtype)
 
     def pair(self, a: Any, b: Any) -> tuple[Any, Any]:
         """Both operands in the dtype torch computes in."""
@@ -163,36 +298,4 @@ class Importer:
         return array(value.numpy().copy())
 
 
-def lookup(importer: Importer, names: tuple[str, ...]) -> Callable[..., Any] | None:
-    """The rule of the first name that has one; those the user gave go first."""
-    for table in (importer.custom, RULES):
-        for name in names:
-            if name in table:
-                return table[name]
-    return None
-
-
-def refuse(frontend: str, missing: list[tuple[str, str]]) -> None:
-    """Raise MissingOperators unless the list is empty."""
-    if missing:
-        raise MissingOperators(frontend, missing, (
-            "give rules of your own with custom_convert_map={name: f(node, importer)}, or write "
-            "the model with other operators"))
-
-
-def place_of(node: Any) -> str:
-    """Where a node comes from: the module, the node, and the line of the model's source."""
-    stack = node.meta.get("nn_module_stack") or {}
-    last = list(stack.values())[-1] if stack else None
-    module = ""
-    if last is not None:
-        path, kind = last if isinstance(last, tuple) else (str(last), "")
-        kind = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
-        module = f"in {path or 'the model itself'} ({kind.rpartition('.')[2]}), "
-    trace = (node.meta.get("stack_trace") or "").strip().split("\n")
-    source = f": {trace[-1].strip()}" if trace[-1] else ""
-    return f"{module}node {node.name}{source}"
-
-
-__all__ = ["DTYPES", "Importer", "RULES", "dtype_name", "is_tensor", "lookup", "place_of", "refuse",
-           "rule"]
+__all__ = ["DTYPES", "Importer", "RULES", "dtype_name", "is_tensor", "rule"]

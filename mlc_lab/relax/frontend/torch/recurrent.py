@@ -6,8 +6,10 @@ from typing import Any, Callable
 
 from ... import op
 from ...op import nn
+from .calling import ADVICE_EVAL
 from .importer import Importer, rule
-from .shapes import _cat, _select, _stack
+from .joining import _cat, _stack
+from .views import _select
 
 #: `cell(importer, product with the input, product with the state, states) -> new states`
 Cell = Callable[[Importer, Any, Any, list[Any]], list[Any]]
@@ -58,13 +60,15 @@ def _layers(im: Importer, cell: Cell, x: Any, states: list[Any], weights: list[A
         raise ValueError("the steps of a recurrent layer are written out: the length of the "
                          "sequence must be known")
     ways = 2 if both_ways else 1
-    each = 4 if has_biases else 2
+    each = len(weights) // (num_layers * ways)
+    projected = each in (3, 5)  # the output is made smaller by a product of its own
     last: list[list[Any]] = [[] for _ in states]
     for layer in range(num_layers):
         outs = []
         for way in range(ways):
             k = layer * ways + way
             w_x, w_h, *biases = weights[k * each:(k + 1) * each]
+            smaller = biases.pop() if projected else None
             b_x, b_h = biases if has_biases else (None, None)
             state = [_select(im, s, 0, k) for s in states]
             products = _product(im, x, w_x, b_x)  # of all steps at once
@@ -72,6 +76,8 @@ def _layers(im: Importer, cell: Cell, x: Any, states: list[Any], weights: list[A
             for t in (range(length) if way == 0 else reversed(range(length))):
                 here = _select(im, products, time, t)
                 state = cell(im, here, _product(im, state[0], w_h, b_h), state)
+                if smaller is not None:
+                    state[0] = _product(im, state[0], smaller, None)
                 steps[t] = state[0]
             outs.append(_stack(im, steps, time))
             for all_last, one in zip(last, state):
@@ -80,12 +86,23 @@ def _layers(im: Importer, cell: Cell, x: Any, states: list[Any], weights: list[A
     return x, [_stack(im, s, 0) for s in last]
 
 
+def _need_inference(dropout: float, train: bool) -> None:
+    if dropout and train:
+        raise ValueError(f"dropout between layers draws numbers by chance: {ADVICE_EVAL}")
+
+
 @rule("lstm")
 def _lstm_layer(im: Importer, x: Any, states: Any, weights: Any, has_biases: bool, num_layers: int,
                 dropout: float, train: bool, bidirectional: bool, batch_first: bool) -> Any:
+    _need_inference(dropout, train)
     out, last = _layers(im, _lstm, x, list(states), list(weights), has_biases, num_layers,
                         bidirectional, batch_first)
     return (out, *last)
+
+
+@rule("lstm.data", "gru.data", "rnn_tanh.data", "rnn_relu.data")
+def _packed(im: Importer, *args: Any) -> Any:
+    raise ValueError("packed sequences have lengths that only the run knows: pad the sequences")
 
 
 def _one_state(name: str, cell: Cell) -> None:
@@ -93,6 +110,7 @@ def _one_state(name: str, cell: Cell) -> None:
     def translate(im: Importer, x: Any, state: Any, weights: Any, has_biases: bool,
                   num_layers: int, dropout: float, train: bool, bidirectional: bool,
                   batch_first: bool) -> Any:
+        _need_inference(dropout, train)
         out, last = _layers(im, cell, x, [state], list(weights), has_biases, num_layers,
                             bidirectional, batch_first)
         return (out, *last)

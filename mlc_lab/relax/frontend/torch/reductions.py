@@ -1,47 +1,92 @@
-"""Rules of reductions, sorting and running totals."""
+"""Rules of reductions."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....ir.dtype import is_float
 from ... import op
-from ...op import nn
+from .arithmetic import as_float
 from .importer import Importer, dtype_name, is_tensor, rule
+from .views import reshaped
 
 
-def _axes(dim: Any) -> Any:
-    """A `dim` argument: None or an empty list mean all."""
-    return None if dim is None or (isinstance(dim, (list, tuple)) and not len(dim)) else dim
+def axes_of(im: Importer, x: Any, dim: Any) -> Any:
+    """A `dim` argument as a list of axes from the front; None, which an empty list means too, for
+    all."""
+    if dim is None or (isinstance(dim, (list, tuple)) and not len(dim)):
+        return None
+    several = dim if isinstance(dim, (list, tuple)) else [dim]
+    axes = [im.axis(d, im.ndim(x)) for d in several]
+    return axes if im.ndim(x) else None
+
+
+def _accumulated(im: Importer, x: Any, dtype: Any) -> Any:
+    """x in the dtype that its sum has: the one asked for, or int64 for integers."""
+    have = im.dtype(x)
+    return im.cast(x, dtype_name(dtype, have if is_float(have) else "int64"))
 
 
 @rule("sum")
 def _sum(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    have = im.dtype(x)
-    wanted = dtype_name(dtype, have if is_float(have) else "int64")
-    return im.emit(op.sum(im.cast(x, wanted), _axes(dim), keepdim))
+    return im.emit(op.sum(_accumulated(im, x, dtype), axes_of(im, x, dim), keepdim))
+
+
+@rule("nansum")
+def _nansum(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+            ) -> Any:
+    return _sum(im, _without_nan(im, x), dim, keepdim, dtype=dtype)
+
+
+def _without_nan(im: Importer, x: Any) -> Any:
+    if not is_float(im.dtype(x)):
+        return x
+    return im.emit(op.where(im.emit(op.isnan(x)), im.const(0, im.dtype(x)), x))
 
 
 @rule("mean")
 def _mean(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
           ) -> Any:
-    return im.emit(op.mean(im.cast(x, dtype_name(dtype, im.dtype(x))), _axes(dim), keepdim))
+    return im.emit(op.mean(im.cast(x, dtype_name(dtype, im.dtype(x))), axes_of(im, x, dim),
+                           keepdim))
+
+
+@rule("nanmean")
+def _nanmean(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+             ) -> Any:
+    x = im.cast(x, dtype_name(dtype, im.dtype(x)))
+    some = im.cast(im.emit(op.logical_not(im.emit(op.isnan(x)))), im.dtype(x))
+    axes = axes_of(im, x, dim)
+    return im.emit(op.divide(im.emit(op.sum(_without_nan(im, x), axes, keepdim)),
+                             im.emit(op.sum(some, axes, keepdim))))
 
 
 @rule("prod")
 def _prod(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
           ) -> Any:
-    return im.emit(op.prod(im.cast(x, dtype_name(dtype, im.dtype(x))), _axes(dim), keepdim))
+    return im.emit(op.prod(_accumulated(im, x, dtype), axes_of(im, x, dim), keepdim))
 
 
 @rule("amax")
 def _amax(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return im.emit(op.max(x, _axes(dim), keepdim))
+    return _largest(im, x, op.max, axes_of(im, x, dim), keepdim)
 
 
 @rule("amin")
 def _amin(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return im.emit(op.min(x, _axes(dim), keepdim))
+    return _largest(im, x, op.min, axes_of(im, x, dim), keepdim)
+
+
+def _largest(im: Importer, x: Any, pick: Any, axes: Any, keepdim: bool) -> Any:
+    if im.dtype(x) != "bool":
+        return im.emit(pick(x, axes, keepdim))
+    return im.cast(im.emit(pick(im.cast(x, "int8"), axes, keepdim)), "bool")
+
+
+@rule("aminmax")
+def _aminmax(im: Importer, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+    return _amin(im, x, dim, keepdim), _amax(im, x, dim, keepdim)
 
 
 def _extreme(name: str, pick: Any, place: Any, pairwise: Any) -> None:
@@ -50,8 +95,21 @@ def _extreme(name: str, pick: Any, place: Any, pairwise: Any) -> None:
         if is_tensor(dim):  # torch.max(a, b)
             return im.emit(pairwise(*im.pair(x, dim)))
         if dim is None:
-            return im.emit(pick(x))
-        return im.emit(pick(x, dim, keepdim)), im.emit(place(x, dim, keepdim))
+            return _largest(im, x, pick, None, False)
+        if im.ndim(x) == 0:
+            return x, im.const(0, "int64")
+        return (_largest(im, x, pick, axes_of(im, x, dim), keepdim),
+                _place(im, x, place, dim, keepdim))
+
+
+def _place(im: Importer, x: Any, place: Any, dim: Any, keepdim: bool) -> Any:
+    x = im.cast(x, "int8") if im.dtype(x) == "bool" else x
+    if dim is None:
+        flat = im.emit(place(reshaped(im, x, [-1]), 0, False))
+        return reshaped(im, flat, [1] * im.ndim(x)) if keepdim else flat
+    if im.ndim(x) == 0:
+        return im.const(0, "int64")
+    return im.cast(im.emit(place(x, im.axis(dim, im.ndim(x)), keepdim)), "int64")
 
 
 _extreme("max", op.max, op.argmax, op.maximum)
@@ -60,79 +118,113 @@ _extreme("min", op.min, op.argmin, op.minimum)
 
 @rule("argmax")
 def _argmax(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return im.emit(op.argmax(x, dim, keepdim))
+    return _place(im, x, op.argmax, dim, keepdim)
 
 
 @rule("argmin")
 def _argmin(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return im.emit(op.argmin(x, dim, keepdim))
+    return _place(im, x, op.argmin, dim, keepdim)
 
 
-@rule("any")
-def _any(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    whole = im.cast(im.cast(x, "bool"), "int32")
-    return im.cast(im.emit(op.max(whole, _axes(dim), keepdim)), "bool")
+def _truth(name: str, pick: Any) -> None:
+    @rule(name)
+    def translate(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        dtype = "uint8" if im.dtype(x) == "uint8" else "bool"
+        truth = im.cast(im.cast(x, "bool"), "int8")
+        return im.cast(im.emit(pick(truth, axes_of(im, x, dim), keepdim)), dtype)
 
 
-@rule("all")
-def _all(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    whole = im.cast(im.cast(x, "bool"), "int32")
-    return im.cast(im.emit(op.min(whole, _axes(dim), keepdim)), "bool")
+_truth("any", op.max)
+_truth("all", op.min)
 
 
-def _spread(im: Importer, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
-    """The variance, over n - correction."""
+@rule("count_nonzero")
+def _count_nonzero(im: Importer, x: Any, dim: Any = None) -> Any:
+    return im.emit(op.sum(im.cast(im.cast(x, "bool"), "int64"), axes_of(im, x, dim)))
+
+
+# ------------------------------------------------------------------------------- spread
+
+
+def spread(im: Importer, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+    """The variance: the sum of squared distances to the mean over max(n - correction, 0)."""
     if isinstance(dim, bool):  # torch.var(x, unbiased)
         dim, unbiased = None, dim
     less = correction if correction is not None else (1 if unbiased in (None, True) else 0)
-    out = im.emit(op.variance(x, _axes(dim), keepdim))
-    if not less:
-        return out
-    sizes, over = im.shape(x), _axes(dim)
-    over = range(len(sizes)) if over is None else [over] if isinstance(over, int) else over
+    axes = axes_of(im, x, dim)
+    sizes = im.shape(x)
     count: Any = 1
-    for k in over:
+    for k in range(len(sizes)) if axes is None else axes:
         count = count * sizes[k]
     dtype = im.dtype(x)
     if isinstance(count, int):
-        return im.emit(op.multiply(out, im.const(count / (count - less), dtype)))
-    ratio = op.divide(im.operand(count, dtype), im.operand(count - less, dtype))
+        if count == 0 or count <= less:
+            mean = im.emit(op.mean(x, axes, True))
+            away = im.emit(op.subtract(x, mean))
+            total = im.emit(op.sum(im.emit(op.multiply(away, away)), axes, keepdim))
+            return im.emit(op.divide(total, im.const(0.0, dtype)))
+        out = im.emit(op.variance(x, axes, keepdim))
+        return im.emit(op.multiply(out, im.const(count / (count - less), dtype))) if less else out
+    out = im.emit(op.variance(x, axes, keepdim))
+    if not less:
+        return out
+    ratio = op.divide(im.tensor(count, dtype), im.emit(op.maximum(
+        im.tensor(count - less, dtype), im.const(0, dtype))))
     return im.emit(op.multiply(out, im.emit(ratio)))
 
 
 @rule("var")
 def _var(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
          correction: Any = None) -> Any:
-    return _spread(im, x, dim, unbiased, keepdim, correction)
+    return spread(im, x, dim, unbiased, keepdim, correction)
 
 
 @rule("std")
 def _std(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
          correction: Any = None) -> Any:
-    return im.emit(op.sqrt(_spread(im, x, dim, unbiased, keepdim, correction)))
+    return im.emit(op.sqrt(_var(im, x, dim, unbiased, keepdim, correction=correction)))
+
+
+@rule("var_mean")
+def _var_mean(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False,
+              *, correction: Any = None) -> Any:
+    over = None if isinstance(dim, bool) else dim
+    return (_var(im, x, dim, unbiased, keepdim, correction=correction),
+            _mean(im, x, over, keepdim))
+
+
+@rule("std_mean")
+def _std_mean(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False,
+              *, correction: Any = None) -> Any:
+    var, mean = _var_mean(im, x, dim, unbiased, keepdim, correction=correction)
+    return im.emit(op.sqrt(var)), mean
+
+
+# ------------------------------------------------------------------------------- norms
 
 
 @rule("norm", "linalg_vector_norm")
-def _norm(im: Importer, x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *,
-          dtype: Any = None, ord: Any = None) -> Any:  # noqa: A002
-    p = ord if ord is not None else p
+def norm(im: Importer, x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *,
+         dtype: Any = None) -> Any:
+    """(sum |x|^p)^(1/p); the number of what is not 0 for p = 0."""
     p = 2 if p in (None, "fro") else p
     if isinstance(p, str):
         raise ValueError(f"the norm {p!r} of matrices is not translated")
-    x, dim = im.cast(x, dtype_name(dtype, im.dtype(x))), _axes(dim)
+    x = as_float(im, im.cast(x, dtype_name(dtype, im.dtype(x))))
+    axes = axes_of(im, x, dim)
     size = im.emit(op.abs(x))
-    if p in (float("inf"), -float("inf")):
-        return im.emit((op.max if p > 0 else op.min)(size, dim, keepdim))
-    if p == 0:  # how many are not 0
+    if p in (math.inf, -math.inf):
+        return im.emit((op.max if p > 0 else op.min)(size, axes, keepdim))
+    if p == 0:
         some = im.cast(im.emit(op.not_equal(x, im.const(0, im.dtype(x)))), im.dtype(x))
-        return im.emit(op.sum(some, dim, keepdim))
+        return im.emit(op.sum(some, axes, keepdim))
     if p == 1:
-        return im.emit(op.sum(size, dim, keepdim))
+        return im.emit(op.sum(size, axes, keepdim))
     if p == 2:
-        total = im.emit(op.sum(im.emit(op.multiply(x, x)), dim, keepdim))
+        total = im.emit(op.sum(im.emit(op.multiply(x, x)), axes, keepdim))
         return im.emit(op.sqrt(total))
     power = im.emit(op.power(size, im.const(float(p), im.dtype(x))))
-    total = im.emit(op.sum(power, dim, keepdim))
+    total = im.emit(op.sum(power, axes, keepdim))
     return im.emit(op.power(total, im.const(1 / p, im.dtype(x))))
 
 
@@ -144,71 +236,63 @@ def _linalg_norm(im: Importer, x: Any, ord: Any = None, dim: Any = None,  # noqa
     if ord not in (None, "fro") and over != 1:
         raise ValueError(f"the norm {ord} of matrices is not translated; for all elements as one "
                          "vector there is torch.linalg.vector_norm")
-    return _norm(im, x, ord, dim, keepdim, dtype=dtype)
+    return norm(im, x, ord, dim, keepdim, dtype=dtype)
+
+
+@rule("linalg_matrix_norm")
+def _matrix_norm(im: Importer, x: Any, ord: Any = "fro", dim: Any = (-2, -1),  # noqa: A002
+                 keepdim: bool = False, *, dtype: Any = None) -> Any:
+    if ord != "fro":
+        raise ValueError(f"the norm {ord} of matrices is not translated, only that of Frobenius")
+    return norm(im, x, 2, dim, keepdim, dtype=dtype)
+
+
+@rule("normalize")
+def _normalize(im: Importer, x: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
+    from .arithmetic import divided
+    from .casting import clamped
+
+    return divided(im, x, clamped(im, norm(im, x, p, dim, True), eps))
+
+
+@rule("dist")
+def _dist(im: Importer, a: Any, b: Any, p: Any = 2) -> Any:
+    return norm(im, im.emit(op.subtract(*im.pair(a, b))), p)
 
 
 @rule("cosine_similarity")
-def _cosine_similarity(im: Importer, a: Any, b: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def _cosine_similarity(im: Importer, x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """a . b / (max(|a|, eps) max(|b|, eps)) along `dim`."""
-    dtype = im.promoted(a, b)
-    both = im.emit(op.multiply(*im.pair(a, b)))
+    dtype = im.promoted(x1, x2)
+    both = im.emit(op.multiply(*im.pair(x1, x2)))
     sizes = im.shape(both)
     least = im.const(eps, dtype)
     lengths = []
-    for t in (im.cast(a, dtype), im.cast(b, dtype)):
-        if list(map(str, im.shape(t))) != list(map(str, sizes)):
-            t = im.emit(op.broadcast_to(t, sizes))
-        lengths.append(im.emit(op.maximum(_norm(im, t, 2, dim), least)))
-    return im.emit(op.divide(im.emit(op.sum(both, dim)), im.emit(op.multiply(*lengths))))
+    for t in (im.cast(x1, dtype), im.cast(x2, dtype)):
+        lengths.append(im.emit(op.maximum(norm(im, im.broadcast(t, sizes), 2, dim), least)))
+    return im.emit(op.divide(im.emit(op.sum(both, axes_of(im, both, dim))),
+                             im.emit(op.multiply(*lengths))))
 
 
-@rule("logsumexp")
+@rule("logsumexp", "special_logsumexp")
 def _logsumexp(im: Importer, x: Any, dim: Any, keepdim: bool = False) -> Any:
-    top = im.emit(op.max(x, dim, True))
-    total = im.emit(op.sum(im.emit(op.exp(im.emit(op.subtract(x, top)))), dim, True))
+    """max + log(sum(exp(x - max))), where a maximum that is infinite counts as 0."""
+    x = as_float(im, x)
+    axes = axes_of(im, x, dim)
+    top = im.emit(op.max(x, axes, True))
+    finite = im.emit(op.isfinite(top))
+    top = im.emit(op.where(finite, top, im.const(0, im.dtype(x))))
+    total = im.emit(op.sum(im.emit(op.exp(im.emit(op.subtract(x, top)))), axes, True))
     out = im.emit(op.add(im.emit(op.log(total)), top))
-    return out if keepdim else im.emit(op.squeeze(out, dim))
+    gone = list(range(im.ndim(x))) if axes is None else axes
+    return out if keepdim or not gone else im.emit(op.squeeze(out, gone))
 
 
-@rule("softmax", "_softmax")
-def _softmax(im: Importer, x: Any, dim: Any = -1, *rest: Any, dtype: Any = None, **kw: Any) -> Any:
-    wanted = next((r for r in rest if type(r).__name__ == "dtype"), dtype)
-    x = im.cast(x, dtype_name(wanted, im.dtype(x)))
-    return im.emit(nn.softmax(x, -1 if dim is None else dim))
+@rule("trace")
+def _trace(im: Importer, x: Any) -> Any:
+    from .placing import _diagonal
+
+    return _sum(im, _diagonal(im, x))
 
 
-@rule("log_softmax", "_log_softmax")
-def _log_softmax(im: Importer, x: Any, dim: Any = -1, *rest: Any, dtype: Any = None, **kw: Any
-                 ) -> Any:
-    wanted = next((r for r in rest if type(r).__name__ == "dtype"), dtype)
-    x = im.cast(x, dtype_name(wanted, im.dtype(x)))
-    return im.emit(nn.log_softmax(x, -1 if dim is None else dim))
-
-
-@rule("cumsum")
-def _cumsum(im: Importer, x: Any, dim: int, *, dtype: Any = None) -> Any:
-    have = im.dtype(x)
-    return im.emit(op.cumsum(x, dim, dtype_name(dtype, have if is_float(have) else "int64")))
-
-
-@rule("cumprod")
-def _cumprod(im: Importer, x: Any, dim: int, *, dtype: Any = None) -> Any:
-    have = im.dtype(x)
-    return im.emit(op.cumprod(x, dim, dtype_name(dtype, have if is_float(have) else "int64")))
-
-
-@rule("topk")
-def _topk(im: Importer, x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True  # noqa: A002
-          ) -> Any:
-    return im.emit(op.topk(x, k, dim, "both", largest, "int64"))
-
-
-@rule("sort")
-def _sort(im: Importer, x: Any, dim: int = -1, descending: bool = False, **kwargs: Any) -> Any:
-    order = im.emit(op.argsort(x, dim, descending, "int64"))
-    return im.emit(op.gather_elements(x, order, dim)), order
-
-
-@rule("argsort")
-def _argsort(im: Importer, x: Any, dim: int = -1, descending: bool = False, **kwargs: Any) -> Any:
-    return im.emit(op.argsort(x, dim, descending, "int64"))
+__all__ = ["axes_of", "norm", "spread"]

@@ -1,0 +1,96 @@
+"""Rules of limits, of casts, of what gives its argument itself, and of what fills a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....tir import op as O
+from ... import op
+from .importer import Importer, dtype_name, is_tensor, rule
+
+# ------------------------------------------------------------------------------- limits, casts
+
+
+@rule("clamp", "clip")
+def clamped(im: Importer, x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """x between two limits, of which either may be missing, a number or a tensor."""
+    if not is_tensor(x):
+        return O.min_value_of(O.max_value_of(x, min), max)
+    given = [v for v in (min, max) if v is not None]
+    dtype = im.dtype(x)
+    for v in given:
+        dtype = im.promoted(im.cast(x, dtype), v)
+    x = im.cast(x, dtype)
+    if len(given) == 2 and not any(map(is_tensor, given)) and dtype == "float32":
+        return im.emit(op.clip(x, min, max))
+    if min is not None:
+        x = im.emit(op.maximum(x, im.operand(min, dtype)))
+    if max is not None:
+        x = im.emit(op.minimum(x, im.operand(max, dtype)))
+    return x
+
+
+@rule("clamp_min")
+def _clamp_min(im: Importer, x: Any, min: Any) -> Any:  # noqa: A002
+    return clamped(im, x, min)
+
+
+@rule("clamp_max")
+def _clamp_max(im: Importer, x: Any, max: Any) -> Any:  # noqa: A002
+    return clamped(im, x, None, max)
+
+
+@rule("to", "_to_copy", "type", "_to_dtype", "asarray")
+def _to(im: Importer, x: Any, *args: Any, dtype: Any = None, other: Any = None) -> Any:
+    if other is not None:
+        args = (other, *args)
+    for a in args:
+        if is_tensor(a):
+            dtype = im.dtype(a)
+        elif type(a).__name__ == "dtype" or isinstance(a, str) and a.startswith("torch."):
+            dtype = a
+    return x if dtype is None else im.cast(x, dtype_name(dtype))
+
+
+@rule("type_as")
+def _type_as(im: Importer, x: Any, other: Any) -> Any:
+    return im.cast(x, im.dtype(other))
+
+
+def _cast_rule(name: str, dtype: str) -> None:
+    @rule(name)
+    def translate(im: Importer, x: Any) -> Any:
+        return im.cast(x, dtype)
+
+
+for _method, _dtype in (("float", "float32"), ("double", "float64"), ("half", "float16"),
+                        ("long", "int64"), ("int", "int32"), ("bool", "bool"),
+                        ("bfloat16", "bfloat16"), ("short", "int16"), ("char", "int8"),
+                        ("byte", "uint8")):
+    _cast_rule(_method, _dtype)
+
+
+@rule("clone", "contiguous", "detach", "detach_", "alias", "alias_copy", "detach_copy", "cpu",
+      "lift_fresh_copy", "lift_fresh", "lift", "requires_grad_", "identity", "resolve_conj",
+      "resolve_neg", "conj", "conj_physical", "real", "data")
+def same(im: Importer, x: Any) -> Any:
+    """What changes nothing."""
+    return x
+
+
+@rule("copy")
+def _copy(im: Importer, x: Any, src: Any) -> Any:
+    return im.filled(x, src)
+
+
+@rule("fill")
+def _fill(im: Importer, x: Any, value: Any) -> Any:
+    return im.filled(x, value)
+
+
+@rule("zero")
+def _zero(im: Importer, x: Any) -> Any:
+    return im.zeros(im.shape(x), im.dtype(x))
+
+
+__all__ = ["clamped", "same"]

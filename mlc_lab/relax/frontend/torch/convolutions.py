@@ -1,0 +1,153 @@
+"""Rules of convolutions, and of windows as columns of a matrix (unfold, fold)."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import numpy as np
+
+from ... import op
+from ...expr import Constant
+from ...op import nn
+from .importer import RULES, Importer, rule
+from .joining import padded
+from .views import _slice, reshaped
+
+
+def each(value: Any, rank: int) -> list[Any]:
+    """One number for each of `rank` dimensions, from one or as many."""
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    return values * rank if len(values) == 1 else values
+
+
+def _widths(padding: Any, dilation: Sequence[int], kernel: Sequence[Any], stride: Sequence[int],
+            rank: int) -> list[int]:
+    """Padding before and after all dimensions, from numbers, "same" or "valid"."""
+    if padding == "valid":
+        return [0] * (2 * rank)
+    if padding == "same":
+        if any(s != 1 for s in stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        reach = [d * (k - 1) for d, k in zip(dilation, kernel)]
+        return [r // 2 for r in reach] + [r - r // 2 for r in reach]
+    several = each(padding, rank)
+    return [*several, *several]
+
+
+def _with_bias(im: Importer, out: Any, bias: Any, rank: int) -> Any:
+    """A bias for each channel; a constant one in its form already, so that passes see it."""
+    if bias is None:
+        return out
+    shape = [1, im.shape(bias)[0], *[1] * rank]
+    if isinstance(bias, Constant) and im.dtype(bias) != "bfloat16":
+        return im.emit(op.add(out, im.const(bias.data.numpy().reshape(shape), im.dtype(bias))))
+    return im.emit(op.add(out, reshaped(im, bias, shape)))
+
+
+def _conv(rank: int) -> None:
+    build, turned = getattr(nn, f"conv{rank}d"), getattr(nn, f"conv{rank}d_transpose")
+
+    def unbatched(im: Importer, x: Any) -> tuple[Any, bool]:
+        if im.ndim(x) == rank + 1:
+            return im.emit(op.expand_dims(x, 0)), True
+        return x, False
+
+    @rule(f"conv{rank}d")
+    def translate(im: Importer, x: Any, weight: Any, bias: Any = None, stride: Any = 1,
+                  padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+        x, alone = unbatched(im, x)
+        spread, steps = each(dilation, rank), each(stride, rank)
+        widths = _widths(padding, spread, im.shape(weight)[2:], steps, rank)
+        out = im.emit(build(x, weight, steps, widths, spread, groups))
+        out = _with_bias(im, out, bias, rank)
+        return im.emit(op.squeeze(out, [0])) if alone else out
+
+    @rule(f"conv_transpose{rank}d")
+    def back(im: Importer, x: Any, weight: Any, bias: Any = None, stride: Any = 1,
+             padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
+        x, alone = unbatched(im, x)
+        steps, widths, extra = (each(v, rank) for v in (stride, padding, output_padding))
+        if all(e < s for e, s in zip(extra, steps)):
+            out = im.emit(turned(x, weight, steps, widths, extra, each(dilation, rank), groups))
+        else:  # more behind: less is cut off there, and beyond the kernel's reach there are zeros
+            behind = [p - e for p, e in zip(widths, extra)]
+            out = im.emit(turned(x, weight, steps, [*widths, *(max(b, 0) for b in behind)],
+                                 [0] * rank, each(dilation, rank), groups))
+            out = padded(im, out, [w for b in reversed(behind) for w in (0, max(-b, 0))])
+        out = _with_bias(im, out, bias, rank)
+        return im.emit(op.squeeze(out, [0])) if alone else out
+
+
+for _rank in (1, 2, 3):
+    _conv(_rank)
+
+
+@rule("convolution", "_convolution")
+def _convolution(im: Importer, x: Any, weight: Any, bias: Any, stride: Any, padding: Any,
+                 dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
+    rank = im.ndim(weight) - 2
+    if transposed:
+        return RULES[f"conv_transpose{rank}d"](im, x, weight, bias, stride, padding,
+                                               output_padding, groups, dilation)
+    return RULES[f"conv{rank}d"](im, x, weight, bias, stride, padding, dilation, groups)
+
+
+# ------------------------------------------------------------------------------- windows
+
+
+def _places(sizes: Sequence[int], kernel: Sequence[int], dilation: Sequence[int],
+            stride: Sequence[int]) -> np.ndarray:
+    """For each element of a window and each window, its place in an image: [elements, windows]."""
+    lines = []
+    for n, k, d, s in zip(sizes, kernel, dilation, stride):
+        starts = np.arange(0, n - d * (k - 1), s)
+        lines.append(np.arange(k)[:, None] * d + starts[None, :])
+    (rows, columns) = lines
+    at = rows[:, None, :, None] * sizes[1] + columns[None, :, None, :]
+    return at.reshape(rows.shape[0] * columns.shape[0], -1)
+
+
+def _known(im: Importer, x: Any, name: str) -> list[int]:
+    sizes = im.shape(x)[-2:]
+    if not all(isinstance(s, int) for s in sizes):
+        raise ValueError(f"{name} of an image of {sizes[0]} by {sizes[1]}: its size must be known")
+    return sizes
+
+
+@rule("im2col")
+def _im2col(im: Importer, x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+            stride: Any = 1) -> Any:
+    """Windows as columns: [N, C * elements, windows]."""
+    kernel, spread, steps, around = (each(v, 2) for v in (kernel_size, dilation, stride, padding))
+    x = padded(im, x, [around[1], around[1], around[0], around[0]])
+    sizes = _known(im, x, "unfold")
+    at = _places(sizes, kernel, spread, steps)
+    lead = im.shape(x)[:-2]
+    flat = reshaped(im, x, [*lead, sizes[0] * sizes[1]])
+    picked = im.emit(op.take(flat, im.const(at, "int64"), len(lead)))
+    return reshaped(im, picked, [*lead[:-1], lead[-1] * at.shape[0], at.shape[1]])
+
+
+@rule("col2im", "fold")
+def _col2im(im: Importer, x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1,
+            padding: Any = 0, stride: Any = 1) -> Any:
+    """The sum of windows, each put at its place in an image."""
+    kernel, spread, steps, around = (each(v, 2) for v in (kernel_size, dilation, stride, padding))
+    sizes = [n + 2 * p for n, p in zip(each(output_size, 2), around)]
+    at = _places(sizes, kernel, spread, steps)
+    lead, channels = im.shape(x)[:-2], im.shape(x)[-2] // at.shape[0]
+    rows: Any = channels
+    for d in lead:
+        rows = rows * d
+    flat = reshaped(im, x, [rows, at.size])
+    places = im.broadcast(im.const(at.reshape(1, -1), "int64"), [rows, at.size])
+    out = im.emit(op.scatter_elements(im.zeros([rows, sizes[0] * sizes[1]], im.dtype(x)), places,
+                                      flat, 1, "add"))
+    out = reshaped(im, out, [*lead, channels, *sizes])
+    for k, p in enumerate(around):
+        dim = len(lead) + 1 + k
+        out = _slice(im, out, dim, p, sizes[k] - p) if p else out
+    return out
+
+
+__all__ = ["each"]

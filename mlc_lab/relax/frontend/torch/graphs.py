@@ -1,0 +1,330 @@
+"""What from_exported_program and from_fx do alike: walk over a graph, call the rule of each node,
+keep track of what is written to, and take apart what has no rule."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Mapping
+
+from ....ir.module import IRModule
+from ....tir.expr import SizeVar
+from ...expr import Expr, If, SeqExpr, Tuple
+from ...transform.convert_to_dataflow import ConvertToDataflow
+from ..common import located
+from .aliasing import Aliases, Facts, NotRun
+from .calling import fitted, names_of, place_of, refuse
+from .decomposing import NotDecomposed, Parts, taken_apart
+from .importer import RULES, Importer, is_tensor
+from .symbols import Sizes, is_symbolic
+from .placing import back_by_places
+from .views import WAYS_BACK
+
+#: checks that torch leaves in the graph, and what has no value
+CHECKS = frozenset({
+    "_assert", "_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_check",
+    "sym_constrain_range", "sym_constrain_range_for_size", "_check_is_size"})
+
+_CALLS = ("call_function", "call_method", "call_module")
+
+
+class GraphImporter(Importer):
+    """Translates graphs of torch.fx into one function."""
+
+    #: the function that the user called
+    frontend = ""
+
+    def __init__(self, custom: Mapping[Any, Callable] | None = None) -> None:
+        super().__init__(custom)
+        self.sizes = Sizes()
+        self.aliases: Aliases | None = None
+        self._parts: dict[Any, Parts] = {}
+        self._instead: dict[Any, Any] = {}
+
+    # ------------------------------------------------------------------------- planning
+
+    def find(self, node: Any) -> Callable[..., Any] | None:
+        """The rule of a call of a function or a method."""
+        for name in names_of(node.target):
+            if name in RULES:
+                return RULES[name]
+        return None
+
+    def own_rule(self, node: Any) -> Callable[..., Any] | None:
+        """The rule that the user gave for a node: `f(node, importer)`."""
+        if self.custom:
+            for name in (node.target, *names_of(node.target)):
+                if name in self.custom:
+                    return self.custom[name]
+        return None
+
+    def has_rule(self, node: Any) -> bool:
+        """Whether a call can be translated as it stands."""
+        return (self.own_rule(node) is not None or self.find(node) is not None
+                or names_of(node.target)[-1] in CHECKS or subgraphs_of(node) is not None)
+
+    def plan(self, nodes: Iterable[Any]) -> None:
+        """Take apart what has no rule. Raises MissingOperators with all that is left."""
+        missing: list[tuple[str, str]] = []
+        for node in nodes:
+            if node.op not in _CALLS:
+                continue
+            if not self.has_rule(node):
+                missing += self.missing(node)
+        refuse(self.frontend, missing)
+
+    def missing(self, node: Any) -> list[tuple[str, str]]:
+        """What a call without a rule still needs after torch has taken it apart."""
+        try:
+            self._parts[node] = taken_apart(self.callable(node), node.args, node.kwargs, self.fake,
+                                            self.has_rule)
+        except NotDecomposed as error:
+            name, own = self.name_of(node), str(node.target)
+            inner = [w for w in error.without if w != own]
+            where = place_of(node)
+            if inner:
+                where += f" (torch takes it apart into {', '.join(inner)}, without a rule too)"
+            return [(name, where)]
+        except NotRun as error:
+            return [(self.name_of(node), f"{place_of(node)} ({error})")]
+        return []
+
+    def callable(self, node: Any) -> Callable[..., Any]:
+        """What a node calls."""
+        return node.target
+
+    def name_of(self, node: Any) -> str:
+        """What a node calls, for a message."""
+        return str(node.target)
+
+    def watch(self, facts: Mapping[Any, Facts] | None) -> None:
+        """Keep track of what is written to, by the facts of the graph."""
+        if facts is not None and any(f.written for f in facts.values()):
+            self.aliases = Aliases(self.env, facts, self.way_back, self.filled)
+
+    # ------------------------------------------------------------------------- walking
+
+    def step(self, node: Any) -> None:
+        """Translate a call and keep its value."""
+        out = self.call(node)
+        if self.aliases is not None and self.aliases.concerns(node):
+            self.aliases.settle(node, out, lambda of, value: self.again(node, of, value))
+        else:
+            self.env[node] = out
+
+    def again(self, node: Any, of: Any, value: Any) -> Any:
+        """A call with another value in the place of one argument."""
+        kept, self._instead = self._instead, {of: value}
+        try:
+            return self.call(node)
+        finally:
+            self._instead = kept
+
+    def argument(self, value: Any) -> Any:
+        """An argument of a node: values of other nodes put in."""
+        kind = type(value)
+        if kind.__name__ == "Node" and hasattr(value, "op"):
+            return self._instead[value] if value in self._instead else self.env[value]
+        if isinstance(value, (list, tuple)):
+            made = [self.argument(v) for v in value]
+            return tuple(made) if isinstance(value, tuple) else made
+        if kind is slice:
+            return slice(*(self.argument(v) for v in (value.start, value.stop, value.step)))
+        if isinstance(value, dict):
+            return {k: self.argument(v) for k, v in value.items()}
+        return self.sizes.size(value) if is_symbolic(value) else value
+
+    def arguments(self, node: Any) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a node."""
+        return ([self.argument(a) for a in node.args],
+                {k: self.argument(v) for k, v in node.kwargs.items()})
+
+    def call(self, node: Any) -> Any:
+        """The value of a call."""
+        before, self.node = self.node, node
+        try:
+            out = self.called(node)
+        except (TypeError, ValueError, KeyError, IndexError, NotImplementedError) as error:
+            if getattr(error, "located", False):
+                raise
+            found = located(error, f"{self.name_of(node)} at {place_of(node)}")
+            found.located = True
+            raise found from error
+        finally:
+            self.node = before
+        known = node.meta.get("val")
+        if isinstance(out, SizeVar) and is_symbolic(known):  # torch's own name for it
+            self.sizes.symbols.setdefault(str(known.node.expr), out)
+        return self.with_shape(out, known)
+
+    def called(self, node: Any) -> Any:
+        """The value of a call: by the user's rule, the table's, or its parts."""
+        own = self.own_rule(node)
+        if own is not None:
+            return own(node, self)
+        fn = self.find(node)
+        if fn is not None:
+            args, kwargs = fitted(fn, node.target, *self.arguments(node))
+            return fn(self, *args, **kwargs)
+        if names_of(node.target)[-1] in CHECKS:
+            return self.checked(node)
+        if node in self._parts:
+            parts = self._parts[node]
+            return self.inlined(parts.graph, parts.module, map(self.argument, parts.inputs))
+        return self.branches(node)
+
+    def checked(self, node: Any) -> None:
+        """A check of the model: one that fails already is refused, others are taken to hold."""
+        args, kwargs = self.arguments(node)
+        if args and args[0] is False:
+            raise ValueError(f"the model's own check fails: {args[1] if len(args) > 1 else ''}")
+
+    def inlined(self, graph: Any, owner: Any, values: Iterable[Any]) -> Any:
+        """What a smaller graph gives for these values."""
+        given = iter(values)
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                self.env[node] = next(given)
+            elif node.op == "get_attr":
+                self.env[node] = self.attribute(owner, node.target)
+            elif node.op == "output":
+                return self.argument(node.args[0])
+            else:
+                self.env[node] = self.call(node)
+        return None
+
+    def attribute(self, owner: Any, target: str) -> Any:
+        """What a graph holds itself: a tensor as a constant, a smaller graph as it is."""
+        held = owner
+        for part in target.split("."):
+            held = getattr(held, part)
+        return self.held(held) if hasattr(held, "detach") else held
+
+    def held(self, tensor: Any) -> Any:
+        """A tensor of the model."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------- branches
+
+    def branches(self, node: Any) -> Any:
+        """`torch.cond`: the value of one of two graphs, as an If."""
+        pred, yes, no, *rest = self.arguments(node)[0]
+        operands = rest[0] if rest and isinstance(rest[0], (list, tuple)) else rest
+        if isinstance(pred, bool):
+            taken = yes if pred else no
+            return self.inlined(taken.graph, taken, operands)
+        if not is_tensor(pred):
+            pred = self.tensor(pred, "bool")
+        if self.ndim(pred):
+            from .views import reshaped
+
+            pred = reshaped(self, pred, [])
+        sides = []
+        for branch in (yes, no):
+            self.builder.begin_binding_block()
+            out = self.inlined(branch.graph, branch, operands)
+            several = isinstance(out, (list, tuple))
+            value = self.builder.emit(Tuple(list(out)) if several else out)
+            sides.append(SeqExpr([self.builder.end_block()], value))
+        out = self.emit(If(self.cast(pred, "bool"), *sides))
+        return tuple(self.emit(out[k]) for k in range(len(out.struct_info.fields_))) if (
+            several) else out
+
+    def module(self, pure: bool) -> IRModule:
+        """The module that was built. What is around and in branches becomes dataflow blocks, so
+        that it is folded and fused like a model without any."""
+        mod = self.builder.get()
+        return mod if pure else ConvertToDataflow(min_size=1)(mod)
+
+    # ------------------------------------------------------------------------- shapes
+
+    def with_shape(self, out: Any, known: Any) -> Any:
+        """A tensor whose shape was lost, with the shape that torch knows."""
+        if is_tensor(out) and out.struct_info.dims is None and hasattr(known, "shape"):
+            return self.builder.match_cast(out, self.sizes.info(known))
+        return out
+
+    # ------------------------------------------------------------------------- writes
+
+    def way_back(self, node: Any, of: Any, piece: int | None) -> Callable[[Any, Any], Any]:
+        """How a change of a node's value becomes one of its argument `of`."""
+        overlap = _overlaps(self.fake(node), piece)
+
+        def by_places(whole: Any, part: Any) -> Any:
+            if overlap:
+                raise ValueError(f"{place_of(node)}: a write to a view that has an element several "
+                                 "times is not translated: clone() it before")
+
+            def places(tensor: Any) -> Any:
+                out = self.again(node, of, tensor)
+                return out if piece is None else out[piece]
+
+            return back_by_places(self, whole, part, places)
+
+        fn = next((WAYS_BACK[n] for n in self.view_names(node) if n in WAYS_BACK), None)
+        rule = self.find(node) if node.op != "call_module" else None
+        if fn is None or not node.args or node.args[0] is not of:
+            return by_places
+        args, kwargs = self.arguments(node)
+        if rule is not None:
+            args, kwargs = fitted(rule, node.target, args, kwargs)
+        if piece is not None:
+            kwargs["piece"] = piece
+
+        def back(whole: Any, part: Any) -> Any:
+            try:
+                return fn(self, whole, part, *args[1:], **kwargs)
+            except (TypeError, ValueError, KeyError, IndexError) as error:
+                raise located(error, f"{self.name_of(node)} at {place_of(node)}") from error
+
+        return back
+
+    def view_names(self, node: Any) -> tuple[str, ...]:
+        """Names a node's way back may have."""
+        return names_of(node.target)
+
+    # ------------------------------------------------------------------------- results
+
+    def results(self, out: Any, no_bind: bool) -> Any:
+        """A value to return, seen outside of the dataflow block."""
+        if not (no_bind and isinstance(out, Tuple)):
+            return self.builder.emit_output(out)
+        return Tuple([self.builder.emit_output(f) for f in out.fields_])
+
+    def changed(self, given: Iterable[Any]) -> tuple[list[str], list[Expr]]:
+        """Names and values of inputs and parameters that were written to, but those whose new
+        value the model gives anyway."""
+        names, values = [], []
+        if self.aliases is not None:
+            have = {id(v) for v in given}
+            for name, slot in self.aliases.outside:
+                if slot.storage.version and id(slot.read()) not in have:
+                    names.append(name)
+                    values.append(slot.read())
+        return names, values
+
+
+def subgraphs_of(node: Any) -> str | None:
+    """The name of a higher-order operator whose graphs are translated in place."""
+    name = names_of(node.target)[-1]
+    return name if name == "cond" else None
+
+
+def _overlaps(fake: Any, piece: int | None) -> bool:
+    """Whether a view may have an element of memory several times."""
+    if piece is not None and isinstance(fake, (list, tuple)):
+        fake = fake[piece]
+    if not hasattr(fake, "stride"):
+        return False
+    try:
+        reach = 1
+        for stride, size in sorted(zip(map(int, fake.stride()), map(int, fake.shape))):
+            if size == 0:
+                return False
+            if size > 1 and stride < reach:
+                return True
+            reach += (size - 1) * stride
+    except Exception:  # a size that only the run knows
+        return True
+    return False
+
+
+__all__ = ["CHECKS", "GraphImporter", "subgraphs_of"]

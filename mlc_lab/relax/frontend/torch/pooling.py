@@ -1,0 +1,200 @@
+"""Rules of pooling: largest and mean of windows, with places, of windows that fit a size."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....ir.dtype import is_float
+from .... import topi
+from ... import op
+from ...op import nn
+from ..common import ceil_pool
+from .convolutions import each
+from .importer import Importer, rule
+from .views import reshaped
+
+
+def _steps(stride: Any, kernel: list[Any], rank: int) -> list[Any]:
+    return kernel if stride in (None, [], ()) else each(stride, rank)
+
+
+def _batched(im: Importer, x: Any, rank: int, fn: Any) -> Any:
+    """`fn` of a batch, for channels without one too."""
+    if im.ndim(x) != rank + 1:
+        return fn(x)
+    out = fn(im.emit(op.expand_dims(x, 0)))
+    if isinstance(out, tuple):
+        return tuple(im.emit(op.squeeze(o, [0])) for o in out)
+    return im.emit(op.squeeze(out, [0]))
+
+
+def _pool(rank: int) -> None:
+    largest, mean = getattr(nn, f"max_pool{rank}d"), getattr(nn, f"avg_pool{rank}d")
+    adaptive = getattr(nn, f"adaptive_avg_pool{rank}d")
+
+    def pooled(im: Importer, build: Any, x: Any, kernel: Any, stride: Any, padding: Any,
+               dilation: Any, ceil_mode: bool, include: bool) -> Any:
+        kernel, spread = each(kernel, rank), each(dilation, rank)
+        steps, widths = _steps(stride, kernel, rank), each(padding, rank) * 2
+        if any(2 * p > k for p, k in zip(widths, kernel)):
+            raise ValueError(f"padding {widths[:rank]} is more than half of the window {kernel}")
+
+        def run(x: Any) -> Any:
+            if ceil_mode:
+                return ceil_pool(im, build, x, kernel, steps, widths, spread, include)
+            return im.emit(build(x, kernel, steps, widths, spread, False, include))
+
+        return _batched(im, x, rank, run)
+
+    @rule(f"max_pool{rank}d")
+    def maximum(im: Importer, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+        if return_indices:
+            return with_indices(im, x, kernel_size, stride, padding, dilation, ceil_mode)
+        return pooled(im, largest, x, kernel_size, stride, padding, dilation, ceil_mode, False)
+
+    @rule(f"max_pool{rank}d_with_indices")
+    def with_indices(im: Importer, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                     dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = True
+                     ) -> Any:
+        """Values, and their places in the flattened image; the places only where they are used."""
+        if not _second_used(im):
+            return (maximum(im, x, kernel_size, stride, padding, dilation, ceil_mode), None)
+        kernel = each(kernel_size, rank)
+        steps, around, spread = _steps(stride, kernel, rank), each(padding, rank), each(
+            dilation, rank)
+
+        def run(x: Any) -> Any:
+            sizes = [_windows(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(
+                im.shape(x)[2:], kernel, steps, around, spread)]
+            out = im.kernel(topi.windows.max_pool_places, x, sizes, kernel, steps, around, spread,
+                            name=f"max_pool{rank}d_with_indices")
+            return im.emit(out[0]), im.emit(out[1])
+
+        return _batched(im, x, rank, run)
+
+    @rule(f"avg_pool{rank}d")
+    def average(im: Importer, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                ceil_mode: bool = False, count_include_pad: bool = True,
+                divisor_override: Any = None) -> Any:
+        if not is_float(im.dtype(x)):
+            return _of_integers(im, average, x, rank, kernel_size, stride, padding, ceil_mode,
+                                count_include_pad, divisor_override)
+        if divisor_override is None:
+            return pooled(im, mean, x, kernel_size, stride, padding, 1, ceil_mode,
+                          count_include_pad)
+        # a sum over a number: the mean of whole windows, padded with zeros by hand
+        sizes, around = each(kernel_size, rank), each(padding, rank)
+        steps = _steps(stride, sizes, rank)
+
+        behind = [min(k - 1, p + s - 1) if ceil_mode else p
+                  for k, p, s in zip(sizes, around, steps)]
+        out = _batched(im, x, rank, lambda x: im.emit(mean(
+            x, sizes, steps, [*around, *behind], 1, False, True)))
+        count = math.prod(sizes)
+        return im.emit(op.multiply(out, im.const(count / divisor_override, im.dtype(x))))
+
+    @rule(f"adaptive_avg_pool{rank}d", f"_adaptive_avg_pool{rank}d")
+    def fitted(im: Importer, x: Any, output_size: Any) -> Any:
+        have = im.shape(x)[-rank:]
+        sizes = [h if s is None else s for s, h in zip(each(output_size, rank), have)]
+        return _batched(im, x, rank, lambda x: im.emit(adaptive(x, sizes)))
+
+
+def _of_integers(im: Importer, average: Any, x: Any, rank: int, kernel_size: Any, stride: Any,
+                 padding: Any, ceil_mode: bool, include: bool, divisor: Any) -> Any:
+    """Means of whole numbers: computed in float64, and rounded towards 0."""
+    wide = im.cast(x, "float64")
+    if divisor is None:
+        out = average(im, wide, kernel_size, stride, padding, ceil_mode, include)
+    else:
+        total = im.emit(op.round(average(im, wide, kernel_size, stride, padding, ceil_mode, True,
+                                         1)))
+        out = im.emit(op.divide(total, im.const(float(divisor), "float64")))
+    return im.cast(im.emit(op.trunc(out)), im.dtype(x))
+
+
+def _second_used(im: Importer) -> bool:
+    """Whether the second result of the node that is translated is asked for."""
+    if im.node is None:
+        return True
+    return any(not (getattr(u.target, "__name__", "") == "getitem" and u.args[1] == 0)
+               for u in im.node.users)
+
+
+def _windows(size: Any, kernel: int, step: int, around: int, dilation: int, ceil_mode: bool
+             ) -> Any:
+    """How many windows there are along a dimension: rounded up, a window begins inside or in the
+    padding before."""
+    room = size + 2 * around - dilation * (kernel - 1) - 1
+    if not ceil_mode:
+        return room // step + 1
+    count = (room + step - 1) // step + 1
+    if isinstance(count, int):
+        return count - 1 if (count - 1) * step >= size + around else count
+    raise ValueError(f"ceil_mode with places, along a dimension of size {size}, which is not known")
+
+
+for _rank in (1, 2, 3):
+    _pool(_rank)
+
+
+def _adaptive_max(rank: int) -> None:
+    compiled = getattr(topi.nn, "adaptive_pool" + {1: "1d", 2: "", 3: "3d"}[rank])
+
+    def sizes_of(im: Importer, x: Any, output_size: Any) -> tuple[list[Any], list[Any]]:
+        have = im.shape(x)[2:]
+        return have, [h if s is None else s for s, h in zip(each(output_size, rank), have)]
+
+    @rule(f"adaptive_max_pool{rank}d")
+    def fitted(im: Importer, x: Any, output_size: Any, return_indices: bool = False) -> Any:
+        """Windows of one size where the sizes divide, else TOPI's, which Relax has no name for."""
+        if return_indices:
+            return with_indices(im, x, output_size)
+
+        def run(x: Any) -> Any:
+            have, sizes = sizes_of(im, x, output_size)
+            if all(isinstance(h, int) and isinstance(s, int) and s and h % s == 0
+                   for h, s in zip(have, sizes)):
+                steps = [h // s for h, s in zip(have, sizes)]
+                return im.emit(getattr(nn, f"max_pool{rank}d")(x, steps, steps))
+            return im.kernel(lambda data, sizes: compiled(data, sizes, "max"), x, sizes,
+                             name=f"adaptive_max_pool{rank}d")
+
+        return _batched(im, x, rank, run)
+
+    @rule(f"adaptive_max_pool{rank}d.default")
+    def with_indices(im: Importer, x: Any, output_size: Any) -> Any:
+        if not _second_used(im):
+            return (fitted(im, x, output_size), None)
+
+        def run(x: Any) -> Any:
+            _, sizes = sizes_of(im, x, output_size)
+            out = im.kernel(topi.windows.adaptive_max_pool_places, x, sizes,
+                            name=f"adaptive_max_pool{rank}d_with_indices")
+            return im.emit(out[0]), im.emit(out[1])
+
+        return _batched(im, x, rank, run)
+
+
+def _unpool(rank: int) -> None:
+    @rule(f"max_unpool{rank}d")
+    def translate(im: Importer, x: Any, indices: Any, output_size: Any, *rest: Any,
+                  stride: Any = None, padding: Any = 0) -> Any:
+        """Values put at their places in an image of zeros."""
+        sizes = each(output_size, rank)[-rank:]
+        lead = im.shape(x)[:-rank]
+        rows: Any = 1
+        for d in lead:
+            rows = rows * d
+        flat, at = reshaped(im, x, [rows, -1]), reshaped(im, indices, [rows, -1])
+        out = im.emit(op.scatter_elements(im.zeros([rows, math.prod(sizes)], im.dtype(x)), at,
+                                          flat, 1))
+        return reshaped(im, out, [*lead, *sizes])
+
+
+for _rank in (1, 2, 3):
+    _adaptive_max(_rank)
+for _rank in (2, 3):
+    _unpool(_rank)

@@ -1,0 +1,122 @@
+"""Sizes of torch, which are expressions of sympy over its symbols, as sizes of Relax."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Iterable
+
+from ....tir import op as O
+from ....tir.expr import PrimExpr, SizeVar
+from ...struct_info import TensorStructInfo
+from ..common import identifier
+from .importer import dtype_name
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a value is a symbolic number of torch."""
+    return type(value).__name__ in ("SymInt", "SymFloat", "SymBool")
+
+
+class Sizes:
+    """The symbols of one program."""
+
+    def __init__(self) -> None:
+        #: symbol of torch, by name -> what it is here
+        self.symbols: dict[str, PrimExpr] = {}
+        #: expressions of sympy that have a symbol here
+        self.extents: dict[Any, PrimExpr] = {}
+        #: torch's symbols through those
+        self.solved: dict[Any, Any] = {}
+
+    def name_extents(self, nodes: Iterable[Any]) -> None:
+        """Give symbols to dimensions of inputs that are expressions of a symbol no input has.
+
+        torch writes a dimension `2 * Dim("h")` as 2*s; a function here takes its sizes from its
+        inputs, so the whole extent becomes a symbol n, and s is n // 2 wherever else it occurs.
+        """
+        dims = [(f"{node.name}_{k}", d.node.expr) for node in nodes
+                for k, d in enumerate(getattr(node.meta.get("val"), "shape", ()))
+                if is_symbolic(d)]
+        known = {e for _, e in dims if e.is_Symbol}
+        for name, e in dims:
+            unknown = e.free_symbols - known
+            if not unknown:
+                continue
+            s = unknown.pop()
+            by = e.expand().coeff(s, 1)
+            rest = (e - by * s).expand()
+            if unknown or not by.is_Integer or by < 1 or s in rest.free_symbols:
+                raise ValueError(f"the dimension {name.rpartition('_')[2]} of the input "
+                                 f"{name.rpartition('_')[0]} is {e}, from which {s} cannot be "
+                                 "computed: give it a Dim of its own")
+            extent = type(s)(identifier(name), integer=True, positive=True)
+            n = self.symbols[str(extent)] = SizeVar(str(extent), "int64")
+            self.symbols[str(s)] = O.floordiv(n - self.symbolic(rest), int(by))
+            self.extents[e] = n
+            self.solved[s] = (extent - rest.subs(self.solved)) / by
+            known.add(s)
+
+    def info(self, value: Any) -> TensorStructInfo:
+        """What torch knows of a tensor."""
+        return TensorStructInfo([self.size(d) for d in value.shape], dtype_name(value.dtype))
+
+    def size(self, value: Any) -> Any:
+        """A size of torch: an int, or an expression over symbolic sizes."""
+        if not is_symbolic(value):
+            return value
+        return self.symbolic(value.node.expr)
+
+    def knows(self, value: Any) -> bool:
+        """Whether the symbols of a size are defined: all but those that only a run gives."""
+        return not is_symbolic(value) or all(
+            str(s) in self.symbols for s in value.node.expr.free_symbols)
+
+    def symbolic(self, e: Any) -> Any:
+        """An expression of sympy over sizes."""
+        if e in self.extents:
+            return self.extents[e]
+        if self.solved and getattr(e, "args", ()) and e.is_polynomial():
+            whole = e.subs(self.solved).expand()
+            if whole != e and not any(a.is_Rational and not a.is_Integer for a in whole.atoms()):
+                return self.symbolic(whole)  # with no division left
+        if getattr(e, "is_Integer", False):
+            return int(e)
+        if getattr(e, "is_Symbol", False):
+            return self.symbols.setdefault(str(e), SizeVar(str(e), "int64"))
+        if getattr(e, "is_Float", False) or (getattr(e, "is_Rational", False)):
+            return float(e)
+        kind = type(e).__name__
+        if kind in ("BooleanTrue", "BooleanFalse"):
+            return bool(e)
+        args = [self.symbolic(a) for a in e.args]
+        if kind in _FOLDS:
+            total = args[0]
+            for a in args[1:]:
+                total = _FOLDS[kind](total, a)
+            return total
+        if kind in _BINARY:
+            return _BINARY[kind](*args)
+        if kind == "Pow" and isinstance(args[1], int) and args[1] > 0:
+            total = args[0]
+            for _ in range(args[1] - 1):
+                total = total * args[0]
+            return total
+        if kind == "ToFloat":
+            return O.cast(args[0], "float64")
+        raise ValueError(f"a size is {e}, which is no sum, product, quotient or remainder of sizes")
+
+
+def _ceil_div(a: Any, b: Any) -> Any:
+    return O.floordiv(a + b - 1, b)
+
+
+_FOLDS = {"Add": operator.add, "Mul": operator.mul, "Max": O.max_value_of, "Min": O.min_value_of}
+_BINARY = {
+    "FloorDiv": O.floordiv, "CleanDiv": O.floordiv, "IntTrueDiv": O.floordiv, "CeilDiv": _ceil_div,
+    "Mod": O.floormod, "PythonMod": O.floormod,
+    "Equality": O.equal, "Unequality": O.not_equal, "StrictLessThan": O.less,
+    "LessThan": O.less_equal, "StrictGreaterThan": O.greater, "GreaterThan": O.greater_equal,
+}
+
+
+__all__ = ["Sizes", "is_symbolic"]
