@@ -4,6 +4,7 @@
     python dev.py lab     install everything into .venv and open JupyterLab on notebooks/
     python dev.py test    install everything into .venv and run every test
     python dev.py setup   only install
+    python dev.py fuzz --minutes 60    look for wrong answers with random programs
 
 Words after `lab` go to JupyterLab, words after `test` to pytest. This file uses the standard
 library alone and says nothing about the compiler: look into mlc_lab/__init__.py for that.
@@ -70,7 +71,7 @@ def main() -> int:
     if sys.version_info < (3, 10):
         sys.exit(f"MLC Lab needs Python 3.10 or newer; this is {sys.version.split()[0]}")
     verb, *rest = sys.argv[1:] or ["help"]
-    if verb not in ("lab", "test", "setup"):
+    if verb not in ("lab", "test", "setup", "fuzz"):
         print(__doc__)
         return 0 if verb in ("help", "-h", "--help") else 2
     make_environment()
@@ -81,6 +82,9 @@ def main() -> int:
         fetch_browser()
         # One file, one worker: tests of a file share their compiled kernels and servers.
         return run("-m", "pytest", "-n", "auto", "--dist", "loadfile", *rest)
+    if verb == "fuzz":
+        path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
+        return run("-m", "fuzz", *rest, PYTHONPATH=path)
     return 0
 
 
