@@ -224,7 +224,8 @@ def _record_here(path: str, kept: str, budget: float, words: list[str]) -> None:
         try:
             _run_here(path, words)
         finally:
-            session.save(kept, measure=budget > 0, budget_s=budget)
+            # the file itself was run: what its programs call is as trusted as it is
+            session.save(kept, measure=budget > 0, budget_s=budget, trusted=True)
 
 
 # ------------------------------------------------------------------------------------- doctor

@@ -1,11 +1,14 @@
 """build: from scheduled programs to calls, end to end."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from mlc_lab.build import build
 from mlc_lab.ir.module import IRModule
-from mlc_lab.runtime import array, cpu, empty, jit, load_module
+from mlc_lab.runtime import array, cpu, empty, jit, load_module, native_library
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source
 from mlc_lab.target import Target
@@ -80,12 +83,12 @@ def tiled(mm_relu):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_tiled_parallel_vectorized_program(mm_relu, data, threads):
-    before = jit.num_threads()
-    jit.set_num_threads(threads)
+    before = native_library.num_threads()
+    native_library.set_num_threads(threads)
     module = build(tiled(mm_relu).mod, target="llvm")
     (name,) = module.function_names
     check(module, data, name)
-    jit.set_num_threads(before)
+    native_library.set_num_threads(before)
     a, b, c, _ = data
     assert module.time_evaluator(name, cpu(), number=2, repeat=3)(a, b, c).mean > 0
 
@@ -228,3 +231,32 @@ def test_a_processor_that_llvm_does_not_know_is_refused():
     with pytest.raises(ValueError, match="LLVM knows no processor 'nosuch' for"):
         build(mod, target="llvm -mcpu=nosuch")
     assert build(mod, target="llvm -mcpu=x86-64 -mtriple=x86_64-linux-gnu") is not None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_builds_leave_no_memory_behind():
+    # 10,000 builds may grow the process by 20 MB; engines of the linker are renewed every 100
+    code = """
+import gc
+from mlc_lab import build
+from mlc_lab.script import from_source
+
+func = from_source('''
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        B[i] = A[i] + T.float32(1)
+''')
+
+def resident(builds):
+    for _ in range(builds):
+        build(func, target="llvm")
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+before = resident(200)
+print((resident(300) - before) / 300)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 2_000, "bytes a build"

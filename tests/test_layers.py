@@ -17,7 +17,8 @@ WIDGETS = ROOT / "widgets"
 
 # package -> the packages directly below it; what those may use, it may use too.
 BELOW = {
-    "ir": (),
+    "reading": (),
+    "ir": ("reading",),
     "tir": ("ir",),
     "arith": ("tir",),
     "script": ("arith",),
@@ -26,8 +27,8 @@ BELOW = {
     "dlight": ("schedule", "target"),
     "lower": ("arith", "target"),
     "topi": ("te",),
-    "runtime": (),
-    "target": (),
+    "runtime": ("reading",),
+    "target": ("reading",),
     "backend": ("tir", "arith", "lower", "runtime", "target"),
     "relax": ("script", "topi", "dlight", "arith", "lower", "backend", "runtime"),
     "observe": ("script", "tir", "schedule", "backend", "lower", "relax"),

@@ -201,7 +201,8 @@ class ApplyDefaultSchedule(Pass):
 
 def default_schedule(func: PrimFunc, target: Any, rules: Any) -> PrimFunc:
     """The function as the first fitting rule schedules it; itself where none fits."""
-    sch = first_fitting(rules, func, target)
+    empty = any(as_int(node.extent) == 0 for node in pre_order(func.body) if type(node) is For)
+    sch = None if empty else first_fitting(rules, func, target)  # no tile fits into no elements
     if _may_sum_nothing(func):
         sch = sch or Start(func).plain
         _start_sums_outside(sch)

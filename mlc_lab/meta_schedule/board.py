@@ -163,15 +163,19 @@ class Board:
         """The steps of a trial's schedule in the stepper."""
         return self.schedule(key).explore(measure=measure)
 
-    def measure(self, key: str, decisions: dict[str, Any]) -> str:
+    def measure(self, key: str, decisions: dict[str, Any], trusted: bool = False) -> str:
         """Measure a trial with other decisions and put it into its database; the new trial's key.
 
-        It is measured as the search does it: in a worker process, checked and timed.
+        It is measured as the search does it: in a worker process, checked and timed. Raises
+        BoardError for a program that calls code outside of itself, unless it is `trusted`.
         """
+        from ..observe.outside import why_not
         from .measure_by_hand import measure_record
 
         record = self.record(key)
         sch = self.schedule(key, decisions)
+        if not trusted and (reason := why_not([record.workload.mod, sch.mod])):
+            raise BoardError(f"not measured: {reason}")
         changed = "; ".join(f"{name} = {value}" for name, value in decisions.items())
         made = measure_record(record, sch, changed)
         number = key.partition(".")[0]

@@ -28,7 +28,7 @@ def default_mutators(target: Any) -> dict[Any, float]:
 
 def num_cores(target: Any) -> int:
     """How many threads a program for this target may use."""
-    from ..runtime import jit
+    from ..runtime import native_library
 
     cores = getattr(target, "num_cores", None)
-    return int(cores) if cores else jit.num_threads()
+    return int(cores) if cores else native_library.num_threads()

@@ -86,7 +86,7 @@ def static_shape_tuning(total_trials: int, target: Any = None, work_dir: str = "
     target = _target(target)
     return Sequential([
         relax.transform.DecomposeOpsForInference(), relax.transform.CanonicalizeBindings(),
-        relax.get_pipeline("zero"),
+        relax.get_pipeline("kernels"),
         MetaScheduleTuneIRMod(None, work_dir, total_trials, max_trials_per_task, target=target),
         MetaScheduleApplyDatabase(work_dir, target=target),
     ], name="static_shape_tuning")

@@ -1,8 +1,9 @@
 """Tuning whole models: extract_tasks, tune_relax, compile_relax.
 
-A model is first brought into kernels (`relax.get_pipeline("zero")`: legalized and fused). Kernels
-that are equal up to names are one task, whose weight is how often the model calls them. Kernels
-with symbolic shapes are left to the default schedules.
+A model is first brought into kernels, by the passes with which `relax.build` begins
+(`relax.get_pipeline("kernels")`). Kernels that are equal up to names are one task, whose weight is
+how often the model calls them. Kernels with symbolic shapes are left to the default schedules.
+What is found takes the place of the kernels, and the rest of the passes of `relax.build` follows.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ class ExtractedTask:
 
 
 def prepare(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """The model with `params` bound, as calls of kernels."""
+    """The model with `params` bound, as calls of the kernels that `relax.build` makes of it."""
     from .. import relax
 
     if params:
         mod = relax.transform.BindParams("main", dict(params))(mod)
-    return relax.get_pipeline("zero")(mod)
+    return relax.get_pipeline("kernels")(mod)
 
 
 def _calls(mod: IRModule) -> dict[str, int]:
@@ -207,7 +208,7 @@ def compile_relax(database: Database, mod: IRModule, target: Any = None,
                   params: Mapping[str, Any] | None = None, enable_warning: bool = False) -> Any:
     """Build a model with the schedules of a database; kernels it does not know get the default.
 
-    Returns what `relax.build` returns.
+    Returns what `relax.build` returns: with a database that knows nothing, the same program.
     """
     from .. import relax
 
@@ -217,7 +218,7 @@ def compile_relax(database: Database, mod: IRModule, target: Any = None,
         for name in _kernels(tuned):
             if not database.has_workload(_bare(tuned[name])):
                 print(f"{name}: not tuned, the default schedule is used")
-    return relax.build(tuned, target)
+    return relax.build(tuned, target, pipeline=relax.get_pipeline("scheduled", target=target))
 
 
 __all__ = ["ExtractedTask", "apply_database", "compile_relax", "extract_tasks",

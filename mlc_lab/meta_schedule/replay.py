@@ -11,7 +11,7 @@ from typing import Any
 
 from ..ir.module import IRModule
 from ..schedule import Schedule, Trace
-from ..schedule.trace import _pair, _translate
+from ..schedule.trace import _pair, _Sizes, _translate
 
 
 class Replayer:
@@ -59,15 +59,16 @@ class Replayer:
             _pair(inst.outputs, outputs, table, inst)
         return sch
 
-    def _from_snapshot(self, points: list, seed: int) -> tuple[Schedule, dict, int]:
+    def _from_snapshot(self, points: list, seed: int) -> tuple[Schedule, _Sizes, int]:
         for index, key in reversed(points):
             found = self._snapshots.get(key)
             if found is not None:
                 self._snapshots.move_to_end(key)
                 sch = found[0].copy()
                 sch.seed(seed)
-                return sch, dict(found[1]), index
-        return Schedule(self.mod, seed=seed, debug_mask="none"), {}, 0
+                return sch, _Sizes(sch, found[1]), index
+        sch = Schedule(self.mod, seed=seed, debug_mask="none")
+        return sch, _Sizes(sch), 0
 
     def _keep(self, key: tuple, sch: Schedule, table: dict, insts: list) -> None:
         # The instructions are held too, so that the ids in the key stay theirs.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any, NamedTuple
 
+from ..ir.dtype import canonical
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
+from ..reading import DataError, shown
 from ..observe import flops
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
@@ -40,6 +42,21 @@ class TensorInfo(NamedTuple):
             out.append(TensorInfo(buffer.dtype, shape))
         return out
 
+    @staticmethod
+    def from_json(json_obj: Any) -> "TensorInfo":
+        """What `as_json` wrote. Raises DataError for something else."""
+        if not isinstance(json_obj, (list, tuple)) or len(json_obj) != 3 or (
+                json_obj[0] != "TENSOR"):
+            raise DataError('an argument is ["TENSOR", dtype, shape]; this is something else')
+        _, dtype, shape = json_obj
+        if not isinstance(shape, (list, tuple)) or not all(
+                type(d) is int and 0 <= d < 1 << 63 for d in shape):
+            raise DataError(f"the shape of an argument is a list of sizes, not {shown(shape)}")
+        try:
+            return TensorInfo(canonical(dtype), tuple(shape))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"the type of an argument: {error}") from None
+
 
 class ArgInfo:
     """TVM's name of what an argument is: here always a tensor, so what it makes are TensorInfos."""
@@ -56,11 +73,8 @@ class ArgInfo:
 
     @staticmethod
     def from_json(json_obj: Any) -> TensorInfo:
-        """What `as_json` wrote. Raises ValueError for something else."""
-        if not isinstance(json_obj, (list, tuple)) or len(json_obj) != 3 or (
-                json_obj[0] != "TENSOR"):
-            raise ValueError('an argument is ["TENSOR", dtype, shape]; this is something else')
-        return TensorInfo(str(json_obj[1]), tuple(map(int, json_obj[2])))
+        """What `as_json` wrote. Raises DataError for something else."""
+        return TensorInfo.from_json(json_obj)
 
 
 class Workload:
@@ -81,14 +95,18 @@ class Workload:
 
     @staticmethod
     def from_json(json_obj: Any) -> "Workload":
-        """A workload of what `as_json` gave. Raises ValueError for something else."""
+        """A workload of what `as_json` gave. Raises DataError for something else."""
         from ..ir.serialize import load_json
 
         try:
             key, text = json_obj
         except (TypeError, ValueError):
-            raise ValueError("a workload is [key, module]; this is something else") from None
-        return Workload(load_json(text), key)
+            raise DataError("a workload is [key, module]; this is something else") from None
+        mod = load_json(text)
+        if not isinstance(key, str) or not isinstance(mod, IRModule):
+            raise DataError(f"a workload is [key, module]; this is {shown(key)} and a "
+                            f"{type(mod).__name__}")
+        return Workload(mod, key)
 
     def same(self, mod: IRModule) -> bool:
         """Whether a module is this one up to the names of its variables."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from ..tir.expr import IterVar, PrimExpr, Reduce
+from ..tir.expr import IterVar, PrimExpr, Range, Reduce, Var
 from ..tir.functor import substitute
 from .tensor import ComputeOp
 
@@ -16,11 +16,20 @@ class Cached(NamedTuple):
     copy: ComputeOp
 
 
-def cached(op: ComputeOp, name: str, axis: Sequence[IterVar], reduce_axis: Sequence[IterVar]
-           ) -> Cached:
+def renewed(axes: Sequence[IterVar], table: dict[Var, PrimExpr]) -> list[IterVar]:
+    """New axes in place of others, which `table` replaces from then on: in ranges too."""
+    out = []
+    for iv in axes:
+        dom = Range.from_min_extent(substitute(iv.dom.min, table), substitute(iv.dom.extent, table))
+        out.append(IterVar(dom, Var(iv.var.name, iv.var.dtype), iv.iter_type))
+        table[iv.var] = out[-1].var
+    return out
+
+
+def cached(op: ComputeOp, name: str, axis: Sequence[IterVar]) -> Cached:
     """The computation of `op` over other axes into tensors called `name`, and its copy."""
-    table = {old.var: new.var
-             for old, new in zip((*op.axis, *op.reduce_axis), (*axis, *reduce_axis))}
+    table: dict[Var, PrimExpr] = {old.var: new.var for old, new in zip(op.axis, axis)}
+    reduce_axis = renewed(op.reduce_axis, table)
 
     def moved(value: PrimExpr) -> PrimExpr:
         if not isinstance(value, Reduce):
@@ -36,4 +45,4 @@ def cached(op: ComputeOp, name: str, axis: Sequence[IterVar], reduce_axis: Seque
     return Cached(made, copy)
 
 
-__all__ = ["Cached", "cached"]
+__all__ = ["Cached", "cached", "renewed"]

@@ -6,9 +6,10 @@ the axes. What is among the arguments is a parameter; the other tensors are allo
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence
 
 from ..arith import Analyzer
+from ..ir.recursion import deep
 from ..tir import op as O
 from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer, decl_buffer
@@ -49,15 +50,19 @@ class _Builder:
     """The state of one create_prim_func."""
 
     def __init__(self, index_dtype: str | None,
-                 instead: Mapping[Operation, Sequence[Operation]]) -> None:
-        self.index_dtype, self.instead = index_dtype, instead
+                 instead: Mapping[Operation, Sequence[Operation]], from_zero: bool) -> None:
+        self.index_dtype, self.instead, self.from_zero = index_dtype, instead, from_zero
         self.buffers: dict[Tensor, Buffer] = {}
+        #: the parameters of what is computed twice
+        self.apart: dict[Tensor, Buffer] = {}
         self.sizes: dict[Var, PrimExpr] = {}
         self.names: set[str] = set()
         self.analyzer = Analyzer()
         self.layout_free: list[Tensor] = []
         self.allocated: list[Buffer] = []
         self.block_names: dict[Operation, str] = {}
+        #: the block around that of an operation whose reduction varies with the element
+        self.block_around: dict[Operation, str] = {}
 
     def fresh(self, name: str) -> str:
         """A block name that is not taken: x, x_1, x_2, ..."""
@@ -96,6 +101,9 @@ class _Builder:
 
     def statement(self, op: Operation) -> Stmt | None:
         """The loops and blocks of an operation; nothing for a placeholder."""
+        for_arguments = self.for_arguments(op)
+        if for_arguments is not None:
+            return seq(for_arguments, self.statement(op))
         if op in self.instead:
             return seq(*map(self.statement, self.instead[op]))
         if isinstance(op, PlaceholderOp):
@@ -110,6 +118,20 @@ class _Builder:
             return scan_statement(self, op)
         return self.of_extern(op) if isinstance(op, ExternOp) else self.of_compute(op)
 
+    def for_arguments(self, op: Operation) -> Stmt | None:
+        """The computation of the parameters of an operation that is computed twice."""
+        mine = {t: self.apart.pop(t) for t in op.outputs if t in self.apart}
+        if not mine:
+            return None
+        local = {t: self.buffer_of(t) for t in op.outputs}
+        self.allocated += local.values()
+        self.buffers.update({**local, **mine})
+        stmt = self.of_compute(op)
+        self.buffers.update(local)
+        del self.block_names[op]
+        self.block_around.pop(op, None)
+        return stmt
+
     def of_compute(self, op: ComputeOp) -> Stmt:
         """Loops over the axes and the reduction axes around the block (or blocks)."""
         own = {iv.var for iv in op.axis}
@@ -123,22 +145,32 @@ class _Builder:
         doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
                 for iv in axes]
         loops = [Var(_plain(iv.var.name), d.extent.dtype) for iv, d in zip(axes, doms)]
+        values = self.positions(loops, doms)
         if isinstance(op.body[0], Reduce):
             self.block_names[op] = name = self.fresh(op.name)
-            inner: list[Stmt] = [self.block(op, name, axes, doms, loops, None)]
+            inner: list[Stmt] = [self.block(op, name, axes, doms, values, None)]
         else:
             names = [self.fresh(n) for n in (
                 [op.name] if op.num_outputs == 1 else [self.buffers[t].name for t in op.outputs])]
             self.block_names[op] = names[0]
-            inner = [self.block(op, n, axes, doms, loops, i) for i, n in enumerate(names)]
-        body = seq(*inner)
+            inner = [self.block(op, n, axes, doms, values, i) for i, n in enumerate(names)]
+        return self.nest(loops, doms, seq(*inner))
+
+    def positions(self, loops: Sequence[Var], doms: Sequence[Range]) -> list[PrimExpr]:
+        """The values of axes in a nest of loops over them."""
+        return [O.add(d.min, v) if self.from_zero else v for v, d in zip(loops, doms)]
+
+    def nest(self, loops: Sequence[Var], doms: Sequence[Range], body: Stmt) -> Stmt:
+        """Loops around a statement, the first outermost."""
         for loop, dom in zip(reversed(loops), reversed(doms)):
-            body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
+            first = IntImm(loop.dtype, 0) if self.from_zero else dom.min
+            body = For(loop, first, dom.extent, ForKind.SERIAL, body)
         return body
 
     def of_varying(self, op: ComputeOp) -> Stmt:
         """Two levels, where how far to reduce depends on the element: the outer block is spatial,
-        and the reduction inside it runs over bounds that are read from the outer iterators."""
+        and the reduction inside it runs over bounds that are read from the outer iterators. Where
+        an element may have nothing to reduce, what it starts from is stored before the loops."""
         doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
                 for iv in op.axis]
         loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(op.axis, doms)]
@@ -150,17 +182,19 @@ class _Builder:
             convert(iv.dom.extent))) for iv in op.reduce_axis]
         inner_loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(op.reduce_axis, within)]
         self.block_names[op] = name = self.fresh(op.name)
-        around = self.fresh(f"{name}_l1")
+        self.block_around[op] = around = self.fresh(f"{name}_l1")
         points = [Range.from_min_extent(iv.var, IntImm(iv.var.dtype, 1)) for iv in outer]
-        body = self.block(op, name, [*op.axis, *op.reduce_axis], [*points, *within],
-                          [*(iv.var for iv in outer), *inner_loops], None)
-        for loop, dom in zip(reversed(inner_loops), reversed(within)):
-            body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
+        here = [iv.var for iv in outer]
+        update = self.block(op, name, [*op.axis, *op.reduce_axis], [*points, *within],
+                            [*here, *self.positions(inner_loops, within)], None)
+        for iv in outer:
+            self.analyzer.bind(iv.var, iv.dom)
+        start = None
+        if not all(self.analyzer.can_prove(O.greater(d.extent, 0)) for d in within):
+            start = self.block(op, self.fresh(f"{name}_init"), op.axis, points, here, None)
+        body = seq(*filter(None, (start, self.nest(inner_loops, within, update))))
         whole = self.with_regions(Block(outer, (), (), around, body, annotations=_annotations(op)))
-        body = BlockRealize(list(loops), True, whole)
-        for loop, dom in zip(reversed(loops), reversed(doms)):
-            body = For(loop, dom.min, dom.extent, ForKind.SERIAL, body)
-        return body
+        return self.nest(loops, doms, BlockRealize(self.positions(loops, doms), True, whole))
 
     def simplified(self, regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
         """Regions with the bounds of their boxes simplified."""
@@ -169,29 +203,31 @@ class _Builder:
             simplify(d.min), simplify(d.extent)) for d in r.region)) for r in regions)
 
     def block(self, op: ComputeOp, name: str, axes: list[IterVar], doms: list[Range],
-              loops: list[Var], output: int | None, given: Mapping[Var, PrimExpr] | None = None
-              ) -> Stmt:
-        """One block: of output number `output`, or of a reduction with all its outputs. `given`
-        says what the axes of the operation are that are not among `axes`."""
+              values: Sequence[PrimExpr], output: int | None,
+              given: Mapping[Var, PrimExpr] | None = None) -> BlockRealize:
+        """One block: of output number `output`, or of a reduction with all its outputs. `values`
+        are those of `axes`; `given` says what the other axes of the operation are."""
         iters = [IterVar(d, Var(f"v_{_plain(iv.var.name)}", d.extent.dtype), iv.iter_type)
                  for iv, d in zip(axes, doms)]
         table = {**self.sizes, **(given or {}), **{iv.var: new.var for iv, new in zip(axes, iters)}}
         convert = _ToBuffers(self.buffers, table).visit
         indices = [table[iv.var] for iv in op.axis]
-        values: list[PrimExpr] = list(loops)
         if not iters:  # a block needs an iterator to be more than a statement
             iters = [IterVar(Range(1), Var("vi", "int32"), IterVar.DataPar)]
-            values = [IntImm("int32", 0)]
+            values = (IntImm("int32", 0),)
         init = None
         if output is None:
             init, body = self.reduction(op, indices, convert)
-            if not any(iv in axes for iv in op.reduce_axis):
+            if not op.reduce_axis:  # one term, which needs no start unless one is given
+                init, body = None, seq(init, body) if op.body[0].init else self.only_term(
+                    op, indices, convert)
+            elif not any(iv in axes for iv in op.reduce_axis):
                 init, body = None, init
         else:
             value = self.analyzer.simplify(convert(op.body[output]))
             buffer = self.buffers[op.outputs[output]]
             body = BufferStore(buffer, O.cast(value, buffer.dtype), indices)
-        return BlockRealize(values, True, _with_regions(
+        return BlockRealize(list(values), True, _with_regions(
             Block(iters, (), (), name, body, init, annotations=_annotations(op))))
 
     def reduction(self, op: ComputeOp, indices: list[Var], convert: Callable
@@ -222,6 +258,19 @@ class _Builder:
         for let, value in zip(reversed(lets), reversed(values)):
             body = LetStmt(let, O.cast(value, let.dtype), body)
         return init, body
+
+    def only_term(self, op: ComputeOp, indices: list[Var], convert: Callable) -> Stmt:
+        """The stores of a reduction over no axes: its one term."""
+        reduce = op.body[0]
+        values = [self.analyzer.simplify(convert(e)) for e in reduce.source]
+        if not O.is_const_int(reduce.condition, 1):
+            where = self.analyzer.simplify(convert(reduce.condition))
+            starts = [convert(e) for e in reduce.combiner.identity_element]
+            values = [O.if_then_else(where, v, O.cast(e, v.dtype))
+                      for v, e in zip(values, starts)]
+        buffers = [self.buffers[t] for t in op.outputs]
+        return seq(*(BufferStore(b, O.cast(v, b.dtype), indices)
+                     for b, v in zip(buffers, values)))
 
     def of_extern(self, op: ExternOp) -> Stmt:
         """A block without iterators around the foreign code."""
@@ -274,23 +323,38 @@ def operations(outputs: Sequence[Operation]) -> list[Operation]:
     return list(order)
 
 
+class Built(NamedTuple):
+    """A function made of operations: the name of the block of each, that of the block around it
+    where its reduction varies with the element, and the buffer of each tensor."""
+
+    func: PrimFunc
+    names: dict[Operation, str]
+    around: dict[Operation, str]
+    buffers: dict[Tensor, Buffer]
+
+
+@deep
 def build_prim_func(args: Sequence[Any], index_dtype: str | None = None,
-                    instead: Mapping[Operation, Sequence[Operation]] | None = None
-                    ) -> tuple[PrimFunc, dict[Operation, str], dict[Tensor, Buffer]]:
-    """The function, the name of the block of each operation, the buffer of each tensor.
+                    instead: Mapping[Operation, Sequence[Operation]] | None = None,
+                    apart: Collection[Operation] = (), from_zero: bool = False) -> Built:
+    """The function, with the names of its blocks and the buffers of its tensors.
 
     Operations in `instead` are computed by those given, the last of which has the same outputs.
+    Those in `apart` are computed twice: for the arguments, and in memory of their own for what
+    reads them; the names and buffers are those of the latter. With `from_zero` all loops start at
+    zero, wherever the axes start.
     """
-    builder = _Builder(index_dtype, instead or {})
+    builder = _Builder(index_dtype, instead or {}, from_zero)
     params: list[Var] = []
     buffer_map: dict[Var, Buffer] = {}
     for arg in args:
         if isinstance(arg, Tensor):
-            if arg in builder.buffers:
+            if arg in builder.buffers or arg in builder.apart:
                 raise ValueError(f"{arg.name} is twice among the arguments")
-            builder.buffers[arg] = builder.buffer_of(arg)
-            params.append(Var(f"var_{builder.buffers[arg].name}", "handle"))
-            buffer_map[params[-1]] = builder.buffers[arg]
+            held = builder.apart if arg.op in apart else builder.buffers
+            held[arg] = buffer = builder.buffer_of(arg)
+            params.append(Var(f"var_{buffer.name}", "handle"))
+            buffer_map[params[-1]] = buffer
         elif isinstance(arg, Var):
             params.append(builder.widened(arg) if arg.dtype.startswith("int") else arg)
         else:
@@ -311,7 +375,8 @@ def build_prim_func(args: Sequence[Any], index_dtype: str | None = None,
     free = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a in builder.layout_free]
     if free:
         attrs["layout_free_buffers"] = free
-    return PrimFunc(params, body, None, buffer_map, attrs), builder.block_names, builder.buffers
+    return Built(PrimFunc(params, body, None, buffer_map, attrs), builder.block_names,
+                 builder.block_around, builder.buffers)
 
 
 def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None) -> PrimFunc:
@@ -323,7 +388,7 @@ def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None
 
     Raises ValueError if a placeholder that is read is missing from the list.
     """
-    return build_prim_func(list(ops), index_dtype_override)[0]
+    return build_prim_func(list(ops), index_dtype_override).func
 
 
 __all__ = ["build_prim_func", "create_prim_func", "operations"]

@@ -45,13 +45,13 @@ def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = No
         if isinstance(dom, (tuple, list)):
             if len(dom) != 2:
                 raise ValueError(f"reduce_axis takes (begin, end), got {tuple(dom)}")
-            begin, end = const_index(dom[0]), const_index(dom[1])
+            begin, end = const_index(dom[0]), extent_of(dom[1])
             # a plain 0 takes the type of the other bound
             begin = tir_op.cast(begin, end.dtype) if isinstance(begin, IntImm) else begin
             extent = tir_op.sub(end, begin)
             dom = Range.from_min_extent(tir_op.cast(begin, extent.dtype), extent)
         else:
-            dom = _from_zero(const_index(dom))
+            dom = _from_zero(extent_of(dom))
     return IterVar(dom, Var(name, dom.extent.dtype), IterVar.CommReduce, thread_tag)
 
 

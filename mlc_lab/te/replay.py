@@ -14,7 +14,7 @@ from ..tir.expr import IterVar
 from ..tir.function import PrimFunc
 from .create_prim_func import build_prim_func
 from .store_predicate import with_store_predicates
-from .tensor import PlaceholderOp, Tensor
+from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor
 
 if TYPE_CHECKING:
     from .schedule import Schedule, Stage
@@ -23,27 +23,35 @@ if TYPE_CHECKING:
 class Replay:
     """One replay of a te schedule on a tir.Schedule."""
 
-    def __init__(self, schedule: Schedule, args: Sequence[Any]) -> None:
+    def __init__(self, schedule: Schedule, args: Sequence[Any],
+                 apart: Sequence[Operation] = ()) -> None:
         # what the schedule is of is computed even where it is no parameter; nobody sees it then
         self.hidden = [op.outputs[0] for op in schedule.outputs
                        if not any(tensor in args for tensor in op.outputs)]
-        func, names, self.buffers = build_prim_func(
-            [*args, *self.hidden], instead=schedule.instead)
+        func, names, around, self.buffers = build_prim_func(
+            [*args, *self.hidden], instead=schedule.instead, from_zero=True,
+            apart=[*apart, *_inlined(schedule, args)])
         self.sch = TirSchedule(func)
         self.blocks: dict[Stage, Any] = {}
+        #: the block that reduces, inside of that of a stage whose reduction varies
+        self.inner: dict[Stage, Any] = {}
         self.inits: dict[Stage, Any] = {}
         self.loops: dict[Stage, dict[IterVar, Any]] = {}
         for stage in schedule.stages:
             if stage.origin_op in names:
-                self.blocks[stage] = self.sch.get_block(names[stage.origin_op])
+                block = self.sch.get_block(names[stage.origin_op])
+                if stage.origin_op in around:
+                    self.inner[stage] = block
+                    block = self.sch.get_block(around[stage.origin_op])
+                self.blocks[stage] = block
         self.schedule = schedule
-        inlined = set()
+        self.inlined: set[Stage] = set()
         for kind, stage, *rest in schedule.changes:
             getattr(self, f"do_{kind}")(stage, *rest)
             if kind == "inline":
-                inlined.add(stage)
+                self.inlined.add(stage)
         for stage in reversed(schedule.stages):
-            if stage in inlined or stage not in self.blocks:
+            if stage in self.inlined or stage not in self.blocks:
                 continue
             if isinstance(stage.origin_op, PlaceholderOp):
                 continue
@@ -72,6 +80,9 @@ class Replay:
     def buffer_of(self, tensor: Tensor) -> Any:
         """The buffer that holds a tensor by now."""
         stage = self.schedule.stage_map.get(tensor.op)
+        if stage in self.inlined:
+            raise ValueError(f"{tensor.name} is inlined: there is nothing in memory to cache; "
+                             "cache what its readers read instead, or do not inline it")
         if stage in self.blocks:
             return self.sch.get(self.blocks[stage]).writes[tensor.value_index].buffer
         return self.buffers[tensor]
@@ -106,6 +117,8 @@ class Replay:
             self.sch.compute_at(block, self.loops[parent][axis], True)
         axes = stage.root_axes
         loops = self.sch.get_loops(block)
+        if stage in self.inner:
+            loops += self.sch.get_loops(self.inner[stage])
         table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
         for step in stage.steps:
             if step[0] != "tensorize":
@@ -121,6 +134,7 @@ class Replay:
         Where that loop runs across threads, or cannot be told, each element is set when it is met
         first.
         """
+        block = self.inner.get(stage, block)
         if self.sch.get(block).init is None:
             return
         across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel")}
@@ -158,4 +172,23 @@ class Replay:
             getattr(sch, method)(table[args[0]])
 
 
-__all__ = ["Replay"]
+def _inlined(schedule: Schedule, args: Sequence[Any]) -> list[Operation]:
+    """What is an argument as well as inlined: it is computed for the argument too."""
+    return [t.op for kind, stage, *_ in schedule.changes if kind == "inline"
+            for t in stage.origin_op.outputs if t in args]
+
+
+def replayed(schedule: Schedule, args: Sequence[Any]) -> Replay:
+    """The replay for some arguments. Where one is moved to what reads it, which does not need all
+    of it, it is computed twice: whole for the argument, and as far as needed."""
+    try:
+        return Replay(schedule, args)
+    except ScheduleError as error:
+        moved = [t.op for stage in schedule.stages if stage.attached is not None
+                 for t in stage.origin_op.outputs if t in args and isinstance(t.op, ComputeOp)]
+        if error.rule != "not_an_output_block" or not moved:
+            raise
+    return Replay(schedule, args, moved)
+
+
+__all__ = ["Replay", "replayed"]

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Sequence
 
 from ..tir import op as O
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Reduce, Var
-from ..tir.functor import substitute
+from ..tir.functor import substitute, uses_var
+from .cache_write import renewed
 from .tensor import ComputeOp
 
 
@@ -33,15 +34,18 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
         raise ValueError(f"rfactor of {op.name}: its init= would count once "
                          "for each slice; add it in a stage of its own")
     slot = _place(op, factor_axis)
-    spatial = [_renewed(iv) for iv in op.axis]
+    table: dict[Var, PrimExpr] = {}
+    spatial = renewed(op.axis, table)
+    if uses_var(axis.dom.extent, {iv.var for iv in op.axis}):
+        raise ValueError(f"rfactor of {op.name}: how many slices {axis.var.name} makes depends on "
+                         "the element; split it by a factor, and take the inner loop")
     slice_axis = IterVar(_from_zero(axis), Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
-    inner = {iv: slice_axis if iv is axis else _renewed(iv) for iv in leaves}
+    inner = {iv: slice_axis if iv is axis else renewed([iv], table)[0] for iv in leaves}
     at = {iv: new.var for iv, new in inner.items()}
     at[axis] = slice_axis.var + axis.dom.min
     values, inside = _positions(op, steps, at)
-    table: dict[Var, PrimExpr] = {iv.var: new.var for iv, new in zip(op.axis, spatial)}
-    table |= {iv.var: values[iv] for iv in op.reduce_axis}
-    inside.append(substitute(reduce.condition, table))
+    table |= {iv.var: substitute(values[iv], table) for iv in op.reduce_axis}
+    inside = [substitute(c, table) for c in (*inside, reduce.condition)]
     condition = O.all(*[c for c in inside if not O.is_const_int(c, 1)] or [IntImm("bool", 1)])
     source = [substitute(e, table) for e in reduce.source]
     left = [new for iv, new in inner.items() if iv is not axis]
@@ -58,10 +62,6 @@ def _place(op: ComputeOp, factor_axis: int) -> int:
         raise ValueError(f"rfactor of {op.name}: factor_axis={factor_axis}, and the slices can be "
                          f"placed at {-rank - 1} .. {rank}")
     return factor_axis % (rank + 1)
-
-
-def _renewed(iv: IterVar) -> IterVar:
-    return IterVar(iv.dom, Var(iv.var.name, iv.var.dtype), iv.iter_type)
 
 
 def _from_zero(iv: IterVar) -> Range:

@@ -14,9 +14,9 @@ from ..tir import op as O
 from ..tir.expr import IterVar, Range, Var
 from .cache_write import cached
 from .create_prim_func import operations
-from .replay import Replay
+from .replay import replayed
 from .rfactor import factored
-from .tensor import ComputeOp, Operation, ScanOp, Tensor
+from .tensor import ComputeOp, Operation, ScanOp, Tensor, extent_of
 
 
 class _StageOp(Operation):
@@ -101,6 +101,7 @@ class Stage:
             raise ValueError("split takes either factor= or nparts=")
         at = self._place(parent)
         extent = parent.dom.extent
+        factor, nparts = (n if n is None else extent_of(n) for n in (factor, nparts))
         if nparts is None:
             sizes = (O.ceildiv(extent, factor), factor)
         else:
@@ -282,7 +283,7 @@ class Schedule:
         old = stage.op
         if isinstance(old, ComputeOp) and stage.scan is None:
             found = cached(old, f"{old.name}_{scope.replace('.', '_')}",
-                           _fresh_axes(old.axis, ".c"), _fresh_axes(old.reduce_axis, ""))
+                           _fresh_axes(old.axis, ".c"))
             found.made.scope = scope
             self._split_in_two(stage, *found)
             stage.leaf_iter_vars = stage.root_axes
@@ -341,12 +342,12 @@ class Schedule:
 
         Raises ScheduleError where a step is not legal, with the program as it was before.
         """
-        func = Replay(self, args).function()
+        func = replayed(self, args).function()
         return IRModule({name: func.with_attr("global_symbol", name)})
 
     def to_schedule(self, args: Sequence[Any]) -> TirSchedule:
         """The Schedule on which all was replayed; its trace shows the steps."""
-        return Replay(self, args).sch
+        return replayed(self, args).sch
 
 
 def _reduction_steps(stage: Stage) -> tuple[list, list, list, list]:

@@ -349,3 +349,13 @@ def test_rules_of_ones_own_are_tried_in_order():
     assert dlight.ApplyDefaultSchedule(Never())(mod)["main"] is func
     with Target("llvm"):
         assert dlight.ApplyDefaultSchedule(Never(), dlight.Elementwise())(mod)["main"] is not func
+
+
+@pytest.mark.parametrize("shapes", [((0, 5), (5, 10)), ((4, 0), (0, 8)), ((4, 3), (3, 0))])
+def test_programs_of_no_elements_build_and_run(shapes):
+    func, _ = program(matmul, *shapes)
+    lib = tvm.build(scheduled(func), target="llvm")
+    a, b = (np.ones(s, "float32") for s in shapes)
+    out = tvm.nd.array(np.ones((shapes[0][0], shapes[1][1]), "float32"))
+    lib["main"](tvm.nd.array(a), tvm.nd.array(b), out)
+    assert np.array_equal(out.numpy(), a @ b)

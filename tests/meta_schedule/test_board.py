@@ -5,8 +5,12 @@ import random
 
 import pytest
 
+from mlc_lab.ir.module import IRModule
 from mlc_lab.meta_schedule.board import BoardError, rank_correlation
-from mlc_lab.schedule import ScheduleError
+from mlc_lab.meta_schedule.database import Database, TuningRecord
+from mlc_lab.runtime import register_func
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import from_source
 
 from .boards import database
 
@@ -94,6 +98,31 @@ def test_measuring_an_edited_decision_adds_a_trial():
     assert record.status == "ok" and record.time > 0 and record.strategy == "user"
     assert record.mutation == "v4, v5 = [2, 16]" and record.parent == 5
     assert len(board.to_dict()["trials"]) == 9
+
+
+def test_a_program_of_a_database_that_calls_other_code_is_measured_only_when_asked_to():
+    called = []
+    register_func("test_board.touch", lambda *args: called.append(1), override=True)
+    mod = IRModule({"main": from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    T.evaluate(T.call_packed("test_board.touch", A))
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi]
+""")})
+    found = Database.create("memory")
+    sch = Schedule(mod)
+    sch.unroll(sch.get_loops(sch.get_block("B"))[0])
+    found.commit_tuning_record(TuningRecord(
+        sch.trace, found.commit_workload(mod), times=(1e-6,), target="llvm"))
+    board = found.board()
+    with pytest.raises(BoardError, match="test_board.touch.*trusted=True"):
+        board.measure("0.1", {})
+    assert not called and len(found) == 1
+    # with it, it is measured: in a process of its own, where no such function is registered
+    assert board.record(board.measure("0.1", {}, trusted=True)).status != "ok" and not called
 
 
 def test_searches_of_several_databases_lie_over_each_other():

@@ -199,6 +199,65 @@ def test_damaged_records_are_left_out_and_the_others_kept(tmp_path):
         assert [r.id for r in database.get_top_k(database.commit_workload(matmul()), 5)] == [2, 4]
 
 
+@pytest.mark.parametrize("sql", [
+    "CREATE VIEW more AS WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x FROM t) SELECT x "
+    "FROM t",
+    "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END",
+    "ALTER TABLE records ADD COLUMN big AS (zeroblob(1000000000))",
+    "CREATE INDEX slow ON records (hex(trace_json))",
+    "DROP TABLE mlc_lab; CREATE VIEW mlc_lab AS WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT "
+    "x FROM t) SELECT x AS key, x AS value FROM t", "DROP TABLE sessions"])
+def test_a_file_with_code_for_sqlite_is_refused(tmp_path, sql):
+    path = tmp_path / "tuning.db"
+    ms.Database.create("sqlite", path).close()
+    link = sqlite3.connect(path)
+    link.executescript(sql)
+    link.close()
+    with pytest.raises(ms.DatabaseError, match="is not as MLC Lab makes it|of something else"):
+        ms.Database.create("sqlite", path)
+
+
+def test_a_file_that_was_refused_is_not_held(tmp_path):
+    path = tmp_path / "tuning.db"
+    link = sqlite3.connect(path)
+    link.execute("CREATE VIEW records AS SELECT 1")  # making the tables fails at this one
+    link.close()
+    with pytest.raises(ms.DatabaseError, match="records already exists") as held:
+        ms.Database.create("sqlite", path)
+    link = sqlite3.connect(path, timeout=0.1, isolation_level=None)
+    link.execute("BEGIN IMMEDIATE")  # though the error, and with it the database, is still there
+    link.close()
+    assert held.value
+
+
+@pytest.mark.parametrize("column, value", [
+    ("times", "[1e999]"), ("times", '{"a": 1}'), ("times", "[true]"), ("times", "[" * 100_000),
+    ("trace_json", "[" * 100_000), ("trace_json", b"\xff"), ("round", "many"), ("predicted", "x"),
+    ("task", b"x"), ("target", "llvm -x"), ("flop", "x"), ("generation", "1e3x"), ("parent", "x")])
+def test_a_record_of_other_types_is_left_out(tmp_path, column, value):
+    path = tmp_path / "tuning.db"
+    database = ms.Database.create("sqlite", path)
+    for time in (1e-3, 2e-3):
+        record(database, [time])
+    count = len(database.records())
+    database._do(f"UPDATE records SET {column}=? WHERE id=1", (value,))
+    with pytest.warns(UserWarning, match=f"1 of {count} records .* damaged and left out"):
+        assert len(database.records()) == count - 1
+    with pytest.warns(UserWarning, match="damaged and left out"):
+        assert len(database.get_all_tuning_records()) == count - 1
+    with pytest.warns(UserWarning, match="damaged and left out"):
+        database.board().to_dict()
+
+
+@pytest.mark.parametrize("machine", ["[]", "{" * 100_000, '{"cores": "x"}', '{"cpu": 1}', "NaN"])
+def test_a_search_whose_machine_is_damaged_is_named(tmp_path, machine):
+    database = ms.Database.create("sqlite", tmp_path / "tuning.db")
+    database.begin_session("main", database.commit_workload(matmul()), "llvm", 1, 0, "", {})
+    database._do("UPDATE sessions SET machine=?", (machine,))
+    with pytest.raises(ms.DatabaseError, match="a search noted in .* is damaged"):
+        database.sessions()
+
+
 def test_random_damage_never_ends_in_an_error_of_sqlite(tmp_path):
     database = ms.database.SQLiteDatabase(tmp_path / "whole.db")
     for _ in range(6):

@@ -66,6 +66,46 @@ def test_a_kernel_whose_default_schedule_no_trace_leads_to_keeps_it(monkeypatch)
         ms.tune_relax(model(), None, TARGET, None, 3, seed=1, verbose=False)
 
 
+def test_an_empty_database_builds_what_relax_build_builds():
+    """Also with a norm behind a convolution, which goes into its weights."""
+    from mlc_lab.ir.structural import structural_equal
+
+    rng = np.random.default_rng(0)
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((1, 3, 8, 8), "float32"))
+
+    def numbers(*shape):
+        return relax.const(rng.uniform(0.5, 1.5, shape).astype("float32"))
+
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.nn.conv2d(x, numbers(4, 3, 3, 3)))
+            y = bb.emit(relax.op.add(y, numbers(1, 4, 1, 1)))
+            y = bb.emit(relax.op.nn.batch_norm(y, *(numbers(4) for _ in range(4)), 1,
+                                               training=False))
+            y = bb.emit(relax.op.nn.relu(bb.emit(y[0])))
+            out = bb.emit_output(bb.emit(relax.op.reshape(y, [1, -1])))
+        bb.emit_func_output(out)
+    mod = bb.get()
+    target = tvm.target.Target(TARGET)
+    ours = relax.get_pipeline("default", target=target)(mod)
+    theirs = relax.get_pipeline("scheduled", target=target)(
+        ms.relax_integration.prepare(mod))
+    assert structural_equal(ours, theirs)
+    (task,) = ms.relax_integration.extract_tasks(mod, TARGET)
+    assert task.task_name == "fused_conv2d_add_relu"
+    empty = ms.database.create("memory")
+    images = [tvm.nd.array(rng.random((1, 3, 8, 8), "float32"))]
+    plain = relax.VirtualMachine(relax.build(mod, TARGET), tvm.cpu())["main"](*images)
+    tuned = relax.VirtualMachine(ms.relax_integration.compile_relax(empty, mod, TARGET),
+                                 tvm.cpu())["main"](*images)
+    assert np.array_equal(plain.numpy(), tuned.numpy())
+    # bringing kernels into kernels changes nothing: tuned modules are built once more
+    once = ms.relax_integration.prepare(mod)
+    assert [v.name_hint for v in ms.relax_integration.prepare(once).functions] == [
+        v.name_hint for v in once.functions]
+
+
 def small_convnet():
     """Kernels of several kinds: convolution with pooling, product, softmax; weights bound."""
     from mlc_lab.relax.frontend import nn

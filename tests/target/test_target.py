@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from mlc_lab.reading import DataError, MLCError
 from mlc_lab.target import Target, detect_target
 
 
@@ -79,3 +80,23 @@ def test_targets_cannot_be_changed():
 
 def test_this_machine():
     assert detect_target().mcpu and detect_target().num_cores >= 1
+
+
+@pytest.mark.parametrize("text", [
+    '{"kind": ' * 100_000, '{"kind": "llvm", "num-cores": 1e999}', '{"kind": NaN}', "llvm -mcpu='",
+    '{"kind": "llvm", "keys": 5}', '{"kind": "llvm", "' + "x" * 100_000 + '": 1}', "{",
+    "x" * 1_000_000, '{"kind": "llvm", "mattr": {"a": 1}}', '{"kind": "llvm", "host": 7}',
+    '{"kind": {"a": 1}}', '{"kind": "llvm", "num-cores": [1]}',
+    '{"kind": "llvm", "system-lib": []}',
+])
+def test_hostile_texts_are_refused_as_data_or_are_targets(text):
+    try:
+        Target(text)
+    except MLCError as error:
+        assert len(str(error)) < 1000
+
+
+def test_a_json_text_that_is_no_target_is_refused():
+    for text in ("{" * 100_000, '{"kind": "llvm", "num-cores": "many"}', "llvm -mcpu='"):
+        with pytest.raises(DataError):
+            Target(text)

@@ -193,3 +193,27 @@ def test_mistakes_are_explained(make, words):
     A = te.placeholder((4, 4), name="A")
     with pytest.raises((ValueError, TypeError), match=words):
         make(A, te.reduce_axis((0, 4), name="k"))
+
+
+def test_an_element_with_nothing_to_reduce_is_what_a_sum_starts_from():
+    A = te.placeholder((4, 4), name="A")
+
+    def below(i, j):
+        k = te.reduce_axis((j + 1, i + 1), "k")
+        return te.max(A[i, k], axis=k)
+
+    B = te.compute((4, 4), below, name="B")
+    a, b = np.arange(16, dtype="float32").reshape(4, 4), np.zeros((4, 4), "float32")
+    interpret(te.create_prim_func([A, B]), a, b)
+    low = np.finfo("float32").min
+    expected = [[max([*a[i, j + 1:i + 1], low]) for j in range(4)] for i in range(4)]
+    np.testing.assert_array_equal(b, np.array(expected, "float32"))
+
+
+@pytest.mark.parametrize("reduce", [te.sum, te.max, te.min])
+def test_a_reduction_over_no_axes_is_its_one_term(reduce):
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: reduce(A[i], axis=[]), name="B")
+    a, b = np.arange(4, dtype="float32") - 2, np.full(4, 9, "float32")
+    interpret(te.create_prim_func([A, B]), a, b)
+    np.testing.assert_array_equal(b, a)

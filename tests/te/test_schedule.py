@@ -195,3 +195,122 @@ def test_what_a_schedule_is_of_is_computed_where_it_is_no_parameter():
     assert "B_1[0] + A_1[i_0 * 16 + i_1 * 4 + k]" in text
     given = tvm.lower(s, [A, B], simple_mode=True).script()
     assert "B: T.Buffer((8,)" in given
+
+
+def sums_between(n=8):
+    """C[i, j] = 1 + the sum of 2 * A[i, j:i + 1], which is empty where j > i."""
+    A = te.placeholder((n, n), name="A")
+    D = te.compute((n, n), lambda i, j: A[i, j] * 2, name="D")
+
+    def between(i, j):
+        k = te.reduce_axis((j, i + 1), "k")
+        return te.sum(D[i, k], axis=k)
+
+    B = te.compute((n, n), between, name="B")
+    return A, D, B, te.compute((n, n), lambda i, j: B[i, j] + 1, name="C")
+
+
+def moved_in_slices(s, D, B, C):
+    cached = s.cache_write(B, "local")
+    s[cached].compute_at(s[B], B.op.axis[0])
+    _, inner = s[cached].split(cached.op.reduce_axis[0], 3)
+    s[cached].unroll(inner)
+
+
+def factored(s, D, B, C):
+    _, inner = s[B].split(B.op.reduce_axis[0], 3)
+    s.rfactor(B, inner)
+
+
+def tiled(s, D, B, C):
+    outer, inner = s[C].split(C.op.axis[0], 3)
+    s[B].compute_at(s[C], outer)
+    s[B].parallel(B.op.axis[0])
+    s[D].compute_at(s[B], B.op.axis[0])
+
+
+def vectorized(s, D, B, C):
+    s[D].compute_inline()
+    s[B].vectorize(s[B].split(B.op.axis[0], 3)[1])
+
+
+@pytest.mark.parametrize("step", [
+    lambda s, D, B, C: None, moved_in_slices, factored, tiled, vectorized,
+    lambda s, D, B, C: s[B].compute_at(s[C], C.op.axis[1]),
+    lambda s, D, B, C: s.cache_write(B, "local"),
+    lambda s, D, B, C: s.cache_read(D, "local", [B])])
+def test_ranges_that_depend_on_the_element_are_scheduled_and_may_be_empty(step):
+    A, D, B, C = sums_between()
+    s = te.create_schedule(C.op)
+    step(s, D, B, C)
+    a, c = rand(8, 8), np.full((8, 8), 9, "float32")
+    tvm.build(s, [A, C])(a, c)
+    expected = [[1 + 2 * a[i, j:i + 1].sum() for j in range(8)] for i in range(8)]
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_slices_whose_number_depends_on_the_element_are_refused():
+    A, D, B, C = sums_between()
+    s = te.create_schedule(C.op)
+    with pytest.raises(ValueError, match="split it by a factor"):
+        s.rfactor(B, B.op.reduce_axis[0])
+
+
+def test_an_axis_that_starts_elsewhere_is_split():
+    A = te.placeholder((12,), name="A")
+    k = te.reduce_axis((2, 10), "k")
+    B = te.compute((1,), lambda i: te.sum(A[k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(k, 3)
+    a, b = rand(12), np.zeros(1, "float32")
+    tvm.build(s, [A, B])(a, b)
+    np.testing.assert_allclose(b[0], a[2:10].sum(), rtol=1e-5)
+
+
+def test_quotients_that_are_whole_numbers_are_shapes_and_factors():
+    A = te.placeholder((64 / 16, 16), name="A")
+    k = te.reduce_axis((0, 64 / 16), "k")
+    B = te.compute((16,), lambda j: te.sum(A[k, j], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(B.op.axis[0], 16 / 4)
+    a, b = rand(4, 16), np.zeros(16, "float32")
+    tvm.build(s, [A, B])(a, b)
+    np.testing.assert_allclose(b, a.sum(0), rtol=1e-5)
+    with pytest.raises(ValueError, match="whole number"):
+        te.placeholder((65 / 16,))
+    with pytest.raises(ValueError, match="whole number"):
+        s[B].split(k, 2.5)
+
+
+def test_a_tensor_that_is_an_argument_and_inlined_is_computed_for_both():
+    A, D, B, C = sums_between()
+    s = te.create_schedule(C.op)
+    s[D].compute_inline()
+    a, d, c = rand(8, 8), np.zeros((8, 8), "float32"), np.zeros((8, 8), "float32")
+    tvm.build(s, [A, D, C])(a, d, c)
+    np.testing.assert_allclose(d, a * 2)
+    np.testing.assert_allclose(c[3, 1], 1 + 2 * a[3, 1:4].sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("first, rows", [(0, 8), (1, 6)])
+def test_a_tensor_may_be_an_argument_and_computed_where_it_is_read(first, rows):
+    A = te.placeholder((8, 8), name="A")
+    k = te.reduce_axis((0, 8), "k")
+    B = te.compute((8,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    C = te.compute((rows,), lambda i: B[i + first] + 1, name="C")
+    s = te.create_schedule(C.op)
+    outer, _ = s[C].split(C.op.axis[0], 3)
+    s[B].compute_at(s[C], outer)
+    a, b, c = rand(8, 8), np.zeros(8, "float32"), np.zeros(rows, "float32")
+    tvm.build(s, [A, B, C])(a, b, c)
+    np.testing.assert_allclose(b, a.sum(1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(c, a.sum(1)[first:first + rows] + 1, rtol=1e-4, atol=1e-4)
+
+
+def test_a_cache_of_what_is_inlined_is_refused():
+    A, D, B, C = sums_between()
+    s = te.create_schedule(C.op)
+    s[D].compute_inline()
+    s.cache_read(D, "local", [B])
+    with pytest.raises(ValueError, match="D is inlined"):
+        s.to_module([A, C])

@@ -21,6 +21,8 @@ from typing import Any, Iterator, Sequence
 import numpy as np
 
 from ...ir.diagnostics import MLCError
+from ...reading import DataError
+from ...reading.arrays import read_arrays
 from ..features import features_of
 from ..hardware import hardware_of
 from .cost_model import CostModel
@@ -124,10 +126,16 @@ class TreeModel(CostModel):
                      names=np.array(list(self.best)), best=np.array(list(self.best.values())))
 
     def load(self, path: str) -> None:
-        """Read the measurements that `save` wrote."""
-        with np.load(path) as data:
-            self.rows, self.wrong = list(data["rows"]), list(data["wrong"])
-            self.groups = [str(g) for g in data["groups"]]
-            self.best = dict(zip(map(str, data["names"]), map(float, data["best"])))
+        """Read the measurements that `save` wrote. Raises DataError for another file."""
+        arrays = read_arrays(path, ("rows", "wrong", "groups", "names", "best"))
+        rows, wrong, groups, names, best = arrays
+        if rows.ndim != 2 or any(a.ndim != 1 for a in arrays[1:]) or (
+                len(rows) != len(wrong) or len(wrong) != len(groups) or len(names) != len(best)
+                or any(a.dtype.kind != "f" or not np.isfinite(a).all()
+                       for a in (rows, wrong, best) if a.size)):
+            raise DataError(f"{path} holds no measurements of a cost model")
+        self.rows, self.wrong = list(rows), list(wrong)
+        self.groups = [str(g) for g in groups]
+        self.best = dict(zip(map(str, names), map(float, best)))
         if len(self.rows) >= _ENOUGH:
             self._grow()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ...ir.module import IRModule
+from ...reading import MISTAKES, reason
 from ...schedule import Schedule, Trace
 from ..workload import TensorInfo, Workload, as_workload, coarse_key, text_key
 from .file import DatabaseError
-from .record import COLUMNS, TuningRecord, with_derived
-from .sessions import SessionLog
+from .record import COLUMNS, TuningRecord, times_of, with_derived
+from .sessions import SessionLog, columns_of
 
 
 class Database(SessionLog):
@@ -62,13 +64,11 @@ class Database(SessionLog):
                 if row is None:
                     raise DatabaseError(f"{self.path} has no program {key}: it is damaged")
                 text = row["module"]
-            from ...ir.serialize import load_json
-
             try:
-                self._known[key] = Workload(load_json(text), key)
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise DatabaseError(f"the program {key} in {self.path} is damaged ({error})"
-                                    ) from None
+                self._known[key] = Workload.from_json([key, text])
+            except MISTAKES as error:
+                raise DatabaseError(f"the program {key} in {self.path} is damaged "
+                                    f"({reason(error)})") from None
         return self._known[key]
 
     def has_workload(self, mod: Any) -> bool:
@@ -111,22 +111,26 @@ class Database(SessionLog):
 
     def _records(self, where: str, values: Any, limit: int | None = None) -> list[TuningRecord]:
         sql = f"SELECT * FROM records {where}" + (f" LIMIT {int(limit)}" if limit else "")
-        rows, out = self._all(sql, values), []
+        return self._good(self._all(sql, values), self._record)
+
+    def _good(self, rows: list, make: Callable[[dict], Any]) -> list:
+        """`make(columns)` of every record that is not damaged; a warning counts the others."""
+        out: list = []
         for row in rows:
             try:
-                out.append(self._record(row))
-            except (DatabaseError, ValueError, TypeError, KeyError, AttributeError) as error:
-                trouble = error
+                out.append(make(columns_of(row, "records", self.path)))
+            except MISTAKES as error:
+                trouble = reason(error)
         if len(out) < len(rows):
             warnings.warn(f"{len(rows) - len(out)} of {len(rows)} records of {self.path} are "
-                          f"damaged and left out (the last: {trouble})", stacklevel=3)
+                          f"damaged and left out (the last: {trouble})", stacklevel=4)
         return out
 
-    def _record(self, row: Any) -> TuningRecord:
-        workload = self._workload(row["workload"])
-        fields = {n: row[n] for n in COLUMNS if n not in ("trace_json", "times", "workload")}
+    def _record(self, columns: dict) -> TuningRecord:
+        workload = self._workload(columns["workload"])
+        fields = {n: columns[n] for n in COLUMNS if n not in ("trace_json", "times", "workload")}
         return TuningRecord(
-            Trace.from_json(row["trace_json"]), workload, times=tuple(json.loads(row["times"])),
+            Trace.from_json(columns["trace_json"]), workload, times=times_of(columns["times"]),
             args_info=TensorInfo.from_prim_func(workload.mod["main"]), **fields)
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
@@ -216,12 +220,8 @@ class Database(SessionLog):
                 values.append(value)
         rows = self._all(f"SELECT * FROM records WHERE {' AND '.join(conditions)} ORDER BY id",
                          values)
-        out = []
-        for row in rows:
-            data = {name: row[name] for name in COLUMNS}
-            data["times"] = json.loads(row["times"])
-            out.append(with_derived(data))
-        return out
+        return self._good(rows, lambda columns: with_derived(
+            {**columns, "times": list(times_of(columns["times"]))}))
 
     def module(self, workload: str) -> IRModule:
         """The program of a key. Raises DatabaseError if there is none."""

@@ -30,6 +30,21 @@ CREATE INDEX records_best ON records (workload, target, time);
 """
 
 
+def _plain(sql: str) -> str:
+    return " ".join(sql.split())
+
+
+#: the statements, by the name of what they make
+_STATEMENTS = {s.split()[2]: s for s in map(_plain, _TABLES.split(";")) if s}
+#: table -> column -> the types that its values have; None besides
+COLUMN_TYPES: dict[str, dict[str, tuple[type, ...]]] = {
+    name: {words[0]: {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}[words[1]]
+           for words in map(str.split, sql.partition("(")[2].rstrip(")").split(", "))}
+    for name, sql in _STATEMENTS.items() if sql.startswith("CREATE TABLE")
+}
+
+#: the largest text that is taken from a file
+_LARGEST = 1 << 28
 #: what SQLite raises; the second where its message quotes damaged bytes
 _TROUBLE = (sqlite3.Error, UnicodeDecodeError)
 
@@ -54,7 +69,11 @@ class DatabaseFile:
         self.path = str(path)
         self._lock = threading.RLock()
         self._link: Any = None
-        self._open()
+        try:
+            self._open()
+        except BaseException:
+            self.close()  # else whoever holds the error holds the file's lock
+            raise
 
     def _open(self) -> None:
         try:
@@ -69,10 +88,13 @@ class DatabaseFile:
             self._open_to_read()
 
     def _connect(self, name: str, **options: Any) -> None:
+        self.close()
         self._link = sqlite3.connect(name, timeout=30, check_same_thread=False,
                                      isolation_level=None, **options)
         self._link.row_factory = sqlite3.Row
         self._link.text_factory = _text
+        self._link.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+        self._link.execute("PRAGMA trusted_schema=OFF")
 
     def _open_to_read(self) -> None:
         """Where nothing can be written, what is there can be asked; writing is an error.
@@ -94,9 +116,8 @@ class DatabaseFile:
         link.execute("BEGIN IMMEDIATE")
         tables = {r[0] for r in link.execute("SELECT name FROM sqlite_master WHERE type='table'")}
         if not tables - {"sqlite_sequence"}:
-            for statement in _TABLES.split(";"):
-                if statement.strip():
-                    link.execute(statement)
+            for statement in _STATEMENTS.values():
+                link.execute(statement)
             link.execute("INSERT INTO mlc_lab VALUES ('schema', ?)", (str(SCHEMA),))
         elif "mlc_lab" not in tables:
             link.execute("ROLLBACK")
@@ -107,6 +128,14 @@ class DatabaseFile:
         self._check_version()
 
     def _check_version(self) -> None:
+        """Raise DatabaseError for another version, and for tables that are not those of above.
+
+        What is there besides, views and triggers above all, is code that SQLite would run.
+        """
+        made = {name: _plain(sql or "") for name, sql in self._link.execute(
+            "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")}
+        if made.get("mlc_lab") != _STATEMENTS["mlc_lab"]:
+            raise self._foreign("mlc_lab")
         version = self._link.execute("SELECT value FROM mlc_lab WHERE key='schema'").fetchone()
         if version is None or version[0] != str(SCHEMA):
             have = version[0] if version else "unknown"
@@ -114,6 +143,14 @@ class DatabaseFile:
                 f"{self.path} was written in version {have} of the database, and this MLC Lab "
                 f"reads version {SCHEMA}: keep the file for the MLC Lab that wrote it, and "
                 "choose another work_dir here")
+        for name in {**_STATEMENTS, **made}:
+            if made.get(name) != _STATEMENTS.get(name):
+                raise self._foreign(name)
+
+    def _foreign(self, name: str) -> DatabaseError:
+        return DatabaseError(
+            f"{self.path} is damaged or was changed by another program: its {name[:60]!r} is not "
+            "as MLC Lab makes it; choose another work_dir")
 
     def _explain(self, error: sqlite3.Error | UnicodeDecodeError) -> DatabaseError:
         text = str(error)

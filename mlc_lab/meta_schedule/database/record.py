@@ -35,10 +35,13 @@ As plain data (`Database.records()`, a list of dicts) it has the fields
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...reading import MISTAKES, DataError, read_json, reason, shown
 from ...schedule import Schedule, Trace
+from ...target import Target
 from ..measure.worker import robust
 from ..workload import TensorInfo, Workload
 
@@ -133,20 +136,31 @@ class TuningRecord(TrialFields):
 
     @staticmethod
     def from_json(json_obj: Any, workload: Workload) -> "TuningRecord":
-        """A record of what `as_json` gave. Raises ValueError for something else."""
+        """A record of what `as_json` gave. Raises DataError for something else."""
         try:
             trace, times, target, args = json_obj
-            infos = [TensorInfo(dtype, tuple(shape)) for _, dtype, shape in args or []]
-            return TuningRecord(Trace.from_json(json.dumps(trace)), workload, times,
+            infos = [TensorInfo.from_json(arg) for arg in args or []]
+            Target(target)
+            return TuningRecord(Trace.from_json(trace), workload, times_of(times or []),
                                 target=target, args_info=infos)
-        except (TypeError, ValueError, KeyError) as error:
-            raise ValueError("a tuning record is [trace, times, target, arguments]; this is not: "
-                             f"{error}") from None
+        except MISTAKES as error:
+            raise DataError("a tuning record is [trace, times, target, arguments]; this is not: "
+                            f"{reason(error)}") from None
 
     def as_json(self) -> list:
         """[trace, times, target, arguments], TVM's form of a record."""
         return [self.trace.as_json(), self.run_secs, str(self.target),
                 [a.as_json() for a in self.args_info]]
+
+
+def times_of(times: Any) -> tuple[float, ...]:
+    """Seconds, from a list or its JSON text. Raises DataError."""
+    if isinstance(times, (str, bytes)):
+        times = read_json(times, "the times of a record")
+    if not isinstance(times, (list, tuple)) or not all(
+            type(t) in (int, float) and 0 <= t < math.inf for t in times):
+        raise DataError(f"the times of a record are numbers of seconds, not {shown(times)}")
+    return tuple(times)
 
 
 #: the columns of a record in the file

@@ -14,10 +14,13 @@ import json
 import os
 import platform
 import time
+from functools import lru_cache
 from typing import Any
 
+from ...reading import DataError, read_json, shown
+from ...target import Target
 from ..workload import Workload
-from .file import DatabaseFile
+from .file import COLUMN_TYPES, DatabaseError, DatabaseFile
 
 
 class SessionLog(DatabaseFile):
@@ -60,10 +63,41 @@ class SessionLog(DatabaseFile):
         """The searches, see the head of this file."""
         out = []
         for row in self._all("SELECT * FROM sessions ORDER BY id"):
-            data = dict(row)
-            data["machine"] = json.loads(data["machine"] or "{}")
+            try:
+                data = columns_of(row, "sessions", self.path)
+                data["machine"] = _machine(data["machine"])
+            except DataError as error:
+                raise DatabaseError(f"a search noted in {self.path} is damaged: {error}") from None
             out.append(data)
         return out
+
+
+def columns_of(row: Any, table: str, path: str) -> dict[str, Any]:
+    """A row as a dict. Raises DataError where a value is of another type than its column."""
+    data = {name: row[name] for name in COLUMN_TYPES[table]}
+    for name, kinds in COLUMN_TYPES[table].items():
+        if data[name] is not None and not isinstance(data[name], kinds):
+            raise DataError(f"{name} in row {row['id']} of {path} is {shown(data[name])}")
+    _is_target(data["target"])
+    return data
+
+
+@lru_cache(maxsize=1000)
+def _is_target(text: str | None) -> None:
+    """Raise DataError for what is no target."""
+    Target(text or "llvm")
+
+
+def _machine(text: str | None) -> dict[str, Any]:
+    """What a search noted of its machine."""
+    machine = read_json(text or "{}", "the machine of a search")
+    if not isinstance(machine, dict):
+        raise DataError(f"a machine is {shown(machine)}")
+    for name, kinds in (("cpu", str), ("cores", int), ("peak_gflops", (int, float)),
+                        ("numpy_s", (int, float))):
+        if not isinstance(machine.get(name), (kinds, type(None))):
+            raise DataError(f"{name} of a machine is {shown(machine[name])}")
+    return machine
 
 
 def _alive(row: Any) -> bool:
@@ -81,4 +115,4 @@ def _alive(row: Any) -> bool:
     return True
 
 
-__all__ = ["SessionLog"]
+__all__ = ["SessionLog", "columns_of"]

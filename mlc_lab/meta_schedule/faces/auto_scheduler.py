@@ -18,12 +18,14 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from ...ir.module import IRModule
+from ...reading import DataError, read_json, shown
 from ...schedule import Schedule, Trace
 from ...target import Target
 from ...te import create_prim_func
 from ..cost_model import CostModel, RandomModel
 from ..cost_model.tree_model import TreeModel
 from ..database import MemoryDatabase, TuningRecord
+from ..database.record import times_of
 from ..measure.builder import LocalBuilder
 from ..measure.runner import LocalRunner
 from ..measure_callback import MeasureCallback
@@ -73,10 +75,15 @@ class RecordToFile(MeasureCallback):
 
 
 def _decode(line: str) -> dict:
-    """The measurement of a line. ValueError if it is none."""
-    data = json.loads(line)
+    """The measurement of a line. DataError if it is none."""
+    data = read_json(line, "a line")
     if not isinstance(data, dict) or not {"workload", "trace", "times", "status"} <= set(data):
-        raise ValueError(f"this is no tuning record: {line[:80]!r}")
+        raise DataError(f"this is no tuning record: {shown(line)}")
+    for name in ("workload", "status", "reason"):
+        if not isinstance(data.get(name) or "", str):
+            raise DataError(f"the {name} of a tuning record is {shown(data[name])}")
+    Trace.from_json(data["trace"])
+    data["times"] = list(times_of(data["times"]))
     return data
 
 

@@ -11,6 +11,7 @@ import itertools
 import math
 from typing import Any, Sequence
 
+from ...reading import MISTAKES, DataError, reason, shown
 from ...schedule.primitive.sample_perfect_tile import divisors
 from ...tir.op import as_int
 
@@ -100,6 +101,8 @@ class OtherOptionEntity:
 
 
 _KINDS = {"sp": SplitEntity, "re": ReorderEntity, "an": AnnotateEntity, "ot": OtherOptionEntity}
+#: the types of what is in the list of each kind; a value of "ot" is any
+_ITEMS: dict[str, tuple[type, ...] | None] = {"sp": (int,), "re": (int,), "an": (str,), "ot": None}
 
 
 def _extent(axis: Any) -> int:
@@ -299,8 +302,19 @@ class ConfigEntity:
 
     @staticmethod
     def from_json(data: dict) -> "ConfigEntity":
-        """A configuration of a log."""
-        choices = {name: _KINDS[kind](value) for name, kind, value in data["entity"]}
+        """A configuration of a log. Raises DataError."""
+        try:
+            if type(data["index"]) is not int:
+                raise DataError(f"its number is {shown(data['index'])}")
+            choices = {}
+            for name, kind, value in data["entity"]:
+                cls, kinds = _KINDS[kind], _ITEMS[kind]
+                if kinds is not None and not (isinstance(value, list) and all(
+                        type(item) in kinds for item in value)):
+                    raise DataError(f"{shown(name)} is {shown(value)}")
+                choices[name] = cls(value)
+        except MISTAKES as error:
+            raise DataError(f"this is no configuration: {reason(error)}") from None
         return ConfigEntity(data["index"], choices)
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ import os
 import time
 from typing import Any, Iterator, NamedTuple
 
+from ...reading import MISTAKES, DataError, read_json, reason, shown
 from ...target import Target
 from . import lines
 from .config_space import ConfigEntity
@@ -66,16 +67,21 @@ class LoggedTask(NamedTuple):
 
 
 def decode(line: str) -> tuple[MeasureInput, MeasureResult]:
-    """The measurement of a line. ValueError if it is none."""
+    """The measurement of a line. DataError if it is none."""
     try:
-        data = json.loads(line)
+        data = read_json(line, "a line")
         target, name, args, _ = data["input"]
         costs, error_no, all_cost, stamp = data["result"]
+        Target(target)
+        if not isinstance(name, str) or type(error_no) is not int or not all(
+                type(number) in (int, float) for number in (*costs, all_cost, stamp)) or not costs:
+            raise DataError(f"its result is {shown(data['result'])}")
         task = LoggedTask(name, tuple(_tuples(a) for a in args), target)
         return (MeasureInput(target, task, ConfigEntity.from_json(data["config"])),
                 MeasureResult(tuple(costs), error_no, all_cost, stamp))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"this is no line of a tuning log: {line[:80]!r} ({error})") from None
+    except MISTAKES as error:
+        raise DataError(f"this is no line of a tuning log: {shown(line)} ({reason(error)})"
+                        ) from None
 
 
 def _tuples(value: Any) -> Any:

@@ -6,7 +6,9 @@
 Each cluster worker keeps a process of its own for measuring (the same as LocalRunner's), so that a
 candidate that crashes or hangs does not take the cluster's worker with it. When a cluster worker
 dies, the trials it had are given to another one once more; a trial that was there at two deaths is
-recorded as a crash. (The cluster is told not to repeat such tasks by itself.)
+recorded as a crash. (The cluster is told not to repeat such tasks by itself.) A worker that leaves
+gives its trials to the others. When the last one has left for a while, or the connection is closed,
+the search ends with an error that says so; what was measured is in its database.
 
 One candidate at a time runs on each worker; workers of one cluster should be alike, since times are
 compared with each other.
@@ -14,6 +16,7 @@ compared with each other.
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Future
 from typing import Any, Sequence
 
@@ -21,6 +24,9 @@ from ...ir.diagnostics import MLCError
 from .runner import (
     EvaluatorConfig, LocalRunner, Reference, Runner, RunnerFuture, RunnerInput, RunnerResult,
 )
+
+#: seconds that a cluster may be without workers before a search on it ends
+WITHOUT_WORKERS = 20.0
 
 #: the measuring process of this cluster worker, by its settings
 _local: dict[tuple, LocalRunner] = {}
@@ -82,8 +88,13 @@ class DaskRunner(Runner):
 
     def _begin(self, function: Any, item: RunnerInput) -> RunnerFuture:
         def submit() -> Any:
-            task = self.client.submit(function, item, self.timeout_sec, self.evaluator_config,
-                                      pure=False, retries=0)
+            try:
+                task = self.client.submit(function, item, self.timeout_sec, self.evaluator_config,
+                                          pure=False, retries=0)
+            except Exception as error:
+                if self.client.status == "running":
+                    raise
+                raise _closed() from error
             self._running.append(task)
             return task
 
@@ -92,8 +103,12 @@ class DaskRunner(Runner):
 
     def _result(self, task: Any, submit: Any, again: int = 1) -> RunnerResult:
         try:
-            result = task.result(timeout=4 * self.timeout_sec + 120)
+            result = self._wait(task)
+        except MLCError:
+            raise
         except Exception as error:
+            if self.client.status != "running":
+                raise _closed() from error
             name = type(error).__name__
             if name in ("KilledWorker", "CommClosedError", "CancelledError"):
                 if again:  # perhaps it was another trial of that worker that did it
@@ -109,11 +124,39 @@ class DaskRunner(Runner):
             self._running.remove(task)
         return result
 
+    def _wait(self, task: Any) -> RunnerResult:
+        """The result of a task; an error when there is nobody left to give one."""
+        until = time.monotonic() + 4 * self.timeout_sec + 120
+        deserted = 0.0  # since when the cluster has no workers
+        while True:
+            try:
+                return task.result(timeout=min(2.0, max(0.0, until - time.monotonic())))
+            except Exception as error:
+                if type(error).__name__ != "TimeoutError" or task.done():
+                    raise
+                now = time.monotonic()
+                if self.client.scheduler_info().get("workers"):
+                    deserted = 0.0
+                elif not deserted:
+                    deserted = now
+                elif now - deserted > WITHOUT_WORKERS:
+                    raise MLCError(
+                        f"the cluster has had no workers for {WITHOUT_WORKERS:.0f} s. What was "
+                        "measured is kept: start workers, and the same call goes on from there"
+                    ) from None
+                if now >= until:
+                    raise
+
     def cancel(self) -> None:
         """Drop what has not finished."""
         for task in self._running:
             task.cancel()
         self._running.clear()
+
+
+def _closed() -> MLCError:
+    return MLCError("the connection to the cluster is closed. What was measured is kept: connect "
+                    "again, DaskRunner(Client(address)), and the same call goes on from there")
 
 
 __all__ = ["DaskRunner", "measure_here"]

@@ -220,13 +220,13 @@ def prepare(request: dict) -> dict:
 
 def run(request: dict) -> dict:
     """Run a candidate, check its results, time it."""
-    from ...runtime import jit
+    from ...runtime import native_library
 
     task = _tasks.get(request["task"])
     if task is None:
         return {"status": "unprepared"}
-    if jit.num_threads() != request["threads"]:
-        jit.set_num_threads(request["threads"])
+    if native_library.num_threads() != request["threads"]:
+        native_library.set_num_threads(request["threads"])
     function = _function(request["obj"], request["meta"])
     task.place(request.get("placement", 0))
     task.reset()
@@ -370,7 +370,7 @@ def alone() -> Any:
 
 def ping(request: dict) -> dict:
     """Load what building and running need, so that the first request does not wait for it."""
-    from ...runtime import jit
+    from ...runtime import jit, native_library
 
     jit.host_machine().target_machine  # noqa: B018  (makes it)
     if request.get("role") == "build":
@@ -381,7 +381,7 @@ def ping(request: dict) -> dict:
     else:
         from ...observe import measure as _  # noqa: F401
 
-        jit.native_address("mlc_lab_time_calls")
+        native_library.native_address("mlc_lab_time_calls")
     return {"status": "ok", "pid": os.getpid()}
 
 
