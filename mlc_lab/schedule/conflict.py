@@ -326,16 +326,16 @@ def first_clash(some: Iterable[Access], others: Iterable[Access], shared: Sequen
 def _pairs(some: Iterable[Access], others: Iterable[Access], once: bool
            ) -> Iterator[tuple[Access, Access]]:
     """Two accesses of the same memory, one of them a write; `once`: not the other way round too."""
-    table: dict[Var, list[Access]] = {}
-    for b in others:
-        table.setdefault(b.memory, []).append(b)
-    for a in some:
-        rest = table.get(a.memory, [])
-        for b in rest:
-            if a.write or b.write:
+    touching: dict[Var, list[tuple[int, Access]]] = {}
+    writing: dict[Var, list[tuple[int, Access]]] = {}
+    for position, b in enumerate(others):
+        touching.setdefault(b.memory, []).append((position, b))
+        if b.write:  # a read is only compared with these: there may be thousands of reads
+            writing.setdefault(b.memory, []).append((position, b))
+    for own, a in enumerate(some):
+        for position, b in (touching if a.write else writing).get(a.memory, ()):
+            if not once or position >= own:
                 yield a, b
-        if once:
-            rest.pop(0)  # which is a itself
 
 
 __all__ = ["Bad", "Clash", "Relation", "always", "apart", "clash", "first_clash", "later", "never",
