@@ -92,10 +92,19 @@ def scalar_access(flat: np.ndarray, dtype: str) -> Any:
     return _Converted(flat, float, flat.dtype.type)
 
 
+#: bytes from which fresh memory is left to the system: filling it would take all of it at once
+LARGE = 1 << 28
+
+
 def allocate(count: int, dtype: str) -> np.ndarray:
-    """Fresh memory. It holds NaN, or a large odd number: reading it before writing shows."""
+    """Fresh memory. It holds NaN, or a large odd number: reading it before writing shows.
+
+    Memory of `LARGE` bytes and more holds zeros, and takes what is touched of it alone.
+    """
     kind = dt.numpy_dtype(dtype)
     count *= dt.lanes_of(dtype)
+    if count * kind.itemsize >= LARGE:
+        return np.zeros(count, kind)
     if kind.kind == "f":
         return np.full(count, np.nan, kind)
     if kind.kind == "b":
