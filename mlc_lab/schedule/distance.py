@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..tir import op
 from ..tir.buffer import may_overlap
 from ..tir.expr import (
-    Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Select, SizeVar, Sub, Var,
+    EQ, Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Select, SizeVar, Sub, Var,
 )
 from .footprint import Access, Loop
 
@@ -191,6 +191,8 @@ class Distances:
         self.names = {var for var, _, _ in shared}
         self._sides: dict[tuple, _Side] = {}
         self._found: dict[tuple, Distance | None] = {}
+        self._linear = _Linear(self.known)
+        self._ends: dict[tuple[PrimExpr, ...], dict[Any, Interval]] = {}
         self.box: Distance | None = {}
         for var, _, _ in shared:
             low, high = self.known[var]
@@ -203,17 +205,56 @@ class Distances:
         """How far apart iterations may be that touch one element; None: there are none."""
         if self.box is None:
             return None
+        box = self._narrowed(a, b)
         if a.spans is None or b.spans is None or a.buffer is not b.buffer or (
                 a.buffer.strides and may_overlap(a.buffer)):
-            return dict(self.box)
+            return box
         plain = _same_variables(a, b, self.known)
         if plain is not None:
-            return {**self.box, **{v: ZERO for v in plain if v in self.box}}
-        key = (a.spans, a.loops, b.spans, b.loops)
+            if not all(box[v][0] <= 0 <= box[v][1] for v in plain if v in box):
+                return None
+            box.update((v, ZERO) for v in plain if v in box)
+            return box
+        key = (a.spans, a.loops, a.conditions, b.spans, b.loops, b.conditions)
         if key not in self._found:
-            self._found[key] = self._solve(a, b, dict(self.box))
+            self._found[key] = self._solve(a, b, box)
         found = self._found[key]
         return found and dict(found)
+
+    def _narrowed(self, a: Access, b: Access) -> Distance:
+        """The box of all iterations in which the conditions of the two accesses may hold."""
+        box = dict(self.box or ())
+        first, second = self._fixed(a.conditions), self._fixed(b.conditions)
+        for v in {**first, **second}:
+            low, high = self.known[v]
+            start, end = first.get(v, (low, high))
+            low, high = second.get(v, (low, high))
+            box[v] = (low - end, high - start)
+        return box
+
+    def _fixed(self, conditions: tuple[PrimExpr, ...]) -> dict[Any, Interval]:
+        """The loops of which conditions leave one value: an index that equals its least or its
+        greatest value, as where a reduction starts."""
+        found = self._ends.get(conditions)
+        if found is None:
+            found = self._ends[conditions] = {}
+            for condition in conditions:
+                if type(condition) is EQ:
+                    found.update(self._at_an_end(condition))
+        return found
+
+    def _at_an_end(self, equation: EQ) -> dict[Any, Interval]:
+        left, right = self._linear.of(equation.a), self._linear.of(equation.b)
+        if left is None or right is None:
+            return {}
+        form = _sum(left, right, -1)
+        if form[1] != form[2]:
+            return {}
+        least, greatest = self._linear.span(form)
+        if 0 not in (least, greatest):
+            return {}
+        return {v: (end, end) for v, factor in form[0].items() if v in self.names
+                for end in [self.known[v][(factor > 0) is (least != 0)]]}
 
     def _solve(self, a: Access, b: Access, box: Distance) -> Distance | None:
         equations = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..tir.expr import IterVar, Var
 from ..tir.functor import uses_var
@@ -81,12 +81,12 @@ def _memories(state: ScheduleState, loop: StmtSRef, thread_tag: str) -> tuple[se
     return reduced, shared
 
 
-def loops_stay_independent(state: ScheduleState, before: Mapping[StmtSRef, tuple]) -> None:
-    """Loops whose iterations run at the same time must still be independent, after a step that
-    changed what is below them. `before` has the statements that references had."""
-    for loop in [s for s in state.refs.values() if type(s.stmt) is For
-                 and s.stmt.kind not in (ForKind.SERIAL, ForKind.UNROLLED)]:
-        if loop in before and before[loop][0] is loop.stmt or _plainly_independent(state, loop):
+def loops_stay_independent(state: ScheduleState, loops: Iterable[StmtSRef]) -> None:
+    """Those of `loops` whose iterations run at the same time must still be independent, after a
+    step that changed what is below them."""
+    for loop in loops:
+        if loop.stmt.kind in (ForKind.SERIAL, ForKind.UNROLLED) or _plainly_independent(state,
+                                                                                        loop):
             continue
         thread = loop.stmt.thread_binding
         tag = thread.thread_tag if thread is not None else ""
@@ -94,6 +94,12 @@ def loops_stay_independent(state: ScheduleState, before: Mapping[StmtSRef, tuple
         if clash is not None:
             raise _dependent(loop, clash, tag and f"on the threads of {tag}" or _WORDS.get(
                 loop.stmt.kind, "at the same time"), "after this step ")
+
+
+def changed_loops(state: ScheduleState, before: Mapping[StmtSRef, tuple]) -> list[StmtSRef]:
+    """The loops that are not what they were; `before` has the statements that references had."""
+    return [s for s in state.refs.values()
+            if type(s.stmt) is For and not (s in before and before[s][0] is s.stmt)]
 
 
 _WORDS = {ForKind.PARALLEL: "in parallel", ForKind.VECTORIZED: "as lanes of a vector"}

@@ -19,7 +19,7 @@ from ..tir.stmt import Block, For
 from . import primitive as p
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
-from .loop_kind import loops_stay_independent
+from .loop_kind import changed_loops, loops_stay_independent
 from .provenance import Note, noting
 from .state import ScheduleState, StmtSRef
 from .trace import Trace
@@ -279,7 +279,7 @@ class Schedule:
                 else:
                     result = kind.fn(state, *positional, **keyword)
                 if kind.moves:
-                    loops_stay_independent(state, snapshot[1])
+                    loops_stay_independent(state, changed_loops(state, snapshot[1]))
         except BaseException as err:
             if snapshot is not None and state.mod is not before:
                 state.restore(*snapshot)

@@ -11,12 +11,13 @@ from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, reduction_block
 from ..init_first import init_may_go_first
 from ..instruction import primitive
+from ..loop_kind import loops_stay_independent
 from ..provenance import came_from
 from ..rewrite import copied_loop, fresh_vars, replace_block
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("DecomposeReduction", moves=True)
+@primitive("DecomposeReduction")
 def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
     """Move a reduction's init out of its block, to right before `loop`; the init block is returned.
 
@@ -74,7 +75,10 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
     update = _update_block(stmt)
     new_loop = replace_block(loop.stmt, stmt, update)
     state.replace(loop, seq(init, new_loop), {stmt: update})
-    return state.refs[_innermost(init).block]
+    made = state.refs[_innermost(init).block]
+    # an iteration of a loop further out is what it was
+    loops_stay_independent(state, [*state.loops_above(made)[place:], *loops[place:]])
+    return made
 
 
 def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:

@@ -10,10 +10,11 @@ from ..error import Refusal
 from ..guards import KIND_NAMES, REDUCE, SPATIAL, affine_binding, is_loop
 from ..independence import clash_when_reordered, has_one_to_one_binding, labels_are_true
 from ..instruction import primitive
+from ..loop_kind import loops_stay_independent
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("Reorder", moves=True)
+@primitive("Reorder")
 def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
     """Put loops in the given order, outermost first.
 
@@ -78,6 +79,7 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
         source: For = loop.stmt
         body = source.replace(body=body)
     state.replace(chain[0], body)
+    loops_stay_independent(state, chain)  # an iteration of a loop around them is what it was
 
 
 def _order_is_free(state: ScheduleState, chain: list[StmtSRef], wanted: list[StmtSRef]) -> None:
