@@ -205,7 +205,13 @@ class Distances:
         """How far apart iterations may be that touch one element; None: there are none."""
         if self.box is None:
             return None
-        box = self._narrowed(a, b)
+        first, second = self._fixed(a.conditions), self._fixed(b.conditions)
+        box = dict(self.box)
+        for v in {**first, **second}:
+            low, high = self.known[v]
+            start, end = first.get(v, (low, high))
+            low, high = second.get(v, (low, high))
+            box[v] = (low - end, high - start)
         if a.spans is None or b.spans is None or a.buffer is not b.buffer or (
                 a.buffer.strides and may_overlap(a.buffer)):
             return box
@@ -215,24 +221,14 @@ class Distances:
                 return None
             box.update((v, ZERO) for v in plain if v in box)
             return box
-        key = (a.spans, a.loops, a.conditions, b.spans, b.loops, b.conditions)
+        key = (a.spans, a.loops, a.conditions if first else (),
+               b.spans, b.loops, b.conditions if second else ())
         if key not in self._found:
             self._found[key] = self._solve(a, b, box)
         found = self._found[key]
         return found and dict(found)
 
-    def _narrowed(self, a: Access, b: Access) -> Distance:
-        """The box of all iterations in which the conditions of the two accesses may hold."""
-        box = dict(self.box or ())
-        first, second = self._fixed(a.conditions), self._fixed(b.conditions)
-        for v in {**first, **second}:
-            low, high = self.known[v]
-            start, end = first.get(v, (low, high))
-            low, high = second.get(v, (low, high))
-            box[v] = (low - end, high - start)
-        return box
-
-    def _fixed(self, conditions: tuple[PrimExpr, ...]) -> dict[Any, Interval]:
+    def _fixed(self, conditions: tuple[PrimExpr, ...]) -> Mapping[Any, Interval]:
         """The loops of which conditions leave one value: an index that equals its least or its
         greatest value, as where a reduction starts."""
         found = self._ends.get(conditions)

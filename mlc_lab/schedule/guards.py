@@ -24,6 +24,7 @@ from ..tir.expr import IntImm, IterVar, Range
 from ..tir.functor import leaves_loop, pre_order, uses_var
 from ..tir.stmt import Block, BlockRealize, For
 from .error import Refusal
+from .independence import has_one_to_one_binding
 from .repeatable import builds_on
 from .rewrite import reads_memory
 from .state import ScheduleState, StmtSRef
@@ -97,6 +98,9 @@ def has_affine_binding(state: ScheduleState, block: StmtSRef, top: StmtSRef | No
     realize = state.realize_of(block)
     if not realize.iter_values:
         return True
+    if top is None and op.is_const_int(realize.predicate, 1) and has_one_to_one_binding(state,
+                                                                                        block):
+        return True  # which most primitives ask as well
     loops = state.loops_above(block)
     chain = tuple(s.stmt for s in (loops if top is None else loops[loops.index(top):]))
     key = ("affine", realize, tuple((lp.loop_var, lp.min, lp.extent) for lp in chain))

@@ -25,7 +25,7 @@ from ..arith.linear_form import follows
 from ..arith.liveness import innermost_place
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, Call, IterVar, Let, PrimExpr, Range, Var
+from ..tir.expr import BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Range, Var
 from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
@@ -207,11 +207,18 @@ def has_one_to_one_binding(state: ScheduleState, block: StmtSRef) -> bool:
                                                     for lp in chain))
     found = state.cache.get(key)
     if found is None:
-        domains = {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in chain}
-        found = not domains or bool(realize.iter_values) and bool(detect_iter_map(
-            realize.iter_values, domains, True, "bijective", Analyzer()).indices)
+        found = not chain or bool(realize.iter_values) and (
+            _are_the_loops(realize.iter_values, chain) or bool(detect_iter_map(
+                realize.iter_values, {lp.loop_var: Range.from_min_extent(lp.min, lp.extent)
+                                      for lp in chain}, True, "bijective", Analyzer()).indices))
         state.cache[key] = found
     return found
+
+
+def _are_the_loops(values: Sequence[PrimExpr], loops: Sequence[For]) -> bool:
+    """Whether the values are the loops themselves, each once."""
+    return len(values) == len(loops) and {*values} == {lp.loop_var for lp in loops} and all(
+        type(lp.extent) is IntImm and lp.extent.value > 0 for lp in loops)
 
 
 def labels_are_true(state: ScheduleState, block: Block) -> bool:

@@ -11,10 +11,11 @@ from ..tir.functor import Mutator, pre_order, substitute
 from ..tir.op import cast, logical_and
 from ..tir.op.intrinsic import PURE, effect_of
 from ..tir.stmt import (
-    Block, BlockRealize, BufferRegion, For, IfThenElse, SeqStmt, Stmt, seq,
+    Block, BlockRealize, BufferRegion, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, seq,
 )
 from .provenance import came_from, renewed
 from .state import ScheduleState, StmtSRef
+from .truth import with_true_regions
 
 
 class _SimplifyBindings(Mutator):
@@ -72,16 +73,18 @@ def with_regions(block: Block) -> Block:
 
     Where a pointer itself is used, what the block has said about its buffer stands.
     """
-    said = (*block.reads, *block.writes)
-    reads, writes, opaque = block_access_regions(block, {r.buffer.data: r.buffer for r in said})
+    owners = {r.buffer.data: r.buffer for r in (*block.reads, *block.writes)}
+    reads, writes, opaque = block_access_regions(block, owners)
     hidden = {r.buffer for r in opaque}
-    if not hidden:
-        return block.replace(reads=tuple(reads), writes=tuple(writes))
-    return block.replace(
-        reads=(*(r for r in block.reads if r.buffer in hidden),
-               *(r for r in reads if r.buffer not in hidden)),
-        writes=(*(r for r in block.writes if r.buffer in hidden),
-                *(r for r in writes if r.buffer not in hidden)))
+    if hidden:
+        reads = [*(r for r in block.reads if r.buffer in hidden),
+                 *(r for r in reads if r.buffer not in hidden)]
+        writes = [*(r for r in block.writes if r.buffer in hidden),
+                  *(r for r in writes if r.buffer not in hidden)]
+    new = block.replace(reads=tuple(reads), writes=tuple(writes))
+    if any(type(n) is DeclBuffer for n in pre_order(new.body)):  # another name for memory
+        return with_true_regions(new, owners)
+    return new
 
 
 def fresh_vars(iter_vars: Sequence[Any], table: dict[Var, PrimExpr]) -> tuple:

@@ -1,16 +1,19 @@
 """Cutting a block in two: an outer block over some loops around an inner one over the rest.
 
 What blockize and tensorize share. The iterator vi of the block becomes vi_o of the outer block and
-vi_i of the inner one, with vi = vi_o * extent(vi_i) + vi_i.
+vi_i of the inner one, with vi = vi_o * extent(vi_i) + vi_i, and plus the first value where the
+loops do not start at 0.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from ..arith import Analyzer, eval_set, normalize_iter_map_to_expr, subspace_divide
+from ..arith import (
+    Analyzer, IterSplitExpr, IterSumExpr, eval_set, normalize_iter_map_to_expr, subspace_divide,
+)
 from ..tir import op
-from ..tir.expr import And, IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.expr import And, IntImm, IterVar, PrimExpr, Range, Var, const_index
 from ..tir.functor import substitute, uses_var
 from ..tir.stmt import (
     TRUE, Block, BlockRealize, BufferRegion, For, ForKind, Stmt,
@@ -19,7 +22,7 @@ from .error import Refusal
 from .guards import REDUCE, SPATIAL
 from .independence import starts_with_init, why_labels_are_false
 from .provenance import came_from, renewed
-from .rewrite import pair_blocks
+from .rewrite import pair_blocks, reads_memory
 from .state import ScheduleState, StmtSRef
 
 
@@ -57,10 +60,15 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
     analyzer = Analyzer()
     pairs = subspace_divide(realize.iter_values, domains, inside, realize.predicate, "surjective",
                             analyzer, not preserve_unit_iters) if domains else []
+    starts = [IntImm(iv.var.dtype, 0) for iv in stmt.iter_vars]
     if pairs:
-        parts = [(normalize_iter_map_to_expr(a.source, analyzer), a.extent,
-                  normalize_iter_map_to_expr(b.source, analyzer), b.extent)
-                 for a, b in pairs[:-1]]
+        parts = []
+        starts.clear()
+        for (a, b), iv in zip(pairs[:-1], stmt.iter_vars):
+            outer, below = _from_zero(a.source, analyzer)
+            inner, start = _from_zero(b.source, analyzer)
+            parts.append((outer, a.extent, inner, b.extent))
+            starts.append(_start(block, inner_loops, iv, below, b.extent, start))
     else:
         parts = _trivial_division(block, realize, set(domains) - set(inside), set(inside),
                                   inner_loops)
@@ -68,7 +76,7 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
         block, realize.predicate, set(domains) - set(inside), set(inside), inner_loops)
     outer_iters, outer_values, inner_iters, inner_values = [], [], [], []
     table: dict[Var, PrimExpr] = {}
-    for iv, (outer, outer_extent, inner, inner_extent) in zip(stmt.iter_vars, parts):
+    for iv, first, (outer, outer_extent, inner, inner_extent) in zip(stmt.iter_vars, starts, parts):
         dtype = iv.var.dtype
         outer_extent, inner_extent = _extent(outer_extent, dtype), _extent(inner_extent, dtype)
         outer_var = came_from(Var(f"{iv.var.name}_o", dtype), iv.var)
@@ -77,18 +85,37 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
         outer_values.append(outer)
         if op.is_const_int(inner_extent, 1):
             known = op.is_const_int(outer_extent, 1) and not preserve_unit_iters
-            table[iv.var] = IntImm(dtype, 0) if known else outer_var
+            table[iv.var] = first if known else op.add(outer_var, first)
             continue
         inner_var = came_from(Var(f"{iv.var.name}_i", dtype), iv.var)
         inner_iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), inner_extent),
                                    inner_var, iv.iter_type))
         inner_values.append(inner)
-        table[iv.var] = inner_var if op.is_const_int(outer_extent, 1) else op.add(
+        value = inner_var if op.is_const_int(outer_extent, 1) else op.add(
             op.mul(outer_var, inner_extent), inner_var)
+        table[iv.var] = op.add(value, first)
     new = substitute(stmt, table)
     came_from(new, stmt)
     return Halves(outer_iters, outer_values, outer_predicate, inner_iters, inner_values,
                   inner_predicate, new)
+
+
+def _from_zero(source: IterSumExpr | IterSplitExpr, analyzer: Analyzer) -> tuple[PrimExpr, Any]:
+    """What one half of an iterator is bound to less its first value, and that first value."""
+    if type(source) is not IterSumExpr:
+        return normalize_iter_map_to_expr(source, analyzer), 0
+    moving = IterSumExpr(source.args, 0, source.dtype)
+    return normalize_iter_map_to_expr(moving, analyzer), source.base
+
+
+def _start(block: StmtSRef, inner_loops: Sequence[StmtSRef], iv: IterVar, outer: Any, extent: Any,
+           inner: Any) -> PrimExpr:
+    """The first value of an iterator that is outer * extent + inner."""
+    dtype = iv.var.dtype
+    parts = [op.cast(const_index(e), dtype) for e in (outer, extent, inner)]
+    if any(reads_memory(e) for e in parts):
+        raise _not_divisible(block, inner_loops, iv)
+    return op.add(op.mul(parts[0], parts[1]), parts[2])
 
 
 def _extent(value: PrimExpr | int, dtype: str) -> PrimExpr:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping
+from weakref import WeakKeyDictionary
 
 from ..ir.node import NODE_TYPES, Node
 from ..ir.recursion import deep, with_room_for
@@ -332,6 +333,30 @@ def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.contin
 # ------------------------------------------------------------------------------- substitution
 
 
+#: the variables and buffers that a block names in any place: most substitutions replace loops
+#: around a block, which its body does not mention
+_named: WeakKeyDictionary[Block, frozenset] = WeakKeyDictionary()
+
+
+def _names_in(block: Block) -> frozenset:
+    found = _named.get(block)
+    if found is None:
+        names: set[Node] = set()
+        stack: list[Any] = [block]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, tuple):
+                stack += item
+            elif isinstance(item, (Var, Buffer)) and item in names:
+                continue
+            elif isinstance(item, Node):
+                if isinstance(item, (Var, Buffer)):
+                    names.add(item)
+                stack += [getattr(item, name) for name, _ in type(item).fields]
+        found = _named[block] = frozenset(names)
+    return found
+
+
 class _Substitute(Mutator):
     def __init__(self, table: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer]) -> None:
         self.table = table
@@ -345,6 +370,12 @@ class _Substitute(Mutator):
     def visit_var_def(self, var: Var) -> Var:
         new = self.table.get(var, var)
         return new if isinstance(new, Var) else var
+
+    def visit_Block(self, node: Block) -> Stmt:
+        names = _names_in(node)
+        if names.isdisjoint(self.table) and names.isdisjoint(self.buffers):
+            return node
+        return super().visit_Block(node)
 
     def visit_buffer(self, buffer: Buffer) -> Buffer:
         found = self.buffers.get(buffer)

@@ -2,10 +2,11 @@
 
 import pytest
 
+from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 
-from .common import chain, check, matmul, mm_relu, refused
+from .common import chain, check, kept, matmul, mm_relu, refused
 from .test_cache_read import start
 from .test_padding import pad2d
 
@@ -175,3 +176,41 @@ def one_result(A: T.Buffer((4, 6), "float32"), C: T.Buffer((3,), "float32")):
 def test_inits_are_gathered_only_where_each_element_has_one():
     error = refused(one_result, lambda s: s.blockize(s.get_loops("B")[1]), "init_runs_first")
     assert "decompose_reduction" in error.hint
+
+
+@pytest.mark.parametrize("loops, i, j, depth, region", [
+    ("i in T.serial(1, 4):", "i", "2", 0, "A[1:4, vj_o + 2]"),
+    ("i, j in T.grid(3, 4):", "i + 1", "j + 3", 0, "A[1:4, 3:7]"),
+    ("i, j in T.grid(3, 4):", "i + 1", "j + 3", 1, "A[vi_o + 1, 3:7]"),
+    ("i, j, k in T.grid(2, 3, 2):", "i + 1", "j * 2 + k + 1", 2,
+     "A[vi_o + 1, vj_o * 2 + 1:vj_o * 2 + 1 + 2]")])
+def test_iterators_that_do_not_start_at_zero(loops, i, j, depth, region):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    for {loops}
+        with T.block("B"):
+            vi = T.axis.spatial(4, {i})
+            vj = T.axis.spatial(8, {j})
+            B[vi, vj] = A[vi, vj]
+""")
+    sch = kept(func, lambda sch: sch.blockize(sch.get_loops(sch.get_block("B"))[depth]))
+    assert f"T.reads({region})" in sch.mod.script()
+
+
+def test_views_of_an_init_are_its_own():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            V = T.match_buffer(B[vi], (1,), strides=("s",), offset_factor=1)
+            W = T.match_buffer(A[vi, vk], (1,), strides=("t",), offset_factor=1)
+            with T.init():
+                V[0] = T.float32(0)
+            V[0] = V[0] + W[0]
+""")
+    sch = kept(func, lambda sch: sch.decompose_reduction("B", sch.get_loops("B")[1]))
+    assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+    assert len(sch.get(sch.get_block("B_init")).match_buffers) == 1

@@ -213,9 +213,38 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for act in (lambda sch: sch.cache_read("B", 0, "local"),
                 lambda sch: sch.set_scope("C", 0, "local"),
                 lambda sch: sch.unsafe_set_dtype("C", 0, "float64"),
-                lambda sch: sch.storage_align("C", 0, 0, 8, 1)):
+                lambda sch: sch.storage_align("C", 0, 0, 8, 1),
+                lambda sch: sch.transform_layout("C", ("write", 0), lambda i: (7 - i,))):
         assert refused(func, act).rule == "one_name"
     kept(func, lambda sch: sch.cache_write("C", 0, "local"))
+
+
+def test_another_name_for_memory_is_still_known_after_inlining():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    C, D = T.alloc_buffer((4,)), T.alloc_buffer((4,))
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            C[v] = A[v] * T.float32(2)
+    for i in range(1):
+        with T.block("D"):
+            v = T.axis.spatial(1, i)
+            E = T.decl_buffer((4,), data=D.data)
+            for j in range(4):
+                E[j] = C[v + j] + T.float32(1)
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = D[v]
+""")
+
+    def steps(sch):
+        sch.compute_inline("C")
+        sch.cache_read("B", 0, "local")
+
+    kept(func, steps)
 
 
 def test_an_update_of_a_part_gives_back_the_rest_as_it_was():

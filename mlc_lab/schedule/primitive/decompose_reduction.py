@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from ...arith.expr_util import conjuncts
 from ...tir import op
-from ...tir.expr import PrimExpr, Var
-from ...tir.functor import substitute, uses_var
-from ...tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
+from ...tir.buffer import Buffer
+from ...tir.expr import BufferLoad, PrimExpr, Var
+from ...tir.functor import pre_order, substitute, uses_var
+from ...tir.stmt import (
+    Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt, seq,
+)
 from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, reduction_block
 from ..init_first import init_may_go_first
 from ..instruction import primitive
 from ..loop_kind import loops_stay_independent
-from ..provenance import came_from
+from ..provenance import came_from, renewed
 from ..rewrite import copied_loop, fresh_vars, replace_block
 from ..state import ScheduleState, StmtSRef
 
@@ -88,10 +91,11 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
                if iv.iter_type != REDUCE]
     iter_vars = fresh_vars([iv for iv, _ in spatial], table)
     table.update({iv.var: iv.dom.min for iv in block.iter_vars if iv.iter_type == REDUCE})
+    views, renamed_views = _own_views(block, table)
     new_block = Block.from_fields(
         iter_vars, (), tuple(substitute(w, table) for w in block.writes),
-        f"{block.name_hint}_init", (), tuple(substitute(m, table) for m in block.match_buffers),
-        {}, None, substitute(block.init, table))
+        f"{block.name_hint}_init", (), views, {}, None,
+        substitute(block.init, table, renamed_views))
     came_from(new_block, block)
     values = [value for _, value in spatial]
     kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
@@ -107,6 +111,27 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
     for lp in reversed(kept):
         body = copied_loop(lp, renamed, body)
     return body
+
+
+def _own_views(block: Block, table: dict[Var, PrimExpr]
+               ) -> tuple[tuple[MatchBufferRegion, ...], dict[Buffer, Buffer]]:
+    """The views of a block that its init uses, made anew: one block defines a view. What their
+    variables become goes into `table`."""
+    named = set(pre_order(block.init))
+    named |= {item.buffer for item in named if type(item) in (BufferLoad, BufferStore, BufferRegion)}
+    out, fresh = [], {}
+    for match in block.match_buffers:
+        view = match.buffer
+        if view not in named and view.data not in named:
+            continue
+        own = [v for v in (view.data, *view.strides, view.elem_offset) if isinstance(v, Var)]
+        table.update((v, renewed(v)) for v in own)
+        fresh[view] = came_from(view.replace(
+            data=table[view.data], strides=tuple(substitute(e, table) for e in view.strides),
+            shape=tuple(substitute(e, table) for e in view.shape),
+            elem_offset=substitute(view.elem_offset, table)), view)
+        out.append(MatchBufferRegion(fresh[view], substitute(match.source, table)))
+    return tuple(out), fresh
 
 
 def _update_block(block: Block) -> Block:

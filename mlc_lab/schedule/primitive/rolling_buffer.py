@@ -11,7 +11,8 @@ from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.functor import uses_var
 from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
 from ..buffers import (
-    READ, WRITE, Redirect, accesses, allocated_by, index_of, nth_region, replace_allocation,
+    READ, WRITE, Redirect, accesses, allocated_by, index_of, nth_region, one_name,
+    replace_allocation,
 )
 from ..cache_stage import only_writer, region_at
 from ..error import Refusal
@@ -88,6 +89,7 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
     region = nth_region(stmt, write_buffer_index, WRITE)
     buffer = region.buffer
     site = allocated_by(state, block, buffer)
+    one_name(site.stmt.body, buffer)
     scope = state.scope_root(block)
     only_writer(state, scope, buffer)
     stage_pipeline(state, scope)

@@ -16,7 +16,8 @@ from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq,
 )
 from ..buffers import (
-    Redirect, allocation_site, block_argument, buffer_position, nth_region, replace_allocation,
+    Redirect, allocation_site, block_argument, buffer_position, nth_region, one_name,
+    replace_allocation,
 )
 from ..error import Refusal
 from ..guards import SPATIAL, is_block
@@ -91,6 +92,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
     is_block(block)
     old = nth_region(block.stmt, buffer[1], buffer[0]).buffer
     site, is_param = allocation_site(state, block, old)
+    one_name(site.stmt.body, old)
     _only_plain_accesses(site.stmt, old)
     if len(index_map.initial_indices) != len(old.shape):
         raise Refusal("map_takes_the_dimensions", f"the index map takes "
