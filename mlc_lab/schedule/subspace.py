@@ -7,7 +7,7 @@ loops do not start at 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence
 
 from ..arith import (
     Analyzer, IterSplitExpr, IterSumExpr, eval_set, normalize_iter_map_to_expr, subspace_divide,

@@ -118,7 +118,8 @@ def _own_views(block: Block, table: dict[Var, PrimExpr]
     """The views of a block that its init uses, made anew: one block defines a view. What their
     variables become goes into `table`."""
     named = set(pre_order(block.init))
-    named |= {item.buffer for item in named if type(item) in (BufferLoad, BufferStore, BufferRegion)}
+    named |= {item.buffer for item in named
+              if type(item) in (BufferLoad, BufferStore, BufferRegion)}
     out, fresh = [], {}
     for match in block.match_buffers:
         view = match.buffer
