@@ -149,7 +149,8 @@ argmin = _arg("argmin", O.less, O.max_value)
 
 #: as numpy and torch have them for infinities and NaN too; those above have TVM's text, which
 #: begins with the largest finite number
-exact_max = _reduction("max", te.comm_reducer(O.max_value_of, lowest, "max"))
+max_from_lowest = te.comm_reducer(O.max_value_of, lowest, "max")
+exact_max = _reduction("max", max_from_lowest)
 exact_min = _reduction("min", te.comm_reducer(O.min_value_of, highest, "min"))
 exact_argmax = _arg("argmax", O.greater, lowest, exact=True)
 exact_argmin = _arg("argmin", O.less, highest, exact=True)

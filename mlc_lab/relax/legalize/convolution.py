@@ -62,7 +62,7 @@ def _pool(kind: str, rank: int) -> None:
 
         def pool(data: Any) -> Any:
             return compiled(data, a.pool_size, a.strides, a.dilation, a.padding, kind, a.ceil_mode,
-                            a.layout, a.count_include_pad)
+                            a.layout, a.count_include_pad, exact=True)
 
         out = bb.call_te(pool, call.args[0], primfunc_name_hint=f"{kind}_pool{rank}d")
         return _ordered(bb, out, a.layout, a.out_layout)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ...tir.expr import PrimExpr
+from ..reduction import lowest, max_from_lowest
 from ..utils import (
     axes, need, need_rank, number, pair, product, simplify, sum_type, text,
 )
@@ -24,8 +25,17 @@ def _spatial(name: str, layout: str, dim: int, data: Tensor) -> list[int]:
     return [layout.index(c) for c in letters]
 
 
+def _max(exact: bool) -> tuple[Callable, Callable]:
+    """What stands around an image, and the maximum of a window that begins with it.
+
+    TVM's text has the smallest finite number there, which is larger than -inf. `exact` gives what
+    torch gives for windows of nothing but -inf.
+    """
+    return (lowest, max_from_lowest) if exact else (O.min_value, te.max)
+
+
 def _pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
-          ceil_mode: bool, layout: str, count_include_pad: bool, dim: int) -> Tensor:
+          ceil_mode: bool, layout: str, count_include_pad: bool, dim: int, exact: bool) -> Tensor:
     name = f"pool{dim}d"
     need(pool_type in ("max", "avg"), f'{name}: pool_type "{pool_type}" is none of "max", "avg"')
     where = _spatial(name, layout, dim, data)
@@ -54,9 +64,10 @@ def _pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, p
 
     framed = any(b or a for b, a in zip(before, beyond))
     if pool_type == "max":
-        lowest = O.min_value(data.dtype)
-        temp = pad(data, low, high, lowest, "pad_temp", varargs_names=names) if framed else data
-        return te.compute(shape, lambda *i: te.max(source(temp, i), axis=ks), name="pool_max",
+        none, largest = _max(exact)
+        temp = pad(data, low, high, none(data.dtype), "pad_temp", varargs_names=names
+                   ) if framed else data
+        return te.compute(shape, lambda *i: largest(source(temp, i), axis=ks), name="pool_max",
                           tag="pool_max", attrs={"schedule_rule": "meta_schedule.pool_max"},
                           varargs_names=names)
     temp = pad(data, low, high, 0, "pad_temp", varargs_names=names) if framed else data
@@ -92,32 +103,36 @@ def _pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, p
 
 
 def pool1d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
-           ceil_mode: bool = False, layout: str = "NCW", count_include_pad: bool = True) -> Tensor:
+           ceil_mode: bool = False, layout: str = "NCW", count_include_pad: bool = True, *,
+           exact: bool = False) -> Tensor:
     """Windows over W. Padding is for each dimension, or before and then after all of them."""
     return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
-                 count_include_pad, 1)
+                 count_include_pad, 1, exact)
 
 
 def pool2d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
-           ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True) -> Tensor:
+           ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True, *,
+           exact: bool = False) -> Tensor:
     """Windows over H and W. `padding` is (top, left, bottom, right) or shorter.
 
     With ceil_mode, windows that begin inside and hang over the end count too. The mean is over the
-    whole window, or with count_include_pad=False over what lies inside.
+    whole window, or with count_include_pad=False over what lies inside. `exact` begins a maximum
+    with -inf, as torch does, not with the smallest finite number.
     """
     return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
-                 count_include_pad, 2)
+                 count_include_pad, 2, exact)
 
 
 def pool3d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
-           ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True
-           ) -> Tensor:
+           ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True, *,
+           exact: bool = False) -> Tensor:
     """Windows over D, H and W."""
     return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
-                 count_include_pad, 3)
+                 count_include_pad, 3, exact)
 
 
-def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: int) -> Tensor:
+def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: int,
+              exact: bool = False) -> Tensor:
     """Windows from floor(i * in / out) to ceil((i + 1) * in / out), as torch and TVM have them."""
     name = f"adaptive_pool{dim}d"
     need(pool_type in ("max", "avg"), f'{name}: pool_type "{pool_type}" is none of "max", "avg"')
@@ -152,7 +167,7 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: 
     if pool_type == "max":
         def largest(*i: Any) -> PrimExpr:
             value, ks = windows(i)
-            return te.max(value, axis=ks)
+            return _max(exact)[1](value, axis=ks)
 
         return te.compute(shape, largest, name="adaptive_pool_max", tag="adaptive_pool_max",
                           attrs=attrs, varargs_names=names)
@@ -173,20 +188,22 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: 
                       varargs_names=names)
 
 
-def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW") -> Tensor:
+def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW", *,
+                    exact: bool = False) -> Tensor:
     """W divided into output_size windows."""
-    return _adaptive(data, output_size, pool_type, layout, 1)
+    return _adaptive(data, output_size, pool_type, layout, 1, exact)
 
 
-def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
+def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW", *,
+                  exact: bool = False) -> Tensor:
     """H and W divided into output_size windows."""
-    return _adaptive(data, output_size, pool_type, layout, 2)
+    return _adaptive(data, output_size, pool_type, layout, 2, exact)
 
 
-def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW"
-                    ) -> Tensor:
+def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW", *,
+                    exact: bool = False) -> Tensor:
     """D, H and W divided into output_size windows."""
-    return _adaptive(data, output_size, pool_type, layout, 3)
+    return _adaptive(data, output_size, pool_type, layout, 3, exact)
 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:

@@ -57,11 +57,13 @@ def agree(name, dtype, got, want, inputs):
         ok = got == want
     else:
         with np.errstate(all="ignore"):
-            near = np.abs(got.astype("f8") - want) <= EPSILON[dtype] * np.abs(want) + 1e-7
+            near = np.isfinite(want) & (
+                np.abs(got.astype("f8") - want) <= EPSILON[dtype] * np.abs(want) + 1e-7)
         ok = (got == want) & ((np.signbit(got) == np.signbit(want)) | (want != 0) | (
             name in ("maximum", "minimum")))  # of which torch gives either zero
         ok |= (np.isnan(got) & np.isnan(want)) | near & (
             (np.signbit(got) == np.signbit(want)) | (np.abs(want) > 0))
+    inputs = [x for x in inputs if tuple(x.shape) == got.shape]
     bad = [([x[tuple(k)].item() for x in inputs], got[tuple(k)], want[tuple(k)])
            for k in np.argwhere(~ok)[:3]]
     assert not bad, f"{name} of {dtype}: (inputs, ours, torch's) {bad}"
@@ -183,6 +185,41 @@ def test_reductions_and_orders(dtype):
     table = REDUCTIONS if dt.is_float(dtype) else {
         n: f for n, f in REDUCTIONS.items() if not n.startswith("cum")}
     assert compare(table, [x], dtype) >= 10
+
+
+def images(x, rank):
+    """Rows as images whose last dimensions are windows."""
+    return x.reshape(x.shape[0], 1, *(1,) * (rank - 1), 4)
+
+
+def pool(rank, size, step, around):
+    at = [[1] * (rank - 1) + [v] for v in (size, step)]
+    edges = [[0] * (rank - 1) + [around]] * 2
+    ours, theirs = getattr(nn, f"max_pool{rank}d"), getattr(F, f"max_pool{rank}d")
+    return (lambda x: ours(op.reshape(x, (len(ROWS), 1, *(1,) * (rank - 1), 4)), *at,
+                           edges[0] + edges[1]),
+            lambda x: theirs(images(x, rank), *at, edges[0]))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_max_pools(dtype):
+    """A window of nothing but -inf, with and without its edges, is -inf; NaN stays."""
+    x = as_array([v for row in ROWS for v in row], dtype).reshape(-1, 4)
+    table = {f"max_pool{r}d {how}": pool(r, *how) for r in (1, 2, 3) for how in (
+        (4, 4, 0), (2, 1, 0), (3, 2, 1))}
+    assert compare(table, [x], dtype) == 9
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_adaptive_max_pools(size):
+    """Windows of one size and of several, through the importer."""
+    from mlc_lab.relax.frontend.torch import from_fx
+
+    x = torch.tensor(ROWS).reshape(-1, 1, 4)
+    model = torch.nn.Sequential(torch.nn.AdaptiveMaxPool1d(size))
+    mod = from_fx(torch.fx.symbolic_trace(model), [(list(x.shape), "float32")])
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), mlc_lab.cpu())
+    np.testing.assert_array_equal(vm["main"](array(x.numpy())).numpy(), model(x).numpy())
 
 
 def test_sums_of_conditions():

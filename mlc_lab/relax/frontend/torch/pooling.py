@@ -159,8 +159,8 @@ def _adaptive_max(rank: int) -> None:
                    for h, s in zip(have, sizes)):
                 steps = [h // s for h, s in zip(have, sizes)]
                 return im.emit(getattr(nn, f"max_pool{rank}d")(x, steps, steps))
-            return im.kernel(lambda data, sizes: compiled(data, sizes, "max"), x, sizes,
-                             name=f"adaptive_max_pool{rank}d")
+            return im.kernel(lambda data, sizes: compiled(data, sizes, "max", exact=True), x,
+                             sizes, name=f"adaptive_max_pool{rank}d")
 
         return _batched(im, x, rank, run)
 
