@@ -7,13 +7,17 @@ wherever it comes in.
 
 Tensors that are passed to kernels are exported by a C function that torch names in
 `torch.Tensor.__dlpack_c_exchange_api__`, on a path without Python. `guard()` puts a function before
-it that looks at the bits. Where they are in a tensor object is found by comparing tensors that have
-them with tensors that have not; where that does not give one answer, torch's function stays.
+it that looks at the bits: when a kernel is taken from its module, and for kernels that were taken
+before torch was loaded, at the end of torch's import. Where the bits are in a tensor object is found
+by comparing tensors that have them with tensors that have not; where that does not give one answer,
+torch's function stays.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import importlib.abc
 import sys
 from typing import Any
 
@@ -28,7 +32,7 @@ _OBJECT_WORDS, _TENSOR_WORDS = 8, 24
 #: of the struct DLPackExchangeAPI: a header of two words, then five functions
 _API_WORDS, _MANAGED, _PLAIN = 7, 3, 5
 
-_state: dict[str, Any] = {"done": False, "guarded": False, "keep": []}
+_state: dict[str, Any] = {"done": False, "guarded": False, "waiting": False, "keep": []}
 
 
 def refuse_lazy_views(value: Any, what: str = "the tensor") -> None:
@@ -40,20 +44,56 @@ def refuse_lazy_views(value: Any, what: str = "the tensor") -> None:
 
 
 def guard() -> bool:
-    """Have kernels refuse such tensors, if torch is loaded and this has not been done.
-
-    Whether they do now.
-    """
-    if _state["done"] or "torch" not in sys.modules:
+    """Have kernels refuse such tensors, now or as soon as torch is loaded. Whether they do now."""
+    if _state["done"]:
         return _state["guarded"]
-    _state["done"] = True
-    torch = sys.modules["torch"]
+    torch = sys.modules.get("torch")
+    if torch is None:
+        if not _state["waiting"]:
+            _state["waiting"] = True
+            sys.meta_path.insert(0, _AtImport())
+        return False
+    if getattr(getattr(torch, "__spec__", None), "_initializing", False):
+        return False  # another thread is importing it
+    return _guard_tensors(torch)
+
+
+def _guard_tensors(torch: Any) -> bool:
     capsule = getattr(getattr(torch, "Tensor", None), "__dlpack_c_exchange_api__", None)
     place = _place_of_bits(torch) if capsule is not None else None
     if place is not None:
         _guard_table(torch, capsule, place)
-        _state["guarded"] = True
+    _state.update(done=True, guarded=place is not None)
     return _state["guarded"]
+
+
+class _AtImport(importlib.abc.MetaPathFinder):
+    """Finds torch as the other finders do; when it has been executed, its tensors are guarded.
+
+    It stays in `sys.meta_path`: taking it out could make another thread's import skip a finder.
+    """
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        if fullname != "torch":
+            return None
+        others = [f.find_spec for f in sys.meta_path
+                  if type(f) is not _AtImport and hasattr(f, "find_spec")]
+        spec = next(filter(None, (find(fullname, path, target) for find in others)), None)
+        loader: Any = getattr(spec, "loader", None)
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return spec
+
+        def exec_module(module: Any) -> None:
+            del loader.exec_module
+            execute(module)
+            # an error of ours must not make the import fail: it waits for the next kernel
+            with contextlib.suppress(Exception):
+                _guard_tensors(module)
+
+        with contextlib.suppress(AttributeError):  # a loader that takes no attributes
+            loader.exec_module = exec_module
+        return spec
 
 
 def _words(address: int, count: int) -> list[int]:

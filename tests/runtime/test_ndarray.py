@@ -1,6 +1,8 @@
 """Tensors: making, copying, exchanging."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -136,3 +138,33 @@ def test_negated_and_conjugate_views_of_torch_are_refused_everywhere():
     weight = torch.nn.Parameter(torch.ones(3), requires_grad=False)
     kernel["main"](weight, out)
     np.testing.assert_array_equal(out, [2, 2, 2])
+
+
+def test_a_kernel_taken_before_torch_is_loaded_refuses_such_views():
+    """Torch is imported while the kernel is held; no look-up comes after it."""
+    pytest.importorskip("torch")
+    text = """
+import sys
+import numpy as np
+import mlc_lab
+from mlc_lab import te
+
+a = te.placeholder((3,), name="A")
+kernel = mlc_lab.build(te.create_prim_func([a, te.compute((3,), lambda i: a[i] * 2)]))["main"]
+assert "torch" not in sys.modules
+import torch
+
+out = np.zeros(3, "float32")
+lazy = torch._neg_view(torch.arange(-1.0, -4.0, -1.0))
+kernel(lazy.resolve_neg(), out)
+assert out.tolist() == [2, 4, 6], out
+try:
+    kernel(lazy, out)
+except ValueError as err:
+    assert "resolve_neg" in str(err)
+else:
+    raise AssertionError(out)
+assert "exec_module" not in vars(torch.__spec__.loader)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
