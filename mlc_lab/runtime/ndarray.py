@@ -7,6 +7,7 @@ this module makes it the class in which tensors arrive in registered Python func
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -270,10 +271,11 @@ def empty(
 ) -> NDArray:
     """An uninitialised, compact tensor, aligned to 128 bytes.
 
-    Raises ValueError for a device other than the CPU or a dtype with no memory format here.
+    Raises ValueError for a device other than the CPU, a dtype with no memory format here, and for
+    extents that are no whole numbers or below zero.
     """
     _check_cpu(device)
-    shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(i) for i in shape)
+    shape = tuple(map(_extent, shape if isinstance(shape, Iterable) else (shape,)))
     name = np.dtype(dtype).name if isinstance(dtype, (type, np.dtype)) else str(dtype)
     if name == "bfloat16":
         out = _from_dlpack(_aligned(shape, np.dtype(np.uint16)))
@@ -284,6 +286,16 @@ def empty(
     except TypeError:
         raise ValueError(f"no tensor of dtype {name!r} can be made; see numpy's names") from None
     return _from_dlpack(_aligned(shape, storage))
+
+
+def _extent(value: Any) -> int:
+    if hasattr(value, "__index__") and value.__index__() >= 0:
+        return value.__index__()
+    known = getattr(value, "value", value)  # a constant of the compiler, or N / bn
+    if isinstance(known, (int, float)) and known >= 0 and int(known) == known:
+        return int(known)
+    raise ValueError(f"a tensor's shape has the extent {value!r}: it must be a whole number that "
+                     "is not negative")
 
 
 def tensor_at(memory: np.ndarray, offset: int, shape: tuple[int, ...], dtype: str) -> NDArray:

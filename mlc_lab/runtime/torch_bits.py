@@ -8,9 +8,9 @@ wherever it comes in.
 Tensors that are passed to kernels are exported by a C function that torch names in
 `torch.Tensor.__dlpack_c_exchange_api__`, on a path without Python. `guard()` puts a function before
 it that looks at the bits: when a kernel is taken from its module, and for kernels that were taken
-before torch was loaded, at the end of torch's import. Where the bits are in a tensor object is found
-by comparing tensors that have them with tensors that have not; where that does not give one answer,
-torch's function stays.
+before torch was loaded, at the end of torch's import. Where the bits are in a tensor object is
+found by comparing tensors that have them with tensors that have not; where that does not give one
+answer, torch's function stays.
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ..ir.dtype import canonical
 from ..tir import op as tir_op
-from ..tir.buffer import Buffer, decl_buffer
+from ..tir.buffer import Buffer, decl_buffer, extent_of
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var, const_index
 from ..tir.function import PrimFunc
 from ..tir.stmt import Evaluate, Stmt
 from .tensor import (
-    ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, TensorSlice, extent_of,
+    ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, TensorSlice,
 )
 
 

@@ -11,12 +11,13 @@ from typing import Any, Sequence
 from ..ir.module import IRModule
 from ..schedule import Schedule as TirSchedule
 from ..tir import op as O
+from ..tir.buffer import extent_of
 from ..tir.expr import IterVar, Range, Var
 from .cache_write import cached
 from .create_prim_func import operations
 from .replay import replayed
 from .rfactor import factored
-from .tensor import ComputeOp, Operation, ScanOp, Tensor, extent_of
+from .tensor import ComputeOp, Operation, ScanOp, Tensor
 
 
 class _StageOp(Operation):

@@ -9,9 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Callable, Mapping, Sequence
 
-from ..ir.dtype import is_integer
 from ..tir import functor
-from ..tir.expr import FloatImm, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, const_index
+from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, const_index
 
 #: what `A + B` of whole tensors means, by operator; `mlc_lab.topi` fills it
 TENSOR_OPERATORS: dict[str, Callable[..., Any]] = {}
@@ -291,23 +290,5 @@ def _reductions_on_top(name: str, body: Sequence[PrimExpr]) -> None:
                     "value: make it a te.compute of its own and read that here")
 
 
-def extent_of(value: Any) -> PrimExpr:
-    """A size as an expression. A whole float, such as N / bn, is that number; other floats and
-    sizes below zero are refused."""
-    if isinstance(value, (float, FloatImm)) or hasattr(value, "is_integer") and not hasattr(
-            value, "__index__"):
-        number = float(value)
-        if not number.is_integer():
-            raise ValueError(f"a shape has the extent {number}: it must be a whole number")
-        value = int(number)
-    value = const_index(value)
-    if isinstance(value, PrimExpr) and not is_integer(value.dtype):
-        raise ValueError(f"a shape has the extent {value!r} of type {value.dtype}: it must be an "
-                         "integer")
-    if type(value) is IntImm and value.value < 0:
-        raise ValueError(f"a shape has a negative extent: {value.value}")
-    return value
-
-
 __all__ = ["ComputeOp", "ExternOp", "Operation", "PlaceholderOp", "ScanOp", "TENSOR_OPERATORS",
-           "Tensor", "TensorSlice", "extent_of"]
+           "Tensor", "TensorSlice"]

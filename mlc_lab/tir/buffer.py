@@ -7,7 +7,9 @@ from typing import Any, Sequence
 
 from ..ir import dtype as dt
 from ..ir.node import Node, node, plain
-from .expr import BufferLoad, IntImm, PointerType, PrimExpr, PrimType, Ramp, Var, const_index
+from .expr import (
+    BufferLoad, FloatImm, IntImm, PointerType, PrimExpr, PrimType, Ramp, Var, const_index,
+)
 
 
 @node
@@ -174,6 +176,30 @@ def strides_of(buffer: Buffer) -> tuple[PrimExpr, ...]:
     return tuple(IntImm("int64", s.value) if type(s) is IntImm else s for s in buffer.strides)
 
 
+def extent_of(value: Any, where: str = "a shape") -> PrimExpr:
+    """A size as an expression. A whole float, such as N / bn, is that number; other floats and
+    sizes below zero are refused."""
+    if isinstance(value, (float, FloatImm)) or hasattr(value, "is_integer") and not hasattr(
+            value, "__index__"):
+        number = float(getattr(value, "value", value))
+        if not number.is_integer():
+            raise ValueError(f"{where} has the extent {number}: it must be a whole number (a // b "
+                             "is the whole part of a / b)")
+        value = int(number)
+    value = _integer(value, where, "extent")
+    if type(value) is IntImm and value.value < 0:
+        raise ValueError(f"{where} has a negative extent: {value.value}")
+    return value
+
+
+def _integer(value: Any, where: str, what: str) -> PrimExpr:
+    value = const_index(value)
+    if isinstance(value, PrimExpr) and not dt.is_integer(value.dtype):
+        raise ValueError(f"{where} has the {what} {value!r} of type {value.dtype}: it must be an "
+                         "integer")
+    return value
+
+
 def decl_buffer(shape: Any, dtype: str | None = None, name: str = "buffer", data: Any = None,
                 strides: Any = None, elem_offset: Any = None, scope: str = "",
                 data_alignment: int = -1, offset_factor: int = 0, buffer_type: str = "",
@@ -181,11 +207,14 @@ def decl_buffer(shape: Any, dtype: str | None = None, name: str = "buffer", data
     """Declare a buffer of `shape` elements of `dtype`.
 
     Without `data` a new pointer variable in `scope` is made. `data_alignment` is in bytes (64 by
-    default), `offset_factor` says that elem_offset is a multiple of it.
+    default), `offset_factor` says that elem_offset is a multiple of it. Raises ValueError for
+    extents, strides and offsets that are no integers.
     """
-    shape = tuple(map(const_index, shape if isinstance(shape, (tuple, list)) else [shape]))
+    where = f"buffer {name}"
+    shape = tuple(extent_of(d, where)
+                  for d in (shape if isinstance(shape, (tuple, list)) else [shape]))
     dtype = dt.canonical(dtype or "float32")
-    strides = tuple(map(const_index, strides or ()))
+    strides = tuple(_integer(s, where, "stride") for s in strides or ())
     index_dtype = shape[0].dtype if shape else "int32"
     if offset_factor != 0 and elem_offset is None:
         elem_offset = Var(f"{name}_elem_offset", index_dtype)
@@ -193,7 +222,7 @@ def decl_buffer(shape: Any, dtype: str | None = None, name: str = "buffer", data
         elem_offset = IntImm(index_dtype, 0)
     if data is None:
         data = Var(name, PointerType(PrimType("int8" if dtype == "bool" else dtype), str(scope)))
-    return Buffer(data, dtype, shape, strides, const_index(elem_offset), name,
+    return Buffer(data, dtype, shape, strides, _integer(elem_offset, where, "elem_offset"), name,
                   64 if data_alignment <= 0 else data_alignment, offset_factor or 1,
                   {"": 1, "default": 1, "auto_broadcast": 2, "auto": 2}[buffer_type],
                   tuple(axis_separators or ()))

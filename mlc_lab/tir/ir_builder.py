@@ -102,6 +102,9 @@ class IRBuilder:
         if kind not in _KINDS:
             raise ValueError(f'for_range: kind "{kind}" is none of {", ".join(_KINDS)}')
         begin, end = const_index(begin), const_index(end)
+        if not (dt.is_integer(begin.dtype) and dt.is_integer(end.dtype)):
+            raise ValueError(f"for_range: loop {name} goes from {begin!r} to {end!r}: both must be "
+                             "integers (a // b is the whole part of a / b)")
         begin = O.cast(begin, end.dtype) if O.as_int(begin) is not None else begin
         extent = O.sub(end, begin)
         var = Var(name, dtype or extent.dtype)

@@ -8,7 +8,8 @@ undeclared_buffer     a buffer is used that nothing allocates, matches or declar
 wrong_rank            an access has more or fewer indices than the buffer has dimensions
 index_type            an index is no integer
 store_type            a stored value has another type than the buffer's elements
-loop_type             a loop's bounds and its variable differ in type
+loop_type             a loop's bounds and its variable differ in type, or are no integers
+extent_type           an extent, a stride or an offset of a buffer is no integer
 iterator_type         a block iterator and its domain differ in type, or its value is no integer
 iterator_count        a block gets more or fewer values than it has iterators
 loop_variable_inside  a block with iterators uses a loop variable from outside directly
@@ -133,7 +134,13 @@ class _Checker:
         for part in (*buffer.shape, *buffer.strides, buffer.elem_offset):
             if part is not None:
                 self.expr(part)
+                self.whole(part, f"buffer {buffer.name}")
         return new
+
+    def whole(self, extent: PrimExpr, where: str) -> None:
+        if not dt.is_integer(extent.dtype):
+            self.fail("extent_type", extent, f"{where} has {extent!r} of type {extent.dtype} as an "
+                                             "extent, a stride or an offset: it must be an integer")
 
     def forget(self, buffer: Buffer, new: list[Var]) -> None:
         self.buffers.discard(buffer)
@@ -238,6 +245,9 @@ class _Checker:
         if node.min.dtype != kind or node.extent.dtype != kind:
             self.fail("loop_type", node, f"loop {node.loop_var.name} has type {kind}, its bounds "
                                          f"{node.min.dtype} and {node.extent.dtype}")
+        elif not dt.is_integer(kind):
+            self.fail("loop_type", node, f"loop {node.loop_var.name} counts in {kind}: its bounds "
+                                         "must be integers")
         self.bind(node.loop_var, node)
         self.loops[node.loop_var] = self.depth
         self.visit(node.body)
@@ -327,6 +337,7 @@ class _Checker:
     def visit_allocate(self, node: Any) -> None:
         for extent in node.extents:
             self.expr(extent)
+            self.whole(extent, f"the allocation of {node.buffer_var.name}")
         if type(node) is Allocate:
             self.condition(node.condition, "an allocation")
         self.bind(node.buffer_var, node)

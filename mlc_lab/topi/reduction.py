@@ -50,10 +50,10 @@ def _reduction(name: str, reducer: Callable, doc: str = "") -> Callable:
 
 
 def wide_sum(data: Tensor, axis: Any = None, keepdims: bool = False, *,
-             reducer: Callable = te.sum) -> Tensor:
+             reducer: Callable = te.sum, name: str = "sum") -> Tensor:
     """The sum over `axis`, still in the type in which it is kept (see `sum_type`)."""
     wide = sum_type(data.dtype)
-    return reduce("sum", data, axis, keepdims,
+    return reduce(name, data, axis, keepdims,
                   lambda i, ks: reducer(O.cast(data(*i), wide), axis=ks))
 
 
@@ -61,7 +61,8 @@ def _accumulation(name: str, reducer: Callable, of_bools: Callable, doc: str) ->
     def operator(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
         if dt.is_bool(data.dtype):
             return of_bools(data, axis, keepdims)
-        return rounded(wide_sum(data, axis, keepdims, reducer=reducer), data.dtype)
+        return rounded(wide_sum(data, axis, keepdims, reducer=reducer, name=name),
+                       data.dtype)
 
     operator.__name__, operator.__doc__ = name, doc
     return operator

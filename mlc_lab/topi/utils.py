@@ -7,8 +7,9 @@ from typing import Any, Sequence
 from .. import te
 from ..arith import Analyzer
 from ..ir import dtype as dt
-from ..te.tensor import Tensor, extent_of
+from ..te.tensor import Tensor
 from ..tir import op as O
+from ..tir.buffer import extent_of
 from ..tir.expr import IntImm, PrimExpr
 
 
@@ -81,7 +82,11 @@ def number(value: Any) -> Any:
 
 def axis_of(name: str, axis: Any, ndim: int) -> int:
     """`axis` counted from the front. Raises ValueError where there is no such dimension."""
-    axis = int(number(axis))
+    axis = number(axis)
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+        raise ValueError(f"{name}: axis {axis!r} is no whole number that counts dimensions from 0, "
+                         f"or from -1 backwards")
+    axis = axis.__index__()
     if not -ndim <= axis < ndim:
         raise ValueError(f"{name}: axis {axis} is not one of the {ndim} dimensions")
     return axis % ndim

@@ -205,3 +205,22 @@ def test_early_relax_calls():
     assert call.op.name == "relax.call_dps_packed" and call.struct_info == T((1, 128))
     assert op.call_tir(relax.GlobalVar("f"), var(2), T((3,))).args[1].fields[0].struct_info == T(
         (2,))
+
+
+@pytest.mark.parametrize("build", [
+    lambda x, axis: op.argmax(x, axis=axis), lambda x, axis: op.cumsum(x, axis=axis),
+    lambda x, axis: op.concat((x, x), axis=axis), lambda x, axis: op.split(x, 2, axis=axis),
+    lambda x, axis: op.topk(x, 1, axis=axis), lambda x, axis: op.flip(x, axis=axis),
+    lambda x, axis: op.take(x, relax.const(0), axis=axis)])
+@pytest.mark.parametrize("axis", [[], 1.5, "1", [0, 1]])
+def test_an_axis_is_a_whole_number(build, axis):
+    with pytest.raises(TypeError, match="axis must be a whole number, it is "):
+        build(relax.Var("x", relax.TensorStructInfo((2, 3), "float32")), axis)
+
+
+@pytest.mark.parametrize("axis", [1.5, "1", [0.5]])
+def test_axes_are_whole_numbers(axis):
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    for build in (op.sum, op.expand_dims, op.squeeze, lambda x, axis: op.permute_dims(x, axis)):
+        with pytest.raises(TypeError, match="must be a whole number, it is "):
+            build(x, axis=axis)

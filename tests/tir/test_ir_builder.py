@@ -52,6 +52,8 @@ def test_mistakes():
         ib.else_scope()
     with pytest.raises(ValueError, match='kind "fast"'):
         ib.for_range(0, 4, kind="fast")
+    with pytest.raises(ValueError, match="loop i goes from .* must be integers"):
+        ib.for_range(0, 2.5)
     buffer = ib.allocate("float32", (2, 3, 4))
     with pytest.raises(ValueError, match="3 dimensions and is read or written with 2"):
         buffer[0, 1]

@@ -53,6 +53,13 @@ def broken_programs():
     yield "index_type", store(op.const(0.5), 0), "A"
     yield "store_type", store(0, 0, value=op.const(1)), "A"
     yield "loop_type", stmt.For(i, 0, op.const(4, "int64"), 0, store(i, 0)), "i"
+    yield "loop_type", loop(lambda v: store(0, 0), dtype="float32"), "i"
+    yield "extent_type", block(store(0, 0), alloc_buffers=[
+        other.replace(shape=(op.const(2.5),))]), "B"
+    yield "extent_type", block(store(0, 0), alloc_buffers=[
+        other.replace(strides=(op.const(1.5),))]), "B"
+    yield "extent_type", stmt.Allocate(var("p", "handle"), "float32", [op.const(2.5)],
+                                       op.const(True), store(0, 0), {}), "p"
     yield "iterator_type", block(store(0, 0), [op.const(0)], [
         IterVar(Range.from_min_extent(0, 16), var("vi", "int64"), 0)]), "vi"
     yield "iterator_type", block(store(0, 0), [op.const(0.5)], [vi]), "vi"

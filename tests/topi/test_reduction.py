@@ -40,3 +40,8 @@ def test_last_of_equal_ones():
 def test_wrong_axis():
     with pytest.raises(ValueError, match="axis 3 is not one of the 2 dimensions"):
         topi.sum(te.placeholder((2, 3)), 3)
+    with pytest.raises(ValueError, match="prod: axis 3"):
+        topi.prod(te.placeholder((2, 3)), 3)
+    for axis in (1.5, "0", [0.5], True):
+        with pytest.raises(ValueError, match="argmax: axis .* is no whole number"):
+            topi.argmax(te.placeholder((2, 3)), axis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from ...arith import Analyzer
 from ...ir import hooks
@@ -101,7 +101,7 @@ def ints(value: Any) -> tuple | None:
         return tuple(map(plain_int, value))
     if isinstance(value, E.PrimExpr) or hasattr(value, "__index__"):
         return (plain_int(value),)
-    return tuple(map(plain_int, value))
+    return tuple(map(plain_int, value if isinstance(value, Iterable) else (value,)))
 
 
 def plain_int(value: Any) -> Any:
@@ -112,7 +112,17 @@ def plain_int(value: Any) -> Any:
 
     if isinstance(value, PrimValue):
         return plain_int(value.value)
-    return value if isinstance(value, E.PrimExpr) else int(value)
+    return value if isinstance(value, E.PrimExpr) else whole("a size or an axis", value)
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number given as the argument `name`, as a Python int."""
+    known = getattr(value, "value", value)
+    if hasattr(known, "__index__"):
+        return known.__index__()
+    if isinstance(known, float) and known.is_integer():
+        return int(known)
+    raise TypeError(f"{name} must be a whole number, it is {value!r}")
 
 
 def number(value: Any) -> Any:

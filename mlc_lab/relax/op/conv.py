@@ -11,7 +11,7 @@ from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
     dim_text, dtype_attr, ints, join_dtype, misfit, need_ndim, need_same, show, tensor_info,
-    tensor_of,
+    tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -101,7 +101,8 @@ def _conv(rank: int) -> Callable[..., Expr]:
         return make_call(full, (as_expr(data), as_expr(weight)), {
             "strides": per_axis(name, strides, rank, "strides"),
             "padding": padding_of(name, padding, rank),
-            "dilation": per_axis(name, dilation, rank, "dilation"), "groups": int(groups),
+            "dilation": per_axis(name, dilation, rank, "dilation"),
+            "groups": whole("groups", groups),
             "data_layout": data_layout, "kernel_layout": kernel_layout,
             "out_layout": out_layout or data_layout, "out_dtype": dtype_attr(out_dtype)})
 
@@ -152,7 +153,8 @@ def _conv_transpose(rank: int) -> Callable[..., Expr]:
             "strides": per_axis(name, strides, rank, "strides"),
             "padding": padding_of(name, padding, rank),
             "output_padding": per_axis(name, output_padding, rank, "output_padding"),
-            "dilation": per_axis(name, dilation, rank, "dilation"), "groups": int(groups),
+            "dilation": per_axis(name, dilation, rank, "dilation"),
+            "groups": whole("groups", groups),
             "data_layout": data_layout, "kernel_layout": kernel_layout,
             "out_layout": out_layout or data_layout, "out_dtype": dtype_attr(out_dtype)})
 

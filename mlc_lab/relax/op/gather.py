@@ -10,7 +10,7 @@ from ..expr import Call, Expr, PrimValue, as_expr
 from ..struct_info import PrimStructInfo, StructInfo, TensorStructInfo, as_dim
 from .common import (
     axis_of, join_dtype, like, misfit, need_at_most, need_integer, need_ndim, need_same,
-    need_same_dims, one_of, show, show_shape, tensor_info, tensor_of,
+    need_same_dims, one_of, show, show_shape, tensor_info, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -18,7 +18,7 @@ from .registry import make_call, register_op
 def gather_elements(data: Any, indices: Any, axis: int = 0) -> Expr:
     """out[i][j] = data[indices[i][j]][j] for axis 0, as numpy.take_along_axis."""
     return make_call("relax.gather_elements", (as_expr(data), as_expr(indices)), {
-        "axis": int(axis)})
+        "axis": whole("axis", axis)})
 
 
 REDUCTIONS = ("update", "add", "mul", "mean", "max", "min")
@@ -51,7 +51,7 @@ register_op("relax.gather_elements", _infer_gather_elements)
 def gather_nd(data: Any, indices: Any, batch_dims: int = 0) -> Expr:
     """Slices of data at the index vectors along the last dimension of `indices`."""
     return make_call("relax.gather_nd", (as_expr(data), as_expr(indices)), {
-        "batch_dims": int(batch_dims)})
+        "batch_dims": whole("batch_dims", batch_dims)})
 
 
 def _infer_gather_nd(call: Call) -> StructInfo:
@@ -88,7 +88,7 @@ def scatter_elements(data: Any, indices: Any, updates: Any, axis: int = 0,
     """
     return make_call("relax.scatter_elements",
                      (as_expr(data), as_expr(indices), as_expr(updates)),
-                     {"axis": int(axis), "reduction": str(reduction)})
+                     {"axis": whole("axis", axis), "reduction": str(reduction)})
 
 
 def _infer_scatter_elements(call: Call) -> StructInfo:
@@ -142,7 +142,7 @@ def slice_scatter(input_tensor: Any, src: Any, start: Any, end: Any, step: Any,
     """input_tensor with src written to start:end:step of `axis`."""
     values = tuple(v if isinstance(v, Expr) else PrimValue(as_dim(v)) for v in (start, end, step))
     return make_call("relax.slice_scatter", (as_expr(input_tensor), as_expr(src), *values),
-                     {"axis": int(axis)})
+                     {"axis": whole("axis", axis)})
 
 
 def _infer_slice_scatter(call: Call) -> StructInfo:
@@ -181,7 +181,7 @@ def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int =
         return PrimValue(value if not isinstance(value, float) else E.FloatImm("float32", value))
 
     return make_call("relax.one_hot", (as_expr(indices), prim(on_value), prim(off_value)), {
-        "depth": int(depth), "axis": int(axis)})
+        "depth": whole("depth", depth), "axis": whole("axis", axis)})
 
 
 def _infer_one_hot(call: Call) -> StructInfo:

@@ -7,7 +7,7 @@ from typing import Any
 from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo
 from .common import (
-    dtype_attr, misfit, number, shape_arg, shape_values, show_shape, tensor_info, tensor_of,
+    dtype_attr, misfit, number, shape_arg, shape_values, show_shape, tensor_info, tensor_of, whole,
 )
 from .conv import by_letter
 from .registry import make_call, register_op
@@ -26,7 +26,7 @@ def resize2d(data: Any, size: Any, roi: Any = None, layout: str = "NCHW", method
         "roi": roi, "layout": layout, "method": method,
         "coordinate_transformation_mode": coordinate_transformation_mode,
         "rounding_method": rounding_method, "cubic_alpha": float(number(cubic_alpha)),
-        "cubic_exclude": int(cubic_exclude),
+        "cubic_exclude": whole("cubic_exclude", cubic_exclude),
         "extrapolation_value": float(number(extrapolation_value)),
         "out_dtype": dtype_attr(out_dtype)})
 

@@ -14,8 +14,7 @@ from ..struct_info import (
 )
 from .common import (
     as_tuple_expr, axis_of, broadcast_dims, join_dtype, like, misfit, need_fill, need_float,
-    need_integer, need_ndim, need_same, one_of, show, tensor_info,
-    tensor_list, tensor_of,
+    need_integer, need_ndim, need_same, one_of, show, tensor_info, tensor_list, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -28,7 +27,7 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str = "fast") -> E
     """
     indices = as_expr(indices)
     return make_call("relax.take", (as_expr(x), indices), {
-        "axis": None if axis is None else int(axis), "mode": str(mode)})
+        "axis": None if axis is None else whole("axis", axis), "mode": str(mode)})
 
 
 def _infer_take(call: Call) -> StructInfo:
@@ -217,7 +216,7 @@ register_op("relax.index_put", _infer_index_put)
 def sort(x: Any, axis: int = -1, descending: bool = False) -> Expr:
     """The elements in order along `axis`."""
     return make_call("relax.sort", (as_expr(x),), {
-        "axis": int(axis), "descending": bool(descending)})
+        "axis": whole("axis", axis), "descending": bool(descending)})
 
 
 def _checked(call: Call, name: str = "x") -> TensorStructInfo:
@@ -233,7 +232,7 @@ register_op("relax.sort", lambda call: like(_checked(call)))
 def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: str = "int32") -> Expr:
     """The indices that sort along `axis`."""
     return make_call("relax.argsort", (as_expr(data),), {
-        "axis": int(axis), "descending": bool(descending), "dtype": str(dtype)})
+        "axis": whole("axis", axis), "descending": bool(descending), "dtype": str(dtype)})
 
 
 register_op("relax.argsort", lambda call: like(_checked(call, "data"), call.attrs.dtype))
@@ -243,7 +242,8 @@ def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest:
          dtype: str = "int32") -> Expr:
     """The k largest (or smallest) along `axis`; ret_type is both, values or indices."""
     return make_call("relax.topk", (as_expr(data),), {
-        "k": int(k), "axis": int(axis), "ret_type": str(ret_type), "largest": bool(largest),
+        "k": whole("k", k), "axis": whole("axis", axis), "ret_type": str(ret_type),
+        "largest": bool(largest),
         "dtype": str(dtype)})
 
 

@@ -16,9 +16,9 @@ from ..struct_info import (
     surely_different,
 )
 from .common import (
-    as_tuple_expr, axes_of, axis_of, dim_text, ints, join_dtype, like, misfit,
-    need_fill, need_ndim, need_same, plain_int, product, shape_arg, shape_values, show,
-    show_shape, tensor_info, tensor_list, tensor_of,
+    as_tuple_expr, axes_of, axis_of, dim_text, ints, join_dtype, like, misfit, need_fill, need_ndim,
+    need_same, plain_int, product, shape_arg, shape_values, show, show_shape, tensor_info,
+    tensor_list, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -265,7 +265,7 @@ register_op("relax.collapse_sum_like", _infer_collapse_like)
 def concat(tensors: Any, axis: int | None = 0) -> Expr:
     """Tensors one after another along `axis` (flattened first for None)."""
     return make_call("relax.concat", (as_tuple_expr(tensors),), {
-        "axis": None if axis is None else int(axis)})
+        "axis": None if axis is None else whole("axis", axis)})
 
 
 def _join_all(call: Call, infos: Sequence[TensorStructInfo]) -> tuple[str, int]:
@@ -321,7 +321,7 @@ register_op("relax.concat", _infer_concat)
 def stack(tensors: Any, axis: int = 0) -> Expr:
     """Tensors of one shape along a new axis."""
     return make_call("relax.stack", (as_tuple_expr(tensors),), {
-        "axis": None if axis is None else int(axis)})
+        "axis": None if axis is None else whole("axis", axis)})
 
 
 def _infer_stack(call: Call) -> StructInfo:
@@ -351,7 +351,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Expr:
     else:
         cuts = plain_int(indices_or_sections)
     return make_call("relax.split", (as_expr(x),), {
-        "indices_or_sections": cuts, "axis": int(axis)})
+        "indices_or_sections": cuts, "axis": whole("axis", axis)})
 
 
 def _infer_split(call: Call) -> StructInfo:
@@ -414,7 +414,8 @@ register_op("relax.tile", _infer_tile)
 def repeat(data: Any, repeats: int, axis: int | None = None) -> Expr:
     """Each element `repeats` times along `axis` (of the flattened tensor for None)."""
     return make_call("relax.repeat", (as_expr(data),), {
-        "repeats": int(repeats), "axis": None if axis is None else int(axis)})
+        "repeats": whole("repeats", repeats),
+        "axis": None if axis is None else whole("axis", axis)})
 
 
 def _infer_repeat(call: Call) -> StructInfo:
@@ -439,7 +440,7 @@ register_op("relax.repeat", _infer_repeat)
 
 def flip(data: Any, axis: Any) -> Expr:
     """The elements in reverse order along `axis`."""
-    return make_call("relax.flip", (as_expr(data),), {"axis": int(ints(axis)[0])})
+    return make_call("relax.flip", (as_expr(data),), {"axis": whole("axis", axis)})
 
 
 def _infer_flip(call: Call) -> StructInfo:

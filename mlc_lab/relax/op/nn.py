@@ -14,8 +14,8 @@ from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
 from .common import (
     axes_of, axis_of, broadcast_dims, ints, join_dtype, like, misfit, need_float, need_integer,
-    need_ndim, need_same, need_same_dims, number, one_of, product, show, tensor_info,
-    tensor_of, unary_op,
+    need_ndim, need_same, need_same_dims, number, one_of, product, show, tensor_info, tensor_of,
+    unary_op, whole,
 )
 from .conv import *  # noqa: F403
 from .conv import __all__ as _CONV
@@ -55,7 +55,8 @@ register_op("relax.nn.softplus", infer_float)
 
 def prelu(data: Any, alpha: Any, axis: int = 1) -> Expr:
     """data where positive, else alpha (one a channel) * data."""
-    return make_call("relax.nn.prelu", (as_expr(data), as_expr(alpha)), {"axis": int(axis)})
+    return make_call("relax.nn.prelu", (as_expr(data), as_expr(alpha)),
+                     {"axis": whole("axis", axis)})
 
 
 def _infer_prelu(call: Call) -> StructInfo:
@@ -85,7 +86,7 @@ def _along_axis(name: str) -> Callable[..., Expr]:
     register_op(f"relax.nn.{name}", infer)
 
     def build(data: Any, axis: int = -1) -> Expr:
-        return make_call(f"relax.nn.{name}", (as_expr(data),), {"axis": int(axis)})
+        return make_call(f"relax.nn.{name}", (as_expr(data),), {"axis": whole("axis", axis)})
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"{name} along `axis`."
@@ -135,7 +136,7 @@ register_op("relax.nn.pad", _infer_pad)
 def pixel_shuffle(data: Any, upscale_factor: int) -> Expr:
     """Channels moved into height and width, as torch's PixelShuffle."""
     return make_call("relax.nn.pixel_shuffle", (as_expr(data),), {
-        "upscale_factor": int(upscale_factor)})
+        "upscale_factor": whole("upscale_factor", upscale_factor)})
 
 
 def _infer_pixel_shuffle(call: Call) -> StructInfo:
@@ -195,7 +196,7 @@ def batch_norm(data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: A
     """Normalized over all axes but `axis`: (result, new moving mean, new moving variance)."""
     return make_call("relax.nn.batch_norm", tuple(map(as_expr, (
         data, gamma, beta, moving_mean, moving_var))), {
-        "axis": int(axis), "epsilon": float(number(epsilon)), "center": bool(center),
+        "axis": whole("axis", axis), "epsilon": float(number(epsilon)), "center": bool(center),
         "scale": bool(scale), "momentum": float(number(momentum)), "training": bool(training)})
 
 
@@ -245,7 +246,8 @@ def group_norm(data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: 
                epsilon: float = 1e-5, center: bool = True, scale: bool = True) -> Expr:
     """Normalized over `axes` and each of the groups of channels."""
     return make_call("relax.nn.group_norm", (as_expr(data), as_expr(gamma), as_expr(beta)), {
-        "num_groups": int(num_groups), "channel_axis": int(channel_axis), "axes": ints(axes),
+        "num_groups": whole("num_groups", num_groups),
+        "channel_axis": whole("channel_axis", channel_axis), "axes": ints(axes),
         "epsilon": float(number(epsilon)), "center": bool(center), "scale": bool(scale)})
 
 
@@ -253,7 +255,8 @@ def instance_norm(data: Any, gamma: Any, beta: Any, channel_axis: int, axes: Any
                   epsilon: float = 1e-5, center: bool = True, scale: bool = True) -> Expr:
     """Normalized over `axes` for each channel of each instance."""
     return make_call("relax.nn.instance_norm", (as_expr(data), as_expr(gamma), as_expr(beta)), {
-        "channel_axis": int(channel_axis), "axes": ints(axes), "epsilon": float(number(epsilon)),
+        "channel_axis": whole("channel_axis", channel_axis), "axes": ints(axes),
+        "epsilon": float(number(epsilon)),
         "center": bool(center), "scale": bool(scale)})
 
 
@@ -316,7 +319,7 @@ def nll_loss(predictions: Any, targets: Any, weights: Any = None, reduction: str
     if weights is not None:
         args.append(as_expr(weights))
     return make_call("relax.nn.nll_loss", tuple(args), {
-        "reduction": str(reduction), "ignore_index": int(ignore_index)})
+        "reduction": str(reduction), "ignore_index": whole("ignore_index", ignore_index)})
 
 
 def _infer_nll(call: Call) -> StructInfo:
@@ -363,7 +366,7 @@ def attention(query: Any, key: Any, value: Any, bias: Any = None, scale: Any = N
     args = tuple(map(as_expr, (query, key, value)))
     attrs = {"scale": None if scale is None else float(number(scale)),
              "causal_mask": causal_mask,
-             "window_size": None if window_size is None else int(window_size)}
+             "window_size": None if window_size is None else whole("window_size", window_size)}
     if bias is not None:
         return make_call("relax.nn.attention_bias", (*args, as_expr(bias)), attrs)
     return make_call("relax.nn.attention", args, attrs)

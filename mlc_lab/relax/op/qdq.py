@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..expr import Expr, as_expr
-from .common import like, tensor_info
+from .common import like, tensor_info, whole
 from .registry import make_call, register_op
 
 
@@ -13,14 +13,14 @@ def quantize(data: Any, scale: Any, zero_point: Any, axis: int = -1,
              out_dtype: str = "int8") -> Expr:
     """clamp(round(data / scale) + zero_point) in `out_dtype`."""
     return make_call("relax.quantize", tuple(map(as_expr, (data, scale, zero_point))), {
-        "out_dtype": str(out_dtype), "axis": int(axis)})
+        "out_dtype": str(out_dtype), "axis": whole("axis", axis)})
 
 
 def dequantize(data: Any, scale: Any, zero_point: Any, axis: int = -1,
                out_dtype: str = "float32") -> Expr:
     """scale * (data - zero_point) in `out_dtype`."""
     return make_call("relax.dequantize", tuple(map(as_expr, (data, scale, zero_point))), {
-        "out_dtype": str(out_dtype), "axis": int(axis)})
+        "out_dtype": str(out_dtype), "axis": whole("axis", axis)})
 
 
 for _name in ("quantize", "dequantize"):

@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ...tir import expr as E
 from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo
-from .common import axes_of, axis_of, ints, product, tensor_info, tensor_of
+from .common import axes_of, axis_of, ints, product, tensor_info, tensor_of, whole
 from .registry import make_call, register_op
 
 _ONE = E.IntImm("int64", 1)
@@ -63,7 +63,7 @@ def _arg_op(name: str) -> Callable[..., Expr]:
 
     def build(x: Any, axis: Any = None, keepdims: bool = False) -> Expr:
         return make_call(full, (as_expr(x),), {
-            "axis": None if axis is None else int(axis), "keepdims": bool(keepdims)})
+            "axis": None if axis is None else whole("axis", axis), "keepdims": bool(keepdims)})
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"The index (int64) of {name[3:]} along `axis`, or in all elements for None."
@@ -90,7 +90,7 @@ def _scan_op(name: str) -> Callable[..., Expr]:
 
     def build(data: Any, axis: Any = None, dtype: Any = None, exclusive: bool = False) -> Expr:
         return make_call(full, (as_expr(data),), {
-            "axis": None if axis is None else int(axis), "dtype": str(dtype or "void"),
+            "axis": None if axis is None else whole("axis", axis), "dtype": str(dtype or "void"),
             "exclusive": bool(exclusive)})
 
     build.__name__ = build.__qualname__ = name

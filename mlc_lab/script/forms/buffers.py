@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ...tir import expr as E
 from ...tir import op as O
 from ...tir import stmt as S
-from ...tir.buffer import Buffer, decl_buffer
+from ...tir.buffer import Buffer, decl_buffer, extent_of
 from .. import tir as T
 from ..values import Pending
 from .blocks import as_region, need_block
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def shape_of(shape: Any) -> tuple:
     """Extents given as a sequence, or one extent, as expressions."""
     shape = shape if isinstance(shape, (tuple, list)) else (shape,)
-    return tuple(E.const_index(T.as_expr(s)) for s in shape)
+    return tuple(extent_of(T.as_expr(s)) for s in shape)
 
 
 def _declared(shape: Any, dtype: Any, data: Any, strides: Any, elem_offset: Any, scope: str,
