@@ -16,7 +16,8 @@ After::
             for j in range(16): B[j] = A[i * 16 + j] * 2
             for j in range(16): C[i * 16 + j] = B[j] + 1
 
-Here too the paddings of `storage_align` (block annotation `buffer_dim_align`) become strides.
+Here too the paddings of `storage_align` (block annotation `buffer_dim_align`) become strides. A
+buffer keeps its size where a view of it (`T.match_buffer`) declares the strides of that size.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from typing import Any
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
-from ..tir.buffer import Buffer
+from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, IntImm, PrimExpr, Range
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
+from ..tir.layout import aligned_strides, alignments, stride_misfit
 from ..tir.op import as_int, const
 from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt
 from ..arith.access import Access, Accesses, hull
 from .common import all_statements, function_pass, lane_add
 
-_ALIGN = "buffer_dim_align"
 #: a symbolic dimension stays as it is where only a larger bound is known: that bound is no more
 #: than the range of the type of a size such as n or n // 2
 _WORTH_A_BOUND = 2 ** 20
@@ -42,9 +43,10 @@ _WORTH_A_BOUND = 2 ** 20
 
 class _Compact(Mutator):
     def __init__(self, accesses: dict[Buffer, list[Access]], pointers: set,
-                 aligned: dict[Buffer, list]) -> None:
+                 aligned: dict[Buffer, list], views: dict[Buffer, list]) -> None:
         super().__init__()
         self.accesses, self.pointers, self.aligned = accesses, pointers, aligned
+        self.views = views  # of each allocated buffer: the views of each block that has one
         self.new: dict[Buffer, tuple[Buffer, tuple]] = {}
         self.analyzer = Analyzer()
 
@@ -74,12 +76,27 @@ class _Compact(Mutator):
             if len(sets) == len(buffer.shape):
                 pairs = [self._extent(s, d) for s, d in zip(sets, buffer.shape)]
                 shape, mins = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
-        strides = _aligned_strides(shape, self.aligned.get(buffer, ()))
+        rows = self.aligned.get(buffer, ())
+        strides = aligned_strides(shape, rows)
+        if self._misfits(buffer, buffer.replace(shape=shape, strides=strides or buffer.strides)):
+            shape, mins = buffer.shape, (const(0),) * len(shape)
+            strides = aligned_strides(shape, rows)
         same = all(a is b for a, b in zip(shape, buffer.shape))
         if same and not strides:
             return
         small = buffer.replace(shape=shape, strides=strides or buffer.strides)
         self.new[buffer] = (small, mins)
+
+    def _misfits(self, buffer: Buffer, small: Buffer) -> bool:
+        """Whether a view declares strides that the buffer would not have as `small`."""
+        def layout(other: Buffer) -> Any:
+            if other is buffer:
+                return strides_of(small)
+            if other in self.new or other not in self.views:
+                return strides_of(self.new.get(other, (other,))[0])
+            return ()  # not decided yet
+
+        return any(stride_misfit(views, layout) for views in self.views.get(buffer, ()))
 
     def _extent(self, touched: Any, dim: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         """(extent, min) of one dimension; the whole dimension where no smaller size is known."""
@@ -140,36 +157,6 @@ class _Compact(Mutator):
             node.buffer, source)
 
 
-def _aligned_strides(shape: tuple, entries: Any) -> tuple:
-    """Row-major strides with the asked padding; () where there is none."""
-    sizes = [as_int(d) for d in shape]
-    if not entries or None in sizes:
-        return ()
-    wanted = {axis: (factor, offset) for axis, factor, offset in entries}
-    strides, stride = [], 1
-    for axis in reversed(range(len(sizes))):
-        if axis in wanted:
-            factor, offset = wanted[axis]
-            stride += (factor + offset - stride % factor) % factor
-        strides.append(IntImm(shape[axis].dtype, stride))
-        stride *= sizes[axis]
-    return tuple(reversed(strides))
-
-
-def _alignments(body: Stmt) -> dict[Buffer, list]:
-    """What storage_align asks for, by buffer."""
-    out: dict[Buffer, list] = {}
-    for item in all_statements(body):
-        if type(item) is not Block or _ALIGN not in item.annotations:
-            continue
-        for entry in item.annotations[_ALIGN]:
-            index, axis, factor, offset = (int(as_int(x)) for x in entry)
-            buffer = item.writes[index].buffer
-            axis = axis if axis >= 0 else axis + len(buffer.shape)
-            out.setdefault(buffer, []).append((axis, factor, offset))
-    return out
-
-
 def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """Allocations of the size that is used."""
     allocated = {b for s in all_statements(func.body) if type(s) is Block for b in s.alloc_buffers}
@@ -177,7 +164,11 @@ def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
         return func
     walk = Accesses(allocated.__contains__)
     walk.visit(func.body)
-    mutator = _Compact(walk.found, walk.pointers, _alignments(func.body))
+    views: dict[Buffer, list] = {}
+    for item in all_statements(func.body):
+        for source in {m.source.buffer for m in getattr(item, "match_buffers", ())} & allocated:
+            views.setdefault(source, []).append(item.match_buffers)
+    mutator = _Compact(walk.found, walk.pointers, alignments(all_statements(func.body)), views)
     return func.with_body(mutator.visit(func.body))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ..tir import op
-from ..tir.buffer import Buffer
+from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, PointerType, PrimExpr, PrimType, Range, Var
 from ..tir.functor import Mutator
+from ..tir.layout import stride_misfit
 from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, MatchBufferRegion, Stmt,
 )
@@ -214,8 +215,29 @@ class Redirect(Mutator):
     def visit_Block(self, node: Block) -> Stmt:
         new = super().visit_Block(node)
         if new is not node:
+            if new.match_buffers:
+                views_fit([new], strides_of, self.buffers.values())
             self.reuse[node] = new
         return new
+
+
+def views_fit(nodes: Iterable[Any], layout: Callable[[Buffer], Sequence[PrimExpr]],
+              buffers: Iterable[Buffer]) -> None:
+    """Refuse a layout of `buffers` in which a view of one of them, of a block among `nodes`, would
+    not find the strides that it declares: such a program could not be built."""
+    among = set(buffers)
+    for node in nodes:
+        if type(node) is not Block or among.isdisjoint(m.source.buffer for m in node.match_buffers):
+            continue
+        found = stride_misfit(node.match_buffers, layout)
+        if found is not None:
+            view, want, have = found
+            name = view.source.buffer.name
+            raise Refusal("views_have_their_strides", f"block {node.name_hint} views {name} by "
+                          f"T.match_buffer as {view.buffer.name} with the stride {want}, and the "
+                          f"stride of {name} in that dimension would be {have}", nodes=[node],
+                          hint="declare the strides of the tensor intrinsic's buffers as "
+                          "variables, T.match_buffer(..., strides=[s0, s1])")
 
 
 def rewrite_blocks(stmt: Stmt, rewrites: Mapping[Block, Callable[[Block], Block]],

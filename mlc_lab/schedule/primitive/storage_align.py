@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from ...tir import op
 from ...tir.buffer import Buffer
+from ...tir.functor import pre_order
+from ...tir.layout import DIM_ALIGN, alignments, layout_with
 from ...tir.stmt import annotation_value
-from ..buffers import WRITE, allocated_by, index_of, nth_region, one_name
+from ..buffers import WRITE, allocated_by, index_of, nth_region, one_name, views_fit
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
-
-#: annotation of a block: [[index of the written buffer, axis, factor, offset], ...]
-DIM_ALIGN = "buffer_dim_align"
 
 
 @primitive("StorageAlign", normalize=index_of(WRITE, "buffer_index"))
@@ -48,7 +47,9 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = B[vi, vj] + T.float32(1.0)
 
-    Errors: the buffer must be allocated by a block, have that axis, and `factor` be positive.
+    Errors: the buffer must be allocated by a block, have that axis, and `factor` be positive; no
+    view of it (`T.match_buffer`, of a tensor intrinsic) declares strides as numbers that it would
+    not have any more.
     """
     is_block(block)
     buffer = nth_region(block.stmt, buffer_index, WRITE).buffer
@@ -59,7 +60,8 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
     if factor <= 0:
         raise Refusal("factor_is_positive", f"factor={factor} is not positive: a stride is a "
                       "multiple of it", nodes=[block.stmt])
-    one_name(allocated_by(state, block, buffer).stmt.body, buffer)
+    site = allocated_by(state, block, buffer)
+    one_name(site.stmt.body, buffer)
     row = [buffer_index, axis % rank, factor, offset]
     stmt = block.stmt
     rows = [[op.as_int(v) for v in r] for r in stmt.annotations.get(DIM_ALIGN, ())]
@@ -69,5 +71,7 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
             break
     else:
         rows.append(row)
-    state.replace(block, stmt.replace(annotations={
-        **stmt.annotations, DIM_ALIGN: annotation_value(rows)}))
+    new = stmt.replace(annotations={**stmt.annotations, DIM_ALIGN: annotation_value(rows)})
+    nodes = [new if node is stmt else node for node in pre_order(site.stmt)]
+    views_fit(nodes, layout_with(alignments(nodes)), [buffer])
+    state.replace(block, new)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...tir.function import TensorIntrin
+from ...tir.functor import pre_order
+from ...tir.layout import alignments, layout_with
 from ...tir.stmt import Block
+from ..buffers import views_fit
 from ..error import Refusal
 from ..instruction import primitive
 from ..intrinsic_match import instantiate, match_description
@@ -54,7 +57,8 @@ def tensorize(state: ScheduleState, block_or_loop: StmtSRef, tensor_intrin: str,
     `sch.tensorize(i_1, "copy_16x16")` gives a block B_o over i_0 and j_0 with that call as body.
 
     Errors: the intrinsic must be registered; the loop can be made a block (see blockize); the
-    block's loops, iterators, accesses and expressions are those of the description.
+    block's loops, iterators, accesses and expressions are those of the description; strides that
+    the implementation declares as numbers are those of the buffers.
     """
     stmt = getattr(block_or_loop, "stmt", None)
     try:
@@ -71,6 +75,10 @@ def tensorize(state: ScheduleState, block_or_loop: StmtSRef, tensor_intrin: str,
         realize, _ = blockized(state, block_or_loop, preserve_unit_iters)
     matched = match_description(realize.block, intrinsic.desc, tensor_intrin)
     new_block = instantiate(realize.block, intrinsic, matched)
+    if any(m.buffer.strides for m in new_block.match_buffers):
+        nodes = pre_order(state.func_of(block_or_loop).body)
+        views_fit([new_block], layout_with(alignments(nodes)),
+                  [m.source.buffer for m in new_block.match_buffers])
     if type(stmt) is Block:
         state.replace(block_or_loop, new_block, {stmt: new_block})
     else:
