@@ -50,7 +50,7 @@ def build(
 
     Returns
     -------
-    An executable for ``relax.VirtualMachine``.
+    An executable for ``relax.VirtualMachine``, which says what memory results are.
 
     Raises
     ------

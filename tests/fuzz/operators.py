@@ -29,6 +29,8 @@ NOT_DRAWN = {name for name in OPERATORS if name.startswith((
     "relax.call_", "relax.memory.", "relax.builtin.", "relax.vm.", "relax.invoke_"))} | {
     "relax.make_closure", "relax.null_value", "relax.print", "relax.assert_op", "relax.shape_of",
     "relax.tensor_to_shape", "relax.shape_to_tensor", "relax.to_vdevice", "relax.hint_on_device"}
+#: operators that may give their argument on as it is
+PASS_ON = {"relax.split", "relax.nn.dropout"}
 _NAMES = sorted(SAMPLES)
 _ONLY = os.environ.get("MLC_LAB_FUZZ_OPERATOR")
 _TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-6}
@@ -45,7 +47,7 @@ def case(draw: Draw) -> None:
         note(f"{name} {made.text} of " + ", ".join(f"{a.dtype}{list(a.shape)}"
                                                    for a in made.arrays)
              + (", changed" if changed else "") + (", symbolic" if symbolic else ""))
-        _check(made, changed, symbolic)
+        _check(made, changed, symbolic, name in PASS_ON)
 
 
 def _change(draw: Draw, made: Sample) -> bool:
@@ -66,7 +68,7 @@ def _change(draw: Draw, made: Sample) -> bool:
     return True
 
 
-def _check(made: Sample, changed: bool, symbolic: bool) -> None:
+def _check(made: Sample, changed: bool, symbolic: bool, passed_on: bool) -> None:
     wanted, fits = None, True
     if made.reference is not None:
         try:
@@ -109,6 +111,7 @@ def _check(made: Sample, changed: bool, symbolic: bool) -> None:
     assert fits, f"computed what does not fit: {got}"
     counts["computed"] += 1
     _as_inferred(got, value.struct_info, sizes)
+    _is_its_own(got, made.arrays, passed_on)
     if wanted is not None:
         _as_wanted(got, wanted)
 
@@ -120,6 +123,18 @@ def _info(array: np.ndarray, symbolic: bool, sizes: dict) -> relax.TensorStructI
             dims[k] = var = tir.Var(f"n{len(sizes)}", "int64")
             sizes[var] = extent
     return relax.TensorStructInfo(dims, str(array.dtype))
+
+
+def _is_its_own(got: Any, arrays: list, passed_on: bool) -> None:
+    """Results are memory of their own (docs/numbers.md, "Memory of results")."""
+    tensors = [np.from_dlpack(t) for t in _tensors(got) if str(t.dtype) != "bfloat16"]
+    for k, one in enumerate(tensors):
+        assert passed_on or not any(np.shares_memory(one, a) for a in arrays), "it is an argument"
+        assert not any(np.shares_memory(one, other) for other in tensors[:k]), "results are one"
+
+
+def _tensors(value: Any) -> list:
+    return [value] if hasattr(value, "numpy") else [t for one in value for t in _tensors(one)]
 
 
 def _as_inferred(got: Any, info: Any, sizes: dict) -> None:

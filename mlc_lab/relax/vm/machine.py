@@ -32,6 +32,11 @@ class VMInstrumentReturnKind(IntEnum):
 class VirtualMachine:
     """Runs an executable: ``vm["main"](x)``.
 
+    Results are memory of their own, which later calls leave alone. Only a value that the function
+    passes on as it is keeps its memory: a parameter that is returned is the argument, a constant
+    is the executable's, a value that is returned twice is one tensor. docs/numbers.md ("Memory of
+    results") says which operators pass on. Copy such a result before writing into it.
+
     Parameters
     ----------
     rt_mod : Executable or path

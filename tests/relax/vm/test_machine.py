@@ -419,3 +419,51 @@ def test_an_extern_function_of_the_module_is_called_by_its_symbol():
 
     machine = relax.VirtualMachine(relax.build(Module, "llvm"), tvm.cpu())
     np.testing.assert_array_equal(machine["main"](np.ones(4, "float32")).numpy(), 2)
+
+
+def tensors(value):
+    return [value] if hasattr(value, "numpy") else [t for one in value for t in tensors(one)]
+
+
+X = relax.TensorStructInfo((2, 3), "float32")
+ONES = relax.const(np.ones((2, 3), "float32"))
+PASSED_ON = {
+    "a parameter": lambda x, v: x, "in tuples": lambda x, v: relax.Tuple([v, relax.Tuple([x])]),
+    "one piece": lambda x, v: relax.op.split(x, 1), "dropout": lambda x, v: relax.op.nn.dropout(x),
+    "a view": lambda x, v: relax.op.memory.view(x, (3, 2)),
+    "where it lies": lambda x, v: relax.op.memory.ensure_zero_offset(x)}
+COMPUTED = {
+    "a sum": lambda x, v: v, "reshape": lambda x, v: relax.op.reshape(x, (3, 2)),
+    "the same shape": lambda x, v: relax.op.reshape(x, (2, 3)),
+    "flatten": lambda x, v: relax.op.flatten(x), "expand": lambda x, v: relax.op.expand_dims(x, 0),
+    "the same axes": lambda x, v: relax.op.permute_dims(x, [0, 1]),
+    "the same type": lambda x, v: relax.op.astype(x, "float32"),
+    "all of it": lambda x, v: relax.op.strided_slice(x, [0], [0], [2]),
+    "concat of one": lambda x, v: relax.op.concat([x], 0),
+    "broadcast": lambda x, v: relax.op.broadcast_to(x, (2, 3)),
+    "two pieces": lambda x, v: relax.op.split(x, 2), "of no axis": lambda x, v: relax.op.max(x, []),
+    "no copies": lambda x, v: relax.op.repeat(x, 1, 0)}
+
+
+@pytest.mark.parametrize("exec_mode", ["bytecode", "compiled"])
+def test_results_are_their_own_memory_unless_they_are_passed_on(exec_mode):
+    """The law of docs/numbers.md, "Memory of results"."""
+    builder = relax.BlockBuilder()
+    rows = {**PASSED_ON, **COMPUTED, "a constant": lambda x, v: ONES,
+            "one value twice": lambda x, v: relax.Tuple([v, v])}
+    for number, make in enumerate(rows.values()):
+        x = relax.Var("x", X)
+        with builder.function(f"f{number}", [x]):
+            value = builder.emit(relax.op.add(x, x))
+            builder.emit_func_output(builder.emit(make(x, value)))
+    vm = relax.VirtualMachine(relax.build(builder.get(), "llvm", exec_mode=exec_mode), tvm.cpu())
+    for number, name in enumerate(rows):
+        given = np.arange(6, dtype="float32").reshape(2, 3)
+        first, again = ([np.from_dlpack(t) for t in tensors(vm[f"f{number}"](given))]
+                        for _ in range(2))
+        shared = any(np.shares_memory(t, given) for t in first)
+        assert shared == (name in PASSED_ON), name
+        pairs = [(a, b) for k, a in enumerate(first) for b in first[:k]]
+        assert any(np.shares_memory(*p) for p in pairs) == (name == "one value twice"), name
+        later = any(np.shares_memory(a, b) for a in first for b in again)
+        assert later == (name in PASSED_ON or name == "a constant"), name
