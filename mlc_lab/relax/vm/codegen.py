@@ -18,7 +18,9 @@ from ..expr import (
     Call, Constant, DataTypeImm, ExternFunc, Function, If, PrimValue, SeqExpr, ShapeExpr, StringImm,
     Tuple, TupleGetItem, Var,
 )
-from ..struct_info import TupleStructInfo
+from ..op.common import show
+from ..op.registry import OPERATORS
+from ..struct_info import TensorStructInfo, TupleStructInfo
 from .bytecode import (
     VM_REGISTER, VOID_REGISTER, Arg, CallInstr, DType, Executable, Goto, Ret, VMFunction,
 )
@@ -64,6 +66,8 @@ def _check_operators(mod: IRModule) -> None:
         for binding in all_bindings(func.body):
             op = getattr(binding.value, "op", None)
             if isinstance(op, E.Op) and op.name not in _KNOWN:
+                if getattr(OPERATORS.get(op.name), "legalize", None) and _lacks_dims(binding):
+                    raise _no_dims(var, binding)
                 missing.setdefault(op.name, []).append(f"{var.name_hint}: {binding.var.name_hint}")
     if missing:
         text = "; ".join(f"{name} (in {', '.join(places[:3])}{', ...' if len(places) > 3 else ''})"
@@ -72,6 +76,22 @@ def _check_operators(mod: IRModule) -> None:
             f"these operators have no implementation: {text}. Legalise them first "
             "(relax.transform.LegalizeOps with customize_map={...} for operators of one's own), or "
             "call a function instead (R.call_tir, R.call_dps_packed)")
+
+
+def _lacks_dims(binding: Any) -> bool:
+    """Whether a tensor of a call, or its result, has dimensions that are not known."""
+    infos = [binding.var.struct_info_, *(a.struct_info_ for a in binding.value.args)]
+    return any(isinstance(i, TensorStructInfo) and i.dims is None for i in infos)
+
+
+def _no_dims(var: GlobalVar, binding: Any) -> VMCodegenError:
+    call = binding.value
+    given = " and ".join(show(a.struct_info_) for a in call.args)
+    return VMCodegenError(
+        f"{call.op.name} (in {var.name_hint}: {binding.var.name_hint}) of {given} gives "
+        f"{show(binding.var.struct_info_)}, whose dimensions are not known when it is built, so "
+        "there is no kernel for it. Where two sizes are one, use one variable for both, or say so "
+        "with R.match_cast(x, R.Tensor((n,), ...)); where one is broadcast, use R.broadcast_to")
 
 
 class _Function:

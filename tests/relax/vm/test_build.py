@@ -134,3 +134,18 @@ def test_every_stage_of_lowering_prints_and_parses_back():
     for step in (*zero_passes(), *kernel_passes(None), *lowering_passes()):
         mod = step(mod)
         assert_structural_equal(from_source(mod.script()), mod)
+
+
+def test_a_broadcast_of_sizes_that_may_differ_says_what_to_do():
+    n, m = (tvm.tir.Var(v, "int64") for v in "nm")
+    x, y = (relax.Var(v, relax.TensorStructInfo((k,), "float32")) for v, k in (("x", n), ("y", m)))
+    one = relax.TensorStructInfo((n,), "float32")
+    builders = relax.BlockBuilder(), relax.BlockBuilder()
+    for builder, cast in zip(builders, (False, True)):
+        with builder.function("main", [x, y]):
+            other = builder.match_cast(y, one) if cast else y
+            builder.emit_func_output(builder.emit(relax.op.add(x, other)))
+    with pytest.raises(ValueError, match=r"relax.add \(in main: .*\(n,\).*\(m,\).*R.match_cast"):
+        relax.build(builders[0].get(), "llvm")
+    vm = relax.VirtualMachine(relax.build(builders[1].get(), "llvm"), tvm.cpu())
+    assert vm["main"](np.ones(3, "float32"), np.ones(3, "float32")).numpy().tolist() == [2, 2, 2]
