@@ -13,7 +13,8 @@ from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import IndexMap
 from ...tir.functor import pre_order, substitute
 from ...tir.stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq,
+    Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, Evaluate, For, ForKind, SeqStmt,
+    Stmt, seq,
 )
 from ..buffers import (
     Redirect, allocation_site, block_argument, buffer_position, nth_region, one_name,
@@ -92,7 +93,6 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
     is_block(block)
     old = nth_region(block.stmt, buffer[1], buffer[0]).buffer
     site, is_param = allocation_site(state, block, old)
-    one_name(site.stmt.body, old)
     _only_plain_accesses(site.stmt, old)
     if len(index_map.initial_indices) != len(old.shape):
         raise Refusal("map_takes_the_dimensions", f"the index map takes "
@@ -162,6 +162,8 @@ transform_layout.__doc__ = _recorded.__doc__
 
 def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
     for node in pre_order(root):
+        if type(node) is DeclBuffer and node.buffer.data is buffer.data:
+            one_name(root.body, buffer)
         if type(node) is Block and any(m.source.buffer is buffer for m in node.match_buffers):
             raise Refusal("buffer_has_no_views", f"block {node.name_hint} views {buffer.name} by "
                           "T.match_buffer; the view would see another layout", nodes=[node],
