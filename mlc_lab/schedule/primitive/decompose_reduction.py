@@ -8,7 +8,7 @@ from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, PrimExpr, Var
 from ...tir.functor import pre_order, substitute, uses_var
 from ...tir.stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt, seq,
+    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, MatchBufferRegion, Stmt, seq,
 )
 from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, reduction_block
@@ -79,8 +79,12 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
     new_loop = replace_block(loop.stmt, stmt, update)
     state.replace(loop, seq(init, new_loop), {stmt: update})
     made = state.refs[_innermost(init).block]
-    # an iteration of a loop further out is what it was
-    loops_stay_independent(state, [*state.loops_above(made)[place:], *loops[place:]])
+    # An iteration of a loop further out is what it was. Of the loops inside, each half touches no
+    # more than both did together; only threads that reduced together had leave to meet.
+    if any(s.stmt.kind is ForKind.THREAD_BINDING and any(
+            iv.iter_type == REDUCE and uses_var(value, s.stmt.loop_var)
+            for iv, value in zip(stmt.iter_vars, realize.iter_values)) for s in loops[place:]):
+        loops_stay_independent(state, [*state.loops_above(made)[place:], *loops[place:]])
     return made
 
 
