@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
+from ..arith import Analyzer
 from ..tir import op
 from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, PointerType, PrimExpr, PrimType, Range, Var
@@ -269,6 +270,21 @@ def one_name(stmt: Stmt, buffer: Buffer) -> None:
                           nodes=[access.node])
 
 
+def places_start_at_zero(indices: Iterable[PrimExpr], domains: Iterable[tuple[Var, Range]],
+                         buffer: Buffer, node: Block) -> None:
+    """No index that a map gives an element of a buffer may be below 0."""
+    analyzer = Analyzer()
+    for var, domain in domains:
+        analyzer.bind(var, domain)
+    for index in indices:
+        if not analyzer.can_prove(op.greater_equal(index, 0)):
+            raise Refusal("indices_start_at_zero", f"index {index!r} of the new layout may be "
+                          f"below 0 for elements of {buffer.name}, whose shape is "
+                          f"({', '.join(map(repr, buffer.shape))})", nodes=[node],
+                          hint="add what is missing to the index, n - 1 - i turns a dimension of "
+                          "n around")
+
+
 def replace_allocation(buffers: Iterable[Buffer], old: Buffer, new: Buffer) -> tuple:
     """Allocations with one buffer in the place of another."""
     return tuple(new if b is old else b for b in buffers)
@@ -300,4 +316,5 @@ def allocation_site(state: ScheduleState, block: StmtSRef, buffer: Buffer) -> tu
 
 __all__ = ["READ", "WRITE", "Redirect", "accesses", "allocated_by", "allocation_site",
            "block_argument", "buffer_like", "buffer_position", "index_of", "nth_region", "one_name",
-           "replace_allocation", "replace_buffer", "rewrite_blocks", "storage_scope_exists"]
+           "places_start_at_zero", "replace_allocation", "replace_buffer", "rewrite_blocks",
+           "storage_scope_exists"]

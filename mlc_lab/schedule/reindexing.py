@@ -16,7 +16,8 @@ from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt,
 )
 from .buffers import (
-    READ, WRITE, Redirect, accesses, block_argument, buffer_like, index_of, rewrite_blocks,
+    READ, WRITE, Redirect, accesses, block_argument, buffer_like, index_of, places_start_at_zero,
+    rewrite_blocks,
 )
 from .cache_stage import (
     Location, Stage, after_definitions, every_element_is_written, finish, insert_statement,
@@ -55,6 +56,7 @@ def cache_with_map(state: ScheduleState, scope: StmtSRef, block: StmtSRef, targe
     may_be_staged(state, scope, block, target, indices, kind, location)
     used = covered_iterators(stmt, indices)
     places = _mapped(stmt, index_map, used, indices)
+    places_start_at_zero(places, [(iv.var, iv.dom) for iv in used], target, stmt)
     used_map = IndexMap([iv.var for iv in used], places)
     shape = map_shape(used_map, [iv.dom for iv in used])
     try:

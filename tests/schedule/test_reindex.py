@@ -3,9 +3,9 @@
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 
-from .common import chain, check, matmul, mm_relu, stencil
+from .common import chain, check, kept, matmul, mm_relu, refused, stencil
 from .test_cache_read import start
 
 
@@ -123,3 +123,20 @@ def test_it_is_refused_for_blocks_that_share_loops_or_are_tiles():
         with pytest.raises(ScheduleError) as caught:
             step()
         assert caught.value.rule == "single_writer"
+
+
+@pytest.mark.parametrize("act", [
+    lambda sch, m: sch.reindex_cache_read("B", 0, "local", m),
+    lambda sch, m: sch.reindex_cache_write("B", 0, "local", m)])
+def test_places_below_zero_are_refused(act):
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((6, 4), "float32"), B: T.Buffer((6, 4), "float32")):
+    for i, j in T.grid(6, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+""")
+    assert refused(func, lambda sch: act(sch, lambda i, j: (j, 4 - i))).rule == (
+        "indices_start_at_zero")
+    kept(func, lambda sch: act(sch, lambda i, j: (j, 5 - i)))

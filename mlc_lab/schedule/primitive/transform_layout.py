@@ -18,7 +18,7 @@ from ...tir.stmt import (
 )
 from ..buffers import (
     Redirect, allocation_site, block_argument, buffer_position, nth_region, one_name,
-    replace_allocation,
+    places_start_at_zero, replace_allocation,
 )
 from ..error import Refusal
 from ..guards import SPATIAL, is_block
@@ -98,7 +98,9 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
         raise Refusal("map_takes_the_dimensions", f"the index map takes "
                       f"{len(index_map.initial_indices)} indices, buffer {old.name} has "
                       f"{len(old.shape)} dimensions", nodes=[block.stmt])
-    _starts_at_zero(index_map, old, block.stmt)
+    domains = [Range.from_min_extent(IntImm(dim.dtype, 0), dim) for dim in old.shape]
+    places_start_at_zero(index_map.final_indices, zip(index_map.initial_indices, domains), old,
+                         block.stmt)
     new = old.replace(shape=tuple(map_shape(index_map, old.shape)), strides=(),
                       axis_separators=())
     inverse, padding = _inverse(index_map, old, assume_injective_transform, block.stmt)
@@ -176,20 +178,6 @@ def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
             raise Refusal("accesses_points", f"{buffer.name} is accessed as a vector, whose "
                           "elements would not be next to each other any more", nodes=[node],
                           hint="transform the layout before vectorizing")
-
-
-def _starts_at_zero(index_map: IndexMap, old: Buffer, block: Block) -> None:
-    """The map must give every element an index: none is below 0."""
-    analyzer = Analyzer()
-    for var, dim in zip(index_map.initial_indices, old.shape):
-        analyzer.bind(var, Range.from_min_extent(IntImm(dim.dtype, 0), dim))
-    for index in index_map.final_indices:
-        if not analyzer.can_prove(op.greater_equal(index, 0)):
-            raise Refusal("indices_start_at_zero", f"index {index!r} of the new layout may be "
-                          f"below 0 for elements of {old.name}, whose shape is "
-                          f"({', '.join(map(repr, old.shape))})", nodes=[block],
-                          hint="add what is missing to the index, n - 1 - i turns a dimension of "
-                          "n around")
 
 
 def _inverse(index_map: IndexMap, old: Buffer, assume: bool, block: Block
