@@ -11,6 +11,7 @@ from ...topi.indexing import kept_inside
 from ...topi.transform import injective
 from ...topi.utils import number
 from ..expr import Call, Expr, ShapeExpr
+from ..op.index import slice_start
 from ..struct_info import ShapeStructInfo
 from .common import attr_row, legalize, prim
 
@@ -47,13 +48,9 @@ def _strided_slice(bb: Any, call: Call) -> Expr:
         first, step = {}, {}
         for n, k in enumerate(axes):
             k = k % x.ndim
-            low, by = begin[n], 1 if strides is None else strides[n]
-            if isinstance(low, int):
-                size = x.shape[k]
-                if low < 0:
-                    low = O.max_value_of(size + low, 0)
-                low = O.convert(low)
-            first[k], step[k] = O.cast(low, x.shape[k].dtype), by
+            step[k] = 1 if strides is None else strides[n]
+            first[k] = slice_start(x.shape[k], begin[n], end[n], step[k],
+                                   call.attrs.assume_inbound)
         return injective(shape, lambda *i: x(*[
             first[k] + v * step[k] if k in first else v for k, v in enumerate(i)]),
             "T_strided_slice")

@@ -111,6 +111,23 @@ def slice_extent(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: bo
                              if not assume_inbound else O.ceildiv(O.sub(end, begin), stride))
 
 
+def slice_start(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: bool) -> Any:
+    """The first place of numpy's begin:end:stride of a dimension, if it has any."""
+    fixed = [O.as_int(v) for v in (dim, begin, end, stride)]
+    if None not in fixed and not assume_inbound:
+        size, low, high, by = fixed
+        return as_dim(slice(low, high, by).indices(size)[0])
+    begin = O.cast(O.convert(begin), dim.dtype)
+    low = O.as_int(begin)
+    if low is None and assume_inbound or low is not None and low >= 0:
+        return begin  # beyond the dimension there is nothing to take
+    if low is not None:
+        begin = O.add(begin, dim)
+    else:
+        begin = O.if_then_else(O.less(begin, 0), O.add(begin, dim), begin)
+    return O.max_value_of(begin, 0)
+
+
 def _infer_strided_slice(call: Call) -> StructInfo:
     x = tensor_info(call, 0, "x")
     parts = [_prim_values(a) for a in call.args[1:]]
