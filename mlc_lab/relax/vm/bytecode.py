@@ -218,6 +218,30 @@ class Executable:
         return f"<relax executable: {forms}; {len(self.constants)} constants>"
 
 
+def is_tail_call(executable: Executable, code: list[Any], at: int) -> bool:
+    """Whether what the call at `at` gives is what the function returns, with nothing done between
+    but copying and emptying registers."""
+    holders = {code[at].dst} - {VOID_REGISTER}
+    seen: set[int] = set()
+    at += 1
+    while holders and at not in seen and 0 <= at < len(code):
+        seen.add(at)
+        step = code[at]
+        if type(step) is Ret:
+            return step.value in holders
+        if type(step) is Goto:
+            at += step.offset
+            continue
+        name = executable.names[step.func] if type(step) is CallInstr else ""
+        if name not in ("vm.builtin.copy", "vm.builtin.null_value"):
+            return False
+        copied = name == "vm.builtin.copy" and step.args[0].kind == "r" and (
+            step.args[0].value in holders)
+        (holders.add if copied else holders.discard)(step.dst)
+        at += 1
+    return False
+
+
 class DType(str):
     """A dtype in the constant pool."""
 
@@ -237,4 +261,4 @@ def _brief(value: Any) -> str:
 VMExecutable = Executable
 
 __all__ = ["Arg", "CallInstr", "DType", "Executable", "Goto", "If", "Ret", "VMExecutable",
-           "VMFunction", "VM_REGISTER", "VOID_REGISTER", "register_name"]
+           "VMFunction", "VM_REGISTER", "VOID_REGISTER", "is_tail_call", "register_name"]

@@ -1,7 +1,9 @@
 """VirtualMachine: runs the functions of an executable.
 
 A function that has a compiled form is one native function; every other runs here, instruction by
-instruction, over a list of registers. Both give the same answer.
+instruction, over a list of registers. Both give the same answer. A call of a function in bytecode
+whose result is returned as it is (a tail call) is a jump: a loop that is written as recursion takes
+any number of turns.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ import tvm_ffi
 from ...runtime import NDArray, array, device, registry, timing
 from ...runtime.ndarray import from_dlpack
 from .builtins import BUILTINS, Storage
-from .bytecode import VM_REGISTER, CallInstr, Executable, Goto, Ret, VMFunction
+from .bytecode import VM_REGISTER, CallInstr, Executable, Goto, Ret, VMFunction, is_tail_call
 
-_CALL, _RET, _IF, _GOTO = range(4)
+_CALL, _RET, _IF, _GOTO, _TAIL_CALL = range(5)
 
 
 class VMInstrumentReturnKind(IntEnum):
@@ -100,11 +102,15 @@ class VirtualMachine:
         function = self.executable.functions.get(name)
         if function is None:
             return self[name](*args)
+        self._check_count(function, args)
+        return self._run(function, args)
+
+    @staticmethod
+    def _check_count(function: VMFunction, args: Any) -> None:
         if len(args) != len(function.params):
             raise TypeError(
-                f"{name} takes {len(function.params)} arguments ({', '.join(function.params)}), "
-                f"got {len(args)}")
-        return self._run(function, args)
+                f"{function.name} takes {len(function.params)} arguments "
+                f"({', '.join(function.params)}), got {len(args)}")
 
     def module_functions(self) -> list[str]:
         """The names of the functions that can be called."""
@@ -249,7 +255,12 @@ class VirtualMachine:
         """The instructions with callees looked up and constants filled in."""
         code = self._decoded.get(function.name)
         if code is None:
-            code = self._decoded[function.name] = [self._decode(i) for i in function.code]
+            code = [self._decode(i) for i in function.code]
+            for at, step in enumerate(code):
+                if step[0] == _CALL and step[5] in self.executable.functions and is_tail_call(
+                        self.executable, function.code, at):
+                    code[at] = (_TAIL_CALL, *step[1:])
+            self._decoded[function.name] = code
         return code
 
     def _decode(self, instruction: Any) -> tuple:
@@ -285,6 +296,7 @@ class VirtualMachine:
         registers: list[Any] = [None] * max(function.registers, len(args))
         registers[:len(args)] = args
         watch = self._watch
+        left: list[tuple] = []
         at = 0
         while True:
             step = code[at]
@@ -304,19 +316,56 @@ class VirtualMachine:
                     registers[dst] = result
                 at += 1
             elif kind == _RET:
-                return registers[step[1]]
+                result = registers[step[1]]
+                for func, name, values in reversed(left):
+                    self._instrument(func, name, False, result, *values)
+                return result
             elif kind == _IF:
                 at += 1 if registers[step[1]] else step[2]
-            else:
+            elif kind == _GOTO:
                 at += step[1]
+            else:
+                args = self._tail_call(function, at, step, registers, left)
+                if args is None:
+                    at += 1
+                    continue
+                function = self.executable.functions[step[5]]
+                code, at = self.decode(function), 0
+                registers = [None] * max(function.registers, len(args))
+                registers[:len(args)] = args
+
+    def _tail_call(self, function: VMFunction, at: int, step: tuple, registers: list,
+                   left: list[tuple]) -> list | None:
+        """What a tail call passes on; None where an instrument leaves the call out.
+
+        A recording has it as a call that gives nothing yet: the steps of the callee follow, at the
+        same depth. An instrument is told of its end (`left`) when the last callee returns.
+        """
+        _, func, template, fill, dst, name = step
+        values = template.copy()
+        for place, register in fill:
+            values[place] = registers[register]
+        self._check_count(self.executable.functions[name], values)
+        if self._watch is not None:
+            self._watch(function, at, (_CALL, _nothing, *step[2:]), values, registers)
+        elif self._instrument is not None:
+            if self._skips(func, name, values):
+                registers[dst] = None
+                return None
+            left.append((func, name, values))
+        return values
 
     def _instrumented(self, func: Callable, name: str, values: list) -> Any:
-        answer = self._instrument(func, name, True, None, *values)
-        if answer is not None and int(answer) == VMInstrumentReturnKind.SKIP_RUN:
+        if self._skips(func, name, values):
             return None
         result = func(*values)
         self._instrument(func, name, False, result, *values)
         return result
+
+    def _skips(self, func: Callable, name: str, values: list) -> bool:
+        """Whether the instrument, asked before a call, leaves it out."""
+        answer = self._instrument(func, name, True, None, *values)
+        return answer is not None and int(answer) == VMInstrumentReturnKind.SKIP_RUN
 
 
 class _Interpreted:
@@ -330,6 +379,10 @@ class _Interpreted:
 
     def __repr__(self) -> str:
         return f"<function {self.vm_name} of a relax.VirtualMachine, in bytecode>"
+
+
+def _nothing(*_: Any) -> None:
+    """The result of a tail call, seen from where it is made."""
 
 
 class _BytecodeCallee:
