@@ -1,6 +1,6 @@
 """LambdaLift: functions inside functions become functions of the module.
 
-One that uses variables from around it takes them as further parameters. Where such a function is
+One that uses variables from around it, and sizes, takes them as further parameters. Where such a function is
 only called, the calls pass them; where it is used as a value, `R.make_closure` keeps them and
 `R.invoke_pure_closure` calls it.
 
@@ -34,7 +34,10 @@ Johnsson, "Lambda lifting: transforming programs to recursive equations" (1985).
 
 from __future__ import annotations
 
+from ..analysis import free_symbolic_vars
+from ..expr import ShapeExpr
 from ..op.registry import make_call
+from ..struct_info import ShapeStructInfo
 from .rewriting import (
     Binding, BindingBlock, Call, DataflowBlock, Expr, Function, GlobalVar, IRModule, Pass,
     PassContext, Replacer, Tuple, Var, VarBinding, add_function, free_relax_vars, make_pass,
@@ -85,6 +88,10 @@ class _Lifter(Replacer):
         captured = [v for v in free_relax_vars(func) if v is not var and v not in self.direct]
         given: list[Expr] = [self(v) for v in captured]
         params = [Var(v.name_hint, v.struct_info_) for v in captured]
+        sizes = free_symbolic_vars(func.replace(params=(*func.params, *params)))
+        if sizes:
+            given.append(ShapeExpr(sizes))
+            params.append(Var("sizes", ShapeStructInfo(sizes)))
         inner = Function.from_fields((*func.params, *params), func.body, func.ret_struct_info,
                                      func.is_pure,
                                      {k: v for k, v in func.attrs.items()
@@ -94,7 +101,7 @@ class _Lifter(Replacer):
         if direct:
             self.direct[var] = callee, given
         own = _Lifter(self.mod, name, inner)
-        own.vars.update(zip(captured, params))
+        own.vars.update(zip(captured, params))  # sizes are used by their symbols
         own.direct.update({v: (g, [own.vars.get(x, x) for x in args])
                            for v, (g, args) in self.direct.items()})
         if direct:  # a recursive call passes on what it was given
@@ -102,7 +109,7 @@ class _Lifter(Replacer):
         self.mod.functions[callee] = own(inner)
         if direct:
             return None
-        if not captured:
+        if not given:
             self.vars[var] = callee
             return None
         self.closures.add(var)

@@ -7,8 +7,9 @@ pytest.importorskip("onnx")
 
 from onnx import TensorProto, helper  # noqa: E402
 
+import mlc_lab as tvm  # noqa: E402
 from mlc_lab import relax, tir  # noqa: E402
-from mlc_lab.relax.frontend import MissingOperators  # noqa: E402
+from mlc_lab.relax.frontend import MissingOperators, detach_params  # noqa: E402
 from mlc_lab.relax.frontend.onnx import from_onnx  # noqa: E402
 from tests.relax.frontend.onnx_running import (  # noqa: E402
     built, check, info, model_of, one, reference, same, uniform,
@@ -125,26 +126,169 @@ def test_a_loop_that_ends_by_a_known_condition():
     check(model, {"x": x})
 
 
-def test_a_loop_whose_end_is_computed_is_refused():
+def both_modes(model, **options):
+    """Runs a model as built for either mode of the machine, whose results have to agree."""
+    executable = relax.build(from_onnx(model, **options), "llvm")
+    machines = [relax.VirtualMachine(executable, tvm.cpu(), exec_mode=m)
+                for m in ("compiled", "bytecode")]
+
+    def run(feeds):
+        one, other = ([o.numpy() for o in ([out] if hasattr(out, "numpy") else out)]
+                      for out in (vm["main"](*map(tvm.nd.array, feeds.values()))
+                                  for vm in machines))
+        for a, b in zip(one, other):
+            np.testing.assert_array_equal(a, b)
+        return one
+
+    return run
+
+
+def grows(*more, outs=("again", "out"), names=("i", "go", "v"), shape=(3,)):
+    """A body that goes on as before: v + w + i, of v."""
+    i, go, v = names
+    return helper.make_graph(
+        [node("Cast", [i], ["f"], to=1), node("Add", [v, "w"], ["a"]),
+         node("Add", ["a", "f"], ["out"]), *more], "body", [
+            helper.make_tensor_value_info(i, TensorProto.INT64, []),
+            helper.make_tensor_value_info(go, TensorProto.BOOL, []),
+            helper.make_tensor_value_info(v, TensorProto.FLOAT, shape)], [info(o) for o in outs])
+
+
+SAME = node("Identity", ["go"], ["again"])
+T = {"t": np.array(True)}
+
+
+def test_a_loop_whose_turns_are_an_input():
     x = uniform(3)
-    graph = body(node("ReduceSum", ["v"], ["s"], keepdims=0), node("Less", ["s", "ten"], ["again"]),
-                 node("Add", ["v", "v"], ["out"]), node("Identity", ["v"], ["seen"]))
+    model = model_of([node("Exp", ["x"], ["w"]), node("Loop", ["n", "t", "x"], ["l"],
+                                                      body=grows(SAME)),
+                      node("Mul", ["l", "w"], ["y"])], {"x": x, "n": np.array(4)}, ["y"], T)
+    run = both_modes(model)
+    for turns in (-1, 0, 1, 7):
+        feeds = {"x": x, "n": np.array(turns)}
+        same(run(feeds), reference(model, feeds))
+
+
+def small(limit):
+    """The condition: the sum of what comes out is below `limit`."""
+    return [node("ReduceSum", ["out"], ["s"], keepdims=0), node("Less", ["s", limit], ["again"])]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_loops_whose_turns_the_run_counts(seed):
+    rng = np.random.default_rng(seed)
+    x, w = (np.abs(rng.uniform(0.1, 1, 3)).astype("float32") for _ in range(2))
+    turns, going = rng.choice(["n", "const", ""]), rng.choice(["c", "t", ""])
+    ends = turns != "n" or rng.random() < 0.5
+    collects = turns == "const"
+    graph = grows(*(small("limit") if ends else [SAME]),
+                  *([node("Neg", ["out"], ["seen"])] if collects else []),
+                  outs=["again", "out", *["seen"] * collects])
+    outs = ["y", *["all"] * collects]
+    feeds = {"x": x, "w": w, "n": np.array(5), "c": np.array(True),
+             "limit": np.float32(15).reshape(())}
+    held = {**T, "const": np.array(8)}
+
+    def model(going):
+        return model_of([node("Loop", [turns, going, "x"], outs, body=graph)], feeds, outs, held)
+
+    run = both_modes(model(going))
+    for n, c, limit in [(5, True, 15), (2, True, 1000), (9, True, 3), (0, False, 15)]:
+        feeds |= {"n": np.array(n), "c": np.array(c), "limit": np.float32(limit).reshape(())}
+        if going == "c" and not c:
+            want = [x, np.zeros((0, 3), "float32")][:len(outs)]
+        elif turns == "n" and n == 0:
+            want = [x]
+        else:  # the reference takes no turn where no condition is given
+            want = reference(model(going or "t"), feeds)
+        same(run(feeds), want)
+
+
+def test_rows_of_several_axes_are_collected_up_to_the_end():
+    x = uniform(2, 3)
+    graph = grows(*small("ten"), outs=("again", "out", "out", "f"), shape=(2, 3))
+    model = model_of([node("Loop", ["n", "", "x"], ["y", "all", "fs"], body=graph),
+                      node("ReduceSum", ["all", "k"], ["z"], keepdims=0)],
+                     {"x": x}, ["y", "all", "fs", "z"],
+                     {"n": np.array(9), "ten": np.float32(20).reshape(()), "w": uniform(2, 3),
+                      "k": np.array([0])})
+    values, turn = [x], 0
+    w = next(np.frombuffer(t.raw_data, "float32").reshape(2, 3)
+             for t in model.graph.initializer if t.name == "w")
+    while turn < 9 and (not turn or values[-1].sum() < 20):
+        values.append(values[-1] + w + turn)
+        turn += 1
+    assert 1 < turn < 9
+    want = [values[-1], np.stack(values[1:]), np.arange(turn).astype("float32"),
+            np.sum(values[1:], axis=0)]
+    same(both_modes(model)({"x": x}), [np.float32(v) for v in want])
+
+
+def test_many_turns_of_a_known_number_are_not_written_out():
+    x = np.zeros(3, "float32")
+    graph = grows(SAME, outs=("again", "out", "f"))
     model = model_of([node("Loop", ["n", "t", "x"], ["y", "all"], body=graph)], {"x": x},
-                     ["y", "all"], {"n": np.array(9), "t": np.array(True),
-                                    "ten": np.float32(10).reshape(())})
-    with pytest.raises(ValueError, match="only the number of turns may end a loop"):
-        from_onnx(model)
+                     ["y", "all"], {**T, "n": np.array(2000), "w": np.ones(3, "float32")})
+    mod = from_onnx(model)
+    assert len(mod.functions) == 2
+    assert [int(d) for d in mod["main"].ret_struct_info.fields[1].shape] == [2000]
+    y, seen = both_modes(model)({"x": x})
+    np.testing.assert_array_equal(seen, np.arange(2000))
+    np.testing.assert_array_equal(y, [2000 + 1999 * 1000] * 3)
 
 
-def test_a_loop_whose_turns_are_computed_is_refused():
+def test_loops_and_branches_within_one_another():
     x = uniform(3)
-    graph = body(node("Identity", ["go"], ["again"]), node("Add", ["v", "v"], ["out"]),
-                 node("Identity", ["v"], ["seen"]))
-    model = model_of([node("ReduceSum", ["x"], ["s"], keepdims=0),
-                      node("Cast", ["s"], ["n"], to=TensorProto.INT64),
-                      node("Loop", ["n", "t", "x"], ["y", "all"], body=graph)], {"x": x},
-                     ["y", "all"], {"t": np.array(True)})
-    with pytest.raises(ValueError, match="the number of turns of a Loop is computed by the run"):
+    inner = grows(node("Identity", ["go2"], ["again"]), names=("i2", "go2", "v2"))
+    yes = branch(node("Loop", ["i", "t", "v"], ["b"], body=inner))
+    no = branch(node("Neg", ["v"], ["b"]))
+    outer = body(node("Mod", ["i", "two"], ["odd"]), node("Cast", ["odd"], ["is"], to=9),
+                 node("If", ["is"], ["out"], then_branch=yes, else_branch=no), SAME)
+    del outer.output[2:]
+    model = model_of([node("Loop", ["n", "t", "x"], ["y"], body=outer)],
+                     {"x": x, "n": np.array(4)}, ["y"], {**T, "two": np.array(2), "w": uniform(3)})
+    for keep in (False, True):
+        mod, params = detach_params(from_onnx(model, keep_params_in_input=keep))
+        vm = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+        for turns in (0, 5):
+            feeds = {"x": x, "n": np.array(turns)}
+            got = vm["main"](*feeds.values(), *params.get("main", []))
+            same([got.numpy()], reference(model, feeds))
+
+
+def test_sizes_that_only_the_body_of_a_loop_uses():
+    x = uniform(3)
+    graph = body(node("Shape", ["u"], ["dims"]), node("ReduceProd", ["dims"], ["p"], keepdims=0),
+                 node("Cast", ["p"], ["q"], to=1), node("Add", ["v", "q"], ["out"]), SAME)
+    del graph.output[2:]
+    model = model_of([node("Loop", ["n", "t", "x"], ["y"], body=graph)],
+                     {"x": x, "u": x, "n": np.array(4)}, ["y"], T)
+    run = both_modes(model, shape_dict={"u": [tir.SizeVar("m", "int64")],
+                                        "x": [tir.SizeVar("k", "int64")]})
+    for size, turns in ((5, 0), (4, 3)):
+        feeds = {"x": x, "u": uniform(size), "n": np.array(turns)}
+        same(run(feeds), reference(model, feeds))
+
+
+@pytest.mark.parametrize("turns, kinds, words", [
+    ("n", ["Identity", "Identity"], "'all' is not there.*Loop.*greatest number is not known.*Give"),
+    ("large", ["Less", "Identity"], "greatest number is 1000000000.*smaller"),
+    ("n", ["Identity", "Concat"], "'v' of a loop is .*3.* before a turn and .*6.* after it.*pad"),
+    ("", ["Identity", "Identity"], "Loop that makes y, all: this Loop never ends"),
+    ("large", ["Less", "Compress"], "its size differs from turn to turn|not known"),
+])
+def test_what_a_loop_cannot_be_is_said(turns, kinds, words):
+    x = uniform(3)
+    ends = SAME if kinds[0] == "Identity" else node("Less", ["sum", "ten"], ["again"])
+    step = node("Concat", ["v", "v"], ["out"], axis=0) if kinds[1] == "Concat" else node(
+        "Add", ["v", "v"], ["out"])
+    seen = node("NonZero", ["v"], ["seen"]) if kinds[1] == "Compress" else node(
+        "Neg", ["v"], ["seen"])
+    graph = body(node("ReduceSum", ["v"], ["sum"], keepdims=0), ends, step, seen)
+    model = model_of([node("Loop", [turns, "t", "x"], ["y", "all"], body=graph)],
+                     {"x": x, "n": np.array(3)}, ["y", "all"],
+                     {**T, "large": np.array(10**9), "ten": np.float32(10).reshape(())})
+    with pytest.raises(ValueError, match=words):
         from_onnx(model)
 
 

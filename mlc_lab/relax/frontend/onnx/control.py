@@ -1,17 +1,23 @@
-"""Rules of control flow: If, and Loop of a number of turns that is known."""
+"""Rules of control flow: If, and Loop."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ....tir.expr import SizeVar
 from ... import op
-from ...expr import If, SeqExpr, Tuple
-from .importer import Importer, rule
+from ...expr import If, MatchCast, SeqExpr, Tuple, Var, const
+from ...struct_info import TensorStructInfo, tir_vars_in_struct_info
+from ..looping import while_loop
+from .importer import Importer, Missing, Sizes, rule
 
 #: the most turns of a Loop that are written out
 MOST_TURNS = 1000
+#: the most elements of a tensor in which a Loop collects
+MOST_COLLECTED = 1 << 24
 
 
 @rule("If")
@@ -33,29 +39,144 @@ def _if(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
 
 @rule("Loop")
 def _loop(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    """The body as many times as the loop turns; what it collects, stacked."""
-    body, (turns, going, *state) = attrs["body"], inputs
-    for what, value in (("the number of turns", turns), ("the condition", going)):
-        if value is not None and not im.known(value):
-            raise ValueError(f"{what} of a Loop is computed by the run, and a loop is written out: "
-                             "give sizes in shape_dict, or make it a constant")
-    most = None if turns is None else int(np.reshape(turns, -1)[0])
+    """The body as many times as the loop turns. Where that is known it is written out; else it is
+    a function that calls itself.
+
+    Where no condition is given the first turn is taken, and what the body computes counts from
+    then on, as onnxruntime has it.
+    """
+    body, (turns, going, *state) = attrs["body"], [*inputs, None, None][:max(2, len(inputs))]
+    if turns is not None and im.known(turns):
+        turns = int(np.reshape(turns, -1)[0])
+    if going is None:
+        going = np.asarray(True)
+    out = None
+    if im.known(going) and (turns is None or isinstance(turns, int)):
+        out = _written_out(im, body, turns, going, state)
+    return _counted_by_the_run(im, body, turns, going, state) if out is None else out
+
+
+def _written_out(im: Importer, body: Any, most: int | None, going: np.ndarray, state: list[Any]
+                 ) -> list[Any] | None:
+    """The turns one after another; None where they are too many, or where what only the run knows
+    ends the loop."""
     collected: list[list[Any]] = [[] for _ in body.output[1 + len(state):]]
+    im.builder.begin_binding_block()
     turn = 0
-    while (most is None or turn < most) and (going is None or bool(np.reshape(going, -1)[0])):
-        if turn == MOST_TURNS:
-            raise ValueError(f"a Loop of more than {MOST_TURNS} turns is not written out")
-        now = np.asarray(True) if going is None else going
-        going, *out = im.inlined(body, [np.asarray(turn, "int64"), now, *state])
-        if not im.known(going):
-            raise ValueError("the condition of a Loop is computed in its body from what only the "
-                             "run knows; only the number of turns may end a loop")
-        state = out[:len(state)]
-        for parts, value in zip(collected, out[len(state):]):
-            parts.append(value)
-        turn += 1
-    if collected and not turn:
-        raise ValueError("a Loop of no turns collects nothing: the shape of what it gives is not "
-                         "known")
-    return [*state, *(np.stack(p) if im.known(*p) else im.emit(op.stack(
-        [im.tensor(v) for v in p], 0)) for p in collected)]
+    try:
+        while (most is None or turn < most) and bool(np.reshape(going, -1)[0]):
+            before = going
+            going, *out = im.inlined(body, [np.asarray(turn, "int64"), going, *state])
+            endless = going is before and (most is None or most > MOST_TURNS)
+            if not im.known(going) or endless or turn == MOST_TURNS:
+                return None
+            state = out[:len(state)]
+            for parts, value in zip(collected, out[len(state):]):
+                parts.append(value)
+            turn += 1
+        if collected and not turn:
+            return None
+        rows = [np.stack(p) if im.known(*p) else im.emit(op.stack([im.tensor(v) for v in p], 0))
+                for p in collected]
+    finally:
+        block = im.builder.end_block()
+    for binding in block.bindings:
+        im.builder.emit_normalized(binding)
+    return [*state, *rows]
+
+
+def _counted_by_the_run(im: Importer, body: Any, most: Any, going: Any, state: list[Any]
+                        ) -> list[Any]:
+    """A function that calls itself. It carries the number of the turn, the condition, the loop's
+    state, and what the turns collect: tensors of as many rows as there may be turns, from which
+    those of the turns that were made are cut in the end."""
+    count = len(state)
+    start = [im.tensor(v) for v in state]
+    first = im.emit(op.reshape(im.tensor(going), []))
+    again, rows, inner = _probed(im, body, first, start)
+    fixed = bool(im.known(going) and np.all(going) and (
+        again is first or im.known(again) and np.all(again)))
+    limit = max(most, 0) if isinstance(most, int) else None
+    if limit is not None and limit < np.iinfo("int64").max:
+        most = const(np.int64(limit))
+    elif limit is not None or most is None:
+        most = None
+    else:
+        most = im.emit(op.astype(op.reshape(im.tensor(most), []), "int64"))
+    if fixed and most is None:
+        raise ValueError("this Loop never ends: it has no number of turns, and its condition is "
+                         "always true")
+    reasons = [_why_not(im, row, limit, inner) for row in rows]
+    heaps = [im.emit(op.zeros([limit, *im.shape(row)], im.dtype(row)))
+             for row, why in zip(rows, reasons) if not why]
+
+    def more(values: list[Any]) -> Any:
+        left = None if most is None else im.emit(op.less(values[0], most))
+        if left is None:
+            return values[1]
+        return left if fixed else im.emit(op.logical_and(left, values[1]))
+
+    def turn(values: list[Any]) -> list[Any]:
+        number, now = values[:2]
+        again, *out = im.inlined(body, [number, now, *values[2:2 + count]])
+        out = [im.tensor(v) for v in out]
+        new = [v for v, why in zip(out[count:], reasons) if not why]
+        if new:
+            here = im.emit(op.equal(op.arange(0, limit, 1, "int64"), number))
+            new = [im.emit(op.where(op.reshape(here, [limit, *[1] * im.ndim(v)]),
+                                    op.expand_dims(v, 0), heap))
+                   for v, heap in zip(new, values[2 + count:])]
+        return [im.emit(op.add(number, const(np.int64(1)))),
+                im.emit(op.reshape(im.tensor(again), [])), *out[:count], *new]
+
+    made, _, *out = while_loop(
+        im.builder, [const(np.int64(0)), first, *start, *heaps], more, turn,
+        ["the number of the turn", "the condition", *(repr(i.name) for i in body.input[2:])])
+    found = iter(out[count:])
+    return [*out[:count], *(Missing(why) if why else next(found) if fixed else _cut(
+        im, next(found), made) for why in reasons)]
+
+
+def _probed(im: Importer, body: Any, condition: Any, start: list[Any]) -> tuple[Any, list, set]:
+    """What a turn says of the condition, what it collects, and the symbols of sizes that are
+    defined in it. The code that is made for it is dropped."""
+    im.builder.begin_binding_block()
+    im.builder.begin_scope()
+    try:
+        again, *out = im.inlined(body, [Var("turn", TensorStructInfo([], "int64")), condition, *(
+            Var("value", v.struct_info) for v in start)])
+        rows = [im.tensor(v) for v in out[len(start):]]
+    finally:
+        im.builder.end_scope()
+        block = im.builder.end_block()
+    inner = {v for b in block.bindings if type(b) is MatchCast
+             for v in tir_vars_in_struct_info(b.struct_info)}
+    return again, rows, inner
+
+
+def _why_not(im: Importer, row: Any, limit: int | None, inner: set) -> str:
+    """Why there is no tensor for what the turns collect; "" where there is one."""
+    info = row.struct_info
+    if info.dims is None or inner & set(tir_vars_in_struct_info(info)):
+        return ("it is collected in a Loop whose turns the run counts, and its size differs from "
+                "turn to turn: pad it to its largest size")
+    size = math.prod(d for d in im.shape(row) if isinstance(d, int))
+    if limit is not None and limit * size <= MOST_COLLECTED:
+        return ""
+    why = "is not known" if limit is None else (
+        f"is {limit}, which takes more than {MOST_COLLECTED} elements")
+    return (f"it is collected in a Loop whose turns the run counts, and their greatest number {why}"
+            ". Give the Loop a (smaller) constant as its number of turns, beside its condition, or "
+            "let it carry a tensor of the largest size and write into that")
+
+
+def _cut(im: Importer, heap: Any, made: Any) -> Any:
+    """The first `made` rows."""
+    dims = im.shape(heap)
+    rows = im.emit(op.reshape(made, [1]))
+    rest = im.tensor(Sizes(dims[1:])) if dims[1:] else None
+    end = rows if rest is None else im.emit(op.concat([rows, rest], 0))
+    out = im.emit(op.dynamic_strided_slice(
+        heap, const(np.zeros(len(dims), "int64")), end, const(np.ones(len(dims), "int64"))))
+    turns = SizeVar(im.builder.get_unique_name("turns"), "int64")
+    return im.builder.match_cast(out, TensorStructInfo([turns, *dims[1:]], im.dtype(heap)))

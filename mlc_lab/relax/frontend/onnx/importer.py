@@ -20,6 +20,7 @@ from ...block_builder import BlockBuilder
 from ...expr import Constant, Expr, Tuple, Var, const
 from ...struct_info import TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
+from ...transform.lambda_lift import LambdaLift
 from ..common import MissingOperators, identifier, located
 
 #: rule by operator: `rule(importer, inputs, attrs)`
@@ -42,6 +43,10 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
 
 class Sizes(tuple):
     """A vector of sizes: ints, and expressions where they are symbolic."""
+
+
+class Missing(str):
+    """Why an output of a node is not there: an error of who uses it."""
 
 
 def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
@@ -103,7 +108,7 @@ class Importer:
                                  f"of the model; its inputs: "
                                  f"{', '.join(repr(i.name) for i in holes) or 'none'}")
         inputs = [self.input(i, shapes, dtypes) for i in holes]
-        pure = not any(n.op_type == "If" for n in self.all_nodes(graph))
+        pure = not any(n.op_type in ("If", "Loop") for n in self.all_nodes(graph))
         with self.builder.function("main"):
             with self.builder.dataflow() if pure else contextlib.nullcontext():
                 for node in graph.node:
@@ -114,7 +119,9 @@ class Importer:
                 out = self.builder.emit_output(out) if pure else out
             variables = [v for v, _ in self.params.values()]
             self.builder.emit_func_output(out, params=[*inputs, *variables])
-        mod = self.builder.get() if pure else ConvertToDataflow(min_size=1)(self.builder.get())
+        mod = self.builder.get()
+        if not pure:
+            mod = ConvertToDataflow(min_size=1)(LambdaLift()(mod))
         if self.keep:
             func = mod["main"].with_attr("num_input", len(inputs))
             func = func.with_attr("params", [v for _, v in self.params.values()])
@@ -184,6 +191,10 @@ class Importer:
         several = isinstance(out, (list, tuple)) and not isinstance(out, Sizes)
         values = list(out) if several else [out]
         for name, value in zip(node.output, values):
+            if isinstance(value, Missing):
+                self.env.pop(name, None)
+                self.untranslated[name] = f"output of {place}: {value}"
+                continue
             self.env[name] = np.asarray(value) if isinstance(value, np.generic) else value
         for k, name in enumerate(node.output[len(values):], len(values)):
             self.untranslated[name] = f"output {k} of {place} is not translated"
@@ -285,4 +296,4 @@ class Importer:
         return str(value.dtype) if isinstance(value, np.ndarray) else value.struct_info.dtype
 
 
-__all__ = ["DTYPES", "Importer", "RULES", "Sizes", "from_onnx", "rule"]
+__all__ = ["DTYPES", "Importer", "Missing", "RULES", "Sizes", "from_onnx", "rule"]
