@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from onnx import TensorProto, helper  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import mlc_lab as tvm  # noqa: E402
 from mlc_lab import relax, tir  # noqa: E402
@@ -254,6 +254,22 @@ def test_loops_and_branches_within_one_another():
             feeds = {"x": x, "n": np.array(turns)}
             got = vm["main"](*feeds.values(), *params.get("main", []))
             same([got.numpy()], reference(model, feeds))
+
+
+def test_initializers_of_branches_that_share_a_name_are_parameters_of_their_own():
+    sides = []
+    for value in (2, 3):
+        sides.append(branch(node("Mul", ["x", "k"], ["b"])))
+        sides[-1].initializer.append(numpy_helper.from_array(np.float32([value] * 3), "k"))
+    model = model_of([node("If", ["c"], ["y"], then_branch=sides[0], else_branch=sides[1])],
+                     {"x": uniform(3), "c": np.array(True)}, ["y"])
+    mod, params = detach_params(from_onnx(model, keep_params_in_input=True))
+    assert len(params["main"]) == 2
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    for condition in (True, False):
+        feeds = {"x": uniform(3), "c": np.array(condition)}
+        got = vm["main"](*map(tvm.nd.array, feeds.values()), *params["main"])
+        same([got.numpy()], reference(model, feeds))
 
 
 def test_sizes_that_only_the_body_of_a_loop_uses():

@@ -87,7 +87,8 @@ class Importer:
         self.env: dict[str, Any] = {"": None}
         self.untranslated: dict[str, str] = {}
         self.symbols: dict[str, SizeVar] = {}
-        self.initializers: dict[int, str] = {}
+        #: name and array of each initializer, by the id of the array
+        self.initializers: dict[int, tuple[str, np.ndarray]] = {}
         self.params: dict[str, tuple[Var, Any]] = {}
 
     def run(self, graph: Any, shapes: Mapping[str, Any], dtypes: Any) -> IRModule:
@@ -141,7 +142,7 @@ class Importer:
         for tensor in graph.initializer:
             value = self.onnx.numpy_helper.to_array(tensor)
             self.env[tensor.name] = value
-            self.initializers[id(value)] = tensor.name
+            self.initializers[id(value)] = tensor.name, value
 
     def inlined(self, graph: Any, given: Sequence[Any]) -> list[Any]:
         """The values of a graph within a node, which sees the names around it."""
@@ -232,16 +233,23 @@ class Importer:
         if isinstance(value, Sizes):
             return self.sizes_tensor(value)
         if isinstance(value, np.ndarray) or np.isscalar(value):
-            name = self.initializers.get(id(value))
+            name, _ = self.initializers.get(id(value), ("", None))
             value = np.ascontiguousarray(value).reshape(np.shape(value))
-            if self.keep and name is not None:
-                if name not in self.params:
-                    data = array(value)
-                    var = Var(identifier(name), TensorStructInfo(value.shape, str(value.dtype)))
-                    self.params[name] = (var, data)
-                return self.params[name][0]
+            if self.keep and name:
+                return self.kept(name, value)
             return const(value, str(value.dtype))
         raise ValueError("an input that is needed is missing")
+
+    def kept(self, name: str, value: np.ndarray) -> Var:
+        """The parameter of an initializer. Graphs within nodes may use a name for several."""
+        number, key = 0, name
+        while key in self.params and not _identical(self.params[key][1].numpy(), value):
+            number += 1
+            key = f"{name}_{number}"
+        if key not in self.params:
+            var = Var(identifier(key), TensorStructInfo(value.shape, str(value.dtype)))
+            self.params[key] = var, array(value)
+        return self.params[key][0]
 
     def sizes_tensor(self, sizes: Sizes) -> Expr:
         """A vector of sizes as an int64 tensor."""
@@ -294,6 +302,10 @@ class Importer:
         if isinstance(value, Sizes):
             return "int64"
         return str(value.dtype) if isinstance(value, np.ndarray) else value.struct_info.dtype
+
+
+def _identical(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
 __all__ = ["DTYPES", "Importer", "Missing", "RULES", "Sizes", "from_onnx", "rule"]
