@@ -6,6 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch._higher_order_ops.while_loop import while_loop  # noqa: E402
+
 from mlc_lab import relax, tir  # noqa: E402
 from mlc_lab.relax.frontend.torch import from_exported_program, from_fx  # noqa: E402
 from tests.relax.frontend.test_torch import agrees, run  # noqa: E402
@@ -143,6 +145,74 @@ def test_cond(decomposed):
                                 run_ep_decomposition=decomposed)
     for args in ((x, y), (-x, y), (-x, -y)):
         agrees(run(mod, *args), model(*args))
+
+
+def grown(a):
+    z = a.clone()
+    z.add_(1)
+    z[1:].mul_(3)
+    return z
+
+
+class WritingBranch(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, grown, lambda a: a.sin(), (x,))
+
+
+class WritingLoop(nn.Module):
+    def forward(self, x):
+        return while_loop(lambda a: a.sum() < 50, lambda a: (grown(a),), (x,))[0]
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize("model", [WritingBranch(), WritingLoop()])
+def test_writes_in_branches_and_loops(model, decomposed):
+    x = torch.rand(3)
+    mod = from_exported_program(torch.export.export(model, (x,)),
+                                run_ep_decomposition=decomposed)
+    for args in ((x,), (-x,)):
+        agrees(run(mod, *args), model(*args))
+
+
+class Turning(nn.Module):
+    """A loop with a condition that is computed, a parameter, and a size that only it uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(3))
+
+    def forward(self, x, n, u):
+        def more(i, y):
+            return (i < n) & (y.sum() < 1e4)
+
+        def turn(i, y):
+            return i + 1, y + self.weight + u.shape[0]
+
+        i, y = while_loop(more, turn, (torch.tensor(0), x.sin()))
+        return y * 2, i
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_while_loop(decomposed):
+    model = Turning()
+    x = torch.rand(3)
+    shapes = (None, None, {0: torch.export.Dim("size")})
+    program = torch.export.export(model, (x, torch.tensor(4), torch.rand(5)),
+                                  dynamic_shapes=shapes)
+    mod = from_exported_program(program, run_ep_decomposition=decomposed)
+    for turns, size in ((0, 5), (1, 2), (40, 7), (10**6, 9)):
+        args = x, torch.tensor(turns), torch.rand(size)
+        agrees(run(mod, *args), model(*args))
+
+
+def test_a_loop_that_carries_a_python_number_is_refused():
+    class Counting(nn.Module):
+        def forward(self, x):
+            return while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, y.sin()), (0, x))[1]
+
+    program = torch.export.export(Counting(), (torch.rand(3),))
+    with pytest.raises(ValueError, match=r"while_loop.*is a Python number.*torch.tensor\(0\)"):
+        from_exported_program(program)
 
 
 @pytest.mark.parametrize("how", ["fx", "export"])

@@ -20,8 +20,7 @@ from . import (
     norms, ordering, placing, pooling, products, recurrent, reductions, scattering, views,
 )
 from .aliasing import observed_facts, recorded_facts, written_by_schema
-from .calling import names_of
-from .graphs import GraphImporter
+from .graphs import GraphImporter, subgraphs_of
 from .symbols import is_symbolic
 from .wraps import flattened
 
@@ -83,7 +82,7 @@ class _ExportedImporter(GraphImporter):
         attrs: dict[str, Any] = {}
         if keep:
             attrs = {"num_input": len(inputs), "params": values}
-        pure = not any(names_of(n.target)[-1] == "cond" for n in nodes if n.op == "call_function")
+        pure = not any(subgraphs_of(n) for n in nodes if n.op == "call_function")
         with self.builder.function("main", [*inputs, *params], attrs=attrs):
             with self.builder.dataflow() if pure else contextlib.nullcontext():
                 out = self.walk(program, nodes)

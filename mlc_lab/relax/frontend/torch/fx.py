@@ -24,7 +24,7 @@ from .aliasing import NotRun, observed_facts
 from .calling import names_of, place_of
 from .convolutions import each
 from .fx_layers import MODULES, Row
-from .graphs import GraphImporter
+from .graphs import GraphImporter, subgraphs_of
 from .importer import RULES, Importer, dtype_name, is_tensor
 from .placing import back_by_places, strided_places
 from .scattering import functional_embedding_bag
@@ -136,7 +136,7 @@ class _FxImporter(GraphImporter):
         self.params: dict[int, Any] = {}
         variables, values = self.parameters(keep)
         attrs = {"num_input": len(inputs), "params": values} if keep else {}
-        pure = not any(names_of(n.target)[-1] == "cond" for n in nodes if n.op == "call_function")
+        pure = not any(subgraphs_of(n) for n in nodes if n.op == "call_function")
         with self.builder.function("main", [*inputs, *variables], attrs=attrs):
             with self.builder.dataflow() if pure else contextlib.nullcontext():
                 out = self.walk(nodes, iter(inputs), unwrap)

@@ -9,14 +9,17 @@ from ....ir.module import IRModule
 from ....tir.expr import SizeVar
 from ...expr import Expr, If, SeqExpr, Tuple
 from ...transform.convert_to_dataflow import ConvertToDataflow
+from ...transform.lambda_lift import LambdaLift
 from ..common import located
-from .aliasing import Aliases, Facts, NotRun
+from ..looping import while_loop
+from .aliasing import HARMLESS, Aliases, Facts, NotRun, written_by_schema
 from .calling import fitted, names_of, place_of, refuse
 from .decomposing import NotDecomposed, Parts, taken_apart
 from .importer import RULES, Importer, is_tensor
 from .symbols import Sizes, is_symbolic
 from .placing import back_by_places
 from .views import WAYS_BACK
+from .wraps import BRANCHING
 
 #: checks that torch leaves in the graph, and what has no value
 CHECKS = frozenset({
@@ -24,6 +27,9 @@ CHECKS = frozenset({
     "sym_constrain_range", "sym_constrain_range_for_size", "_check_is_size"})
 
 _CALLS = ("call_function", "call_method", "call_module")
+#: functions of Python that write
+_WRITING = frozenset({"setitem", "__setitem__", "iadd", "isub", "imul", "itruediv", "ifloordiv",
+                      "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"})
 
 
 class GraphImporter(Importer):
@@ -166,10 +172,12 @@ class GraphImporter(Importer):
             return fn(self, *args, **kwargs)
         if names_of(node.target)[-1] in CHECKS:
             return self.checked(node)
+        if node not in self._parts and subgraphs_of(node) is None:
+            self.plan([node])  # of a smaller graph
         if node in self._parts:
             parts = self._parts[node]
             return self.inlined(parts.graph, parts.module, map(self.argument, parts.inputs))
-        return self.branches(node)
+        return self.loop(node) if subgraphs_of(node) == "while_loop" else self.branches(node)
 
     def checked(self, node: Any) -> None:
         """A check of the model: one that fails already is refused, others are taken to hold."""
@@ -191,6 +199,15 @@ class GraphImporter(Importer):
                 self.env[node] = self.call(node)
         return None
 
+    def inner(self, module: Any, values: Iterable[Any]) -> Any:
+        """What a graph of `cond` or `while_loop` gives. Writes are not followed into those."""
+        for node in module.graph.nodes:
+            if node.op in _CALLS and _writes(node):
+                raise ValueError(f"{self.name_of(node)} at {place_of(node)} writes to a tensor in "
+                                 "a branch or a loop, which is not translated: use the operator "
+                                 "that gives a new tensor (add instead of add_)")
+        return self.inlined(module.graph, module, values)
+
     def attribute(self, owner: Any, target: str) -> Any:
         """What a graph holds itself: a tensor as a constant, a smaller graph as it is."""
         held = owner
@@ -210,29 +227,51 @@ class GraphImporter(Importer):
         operands = rest[0] if rest and isinstance(rest[0], (list, tuple)) else rest
         if isinstance(pred, bool):
             taken = yes if pred else no
-            return self.inlined(taken.graph, taken, operands)
-        if not is_tensor(pred):
-            pred = self.tensor(pred, "bool")
-        if self.ndim(pred):
-            from .views import reshaped
-
-            pred = reshaped(self, pred, [])
+            return self.inner(taken, operands)
         sides = []
         for branch in (yes, no):
             self.builder.begin_binding_block()
-            out = self.inlined(branch.graph, branch, operands)
+            out = self.inner(branch, operands)
             several = isinstance(out, (list, tuple))
             value = self.builder.emit(Tuple(list(out)) if several else out)
             sides.append(SeqExpr([self.builder.end_block()], value))
-        out = self.emit(If(self.cast(pred, "bool"), *sides))
+        out = self.emit(If(self.condition(pred), *sides))
         return tuple(self.emit(out[k]) for k in range(len(out.struct_info.fields_))) if (
             several) else out
+
+    def loop(self, node: Any) -> Any:
+        """`torch.while_loop`: the values that one graph makes while another says so."""
+        going, turn, carried, *rest = self.arguments(node)[0]
+        others = list(rest[0]) if rest else []
+        for k, value in enumerate(carried):
+            if not is_tensor(value):
+                raise ValueError(f"value {k} that the loop carries is a Python number, and only "
+                                 "tensors are carried: make it a tensor (torch.tensor(0))")
+
+        def step(values: list[Expr]) -> list[Expr]:
+            return list(self.inner(turn, [*values, *others]))
+
+        def more(values: list[Expr]) -> Expr:
+            out = self.inner(going, [*values, *others])
+            return self.condition(out[0] if isinstance(out, (list, tuple)) else out)
+
+        return tuple(while_loop(self.builder, list(carried), more, step))
+
+    def condition(self, value: Any) -> Expr:
+        """A value as a condition: a tensor of shape []."""
+        if not is_tensor(value):
+            value = self.tensor(value, "bool")
+        if self.ndim(value):
+            from .views import reshaped
+
+            value = reshaped(self, value, [])
+        return self.cast(value, "bool")
 
     def module(self, pure: bool) -> IRModule:
         """The module that was built. What is around and in branches becomes dataflow blocks, so
         that it is folded and fused like a model without any."""
         mod = self.builder.get()
-        return mod if pure else ConvertToDataflow(min_size=1)(mod)
+        return mod if pure else ConvertToDataflow(min_size=1)(LambdaLift()(mod))
 
     # ------------------------------------------------------------------------- shapes
 
@@ -305,7 +344,18 @@ class GraphImporter(Importer):
 def subgraphs_of(node: Any) -> str | None:
     """The name of a higher-order operator whose graphs are translated in place."""
     name = names_of(node.target)[-1]
-    return name if name == "cond" else None
+    return name if name in BRANCHING else None
+
+
+def _writes(node: Any) -> bool:
+    """Whether a call writes to an argument, as its schema or its name says."""
+    if node.op == "call_module":
+        return False
+    name = names_of(node.target)[-1].partition(".")[0]
+    if getattr(node.target, "_schema", None) is not None:
+        return bool(written_by_schema(node))
+    return (name.endswith("_") and not name.endswith("__") and name not in HARMLESS
+            or name in _WRITING or bool(node.kwargs.get("inplace")) or "out" in node.kwargs)
 
 
 def _overlaps(fake: Any, piece: int | None) -> bool:

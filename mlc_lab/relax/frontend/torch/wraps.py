@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
+from .aliasing import written_by_schema
+
 #: operators whose graph stands for itself
 WRAPS = frozenset({"wrap_with_set_grad_enabled", "wrap", "wrap_activation_checkpoint",
                    "tag_activation_checkpoint", "invoke_subgraph", "hints_wrapper"})
+#: operators that choose which graph runs, and how often
+BRANCHING = frozenset({"cond", "while_loop"})
 #: the one whose graph torch has to rewrite where it is enabled: its operators compute in another
 #: dtype then. Arguments: device, dtype, enabled, cache, graph, operands
 AUTOCAST = "wrap_with_autocast"
@@ -19,7 +23,8 @@ AUTOCAST = "wrap_with_autocast"
 def flattened(program: Any) -> tuple[Any, Any, Any]:
     """The program, its graph without wraps, and the module that holds what the graph refers to."""
     module = program.graph_module
-    if any(_kind(n) == AUTOCAST and n.args[2] for n in _all_nodes(module)):
+    if _writes_in_branches(module) or any(
+            _kind(n) == AUTOCAST and n.args[2] for n in _all_nodes(module)):
         program = program.run_decompositions({})
         module = program.graph_module
     if not any(map(_is_wrap, module.graph.nodes)):
@@ -30,6 +35,15 @@ def flattened(program: Any) -> tuple[Any, Any, Any]:
     result = _copied(module, graph, root, None)
     graph.output(result)
     return program, graph, root
+
+
+def _writes_in_branches(module: Any) -> bool:
+    """Whether a graph of `cond` or `while_loop` writes to a tensor: torch rewrites it without."""
+    return any(written_by_schema(inner)
+               for part in module.modules() if hasattr(part, "graph")
+               for node in part.graph.nodes if _kind(node) in BRANCHING
+               for arg in node.args if getattr(arg, "op", "") == "get_attr"
+               for inner in _all_nodes(getattr(part, arg.target)))
 
 
 def _kind(node: Any) -> str:
