@@ -129,9 +129,27 @@ def udchain(dfb: Any) -> dict[Var, list[Var]]:
 
 
 def free_symbolic_vars(func: Function) -> list[E.Var]:
-    """Symbolic variables that a function uses and does not define."""
-    defined = set(defined_symbolic_vars(func))
-    return [v for v in _symbolic_vars(func) if v not in defined]
+    """Symbolic variables that a function uses and does not define. What functions inside of it
+    define themselves is not its own."""
+    free = [v for v in _symbolic_vars(func) if v not in set(defined_symbolic_vars(func))]
+    return [v for v in free if v in _used_outside_of_definitions(func)] if free else free
+
+
+def _used_outside_of_definitions(func: Function) -> set[E.Var]:
+    """Symbolic variables of a function, of functions inside of it only the free ones."""
+    found = {v for p in func.params for v in tir_vars_in_struct_info(p.struct_info_)}
+    found.update(tir_vars_in_struct_info(func.ret_struct_info))
+    stack: list[Any] = [func.body]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Function):
+            found.update(free_symbolic_vars(item))
+            continue
+        info = getattr(item, "struct_info_", None)
+        if info is not None and not isinstance(info, FuncStructInfo):
+            found.update(tir_vars_in_struct_info(info))
+        stack.extend(item.children())
+    return found
 
 
 def defined_symbolic_vars(func: Function) -> list[E.Var]:

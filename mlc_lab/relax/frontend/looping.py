@@ -18,7 +18,7 @@ jumps: a loop takes any number of turns, and Ctrl-C ends one between two kernels
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Callable, Sequence
 
 from ..block_builder import BlockBuilder
 from ..expr import Call, Expr, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding

@@ -1,8 +1,8 @@
 """LambdaLift: functions inside functions become functions of the module.
 
-One that uses variables from around it, and sizes, takes them as further parameters. Where such a function is
-only called, the calls pass them; where it is used as a value, `R.make_closure` keeps them and
-`R.invoke_pure_closure` calls it.
+One that uses variables or sizes from around it takes them as further parameters. Where such a
+function is only called, the calls pass them; where it is used as a value, `R.make_closure` keeps
+them and `R.invoke_pure_closure` calls it.
 
 before::
 

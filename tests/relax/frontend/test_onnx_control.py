@@ -286,6 +286,29 @@ def test_sizes_that_only_the_body_of_a_loop_uses():
         same(run(feeds), reference(model, feeds))
 
 
+def test_loops_within_one_another_of_sizes_that_the_run_knows(tmp_path):
+    x = uniform(3)
+    inner = grows(node("Identity", ["go2"], ["again"]), names=("i2", "go2", "v2"), shape=None)
+    outer = body(node("Shape", ["w"], ["dims"]), node("ConstantOfShape", ["dims"], ["zeros"]),
+                 node("Loop", ["i", "t", "zeros"], ["b"], body=inner),
+                 node("ReduceMax", ["b"], ["m"], keepdims=0), node("Add", ["m", "v"], ["out"]),
+                 SAME)
+    del outer.output[2:]
+    model = model_of([node("Loop", ["n", "t", "x"], ["y"], body=outer)],
+                     {"x": x, "w": x, "n": np.array(4)}, ["y"], T)
+    mod = from_onnx(model, shape_dict={"w": [tir.SizeVar("m", "int64")]})
+    path = relax.build(mod, "llvm").export_library(str(tmp_path / "loops.so"))
+    vm = relax.VirtualMachine(path, tvm.cpu())
+    for size, turns in ((5, 3), (2, 400)):
+        feeds = {"x": x, "w": uniform(size) / 100, "n": np.array(turns)}
+        got = vm["main"](*map(tvm.nd.array, feeds.values()))
+        if turns < 10:
+            same([got.numpy()], reference(model, feeds))
+        else:
+            top = sum(i * feeds["w"].max() + i * (i - 1) / 2 for i in range(turns))
+            same([got.numpy()], [np.float32(x + top)], rtol=1e-3)
+
+
 @pytest.mark.parametrize("turns, kinds, words", [
     ("n", ["Identity", "Identity"], "'all' is not there.*Loop.*greatest number is not known.*Give"),
     ("large", ["Less", "Identity"], "greatest number is 1000000000.*smaller"),

@@ -93,6 +93,29 @@ PROGRAMS = {
         v: R.Tensor((4,), "float32") = inner(u)
         return v
 ''', lambda n: [np.ones(4, "float32")]),
+    "inner functions that use sizes": ('''
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        @R.function
+        def inner(a: R.Tensor((1,), "float32")) -> R.Tensor((1,), "float32"):
+            @R.function
+            def most(b: R.Tensor((n,), "float32")) -> R.Tensor((1,), "float32"):
+                c = R.max(b, keepdims=True)
+                return c
+
+            d = R.broadcast_to(a, (n,))
+            e = R.sum(d, keepdims=True)
+            f = R.exp(d)
+            g: R.Tensor((1,), "float32") = most(f)
+            h = R.add(e, g)
+            return h
+
+        y = R.full((1,), R.const(2.0, "float32"), "float32")
+        u: R.Tensor((1,), "float32") = inner(y)
+        v = R.add(x, u)
+        return v
+''', lambda n: [np.ones(n, "float32")]),
 }
 
 PIPELINES = {
