@@ -22,7 +22,7 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
 
     Before::
 
-        for i, j, k in T.grid(128, 128, 128):
+        for i, j, k in T.grid(128, 64, 32):
             with T.block("C"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])
                 with T.init():
@@ -31,7 +31,7 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
 
     After `sch.reorder(k, i)`::
 
-        for k, j, i in T.grid(128, 128, 128):
+        for k, j, i in T.grid(32, 64, 128):
             with T.block("C"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])
                 with T.init():
