@@ -72,3 +72,21 @@ def test_who_reads_the_sums_of_the_round_before_must_still_see_them():
 def test_the_init_may_use_the_start_of_a_reduction_iterator():
     func = reduction("i, k in T.grid(4, 5)", PLAIN, "B[v] = T.Cast('float32', vk + 2)")
     kept(func, lambda sch: sch.decompose_reduction("B", sch.get_loops("B")[1]))
+
+
+@pytest.mark.parametrize("extent", ["T.min(k + 1, 1)", "T.max(1 - k, 1)", "k % 2 + 1", "2 - k % 2"])
+def test_bounds_that_depend_on_the_reduction(extent):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
+    for i, k in T.grid(4, 4):
+        for j in range({extent}):
+            with T.block("B"):
+                vi, vj = T.axis.spatial(4, i), T.axis.spatial(4, j)
+                vk = T.axis.reduce(4, k)
+                with T.init():
+                    B[vi, vj] = T.float32(0)
+                B[vi, vj] += A[vi, vk]
+""")
+    sch = kept(func, lambda sch: sch.decompose_reduction("B", sch.get_loops("B")[1]))
+    from_source(sch.mod.script())

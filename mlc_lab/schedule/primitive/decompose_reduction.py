@@ -108,8 +108,10 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
     for part in conjuncts(realize.predicate):
         if not uses_var(part, dropped):
             predicate = op.logical_and(predicate, part)
-    renamed = {lp.loop_var: came_from(Var(f"{lp.loop_var.name}_init", lp.loop_var.dtype),
-                                      lp.loop_var) for lp in kept}
+    renamed: dict[Var, PrimExpr] = {}
+    for lp in loops:  # the bounds of those that stay may speak of those that stand at their start
+        renamed[lp.loop_var] = substitute(lp.min, renamed) if lp.loop_var in dropped else came_from(
+            Var(f"{lp.loop_var.name}_init", lp.loop_var.dtype), lp.loop_var)
     body: Stmt = BlockRealize([substitute(v, renamed) for v in values],
                               substitute(predicate, renamed), new_block)
     for lp in reversed(kept):
