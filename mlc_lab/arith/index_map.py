@@ -115,6 +115,17 @@ def non_surjective_inverse(index_map: IndexMap, shape: Sequence[Any],
     return IndexMap(outputs, final), where
 
 
+def padded_inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None
+                   ) -> tuple[IndexMap, PrimExpr]:
+    """The inverse on the box of `map_shape`, which starts at 0 where the map may not, and where it
+    is padding. Raises ValueError if the map cannot be inverted."""
+    found, padding = non_surjective_inverse(index_map, shape, analyzer)
+    for var, rng in zip(found.initial_indices, map_ranges(index_map, shape, analyzer)):
+        if not (type(rng.min) is IntImm and rng.min.value == 0):
+            padding = U.logical_or(padding, LT(var, rng.min))
+    return found, padding
+
+
 def _text(shape: Sequence[Any]) -> str:
     return "[" + ", ".join(repr(s) for s in shape) + "]"
 

@@ -540,8 +540,16 @@ def _meshgrid(draw: Draw) -> Sample:
 @sample("layout_transform")
 def _layout_transform(draw: Draw) -> Sample:
     shape = [max(d, 1) for d in shape_of(draw, 2, 2)]
-    return Sample([data(draw, shape)], lambda x: op.layout_transform(x, lambda i, j: (j, i)),
-                  lambda x: _exactly(x, 2).T)
+    by, above = draw.integer(1, 3), draw.integer(-1, 2)
+
+    def want(x: np.ndarray) -> np.ndarray:
+        if above < 0:
+            raise ValueError("places begin at 0")
+        wide = np.pad(_exactly(x, 2), [(above, 0), (0, -x.shape[1] % by)])
+        return wide.reshape(wide.shape[0], -1, by).transpose(1, 0, 2)
+
+    return Sample([data(draw, shape)], lambda x: op.layout_transform(
+        x, lambda i, j: (j // by, i + above, j % by)), want, f"{by}, {above}")
 
 
 from . import operator_samples_index, operator_samples_nn  # noqa: E402, F401  (more rows)

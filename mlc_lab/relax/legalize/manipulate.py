@@ -121,7 +121,7 @@ def _collapse_sum_like(bb: Any, call: Call) -> Expr:
 
 @legalize("layout_transform")
 def _layout_transform(bb: Any, call: Call) -> Expr:
-    from ...arith.index_map import inverse, is_bijective, non_surjective_inverse
+    from ...arith.index_map import padded_inverse
     from ...tir.functor import substitute
 
     index_map = call.attrs.index_map
@@ -130,15 +130,12 @@ def _layout_transform(bb: Any, call: Call) -> Expr:
     source = list(call.args[0].struct_info.dims)
 
     def layout_transform(x: Any) -> Any:
-        if is_bijective(index_map, source):
-            back, outside = inverse(index_map, source), None
-        else:
-            back, outside = non_surjective_inverse(index_map, source)
+        back, outside = padded_inverse(index_map, source)
 
         def element(*i: Any) -> Any:
             table = dict(zip(back.initial_indices, i))
             read = x(*[substitute(e, table) for e in back.final_indices])
-            if outside is None:
+            if O.is_const_int(outside, 0):
                 return read
             return O.if_then_else(substitute(outside, table), O.const(value, x.dtype), read)
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, Sequence
 
 from ...arith import Analyzer
-from ...arith.index_map import map_shape
+from ...arith.index_map import map_ranges, map_shape, padded_inverse
 from ...reading import limits
 from ...tir import expr as E
 from ...tir import op as O
@@ -494,6 +494,14 @@ def _infer_layout_transform(call: Call) -> StructInfo:
     need_ndim(call, info, len(mapping.initial_indices), "x")
     if info.dims is None:
         return tensor_of(None, info.dtype, len(mapping.final_indices))
+    try:
+        starts = [r.min for r in map_ranges(mapping, info.dims)]
+        padded_inverse(mapping, info.dims)
+    except ValueError as error:
+        raise misfit(call, str(error)) from None
+    for index, start in zip(mapping.final_indices, starts):
+        if not Analyzer().can_prove_greater_equal(start, 0):
+            raise misfit(call, f"index {index!r} begins at {start!r}; places begin at 0")
     return tensor_of(map_shape(mapping, info.dims), info.dtype)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ...arith import Analyzer
-from ...arith.index_map import map_ranges, map_shape, non_surjective_inverse
+from ...arith.index_map import map_ranges, map_shape, padded_inverse
 from ...ir import dtype as dt
 from ...tir import op
 from ...tir.buffer import Buffer
@@ -185,7 +185,7 @@ def _inverse(index_map: IndexMap, old: Buffer, assume: bool, block: Block
     if assume:
         return None, IntImm("bool", 0)
     try:
-        inverse, padding = non_surjective_inverse(index_map, old.shape)
+        inverse, padding = padded_inverse(index_map, old.shape)
     except ValueError as err:
         raise Refusal("map_is_injective", f"{index_map!r} may take different elements of "
                       f"{old.name} to the same place: {err}", nodes=[block],

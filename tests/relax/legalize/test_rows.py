@@ -155,6 +155,9 @@ MISC = {
     "layout_transform_padded": (lambda x: op.layout_transform(
         x, lambda a, b: (a, b // 3, b % 3), 7.0), [Y],
         np.pad(Y, [(0, 0), (0, 2)], constant_values=7).reshape(3, 2, 3)),
+    "layout_transform_moved": (lambda x: op.layout_transform(
+        x, lambda a, b: (a + 2, b // 2, b % 2), 7.0), [Y],
+        np.pad(Y, [(2, 0), (0, 0)], constant_values=7).reshape(5, 2, 2)),
     "sort": (lambda x: op.sort(x, 1, True), [X], -np.sort(-X, 1)),
     "argsort": (lambda x: op.argsort(x, 2), [X], np.argsort(X, 2)),
     "topk": (lambda x: op.topk(x, 2), [X], [-np.sort(-X)[..., :2], np.argsort(-X)[..., :2]]),
