@@ -270,6 +270,12 @@ def need_same(call: Any, a: Any, b: Any, message: Callable[[], str]) -> None:
         _later.append((a, b))
 
 
+def need_positive_later(dim: Any) -> None:
+    """A size that only the run knows must be at least 1 then."""
+    if _later is not None and not Analyzer().can_prove_greater_equal(dim, 1):
+        _later.append((O.max(dim, as_dim(1)), dim))
+
+
 def need_at_most(call: Any, a: Any, b: Any, message: Callable[[], str]) -> None:
     """Refuse a dimension that may be larger than another."""
     if not same_dim(a, b) and not Analyzer().can_prove(E.LE(a, b)):
@@ -312,7 +318,7 @@ def need_fill(call: Any, info: TensorStructInfo, dims: Sequence[Any], name: str)
 
 
 def same_at_run_time(call: Call) -> list[tuple[Any, Any]]:
-    """The pairs of dimensions of a call's arguments that must agree, and may not."""
+    """The pairs of dimensions, or of what is computed from them, that must agree and may not."""
     global _later
     from .registry import infer_call
 

@@ -47,7 +47,7 @@ from ...ir.recursion import DepthError
 from ...ir.structural import structural_equal
 from ...ir.transform import Pass, PassContext
 from ...tir import expr as E
-from ..expr import Call, Expr, Function, Tuple, TupleGetItem
+from ..expr import Call, Expr, Function, ShapeExpr, Tuple, TupleGetItem
 from ..expr_functor import PyExprMutator
 from ..op.common import same_at_run_time
 from ..op.registry import OPERATORS
@@ -129,6 +129,8 @@ class _Legalizer(PyExprMutator):
             if all(map(operator.is_, new, args)):  # not a dimension, but computed from some
                 wanted, given = given, wanted
                 new = [self.cast(a, given, wanted) for a in args]
+            if all(map(operator.is_, new, args)):  # neither is
+                self.builder_.match_cast(ShapeExpr([wanted]), ShapeStructInfo([given]))
             args = new
             pairs[k + 1:] = [tuple(wanted if structural_equal(d, given) else d for d in pair)
                              for pair in pairs[k + 1:]]

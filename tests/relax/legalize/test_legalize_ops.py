@@ -123,6 +123,18 @@ def test_sizes_that_must_agree_are_compared_when_the_program_runs(build, first, 
         main(*bad)
 
 
+@pytest.mark.parametrize("build", [
+    lambda x: op.nn.max_pool1d(x, 3), lambda x: op.nn.avg_pool1d(x, 3),
+    lambda x: op.nn.conv1d(x, relax.const(np.ones((1, 2, 3), "float32")))])
+def test_a_window_that_does_not_fit_is_refused_when_the_program_runs(build):
+    main = _machine(build, ((M, 2, N), "float32"))
+    assert main(array(1, 2, 3)).shape[2] == 1
+    assert main(array(0, 2, 3)).shape[0] == 0
+    for size in (1, 2):
+        with pytest.raises(ValueError, match="has to be 1"):
+            main(array(1, 2, size))
+
+
 def test_a_target_that_is_no_class_is_refused_when_the_program_runs():
     main = _machine(op.nn.nll_loss, ((3, 4), "float32"), ((3,), "int64"))
     x = array(3, 4)
