@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..arith import Analyzer
+from ..arith.linear_form import follows
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import (
@@ -250,6 +251,15 @@ class _Matcher:
         if region is None or theirs is None:
             self.fail(None, at, f"{buffer.name} or {wanted.name} is not in the regions that the "
                       "blocks declare")
+        for block in (self.block, self.desc.body.block):
+            first, *rest = [r for r in (*block.reads, *block.writes)
+                            if r.buffer in (buffer, wanted)]
+            for other in rest:
+                if not all(self.same_number(a, b) for x, y in zip(first.region, other.region)
+                           for a, b in ((x.min, y.min), (x.extent, y.extent))):
+                    self.fail(None, at, f"{block.name_hint} reads {first!r} and writes {other!r}, "
+                              "and a view shows one part")
+        self.stays_inside(region, at)
         extra = len(region.region) - len(theirs.region)
         if extra < 0:
             self.fail(None, at, f"{buffer.name} has fewer dimensions than {wanted.name}")
@@ -264,6 +274,17 @@ class _Matcher:
                 start = op.sub(start, op.cast(theirs.region[axis - extra].min, start.dtype))
             starts.append(start)
         return starts
+
+
+    def stays_inside(self, region: BufferRegion, at: Any) -> None:
+        """An implementation may touch all of a view: none of it may lie outside of the buffer."""
+        loops = [(iv.var, iv.dom.min, iv.dom.extent) for iv in self.block.iter_vars]
+        for rng, dim in zip(region.region, region.buffer.shape):
+            for inside in (op.greater_equal(rng.min, 0), op.less_equal(rng.min + rng.extent, dim)):
+                if not op.is_const_int(inside, 1) and not follows(inside, loops):
+                    self.fail(None, at, f"of the part {region!r} that it touches some may lie "
+                              f"outside of {region.buffer.name}, where only its conditions keep "
+                              "it from going")
 
 
 _STATEMENTS = {For: _Matcher.loop, SeqStmt: _Matcher.sequence, BlockRealize: _Matcher.realize,

@@ -3,7 +3,7 @@
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir import TensorIntrin
 
 from .common import check, matmul, mm_relu, refused
@@ -207,3 +207,60 @@ def test_an_operand_that_is_the_result_is_not_the_described_block():
 
 def test_loops_start_where_the_description_has_them_start():
     refused(from_one, lambda s: s.tensorize("C_o", "add_4"), "block_is_the_described_one")
+
+
+@pytest.mark.parametrize("body", [
+    "B[v] = T.if_then_else(v < 1, T.float32(1), A[v - 1]) + C[v]",  # a part begins at -1
+    "B[v] = T.if_then_else(v < 3, A[v + 1], T.float32(1)) + C[v]"])
+def test_what_only_a_condition_keeps_inside_is_not_the_described_block(body):
+    desc = from_source(f"""
+@T.prim_func
+def desc(A: T.Buffer((4,), "float32", offset_factor=1),
+         C: T.Buffer((4,), "float32", offset_factor=1),
+         B: T.Buffer((4,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(A[0:4], C[0:4])
+        T.writes(B[0:4])
+        for i in range(4):
+            with T.block("B"):
+                v = T.axis.spatial(4, i)
+                {body.replace("v - 1", "v").replace("v + 1", "v")}
+""")
+    TensorIntrin.register("inside_4", desc, desc, override=True)
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32"),
+         B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            {body}
+""")
+    error = refused(func, lambda s: s.tensorize(s.get_loops("B")[0], "inside_4"),
+                    "block_is_the_described_one")
+    assert "may lie outside of A" in error.message
+
+
+def test_a_view_shows_one_part():
+    desc = from_source("""
+@T.prim_func
+def desc(B: T.Buffer((4,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(B[0:4])
+        T.writes(B[0:4])
+        for i in range(4):
+            with T.block("B"):
+                v = T.axis.spatial(4, i)
+                B[v] = B[v] * T.float32(2)
+""")
+    TensorIntrin.register("twice_4", desc, desc, override=True)
+    func = from_source("""
+@T.prim_func
+def main(B: T.Buffer((5,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = B[v + 1] * T.float32(2)
+""")
+    refused(func, lambda s: s.tensorize(s.get_loops("B")[0], "twice_4"),
+            "block_is_the_described_one")
