@@ -13,6 +13,8 @@ from collections.abc import Container, Mapping, Sequence
 from math import gcd, inf
 from typing import Any, NamedTuple
 
+from ..arith.expr_util import INDEX_DTYPES
+from ..ir import dtype as dt
 from ..tir import op
 from ..tir.buffer import may_overlap
 from ..tir.expr import (
@@ -56,6 +58,19 @@ class _Linear:
             return {}, e.value, e.value
         if kind is Var or kind is SizeVar:
             return {e: 1}, 0, 0
+        form = self._unbounded(kind, e)
+        if (kind is not Cast and e.dtype in INDEX_DTYPES) or (
+                kind is Cast and _holds(e.dtype, e.value.dtype)):
+            return form
+        # what does not fit into the type wraps around
+        bounds = _bounds(e.dtype)
+        if bounds is None:
+            return None
+        low, high = self.span(form)
+        return form if bounds[0] <= low and high <= bounds[1] else ({}, *bounds)
+
+    def _unbounded(self, kind: type, e: Any) -> tuple[dict, float, float] | None:
+        """The form where numbers of all types are integers without bounds."""
         if kind is Add or kind is Sub:
             a, b = self.of(e.a), self.of(e.b)
             if a is None or b is None:
@@ -121,6 +136,22 @@ class _Linear:
             low += min(factor * a, factor * b)
             high += max(factor * a, factor * b)
         return low, high
+
+
+def _bounds(dtype: str) -> Interval | None:
+    """The least and the greatest number of a scalar integer type; None for other types."""
+    code, _, lanes = dt.parse(dtype)
+    if code == "bool":
+        return 0, 1
+    return dt.int_range(dtype) if code in ("int", "uint") and lanes == 1 else None
+
+
+def _holds(dtype: str, other: str) -> bool:
+    """Whether a type has all numbers of another, so that a cast to it changes none."""
+    if dtype == other:
+        return True
+    one, two = _bounds(dtype), _bounds(other)
+    return one is not None and two is not None and one[0] <= two[0] and two[1] <= one[1]
 
 
 def _floor(x: float, by: int) -> float:

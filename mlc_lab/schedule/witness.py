@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ir import dtype as dt
 from ..tir import expr as E
+from ..tir.numbers import convert, fit
 from ..tir.stmt import For
 
 #: loop values tried for one example, in all
@@ -39,7 +41,8 @@ class Unknown(Exception):
 
 
 def evaluate(expr: Any, values: dict[Any, int]) -> int:
-    """The value of an integer expression where its variables have `values`."""
+    """The value of an integer expression where its variables have `values`, as the program that
+    computes it gets it: what does not fit into its type wraps around."""
     kind = type(expr)
     if kind is E.IntImm:
         return expr.value
@@ -51,9 +54,11 @@ def evaluate(expr: Any, values: dict[Any, int]) -> int:
         b = evaluate(expr.b, values)
         if b == 0 and kind in (E.FloorDiv, E.FloorMod):
             raise Unknown
-        return _BINARY[kind](evaluate(expr.a, values), b)
+        return fit(expr.dtype)(_BINARY[kind](evaluate(expr.a, values), b))
     if kind is E.Cast:
-        return evaluate(expr.value, values)
+        if dt.is_float(expr.dtype) or dt.is_float(expr.value.dtype):
+            raise Unknown
+        return convert(evaluate(expr.value, values), expr.value.dtype, expr.dtype)
     if kind is E.Not:
         return not evaluate(expr.a, values)
     if kind is E.Select:
@@ -264,6 +269,8 @@ class _Points:
                 raise Unknown
             return self.table[e]
         if kind in _ARRAYS:
+            if e.dtype not in _KINDS[kind in _ARITHMETIC]:  # there they wrap around
+                raise Unknown
             a, b = self._value(e.a), self._value(e.b)
             if kind in (E.FloorDiv, E.FloorMod) and not np.all(b):
                 raise Unknown
@@ -294,15 +301,20 @@ class _Points:
 
 _ROUNDING = {"tir.floor": np.floor, "tir.ceil": np.ceil, "tir.trunc": np.trunc}
 _INDEX, _REAL = ("int32", "int64", "bool"), ("float32", "float64")
+_ARITHMETIC = (E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod)
+#: types of operations, and of arithmetic
+_KINDS = ((*_INDEX, *_REAL), ("int32", "int64", *_REAL))
 
 
 def _cast(value: Any, source: str, target: str) -> Any:
     """Values of one type in another; Unknown for types that indices are not made of."""
     if source in _INDEX and target in ("int32", "int64"):
-        return value
+        return value if source != "int64" else np.asarray(value).astype(target).astype(np.int64)
     if source in (*_INDEX, *_REAL) and target in _REAL:
         return np.asarray(value).astype(target)
     if source in _REAL and target in ("int32", "int64"):
+        if not np.all(np.abs(value) < 1 << 31):  # what that gives depends on the type
+            raise Unknown
         return np.trunc(value).astype(np.int64)
     raise Unknown
 

@@ -10,17 +10,18 @@ from mlc_lab.schedule.conflict import (
 )
 from mlc_lab.schedule.distance import distance
 from mlc_lab.schedule.footprint import Access, footprint, loops_of
-from mlc_lab.schedule.witness import evaluate
-from mlc_lab.script import tir as T
+from mlc_lab.schedule.witness import Unknown, evaluate
+from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir import Var, decl_buffer, op
 from mlc_lab.tir.buffer import may_overlap
 from mlc_lab.tir.expr import IntImm
-from mlc_lab.tir.stmt import For
+from mlc_lab.tir.stmt import BlockRealize, For
 
 
 def under(func):
     """The accesses in the innermost of the loops of a function, and the loops."""
-    loops, at = [], func.body.block.body
+    root = func.body
+    loops, at = [], root.block.body if type(root) is BlockRealize else root
     while type(at) is For:
         loops.append(at)
         at = at.body
@@ -49,6 +50,44 @@ def test_the_distance_of_a_stencil_is_exact():
     i, j = (v for v, _, _ in loops)
     assert [distance(write, r, loops) for r in accesses[:-1]] == [
         {i: (1, 1), j: (0, 0)}, {i: (0, 0), j: (1, 1)}, {i: (1, 1), j: (-1, -1)}]
+
+
+@pytest.mark.parametrize("index, extent, clashes", [
+    ('T.Cast("int32", T.Cast("int8", v)) + 128', 512, True),
+    ('T.Cast("int32", T.Cast("int8", v)) + 128', 128, False),
+    ('T.Cast("int32", T.Cast("uint8", v) * T.uint8(2))', 200, True),
+    ('T.Cast("int32", T.Cast("uint8", v) * T.uint8(2))', 100, False),
+    ('T.Cast("int32", T.Cast("float16", v + 3000)) - 3000', 256, True),
+    ('T.Cast("int32", T.Cast("bool", v))', 8, True),
+    ('T.Cast("int32", T.int64(4294967296) * T.Cast("int64", v))', 8, True),
+    ('T.Cast("int32", T.int64(2) * T.Cast("int64", v))', 8, False),
+])
+def test_a_cast_that_narrows_may_make_two_indices_one(index, extent, clashes):
+    func = from_source(f"""@T.prim_func
+def main(X: T.Buffer((512,), "int32")):
+    for v in range({extent}):
+        X[{index}] = v
+""")
+    (access,), loops = under(func)
+    found = clash(access, access, loops, apart(loops[0][0]))
+    assert bool(found) == clashes
+    at = access.spans[0][0]
+    try:
+        values = [evaluate(at, {loops[0][0]: v}) for v in range(extent)]
+    except Unknown:
+        return
+    assert (len(set(values)) < extent) == clashes
+
+
+def test_a_condition_that_wraps_around_does_not_fix_its_loop():
+    func = from_source("""@T.prim_func
+def main(X: T.Buffer((8,), "int32")):
+    for i in range(8):
+        if T.Cast("int8", i * 64) == T.int8(0):
+            X[0] = i
+""")
+    (access,), loops = under(func)
+    assert clash(access, access, loops, apart(loops[0][0]))
 
 
 def test_an_order_is_turned_around_only_where_two_iterations_change_places():
