@@ -17,6 +17,7 @@ from ..tir.function import PrimFunc
 from ..tir.functor import free_vars, substitute
 from ..tir.stmt import Block, For
 from . import primitive as p
+from .annotations import annotations_stay_in_scope
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
 from .loop_kind import changed_loops, loops_stay_independent
@@ -278,6 +279,8 @@ class Schedule:
                     result, decision = kind.fn(state, self._rng, *positional, **keyword)
                 else:
                     result = kind.fn(state, *positional, **keyword)
+                if state.mod is not before and snapshot is not None:
+                    annotations_stay_in_scope(state, snapshot[1])
                 if kind.moves:
                     loops_stay_independent(state, changed_loops(state, snapshot[1]))
         except BaseException as err:

@@ -21,7 +21,7 @@ from .expr import (
 from .function import PrimFunc
 from .stmt import (
     AllocateConst, Allocate, AttrStmt, Block, BufferRegion, BufferStore, DeclBuffer, Evaluate, For,
-    LetStmt, MatchBufferRegion, SeqStmt, Stmt, While, seq,
+    LetStmt, MatchBufferRegion, SeqStmt, Stmt, While, map_annotations, seq,
 )
 
 _LEAVES = {"Var", "SizeVar", "IntImm", "FloatImm", "StringImm"}
@@ -163,8 +163,15 @@ class Mutator(Dispatch):
 
     def visit_For(self, node: For) -> Stmt:
         var = self.visit_var_def(node.loop_var)
+        notes = self._annotations(node.annotations)
         new = node.map_children(self.visit)
-        return new if var is node.loop_var else new.replace(loop_var=var)
+        if var is node.loop_var and notes is node.annotations:
+            return new
+        return new.replace(loop_var=var, annotations=notes)
+
+    def _annotations(self, notes: Any) -> Any:
+        """Annotations with the expressions in them rewritten."""
+        return map_annotations(notes, self.visit) if notes else notes
 
     def visit_Let(self, node: Let) -> PrimExpr:
         var = self.visit_var_def(node.var)
@@ -209,14 +216,15 @@ class Mutator(Dispatch):
             matches = node.match_buffers
         reads = _rewrite_tuple(self, node.reads)
         writes = _rewrite_tuple(self, node.writes)
+        notes = self._annotations(node.annotations)
         init = self.visit(node.init) if node.init is not None else None
         body = self.visit(node.body)
         if (iter_vars is node.iter_vars and allocs is node.alloc_buffers and init is node.init
                 and matches is node.match_buffers and reads is node.reads
-                and writes is node.writes and body is node.body):
+                and writes is node.writes and notes is node.annotations and body is node.body):
             return node
         return Block.from_fields(iter_vars, reads, writes, node.name_hint, allocs, matches,
-                                 node.annotations, init, body)
+                                 notes, init, body)
 
 
 def _rewrite_tuple(mutator: Mutator, items: tuple) -> tuple:
@@ -347,6 +355,8 @@ def _names_in(block: Block) -> frozenset:
             item = stack.pop()
             if isinstance(item, tuple):
                 stack += item
+            elif isinstance(item, dict):
+                stack += item.values()
             elif isinstance(item, (Var, Buffer)) and item in names:
                 continue
             elif isinstance(item, Node):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from ..ir.node import Node, defines, node, plain, uses
 from .buffer import Buffer
@@ -299,8 +299,30 @@ def annotation_value(value: Any) -> Any:
     return value
 
 
+def map_annotations(value: Any, fn: Callable[[PrimExpr], Any]) -> Any:
+    """Annotations, or one of them, with the expressions in them mapped; the same object when none
+    changed."""
+    if isinstance(value, PrimExpr):
+        return fn(value)
+    if isinstance(value, tuple):
+        new = tuple(map_annotations(v, fn) for v in value)
+        return value if all(a is b for a, b in zip(new, value)) else new
+    if isinstance(value, Mapping):
+        made = {k: map_annotations(v, fn) for k, v in value.items()}
+        return value if all(made[k] is v for k, v in value.items()) else made
+    return value
+
+
+def nodes_in_annotations(value: Any) -> list[PrimExpr]:
+    """The expressions in annotations, or in one of them."""
+    found: list[PrimExpr] = []
+    map_annotations(value, lambda e: found.append(e) or e)
+    return found
+
+
 __all__ = [
     "Allocate", "AllocateConst", "AssertStmt", "AttrStmt", "Block", "BlockRealize", "BufferRegion",
     "BufferStore", "DeclBuffer", "EMPTY", "Evaluate", "For", "ForKind", "IfThenElse", "LetStmt",
-    "MatchBufferRegion", "SeqStmt", "Stmt", "TRUE", "While", "annotation_value", "seq",
+    "MatchBufferRegion", "SeqStmt", "Stmt", "TRUE", "While", "annotation_value",
+    "map_annotations", "nodes_in_annotations", "seq",
 ]

@@ -1,0 +1,52 @@
+"""Annotations that name loops and iterators follow them, or the step is refused."""
+
+import pytest
+
+from mlc_lab.script import from_source
+
+from .common import kept, refused
+
+
+def noted(loop="", block=""):
+    return from_source(f"""@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), D: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        for j in T.serial(8{', annotations={"x": [i]}' if loop else ""}):
+            with T.block("D"):
+                v, w = T.axis.remap("SS", [i, j])
+                T.block_attr({{{block}}})
+                D[v, w] = A[v, w] * T.float32(2)
+""")
+
+
+def loops(sch):
+    return sch.get_loops("D")
+
+
+STEPS = {
+    "split": lambda s: s.split(loops(s)[0], [None, 3]),
+    "fuse": lambda s: s.fuse(*loops(s)),
+    "transform_block_layout": lambda s: s.transform_block_layout("D", lambda a, b: (b, a)),
+    "blockize": lambda s: s.blockize(loops(s)[1]),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_annotation_that_names_an_iterator_follows_it(step):
+    kept(noted(block='"x": v, "y": [1, w + 1]'), STEPS[step])
+
+
+@pytest.mark.parametrize("step", ["split", "fuse", "blockize"])
+def test_an_annotation_of_a_block_that_names_a_loop_follows_it(step):
+    kept(noted(block='"x": {"of": i * 2 + 1}'), STEPS[step])
+
+
+def test_an_annotation_of_a_loop_that_names_another_follows_it():
+    kept(noted(loop="i"), STEPS["split"])
+
+
+def test_an_annotation_does_not_come_to_name_what_is_not_around_it():
+    error = refused(noted(loop="i"), lambda s: s.reorder(*loops(s)[::-1]),
+                    "annotations_stay_in_scope")
+    assert "names i" in str(error) and 'unannotate(..., "x")' in str(error)
+    refused(noted(block='"x": i'), STEPS["transform_block_layout"], "annotations_stay_in_scope")
