@@ -143,6 +143,7 @@ class BlockScope:
     """
 
     def __init__(self, scope: Stmt) -> None:
+        self.stmt = scope
         self.sites = sites_of(scope)
         #: pointers to memory that something in the scope writes
         self.written = set().union(*(s.writes for s in self.sites))

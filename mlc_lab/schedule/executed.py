@@ -33,8 +33,24 @@ def runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
         bound.add(value)
     else:
         return op.is_const_int(realize.predicate, 1) and all(
-            _independent(lp, chain) for lp in loops)
-    return _runs_everywhere(realize, loops)
+            _independent(lp, chain) for lp in loops) and run_at_all(
+            [lp for lp in loops if lp.loop_var not in bound])
+    return run_at_all(loops) and _runs_everywhere(realize, loops)
+
+
+def run_at_all(loops: Sequence[For], around: Sequence[Loop] = (), depth: int = 0) -> bool:
+    """Whether the loops from `depth` on run at least once, each time. A size that the function is
+    called with counts as at least one."""
+    known = [*around, *loops_of(loops)]
+    names = {var for var, _, _ in known}
+    for number, lp in enumerate(loops[depth:], depth):
+        if type(lp.extent) is IntImm:
+            if lp.extent.value < 1:
+                return False
+        elif any(type(n) is BufferLoad or n in names for n in pre_order(lp.extent)) and not follows(
+                op.greater_equal(lp.extent, 1), known[:len(around) + number]):
+            return False
+    return True
 
 
 def _runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
@@ -289,5 +305,5 @@ def knowing(block: Block, access: Access) -> Analyzer:
     return analyzer
 
 
-__all__ = ["elements", "in_bounds", "iterations", "knowing", "reduces_in_order", "runs_everywhere",
-           "why_not_whole"]
+__all__ = ["elements", "in_bounds", "iterations", "knowing", "reduces_in_order", "run_at_all",
+           "runs_everywhere", "why_not_whole"]

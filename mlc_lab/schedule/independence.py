@@ -31,7 +31,7 @@ from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
 from ..tir.stmt import Block, BlockRealize, BufferStore, For, LetStmt, Stmt
 from .conflict import Bad, Clash, Relation, apart, first_clash, never, reversed_by
-from .footprint import Access, Loop, footprint, loops_of
+from .footprint import Access, Loop, binding_reads, footprint, loops_of
 from .served import all_served
 from .state import ScheduleState, StmtSRef
 
@@ -221,6 +221,13 @@ def _are_the_loops(values: Sequence[PrimExpr], loops: Sequence[For]) -> bool:
         type(lp.extent) is IntImm and lp.extent.value > 0 for lp in loops)
 
 
+def chooses_by_results(realize: BlockRealize) -> bool:
+    """Whether a predicate or binding reads memory that the block writes: no kind of an iterator
+    says anything of that."""
+    written = {w.buffer.data for w in realize.block.writes}
+    return any(a.memory in written for a in binding_reads(realize))
+
+
 def labels_are_true(state: ScheduleState, block: Block) -> bool:
     """Whether the kinds of a block's iterators say the truth about its body: executions at
     different values of spatial iterators never clash, and those that differ in reduction iterators
@@ -280,5 +287,6 @@ def starts_with_init(state: ScheduleState, block: StmtSRef) -> bool:
         follows(substitute(p, first), around, others) for p in parts if uses_var(p, first))
 
 
-__all__ = ["clash_between_iterations", "clash_when_reordered", "commute", "labels_are_true",
-           "has_one_to_one_binding", "starts_with_init", "surroundings", "why_labels_are_false"]
+__all__ = ["chooses_by_results", "clash_between_iterations", "clash_when_reordered", "commute",
+           "has_one_to_one_binding", "labels_are_true", "starts_with_init", "surroundings",
+           "why_labels_are_false"]

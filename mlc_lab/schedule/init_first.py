@@ -19,7 +19,7 @@ from .dependency import Site, inside
 from .error import Refusal
 from .executed import iterations
 from .footprint import loops_of
-from .order import Place, passed
+from .order import Place, passed, stays_within
 from .state import ScheduleState, StmtSRef
 
 
@@ -30,6 +30,7 @@ def init_may_go_first(state: ScheduleState, block: StmtSRef, depth: int, init: S
     stmt: Block = block.stmt
     own = [a for a in site.accesses if a.block is stmt]
     starts, updates = ([a for a in own if a.init is init] for init in (True, False))
+    stays_within(scope, site, depth + 1, init, inside_definitions=False)
     _sets_the_same(state, block, site, depth, init)
     inner = site.loops[depth:]
     order = [lp.loop_var for lp in inner]

@@ -10,10 +10,10 @@ from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Select, Var
 from ..tir.functor import Mutator, free_vars, pre_order, substitute, uses_var
-from ..tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
+from ..tir.stmt import AttrStmt, Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
 from .dependency import BlockScope, Site
 from .error import Refusal
-from .executed import runs_everywhere
+from .executed import run_at_all, runs_everywhere
 from .footprint import WORLD, Access, footprint
 from .guards import complete_block, is_block, relaxed_region, stage_pipeline
 from .move import without_block
@@ -218,6 +218,12 @@ def _may_be_computed_there(graph: BlockScope, site: Site, source: Site, buffer: 
     """What the consumer reads besides must be there when its producer runs, and nobody may read or
     write what it writes in between."""
     assert site.block is not None and source.block is not None
+    shared = [w for _, w in source.wrappers]
+    left = [w for _, w in site.wrappers if type(w) is not AttrStmt and w not in shared]
+    if left or not run_at_all(site.loops, graph.around):
+        raise Refusal("conditions_stay", f"block {site.name} stands in a statement that says "
+                      "whether it runs or defines what it uses, which is not around block "
+                      f"{source.name}", nodes=left[:1] or [site.node])
     reason = why_not_repeatable(site.block)
     if reason:
         raise Refusal("may_run_again", f"written into {source.name}, the iterations of block "

@@ -10,7 +10,9 @@ from ..tir.stmt import For, ForKind
 from .conflict import Clash
 from .error import Refusal
 from .guards import REDUCE, SPATIAL, compact_dataflow, is_loop, parallelizable
-from .independence import clash_between_iterations, has_one_to_one_binding, labels_are_true
+from .independence import (
+    chooses_by_results, clash_between_iterations, has_one_to_one_binding, labels_are_true,
+)
 from .state import ScheduleState, StmtSRef
 
 
@@ -59,6 +61,8 @@ def _plainly_independent(state: ScheduleState, loop: StmtSRef) -> bool:
             state, blocks[0].stmt):
         return False
     realize = state.realize_of(blocks[0])
+    if chooses_by_results(realize):
+        return False
     inner = loop.stmt.body
     while inner is not realize:
         if not hasattr(inner, "loop_var"):

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..ir.node import Node
 from ..tir.expr import IterVar, Var
 from ..tir.functor import uses_var
-from ..tir.stmt import For
+from ..tir.stmt import DeclBuffer, For, IfThenElse, LetStmt, Stmt, While
 from .conflict import Bad, Clash, always, first_clash, later
-from .dependency import BlockScope, Site, inside
+from .dependency import DEFINITIONS, BlockScope, Site, inside
+from .error import Refusal
 from .footprint import WORLD, Access, loops_of
 from .repeatable import why_not_repeatable
 
@@ -61,6 +63,9 @@ def passed(scope: BlockScope, site: Site, place: Place, there: Sequence[Access],
     the site move, all if it is not given.
     """
     here = site.accesses if here is None else here
+    again = _turns_again(scope, site, place, [*here, *there], but)
+    if again is not None:
+        return again
     read = {a.memory for a in (*here, *there) if not a.write}
     written = {a.memory for a in (*here, *there) if a.write}
     kept = common(site.loops, place.loops)
@@ -95,6 +100,57 @@ def passed(scope: BlockScope, site: Site, place: Place, there: Sequence[Access],
         if found is not None:
             return Passed(other, found, own_first)
     return None
+
+
+def _turns_again(scope: BlockScope, site: Site, place: Place, moved: Sequence[Access],
+                 but: Callable[[Access, Access], bool] | None) -> Passed | None:
+    """A clash with something in a `while` that is around the block or its place: there all that
+    follows comes before as well, in the next turn."""
+    around = {w for _, w in site.wrappers if type(w) is While}
+    for other in scope.sites:
+        for _, stmt in other.wrappers:
+            if type(stmt) is not While or other is site:
+                continue
+            inside_it = [s.index for s in scope.sites if any(w is stmt for _, w in s.wrappers)]
+            if stmt in around or min(inside_it) <= place.boundary <= max(inside_it) + 1:
+                found = first_clash(inside(moved, (*site.loops, *place.loops)), other.within(0),
+                                    bad=always, outer=scope.around, but=but, steady=scope.steady)
+                if found is not None:
+                    return Passed(other, found, True)
+    return None
+
+
+def stays_within(scope: BlockScope, site: Site, depth: int, made: Node,
+                 conditions: bool = True, inside_definitions: bool = True) -> None:
+    """What is made of a block outside of all but the first `depth` loops around it (`made`) is not
+    under a condition there that is around the block, and uses nothing that is defined later.
+
+    `inside_definitions`: it goes inside of the definitions with which the body of a loop begins.
+    """
+    above: set[Stmt] = set()
+    if inside_definitions:
+        body = site.loops[depth - 1].body if depth else scope.stmt.body
+        while type(body) in DEFINITIONS:
+            above.add(body)
+            body = body.body
+    for outside, stmt in site.wrappers:
+        if outside < depth or stmt in above:
+            continue
+        if type(stmt) in DEFINITIONS:
+            if not uses_var(made, _defined(stmt)):
+                continue
+        elif type(stmt) not in (IfThenElse, While) or not conditions:
+            continue
+        raise Refusal("conditions_stay", f"block {site.name} stands in a statement "
+                      f"({type(stmt).__name__}) that says whether it runs or defines what it uses, "
+                      "and what is made of it would stand outside", nodes=[stmt],
+                      hint="choose a place inside of that statement")
+
+
+def _defined(stmt: Stmt) -> Var:
+    if type(stmt) is LetStmt:
+        return stmt.var
+    return stmt.buffer.data if type(stmt) is DeclBuffer else stmt.buffer_var
 
 
 class Flow:
@@ -161,4 +217,5 @@ def flow(scope: BlockScope) -> Flow:
     return scope.flow
 
 
-__all__ = ["Flow", "Passed", "Place", "common", "drives_reduction", "flow", "passed"]
+__all__ = ["Flow", "Passed", "Place", "common", "drives_reduction", "flow", "passed",
+           "stays_within"]

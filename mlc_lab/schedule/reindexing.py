@@ -25,7 +25,9 @@ from .cache_stage import (
 )
 from .error import Refusal
 from .executed import runs_everywhere
+from .footprint import binding_reads
 from .guards import complete_or_reduction
+from .independence import chooses_by_results
 from .provenance import came_from, renewed
 from .repeatable import builds_on, why_not_repeatable
 from .staging import copy_holds, stored_in_time
@@ -209,6 +211,11 @@ def may_be_staged(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer
             raise Refusal("reader_does_not_write", f"block {stmt.name_hint} also writes "
                           f"{buffer.name}", nodes=[stmt])
         also = {n.buffer.data for i in indices for n in pre_order(i) if type(n) is BufferLoad}
+        realize = state.realize_of(block)
+        also.update(a.memory for a in binding_reads(realize))
+        if chooses_by_results(realize):
+            raise Refusal("copy_is_current", f"whether block {stmt.name_hint} runs depends on what "
+                          "it writes: a copy that is made before cannot know it", nodes=[realize])
         copy_holds(state, scope, block, buffer, location, also)
         if _guarded(stmt) or not _always_runs(state, block):
             _in_bounds(stmt, buffer, indices)

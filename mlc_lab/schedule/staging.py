@@ -20,10 +20,10 @@ from .buffers import one_name
 from .cache_stage import Location, region_at
 from .dependency import inside
 from .error import Refusal
-from .executed import elements
+from .executed import elements, run_at_all
 from .footprint import Access, footprint
 from .guards import relaxed_region
-from .order import Place, passed
+from .order import Place, passed, stays_within
 from .repeatable import box_of, name_of
 from .state import ScheduleState, StmtSRef
 
@@ -51,6 +51,7 @@ def copy_holds(state: ScheduleState, scope: StmtSRef, reader: StmtSRef, buffer: 
                       "where the copy would be made", nodes=[reader.stmt],
                       hint="name the blocks that read the copy: consumer_blocks=")
     one_name(reader.stmt, buffer)
+    stays_within(graph, site, depth, site.node, conditions=False)
     here = [a for a in site.accesses if not a.write and (
         a.memory is buffer.data or a.memory in also)]
     found = passed(graph, site, place, (), False, here=here)
@@ -69,6 +70,7 @@ def stored_in_time(state: ScheduleState, scope: StmtSRef, writer: StmtSRef, buff
     graph = state.scope(scope)
     site, place = graph.site(writer.stmt), place_of(state, scope, location)
     one_name(writer.stmt, buffer)
+    stays_within(graph, site, len(place.loops), site.node)
     readers = {d.stmt for d in direct}
     for block in readers:
         one_name(block, buffer)
@@ -105,6 +107,10 @@ def only_what_was_written(state: ScheduleState, scope: StmtSRef, writer: StmtSRe
 def _writes_all(state: ScheduleState, writer: StmtSRef, buffer: Buffer, at: StmtSRef,
                 span: Sequence[Range]) -> bool:
     stmt: Block = writer.stmt
+    scope = state.scope(state.scope_root(writer))
+    depth = len(state.loops_above(at)) + 1 if type(at.stmt) is For else 0
+    if not run_at_all(scope.site(stmt).loops, scope.around, depth):
+        return _tried(state, writer, buffer, at, span)
     region = next(w for w in stmt.writes if w.buffer is buffer)
     writes = [a for a in footprint(stmt) if a.write and a.memory is buffer.data]
     analyzer = Analyzer()

@@ -8,7 +8,9 @@ from ...tir.functor import substitute, uses_var
 from ...tir.stmt import For
 from ..error import Refusal
 from ..guards import KIND_NAMES, REDUCE, SPATIAL, affine_binding, is_loop
-from ..independence import clash_when_reordered, has_one_to_one_binding, labels_are_true
+from ..independence import (
+    chooses_by_results, clash_when_reordered, has_one_to_one_binding, labels_are_true,
+)
 from ..instruction import primitive
 from ..loop_kind import loops_stay_independent
 from ..state import ScheduleState, StmtSRef
@@ -111,7 +113,8 @@ def _plainly_free(state: ScheduleState, chain: list[StmtSRef], wanted: list[Stmt
     if len(blocks) != 1 or chain[-1].stmt.body is not state.realize_of(blocks[0]):
         return False
     block = blocks[0]
-    if not has_one_to_one_binding(state, block) or not labels_are_true(state, block.stmt):
+    if not has_one_to_one_binding(state, block) or not labels_are_true(
+            state, block.stmt) or chooses_by_results(state.realize_of(block)):
         return False
     if block.stmt.init is None:
         return True

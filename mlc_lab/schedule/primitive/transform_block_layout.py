@@ -15,7 +15,7 @@ from ...tir.stmt import BlockRealize, For, ForKind, Stmt
 from ..chain import SubstituteAccesses, alone_in_its_loops, replace_nest, trivially_bound
 from ..error import Refusal
 from ..guards import KIND_NAMES, REDUCE, SPATIAL, is_block
-from ..independence import clash_when_reordered, labels_are_true
+from ..independence import chooses_by_results, clash_when_reordered, labels_are_true
 from ..instruction import primitive
 from ..provenance import came_from
 from ..reindexing import block_index_map
@@ -115,7 +115,8 @@ def _starts(stmt: Any, index_map: IndexMap, ranges: Sequence[Range]) -> list[Pri
 def _order_is_free(state: ScheduleState, block: StmtSRef, mapped: Sequence[PrimExpr]) -> None:
     """No two iterations that clash change places, nested by the new indices."""
     chain = state.loops_above(block)
-    if not chain or labels_are_true(state, block.stmt):
+    if not chain or labels_are_true(state, block.stmt) and not chooses_by_results(
+            state.realize_of(block)):
         return
     old = [s.stmt.loop_var for s in chain]
     clash = clash_when_reordered(state, chain, old, mapped)
