@@ -241,10 +241,12 @@ def _reads_are_covered(state: ScheduleState, stmt: Block, values: list[PrimExpr]
         want = estimate_region_upper_bound(bound, domains, op.const(True), analyzer)
         for axis, (w, h) in enumerate(zip(want, have)):
             dim = region.buffer.shape[axis]
-            low = analyzer.can_prove(op.less_equal(h.min_value, w.min_value)) or (
-                analyzer.can_prove(op.less_equal(h.min_value, 0)))
-            high = analyzer.can_prove(op.greater_equal(h.max_value, w.max_value)) or (
-                analyzer.can_prove(op.greater_equal(h.max_value, op.sub(dim, 1))))
+            low = h.has_lower_bound() and any(
+                analyzer.can_prove(op.less_equal(h.min_value, e))
+                for e in (w.min_value, 0)[not w.has_lower_bound():])
+            high = h.has_upper_bound() and any(
+                analyzer.can_prove(op.greater_equal(h.max_value, e))
+                for e in (w.max_value, op.sub(dim, 1))[not w.has_upper_bound():])
             if not (low and high):
                 raise Refusal(
                     "producer_covers_consumer", f"in one iteration block {stmt.name_hint} reads "

@@ -3,9 +3,9 @@
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 
-from .common import blocks_and_loops, chain, check, matmul, mm_relu, stencil
+from .common import blocks_and_loops, chain, check, matmul, mm_relu, refused, stencil
 
 
 def schedule(func):
@@ -333,3 +333,23 @@ def test_a_result_is_computed_where_it_is_read_if_all_of_it_is_needed_there():
     check(sch, original)
     with pytest.raises(ScheduleError, match="not_an_output_block"):
         sch.compute_at(sch.get_block("C"), sch.get_loops("D")[0])
+
+
+def test_a_read_whose_bounds_are_not_known_is_refused():
+    func = from_source("""
+@T.prim_func
+def main(pA: T.handle, B: T.Buffer((4,), "float32")):
+    n = T.int32()
+    A = T.match_buffer(pA, (n,))
+    C = T.alloc_buffer((n,))
+    for i in range(n):
+        with T.block("C"):
+            v = T.axis.spatial(n, i)
+            C[v] = A[v] * T.float32(2)
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = C[v % n]
+""")
+    refused(func, lambda sch: sch.reverse_compute_at("B", sch.get_loops("C")[0]),
+            "producer_covers_consumer")
