@@ -9,7 +9,7 @@ from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir import IndexMap, TensorIntrin
 
 from .common import (
-    chain, check, check_compiled, matmul, mm_relu, refused, row_sum, run,
+    chain, check, check_compiled, kept, matmul, mm_relu, refused, row_sum, run,
 )
 from .test_blockize import tiled
 from .test_cache_read import start
@@ -93,6 +93,34 @@ def test_padding_is_written_by_a_block_of_its_own_where_loops_are_split():
     sch.transform_layout("B", "B", lambda i: (i // 4, i % 4), pad_value=0.0)
     assert 'T.block("buffer_B_padding")' in sch.mod.script()
     check(sch, before)
+
+
+@pytest.mark.parametrize("loop, binding, update", [
+    ("range(2)", "k", "C[v] + C[0] * T.float32(2) + A[v, w]"),
+    ("range(2)", "k", "T.Select(v > 0, C[v] + C[v // 2] + A[v, w], C[v])"),
+    ("range(i + 1)", "k", "C[v] + A[v, w]"),
+    ("range(i, 8)", "k - i", "C[v] + A[v, w]")])
+def test_padding_is_written_apart_where_the_writer_needs_its_own_loops(loop, binding, update):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), D: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        for k in {loop}:
+            with T.block("C"):
+                v = T.axis.spatial(8, i)
+                w = T.axis.reduce(8, {binding})
+                with T.init():
+                    C[v] = T.float32(1)
+                C[v] = {update}
+    for i in range(8):
+        with T.block("D"):
+            v = T.axis.spatial(8, i)
+            D[v] = C[v] * T.float32(2)
+""")
+    sch = kept(func, lambda sch: sch.transform_layout(
+        "C", "C", lambda a: (a // 3, a % 3), pad_value=0.0))
+    assert 'T.block("buffer_C_padding")' in sch.mod.script()
 
 
 def test_padding_of_an_input_is_assumed():

@@ -11,7 +11,7 @@ from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import IndexMap
-from ...tir.functor import pre_order, substitute
+from ...tir.functor import pre_order, substitute, uses_var
 from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, Evaluate, For, ForKind, SeqStmt,
     Stmt, seq,
@@ -321,6 +321,8 @@ class _Padding:
         if type(at) is not BlockRealize or not op.is_const_int(at.predicate, 1):
             return None
         block, rank = at.block, len(self.old.shape)
+        if block.match_buffers or block.alloc_buffers:
+            return None
         stores = [n for part in (block.init, block.body) if part is not None
                   for n in pre_order(part) if type(n) is BufferStore]
         if len(chain) < rank or type(block.body) is not BufferStore or any(
@@ -336,7 +338,16 @@ class _Padding:
         indexed = list(stores[0].indices)
         if any(iv.iter_type != SPATIAL for iv in block.iter_vars if iv.var in indexed):
             return None
+        # the element that is written is the only one of which the new loops know where it lies
+        if any(type(n) is BufferLoad and n.buffer is self.old and any(
+                bound.get(i) is not lp.loop_var for i, lp in zip(n.indices, chain))
+               for part in (block.init, block.body) if part is not None for n in pre_order(part)):
+            return None
         rest = [(iv, v) for iv, v in zip(block.iter_vars, at.iter_values) if iv.var not in indexed]
+        replaced = {lp.loop_var for lp in chain[:rank]}
+        if any(uses_var(e, replaced) for e in (
+                *(v for _, v in rest), *(e for lp in chain[rank:] for e in (lp.min, lp.extent)))):
+            return None
         new_loops, iters, by_loop, by_iter = self._loops()
         analyzer = Analyzer()
         for iv in (*iters, *(iv for iv, _ in rest)):
