@@ -30,8 +30,8 @@ from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
 from ..tir.stmt import Block, BlockRealize, BufferStore, For, LetStmt, Stmt
-from .conflict import Bad, Clash, Relation, apart, first_clash, never, reversed_by
-from .footprint import Access, Loop, binding_reads, footprint, loops_of
+from .conflict import Bad, Clash, Relation, apart, first_clash, later, never, reversed_by
+from .footprint import Access, Loop, binding_reads, footprint, instance, loops_of
 from .served import all_served
 from .state import ScheduleState, StmtSRef
 
@@ -287,6 +287,19 @@ def starts_with_init(state: ScheduleState, block: StmtSRef) -> bool:
         follows(substitute(p, first), around, others) for p in parts if uses_var(p, first))
 
 
+def starts_again(state: ScheduleState, block: StmtSRef, inner: Sequence[StmtSRef]) -> Clash | None:
+    """An update of a reduction, and its init that wipes it out in a later iteration of the loops
+    `inner`, the innermost ones around it; None if there is none. Different values of its spatial
+    iterators must be different elements."""
+    if has_one_to_one_binding(state, block):  # each value is met once, so the start is
+        return None
+    own = instance(state.realize_of(block))
+    starts, updates = ([a for a in own if a.init is init] for init in (True, False))
+    loops = [s.stmt for s in inner]
+    return first_clash(updates, starts, loops_of(loops),
+                       later([lp.loop_var for lp in loops], False), surroundings(inner[0]))
+
+
 __all__ = ["chooses_by_results", "clash_between_iterations", "clash_when_reordered", "commute",
-           "has_one_to_one_binding", "labels_are_true", "starts_with_init", "surroundings",
-           "why_labels_are_false"]
+           "has_one_to_one_binding", "labels_are_true", "starts_again", "starts_with_init",
+           "surroundings", "why_labels_are_false"]

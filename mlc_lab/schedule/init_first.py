@@ -63,7 +63,7 @@ def _sets_the_same(state: ScheduleState, sref: StmtSRef, site: Site, depth: int,
     kept = [lp for lp in inner if any(uses_var(v, lp.loop_var) for v in spatial)]
     dropped = [lp for lp in inner if lp not in kept]
     analyzer = Analyzer()
-    for size in _sizes(state, sref):
+    for size in sizes_of(state, sref):
         analyzer.enter_constraint(op.greater_equal(size, 1))
     for lp in site.loops:
         analyzer.bind(lp.loop_var, Range.from_min_extent(lp.min, lp.extent))
@@ -84,7 +84,7 @@ def _sets_the_same(state: ScheduleState, sref: StmtSRef, site: Site, depth: int,
                   nodes=[realize], hint="decompose at a loop further in")
 
 
-def _sizes(state: ScheduleState, block: StmtSRef) -> list[Var]:
+def sizes_of(state: ScheduleState, block: StmtSRef) -> list[Var]:
     """The variables in the shapes of a function's parameters."""
     found: dict[Var, None] = {}
     for buffer in state.func_of(block).buffer_map.values():
@@ -115,4 +115,4 @@ def _tried(site: Site, depth: int, init: Stmt) -> bool:
     return before is not None and before == after
 
 
-__all__ = ["init_may_go_first"]
+__all__ = ["init_may_go_first", "sizes_of"]

@@ -12,15 +12,19 @@ from typing import Any, NamedTuple, Sequence
 from ..arith import (
     Analyzer, IterSplitExpr, IterSumExpr, eval_set, normalize_iter_map_to_expr, subspace_divide,
 )
+from ..arith.linear_form import follows
 from ..tir import op
 from ..tir.expr import And, IntImm, IterVar, PrimExpr, Range, Var, const_index
-from ..tir.functor import substitute, uses_var
+from ..tir.functor import free_vars, substitute, uses_var
 from ..tir.stmt import (
     TRUE, Block, BlockRealize, BufferRegion, For, ForKind, Stmt,
 )
 from .error import Refusal
 from .guards import REDUCE, SPATIAL
-from .independence import starts_with_init, why_labels_are_false
+from .independence import (
+    starts_again, starts_with_init, surroundings, why_labels_are_false,
+)
+from .init_first import sizes_of
 from .provenance import came_from, renewed
 from .rewrite import pair_blocks, reads_memory
 from .state import ScheduleState, StmtSRef
@@ -257,13 +261,41 @@ def only_block(state: ScheduleState, loop: StmtSRef) -> StmtSRef:
     return state.refs[at.block]
 
 
-def _inits_come_first(state: ScheduleState, block: StmtSRef) -> None:
-    """All elements of an outer block are set to their start value before any is added to: so each
-    must have one iteration that sets it, before all others that touch it."""
+def _inits_come_first(state: ScheduleState, block: StmtSRef, inner: Sequence[StmtSRef]) -> None:
+    """All elements of an outer block around `inner` are set to their start value before any is
+    added to: so each must have one iteration that sets it, before all others that touch it."""
+    name = block.stmt.name_hint
     if why_labels_are_false(state, block.stmt) == "spatial" or not starts_with_init(state, block):
-        raise Refusal("init_runs_first", f"the init of block {block.stmt.name_hint} would come "
+        raise Refusal("init_runs_first", f"the init of block {name} would come "
                       "before iterations that touch the same element and came before it",
                       nodes=[block.stmt], hint="sch.decompose_reduction first")
+    again = starts_again(state, block, inner)
+    if again is not None:
+        raise Refusal("init_runs_once", f"in loop {inner[0].stmt.loop_var.name} block {name} adds "
+                      "to an element before its init sets it (again): run before the loop, "
+                      "the init would not wipe that out", nodes=[block.stmt],
+                      conflict=again.text(name, f"the init of {name}"),
+                      hint="let each value of the reduction be met once")
+    if not _run_at_all(state, block, inner):
+        raise Refusal("loops_run", f"the loops inside of {inner[0].stmt.loop_var.name} may run no "
+                      f"iteration of block {name} for an element, which would then be set to its "
+                      "start value all the same", nodes=[block.stmt],
+                      hint="sch.decompose_reduction first")
+
+
+def _run_at_all(state: ScheduleState, block: StmtSRef, inner: Sequence[StmtSRef]) -> bool:
+    """Whether the inner loops that drive no spatial iterator have an iteration; a size that is a
+    variable of the function counts as at least one."""
+    realize = state.realize_of(block)
+    kept = [v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)
+            if iv.iter_type == SPATIAL]
+    dropped = {s.stmt.loop_var: s.stmt.min for s in inner
+               if not any(uses_var(v, s.stmt.loop_var) for v in kept)}
+    sizes = [op.greater_equal(v, 1) for s in inner for v in free_vars(s.stmt.extent)
+             if v in sizes_of(state, block)]
+    # that a loop has iterations is taken to be so inside of it: asked around it
+    return all(follows(op.greater_equal(substitute(s.stmt.extent, dropped), 1), surroundings(s),
+                       sizes) for s in inner if s.stmt.loop_var in dropped)
 
 
 def blockized(state: ScheduleState, loop: StmtSRef, preserve_unit_iters: bool
@@ -274,7 +306,7 @@ def blockized(state: ScheduleState, loop: StmtSRef, preserve_unit_iters: bool
     inner_loops = around[around.index(loop):]
     halves = divide_block(state, block, inner_loops, preserve_unit_iters)
     if block.stmt.init is not None and any(iv.iter_type == REDUCE for iv in halves.outer_iters):
-        _inits_come_first(state, block)
+        _inits_come_first(state, block, inner_loops)
     realize, inner = build_blocks(halves, [s.stmt for s in inner_loops])
     reuse = {block.stmt: inner}
     pair_blocks(block.stmt.body, inner.body, reuse)

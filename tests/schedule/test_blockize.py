@@ -214,3 +214,31 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
     sch = kept(func, lambda sch: sch.decompose_reduction("B", sch.get_loops("B")[1]))
     assert_structural_equal(from_source(sch.mod.script()), sch.mod)
     assert len(sch.get(sch.get_block("B_init")).match_buffers) == 1
+
+
+def again(loop, binding, extent):
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
+    for j in range(4):
+        for i in {loop}:
+            with T.block("C"):
+                v = T.axis.spatial(4, j)
+                k = T.axis.reduce({extent}, {binding})
+                with T.init():
+                    C[v] = T.float32(0)
+                C[v] = C[v] + A[v, k]
+""")
+
+
+@pytest.mark.parametrize("loop, binding, extent, rule", [
+    ("range(16)", "i // 2", 8, "init_runs_once"), ("range(8)", "0", 1, "init_runs_once"),
+    ("range(8)", "(i + j) % 8", 8, None), ("range(j)", "i", 8, "loops_run")])
+def test_a_start_value_that_is_met_again_or_never(loop, binding, extent, rule):
+    func = again(loop, binding, extent)
+    refused(func, lambda s: s.blockize(s.get_loops("C")[0]), rule)
+
+
+def test_slices_of_a_start_value_that_is_met_again():
+    func = again("range(16)", "i // 2", 8)
+    refused(func, lambda s: s.rfactor(s.get_loops("C")[1], 0), "init_runs_once")

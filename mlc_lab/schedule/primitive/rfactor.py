@@ -17,7 +17,9 @@ from ..conflict import first_clash
 from ..error import Refusal
 from ..footprint import Access, footprint, instance, loops_of
 from ..guards import REDUCE, SPATIAL, is_loop, reduction_block, stage_pipeline
-from ..independence import starts_with_init, surroundings, why_labels_are_false
+from ..independence import (
+    starts_again, starts_with_init, surroundings, why_labels_are_false,
+)
 from ..instruction import primitive
 from ..provenance import came_from, renewed
 from ..reducer import Reduction, match_reduction
@@ -169,7 +171,16 @@ def _is_what_it_is_called(state: ScheduleState, block: StmtSRef, reduction: Redu
         raise Refusal("init_runs_first", f"the first iteration of block {stmt.name_hint} for an "
                       "element is not the one that runs its T.init(), or may be cut off",
                       nodes=[state.realize_of(block)])
-    inside = [s.stmt for s in state.loops_above(block) if s.stmt.loop_var in reduce_loops
+    around = state.loops_above(block)
+    first = next((n for n, s in enumerate(around) if s.stmt.loop_var in reduce_loops), None)
+    again = None if first is None else starts_again(state, block, around[first:])
+    if again is not None:
+        name = stmt.name_hint
+        raise Refusal("init_runs_once", f"block {name} adds to an element before its T.init() sets "
+                      "it (again); slices would not be wiped out by that", nodes=[stmt],
+                      conflict=again.text(name, f"the init of {name}"),
+                      hint="let each value of the reduction be met once")
+    inside = [s.stmt for s in around if s.stmt.loop_var in reduce_loops
               and not op.is_const_int(s.stmt.extent, 1)]
     if reduction.ordered and inside and inside[0] is not loop.stmt:
         raise Refusal("first_of_equal_wins", f"of equal values in block {stmt.name_hint} the first "
