@@ -5,9 +5,9 @@ import pytest
 
 from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 
-from .common import chain, check, check_compiled, matmul, refused, row_sum
+from .common import chain, check, check_compiled, kept, matmul, refused, row_sum
 from .test_cache_read import start
 from .test_reindex import conv2d
 from .test_rfactor import row_max
@@ -285,3 +285,67 @@ def test_an_iterator_that_runs_past_what_a_condition_lets_it_read(padding):
     sch, before = start(rows_and_more)
     sch.pad_einsum("C", padding)
     check_compiled(sch, before)
+
+
+@pytest.mark.parametrize("extent", ["i + 1", "10 - i"])
+def test_a_loop_that_another_bound_names_keeps_its_extent(extent):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8, 10), "float32"), B: T.Buffer((10, 10), "float32")):
+    for i in range(10):
+        for j in range({extent}):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = T.if_then_else(v >= 1 and v < 9, A[v - 1, w], T.float32(0))
+""")
+    kept(func, lambda s: s.decompose_padding("B", s.get_loops("B")[0]))
+
+
+def test_filling_an_element_that_several_iterations_store():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((10,), "float32")):
+    for i in range(10):
+        with T.block("B"):
+            v = T.axis.spatial(10, i)
+            B[v // 2] = T.if_then_else(v < 9 and v >= 1, A[v - 1], T.float32(0))
+""")
+    refused(func, lambda s: s.decompose_padding("B", s.get_loops("B")[0]),
+            "spatial_iterators_are_spatial")
+
+
+def test_threads_keep_their_number():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((3, 8), "float32"), B: T.Buffer((3, 10), "float32")):
+    for b in T.thread_binding(3, thread="blockIdx.x"):
+        for i in T.thread_binding(10, thread="threadIdx.x"):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, b])
+                B[w, v] = T.if_then_else(v < 9 and v >= 1, A[w, v - 1], T.float32(0))
+""")
+    sch = kept(func, lambda s: s.decompose_padding("B", s.get_loops("B")[1]))
+    assert sch.mod.script().count("T.thread_binding(10") == 2
+
+
+@pytest.mark.parametrize("dtype, factor, padding, rule", [
+    ("int32", "(100 // (7 - r))", [1, 4], "zeros_do_no_harm"),
+    ("int32", "(100 % (r - 7))", [1, 4], "zeros_do_no_harm"),
+    ("int32", "(100 // (5 - v))", [4, 1], "zeros_do_no_harm"),
+    ("float32", '(T.float32(1) / T.Cast("float32", 7 - r))', [1, 4], "zeros_add_nothing"),
+    ("int32", "(100 // (r + 1))", [1, 4], None), ("int32", "(100 // (5 - v))", [1, 4], None)])
+def test_a_divisor_that_is_zero_in_the_padding(dtype, factor, padding, rule):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((5, 7), "{dtype}"), C: T.Buffer((5,), "{dtype}")):
+    for i, k in T.grid(5, 7):
+        with T.block("C"):
+            v, r = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[v] = T.{dtype}(0)
+            C[v] = C[v] + A[v, r] * {factor}
+""")
+    if rule:
+        refused(func, lambda s: s.pad_einsum("C", padding), rule)
+    else:
+        kept(func, lambda s: s.pad_einsum("C", padding))

@@ -10,10 +10,11 @@ from ...tir.expr import (
     GE, GT, LE, LT, And, Call, FloatImm, IntImm, IterVar, PrimExpr, Range, Select, Var,
 )
 from ...tir.functor import free_vars, substitute
-from ...tir.stmt import Block, BlockRealize, BufferStore, For, Stmt, seq
+from ...tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt, seq
 from ..chain import SubstituteAccesses
 from ..error import Refusal
 from ..guards import complete_block, is_block, is_loop
+from ..independence import why_labels_are_false
 from ..instruction import primitive
 from ..provenance import came_from, renewed
 from ..rewrite import copied_loop, fresh_vars
@@ -48,7 +49,7 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
 
     Errors: the block is complete; its body is one store of `if_then_else(condition, value,
     constant)`, the condition bounds on single iterators; `loop` is around the block and holds
-    nothing else.
+    nothing else; different iterations store different elements.
     """
     is_block(block)
     is_loop(loop)
@@ -59,6 +60,11 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
         raise Refusal("loop_is_around_block", f"loop {loop.stmt.loop_var.name} is not around block "
                       f"{stmt.name_hint}", nodes=[loop.stmt, stmt],
                       hint="use one of sch.get_loops(block)")
+    if why_labels_are_false(state, stmt) in ("spatial", "other"):
+        raise Refusal("spatial_iterators_are_spatial", f"block {stmt.name_hint} stores the same "
+                      "element at different values of its iterators: what is stored last could be "
+                      "the constant, and would be the value", nodes=[stmt],
+                      hint="store each element once, as B[vi, vj] does")
     inner = [s.stmt for s in loops[loops.index(loop):]]
     realize = state.realize_of(block)
     at: Any = realize
@@ -131,12 +137,12 @@ def _bounds(stmt: Block, condition: PrimExpr) -> dict[Var, tuple[int, int]]:
 def _filling_nest(stmt: Block, realize: BlockRealize, store: BufferStore, constant: PrimExpr,
                   inner: list[For]) -> tuple[Stmt, Block]:
     table: dict[Var, PrimExpr] = {}
-    iters = fresh_vars(stmt.iter_vars, table)
+    fresh = {lp.loop_var: renewed(lp.loop_var) for lp in inner}
+    iters = [substitute(iv, fresh) for iv in fresh_vars(stmt.iter_vars, table)]
     made = Block(iters, [], [substitute(w, table) for w in stmt.writes],
                  stmt.name_hint + "_pad_const",
                  BufferStore(store.buffer, constant, [substitute(i, table) for i in store.indices]))
     came_from(made, stmt)
-    fresh = {lp.loop_var: renewed(lp.loop_var) for lp in inner}
     nest: Stmt = BlockRealize([substitute(v, fresh) for v in realize.iter_values],
                               substitute(realize.predicate, fresh), made)
     for loop in reversed(inner):
@@ -152,6 +158,9 @@ def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value:
     iters, values = [], []
     predicate = realize.predicate
     used: set[Var] = set()
+    # loops that keep their extents: others' bounds name them, or all nests of a kernel share them
+    kept = {v for lp in inner for e in (lp.min, lp.extent) for v in free_vars(e)}
+    kept |= {lp.loop_var for lp in inner if lp.kind is ForKind.THREAD_BINDING}
     for iv, bound in zip(stmt.iter_vars, realize.iter_values):
         low, high = bounds.get(iv.var, (None, None))
         var = renewed(iv.var)
@@ -169,7 +178,7 @@ def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value:
         alone = loop is not None and bound not in used and sum(
             bound in free_vars(v) for v in realize.iter_values) == 1 and bound not in free_vars(
             realize.predicate) and op.is_const_int(loop.min, 0) and op.as_int(
-            loop.extent) == start + end and start == 0
+            loop.extent) == start + end and start == 0 and bound not in kept
         if alone:
             used.add(bound)
             loops[bound] = loop.replace(extent=extent)

@@ -13,7 +13,7 @@ from ...tir.expr import (
     Add, BufferLoad, Call, Cast, Div, FloorDiv, FloorMod, IntImm, IterVar, Mod, Mul, PrimExpr,
     Range, Var,
 )
-from ...tir.functor import pre_order
+from ...tir.functor import pre_order, uses_var
 from ...tir.op.intrinsic import PURE, effect_of
 from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt,
@@ -80,7 +80,7 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
     realize, ranges = trivially_bound(state, block)
     runs = {iv.var: r.extent for iv, r in zip(stmt.iter_vars, ranges)}
     padded = _extents(stmt, runs, sizes)
-    stores = _einsum(stmt)
+    stores = _einsum(stmt, padded)
     target = stores[0].buffer
     indices = _index_lists(stmt, stores)
     _zeros_add_nothing(stmt, padded)
@@ -137,21 +137,26 @@ def _extents(stmt: Block, runs: Mapping[Var, PrimExpr], sizes: Sequence[int]
     return out
 
 
-def _einsum(stmt: Block) -> list[BufferStore]:
-    """The store of the init, if there is one, and that of the body."""
+def _einsum(stmt: Block, padded: Mapping[Var, PrimExpr]) -> list[BufferStore]:
+    """The store of the init, if there is one, and that of the body; `padded` has new extents."""
     parts = [p for p in (stmt.init, stmt.body) if p is not None]
     if any(type(p) is not BufferStore for p in parts) or len({p.buffer for p in parts}) != 1 or (
             stmt.match_buffers):
         raise Refusal("einsum_pattern", f"block {stmt.name_hint} is not a single store (and its "
                       "init)", nodes=[stmt])
     own = {iv.var for iv in stmt.iter_vars}
+    known = Analyzer()
+    for iv in stmt.iter_vars:
+        known.bind(iv.var, iv.dom if iv.var not in padded else Range.from_min_extent(
+            iv.dom.min, padded[iv.var]))
     for part in parts:
         for node in pre_order(part):
             if type(node) is Call and effect_of(node) != PURE:
                 raise Refusal("einsum_pattern", f"block {stmt.name_hint} calls {node!r}, which has "
                               "effects: in the padding it would be called too", nodes=[part])
-            if type(node) in _DIVISIONS and is_integer(node.dtype) and any(
-                    type(n) is BufferLoad for n in pre_order(node.b)):
+            if type(node) in _DIVISIONS and is_integer(node.dtype) and (
+                    any(type(n) is BufferLoad for n in pre_order(node.b))
+                    or uses_var(node.b, padded) and not known.can_prove(op.not_equal(node.b, 0))):
                 raise Refusal("zeros_do_no_harm", f"block {stmt.name_hint} divides by "
                               f"{node.b!r}, which may be zero in the padding", nodes=[part])
             if type(node) not in (BufferLoad, BufferStore):
@@ -198,7 +203,8 @@ def _zeros_add_nothing(stmt: Block, padded: dict[Var, PrimExpr]) -> None:
         for factor in factors or ():
             vanishes = type(factor) is BufferLoad and _among(var, factor.indices)
             (zeros if vanishes else others).append(factor)
-        if not zeros or any(type(n) is BufferLoad and not is_integer(n.dtype)
+        if not zeros or any(not is_integer(n.dtype) and (
+                type(n) is BufferLoad or type(n) in (Call, Div) and uses_var(n, var))
                             for f in others for n in pre_order(f)):
             raise Refusal("zeros_add_nothing", f"the reduction over {var.name} of block "
                           f"{stmt.name_hint} is padded, but its terms are not products of elements "

@@ -346,7 +346,8 @@ class _Padding:
         rest = [(iv, v) for iv, v in zip(block.iter_vars, at.iter_values) if iv.var not in indexed]
         replaced = {lp.loop_var for lp in chain[:rank]}
         if any(uses_var(e, replaced) for e in (
-                *(v for _, v in rest), *(e for lp in chain[rank:] for e in (lp.min, lp.extent)))):
+                *(e for iv, v in rest for e in (v, iv.dom.min, iv.dom.extent)),
+                *(e for lp in chain[rank:] for e in (lp.min, lp.extent)))):
             return None
         new_loops, iters, by_loop, by_iter = self._loops()
         analyzer = Analyzer()
