@@ -174,8 +174,11 @@ def _not_divisible(block: StmtSRef, inner_loops: Sequence[StmtSRef], iv: IterVar
 
 
 def relaxed_regions(regions: Sequence[BufferRegion], inner_iters: Sequence[IterVar],
-                    outer_iters: Sequence[IterVar] = ()) -> list[BufferRegion]:
-    """Regions over all values of `inner_iters`."""
+                    outer_iters: Sequence[IterVar] = (), loops: Sequence[For] = ()
+                    ) -> list[BufferRegion]:
+    """Regions over all values of `inner_iters`, whose domains may name the `loops` around them:
+    where a region would, it is all of the dimension."""
+    hidden = {lp.loop_var for lp in loops}
     analyzer = Analyzer()
     for iv in (*outer_iters, *inner_iters):
         analyzer.bind(iv.var, iv.dom)
@@ -189,7 +192,8 @@ def relaxed_regions(regions: Sequence[BufferRegion], inner_iters: Sequence[IterV
                 continue
             last = op.sub(op.add(rng.min, rng.extent), 1)
             low, high = eval_set(rng.min, domains), eval_set(last, domains)
-            if low.has_lower_bound() and high.has_upper_bound():
+            if low.has_lower_bound() and high.has_upper_bound() and not any(
+                    uses_var(e, hidden) for e in (low.min_value, high.max_value)):
                 start = analyzer.simplify(low.min_value)
                 ranges.append(Range.from_min_extent(start, analyzer.simplify(
                     op.sub(op.add(high.max_value, 1), low.min_value))))
@@ -215,8 +219,8 @@ def build_blocks(halves: Halves, loops: Sequence[For]
     for loop in reversed(loops):
         body = loop.replace(body=body)
     outer = Block(halves.outer_iters,
-                  relaxed_regions(block.reads, halves.inner_iters, halves.outer_iters),
-                  relaxed_regions(block.writes, halves.inner_iters, halves.outer_iters),
+                  relaxed_regions(block.reads, halves.inner_iters, halves.outer_iters, loops),
+                  relaxed_regions(block.writes, halves.inner_iters, halves.outer_iters, loops),
                   block.name_hint + "_o", body, init)
     came_from(outer, block)
     return BlockRealize(halves.outer_values, halves.outer_predicate, outer), inner

@@ -242,3 +242,18 @@ def test_a_start_value_that_is_met_again_or_never(loop, binding, extent, rule):
 def test_slices_of_a_start_value_that_is_met_again():
     func = again("range(16)", "i // 2", 8)
     refused(func, lambda s: s.rfactor(s.get_loops("C")[1], 0), "init_runs_once")
+
+
+@pytest.mark.parametrize("extent", ["i + 1", "10 - i"])
+def test_domains_that_name_a_loop_inside(extent):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((10, 10), "float32"), B: T.Buffer((10, 10), "float32")):
+    for i in range(10):
+        for j in range({extent}):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = A[v, w]
+""")
+    kept(func, lambda s: s.blockize(s.get_loops("B")[0]))
+    kept(func, lambda s: s.blockize(s.get_block("B")))

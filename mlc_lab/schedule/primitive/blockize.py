@@ -51,7 +51,8 @@ def blockize(state: ScheduleState, target: Any, preserve_unit_iters: bool = True
                         B[vi_o * 16 + vi_i, vj_o * 16 + vj_i] = A[vi_o * 16 + vi_i, vj_o * 16 + vj_i] * T.float32(2.0)
 
     Errors: the loop holds one block and nothing beside it; each iterator is outer * extent + inner
-    of the loops outside and inside, so splits without remainder.
+    of the loops outside and inside, so splits without remainder. A reduction that is cut meets its
+    start value once for each element, before all others.
     """  # noqa: E501 - the script is as it prints
     if isinstance(target, list):
         return _blockize_blocks(state, target, preserve_unit_iters)
@@ -110,8 +111,9 @@ def _blockize_blocks(state: ScheduleState, blocks: Sequence[StmtSRef], preserve_
         news[block.stmt] = BlockRealize(half.inner_values, half.inner_predicate, new)
         reuse[block.stmt] = new
         pair_blocks(block.stmt.body, new.body, reuse)
-        reads += relaxed_regions(new.reads, half.inner_iters, halves[0].outer_iters)
-        writes += relaxed_regions(new.writes, half.inner_iters, halves[0].outer_iters)
+        own = [s.stmt for s in state.loops_above(block)]
+        reads += relaxed_regions(new.reads, half.inner_iters, halves[0].outer_iters, own)
+        writes += relaxed_regions(new.writes, half.inner_iters, halves[0].outer_iters, own)
     inside = seq(*(_with_realizes(item, news) for item in items[first:last + 1]))
     names = "_".join(b.stmt.name_hint for b in blocks)
     outer = Block(halves[0].outer_iters, _union(reads), _union(writes), f"outer_{names}_", inside)
