@@ -3,12 +3,12 @@
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir.functor import pre_order
 from mlc_lab.tir.stmt import For, ForKind
 
 from .common import (
-    blocks_and_loops, check, check_compiled, chain, matmul, mm_relu, refused, row_sum,
+    blocks_and_loops, chain, check, check_compiled, kept, matmul, mm_relu, refused, row_sum,
 )
 
 
@@ -476,3 +476,29 @@ def test_a_copy_of_a_loop_on_threads_is_bound_by_a_variable_of_its_own(copy):
              if type(n) is For and n.thread_binding is not None]
     assert len(bound) == 2 and bound[0] is not bound[1]
     check(sch, original)
+
+
+@pytest.mark.parametrize("place, act", [
+    ("v", kept), ("7 - v", lambda func, act: refused(func, act, "threads_keep_their_own"))])
+def test_each_thread_reads_what_it_wrote_to_its_own_memory(place, act):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    L = T.alloc_buffer((8,), scope="local")
+    for b in range(4):
+        for i in range(8):
+            with T.block("L"):
+                v, w = T.axis.remap("SS", [i, b])
+                L[v] = A[w, v]
+        for i in range(8):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, b])
+                B[w, v] = L[{place}]
+""")
+
+    def bind(sch):
+        sch.bind(sch.get_loops("L")[0], "blockIdx.x")
+        sch.bind(sch.get_loops("L")[1], "threadIdx.x")
+        sch.bind(sch.get_loops("B")[1], "threadIdx.x")
+
+    act(func, bind)
