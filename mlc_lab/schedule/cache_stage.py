@@ -5,16 +5,17 @@ What cache_read, cache_write and their relatives share.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ..arith import Analyzer, estimate_region_upper_bound
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
-from ..tir.functor import pre_order, substitute
+from ..tir.functor import pre_order, substitute, uses_var
 from ..tir.stmt import (
-    TRUE, Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt,
-    While, seq,
+    TRUE, Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, LetStmt,
+    SeqStmt, Stmt, While, seq,
 )
 from .buffers import READ, accesses
 from .dependency import DEFINITIONS
@@ -58,7 +59,7 @@ def find_location(state: ScheduleState, scope: StmtSRef, writer: StmtSRef,
         while owner is not None:
             body = after_definitions(owner.stmt.body)
             if type(body) is SeqStmt:
-                here = next(i for i, s in enumerate(body.seq) if _holds(s, inside))
+                here = next(i for i, s in enumerate(body.seq) if holds(s, inside))
                 for position in range(here + 1, len(body.seq)):
                     if _blocks(body.seq[position]) & wanted:
                         return Location(owner, position)
@@ -76,14 +77,15 @@ def after_definitions(stmt: Stmt) -> Stmt:
     return stmt
 
 
-def _holds(stmt: Stmt, inside: Stmt) -> bool:
+def holds(stmt: Stmt, inside: Stmt) -> bool:
+    """Whether a statement is another, or has it inside without a loop or block between."""
     if stmt is inside or type(stmt) is BlockRealize and stmt.block is inside:
         return True
     if type(stmt) in (For, BlockRealize):
         return False
     from .state import sub_statements
 
-    return any(_holds(s, inside) for s in sub_statements(stmt))
+    return any(holds(s, inside) for s in sub_statements(stmt))
 
 
 def _blocks(stmt: Stmt) -> set[Block]:
@@ -255,15 +257,32 @@ def given_consumers(state: ScheduleState, scope: StmtSRef, buffer: Buffer,
     return list(consumers)
 
 
+def sizes_are_known(scope: Block, allocated: Iterable[Buffer]) -> None:
+    """The shapes of new buffers name nothing that is bound inside of their scope."""
+    sizes = [d for b in allocated for d in b.shape if type(d) is not IntImm]
+    if not sizes:
+        return
+    for stmt in pre_order(scope.body):
+        if type(stmt) is LetStmt:
+            for size in sizes:
+                if uses_var(size, stmt.var):
+                    raise Refusal(
+                        "sizes_are_known", f"the copy would have {size!r} elements, and "
+                        f"{stmt.var.name} gets its value inside of block {scope.name_hint}, where "
+                        "the copy is allocated", nodes=[stmt],
+                        hint="take the value as a parameter of the function")
+
+
 def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequence[Buffer],
            reuse: dict[Block, Block], stages: Sequence[Block]) -> list[StmtSRef]:
     """Give the scope its new body and allocations; the references of the new stages."""
     old: Block = scope.stmt
+    sizes_are_known(old, allocated)
     new = old.replace(body=body, alloc_buffers=(*old.alloc_buffers, *allocated))
     state.replace(scope, new, {**reuse, old: new})
     return [state.refs[b] for b in stages]
 
 
 __all__ = ["Location", "Stage", "after_definitions", "copy_stage", "every_element_is_written",
-           "find_location", "finish", "given_consumers", "insert_statement", "loops_known",
-           "only_writer", "readers", "region_at"]
+           "find_location", "finish", "given_consumers", "holds", "insert_statement", "loops_known",
+           "only_writer", "readers", "region_at", "sizes_are_known"]

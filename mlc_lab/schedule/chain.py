@@ -13,10 +13,10 @@ from ..tir import op
 from ..tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var
 from ..tir.functor import Mutator, uses_var
 from ..tir.stmt import (
-    TRUE, BlockRealize, BufferRegion, BufferStore, For, SeqStmt, Stmt, seq,
+    TRUE, BlockRealize, BufferRegion, BufferStore, For, Stmt, seq,
 )
 from .error import Refusal
-from .state import ScheduleState, StmtSRef
+from .state import ScheduleState, StmtSRef, swap
 
 
 def alone_in_its_loops(state: ScheduleState, block: StmtSRef) -> None:
@@ -78,13 +78,10 @@ def _run_over(block: StmtSRef, iv: IterVar, loop: For, loops: Collection[Var]) -
 
 
 def replace_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, *new: Stmt) -> Stmt:
-    """The scope's body with the block's whole nest replaced."""
+    """The scope's body with the block's whole nest replaced, under the conditions and definitions
+    it stands in."""
     loops = state.loops_above(block)
-    top: Stmt = loops[0].stmt if loops else state.realize_of(block)
-    body = scope.stmt.body
-    items = list(body.seq) if type(body) is SeqStmt else [body]
-    place = next(i for i, s in enumerate(items) if s is top)
-    return seq(*items[:place], *new, *items[place + 1:])
+    return swap(scope.stmt.body, loops[0].stmt if loops else block.stmt, seq(*new))
 
 
 class SubstituteAccesses(Mutator):

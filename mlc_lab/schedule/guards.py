@@ -163,7 +163,9 @@ def two_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
     for region in block.stmt.writes:
         for other in _other_writers(state, block, scope, region.buffer):
             second = state.refs[other]
-            theirs = next(w for w in other.writes if w.buffer is region.buffer)
+            theirs = next((w for w in other.writes if w.buffer is region.buffer), None)
+            if theirs is None:  # by another name of the memory
+                continue
             found = touched_twice(
                 block.stmt.name_hint, _loops_of(state, block), element_range(state, block, region),
                 other.name_hint, _loops_of(state, second), element_range(state, second, theirs),
@@ -347,7 +349,9 @@ def _too_early(state: ScheduleState, scope: StmtSRef, producer: StmtSRef, consum
     lca = lowest_common_ancestor(state, scope, [producer, consumer])
     shared = [] if lca is scope else [*state.loops_above(lca), lca]
     own = [s.stmt for s in state.loops_above(consumer) if s not in shared]
-    write = next(w for w in producer.stmt.writes if w.buffer is region.buffer)
+    write = next((w for w in producer.stmt.writes if w.buffer is region.buffer), None)
+    if write is None:  # it writes the memory by another name, whose elements are counted otherwise
+        return ""
     have = relaxed_region(state, producer, write.region, lca, lower=False)
     if not all(_bounded(h) for h in have):
         return ""

@@ -20,8 +20,8 @@ from .buffers import (
     rewrite_blocks,
 )
 from .cache_stage import (
-    Location, Stage, after_definitions, every_element_is_written, finish, insert_statement,
-    only_writer,
+    Location, Stage, after_definitions, every_element_is_written, finish, holds,
+    insert_statement, only_writer,
 )
 from .error import Refusal
 from .executed import runs_everywhere
@@ -266,11 +266,11 @@ def _in_bounds(stmt: Block, buffer: Buffer, indices: Sequence[PrimExpr]) -> None
 
 
 def before_its_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> Location:
-    """The place right before the outermost loop around a block."""
+    """The place right before the outermost loop around a block, and the conditions around that."""
     loops = state.loops_above(block)
     top = loops[0].stmt if loops else state.realize_of(block)
     body = after_definitions(scope.stmt.body)
-    return Location(scope, next(i for i, s in enumerate(body.seq) if s is top)
+    return Location(scope, next(i for i, s in enumerate(body.seq) if holds(s, top))
                     if type(body) is SeqStmt else 0)
 
 

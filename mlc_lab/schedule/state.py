@@ -270,7 +270,7 @@ class ScheduleState:
     def _rebuild_path(self, src: StmtSRef, parent: StmtSRef | None, old: Stmt, new: Stmt) -> None:
         while parent is not None:
             before = parent.stmt
-            after = before.replace(body=_swap(before.body, old, new))
+            after = before.replace(body=swap(before.body, old, new))
             self.refs.pop(before, None)
             self._scopes.pop(before, None)
             self.refs[after] = parent
@@ -384,7 +384,7 @@ def _find_realize(stmt: Stmt, block: Block) -> BlockRealize | None:
     return None
 
 
-def _swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
+def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
     """`stmt` with the loop or block `old` (not below other loops or blocks) replaced."""
     if stmt is old:
         return new
@@ -392,20 +392,20 @@ def _swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
     if kind is For or kind is Block:
         return stmt
     if kind is SeqStmt:
-        items = [_swap(s, old, new) for s in stmt.seq]
+        items = [swap(s, old, new) for s in stmt.seq]
         return stmt if all(a is b for a, b in zip(items, stmt.seq)) else seq(*items)
     if kind is BlockRealize:
         if stmt.block is not old:
             return stmt
         return new if type(new) is not Block else stmt.replace(block=new)
     if kind is IfThenElse:
-        then = _swap(stmt.then_case, old, new)
-        other = _swap(stmt.else_case, old, new) if stmt.else_case is not None else None
+        then = swap(stmt.then_case, old, new)
+        other = swap(stmt.else_case, old, new) if stmt.else_case is not None else None
         if then is stmt.then_case and other is stmt.else_case:
             return stmt
         return IfThenElse(stmt.condition, then, other)
     if kind.__name__ in _BODY_ONLY:
-        body = _swap(stmt.body, old, new)
+        body = swap(stmt.body, old, new)
         return stmt if body is stmt.body else stmt.replace(body=body)
     return stmt
 

@@ -107,10 +107,12 @@ def _span(state: ScheduleState, scope: StmtSRef, buffer: Buffer, location: Locat
           targets: Sequence[StmtSRef]) -> tuple[Range, ...]:
     """What is copied: what has been written, or what the scope reads; more if a reader needs it."""
     writer = only_writer(state, scope, buffer)
+    written = writer and next((w for w in writer.stmt.writes if w.buffer is buffer), None)
     if writer is None or location.position == 0 and location.at is scope:
         said = next((r.region for r in scope.stmt.reads if r.buffer is buffer), whole(buffer))
+    elif written is None:  # it is written by another name
+        said = whole(buffer)
     else:
-        written = next(w for w in writer.stmt.writes if w.buffer is buffer)
         said = region_at(state, writer, written, location.at)
     span = fixed(said, buffer)
     if all(covered(state, reader, buffer, location.at, span) for reader in targets):
