@@ -117,6 +117,11 @@ def generate(
         if not isinstance(func, tir.PrimFunc):
             continue
         name = function_name(var, func)
+        if name in functions:
+            raise CodegenError(
+                f"two functions of the module have the global_symbol {name!r}, one of them "
+                f"{var.name_hint}: give each its own, as by "
+                f'func.with_attr("global_symbol", "{var.name_hint}")')
         functions[name] = func
         unit.signatures[var.name_hint] = signature_of(name, func)
     if not functions:

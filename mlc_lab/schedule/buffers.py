@@ -38,7 +38,8 @@ def block_argument(sch: Any, args: dict[str, Any], name: str = "block") -> Block
 def buffer_position(block: Block, buffer: Any, required: str | None = None) -> tuple[str, int]:
     """Which access of `block` the argument `buffer` means, as TVM records it: ("read", 0).
 
-    `buffer` is an index (then `required` says of what), a name, ("read", 0), or the Buffer itself.
+    `buffer` is an index (then `required` says of what), a name, ("read", 0), ("read", "A"), or the
+    Buffer itself.
     """
     if isinstance(buffer, int) and not isinstance(buffer, bool):
         if required is None:
@@ -50,6 +51,8 @@ def buffer_position(block: Block, buffer: Any, required: str | None = None) -> t
         if kind not in (READ, WRITE):
             raise Refusal("buffer_is_named", f'buffer={buffer!r}: the first part is "read" or '
                           '"write"', nodes=[block])
+        if isinstance(index, (str, Buffer)):
+            return buffer_position(block, index, str(kind))
         return str(kind), int(index)
     matches = [(kind, i, r.buffer) for kind, regions in ((READ, block.reads), (WRITE, block.writes))
                for i, r in enumerate(regions)

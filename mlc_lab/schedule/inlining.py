@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..arith import Analyzer, detect_iter_map, inverse_affine_iter_map
+from ..ir import dtype as dt
 from ..ir.structural import structural_equal
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Select, Var
+from ..tir.expr import (
+    Broadcast, BufferLoad, Call, IntImm, PrimExpr, Ramp, Range, Select, Var,
+)
 from ..tir.functor import Mutator, free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import AttrStmt, Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
 from .dependency import BlockScope, Site
@@ -130,9 +133,18 @@ class _InlineLoads(Mutator):
 
     def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
         new = super().visit_BufferLoad(node)
-        if new.buffer is self.buffer:
-            return substitute(self.value, dict(zip(self.variables, new.indices)))
-        return new
+        if new.buffer is not self.buffer:
+            return new
+        value = substitute(self.value, dict(zip(self.variables, new.indices)))
+        lanes = dt.lanes_of(new.dtype)
+        if lanes == 1:
+            return value
+        if not _lane_by_lane(value):
+            raise Refusal("computed_lane_by_lane", f"{self.buffer.name} is read as a vector, and "
+                          f"the value {self.value!r} can be written for one element at a time "
+                          "only", nodes=[node], hint="inline before the reader is written with "
+                          "vectors, or vectorize a loop instead")
+        return value if dt.lanes_of(value.dtype) == lanes else Broadcast(value, lanes)
 
     def visit_Block(self, node: Block) -> Stmt:
         init = self.visit(node.init) if node.init is not None else None
@@ -148,6 +160,18 @@ class _InlineLoads(Mutator):
             new = with_regions(new)
             self.reuse[node] = new
         return new
+
+
+def _lane_by_lane(value: PrimExpr) -> bool:
+    """Whether each part of an expression has as many lanes as what it is computed from."""
+    for node in pre_order(value):
+        if type(node) in (BufferLoad, Ramp):
+            continue
+        lanes = 1 if type(node) is Broadcast else dt.lanes_of(getattr(node, "dtype", "int32"))
+        if any(dt.lanes_of(part.dtype) != lanes for part in node.children()
+               if isinstance(part, PrimExpr)):
+            return False
+    return True
 
 
 def _without(regions: tuple, buffer: Buffer) -> tuple:

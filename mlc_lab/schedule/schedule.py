@@ -24,7 +24,7 @@ from .loop_kind import (
     changed_loops, loops_stay_independent, threads_keep_their_own,
 )
 from .provenance import Note, noting
-from .state import ScheduleState, StmtSRef
+from .state import ScheduleState, StmtSRef, function_named
 from .trace import Trace
 
 
@@ -107,7 +107,10 @@ class Schedule:
 
     def work_on(self, func_name: str) -> None:
         """Let `get_block` look in the function `func_name` from now on."""
-        self._working_on = self.state.mod.get_global_var(func_name)
+        try:
+            self._working_on = function_named(self.state, func_name)
+        except Refusal as why:
+            raise ScheduleError("work_on", f"sch.work_on({func_name!r})", why, self.mod) from None
 
     def show(self, *args: Any, **options: Any) -> None:
         """Print the module and the trace, highlighted."""

@@ -336,6 +336,15 @@ class ScheduleState:
         assert seen == set(self.refs), "references to statements that are gone"
 
 
+def function_named(state: ScheduleState, name: Any) -> GlobalVar:
+    """The function of the module that has this name."""
+    for var in state.mod.functions:
+        if var.name_hint == getattr(name, "name_hint", name):
+            return var
+    have = ", ".join(v.name_hint for v in state.mod.functions) or "none"
+    raise Refusal("function_exists", f"the module has no function {name!r}; it has: {have}")
+
+
 def sub_statements(stmt: Stmt) -> Any:
     """The statements directly inside a statement.
 

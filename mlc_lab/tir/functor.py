@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
+from ..ir import dtype as dt
 from ..ir.node import NODE_TYPES, Node
 from ..ir.recursion import deep, with_room_for
 from .buffer import Buffer
 from .expr import (
-    BufferLoad, IntImm, IterVar, Let, PrimExpr, Reduce, Var, const_index,
+    BufferLoad, Cast, IntImm, IterVar, Let, PrimExpr, Reduce, Var, const_index,
 )
 from .function import PrimFunc
 from .stmt import (
@@ -410,6 +411,17 @@ class _Substitute(Mutator):
             return build(a, b)
         except ZeroDivisionError:  # an error of the program when it runs, not of who moves it
             return type(node)(a, b)
+
+
+    def visit_Cast(self, node: Cast) -> PrimExpr:
+        value = self.visit(node.value)
+        if value is node.value:
+            return node
+        # a vector in place of a scalar is cast to a vector
+        lanes = dt.lanes_of(value.dtype)
+        dtype = node.dtype if lanes == dt.lanes_of(node.value.dtype) else (
+            dt.with_lanes(node.dtype, lanes))
+        return Cast(dtype, value)
 
 
 @contextmanager

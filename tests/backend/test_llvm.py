@@ -685,3 +685,9 @@ run(np.zeros(4, "int32"))
     finally:
         child.kill()
         child.wait()
+
+
+def test_two_functions_of_one_symbol_are_refused():
+    func = module([], Evaluate(IntImm("int32", 0)))["f"]
+    with pytest.raises(llvm.CodegenError, match=r'with_attr\("global_symbol", "again"\)'):
+        llvm.generate(IRModule({"f": func, "again": func}), jit.host_machine())

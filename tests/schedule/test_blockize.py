@@ -257,3 +257,28 @@ def main(A: T.Buffer((10, 10), "float32"), B: T.Buffer((10, 10), "float32")):
 """)
     kept(func, lambda s: s.blockize(s.get_loops("B")[0]))
     kept(func, lambda s: s.blockize(s.get_block("B")))
+
+
+@T.prim_func
+def beside_a_view(A: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,))
+    G = T.alloc_buffer((8,))
+    E = T.decl_buffer((4, 2), "float32", data=G.data)
+    with T.block("C"):
+        T.reads(A[0])
+        T.writes(C[0])
+        C[0] = A[0] + T.float32(1)
+    with T.block("E"):
+        T.reads(C[0])
+        T.writes(E[0, 0])
+        E[0, 0] = C[0] * T.float32(3)
+    with T.block("D"):
+        T.reads(G[0])
+        T.writes(D[0])
+        D[0] = G[0] * T.float32(2)
+
+
+def test_neighbours_within_a_definition_become_one_block():
+    kept(beside_a_view, lambda s: s.blockize([s.get_block("C"), s.get_block("E")]))
+    refused(beside_a_view, lambda s: s.blockize([s.get_block("C"), s.get_block("D")]),
+            "blocks_follow_one_another")

@@ -2,9 +2,10 @@
 
 import pytest
 
+from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source, tir as T
 
-from .common import kept, refused
+from .common import check_compiled, kept, refused
 
 
 @T.prim_func
@@ -187,3 +188,31 @@ def test_a_call_is_not_made_again():
                 B[v] = C[v] + C[v]
 
     assert refused(calls, lambda sch: sch.compute_inline("C")).rule == "value_is_pure"
+
+
+@pytest.mark.parametrize("value, read", [
+    ('A[v] + T.Cast("float32", v)', "C[{0}]"), ("T.float32(1)", "C[{0}]"),
+    ("T.float32(2)", "A[{0}] * C[{0}]"), ('T.Select(v < 3, A[v], T.Cast("float32", v))', "C[{0}]"),
+    ("T.exp(A[v])", None),
+])
+def test_a_value_is_written_into_a_reader_of_vectors_lane_by_lane(value, read):
+    at = "T.Ramp(v * 4, 1, 4)"
+    func = from_source(f"""@T.prim_func
+def main(A: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = {value}
+    for i in range(2):
+        with T.block("D"):
+            v = T.axis.spatial(2, i)
+            D[{at}] = {(read or "C[{0}]").format(at)}
+""")
+    if read is None:
+        refused(func, lambda s: s.compute_inline("C"), "computed_lane_by_lane")
+        return
+    sch = Schedule(func)
+    before = sch.mod
+    sch.compute_inline("C")
+    check_compiled(sch, before)

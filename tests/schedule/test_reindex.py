@@ -140,3 +140,9 @@ def main(A: T.Buffer((6, 4), "float32"), B: T.Buffer((6, 4), "float32")):
     assert refused(func, lambda sch: act(sch, lambda i, j: (j, 4 - i))).rule == (
         "indices_start_at_zero")
     kept(func, lambda sch: act(sch, lambda i, j: (j, 5 - i)))
+
+
+def test_a_buffer_is_said_by_kind_and_name():
+    kept(matmul, lambda s: s.reindex("C", ("read", "B")))
+    kept(chain, lambda s: s.transform_layout("C", ("read", "B"), lambda i, j: (j, i)))
+    refused(matmul, lambda s: s.reindex("C", ("read", "C2")), "buffer_is_accessed")

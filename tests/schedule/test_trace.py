@@ -225,7 +225,7 @@ def test_get_block_suggests_names():
     sch = Schedule(matmul)
     with pytest.raises(ScheduleError, match="its blocks are: root, C"):
         sch.get_block("c")
-    with pytest.raises(ValueError, match="no function 'other'"):
+    with pytest.raises(ScheduleError, match="no function 'other'"):
         sch.get_block("C", func_name="other")
     with pytest.raises(TypeError, match="IRModule or a PrimFunc"):
         Schedule("matmul")
@@ -313,6 +313,14 @@ def test_one_function_under_two_names_is_scheduled_apart():
     sch.state.verify()
     assert "i_0" in sch.mod["a"].script() and "i_0" not in sch.mod["b"].script()
     assert "T.parallel" in sch.mod["b"].script() and "T.parallel" not in sch.mod["a"].script()
+
+
+def test_a_function_that_is_not_there_is_said():
+    sch = Schedule(matmul)
+    for look in (lambda: sch.work_on("nothing"), lambda: sch.get_block("C", "nothing")):
+        with pytest.raises(ScheduleError, match="it has: main") as caught:
+            look()
+        assert caught.value.rule == "function_exists"
 
 
 @T.prim_func

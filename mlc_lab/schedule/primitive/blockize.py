@@ -7,6 +7,8 @@ from typing import Any, Sequence
 from ...ir.structural import structural_equal
 from ...tir.functor import substitute
 from ...tir.stmt import Block, BlockRealize, BufferRegion, SeqStmt, Stmt, seq
+from ..cache_stage import after_definitions
+from ..dependency import DEFINITIONS
 from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, lowest_common_ancestor
 from ..instruction import BlockRV, primitive
@@ -86,7 +88,7 @@ def _blockize_blocks(state: ScheduleState, blocks: Sequence[StmtSRef], preserve_
                           hint="give a loop to blockize instead")
     else:
         owner = lowest_common_ancestor(state, scope, list(blocks))
-    body = owner.stmt.body
+    body = after_definitions(owner.stmt.body)
     items = list(body.seq) if type(body) is SeqStmt else [body]
     wanted = {b.stmt for b in blocks}
     taken = [i for i, item in enumerate(items) if _blocks(item) & wanted]
@@ -121,9 +123,16 @@ def _blockize_blocks(state: ScheduleState, blocks: Sequence[StmtSRef], preserve_
     realize = BlockRealize(halves[0].outer_values, halves[0].outer_predicate, outer)
     new_body = seq(*items[:first], realize, *items[last + 1:])
     old = owner.stmt
-    changed = old.replace(body=new_body)
+    changed = old.replace(body=_within_definitions(old.body, new_body))
     state.replace(owner, changed, {**reuse, **({old: changed} if type(old) is Block else {})})
     return state.refs[outer]
+
+
+def _within_definitions(stmt: Stmt, new: Stmt) -> Stmt:
+    """`stmt` with `new` in place of what stands within the definitions at its start."""
+    if type(stmt) not in DEFINITIONS:
+        return new
+    return stmt.replace(body=_within_definitions(stmt.body, new))
 
 
 def _blocks(stmt: Stmt) -> set[Block]:

@@ -7,7 +7,7 @@ from typing import Any
 from ...tir.stmt import Block
 from ..error import Refusal
 from ..instruction import primitive
-from ..state import ScheduleState, StmtSRef
+from ..state import ScheduleState, StmtSRef, function_named
 
 
 def _function_name(sch: Any, args: dict[str, Any]) -> None:
@@ -26,7 +26,7 @@ def get_block(state: ScheduleState, name: str, func_name: str | None = None) -> 
 
     Errors: Refusal if there is no such block or more than one.
     """
-    var = state.mod.get_global_var(func_name)
+    var = function_named(state, func_name)
     found = [s for stmt, s in state.refs.items()
              if s.func is var and type(stmt) is Block and stmt.name_hint == name]
     if len(found) == 1:
