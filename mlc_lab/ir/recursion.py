@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 from .diagnostics import MLCError
@@ -34,15 +35,17 @@ class DepthError(MLCError, RecursionError):
 
 
 class _Room(threading.local):
-    """Whether the running thread is one with a large stack."""
+    """Whether the running thread is one with a large stack, and whether it is in a deep walk."""
 
     large = False
+    walking = False
 
 
 _room = _Room()
 _lock = threading.Lock()
 _users = 0
-_usual_limit = 0
+#: the limit of frames before it was raised; None while it is not
+_usual_limit: int | None = None
 
 
 @contextmanager
@@ -50,7 +53,7 @@ def _frame_limit(frames: int) -> Iterator[None]:
     """The interpreter's limit of frames, raised while any deep walk runs."""
     global _users, _usual_limit
     with _lock:
-        if _users == 0:
+        if _usual_limit is None:
             _usual_limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(sys.getrecursionlimit(), frames))
         _users += 1
@@ -59,8 +62,31 @@ def _frame_limit(frames: int) -> Iterator[None]:
     finally:
         with _lock:
             _users -= 1
-            if _users == 0:
+        _lower_limit()
+
+
+def _lower_limit() -> None:
+    """Give the interpreter its usual limit of frames again, once no thread has more of them: Python
+    ends the process where a limit falls far below the frames that a thread has."""
+    global _usual_limit
+    with _lock:
+        if _users or _usual_limit is None:
+            return
+        turns = sys.getswitchinterval()
+        sys.setswitchinterval(1000)  # no thread goes deeper between the look and the change
+        try:
+            room = _usual_limit - 100
+            if all(_shallow(frame, room) for frame in sys._current_frames().values()):
                 sys.setrecursionlimit(_usual_limit)
+                _usual_limit = None
+        finally:
+            sys.setswitchinterval(turns)
+
+
+def _shallow(frame: FrameType | None, most: int) -> bool:
+    while frame is not None and most > 0:
+        frame, most = frame.f_back, most - 1
+    return frame is None
 
 
 def _run_in_thread(action: Callable[[], None]) -> None:
@@ -123,12 +149,23 @@ def deep(fn: F) -> F:
     """
     @functools.wraps(fn)
     def walk(*args: Any, **kwargs: Any) -> Any:
+        if _room.walking:
+            try:
+                return fn(*args, **kwargs)
+            except RecursionError:
+                if _room.large:
+                    raise
+            return with_large_stack(lambda: fn(*args, **kwargs))
+        if _usual_limit is not None and not _room.large:
+            # another thread has raised the limit, which this stack would be too small for
+            return with_large_stack(lambda: fn(*args, **kwargs))
+        _room.walking = True
         try:
-            return fn(*args, **kwargs)
-        except RecursionError:
-            if _room.large:
-                raise
-        return with_large_stack(lambda: fn(*args, **kwargs))
+            return walk(*args, **kwargs)
+        finally:
+            _room.walking = False
+            if _usual_limit is not None and not _room.large:
+                _lower_limit()
 
     return walk  # type: ignore[return-value]
 

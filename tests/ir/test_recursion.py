@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from contextvars import ContextVar
 
 import pytest
@@ -68,6 +69,20 @@ def test_two_threads_may_need_room_at_once():
     for worker in workers:
         worker.join()
     assert results == [100_000] * 4
+
+
+def test_a_limit_is_not_lowered_under_a_thread_that_is_deep():
+    """Python would end the process: "Cannot recover from stack overflow"."""
+    usual, results = sys.getrecursionlimit(), []
+    for turn in range(5):
+        workers = [threading.Thread(target=lambda k=k: (
+            time.sleep(k * 0.003 * turn), results.append(deep(levels)(60_000 - 9_000 * k))))
+            for k in range(6)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert len(results) == 30 and sys.getrecursionlimit() == usual
 
 
 def test_depth_counts_levels_and_room_is_given_beforehand():
