@@ -75,7 +75,7 @@ def test_a_limit_is_not_lowered_under_a_thread_that_is_deep():
     """Python would end the process: "Cannot recover from stack overflow"."""
     usual, results = sys.getrecursionlimit(), []
     for turn in range(5):
-        workers = [threading.Thread(target=lambda k=k: (
+        workers = [threading.Thread(target=lambda k=k, turn=turn: (
             time.sleep(k * 0.003 * turn), results.append(deep(levels)(60_000 - 9_000 * k))))
             for k in range(6)]
         for worker in workers:
