@@ -171,9 +171,10 @@ def _binary(draw: Draw, x: Value, pool: Pool) -> Any:
     if y is None:
         return None
     op, meaning = BINARY[draw.choice([*BINARY])]
+    exact = y.exact
     if draw.chance(30):
         x, y = y, x
-    return op(x.var, y.var), meaning(x.array, y.array), y.exact
+    return op(x.var, y.var), meaning(x.array, y.array), exact
 
 
 @row("scalar", exact=True)
