@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -65,8 +66,12 @@ def move_block(state: ScheduleState, block: StmtSRef, loop: StmtSRef, preserve_u
     if not producer:
         _reduction_finished(state, partners, loop, block)
     position = _insertion_point(state, loop, producers, consumers, index, block)
-    nest = _new_nest(state, scope, block, loop, partners, preserve_unit_loops, producer)
-    may_be_computed_at(state, scope, block, loop, position, nest, producer, outlives)
+    nest, why_not = _new_nest(state, scope, block, loop, partners, preserve_unit_loops, producer)
+    try:
+        may_be_computed_at(state, scope, block, loop, position, nest, producer, outlives)
+    except Refusal:
+        why_not()
+        raise
     body = without_block(state, scope, block)
 
     def insert(found: For) -> Stmt:
@@ -167,7 +172,10 @@ def _blocks_under(stmt: Stmt) -> set[Block]:
 
 
 def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: StmtSRef,
-              partners: list[StmtSRef], preserve_unit_loops: bool, producer: bool) -> Stmt:
+              partners: list[StmtSRef], preserve_unit_loops: bool, producer: bool
+              ) -> tuple[Stmt, Callable[[], None]]:
+    """The block in its new loops, and what raises a Refusal that says which reads or iterations
+    would be lost, if that is why the block may not be computed there."""
     stmt: Block = block.stmt
     analyzer = Analyzer()
     state.loop_domains_into(loop, analyzer)
@@ -203,13 +211,16 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
                               op.less(value, op.add(bound.min, bound.extent))):
                 if not analyzer.can_prove(condition):
                     predicate = op.logical_and(predicate, condition)
-    if not producer:
-        _reads_are_covered(state, stmt, values, loops, needed, analyzer, loop)
-        _no_iteration_is_lost(state, stmt, values, loops, loop)
+
+    def why_not() -> None:
+        if not producer:
+            _reads_are_covered(state, stmt, values, loops, needed, analyzer, loop)
+            _no_iteration_is_lost(state, stmt, values, loops, loop)
+
     nest: Stmt = BlockRealize(values, analyzer.simplify(predicate), stmt)
     for var, extent in reversed(loops):
         nest = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, nest)
-    return nest
+    return nest, why_not
 
 
 def _longest(extent: PrimExpr, analyzer: Analyzer) -> PrimExpr | None:

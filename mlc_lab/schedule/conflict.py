@@ -315,6 +315,9 @@ def first_clash(some: Iterable[Access], others: Iterable[Access], shared: Sequen
     for a, b in _pairs(some, others, some is others and bad.symmetric):
         if but is not None and but(a, b):
             continue
+        box = distances.anywhere(a, b)
+        if box is None or not bad(box):
+            continue
         box = distances(a, b)
         if box is not None and bad(box):
             found = _example(a, b, shared, bad, outer, steady)

@@ -11,7 +11,7 @@ from ..tir.stmt import (
     Allocate, AllocateConst, Block, BlockRealize, BufferStore, DeclBuffer, Evaluate, For, LetStmt,
     SeqStmt, Stmt,
 )
-from .footprint import Access, Loop, footprint, instance, loops_of
+from .footprint import Access, Loop, binding_reads, footprint, instance, loops_of
 
 RAW, WAW, WAR = "RAW", "WAW", "WAR"
 
@@ -47,9 +47,7 @@ class Site:
         if self.block is not None:
             block = self.block
             reads = {r.buffer.data for r in block.reads}
-            if not all(type(v) is Var or type(v) is IntImm for v in node.iter_values) or (
-                    type(node.predicate) is not IntImm):
-                reads |= {a.memory for a in self.accesses if not a.write}
+            reads.update(a.memory for a in binding_reads(node))
             #: pointers to the memory that is read, and to that which is written
             self.reads, self.writes = reads, {w.buffer.data for w in block.writes}
         else:

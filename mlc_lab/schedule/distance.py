@@ -9,7 +9,7 @@ disjointness of boxes in one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import gcd, inf
 from typing import Any, NamedTuple
 
@@ -158,6 +158,10 @@ def _floor(x: float, by: int) -> float:
     return x // by if x not in (inf, -inf) else x
 
 
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
 def _times(form: tuple, factor: int) -> tuple:
     if factor == 0:
         return {}, 0, 0
@@ -223,6 +227,7 @@ class Distances:
         self._sides: dict[tuple, _Side] = {}
         self._found: dict[tuple, Distance | None] = {}
         self._linear = _Linear(self.known)
+        self._sums: dict[tuple, list[Var] | None] = {}
         self._ends: dict[tuple[PrimExpr, ...], dict[Any, Interval]] = {}
         self.box: Distance | None = {}
         for var, _, _ in shared:
@@ -234,30 +239,80 @@ class Distances:
 
     def __call__(self, a: Access, b: Access) -> Distance | None:
         """How far apart iterations may be that touch one element; None: there are none."""
+        first, second = self._fixed(a.conditions), self._fixed(b.conditions)
+        if not first and not second:
+            return self.anywhere(a, b)
         if self.box is None:
             return None
-        first, second = self._fixed(a.conditions), self._fixed(b.conditions)
         box = dict(self.box)
         for v in {**first, **second}:
             low, high = self.known[v]
             start, end = first.get(v, (low, high))
             low, high = second.get(v, (low, high))
             box[v] = (low - end, high - start)
+        return self._within(a, b, box)
+
+    def anywhere(self, a: Access, b: Access) -> Distance | None:
+        """The same where conditions are not known of: there are no more of these than accesses of
+        different elements."""
+        key = (a.buffer, a.spans, a.loops, b.buffer, b.spans, b.loops)
+        if key not in self._found:
+            self._found[key] = None if self.box is None else self._within(a, b, dict(self.box))
+        return self._found[key]
+
+    def _within(self, a: Access, b: Access, box: Distance) -> Distance | None:
+        """The distances within a box, which is changed."""
         if a.spans is None or b.spans is None or a.buffer is not b.buffer or (
                 a.buffer.strides and may_overlap(a.buffer)):
             return box
-        plain = _same_variables(a, b, self.known)
-        if plain is not None:
-            if not all(box[v][0] <= 0 <= box[v][1] for v in plain if v in box):
+        same = self._digits_of_both(a, b)
+        if same is not None:
+            if not all(box[v][0] <= 0 <= box[v][1] for v in same):
                 return None
-            box.update((v, ZERO) for v in plain if v in box)
+            box.update((v, ZERO) for v in same)
             return box
-        key = (a.spans, a.loops, a.conditions if first else (),
-               b.spans, b.loops, b.conditions if second else ())
-        if key not in self._found:
-            self._found[key] = self._solve(a, b, box)
-        found = self._found[key]
-        return found and dict(found)
+        return self._solve(a, b, box)
+
+    def _digits_of_both(self, a: Access, b: Access) -> list[Var] | None:
+        """The shared loops that are the same wherever two accesses meet, if their indices are the
+        same sums, the digits of which are loops: i_0 * 8 + i_1. None if they are others. Most
+        accesses of one array are of this kind."""
+        out: list[Var] = []
+        for left, right in zip(a.spans or (), b.spans or ()):
+            if left is None or right is None or left[0] is not right[0] or not (
+                    op.is_const_int(left[1], 1) and op.is_const_int(right[1], 1)):
+                return None
+            if type(left[0]) is Var and left[0] in self.known:
+                if left[0] in self.names:
+                    out.append(left[0])
+            elif len(a.loops) == len(b.loops) and all(
+                    x[0] is y[0] for x, y in zip(a.loops, b.loops)):
+                key = (left[0], a.loops)
+                if key not in self._sums:
+                    self._sums[key] = self._digits(left[0], self._side(a, 0))
+                found = self._sums[key]
+                if found is None:
+                    return None
+                out += found
+            else:
+                return None
+        return out
+
+    def _digits(self, e: PrimExpr, side: _Side) -> list[Var] | None:
+        """The shared loops among the digits of an index; None if it has one value twice, for
+        different values of the loops."""
+        form = side.linear.of(e)
+        if form is None or form[1] != form[2]:
+            return None
+        moving = [(abs(factor), v) for v, factor in form[0].items()
+                  if type(v) is tuple or v in self.names or v in side.own]
+        reach: float = 0
+        for factor, v in sorted(moving, key=_first):
+            if type(v) is tuple or factor <= reach:
+                return None
+            low, high = side.linear.ranges.get(v, (-inf, inf))
+            reach += factor * (high - low)
+        return [v for _, v in moving if v in self.names]
 
     def _fixed(self, conditions: tuple[PrimExpr, ...]) -> Mapping[Any, Interval]:
         """The loops of which conditions leave one value: an index that equals its least or its
@@ -318,19 +373,6 @@ def distance(a: Access, b: Access, shared: Sequence[Loop], outer: Sequence[Loop]
     `outer` are loops around them that stand still.
     """
     return Distances(shared, outer)(a, b)
-
-
-def _same_variables(a: Access, b: Access, known: Container[Any]) -> list[Var] | None:
-    """The loops that index an element directly, if both indices are the same variables and nothing
-    else; None if they are not. Most accesses of one array are of this kind."""
-    out = []
-    for left, right in zip(a.spans or (), b.spans or ()):
-        if left is None or right is None or left[0] is not right[0] or type(left[0]) is not Var or (
-                left[0] not in known) or not (
-                op.is_const_int(left[1], 1) and op.is_const_int(right[1], 1)):
-            return None
-        out.append(left[0])
-    return out
 
 
 class _Side(NamedTuple):

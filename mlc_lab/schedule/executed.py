@@ -10,7 +10,7 @@ from ..arith import Analyzer, detect_iter_map
 from ..arith.expr_util import conjuncts
 from ..arith.linear_form import Reader, follows
 from ..tir import op
-from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.expr import Add, BufferLoad, IntImm, IterVar, Mul, PrimExpr, Range, Var
 from ..tir.functor import pre_order, substitute, uses_var
 from ..tir.stmt import TRUE, Block, BlockRealize, For
 from .footprint import Access, Loop, footprint, loops_of
@@ -35,7 +35,59 @@ def runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
         return op.is_const_int(realize.predicate, 1) and all(
             _independent(lp, chain) for lp in loops) and run_at_all(
             [lp for lp in loops if lp.loop_var not in bound])
+    if op.is_const_int(realize.predicate, 1):
+        digits = mixed_radix(realize.iter_values, loops)
+        if digits is not None and all(
+                op.is_const_int(iv.dom.min, low) and op.is_const_int(iv.dom.extent, extent)
+                for iv, (low, extent) in zip(realize.block.iter_vars, digits)):
+            return True
     return run_at_all(loops) and _runs_everywhere(realize, loops)
+
+
+def mixed_radix(values: Sequence[PrimExpr], loops: Sequence[For]) -> list[tuple[int, int]] | None:
+    """The first value and the number of values of each of some expressions whose digits the loops
+    are, as those of i_0 * 8 + i_1: they take each combination of these values, and once where all
+    loops are digits. None where it is not seen at a glance that they do.
+    """
+    chain: dict[Any, tuple[int, int]] = {}
+    for lp in loops:
+        if type(lp.min) is not IntImm or type(lp.extent) is not IntImm or lp.extent.value < 1:
+            return None
+        chain[lp.loop_var] = (lp.min.value, lp.extent.value)
+    out = []
+    for value in values:
+        terms: list[tuple[int, Any]] = []
+        if not _terms(value, 1, terms):
+            return None
+        low, extent = 0, 1
+        for factor, var in sorted(terms, key=_factor):
+            if var is None:
+                low += factor
+                continue
+            found = chain.pop(var, None)  # a loop is a digit of one value
+            if found is None or factor != extent and found[1] != 1:
+                return None
+            low, extent = low + factor * found[0], extent * found[1]
+        out.append((low, extent))
+    return out
+
+
+def _factor(term: tuple[int, Any]) -> int:
+    return term[0]
+
+
+def _terms(value: PrimExpr, factor: int, out: list[tuple[int, Any]]) -> bool:
+    """Append the terms (factor, variable or None) of a sum; False if it is not a sum of such."""
+    kind = type(value)
+    if kind is Var:
+        out.append((factor, value))
+        return True
+    if kind is IntImm:
+        out.append((factor * value.value, None))
+        return True
+    if kind is Add:
+        return _terms(value.a, factor, out) and _terms(value.b, factor, out)
+    return kind is Mul and type(value.b) is IntImm and _terms(value.a, factor * value.b.value, out)
 
 
 def run_at_all(loops: Sequence[For], around: Sequence[Loop] = (), depth: int = 0) -> bool:
@@ -305,5 +357,5 @@ def knowing(block: Block, access: Access) -> Analyzer:
     return analyzer
 
 
-__all__ = ["elements", "in_bounds", "iterations", "knowing", "reduces_in_order", "run_at_all",
-           "runs_everywhere", "why_not_whole"]
+__all__ = ["elements", "in_bounds", "iterations", "knowing", "mixed_radix", "reduces_in_order",
+           "run_at_all", "runs_everywhere", "tiles_cover", "why_not_whole"]

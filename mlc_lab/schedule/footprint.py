@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from ..ir.node import NODE_TYPES
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IntImm, IterVar, Let, Not, PrimExpr, Ramp, Var
@@ -41,8 +42,8 @@ class Access(NamedTuple):
     None where only a pointer is seen. `spans` gives the region, a dimension each, or is None: all
     of it. It speaks of variables of loops and blocks around the statement and of `loops`, those
     inside of it. `conditions` hold where the access happens. `node` is what is underlined, `block`
-    the outermost block in the statement that the access is in, `pointer` says that it was not seen
-    itself: a call was given a pointer. `update` is the operator by which a store combines what is
+    the outermost block in the statement that the access is in (None if the statement is the block),
+    `pointer` says that it was not seen itself: a call was given a pointer. `update` is the operator by which a store combines what is
     there with something else (see `reducer.update_of`), or None: two accesses with the same one
     may change places. `init` says that it is in the init of a reduction.
     """
@@ -60,17 +61,19 @@ class Access(NamedTuple):
     init: bool = False
 
     def bound(self, table: Mapping[Var, PrimExpr], loops: Sequence[Loop] = (),
-              conditions: Sequence[PrimExpr] = ()) -> "Access":
-        """The access with variables replaced, inside further loops and under further conditions."""
+              conditions: Sequence[PrimExpr] = (), block: Block | None = None) -> "Access":
+        """The access with variables replaced, inside further loops and under further conditions;
+        with `block` as one in that block."""
+        spans, inner, own = self.spans, self.loops, self.conditions
         if table:
-            spans = self.spans and tuple(
-                s and (substitute(s[0], table), substitute(s[1], table)) for s in self.spans)
-            inner = tuple((v, substitute(low, table), substitute(n, table))
-                          for v, low, n in self.loops)
-            own = tuple(substitute(c, table) for c in self.conditions)
-        else:
-            spans, inner, own = self.spans, self.loops, self.conditions
-        return self._replace(spans=spans, loops=(*loops, *inner), conditions=(*conditions, *own))
+            spans = spans and tuple([
+                s and (substitute(s[0], table), substitute(s[1], table)) for s in spans])
+            inner = tuple([(v, substitute(low, table), substitute(n, table))
+                           for v, low, n in inner])
+            own = tuple([substitute(c, table) for c in own])
+        return Access(self.memory, self.buffer, spans, self.write, (*loops, *inner),
+                      (*conditions, *own), self.node, block or self.block, self.pointer,
+                      self.update, self.init)
 
 
 _found: "WeakKeyDictionary[Stmt, tuple[Access, ...]]" = WeakKeyDictionary()
@@ -93,8 +96,9 @@ def _accesses(node: Any) -> tuple[Access, ...]:
     walk = _Walk()
     if type(node) is Block:
         walk.block(node)
-    else:
-        walk.visit(node)
+        # what is remembered of a block must not keep it alive
+        return tuple(a._replace(block=None) for a in walk.out if a.memory not in walk.inner)
+    walk.visit(node)
     return tuple(a for a in walk.out if a.memory not in walk.inner)
 
 
@@ -113,18 +117,37 @@ def instance(realize: BlockRealize, loops: Sequence[Any] = ()) -> tuple[Access, 
     around = tuple(loops_of(loops))
     conditions = () if realize.predicate is TRUE or op.is_const_int(realize.predicate, 1) else (
         realize.predicate,)
-    own = [a.bound(table, around, conditions)._replace(block=block) for a in footprint(block)]
+    own = [a.bound(table, around, conditions, block) for a in footprint(block)]
     return (*binding_reads(realize), *own)
 
 
 def binding_reads(realize: BlockRealize) -> tuple[Access, ...]:
     """What is read to compute the values of a block's iterators and its predicate."""
-    if all(type(e) in (Var, IntImm) for e in (*realize.iter_values, realize.predicate)):
+    if all(map(_is_arithmetic, realize.iter_values)) and _is_arithmetic(realize.predicate):
         return ()
     walk = _Walk()
     for value in (*realize.iter_values, realize.predicate):
         walk.visit(value)
     return tuple(walk.out)
+
+
+#: expressions that read no memory if their operands do not
+_ARITHMETIC = {NODE_TYPES[name] for name in (
+    "Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Min", "Max", "EQ", "NE", "LT", "LE", "GT", "GE",
+    "And", "Or")}
+
+
+def _is_arithmetic(e: PrimExpr) -> bool:
+    """Whether it is seen at a glance that an expression reads no memory."""
+    stack = [e]
+    while stack:
+        item = stack.pop()
+        kind = type(item)
+        if kind in _ARITHMETIC:
+            stack += (item.a, item.b)
+        elif kind is not IntImm and (kind is not Var or item.dtype == "handle"):
+            return False
+    return True
 
 
 class _Walk:
@@ -204,9 +227,16 @@ class _Walk:
 
     def visit(self, node: Any) -> None:
         """Collect what a statement or expression accesses."""
-        method = _METHODS.get(type(node))
+        kind = type(node)
+        method = _METHODS.get(kind)
         if method is not None:
             method(self, node)
+            return
+        if kind in _ARITHMETIC:
+            self.visit(node.a)
+            self.visit(node.b)
+            return
+        if kind is IntImm:
             return
         for item in node.children():
             self.visit(item)
@@ -336,18 +366,36 @@ class _Walk:
         self.visit(node.body)
 
     def realize(self, node: BlockRealize) -> None:
-        for value in node.iter_values:
-            self.visit(value)
-        self.visit(node.predicate)
+        for value in (*node.iter_values, node.predicate):
+            if not _is_arithmetic(value):
+                self.visit(value)
         kept = self.conditions
         if not op.is_const_int(node.predicate, 1):
             self.conditions = (*kept, self.now(node.predicate))
         values = [self.now(v) for v in node.iter_values]
         self.table.update({iv.var: v for iv, v in zip(node.block.iter_vars, values)})
-        self.block(node.block)
+        if not self.known(node.block):
+            self.block(node.block)
         for iv in node.block.iter_vars:
             self.table.pop(iv.var, None)
         self.conditions = kept
+
+    def known(self, node: Block) -> bool:
+        """Take what was found in the block before, if it is seen to be the same here: most steps
+        leave the blocks as they are. False if the block must be visited."""
+        found = footprint(node)
+        if self.views or any(a.pointer for a in found):
+            return False
+        site = self.site or node
+        for access in found:
+            access = access.bound(self.table, self.loops, self.conditions, site)
+            self.out.append(access._replace(init=True) if self.init else access)
+        for buffer in node.alloc_buffers:
+            self.inner.add(buffer.data)
+            self.owners[buffer.data] = buffer
+        for region in (*node.reads, *node.writes):
+            self.owners.setdefault(region.buffer.data, region.buffer)
+        return True
 
     def block(self, node: Block) -> None:
         """A block whose iterators are free or in the table."""

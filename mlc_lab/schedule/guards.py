@@ -20,14 +20,15 @@ from typing import Any
 from ..arith import Analyzer, detect_iter_map, estimate_region_lower_bound
 from ..arith.access import conjuncts
 from ..tir import op
-from ..tir.expr import IntImm, IterVar, Range
-from ..tir.functor import leaves_loop, pre_order, uses_var
-from ..tir.stmt import Block, BlockRealize, For
+from ..tir.expr import IntImm, IterVar, Range, Var
+from ..tir.functor import leaves_loop, uses_var
+from ..tir.stmt import Block, For
 from .error import Refusal
+from .executed import runs_everywhere
 from .independence import has_one_to_one_binding
 from .repeatable import builds_on
 from .rewrite import reads_memory
-from .state import ScheduleState, StmtSRef
+from .state import ScheduleState, StmtSRef, child_realizes
 from .witness import loop_triples, unwritten_read, touched_twice
 
 SPATIAL, REDUCE, OPAQUE = IterVar.DataPar, IterVar.CommReduce, IterVar.Opaque
@@ -401,6 +402,8 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: An
             consumer: StmtSRef, read: Any) -> bool:
     from ..tir.op import min_value_of
 
+    if _writes_all(state, lca, producer, written):
+        return True
     have = relaxed_region(state, producer, written.region, lca, lower=True)
     if have is None:
         return False
@@ -423,6 +426,21 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: An
                 or analyzer.can_prove(got.max_value >= min_value_of(high, dim - 1))):
             return False
     return True
+
+
+def _writes_all(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Any) -> bool:
+    """Whether it is seen at a glance that the loops below `lca` write each element of a buffer."""
+    domains = {iv.var: iv.dom for iv in producer.stmt.iter_vars}
+    for r, dim in zip(written.region, written.buffer.shape):
+        dom = domains.pop(r.min, None) if type(r.min) is Var and op.is_const_int(
+            r.extent, 1) else None
+        if dom is None or not op.is_const_int(dom.min, 0) or not (
+                dom.extent is dim or type(dim) is IntImm and (
+                    op.is_const_int(dom.extent, dim.value))):
+            return False
+    above = state.loops_above(producer)
+    below = above[above.index(lca) + 1:] if lca in above else above
+    return runs_everywhere(state.realize_of(producer), [s.stmt for s in below])
 
 
 def _is_whole(interval: Any, dim: Any) -> bool:
@@ -477,19 +495,14 @@ def parallelizable(state: ScheduleState, loop: StmtSRef, kind: str, thread_tag: 
     """The loop may drive spatial iterators only; the threads of a block may drive reductions too,
     whose bindings must be affine then: lowering takes such reductions apart."""
     var = loop.stmt.loop_var
-    for node in pre_order(loop.stmt.body):
-        if type(node) is not BlockRealize or node.block not in state.refs:
-            continue
-        sref = state.refs[node.block]
-        if not _is_below_in_scope(state, sref, loop):
-            continue
+    for node in child_realizes(loop.stmt):
         for iv, value in zip(node.block.iter_vars, node.iter_values):
             if not uses_var(value, var):
                 continue
             if iv.iter_type == SPATIAL:
                 continue
             if iv.iter_type == REDUCE and thread_tag.startswith("threadIdx"):
-                affine_binding(state, sref)
+                affine_binding(state, state.refs[node.block])
                 continue
             written = ", ".join(w.buffer.name for w in node.block.writes)
             raise Refusal(
@@ -502,7 +515,3 @@ def parallelizable(state: ScheduleState, loop: StmtSRef, kind: str, thread_tag: 
                 f"{written}",
                 hint="use a loop that drives spatial iterators only, or split the reduction with "
                 "sch.rfactor first")
-
-
-def _is_below_in_scope(state: ScheduleState, sref: StmtSRef, loop: StmtSRef) -> bool:
-    return any(s is loop for s in state.loops_above(sref))

@@ -17,7 +17,7 @@ from ..tir.stmt import Block, BlockRealize, For, Stmt
 from .conflict import first_clash, later
 from .dependency import Site, inside
 from .error import Refusal
-from .executed import iterations
+from .executed import iterations, mixed_radix
 from .footprint import loops_of
 from .order import Place, passed, stays_within
 from .state import ScheduleState, StmtSRef
@@ -62,6 +62,11 @@ def _sets_the_same(state: ScheduleState, sref: StmtSRef, site: Site, depth: int,
     inner = site.loops[depth:]
     kept = [lp for lp in inner if any(uses_var(v, lp.loop_var) for v in spatial)]
     dropped = [lp for lp in inner if lp not in kept]
+    if op.is_const_int(realize.predicate, 1):
+        first = mixed_radix([v for _, v in reduced], dropped)
+        if first is not None and all(
+                op.is_const_int(iv.dom.min, low) for (iv, _), (low, _) in zip(reduced, first)):
+            return
     analyzer = Analyzer()
     for size in sizes_of(state, sref):
         analyzer.enter_constraint(op.greater_equal(size, 1))

@@ -28,6 +28,10 @@ from .state import ScheduleState, StmtSRef, function_named
 from .trace import Trace
 
 
+#: walks over the whole program, which may be deep
+_new_state, _copied_state = deep(ScheduleState), deep(ScheduleState.copy)
+
+
 class Step(NamedTuple):
     """One primitive as it was applied: the module before and after, or why it was refused.
 
@@ -73,7 +77,7 @@ class Schedule:
             mod = IRModule({"main": mod})
         if not isinstance(mod, IRModule):
             raise TypeError(f"Schedule takes an IRModule or a PrimFunc, got {type(mod).__name__}")
-        self.state = deep(ScheduleState)(mod)
+        self.state = _new_state(mod)
         self.trace: Trace | None = Trace()
         self.steps: list[Step] = []
         self._symbols: dict[Any, Any] = {}
@@ -177,7 +181,7 @@ class Schedule:
     def copy(self) -> "Schedule":
         """A schedule of its own in the same state; the random variables are valid in both."""
         new = Schedule.__new__(type(self))
-        new.state, table = deep(self.state.copy)()
+        new.state, table = _copied_state(self.state)
         new.trace = self.trace.copy() if self.trace is not None else None
         new.steps = list(self.steps)
         new._symbols = {rv: table.get(v, _GONE) if isinstance(v, StmtSRef) else v

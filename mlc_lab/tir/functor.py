@@ -324,9 +324,17 @@ def uses_var(root: Node, var: Any) -> bool:
         test = var
     else:
         test = var.__contains__
-    if isinstance(root, (Var, IntImm)):  # most indices and bindings are no more than that
-        return isinstance(root, Var) and test(root)
-    return any(isinstance(item, Var) and test(item) for item in pre_order(root))
+    stack = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Var):
+            if test(item):
+                return True
+        elif type(item) is not IntImm:
+            if type(item) is Block:
+                stack += [iv.dom for iv in item.iter_vars]
+            stack += item.children()
+    return False
 
 
 def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.continue_loop")) -> bool:
