@@ -11,6 +11,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ..tir.expr import EQ, LE, LT, And, IntImm, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
 from ..tir.functor import substitute
+from ..tir.op import is_const_int
 from . import expr_util as U
 from .expr_util import FALSE, TRUE, imm
 from .interval_arithmetic import eval_set
@@ -57,7 +58,13 @@ def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None)
 def map_shape(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None) -> list[PrimExpr]:
     """The shape of a buffer of `shape` after the map: one extent a final index."""
     analyzer = new_analyzer(analyzer)
-    return [analyzer.simplify(r.min + r.extent) for r in map_ranges(index_map, shape, analyzer)]
+    return shape_of(map_ranges(index_map, shape, analyzer), analyzer)
+
+
+def shape_of(ranges: Sequence[Range], analyzer: Any = None) -> list[PrimExpr]:
+    """The shape of a buffer that has room for ranges of indices (see `map_ranges`)."""
+    return [r.extent if is_const_int(r.min, 0) else new_analyzer(analyzer).simplify(r.min + r.extent)
+            for r in ranges]
 
 
 def is_bijective(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None) -> bool:
@@ -115,12 +122,15 @@ def non_surjective_inverse(index_map: IndexMap, shape: Sequence[Any],
     return IndexMap(outputs, final), where
 
 
-def padded_inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None
-                   ) -> tuple[IndexMap, PrimExpr]:
+def padded_inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None,
+                   ranges: Sequence[Range] | None = None) -> tuple[IndexMap, PrimExpr]:
     """The inverse on the box of `map_shape`, which starts at 0 where the map may not, and where it
-    is padding. Raises ValueError if the map cannot be inverted."""
+    is padding. `ranges`: those of `map_ranges`, if they are known. Raises ValueError if the map
+    cannot be inverted."""
     found, padding = non_surjective_inverse(index_map, shape, analyzer)
-    for var, rng in zip(found.initial_indices, map_ranges(index_map, shape, analyzer)):
+    if ranges is None:
+        ranges = map_ranges(index_map, shape, analyzer)
+    for var, rng in zip(found.initial_indices, ranges):
         if not (type(rng.min) is IntImm and rng.min.value == 0):
             padding = U.logical_or(padding, LT(var, rng.min))
     return found, padding

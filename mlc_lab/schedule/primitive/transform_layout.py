@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ...arith import Analyzer
-from ...arith.index_map import map_ranges, map_shape, padded_inverse
+from ...arith.index_map import map_ranges, padded_inverse, shape_of
 from ...ir import dtype as dt
 from ...tir import op
 from ...tir.buffer import Buffer
@@ -101,9 +101,9 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
     domains = [Range.from_min_extent(IntImm(dim.dtype, 0), dim) for dim in old.shape]
     places_start_at_zero(index_map.final_indices, zip(index_map.initial_indices, domains), old,
                          block.stmt)
-    new = old.replace(shape=tuple(map_shape(index_map, old.shape)), strides=(),
-                      axis_separators=())
-    inverse, padding = _inverse(index_map, old, assume_injective_transform, block.stmt)
+    ranges = map_ranges(index_map, old.shape)
+    new = old.replace(shape=tuple(shape_of(ranges)), strides=(), axis_separators=())
+    inverse, padding = _inverse(index_map, old, ranges, assume_injective_transform, block.stmt)
     pads = not op.is_const_int(padding, 0)
     if pads and pad_value is None:
         shape = ", ".join(map(repr, new.shape))
@@ -180,12 +180,12 @@ def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
                           hint="transform the layout before vectorizing")
 
 
-def _inverse(index_map: IndexMap, old: Buffer, assume: bool, block: Block
-             ) -> tuple[IndexMap | None, PrimExpr]:
+def _inverse(index_map: IndexMap, old: Buffer, ranges: Sequence[Range], assume: bool,
+             block: Block) -> tuple[IndexMap | None, PrimExpr]:
     if assume:
         return None, IntImm("bool", 0)
     try:
-        inverse, padding = padded_inverse(index_map, old.shape)
+        inverse, padding = padded_inverse(index_map, old.shape, ranges=ranges)
     except ValueError as err:
         raise Refusal("map_is_injective", f"{index_map!r} may take different elements of "
                       f"{old.name} to the same place: {err}", nodes=[block],
@@ -202,6 +202,7 @@ class _Layout(Redirect):
         self.data = {}
         self.old, self.new, self.map = old, new, index_map
         self.known = Analyzer()
+        self._mapped: dict[tuple[PrimExpr, ...], tuple[PrimExpr, ...]] = {}
 
     def visit_For(self, node: For) -> Stmt:
         self.known.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
@@ -213,8 +214,13 @@ class _Layout(Redirect):
         return super().visit_Block(node)
 
     def mapped(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
-        """The new place of old indices."""
-        return tuple(self.known.simplify(e) for e in self.map.map_indices(indices))
+        """The new place of old indices. Most accesses of a block have the same."""
+        key = tuple(indices)
+        found = self._mapped.get(key)
+        if found is None:
+            found = self._mapped[key] = tuple(
+                self.known.simplify(e) for e in self.map.map_indices(indices))
+        return found
 
     def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
         if node.buffer is not self.old:
