@@ -63,8 +63,8 @@ def map_shape(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None) -
 
 def shape_of(ranges: Sequence[Range], analyzer: Any = None) -> list[PrimExpr]:
     """The shape of a buffer that has room for ranges of indices (see `map_ranges`)."""
-    return [r.extent if is_const_int(r.min, 0) else new_analyzer(analyzer).simplify(r.min + r.extent)
-            for r in ranges]
+    return [r.extent if is_const_int(r.min, 0) else
+            new_analyzer(analyzer).simplify(r.min + r.extent) for r in ranges]
 
 
 def is_bijective(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None) -> bool:

@@ -109,7 +109,8 @@ def sites_of(scope: Stmt) -> list[Site]:
             for item in stmt.seq:
                 walk(item, loops, wrappers, items)
         elif kind is For:
-            expressions(stmt, loops, wrappers, items)
+            if type(stmt.min) is not IntImm or type(stmt.extent) is not IntImm:
+                expressions(stmt, loops, wrappers, items)
             body(stmt.body, (*loops, stmt), wrappers, items)
         elif kind is BlockRealize or (
                 kind is BufferStore or kind is Evaluate) and footprint(stmt):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 from ..arith import Analyzer, detect_iter_map
@@ -70,6 +71,14 @@ def mixed_radix(values: Sequence[PrimExpr], loops: Sequence[For]) -> list[tuple[
             low, extent = low + factor * found[0], extent * found[1]
         out.append((low, extent))
     return out
+
+
+def are_the_digits(values: Sequence[PrimExpr], loops: Sequence[For]) -> bool:
+    """Whether it is seen at a glance that loops are the digits of some expressions, each once: then
+    each combination of their values comes once."""
+    digits = mixed_radix(values, loops)
+    return digits is not None and prod(n for _, n in digits) == prod(
+        lp.extent.value for lp in loops)
 
 
 def _factor(term: tuple[int, Any]) -> int:
@@ -357,5 +366,5 @@ def knowing(block: Block, access: Access) -> Analyzer:
     return analyzer
 
 
-__all__ = ["elements", "in_bounds", "iterations", "knowing", "mixed_radix", "reduces_in_order",
-           "run_at_all", "runs_everywhere", "tiles_cover", "why_not_whole"]
+__all__ = ["are_the_digits", "elements", "in_bounds", "iterations", "knowing", "mixed_radix",
+           "reduces_in_order", "run_at_all", "runs_everywhere", "tiles_cover", "why_not_whole"]

@@ -43,9 +43,10 @@ class Access(NamedTuple):
     of it. It speaks of variables of loops and blocks around the statement and of `loops`, those
     inside of it. `conditions` hold where the access happens. `node` is what is underlined, `block`
     the outermost block in the statement that the access is in (None if the statement is the block),
-    `pointer` says that it was not seen itself: a call was given a pointer. `update` is the operator by which a store combines what is
-    there with something else (see `reducer.update_of`), or None: two accesses with the same one
-    may change places. `init` says that it is in the init of a reduction.
+    `pointer` says that it was not seen itself: a call was given a pointer. `update` is the operator
+    by which a store combines what is there with something else (see `reducer.update_of`), or None:
+    two accesses with the same one may change places. `init` says that it is in the init of a
+    reduction.
     """
 
     memory: Var

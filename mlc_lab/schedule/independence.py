@@ -16,7 +16,6 @@ What a block calls its iterators, or declares to read and write, plays no part i
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,13 +25,13 @@ from ..arith.linear_form import follows
 from ..arith.liveness import innermost_place
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Range, Var
+from ..tir.expr import BufferLoad, Call, IterVar, Let, PrimExpr, Range, Var
 from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
 from ..tir.stmt import Block, BlockRealize, BufferStore, For, LetStmt, Stmt
 from .conflict import Bad, Clash, Relation, apart, first_clash, later, never, reversed_by
-from .executed import mixed_radix
+from .executed import are_the_digits
 from .footprint import Access, Loop, binding_reads, footprint, instance, loops_of
 from .served import all_served
 from .state import ScheduleState, StmtSRef
@@ -210,18 +209,11 @@ def has_one_to_one_binding(state: ScheduleState, block: StmtSRef) -> bool:
     found = state.cache.get(key)
     if found is None:
         found = not chain or bool(realize.iter_values) and (
-            _are_the_digits(realize.iter_values, chain) or bool(detect_iter_map(
+            are_the_digits(realize.iter_values, chain) or bool(detect_iter_map(
                 realize.iter_values, {lp.loop_var: Range.from_min_extent(lp.min, lp.extent)
                                       for lp in chain}, True, "bijective", Analyzer()).indices))
         state.cache[key] = found
     return found
-
-
-def _are_the_digits(values: Sequence[PrimExpr], loops: Sequence[For]) -> bool:
-    """Whether the loops are the digits of the values, each once."""
-    digits = mixed_radix(values, loops)
-    return digits is not None and prod(n for _, n in digits) == prod(
-        lp.extent.value for lp in loops)
 
 
 def chooses_by_results(realize: BlockRealize) -> bool:

@@ -8,17 +8,20 @@ least one: what a reduction over nothing leaves is not kept.
 
 from __future__ import annotations
 
+from math import prod
+
 from ..arith import Analyzer
 from ..arith.expr_util import conjuncts
 from ..tir import op
 from ..tir.expr import IntImm, IterVar, Range, Var
-from ..tir.functor import free_vars, substitute, uses_var
+from ..tir.functor import free_vars, substitute, uses_var, variables_of
 from ..tir.stmt import Block, BlockRealize, For, Stmt
 from .conflict import first_clash, later
 from .dependency import Site, inside
 from .error import Refusal
 from .executed import iterations, mixed_radix
 from .footprint import loops_of
+from .independence import labels_are_true
 from .order import Place, passed, stays_within
 from .state import ScheduleState, StmtSRef
 
@@ -34,8 +37,10 @@ def init_may_go_first(state: ScheduleState, block: StmtSRef, depth: int, init: S
     _sets_the_same(state, block, site, depth, init)
     inner = site.loops[depth:]
     order = [lp.loop_var for lp in inner]
-    found = first_clash(updates, starts, loops_of(inner), later(order, False),
-                        [*scope.around, *loops_of(site.loops[:depth])], steady=scope.steady)
+    found = None
+    if not (_starts_first(site) and labels_are_true(state, stmt)):
+        found = first_clash(updates, starts, loops_of(inner), later(order, False),
+                            [*scope.around, *loops_of(site.loops[:depth])], steady=scope.steady)
     if found is not None:
         raise Refusal("init_runs_once", f"inside of loop {inner[0].loop_var.name} block "
                       f"{stmt.name_hint} adds to an element before its init sets it (again): run "
@@ -51,6 +56,16 @@ def init_may_go_first(state: ScheduleState, block: StmtSRef, depth: int, init: S
                       conflict=lambda: way.text(f"the init of {stmt.name_hint}"))
 
 
+def _starts_first(site: Site) -> bool:
+    """Whether it is seen at a glance that loops take the reduction iterators, for each value of the
+    spatial ones, through every value once, and begin with the first."""
+    digits = mixed_radix(site.node.iter_values, site.loops)
+    return digits is not None and prod(n for _, n in digits) == prod(
+        lp.extent.value for lp in site.loops) and all(
+        op.is_const_int(iv.dom.min, low) for iv, (low, _) in zip(site.block.iter_vars, digits)
+        if iv.iter_type == IterVar.CommReduce)
+
+
 def _sets_the_same(state: ScheduleState, sref: StmtSRef, site: Site, depth: int,
                    init: Stmt) -> None:
     """Before the loops the init must run for just the elements for which it runs in them."""
@@ -60,7 +75,8 @@ def _sets_the_same(state: ScheduleState, sref: StmtSRef, site: Site, depth: int,
     reduced = [(iv, v) for iv, v in pairs if iv.iter_type == IterVar.CommReduce]
     spatial = [v for iv, v in pairs if iv.iter_type != IterVar.CommReduce]
     inner = site.loops[depth:]
-    kept = [lp for lp in inner if any(uses_var(v, lp.loop_var) for v in spatial)]
+    used = variables_of(spatial)
+    kept = [lp for lp in inner if lp.loop_var in used]
     dropped = [lp for lp in inner if lp not in kept]
     if op.is_const_int(realize.predicate, 1):
         first = mixed_radix([v for _, v in reduced], dropped)

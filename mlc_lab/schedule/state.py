@@ -381,6 +381,20 @@ def child_realizes(stmt: Stmt) -> list[BlockRealize]:
     return out
 
 
+def blocks_under(stmt: Stmt) -> list[Block]:
+    """A block and all blocks below it, those within blocks as well."""
+    out: list[Block] = []
+
+    def walk(item: Stmt) -> None:
+        if type(item) is Block:
+            out.append(item)
+        for sub in sub_statements(item):
+            walk(sub)
+
+    walk(stmt)
+    return out
+
+
 def _find_realize(stmt: Stmt, block: Block) -> BlockRealize | None:
     for item in sub_statements(stmt):
         if type(item) is BlockRealize:

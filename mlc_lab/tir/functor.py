@@ -9,7 +9,7 @@ object, so identity tells what a step left alone.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
 from ..ir import dtype as dt
@@ -337,6 +337,19 @@ def uses_var(root: Node, var: Any) -> bool:
     return False
 
 
+def variables_of(expressions: Iterable[PrimExpr]) -> set[Var]:
+    """All variables that occur in some expressions."""
+    found: set[Var] = set()
+    stack: list[Node] = list(expressions)
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Var):
+            found.add(item)
+        elif type(item) is not IntImm:
+            stack += item.children()
+    return found
+
+
 def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.continue_loop")) -> bool:
     """Whether a statement leaves the loop that it is the body of, or its round, by one of these
     calls; what leaves loops further in does not count."""
@@ -537,4 +550,4 @@ def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
 
 __all__ = ["Dispatch", "Mutator",
            "Visitor", "free_vars", "ir_transform", "leaves_loop", "post_order_visit", "pre_order",
-           "pre_order_visit", "specialize", "substitute", "uses_var"]
+           "pre_order_visit", "specialize", "substitute", "uses_var", "variables_of"]

@@ -6,7 +6,7 @@ from ...arith.expr_util import conjuncts
 from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, PrimExpr, Var
-from ...tir.functor import pre_order, substitute, uses_var
+from ...tir.functor import pre_order, substitute, uses_var, variables_of
 from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, MatchBufferRegion, Stmt, seq,
 )
@@ -102,7 +102,8 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
         substitute(block.init, table, renamed_views))
     came_from(new_block, block)
     values = [value for _, value in spatial]
-    kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
+    used = variables_of(values)
+    kept = [lp for lp in loops if lp.loop_var in used]
     dropped = {lp.loop_var for lp in loops} - {lp.loop_var for lp in kept}
     predicate: PrimExpr = op.const(True)
     for part in conjuncts(realize.predicate):
@@ -123,6 +124,8 @@ def _own_views(block: Block, table: dict[Var, PrimExpr]
                ) -> tuple[tuple[MatchBufferRegion, ...], dict[Buffer, Buffer]]:
     """The views of a block that its init uses, made anew: one block defines a view. What their
     variables become goes into `table`."""
+    if not block.match_buffers:
+        return (), {}
     named = set(pre_order(block.init))
     named |= {item.buffer for item in named
               if type(item) in (BufferLoad, BufferStore, BufferRegion)}

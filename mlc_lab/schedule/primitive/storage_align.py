@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from ...tir import op
 from ...tir.buffer import Buffer
-from ...tir.functor import pre_order
 from ...tir.layout import DIM_ALIGN, alignments, layout_with
 from ...tir.stmt import annotation_value
 from ..buffers import WRITE, allocated_by, index_of, nth_region, one_name, views_fit
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
-from ..state import ScheduleState, StmtSRef
+from ..state import ScheduleState, StmtSRef, blocks_under
 
 
 @primitive("StorageAlign", normalize=index_of(WRITE, "buffer_index"))
@@ -72,6 +71,6 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
     else:
         rows.append(row)
     new = stmt.replace(annotations={**stmt.annotations, DIM_ALIGN: annotation_value(rows)})
-    nodes = [new if node is stmt else node for node in pre_order(site.stmt)]
+    nodes = [new if b is stmt else b for b in blocks_under(site.stmt)]
     views_fit(nodes, layout_with(alignments(nodes)), [buffer])
     state.replace(block, new)
