@@ -49,6 +49,7 @@ def move_block(state: ScheduleState, block: StmtSRef, loop: StmtSRef, preserve_u
     is_loop(loop)
     scope = same_scope(state, block, loop)
     stage_pipeline(state, scope)
+    _close_domains(state, block)
     complete_or_reduction(state, block, scope)
     if loop in state.loops_above(block):
         raise Refusal("block_is_not_under_loop", f"block {block.stmt.name_hint} is under loop "
@@ -82,6 +83,29 @@ def move_block(state: ScheduleState, block: StmtSRef, loop: StmtSRef, preserve_u
     body = replace_loop(body, loop.stmt.loop_var, insert)
     new_scope = scope.stmt.replace(body=body)
     state.replace(scope, new_scope, {scope.stmt: new_scope})
+
+
+def _close_domains(state: ScheduleState, block: StmtSRef) -> None:
+    """Iterator domains that name loops around the block, as of a triangle, become all that they
+    are in these loops: the block is about to leave them."""
+    stmt: Block = block.stmt
+    around = state.loop_domains(block)
+    if not around or not any(uses_var(iv.dom.extent, around) or uses_var(iv.dom.min, around)
+                             for iv in stmt.iter_vars):
+        return
+    new = []
+    for iv in stmt.iter_vars:
+        low, high = iv.dom.min, op.add(iv.dom.min, iv.dom.extent)
+        for var, dom in reversed(around.items()):
+            low = eval_set(low, {var: dom}).min_value
+            high = eval_set(high, {var: dom}).max_value
+        if not all(type(e) is IntImm or e.dtype == iv.var.dtype for e in (low, high)):
+            raise Refusal("domains_stay_defined", f"the domain of iterator {iv.var.name} of block "
+                          f"{stmt.name_hint} names a loop around it and has no bound without it",
+                          nodes=[stmt], hint="give the iterator a domain that names no loop")
+        extent = Analyzer().simplify(op.sub(high, low))
+        new.append(iv.replace(dom=Range.from_min_extent(low, extent)))
+    state.replace(block, stmt.replace(iter_vars=tuple(new)))
 
 
 def _partners_under_loop(state: ScheduleState, block: StmtSRef, partners: list[StmtSRef],

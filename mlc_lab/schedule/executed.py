@@ -14,7 +14,7 @@ from ..tir import op
 from ..tir.expr import Add, BufferLoad, IntImm, IterVar, Mul, PrimExpr, Range, Var
 from ..tir.functor import pre_order, substitute, uses_var
 from ..tir.stmt import TRUE, Block, BlockRealize, For
-from .footprint import Access, Loop, footprint, loops_of
+from .footprint import Access, Loop, footprint, loops_of, reads_memory
 from .witness import Unknown, evaluate
 
 #: iterations, and elements, that are tried before nothing is known
@@ -137,6 +137,53 @@ def _runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
                 and analyzer.can_prove_equal(size, iv.dom.extent)):
             return False
     return True
+
+
+def reaches(values: Sequence[PrimExpr], loops: Sequence[For], predicate: PrimExpr,
+            wanted: Sequence[PrimExpr], around: Sequence[Loop], known: Sequence[PrimExpr]) -> bool:
+    """Whether there surely is an iteration of `loops`, in which the predicate holds, where `values`
+    are what is `wanted`: whatever that is in the loops `around` it, where what is `known` holds.
+
+    Each value is a sum whose digits are loops, as i_0 * 8 + i_1, of which only the first may have
+    an extent that is not constant. So the wanted value says where the loops must be, and what is
+    left to see is that they come there.
+    """
+    own = {lp.loop_var: lp for lp in loops}
+    table: dict[Var, PrimExpr] = {}
+    conditions = conjuncts(predicate)
+    for value, want in zip(values, wanted):
+        terms: list[tuple[int, Any]] = []
+        if not _terms(value, 1, terms):
+            return False
+        for factor, var in terms:
+            if var not in own:
+                want = op.sub(want, factor if var is None else op.mul(var, factor))
+        digits = sorted((t for t in terms if t[1] in own), key=_factor)
+        if not digits:
+            conditions.append(op.equal(want, 0))
+        step = 1
+        for factor, var in digits:
+            lp = own[var]
+            if factor != step or var in table:
+                return False
+            at = op.floordiv(want, factor)
+            if var is not digits[-1][1]:
+                extent = op.as_int(lp.extent)
+                if extent is None or not op.is_const_int(lp.min, 0):
+                    return False
+                at, step = op.floormod(at, extent), factor * extent
+            table[var] = at
+    rest = own.keys() - table.keys()  # any of their iterations will do
+    for lp in loops:
+        if lp.loop_var in rest:
+            conditions.append(op.greater_equal(lp.extent, 1))
+        else:
+            conditions += [op.greater_equal(lp.loop_var, lp.min),
+                           op.less(lp.loop_var, op.add(lp.min, lp.extent))]
+    if any(uses_var(c, rest) or reads_memory(c) for c in conditions) or any(
+            map(reads_memory, known)):
+        return False
+    return all(follows(substitute(c, table), around, known) for c in conditions)
 
 
 def tiles_cover(realize: BlockRealize, loops: Sequence[For]) -> bool:
@@ -367,4 +414,5 @@ def knowing(block: Block, access: Access) -> Analyzer:
 
 
 __all__ = ["are_the_digits", "elements", "in_bounds", "iterations", "knowing", "mixed_radix",
-           "reduces_in_order", "run_at_all", "runs_everywhere", "tiles_cover", "why_not_whole"]
+           "reaches", "reduces_in_order", "run_at_all", "runs_everywhere", "tiles_cover",
+           "why_not_whole"]

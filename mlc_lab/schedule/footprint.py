@@ -151,6 +151,12 @@ def _is_arithmetic(e: PrimExpr) -> bool:
     return True
 
 
+def reads_memory(e: PrimExpr) -> bool:
+    """Whether an expression reads memory, or calls what may."""
+    return any(type(n) is BufferLoad or type(n) is Call and effect_of(n) != PURE
+               for n in pre_order(e))
+
+
 class _Walk:
     """Collects accesses; `loops` and `conditions` are those around the node that is visited."""
 
@@ -446,4 +452,5 @@ _METHODS: dict[type, Callable[[_Walk, Any], None]] = {
     BlockRealize: _Walk.realize, Block: _Walk.block,
 }
 
-__all__ = ["Access", "Loop", "Span", "WORLD", "binding_reads", "footprint", "instance", "loops_of"]
+__all__ = ["Access", "Loop", "Span", "WORLD", "binding_reads", "footprint", "instance", "loops_of",
+           "reads_memory"]

@@ -20,14 +20,14 @@ from typing import Any
 from ..arith import Analyzer, detect_iter_map, estimate_region_lower_bound
 from ..arith.access import conjuncts
 from ..tir import op
-from ..tir.expr import IntImm, IterVar, Range, Var
-from ..tir.functor import leaves_loop, uses_var
+from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.functor import leaves_loop, substitute, uses_var
 from ..tir.stmt import Block, For
 from .error import Refusal
-from .executed import runs_everywhere
-from .independence import has_one_to_one_binding
+from .executed import reaches, runs_everywhere
+from .footprint import loops_of, reads_memory
+from .independence import has_one_to_one_binding, surroundings
 from .repeatable import builds_on
-from .rewrite import reads_memory
 from .state import ScheduleState, StmtSRef, child_realizes
 from .witness import loop_triples, unwritten_read, touched_twice
 
@@ -182,8 +182,6 @@ def _loops_of(state: ScheduleState, block: StmtSRef) -> list:
 
 def element_range(state: ScheduleState, block: StmtSRef, region: Any) -> list[tuple[Any, Any]]:
     """First and last index of a block's region in each dimension, in the loops around it."""
-    from ..tir.functor import substitute
-
     realize = state.realize_of(block)
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
     out = []
@@ -370,8 +368,6 @@ def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: S
     Returns IntSets, or None when no exact lower bound is known (`lower`).
     """
     from ..arith import estimate_region_upper_bound
-    from ..tir.functor import substitute
-
     realize = state.realize_of(block)
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
     bound_region = [Range.from_min_extent(substitute(r.min, binding), substitute(r.extent, binding))
@@ -400,19 +396,26 @@ def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: S
 
 def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Any,
             consumer: StmtSRef, read: Any) -> bool:
-    from ..tir.op import min_value_of
-
     if _writes_all(state, lca, producer, written):
         return True
     have = relaxed_region(state, producer, written.region, lca, lower=True)
     if have is None:
-        return False
+        return _each_is_written(state, lca, producer, written, consumer, read)
     if all(_is_whole(got, dim) for got, dim in zip(have, written.buffer.shape)):
         return True
+    return _box_covers(state, lca, have, consumer, read) or _each_is_written(
+        state, lca, producer, written, consumer, read)
+
+
+def _box_covers(state: ScheduleState, lca: StmtSRef, have: list, consumer: StmtSRef, read: Any
+                ) -> bool:
+    """Whether all that a block reads below `lca` is in a box."""
+    from ..tir.op import min_value_of
+
     need = relaxed_region(state, consumer, read.region, lca, lower=False)
     analyzer = Analyzer()
     state.loop_domains_into(lca, analyzer)
-    for got, want, dim in zip(have, need, written.buffer.shape):
+    for got, want, dim in zip(have, need, read.buffer.shape):
         if want.is_nothing() or _is_whole(got, dim):
             continue
         if not _bounded(got):
@@ -426,6 +429,31 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: An
                 or analyzer.can_prove(got.max_value >= min_value_of(high, dim - 1))):
             return False
     return True
+
+
+def _each_is_written(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Any,
+                     consumer: StmtSRef, read: Any) -> bool:
+    """Whether there is, for each element that a block reads, an iteration of the producer below
+    `lca` that writes it. This knows of triangles, which no box is."""
+    def below(block: StmtSRef) -> list[For]:
+        above = state.loops_above(block)
+        return [s.stmt for s in (above[above.index(lca) + 1:] if lca in above else above)]
+
+    def points(block: StmtSRef, region: Any) -> list[PrimExpr] | None:
+        """The indices in terms of loops; None if they are no points."""
+        realize = state.realize_of(block)
+        values = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
+        if not all(op.is_const_int(r.extent, 1) for r in region.region):
+            return None
+        return [substitute(r.min, values) for r in region.region]
+
+    there, here = points(producer, written), points(consumer, read)
+    if there is None or here is None:
+        return False
+    around = [*surroundings(lca), *loops_of([lca.stmt] if type(lca.stmt) is For else []),
+              *loops_of(below(consumer))]
+    return reaches(there, below(producer), state.realize_of(producer).predicate, here, around,
+                   conjuncts(state.realize_of(consumer).predicate))
 
 
 def _writes_all(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..arith import Analyzer, detect_iter_map
+from ..arith.expr_util import conjuncts
 from ..tir.expr import IterVar, Range
 from ..tir.functor import uses_var
 from ..tir.stmt import (
@@ -18,9 +19,9 @@ from ..tir.stmt import (
 from .dependency import BlockScope, Site, inside
 from .error import Refusal
 from .executed import (
-    in_bounds, iterations, reduces_in_order, runs_everywhere, tiles_cover, why_not_whole,
+    in_bounds, iterations, reaches, reduces_in_order, runs_everywhere, tiles_cover, why_not_whole,
 )
-from .footprint import Access, instance
+from .footprint import Access, instance, loops_of
 from .order import Place, flow, passed
 from .repeatable import order_matters, why_not_repeatable
 from .state import ScheduleState, StmtSRef
@@ -149,6 +150,9 @@ def _runs_as_before(block: Block, site: Site, realize: BlockRealize,
     if runs_everywhere(site.node, site.loops):
         if runs_everywhere(realize, loops) or tiles_cover(realize, loops):
             return
+    if _among(site.node, site.loops, realize, loops) and _among(
+            realize, loops, site.node, site.loops):
+        return
     before = iterations(site.node.iter_values, site.node.predicate, site.loops)
     after = None
     if before is not None:
@@ -162,6 +166,13 @@ def _runs_as_before(block: Block, site: Site, realize: BlockRealize,
         "the values of its iterators for which it runs now"
         + (f": ({names}) = {lost[0]} would be lost" if lost else ""), nodes=[site.node],
         hint="leave the block where it is, or move its producer to it: sch.compute_at")
+
+
+def _among(realize: BlockRealize, loops: Sequence[For], other: BlockRealize,
+           other_loops: Sequence[For]) -> bool:
+    """Whether all iterations at another place surely are iterations at the first one too."""
+    return reaches(realize.iter_values, loops, realize.predicate, other.iter_values,
+                   loops_of(other_loops), conjuncts(other.predicate))
 
 
 def _writes_as_before(block: Block, site: Site, realize: BlockRealize,

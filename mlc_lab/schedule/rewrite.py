@@ -6,13 +6,13 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ..arith import Analyzer, iter_map_simplify
 from ..tir.access import block_access_regions
-from ..tir.expr import BufferLoad, Call, PrimExpr, Range, Var
+from ..tir.expr import PrimExpr, Range, Var
 from ..tir.functor import Mutator, pre_order, substitute
 from ..tir.op import cast, logical_and
-from ..tir.op.intrinsic import PURE, effect_of
 from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, seq,
 )
+from .footprint import reads_memory
 from .provenance import came_from, renewed
 from .state import ScheduleState, StmtSRef
 from .truth import with_true_regions
@@ -60,12 +60,6 @@ def guarded(stmt: Stmt, predicate: PrimExpr) -> Stmt:
     if kind is For and not (reads_memory(stmt.min) or reads_memory(stmt.extent)):
         return stmt.replace(body=guarded(stmt.body, predicate))
     return IfThenElse(predicate, stmt)
-
-
-def reads_memory(e: PrimExpr) -> bool:
-    """Whether an expression reads a buffer or calls what may."""
-    return any(type(n) is BufferLoad or type(n) is Call and effect_of(n) != PURE
-               for n in pre_order(e))
 
 
 def with_regions(block: Block) -> Block:

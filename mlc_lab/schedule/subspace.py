@@ -20,13 +20,14 @@ from ..tir.stmt import (
     TRUE, Block, BlockRealize, BufferRegion, For, ForKind, Stmt,
 )
 from .error import Refusal
+from .footprint import reads_memory
 from .guards import REDUCE, SPATIAL
 from .independence import (
     starts_again, starts_with_init, surroundings, why_labels_are_false,
 )
 from .init_first import sizes_of
 from .provenance import came_from, renewed
-from .rewrite import pair_blocks, reads_memory
+from .rewrite import pair_blocks
 from .state import ScheduleState, StmtSRef
 
 

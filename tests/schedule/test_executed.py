@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from mlc_lab.schedule.executed import tiles_cover
+from mlc_lab.schedule.executed import mixed_radix, reaches, tiles_cover
+from mlc_lab.schedule.footprint import loops_of
 from mlc_lab.script import from_source
 from mlc_lab.tir.functor import pre_order
 from mlc_lab.tir.stmt import BlockRealize, For
@@ -57,3 +58,74 @@ def test_tiles_that_overlap_or_stick_out_cover_the_domain(seed):
         answers[found] += 1
         answers["missed"] += covers and not found
     assert answers[True] > 5 and answers["missed"] <= answers[True], answers
+
+
+def a_nest(rng, names):
+    """(source of nested loops over names, of which some are triangular; their values)."""
+    lines, kept = [], []
+    for depth, name in enumerate(names):
+        extent = str(rng.randint(1, 4))
+        if kept and rng.random() < 0.3:
+            extent = f"{rng.choice(kept)} + {rng.randint(0, 2)}"
+        lines.append("    " * (depth + 1) + f"for {name} in range({extent}):")
+        kept.append(name)
+    return lines
+
+
+def values_of(lines, exprs):
+    """What some expressions are, all at once, in each iteration of nested loops."""
+    source = "def run(out):\n" + "\n".join(lines) + "\n" + "    " * (len(lines) + 1) + (
+        f"out.append(({', '.join(exprs)},))\n")
+    scope, out = {}, []
+    exec(source, scope)
+    scope["run"](out)
+    return out
+
+
+def a_site(lines, exprs, where="True"):
+    inside = "    " * (len(lines) + 1)
+    body = [f'{inside}with T.block("X"):',
+            *(f"{inside}    v{n} = T.axis.spatial(64, {e})" for n, e in enumerate(exprs)),
+            f"{inside}    T.where({where})", f"{inside}    A[v0] = T.float32(v1)"]
+    text = '@T.prim_func\ndef main(A: T.Buffer((64,), "float32")):\n' + "\n".join(lines + body)
+    nodes = list(pre_order(from_source(text).body))
+    return [n for n in nodes if type(n) is For], next(
+        n for n in nodes if type(n) is BlockRealize and n.iter_values)
+
+
+def an_index(rng, names):
+    a, b, c = rng.sample(names, 3)
+    return rng.choice([a, a, f"{a} * {rng.randint(1, 4)} + {b}", f"{a} + {rng.randint(0, 2)}",
+                       f"{a} * {rng.randint(2, 8)} + {b} * {rng.randint(1, 3)} + {c}", "3"])
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_iterations_that_are_said_to_be_reached_are(seed):
+    rng = random.Random(seed)
+    lines, exprs = a_nest(rng, "abc"), [an_index(rng, "abc"), an_index(rng, "abc")]
+    loops, realize = a_site(lines, exprs)
+    if rng.random() < 0.5:  # the same again with other bounds, so that it often holds
+        other = lines if rng.random() < 0.7 else a_nest(rng, "abc")
+        theirs = exprs
+    else:
+        other, theirs = a_nest(rng, "abc"), [an_index(rng, "abc"), an_index(rng, "abc")]
+    outer, reader = a_site(other, theirs)
+    if reaches(realize.iter_values, loops, realize.predicate, reader.iter_values, loops_of(outer),
+               []):
+        assert set(values_of(lines, exprs)) >= set(values_of(other, theirs))
+    digits = mixed_radix(realize.iter_values, loops)
+    if digits is not None:
+        box = itertools.product(*(range(low, low + n) for low, n in digits))
+        assert set(values_of(lines, exprs)) == set(box)
+
+
+def test_iterations_are_found_to_be_reached():
+    lines = ["    for a in range(4):", "        for b in range(3):",
+             "            for c in range(a * 3 + b + 1):"]
+    other = ["    for a in range(12):", "        for b in range(a + 1):"]
+    loops, realize = a_site(lines, ["a * 3 + b", "c"])
+    outer, reader = a_site(other, ["a", "b"])
+    assert reaches(realize.iter_values, loops, realize.predicate, reader.iter_values,
+                   loops_of(outer), [])
+    assert reaches(reader.iter_values, outer, reader.predicate, realize.iter_values,
+                   loops_of(loops), [])

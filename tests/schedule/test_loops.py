@@ -147,20 +147,46 @@ def test_reorder_refuses():
         sch.reorder(k, i)
 
 
-def test_reorder_asks_only_of_the_loops_it_moves_to_be_affine():
+def test_reorder_asks_what_iterations_touch_and_not_for_affine_bindings():
     @T.prim_func
-    def squares(A: T.Buffer((13, 4), "float32"), B: T.Buffer((13, 4), "float32")):
+    def squares(A: T.Buffer((13, 4), "float32"), B: T.Buffer((13, 4), "float32"),
+                C: T.Buffer((13,), "float32")):
         for i, j, k in T.grid(4, 4, 4):
             with T.block("B"):
                 vi = T.axis.spatial(13, i * i + j)
                 vj = T.axis.spatial(4, k)
                 B[vi, vj] = A[vi, vj] + T.float32(1.0)
+        for i, j in T.grid(4, 4):
+            with T.block("C"):
+                vi = T.axis.spatial(13, i * i + j)
+                vj = T.axis.spatial(4, j)
+                C[vi] = A[vi, vj]  # the last one stays
 
     sch, original = schedule(squares)
     i, j, k = sch.get_loops("B")
-    with pytest.raises(ScheduleError, match="affine_binding"):
-        sch.reorder(k, j, i)
-    sch.reorder(k, j)
+    sch.reorder(k, j, i)
+    check(sch, original)
+    i, j = sch.get_loops("C")
+    with pytest.raises(ScheduleError, match="dependences_keep_their_order"):
+        sch.reorder(j, i)
+    check(sch, original)
+
+
+def test_reorder_above_a_triangular_sum():
+    @T.prim_func
+    def rows(A: T.Buffer((8, 5, 8), "float32"), B: T.Buffer((8, 5), "float32")):
+        for i, m in T.grid(8, 5):
+            for j in range(i + 1):
+                with T.block("B"):
+                    vi, vm, vj = T.axis.remap("SSR", [i, m, j])
+                    with T.init():
+                        B[vi, vm] = T.float32(0.0)
+                    B[vi, vm] += A[vi, vm, vj]
+
+    sch, original = schedule(rows)
+    i, m, j = sch.get_loops("B")
+    sch.reorder(m, i)
+    sch.reorder(i, j, m)
     check(sch, original)
 
 

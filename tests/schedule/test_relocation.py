@@ -338,3 +338,47 @@ def main(a: T.handle, Z: T.Buffer((4,), "float32")):
     refused(from_source(text.replace("COUNT", "T.min(n, 2)")), at("Y", "Z"))
     sch = Schedule(from_source(text.replace("COUNT", "n")))
     sch.compute_at("Y", sch.get_loops("Z")[0])
+
+
+TRIANGLES = """
+@T.prim_func
+def main(A: T.Buffer((12, 12), "float32"), C: T.Buffer((12, 12), "float32")):
+    B = T.alloc_buffer((12, 12))
+    for i in range(12):
+        for j in range({written}):
+            with T.block("B"):
+                {axes}
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i in range(12):
+        for j in range({read}):
+            with T.block("C"):
+                {axes}
+                C[vi, vj] = B[vi, vj] + T.float32(1)
+"""
+AXES = {"remap": 'vi, vj = T.axis.remap("SS", [i, j])',
+        "spatial": "vi = T.axis.spatial(12, i); vj = T.axis.spatial(12, j)"}
+
+
+@pytest.mark.parametrize("axes", AXES)
+@pytest.mark.parametrize("move", [at("B", "C"), at("B", "C", 1), reverse_at("C", "B"),
+                                  reverse_at("C", "B", 1)])
+def test_triangular_stages_move_into_each_other(axes, move):
+    kept(from_source(TRIANGLES.format(written="i + 1", read="i + 1", axes=AXES[axes])), move)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_triangle_moves_into_tiles(level):
+    def act(sch):
+        i, j = sch.get_loops("C")
+        sch.split(i, factors=[None, 4])
+        sch.compute_at("B", sch.get_loops("C")[level])
+
+    kept(from_source(TRIANGLES.format(written="i + 1", read="i + 1", axes=AXES["remap"])), act)
+
+
+def test_what_a_triangle_leaves_out_is_not_read_where_it_was_not_written():
+    wider = from_source(TRIANGLES.format(written="i + 1", read="i + 2 - i // 11",
+                                         axes=AXES["spatial"]))
+    assert refused(wider, at("B", "C")).rule == "stage_pipeline"
+    kept(from_source(TRIANGLES.format(written="12", read="i + 1", axes=AXES["remap"])),
+         at("B", "C"))

@@ -7,7 +7,7 @@ from ...tir import op
 from ...tir.functor import substitute, uses_var
 from ...tir.stmt import For
 from ..error import Refusal
-from ..guards import KIND_NAMES, REDUCE, SPATIAL, affine_binding, is_loop
+from ..guards import KIND_NAMES, REDUCE, SPATIAL, is_loop
 from ..independence import (
     chooses_by_results, clash_when_reordered, has_one_to_one_binding, labels_are_true,
 )
@@ -40,8 +40,9 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
                     C[vi, vj] = T.float32(0.0)
                 C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 
-    Errors: the loops are distinct, on one chain without branches; the blocks below have affine
-    bindings and spatial or reduction iterators only; no extent depends on a loop moved inside it.
+    Errors: the loops are distinct, on one chain without branches; the blocks below have spatial or
+    reduction iterators only; no extent depends on a loop moved inside it; no two iterations that
+    touch one element, one of them writing, change places, but for two updates of a reduction.
     """
     for loop in ordered_loops:
         is_loop(loop)
@@ -62,7 +63,6 @@ def reorder(state: ScheduleState, *ordered_loops: StmtSRef) -> None:
                     "iterators_commute", f"iterator {iv.var.name} of block "
                     f"{block.stmt.name_hint} is {KIND_NAMES.get(iv.iter_type)}: its iterations "
                     "have an order that must be kept", nodes=[block.stmt])
-        affine_binding(state, block, chain[0])
     places = iter(ordered_loops)
     wanted = [next(places) if s in set(ordered_loops) else s for s in chain]
     if wanted == chain:
