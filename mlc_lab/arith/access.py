@@ -9,7 +9,7 @@ from ..tir.buffer import Buffer
 from ..tir.expr import And, BufferLoad, Call, IntImm, PrimExpr, Range, Var
 from ..tir.functor import Visitor, pre_order, substitute
 from ..tir.stmt import (
-    Block, BlockRealize, BufferStore, For, IfThenElse, LetStmt, Stmt, While,
+    Block, BlockRealize, BufferStore, DeclBuffer, For, IfThenElse, LetStmt, Stmt, While,
 )
 from .analyzer import Analyzer
 from .int_set import IntSet, union
@@ -174,6 +174,10 @@ class Accesses(Visitor):
         if node.else_case is not None:
             self.visit(node.else_case)
         self.guards -= 1
+
+    def visit_DeclBuffer(self, node: DeclBuffer) -> None:
+        self.pointers.add(node.buffer.data)  # another name, of which no region here speaks
+        self.visit(node.body)
 
     def visit_LetStmt(self, node: LetStmt) -> None:
         self.visit(node.value)

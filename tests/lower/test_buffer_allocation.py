@@ -3,7 +3,7 @@
 import pytest
 from mlc_lab.lower import lower
 from mlc_lab.schedule import Schedule
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
 from .programs import chain, check_stages, conv_padded, mm_relu
@@ -179,3 +179,27 @@ def test_a_value_read_before_it_is_written_again_is_kept_from_the_iteration_befo
                     C[vi, vj] = B[7 - vj]
 
     assert compacted(main) == {"B": ([8], ())}
+
+
+@pytest.mark.parametrize("name", ["F = T.decl_buffer((4, 8), data=M.data)",
+                                  "F = T.decl_buffer((8, 4), data=M.data)"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_memory_of_two_names_stays_where_and_as_large_as_it_is(name, inside):
+    index = "v, j" if "(4, 8)" in name else "(v * 8 + j) // 4, j % 4"
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    M = T.alloc_buffer((4, 8))
+    {"pass" if inside else name}
+    for i, j in T.grid(4, 8):
+        with T.block("M"):
+            v, w = T.axis.remap("SS", [i, j])
+            M[v, w] = A[v, w] + T.float32(1)
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            {name if inside else "pass"}
+            for j in range(8):
+                B[v, j] = F[{index}]
+""")
+    assert compacted(func) == {"M": ([4, 8], ())}
