@@ -16,8 +16,8 @@ from ..arith import (
 )
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import FloorDiv, IntImm, PrimExpr, Range, Var
-from ..tir.functor import free_vars, substitute, uses_var
+from ..tir.expr import BufferLoad, FloorDiv, IntImm, PrimExpr, Range, Var
+from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import Block, For
 from .state import ScheduleState, StmtSRef
 
@@ -46,10 +46,29 @@ def needed_regions(state: ScheduleState, block: Block, loop: StmtSRef, partners:
                                            substitute(r.extent, binding)) for r in region.region]
             sets = estimate_region_upper_bound(bound, domains, predicate, analyzer)
             sets = [_clip(s, dim, analyzer) for s, dim in zip(sets, region.buffer.shape)]
+            if any(map(_memory_in, sets)):
+                changed = _changed_under(state, block, loop)
+                sets = [s if changed.isdisjoint(_memory_in(s)) else _clip(
+                    IntSet.everything(), dim, analyzer)
+                    for s, dim in zip(sets, region.buffer.shape)]
             if region.buffer in out:
                 sets = [union([a, b]) for a, b in zip(out[region.buffer], sets)]
             out[region.buffer] = sets
     return out
+
+
+def _changed_under(state: ScheduleState, block: Block, loop: StmtSRef) -> set[Var]:
+    """Memory that is written under the loop once the block is there."""
+    graph = state.scope(state.scope_root(loop))
+    return set(graph.site(block).writes).union(
+        *(site.writes for site in graph.sites if loop.stmt in site.loops))
+
+
+def _memory_in(found: IntSet) -> set[Var]:
+    """The memory that the ends of an interval are read from."""
+    return {n.buffer.data for end in (found.min_value, found.max_value)
+            if type(end) is not IntImm and type(end) is not Var
+            for n in pre_order(end) if type(n) is BufferLoad}
 
 
 def _closed_over(predicate: PrimExpr, domains: dict[Var, Range]) -> PrimExpr:

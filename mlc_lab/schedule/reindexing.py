@@ -9,11 +9,12 @@ from ..arith.index_map import map_shape, non_surjective_inverse
 from ..ir.structural import structural_equal
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import And, BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Select, Var
+from ..tir.expr import And, BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Range, Select, Var
 from ..tir.function import IndexMap
 from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt,
+    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, LetStmt, SeqStmt,
+    Stmt,
 )
 from .buffers import (
     READ, WRITE, Redirect, accesses, block_argument, buffer_like, index_of, places_start_at_zero,
@@ -29,7 +30,7 @@ from .footprint import binding_reads
 from .guards import complete_or_reduction
 from .independence import chooses_by_results
 from .provenance import came_from, renewed
-from .repeatable import builds_on, why_not_repeatable
+from .repeatable import builds_on, changes_itself, why_not_repeatable
 from .staging import copy_holds, stored_in_time
 from .state import ScheduleState, StmtSRef
 
@@ -179,11 +180,16 @@ def the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
         raise Refusal("accesses_points", f"block {block.name_hint} does not access {buffer.name} "
                       "at one element for each iteration", nodes=[block],
                       hint="do this before blockize, tensorize and vectorized accesses")
+    if changes_itself(block, found):
+        raise Refusal("index_is_known_outside", f"block {block.name_hint} accesses {buffer.name} "
+                      f"at [{_text(found)}], which it sets itself: a copy that is made outside of "
+                      "the block cannot know it", nodes=[block])
     return found
 
 
 def _bound_inside(block: Block, var: Var) -> bool:
     return any(type(n) is For and n.loop_var is var
+               or type(n) in (Let, LetStmt) and n.var is var
                or type(n) is Block and any(iv.var is var for iv in n.iter_vars)
                for n in pre_order(block.body))
 

@@ -6,15 +6,15 @@ that sets other elements than the update. Here it is found from what the body to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from weakref import WeakKeyDictionary
 
 from ..arith import estimate_region_strict_bound
 from ..arith.expr_util import same
 from ..arith.int_set import IntSet
 from ..tir.buffer import Buffer
-from ..tir.expr import IterVar, Range
-from ..tir.functor import uses_var
+from ..tir.expr import BufferLoad, IterVar, PrimExpr, Range
+from ..tir.functor import pre_order, uses_var
 from ..tir.stmt import Block, BufferStore
 from .conflict import apart, first_clash
 from .footprint import WORLD, Access, Loop, footprint
@@ -117,14 +117,26 @@ def fills_itself(block: Block, read: Access) -> bool:
     from outside. A reduction reads what its own init has set."""
     before: list[Access] = []
     seen = False
+    starts = sum(iv.iter_type == IterVar.CommReduce for iv in block.iter_vars)
     for access in footprint(block):
         seen = seen or access is read
         if access.write and access.memory is read.memory:
-            if block.init is not None and same_place(access, read):
+            if access.init and not read.init and len(access.conditions) == starts and (
+                    same_place(access, read)):
                 return True
             if not seen:
                 before.append(access)
     return any(serves(w, read, iterators(block)) for w in before)
+
+
+def changes_itself(block: Block, exprs: Iterable[PrimExpr]) -> bool:
+    """Whether expressions are made of memory that a block writes, or that is its own: inside of it
+    they are not what they are where it is entered."""
+    read = {n.buffer.data for e in exprs for n in pre_order(e) if type(n) is BufferLoad}
+    if not read:
+        return False
+    return any(a.write and a.memory in read for a in footprint(block)) or any(
+        b.data in read for b in block.alloc_buffers)
 
 
 def box_of(access: Access) -> list[IntSet] | None:
@@ -159,5 +171,5 @@ def one_store(block: Block) -> bool:
     return type(block.body) is BufferStore and block.init is None
 
 
-__all__ = ["box_of", "builds_on", "fills_itself", "iterators", "name_of", "one_store",
-           "order_matters", "same_place", "why_not_repeatable"]
+__all__ = ["box_of", "builds_on", "changes_itself", "fills_itself", "iterators", "name_of",
+           "one_store", "order_matters", "same_place", "why_not_repeatable"]

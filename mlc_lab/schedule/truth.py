@@ -24,7 +24,7 @@ from ..tir.functor import Mutator
 from ..tir.stmt import Block, BufferRegion
 from .executed import knowing
 from .footprint import WORLD, Access, footprint
-from .repeatable import fills_itself, iterators
+from .repeatable import changes_itself, fills_itself, iterators
 from .witness import Unknown, holds_everywhere
 
 #: blocks whose declarations hold what they touch, with all blocks in them
@@ -105,6 +105,8 @@ def _holds(region: BufferRegion, access: Access, block: Block) -> bool:
         if span is None:
             return False
         low, extent = span
+        if type(rng.min) is not Var and changes_itself(block, (rng.min, rng.extent)):
+            return False  # it is something else where the block is entered
         if _same(low, rng.min) and (op.is_const_int(extent, 1) or _same(extent, rng.extent)):
             continue
         analyzer = analyzer or knowing(block, access)

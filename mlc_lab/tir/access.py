@@ -55,6 +55,9 @@ def block_access_regions(block: Block, buffer_var_map: Mapping[Var, Buffer] | No
     if block.init is not None:
         found.visit(block.init)
     found.visit(block.body)
+    found.changed = found.inner.union(
+        (b.data for b in (*found.writes, *found.opaque, *own)),
+        (b.data for b in found.matches), (b.data for b in found.declared))
     skip = {region.buffer for region in found.collect(found.writes, own)} if (
         block.init is not None) else set()
     return (tuple(found.collect(found.reads, own | skip)),
@@ -73,6 +76,8 @@ class _Detector:
         self.opaque: dict[Buffer, list] = {}
         #: pointers to memory made inside the block
         self.inner: set[Var] = set()
+        #: pointers to memory that is not, inside the block, what it is where the block is entered
+        self.changed: set[Var] = set()
         self.declared: set[Buffer] = set()
 
     # ------------------------------------------------------------------------- walking
@@ -316,6 +321,17 @@ class _Detector:
             return self.through(self.matches[source.buffer], out)
         return source.buffer, out
 
+    def unknown_outside(self, e: Any) -> bool:
+        """Whether an index is not what it seems where the block is entered: made of a floating
+        point value in memory, or of memory that the block makes or writes itself."""
+        kind = type(e)
+        if kind is Var or kind is IntImm:
+            return False
+        if kind is BufferLoad and (
+                e.dtype.startswith(("float", "bfloat")) or e.buffer.data in self.changed):
+            return True
+        return any(map(self.unknown_outside, e.children()))
+
     def collect(self, home: dict, skip: set) -> list[BufferRegion]:
         """The boxes as regions."""
         out = []
@@ -324,7 +340,7 @@ class _Detector:
                 continue
             ranges = []
             for dim, interval in zip(buffer.shape, box):
-                if interval is None or any(map(_reads_float, interval)):
+                if interval is None or any(map(self.unknown_outside, interval)):
                     ranges.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
                     continue
                 low, high = interval
@@ -343,13 +359,6 @@ def _calls(e: Any) -> bool:
     if kind is Var or kind is IntImm or kind is BufferLoad:
         return False
     return kind is Call or any(_calls(k) for k in e.children())
-
-
-def _reads_float(e: Any) -> bool:
-    """Whether an index is made of a floating point value in memory."""
-    if type(e) is BufferLoad and e.dtype.startswith(("float", "bfloat")):
-        return True
-    return any(map(_reads_float, e.children()))
 
 
 def _terms(e: Any, factor: int, out: dict) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...arith.expr_util import conjuncts
 from ...tir import op
+from ...tir.access import block_access_regions
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, PrimExpr, Var
 from ...tir.functor import pre_order, substitute, uses_var, variables_of
@@ -100,6 +101,9 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
         iter_vars, (), tuple(substitute(w, table) for w in block.writes),
         f"{block.name_hint}_init", (), views, {}, None,
         substitute(block.init, table, renamed_views))
+    if any(type(n) is BufferLoad for n in pre_order(new_block.body)):
+        reads, writes, _ = block_access_regions(new_block)
+        new_block = new_block.replace(reads=reads, writes=writes)
     came_from(new_block, block)
     values = [value for _, value in spatial]
     used = variables_of(values)
