@@ -314,7 +314,11 @@ def allocation_site(state: ScheduleState, block: StmtSRef, buffer: Buffer) -> tu
                               "T.match_buffer: its layout is that of the buffer it views",
                               nodes=[at.stmt])
         at = at.parent
-    return state.root_of(block), True
+    root = state.root_of(block)
+    if buffer not in state.func_of(root).buffer_map.values():
+        raise Refusal("buffer_is_no_view", f"{buffer.name} is another name for memory "
+                      "(T.decl_buffer), whose layout is agreed on elsewhere", nodes=[block.stmt])
+    return root, True
 
 
 __all__ = ["READ", "WRITE", "Redirect", "accesses", "allocated_by", "allocation_site",

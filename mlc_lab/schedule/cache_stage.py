@@ -77,6 +77,13 @@ def after_definitions(stmt: Stmt) -> Stmt:
     return stmt
 
 
+def within_definitions(stmt: Stmt, new: Stmt) -> Stmt:
+    """`stmt` with `new` in place of what stands within the definitions at its start."""
+    if type(stmt) not in DEFINITIONS:
+        return new
+    return stmt.replace(body=within_definitions(stmt.body, new))
+
+
 def holds(stmt: Stmt, inside: Stmt) -> bool:
     """Whether a statement is another, or has it inside without a loop or block between."""
     if stmt is inside or type(stmt) is BlockRealize and stmt.block is inside:
@@ -285,4 +292,4 @@ def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequenc
 
 __all__ = ["Location", "Stage", "after_definitions", "copy_stage", "every_element_is_written",
            "find_location", "finish", "given_consumers", "holds", "insert_statement", "loops_known",
-           "only_writer", "readers", "region_at", "sizes_are_known"]
+           "only_writer", "readers", "region_at", "sizes_are_known", "within_definitions"]

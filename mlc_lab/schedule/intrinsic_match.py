@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..arith import Analyzer
 from ..arith.linear_form import follows
+from ..ir.dtype import lanes_of
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import (
@@ -232,6 +233,8 @@ class _Matcher:
         extra = len(ours.indices) - len(theirs.indices)
         for axis, (index, start) in enumerate(zip(ours.indices, starts)):
             expected: PrimExpr = start
+            if lanes_of(index.dtype) > 1:
+                self.fail(theirs, at, f"dimension {axis} of {buffer.name} is accessed as a vector")
             if axis >= extra:
                 inner = substitute(theirs.indices[axis - extra], self.vars)
                 expected = op.add(start, op.cast(inner, start.dtype))

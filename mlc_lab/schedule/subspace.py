@@ -27,7 +27,7 @@ from .independence import (
 )
 from .init_first import sizes_of
 from .provenance import came_from, renewed
-from .rewrite import pair_blocks
+from .rewrite import pair_blocks, with_regions
 from .state import ScheduleState, StmtSRef
 
 
@@ -237,8 +237,8 @@ def _outer_init(block: Block, inner: BlockRealize, loops: Sequence[For]) -> Stmt
             table[iv.var] = var
             iters.append(iv.replace(var=var))
             values.append(value)
-    made = Block(iters, [], [substitute(w, table) for w in block.writes],
-                 block.name_hint + "_init", substitute(block.init, table))
+    made = with_regions(Block(iters, [], [substitute(w, table) for w in block.writes],
+                              block.name_hint + "_init", substitute(block.init, table)))
     came_from(made, block)
     kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
     fresh = {lp.loop_var: renewed(lp.loop_var) for lp in kept}

@@ -79,8 +79,9 @@ def annotate_buffer_access(state: ScheduleState, block: StmtSRef, buffer_index: 
                       f"{region.buffer.name}, which has {len(region.buffer.shape)} dimensions",
                       nodes=[stmt])
     analyzer = Analyzer()
-    ranges = tuple(Range.from_min_extent(a, analyzer.simplify(op.sub(b, a)))
-                   for a, b in zip(ends[::2], ends[1::2]))
+    ranges = tuple(Range.from_min_extent(op.cast(a, dim.dtype), analyzer.simplify(
+        op.cast(op.sub(b, a), dim.dtype)))
+        for a, b, dim in zip(ends[::2], ends[1::2], region.buffer.shape))
     field, key = ("reads", "explicit_read_region") if buf_type == READ else (
         "writes", "explicit_write_region")
     regions = list(getattr(stmt, field))

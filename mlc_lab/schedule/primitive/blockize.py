@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ...ir.structural import structural_equal
-from ...tir.functor import substitute
-from ...tir.stmt import Block, BlockRealize, BufferRegion, SeqStmt, Stmt, seq
-from ..cache_stage import after_definitions
-from ..dependency import DEFINITIONS
+from ...tir.functor import substitute, uses_var
+from ...tir.stmt import Block, BlockRealize, BufferRegion, For, SeqStmt, Stmt, seq
+from ..cache_stage import after_definitions, within_definitions
 from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, lowest_common_ancestor
 from ..instruction import BlockRV, primitive
@@ -16,6 +15,7 @@ from ..provenance import came_from
 from ..rewrite import pair_blocks
 from ..state import ScheduleState, StmtSRef, child_realizes
 from ..subspace import Halves, blockized, divide_block, relaxed_regions
+from ..truth import with_true_regions
 
 
 def _names(sch: Any, args: dict[str, Any]) -> None:
@@ -119,20 +119,27 @@ def _blockize_blocks(state: ScheduleState, blocks: Sequence[StmtSRef], preserve_
     inside = seq(*(_with_realizes(item, news) for item in items[first:last + 1]))
     names = "_".join(b.stmt.name_hint for b in blocks)
     outer = Block(halves[0].outer_iters, _union(reads), _union(writes), f"outer_{names}_", inside)
+    outer = with_true_regions(outer, {})  # statements beside the blocks come along
+    _names_no_loop_around(outer, owner, state.loops_above(owner))
     came_from(outer, *(b.stmt for b in blocks))
     realize = BlockRealize(halves[0].outer_values, halves[0].outer_predicate, outer)
     new_body = seq(*items[:first], realize, *items[last + 1:])
     old = owner.stmt
-    changed = old.replace(body=_within_definitions(old.body, new_body))
+    changed = old.replace(body=within_definitions(old.body, new_body))
     state.replace(owner, changed, {**reuse, **({old: changed} if type(old) is Block else {})})
     return state.refs[outer]
 
 
-def _within_definitions(stmt: Stmt, new: Stmt) -> Stmt:
-    """`stmt` with `new` in place of what stands within the definitions at its start."""
-    if type(stmt) not in DEFINITIONS:
-        return new
-    return stmt.replace(body=_within_definitions(stmt.body, new))
+def _names_no_loop_around(outer: Block, owner: StmtSRef, around: Sequence[StmtSRef]) -> None:
+    """A block may only use its own iterators, and so may the statements that come along."""
+    if type(owner.stmt) is not For:
+        return
+    for stmt in (s.stmt for s in (owner, *around)):
+        if uses_var(outer.body, stmt.loop_var):
+            raise Refusal("loops_are_independent", "a statement beside the blocks uses loop "
+                          f"{stmt.loop_var.name} around them; the new block may only use its own "
+                          "iterators", nodes=[stmt],
+                          hint="write the statement as a block, with an iterator for the loop")
 
 
 def _blocks(stmt: Stmt) -> set[Block]:

@@ -78,6 +78,9 @@ def sample_perfect_tile(state: ScheduleState, rng: random.Random, loop: StmtSRef
     extent = op.as_int(loop.stmt.extent)
     if n < 1:
         raise Refusal("tile_has_parts", f"n={n}: a tile has at least one factor")
+    if extent is not None and extent < 1:
+        raise Refusal("loop_runs", f"loop {loop.stmt.loop_var.name} never runs: its extent "
+                      f"{extent} has no factors to choose from", nodes=[loop.stmt])
     if extent is None:
         if decision is None:
             raise Refusal("extent_is_constant", f"loop {loop.stmt.loop_var.name} has the symbolic "

@@ -20,6 +20,7 @@ from ..buffers import (
     Redirect, allocation_site, block_argument, buffer_position, nth_region, one_name,
     places_start_at_zero, replace_allocation,
 )
+from ..cache_stage import after_definitions, within_definitions
 from ..error import Refusal
 from ..guards import SPATIAL, is_block
 from ..instruction import primitive
@@ -102,7 +103,9 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
     places_start_at_zero(index_map.final_indices, zip(index_map.initial_indices, domains), old,
                          block.stmt)
     ranges = map_ranges(index_map, old.shape)
-    new = old.replace(shape=tuple(shape_of(ranges)), strides=(), axis_separators=())
+    dims = tuple(shape_of(ranges))
+    new = old.replace(shape=dims, strides=(), axis_separators=(),
+                      elem_offset=op.cast(old.elem_offset, _index_dtype(dims)))
     inverse, padding = _inverse(index_map, old, ranges, assume_injective_transform, block.stmt)
     pads = not op.is_const_int(padding, 0)
     if pads and pad_value is None:
@@ -252,18 +255,21 @@ class _Padding:
 
     def apply(self, root: Block, is_param: bool, layout: _Layout) -> tuple[Block, Stmt]:
         """The root block and its body with the padding written; `layout` is applied after."""
-        items = list(root.body.seq) if type(root.body) is SeqStmt else [root.body]
+        body = after_definitions(root.body)
+        items = list(body.seq) if type(body) is SeqStmt else [body]
         writers = [i for i, s in enumerate(items) if any(
             type(n) is BufferStore and n.buffer is self.old for n in pre_order(s))]
         if not writers:
-            return root, seq(self._assumption(), *items) if is_param else root.body
-        if len(writers) == 1:
-            nest = self._padded_nest(items[writers[0]])
-            if nest is not None:
-                items[writers[0]] = nest
-                return root, seq(*items)
-        items.insert(writers[-1] + 1, self._padding_block())
-        return root, seq(*items)
+            if not is_param:
+                return root, root.body
+            items.insert(0, self._assumption())
+            return root, within_definitions(root.body, seq(*items))
+        nest = self._padded_nest(items[writers[0]]) if len(writers) == 1 else None
+        if nest is not None:
+            items[writers[0]] = nest
+        else:
+            items.insert(writers[-1] + 1, self._padding_block())
+        return root, within_definitions(root.body, seq(*items))
 
     def _loops(self) -> tuple[list[For], list[IterVar], dict, dict]:
         """Loops and iterators over the new shape, and the inverse's variables by each."""

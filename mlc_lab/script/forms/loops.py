@@ -28,7 +28,7 @@ class Loops:
         """The thread axis of a bound loop."""
         if self.thread is None:
             return None
-        return E.IterVar(None, E.Var(self.thread, "int32"), E.IterVar.ThreadIndex, self.thread)
+        return E.IterVar(None, E.Var(self.thread, dtype), E.IterVar.ThreadIndex, self.thread)
 
 
 @form("grid")

@@ -1,0 +1,174 @@
+"""Statements, definitions and second names of memory that stand beside blocks."""
+
+import pytest
+
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import from_source
+
+from .common import kept, refused
+
+
+def beside(statement):
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32"),
+         C: T.Buffer((4, 8), "float32")):
+    M = T.alloc_buffer((4, 8))
+    for i in range(4):
+        for j in range(8):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = A[v, w] * T.float32(2)
+        {statement}
+        for j in range(8):
+            with T.block("C"):
+                v, w = T.axis.remap("SS", [i, j])
+                C[v, w] = B[v, w] + T.float32(1)
+""")
+
+
+def test_a_block_around_blocks_says_what_the_statements_beside_them_do():
+    sch = Schedule(beside("B[0, 1] = C[3, 3]"))
+    block = sch.get(sch.blockize(["B", "C"]))
+    assert {r.buffer.name for r in block.reads} == {"A", "B", "C"}
+    assert {w.buffer.name for w in block.writes} == {"B", "C"}
+    refused(beside("B[i, 1] = T.float32(0)"), lambda s: s.blockize(["B", "C"]),
+            "loops_are_independent")
+
+
+def test_a_statement_that_comes_along_is_seen_by_later_steps():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    M = T.alloc_buffer((4, 8))
+    for i in range(4):
+        for j in range(8):
+            M[i, j] = A[i, j] + T.float32(1)
+        for j in range(8):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = M[v, w] * T.float32(2)
+    B[0, 0] = M[0, 0] + B[1, 1]
+""")
+
+    def copy(sch):
+        sch.cache_read(sch.blockize(["B"]), "M", "global")
+
+    refused(func, copy)
+    kept(func, lambda sch: sch.blockize(["B"]))
+
+
+def test_the_start_of_a_block_declares_what_the_start_writes():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32"),
+         C: T.Buffer((8,), "float32")):
+    for i, j in T.grid(4, 8):
+        with T.block("B"):
+            v, w = T.axis.remap("RS", [i, j])
+            with T.init():
+                C[w] = T.float32(0)
+            B[v, w] = C[w]
+            C[w] = C[w] + A[v, w]
+""")
+    kept(func, lambda sch: sch.blockize(sch.get_loops("B")[1]))
+
+
+def named(text):
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    M = T.alloc_buffer((4, 8))
+    F = T.decl_buffer((8, 4), data=B.data)
+    for i, j in T.grid(4, 8):
+        with T.block("M"):
+            v, w = T.axis.remap("SS", [i, j])
+            M[v, w] = A[v, w] + T.float32(1)
+    for i, j in T.grid(8, 4):
+        with T.block("F"):
+            v, w = T.axis.remap("SS", [i, j])
+            F[v, w] = {text}
+""")
+
+
+@pytest.mark.parametrize("act", [
+    lambda sch: sch.transform_layout("F", ("write", 0), lambda i, j: (j, i)),
+    lambda sch: sch.set_axis_separator("F", ("write", 0), [1])])
+def test_a_second_name_for_memory_has_no_layout_of_its_own(act):
+    refused(named("M[w, v]"), act, "buffer_is_no_view")
+
+
+def test_padding_is_written_within_the_definitions_around_all():
+    def act(sch):
+        sch.cache_write("F", 0, "global")
+        sch.transform_layout("M", ("write", 0), lambda i, j: (i // 3, i % 3, j), pad_value=0.0)
+        sch.cache_write("F_global", 0, "global")
+
+    kept(named("M[w, v]"), act)
+
+
+def test_a_loop_without_turns_has_no_tile():
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    for i in range(0):
+        with T.block("A"):
+            v = T.axis.spatial(4, i)
+            A[v] = T.float32(0)
+"""))
+    with pytest.raises(ScheduleError, match="never runs"):
+        sch.sample_perfect_tile(sch.get_loops("A")[0], 2)
+
+
+LONG = """
+@T.prim_func
+def main(A: T.Buffer((T.int64(4), 6), "float32"), B: T.Buffer((T.int64(4), 6), "float32")):
+    M = T.alloc_buffer((T.int64(4), 6))
+    for i in range(T.int64(4)):
+        for j in range(6):
+            with T.block("M"):
+                v = T.axis.spatial(T.int64(4), i)
+                w = T.axis.spatial(6, j)
+                M[v, w] = A[v, w] + T.float32(1)
+    for i in range(T.int64(4)):
+        for j in range(6):
+            with T.block("B"):
+                v = T.axis.spatial(T.int64(4), i)
+                w = T.axis.spatial(6, j)
+                B[v, w] = M[v, w]
+"""
+
+
+@pytest.mark.parametrize("act", [
+    lambda sch: sch.bind(sch.get_loops("B")[0], "blockIdx.x"),
+    lambda sch: sch.annotate_buffer_access("B", 0, "read", lambda v, w: ((0, 4), (0, 6))),
+    lambda sch: sch.transform_layout("M", ("write", 0), lambda i, j: (j, i))])
+def test_int64_stays_int64_in_the_text(act):
+    kept(from_source(LONG), act)
+
+
+def test_a_vector_is_no_part_of_an_intrinsic():
+    from mlc_lab.tir import TensorIntrin
+
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    with T.block("root"):
+        T.reads(A[0:4])
+        T.writes(B[0:4])
+        {}
+"""
+    scalar = from_source(text.format("""for i in range(4):
+            with T.block("x"):
+                v = T.axis.spatial(4, i)
+                B[v] = A[v]"""))
+    vector = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i, j in T.grid(2, 4):
+        with T.block("B"):
+            v, w = T.axis.remap("SS", [i, j])
+            B[T.Ramp(v * 4, 1, 4)] = A[T.Ramp(v * 4, 1, 4)]
+""")
+    TensorIntrin.register("beside_copy", scalar, scalar, override=True)
+    refused(vector, lambda sch: sch.tensorize(sch.get_loops("B")[1], "beside_copy"))
