@@ -56,6 +56,10 @@ def unsafe_set_dtype(state: ScheduleState, block: StmtSRef, buffer_index: int | 
         dtype = dt.canonical(dtype)
     except ValueError as err:
         raise Refusal("dtype_exists", str(err)) from None
+    code, _, lanes = dt.parse(dtype)
+    if code in ("void", "handle") or lanes != 1:
+        raise Refusal("elements_are_numbers", f"{dtype!r} is no type of numbers that "
+                      f"{buffer.name} could hold", nodes=[block.stmt])
     if buffer.dtype == dtype:
         return
     new = buffer_like(buffer, buffer.name, dtype=dtype)
