@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..ir.dtype import canonical, element_of, lanes_of, with_lanes
+from ..ir.dtype import canonical, element_of, int_range, lanes_of, with_lanes
 from ..ir.node import Node, defines, ignored, node, plain, uses
 
 if TYPE_CHECKING:
@@ -111,16 +111,35 @@ class SizeVar(Var):
     """A variable known to be >= 0: a tensor's extent."""
 
 
+_RANGES: dict[str, tuple[int, int]] = {"int32": int_range("int32"), "int64": int_range("int64")}
+
+
+def _must_hold(dtype: str, value: int) -> None:
+    """Raise ValueError if a type of integers cannot hold a value."""
+    limits = _RANGES.get(dtype)
+    if limits is None:
+        if not dtype.startswith(("int", "uint")):
+            return
+        limits = _RANGES[dtype] = int_range(dtype)
+    if not limits[0] <= value <= limits[1]:
+        text = str(value) if abs(value) < 10**40 else f"a number of {value.bit_length()} bits"
+        raise ValueError(f"{text} is no {dtype}, which ends at {limits[0]} and {limits[1]}: use "
+                         "tir.const, which wraps around, or a larger type")
+
+
 @node
 class IntImm(PrimExpr):
-    """An integer or bool constant."""
+    """An integer or bool constant. Raises ValueError for a value that the type cannot hold."""
 
     derived: dict = {}
     dtype: str = plain
     value: int = plain
 
     def __init__(self, dtype: str, value: int, span: Any = None) -> None:
-        self._init(dtype, int(value))
+        value = int(value)
+        if not 0 <= value < 128:  # all types hold these
+            _must_hold(dtype, value)
+        self._init(dtype, value)
 
     def __int__(self) -> int:
         return self.value

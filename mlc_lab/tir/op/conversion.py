@@ -134,12 +134,14 @@ def _fits(value: int, kind: str) -> bool:
 def cast(value: PrimExpr, dtype: str) -> PrimExpr:
     """`value` as `dtype`; constants are converted at once, and a scalar fills a vector type.
 
-    Raises TypeError where a vector meets a type with another number of lanes.
+    Raises TypeError where a vector meets a type with another number of lanes, and for a string.
     """
     dtype = dt.canonical(dtype)
     value = convert(value)
     if value.dtype == dtype:
         return value
+    if type(value) is StringImm:
+        raise TypeError(f"the string {value.value[:40]!r} is no number")
     lanes, have = dt.lanes_of(dtype), dt.lanes_of(value.dtype)
     if lanes != have:
         if have == 1:
