@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence
 
-from ..arith import Analyzer
+from ..arith import Analyzer, eval_set
 from ..ir.recursion import deep
 from ..tir import op as O
 from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer, decl_buffer
 from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, free_vars, substitute
+from ..tir.functor import Mutator, free_vars, substitute, uses_var
 from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, LetStmt, Stmt, annotation_value,
     seq,
@@ -134,7 +134,7 @@ class _Builder:
 
     def of_compute(self, op: ComputeOp) -> Stmt:
         """Loops over the axes and the reduction axes around the block (or blocks)."""
-        own = {iv.var for iv in op.axis}
+        own = {iv.var for iv in (*op.axis, *op.reduce_axis)}
         if any(not own.isdisjoint((*free_vars(iv.dom.extent), *free_vars(iv.dom.min)))
                for iv in op.reduce_axis):
             return self.of_varying(op)
@@ -168,33 +168,58 @@ class _Builder:
         return body
 
     def of_varying(self, op: ComputeOp) -> Stmt:
-        """Two levels, where how far to reduce depends on the element: the outer block is spatial,
-        and the reduction inside it runs over bounds that are read from the outer iterators. Where
-        an element may have nothing to reduce, what it starts from is stored before the loops."""
+        """Two levels, where how far to reduce depends on the element or on another reduction axis:
+        the outer block is spatial, and the reduction inside it runs over bounds that are read from
+        the outer iterators and loops. Where an element may have nothing to reduce, what it starts
+        from is stored before the loops."""
         doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
                 for iv in op.axis]
         loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(op.axis, doms)]
         outer = [IterVar(d, Var(f"v_{iv.var.name}", d.extent.dtype), IterVar.DataPar)
                  for iv, d in zip(op.axis, doms)]
         table = {**self.sizes, **{iv.var: new.var for iv, new in zip(op.axis, outer)}}
-        convert = _ToBuffers(self.buffers, table).visit
-        within = [Range.from_min_extent(convert(iv.dom.min), self.analyzer.simplify(
-            convert(iv.dom.extent))) for iv in op.reduce_axis]
-        inner_loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(op.reduce_axis, within)]
+        reduced = _outer_first(op.reduce_axis)
+        inner_loops: list[Var] = []
+        within: list[Range] = []
+        domains: list[Range] = []
+        for iv in reduced:
+            convert = _ToBuffers(self.buffers, table).visit
+            dom = Range.from_min_extent(convert(iv.dom.min), self.analyzer.simplify(
+                convert(iv.dom.extent)))
+            domains.append(self.over(dom, inner_loops, within))
+            within.append(dom)
+            inner_loops.append(Var(_plain(iv.var.name), dom.extent.dtype))
+            (table[iv.var],) = self.positions(inner_loops[-1:], [dom])
         self.block_names[op] = name = self.fresh(op.name)
         self.block_around[op] = around = self.fresh(f"{name}_l1")
         points = [Range.from_min_extent(iv.var, IntImm(iv.var.dtype, 1)) for iv in outer]
         here = [iv.var for iv in outer]
-        update = self.block(op, name, [*op.axis, *op.reduce_axis], [*points, *within],
+        update = self.block(op, name, [*op.axis, *reduced], [*points, *domains],
                             [*here, *self.positions(inner_loops, within)], None)
         for iv in outer:
             self.analyzer.bind(iv.var, iv.dom)
         start = None
-        if not all(self.analyzer.can_prove(O.greater(d.extent, 0)) for d in within):
+        if any(a is not b for a, b in zip(within, domains)) or not all(
+                self.analyzer.can_prove(O.greater(d.extent, 0)) for d in within):
             start = self.block(op, self.fresh(f"{name}_init"), op.axis, points, here, None)
         body = seq(*filter(None, (start, self.nest(inner_loops, within, update))))
         whole = self.with_regions(Block(outer, (), (), around, body, annotations=_annotations(op)))
         return self.nest(loops, doms, BlockRealize(self.positions(loops, doms), True, whole))
+
+    def over(self, dom: Range, loops: Sequence[Var], doms: Sequence[Range]) -> Range:
+        """All values of a range in loops around it; the range itself where it names none."""
+        if not any(uses_var(e, set(loops)) for e in (dom.min, dom.extent)):
+            return dom
+        low, high = dom.min, O.add(dom.min, dom.extent)
+        for loop, outer in zip(reversed(loops), reversed(doms)):
+            first = IntImm(loop.dtype, 0) if self.from_zero else outer.min
+            values = {loop: Range.from_min_extent(first, outer.extent)}
+            low, high = eval_set(low, values).min_value, eval_set(high, values).max_value
+        if any(e.dtype != dom.min.dtype for e in (low, high)):
+            raise ValueError(f"the range {dom!r} of a reduction axis has no bounds as the axes run "
+                             "that it depends on: write it with sums and factors of them")
+        return Range.from_min_extent(self.analyzer.simplify(low),
+                                     self.analyzer.simplify(O.sub(high, low)))
 
     def simplified(self, regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
         """Regions with the bounds of their boxes simplified."""
@@ -289,6 +314,22 @@ class _Builder:
         reads = tuple(BufferRegion.full_region(b) for b in dict.fromkeys(ins))
         writes = tuple(BufferRegion.full_region(b) for b in outs)
         return BlockRealize((), True, Block((), reads, writes, name, body))
+
+
+def _outer_first(axes: Sequence[IterVar]) -> list[IterVar]:
+    """Reduction axes in an order in which each comes after those that its range names."""
+    out: list[IterVar] = []
+    left = list(axes)
+    while left:
+        names = {iv.var for iv in left}
+        ready = next((iv for iv in left if not any(
+            uses_var(e, names) for e in (iv.dom.min, iv.dom.extent))), None)
+        if ready is None:
+            raise ValueError("the ranges of the reduction axes "
+                             f"{', '.join(iv.var.name for iv in left)} depend on each other")
+        out.append(ready)
+        left.remove(ready)
+    return out
 
 
 def _plain(name: str) -> str:

@@ -217,3 +217,48 @@ def test_a_reduction_over_no_axes_is_its_one_term(reduce):
     a, b = np.arange(4, dtype="float32") - 2, np.full(4, 9, "float32")
     interpret(te.create_prim_func([A, B]), a, b)
     np.testing.assert_array_equal(b, a)
+
+
+DEPENDENT = {
+    "triangle": (0, 4, lambda x: 0, lambda x: x + 1),
+    "nothing at first": (0, 4, lambda x: 0, lambda x: x),
+    "begins further in": (0, 4, lambda x: 3 - x, lambda x: x + 1),
+    "window": (1, 4, lambda x: x, lambda x: 3),
+    "two steps at a time": (2, 3, lambda x: 2 * x - 4, lambda x: 3),
+}
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", DEPENDENT)
+def test_a_reduction_axis_may_depend_on_another(name, turned, moved):
+    from mlc_lab.build import build
+
+    low, count, start, length = DEPENDENT[name]
+    A = te.placeholder((3, 12), name="A")
+    k = te.reduce_axis((low, low + count), name="k")
+    m = te.reduce_axis((start(k), start(k) + length(k)), name="m")
+    B = te.compute((3,), lambda i: te.sum(A[i, k + m], axis=[m, k] if turned else [k, m]), "B")
+    C = te.compute((3,), lambda i: B[i] * 2, "C")
+    a, c = rand(3, 12), np.zeros(3, "float32")
+    expected = 2 * sum(a[:, x + y] for x in range(low, low + count)
+                       for y in range(start(x), start(x) + length(x)))
+    interpret(te.create_prim_func([A, C]), a, c)
+    np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-6)
+    sch = te.create_schedule(C.op)
+    if moved:
+        sch[B].compute_at(sch[C], C.op.axis[0])
+    c[:] = 0
+    build(sch, [A, C])(a, c)
+    np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_reduction_axes_that_depend_on_each_other_are_refused():
+    A = te.placeholder((4,), name="A")
+    k, m = te.reduce_axis((0, 4), name="k"), te.reduce_axis((0, 4), name="m")
+    k, m = (te.reduce_axis((0, n.var + 1), name=x) for n, x in ((m, "k"), (k, "m")))
+    turned = te.reduce_axis((0, k.var), name="m")
+    axes = [k.replace(dom=k.dom.replace(extent=turned.var)), turned]
+    B = te.compute((1,), lambda i: te.sum(A[axes[0].var + turned], axis=axes), "B")
+    with pytest.raises(ValueError, match="depend on each other"):
+        te.create_prim_func([A, B])
