@@ -181,7 +181,9 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False,
                 middle = O.floordiv(state[0] + state[1], 2)
                 place = (*at[:sorted_sequence.ndim - 1], middle)
                 here, value = sequence[place], wanted[tuple(at)]
-                with ib.if_scope(O.less_equal(here, value) if right else O.less(here, value)):
+                # as torch: what is no number goes behind all numbers
+                here = O.greater(here, value) if right else O.greater_equal(here, value)
+                with ib.if_scope(O.logical_not(here)):
                     state[0] = middle + 1
                 with ib.else_scope():
                     state[1] = middle

@@ -1,15 +1,18 @@
-"""What the frontends share: detached parameters, indices from the end, pooling that rounds up,
-and the list of what cannot be translated."""
+"""What the frontends share: detached parameters, indices from the end, slices of symbolic sizes,
+pooling that rounds up, and the list of what cannot be translated."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from ...arith import Analyzer
 from ...ir.diagnostics import MLCError
 from ...ir.module import IRModule
 from ...tir import op as O
+from ...tir.expr import PrimExpr, Range
+from ...tir.functor import free_vars
 from .. import op
 from ..expr import Constant, Expr, PrimValue, const
 from ..op.registry import StructInfoError
@@ -86,6 +89,48 @@ def from_front(im: Any, indices: Expr, size: Any) -> Expr:
     return im.emit(op.where(below, im.emit(op.add(indices, length)), indices))
 
 
+def analyzer_of(sizes: Iterable[Any], ranges: Mapping[str, tuple[int, int]] | None = None
+                ) -> Analyzer:
+    """An analyzer that knows between which numbers the symbols of sizes lie: 1 or more, or what
+    `ranges` says by name."""
+    analyzer = Analyzer()
+    for var in dict.fromkeys(v for s in sizes if isinstance(s, PrimExpr) for v in free_vars(s)):
+        low, high = (ranges or {}).get(var.name, (1, 2**40))
+        analyzer.bind(var, Range(O.const(low, var.dtype), O.const(high + 1 - low, var.dtype)))
+    return analyzer
+
+
+def clamped(place: Any, size: Any, ranges: Mapping[str, tuple[int, int]] | None = None) -> Any:
+    """A place of a slice, counted from the front, inside of a dimension. What may be below zero
+    counts from the end."""
+    if isinstance(place, int) and isinstance(size, int):
+        return min(max(place + size if place < 0 else place, 0), size)
+    if isinstance(place, int) and place < 0:
+        place = size + place
+    elif isinstance(place, PrimExpr) and not analyzer_of([place], ranges).can_prove(place >= 0):
+        place = O.if_then_else(place < 0, place + size, place)
+    analyzer = analyzer_of([place, size], ranges)
+    if not analyzer.can_prove(O.convert(place) <= size):
+        place = O.min_value_of(*(O.cast(O.convert(v), "int64") for v in (place, size)))
+    if not analyzer.can_prove(O.convert(place) >= 0):
+        place = O.max_value_of(place, 0)
+    out = analyzer.simplify(O.convert(place))
+    return out if O.as_int(out) is None else O.as_int(out)
+
+
+def slice_bounds(start: Any, end: Any, size: Any,
+                 ranges: Mapping[str, tuple[int, int]] | None = None) -> tuple[Any, Any]:
+    """The first place of a slice and the one behind its last, both inside of the dimension."""
+    start, end = clamped(start, size, ranges), size if end is None else clamped(end, size, ranges)
+    if isinstance(start, int) and isinstance(end, int):
+        return start, max(start, end)
+    analyzer = analyzer_of([start, end], ranges)
+    if not analyzer.can_prove(O.convert(start) <= end):
+        end = analyzer.simplify(O.max_value_of(*(O.cast(O.convert(v), "int64")
+                                                 for v in (start, end))))
+    return start, end
+
+
 def ceil_pool(im: Any, build: Any, x: Expr, kernel: Sequence[int], strides: Sequence[int],
               pads: Sequence[int], dilations: Sequence[int], include: bool) -> Expr:
     """Pooling with ceil_mode as torch and ONNX have it: every window begins inside, or in the
@@ -127,5 +172,5 @@ def identifier(name: str) -> str:
     return text if text and not text[0].isdigit() else f"v_{text}"
 
 
-__all__ = ["MissingOperators", "ceil_pool", "counted_from_front", "detach_params", "from_front",
-           "identifier", "located"]
+__all__ = ["MissingOperators", "analyzer_of", "ceil_pool", "clamped", "counted_from_front",
+           "detach_params", "from_front", "identifier", "located", "slice_bounds"]

@@ -41,9 +41,8 @@ def _strided_slice(bb: Any, call: Call) -> Expr:
         return call
 
     def strided_slice(x: Any, axes: Any, begin: Any, end: Any, strides: Any, shape: Any) -> Any:
-        made = topi.strided_slice(x, begin, end, strides, axes)
         if all(O.as_int(d) is not None for d in x.shape):
-            return made
+            return topi.strided_slice(x, begin, end, strides, axes)
         # symbolic bounds: first elements as numpy counts them, sizes as they were inferred
         first, step = {}, {}
         for n, k in enumerate(axes):

@@ -92,8 +92,13 @@ def slice_extent(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: bo
             return as_dim(max(0, -((low - high) // by) if by > 0 else -((high - low) // -by)))
         return as_dim(len(range(*slice(low, high, by).indices(size))))
     zero = as_dim(0)
-    if not (type(stride) is E.IntImm and stride.value > 0):
+    if type(stride) is not E.IntImm:
         return None
+    if stride.value < 0:
+        if not assume_inbound:
+            begin, end = (_place_backwards(v, dim) for v in (begin, end))
+        count = O.ceildiv(O.sub(begin, end), -stride.value)
+        return analyzer.simplify(count if assume_inbound else O.max(count, zero))
     if not assume_inbound:
         def clamp(value: Any) -> Any:
             if type(value) is E.IntImm and value.value < 0:
@@ -111,6 +116,20 @@ def slice_extent(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: bo
                              if not assume_inbound else O.ceildiv(O.sub(end, begin), stride))
 
 
+def _place_backwards(value: Any, dim: Any) -> Any:
+    """A bound of a slice with a negative stride: -1 is before the first element."""
+    number = O.as_int(value)
+    if number is not None and number <= -2**31:
+        return as_dim(-1)
+    if number is not None and number >= 2**31 - 1:
+        return O.sub(dim, 1)
+    if number is not None:
+        value = O.add(dim, number) if number < 0 else value
+    else:
+        value = O.if_then_else(O.less(value, 0), O.add(value, dim), value)
+    return O.max_value_of(O.min_value_of(value, O.sub(dim, 1)), -1)
+
+
 def slice_start(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: bool) -> Any:
     """The first place of numpy's begin:end:stride of a dimension, if it has any."""
     fixed = [O.as_int(v) for v in (dim, begin, end, stride)]
@@ -118,6 +137,8 @@ def slice_start(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: boo
         size, low, high, by = fixed
         return as_dim(slice(low, high, by).indices(size)[0])
     begin = O.cast(O.convert(begin), dim.dtype)
+    if O.as_int(stride) is not None and O.as_int(stride) < 0 and not assume_inbound:
+        return _place_backwards(begin, dim)
     low = O.as_int(begin)
     if low is None and assume_inbound or low is not None and low >= 0:
         return begin  # beyond the dimension there is nothing to take

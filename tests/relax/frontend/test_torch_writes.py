@@ -322,6 +322,47 @@ def test_a_tensor_of_the_model_is_a_part_of_another():
 # ------------------------------------------------------------------------------- refused
 
 
+@pytest.mark.parametrize("first", ["whole", "row"])
+def test_buffers_of_an_exported_model_that_share_memory(first):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            whole = torch.arange(12.0).view(3, 4)
+            held = {"whole": whole, "row": whole[1], "turned": whole.t()[2:]}
+            for name in (first, *[n for n in held if n != first]):
+                self.register_buffer(name, held[name])
+
+        def forward(self, x):
+            self.row.add_(x)
+            self.turned.mul_(2)
+            return self.whole * 1, self.row * 1
+
+    x = torch.randn(4)
+    program = torch.export.export(Model(), (x,))
+    mod = from_exported_program(program)
+    now = Model()
+    want = now(x)
+    names = changed(mod)
+    assert set(names) >= {first}
+    same(run(mod, x), (*want, *(getattr(now, n) for n in names)))
+    with pytest.raises(ValueError, match="shares its memory with another"):
+        from_exported_program(program, keep_params_as_input=True)
+
+
+def test_a_tensor_that_was_made_while_a_model_was_traced():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            y = torch.zeros(3, 4)
+            y[:, 1:3] = x[:, 1:3]
+            y[x > 0.5] += 1
+            return y
+
+    x = torch.randn(3, 4)
+    traced = torch.fx.symbolic_trace(Model())  # calls y.__setitem__
+    mod = from_fx(traced, [((3, 4), "float32")])
+    same(run(mod, x)[:1], traced(x))
+
+
 def test_a_write_to_an_element_that_a_view_has_several_times_is_refused():
     def fn(x):
         z = x.clone()

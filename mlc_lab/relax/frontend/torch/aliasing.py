@@ -136,9 +136,21 @@ class Aliases:
         key = self.facts[node].storage
         if key not in self.roots:
             self.roots[key] = Slot(Storage(key), whole())
-            self.outside.append((name, self.roots[key]))
         root = self.roots[key]
-        self.values.slots[node] = Slot(root.storage, again(root.read()), root, again, back)
+        slot = self.values.slots[node] = Slot(root.storage, None, root, again, back)
+        slot.version = -1  # made when it is read
+        if all(name != other for other, _ in self.outside):
+            self.outside.append((name, slot))
+
+    def join(self, nodes: list[Any]) -> None:
+        """Let tensors of the model that lie in one memory be known by one storage."""
+        keys = {self.facts[n].storage: self.facts[nodes[0]].storage for n in nodes[1:]}
+        for fact in self.facts.values():
+            held = fact.storage
+            fact.storage = [keys.get(k, k) for k in held] if isinstance(
+                held, list) else keys.get(held, held)
+        if not self.written.isdisjoint(keys):
+            self.written.add(self.facts[nodes[0]].storage)
 
     def settle(self, node: Any, out: Any, again: Callable[[Any, Any], Any]) -> None:
         """Take the value of a call that is tracked.
@@ -153,7 +165,8 @@ class Aliases:
         for target, new in zip(written, news):
             if target not in fact.turned:
                 slot = self.slots_of(target)[0]
-                slot.write(self.filled(slot.value, new))
+                before = slot.read() if slot.value is None else slot.value
+                slot.write(self.filled(before, new))
         if node.target is operator.getitem and isinstance(
                 self.values.slots.get(node.args[0]), list):
             self.values.slots[node] = self.values.slots[node.args[0]][node.args[1]]

@@ -357,7 +357,7 @@ def _floor_divide(im: Importer, a: Any, b: Any) -> Any:
 @rule("pow", "power", "float_power", "ipow", "special_pow")
 def _pow(im: Importer, a: Any, b: Any) -> Any:
     if numbers(a, b):
-        return a ** b
+        return _power_of_sizes(a, b)
     if im.node is not None and "float_power" in str(im.node.target):
         a, b = (im.cast(v, "float64") if is_tensor(v) else float(v) for v in (a, b))
     if is_tensor(a) and isinstance(b, (int, float)) and not isinstance(b, bool) and (
@@ -377,6 +377,19 @@ def _pow(im: Importer, a: Any, b: Any) -> Any:
     if not is_float(im.dtype(a)):
         return im.kernel(topi.special.integer_power, *im.tensors(a, b), name="power")
     return im.emit(op.power(a, b))
+
+
+def _power_of_sizes(a: Any, b: Any) -> Any:
+    if not (isinstance(a, PrimExpr) or isinstance(b, PrimExpr)):
+        return a ** b
+    if isinstance(b, int) and 0 <= b <= 64:
+        return math.prod([a] * b)
+    if a == 2 and isinstance(a, int) and not is_float(b.dtype):
+        return O.shift_left(O.const(1, "int64"), O.cast(b, "int64"))
+    if isinstance(a, int) and not isinstance(b, float) and not is_float(b.dtype):
+        raise ValueError(f"{a} to the power of a size is not translated, only 2 is: compute it "
+                         "with tensors")
+    return O.pow(*(O.cast(O.convert(v), "float64") for v in (a, b)))
 
 
 def _times(im: Importer, a: Any, b: Any) -> Any:

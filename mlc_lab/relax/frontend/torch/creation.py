@@ -214,8 +214,13 @@ def _new_full(im: Importer, x: Any, size: Any, fill_value: Any, *, dtype: Any = 
     return _filled(im, size, fill_value, dtype_name(dtype, im.dtype(x)))
 
 
-@rule("scalar_tensor", "tensor", "as_tensor")
+@rule("scalar_tensor")
 def _scalar_tensor(im: Importer, value: Any, *, dtype: Any = None) -> Any:
+    return _tensor(im, value, dtype=dtype_name(dtype))
+
+
+@rule("tensor", "as_tensor")
+def _tensor(im: Importer, value: Any, *, dtype: Any = None) -> Any:
     if is_tensor(value):
         return value if dtype is None else im.cast(value, dtype_name(dtype))
     if isinstance(value, (list, tuple)) and any(is_tensor(v) or isinstance(v, PrimExpr)

@@ -12,8 +12,10 @@ import operator
 from typing import Any, Callable, Mapping
 
 from ....ir.module import IRModule
-from ...expr import Constant, Tuple, Var
-from ...struct_info import TensorStructInfo
+from ....tir import op as O
+from ....tir.expr import SizeVar
+from ...expr import Constant, ShapeExpr, Tuple, Var
+from ...struct_info import ShapeStructInfo, TensorStructInfo
 from ..common import identifier
 from . import (
     activations, arithmetic, casting, convolutions, creation, images, indexing, joining, losses,
@@ -21,7 +23,7 @@ from . import (
 )
 from .aliasing import observed_facts, recorded_facts, written_by_schema
 from .graphs import GraphImporter, subgraphs_of
-from .symbols import is_symbolic
+from .symbols import RELATIONS, is_symbolic
 from .wraps import flattened
 
 #: the files of the rules, loaded so that the table is full
@@ -72,7 +74,6 @@ class _ExportedImporter(GraphImporter):
     frontend = "from_exported_program"
 
     def run(self, program: Any, keep: bool, unwrap: bool, no_bind: bool) -> IRModule:
-        self.guarded = True
         program, graph, self.owner = flattened(program)
         nodes = list(graph.nodes)
         self.plan(nodes)
@@ -85,6 +86,7 @@ class _ExportedImporter(GraphImporter):
         pure = not any(subgraphs_of(n) for n in nodes if n.op == "call_function")
         with self.builder.function("main", [*inputs, *params], attrs=attrs):
             with self.builder.dataflow() if pure else contextlib.nullcontext():
+                self.check_sizes(nodes)
                 out = self.walk(program, nodes)
                 names, changed = self.changed(out)
                 out = [*out, *changed]
@@ -118,11 +120,16 @@ class _ExportedImporter(GraphImporter):
                      ) -> tuple[list[Var], list[Var], list[Any]]:
         """Variables of the inputs, variables of the parameters, and their values."""
         specs = {getattr(s.arg, "name", None): s for s in program.graph_signature.input_specs}
+        for symbol, limits in program.range_constraints.items():
+            low, high = limits.lower, limits.upper
+            self.ranges[str(symbol)] = (int(low) if low.is_Integer else 0,
+                                        min(int(high), 2**40) if high.is_Integer else 2**40)
         self.sizes.name_extents(node for node in nodes if node.op == "placeholder"
                                 and specs[node.name].kind.name == "USER_INPUT")
         inputs: list[Var] = []
         params: list[Var] = []
         values: list[Any] = []
+        shared = self.shared(program, nodes, specs)
         for node in nodes:
             if node.op != "placeholder":
                 continue
@@ -141,6 +148,13 @@ class _ExportedImporter(GraphImporter):
             tensor = _stored(program, spec.target)
             if tensor is None:
                 raise ValueError(f"the value of {spec.target} is not stored in the program")
+            if node in shared and self.hold_stored(
+                    node, tensor, lambda t=tensor: Constant(self.parameter(t)), spec.target):
+                if keep:
+                    raise ValueError(f"{spec.target} shares its memory with another tensor of the "
+                                     "model and is written to, which is not translated with "
+                                     "keep_params_as_input: clone() it where it is registered")
+                continue
             value = self.parameter(tensor)
             if keep:
                 var = Var(identifier(node.name), TensorStructInfo(
@@ -151,6 +165,50 @@ class _ExportedImporter(GraphImporter):
             else:
                 self.hold(node, Constant(value), spec.target)
         return inputs, params, values
+
+    def shared(self, program: Any, nodes: list[Any], specs: dict[Any, Any]) -> set[Any]:
+        """The parameters and buffers that lie in each other's memory, which torch's own tensors of
+        the graph do not say. What is known of writes is joined for them."""
+        homes: dict[Any, list[Any]] = {}
+        for node in nodes:
+            if self.aliases is None or node.op != "placeholder" or not node.users:
+                continue
+            spec = specs[node.name]
+            tensor = None if spec.kind.name == "USER_INPUT" else _stored(program, spec.target)
+            if tensor is not None and node in self.aliases.facts:
+                homes.setdefault(tensor.untyped_storage()._cdata, []).append(node)
+        several = [group for group in homes.values() if len(group) > 1]
+        for group in several:
+            self.aliases.join(group)
+        return {node for group in several for node in group}
+
+    def check_sizes(self, nodes: list[Any]) -> None:
+        """Let a run check what torch took for granted of the sizes of inputs when it traced the
+        model: their ranges, and what it computed from them as numbers. Torch's own lower bound of
+        2, and that a size is not 1, are for its sake: the module holds for those too."""
+        for name, (low, high) in self.ranges.items():
+            var = self.sizes.symbols.get(name)
+            if not isinstance(var, SizeVar):
+                continue
+            inside = var if high >= 2**40 else O.min_value_of(var, high)
+            inside = inside if low <= 2 else O.max_value_of(inside, low)
+            if inside is not var:
+                self.builder.match_cast(ShapeExpr([var]), ShapeStructInfo([inside]), "in_range")
+        for guard in self.guards(nodes):
+            kind = type(guard).__name__
+            if kind not in RELATIONS or not self.sizes.defines(guard):
+                continue
+            holds = self.sizes.symbolic(guard)
+            if isinstance(holds, bool) or self.analyzer(holds).can_prove(holds):
+                continue
+            one = O.if_then_else(holds, O.const(1, "int64"), O.const(0, "int64"))
+            self.builder.match_cast(ShapeExpr([one]), ShapeStructInfo([1]), "guard")
+
+    def guards(self, nodes: list[Any]) -> list[Any]:
+        """What has to be true of sizes, as torch found when it traced the model."""
+        values = (n.meta.get("val") for n in nodes if n.op == "placeholder")
+        env = next((v.fake_mode.shape_env for v in values if hasattr(v, "fake_mode")), None)
+        return [g.expr for g in getattr(env, "guards", ())]
 
     def hold(self, node: Any, value: Any, name: str) -> None:
         """Keep the value of an input or a parameter."""

@@ -15,7 +15,6 @@ from ....ir.module import IRModule
 from ....tir import op as O
 from ....tir.expr import Add, FloorDiv, Mul, PrimExpr, Sub, Var as SizeVariable
 from ....tir.functor import free_vars
-from ... import op
 from ...expr import Constant, Tuple, Var
 from ...struct_info import TensorStructInfo
 from ..common import identifier
@@ -24,11 +23,9 @@ from .aliasing import NotRun, observed_facts
 from .calling import names_of, place_of
 from .convolutions import each
 from .fx_layers import MODULES, Row
-from .graphs import GraphImporter, subgraphs_of
+from .graphs import WRITING, GraphImporter, subgraphs_of
 from .importer import RULES, Importer, dtype_name, is_tensor
-from .placing import back_by_places, strided_places
 from .scattering import functional_embedding_bag
-from .views import reshaped
 
 
 def _embedding(im: Importer, x: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None,
@@ -76,11 +73,6 @@ FUNCTIONAL: dict[str, Row] = {
     "embedding_bag": functional_embedding_bag, "unfold": _unfold,
     "max_unpool2d": _max_unpool(2), "max_unpool3d": _max_unpool(3),
 }
-
-#: functions that write to their first argument
-_IN_PLACE = frozenset({"setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow",
-                       "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"})
-
 
 def from_fx(model: Any, input_info: Sequence[tuple[Sequence[Any], str]], *,
             keep_params_as_input: bool = False, unwrap_unit_return_tuple: bool = False,
@@ -175,33 +167,12 @@ class _FxImporter(GraphImporter):
         return None
 
     def hold_attribute(self, node: Any) -> None:
-        """Keep what the model holds itself. Tensors of it may be parts of each other's memory: of
-        that which is written to, each is a view of the whole."""
+        """Keep what the model holds itself."""
         held: Any = self.model
         for part in node.target.split("."):
             held = getattr(held, part)
-        if self.aliases is None or not self.aliases.concerns(node):
+        if not self.hold_stored(node, held, lambda: self.param(held), node.target):
             self.env[node] = self.attribute(self.model, node.target)
-            return
-        count = held.untyped_storage().nbytes() // held.element_size()
-        if held.is_contiguous() and held.numel() == count:
-            key = self.aliases.facts[node].storage
-            root = self.aliases.roots.get(key)
-            if root is None or self.shape(root.value) == list(held.shape):
-                self.aliases.hold(node, self.param(held), node.target)
-                return
-
-        def again(whole: Any) -> Any:
-            flat = reshaped(self, whole, [-1])
-            places = strided_places(self, list(held.shape), list(held.stride()),
-                                    held.storage_offset())
-            return self.emit(op.take(flat, places, 0))
-
-        def whole() -> Any:
-            return Constant(self.parameter(held.detach().as_strided((count,), (1,), 0)))
-
-        self.aliases.hold_part(node, whole, node.target, again,
-                               lambda all_, part: back_by_places(self, all_, part, again))
 
     def parameters(self, keep: bool) -> tuple[list[Var], list[Any]]:
         """With `keep`, a variable for each parameter and buffer, and their values."""
@@ -309,7 +280,7 @@ class _FxImporter(GraphImporter):
         if node.op not in ("call_function", "call_method"):
             return False
         name = getattr(node.target, "__name__", str(node.target)).partition(".")[0]
-        if (name.endswith("_") and not name.endswith("__")) or name in _IN_PLACE or (
+        if (name.endswith("_") and not name.endswith("__")) or name.strip("_") in WRITING or (
                 node.kwargs.get("inplace") or node.kwargs.get("out") is not None):
             return True
         return any(a is True for a in node.args) and "inplace" in _parameters_of(node.target)
@@ -344,18 +315,18 @@ class _FxImporter(GraphImporter):
         """torch's mode, and inputs without data, whose symbolic sizes are symbols of torch."""
         shapes = [var.struct_info.dims for var in self.inputs]
         variables = list(dict.fromkeys(v for dims in shapes for d in dims for v in free_vars(d)))
-        env, sizes = None, {}
+        from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+
+        env, sizes = ShapeEnv(), {}
         if variables:
             from torch._dynamo.source import ConstantSource
-            from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
-            env = ShapeEnv()
             for k, v in enumerate(variables):
                 hint, source = 5040 * (k + 1), ConstantSource(f"size_{k}")
                 symbol = env.create_symbol(hint, source, DimDynamic.DYNAMIC, None)
                 sizes[v] = env.create_symintnode(symbol, hint=hint, source=source)
                 self.sizes.symbols[str(symbol)] = v
-        mode = mode_of(allow_non_fake_inputs=True, shape_env=env)
+        mode = mode_of(allow_non_fake_inputs=True, shape_env=env, static_shapes=True)
         with mode:
             return mode, [torch.empty([_size(d, sizes) for d in dims],
                                       dtype=getattr(torch, var.struct_info.dtype))

@@ -7,7 +7,8 @@ from typing import Any, Callable, Iterable, Mapping
 
 from ....ir.module import IRModule
 from ....tir.expr import SizeVar
-from ...expr import Expr, If, SeqExpr, Tuple
+from ... import op
+from ...expr import Constant, Expr, If, SeqExpr, Tuple
 from ...transform.convert_to_dataflow import ConvertToDataflow
 from ...transform.lambda_lift import LambdaLift
 from ..common import located
@@ -17,8 +18,8 @@ from .calling import fitted, names_of, place_of, refuse
 from .decomposing import NotDecomposed, Parts, taken_apart
 from .importer import RULES, Importer, is_tensor
 from .symbols import Sizes, is_symbolic
-from .placing import back_by_places
-from .views import WAYS_BACK
+from .placing import back_by_places, strided_places
+from .views import WAYS_BACK, reshaped
 from .wraps import BRANCHING
 
 #: checks that torch leaves in the graph, and what has no value
@@ -27,9 +28,9 @@ CHECKS = frozenset({
     "sym_constrain_range", "sym_constrain_range_for_size", "_check_is_size"})
 
 _CALLS = ("call_function", "call_method", "call_module")
-#: functions of Python that write
-_WRITING = frozenset({"setitem", "__setitem__", "iadd", "isub", "imul", "itruediv", "ifloordiv",
-                      "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"})
+#: functions of Python that write to their first argument; methods have them between underscores
+WRITING = frozenset({"setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow",
+                     "iand", "ior", "ixor", "ilshift", "irshift", "imatmul"})
 
 
 class GraphImporter(Importer):
@@ -262,8 +263,6 @@ class GraphImporter(Importer):
         if not is_tensor(value):
             value = self.tensor(value, "bool")
         if self.ndim(value):
-            from .views import reshaped
-
             value = reshaped(self, value, [])
         return self.cast(value, "bool")
 
@@ -320,6 +319,30 @@ class GraphImporter(Importer):
         """Names a node's way back may have."""
         return names_of(node.target)
 
+    def hold_stored(self, node: Any, held: Any, value: Callable[[], Any], name: str) -> bool:
+        """Take a tensor of the model; whether it is tracked. Tensors of a model may be parts of
+        each other's memory: of that which is written to, each is a view of the whole."""
+        if self.aliases is None or not self.aliases.concerns(node):
+            return False
+        count = held.untyped_storage().nbytes() // held.element_size()
+        if held.is_contiguous() and held.numel() == count:
+            root = self.aliases.roots.get(self.aliases.facts[node].storage)
+            if root is None or self.shape(root.value) == list(held.shape):
+                return self.aliases.hold(node, value(), name)
+
+        def again(whole: Any) -> Any:
+            flat = reshaped(self, whole, [-1])
+            places = strided_places(self, list(held.shape), list(held.stride()),
+                                    held.storage_offset())
+            return self.emit(op.take(flat, places, 0))
+
+        def whole() -> Any:
+            return Constant(self.parameter(held.detach().as_strided((count,), (1,), 0)))
+
+        self.aliases.hold_part(node, whole, name, again,
+                               lambda all_, part: back_by_places(self, all_, part, again))
+        return True
+
     # ------------------------------------------------------------------------- results
 
     def results(self, out: Any, no_bind: bool) -> Any:
@@ -355,7 +378,8 @@ def _writes(node: Any) -> bool:
     if getattr(node.target, "_schema", None) is not None:
         return bool(written_by_schema(node))
     return (name.endswith("_") and not name.endswith("__") and name not in HARMLESS
-            or name in _WRITING or bool(node.kwargs.get("inplace")) or "out" in node.kwargs)
+            or name.strip("_") in WRITING or bool(node.kwargs.get("inplace"))
+            or "out" in node.kwargs)
 
 
 def _overlaps(fake: Any, piece: int | None) -> bool:
@@ -364,17 +388,20 @@ def _overlaps(fake: Any, piece: int | None) -> bool:
         fake = fake[piece]
     if not hasattr(fake, "stride"):
         return False
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
     try:
-        reach = 1
-        for stride, size in sorted(zip(map(int, fake.stride()), map(int, fake.shape))):
-            if size == 0:
-                return False
-            if size > 1 and stride < reach:
-                return True
-            reach += (size - 1) * stride
-    except Exception:  # a size that only the run knows
+        steps = sorted(zip(map(int, fake.stride()), map(int, fake.shape)))
+    except GuardOnDataDependentSymNode:  # a size that only the run knows
         return True
+    reach = 1
+    for stride, size in steps:
+        if size == 0:
+            return False
+        if size > 1 and stride < reach:
+            return True
+        reach += (size - 1) * stride
     return False
 
 
-__all__ = ["CHECKS", "GraphImporter", "subgraphs_of"]
+__all__ = ["CHECKS", "WRITING", "GraphImporter", "subgraphs_of"]

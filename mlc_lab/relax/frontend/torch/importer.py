@@ -10,12 +10,12 @@ from ....arith import Analyzer
 from ....ir.dtype import is_float
 from ....runtime import array
 from ....tir import op as O
-from ....tir.expr import PrimExpr, Range, SizeVar
-from ....tir.functor import free_vars
+from ....tir.expr import PrimExpr, SizeVar
 from ...block_builder import BlockBuilder
 from ...expr import Constant, Expr, PrimValue, ShapeExpr, const
 from ...struct_info import ShapeStructInfo, TensorStructInfo, as_dim, same_dim
 from ... import op as relax_op
+from ..common import analyzer_of
 from .aliasing import Values
 
 #: rule by name: `rule(importer, *args, **kwargs)`; "add.Tensor" goes before "add"
@@ -65,8 +65,8 @@ class Importer:
         self._made: dict[Any, Any] = {}
         #: the node that is translated
         self.node: Any = None
-        #: whether slices by symbolic bounds are inside, as torch.export has checked
-        self.guarded = False
+        #: symbol of a size, by name -> the least and the greatest number it stands for
+        self.ranges: dict[str, tuple[int, int]] = {}
 
     # ------------------------------------------------------------------------- emitting
 
@@ -119,11 +119,12 @@ class Importer:
         """A size in its simplest form, an int where it is known."""
         if not isinstance(size, PrimExpr):
             return size
-        analyzer = Analyzer()
-        for var in free_vars(size):
-            analyzer.bind(var, Range(O.const(1, var.dtype), O.const(2**40, var.dtype)))
-        out = analyzer.simplify(size)
+        out = self.analyzer(size).simplify(size)
         return out if O.as_int(out) is None else O.as_int(out)
+
+    def analyzer(self, *sizes: Any) -> Analyzer:
+        """An analyzer that knows between which numbers the symbols of sizes lie."""
+        return analyzer_of(sizes, self.ranges)
 
     def same_size(self, a: Any, b: Any) -> bool:
         """Whether two sizes are surely equal."""
@@ -170,6 +171,10 @@ class Importer:
         if isinstance(value, PrimValue):
             value = value.value
         if isinstance(value, PrimExpr) and O.as_int(value) is None:
+            if is_float(value.dtype):
+                one = self.emit(relax_op.ones(ShapeExpr([1]), "float64"))
+                one = self.emit(relax_op.multiply(one, PrimValue(O.cast(value, "float64"))))
+                return self.cast(self.emit(relax_op.reshape(one, ShapeExpr([]))), dtype)
             value = O.cast(value, "int64")
             one = self.emit(relax_op.arange(value, value + 1, 1, "int64"))
             return self.cast(self.emit(relax_op.reshape(one, ShapeExpr([]))), dtype)
@@ -201,6 +206,7 @@ class Importer:
     def with_unknown_size(self, x: Any, sizes: Sequence[Any], dtype: str) -> Any:
         """A tensor of which only the run knows one size, here None, with a symbol for it."""
         unknown = SizeVar(f"count_{self.builder.get_unique_name('count')}", "int64")
+        self.ranges[unknown.name] = 0, 2**40
         dims = [unknown if s is None else s for s in sizes]
         return self.builder.match_cast(x, TensorStructInfo(dims, dtype))
 
@@ -209,6 +215,7 @@ class Importer:
         line = self.cast(self.emit(relax_op.reshape(x, ShapeExpr([1]))), "int64")
         shape = self.emit(relax_op.tensor_to_shape(line))
         size = SizeVar(f"size_{self.builder.get_unique_name('size')}", "int64")
+        self.ranges[size.name] = 0, 2**40
         self.builder.match_cast(shape, ShapeStructInfo([size]))
         return size
 
@@ -224,6 +231,8 @@ class Importer:
             return "bool"
         if isinstance(x, float):
             return "float32"
+        if isinstance(x, PrimValue):
+            x = x.value
         return x.dtype if isinstance(x, PrimExpr) else "int64"
 
     def cast(self, x: Any, dtype: str) -> Any:

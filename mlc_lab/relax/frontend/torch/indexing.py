@@ -319,8 +319,7 @@ def _masked_scatter(im: Importer, x: Any, mask: Any, source: Any) -> Any:
 
 @rule("masked_fill")
 def _masked_fill(im: Importer, x: Any, mask: Any, value: Any) -> Any:
-    filled = im.operand(value, im.dtype(x))
-    return im.emit(op.where(im.cast(mask, "bool"), filled, x))
+    return im.emit(op.where(im.cast(mask, "bool"), im.tensor(value, im.dtype(x)), x))
 
 
 @rule("index_fill")

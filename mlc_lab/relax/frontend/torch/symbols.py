@@ -5,8 +5,9 @@ from __future__ import annotations
 import operator
 from typing import Any, Iterable
 
+from ....ir.dtype import is_float
 from ....tir import op as O
-from ....tir.expr import PrimExpr, SizeVar
+from ....tir.expr import Div, PrimExpr, SizeVar
 from ...struct_info import TensorStructInfo
 from ..common import identifier
 from .importer import dtype_name
@@ -68,8 +69,11 @@ class Sizes:
 
     def knows(self, value: Any) -> bool:
         """Whether the symbols of a size are defined: all but those that only a run gives."""
-        return not is_symbolic(value) or all(
-            str(s) in self.symbols for s in value.node.expr.free_symbols)
+        return not is_symbolic(value) or self.defines(value.node.expr)
+
+    def defines(self, e: Any) -> bool:
+        """Whether all symbols of an expression of sympy have been defined."""
+        return all(str(s) in self.symbols for s in e.free_symbols)
 
     def symbolic(self, e: Any) -> Any:
         """An expression of sympy over sizes."""
@@ -88,7 +92,15 @@ class Sizes:
         kind = type(e).__name__
         if kind in ("BooleanTrue", "BooleanFalse"):
             return bool(e)
+        if kind in _ROUNDED and type(e.args[0]).__name__ == "IntTrueDiv":
+            return _ROUNDED[kind][0](*map(self.symbolic, e.args[0].args))
         args = [self.symbolic(a) for a in e.args]
+        if kind in _ROUNDED:
+            return O.cast(_ROUNDED[kind][1](_real(args[0])), "int64")
+        if kind in ("IntTrueDiv", "FloatTrueDiv"):
+            return Div(*map(_real, args))
+        if any(is_float(getattr(a, "dtype", "int64")) or isinstance(a, float) for a in args):
+            args = [_real(a) for a in args]
         if kind in _FOLDS:
             total = args[0]
             for a in args[1:]:
@@ -102,8 +114,14 @@ class Sizes:
                 total = total * args[0]
             return total
         if kind == "ToFloat":
-            return O.cast(args[0], "float64")
+            return _real(args[0])
         raise ValueError(f"a size is {e}, which is no sum, product, quotient or remainder of sizes")
+
+
+def _real(value: Any) -> Any:
+    """A number or a size in float64, in which Python computes."""
+    return O.const(float(value), "float64") if isinstance(value, (int, float)) else O.cast(
+        value, "float64")
 
 
 def _ceil_div(a: Any, b: Any) -> Any:
@@ -111,12 +129,19 @@ def _ceil_div(a: Any, b: Any) -> Any:
 
 
 _FOLDS = {"Add": operator.add, "Mul": operator.mul, "Max": O.max_value_of, "Min": O.min_value_of}
+#: how real numbers become sizes: of a quotient of sizes, and of any number
+_ROUNDED = {"TruncToInt": (O.floordiv, O.trunc), "FloorToInt": (O.floordiv, O.floor),
+            "CeilToInt": (_ceil_div, O.ceil)}
 _BINARY = {
-    "FloorDiv": O.floordiv, "CleanDiv": O.floordiv, "IntTrueDiv": O.floordiv, "CeilDiv": _ceil_div,
+    "FloorDiv": O.floordiv, "CleanDiv": O.floordiv, "CeilDiv": _ceil_div,
     "Mod": O.floormod, "PythonMod": O.floormod,
     "Equality": O.equal, "Unequality": O.not_equal, "StrictLessThan": O.less,
     "LessThan": O.less_equal, "StrictGreaterThan": O.greater, "GreaterThan": O.greater_equal,
 }
 
 
-__all__ = ["Sizes", "is_symbolic"]
+#: relations of sizes, but that of not being equal
+RELATIONS = frozenset({"Equality", "StrictLessThan", "LessThan", "StrictGreaterThan",
+                       "GreaterThan"})
+
+__all__ = ["RELATIONS", "Sizes", "is_symbolic"]

@@ -14,6 +14,7 @@ from typing import Any, Callable, Sequence
 from ... import op
 from ...expr import PrimValue, ShapeExpr
 from ...op.manipulate import quotient
+from ..common import slice_bounds
 from .importer import Importer, is_tensor, rule
 
 #: torch's way to say "to the end"
@@ -227,21 +228,13 @@ def from_end(index: Any, size: Any) -> Any:
 
 
 def bounds(im: Importer, x: Any, dim: int, start: Any, end: Any, step: Any) -> tuple[Any, ...]:
-    """The first place and the one behind the last of a slice, inside of the dimension where that
-    can be known, and whether the slice is the whole dimension."""
+    """The first place and the one behind the last of a slice, both inside of the dimension, and
+    whether the slice is the whole dimension."""
     size = im.shape(x)[dim]
-    start = 0 if start is None else start
-    if end is None or (isinstance(end, int) and end >= END // 2):
-        end = size
-    if isinstance(size, int):
-        if isinstance(start, int):
-            start = min(max(from_end(start, size), 0), size)
-        if isinstance(end, int):
-            end = min(max(from_end(end, size), 0), size)
-            end = max(start, end) if isinstance(start, int) else end
-    else:
-        start, end = (im.simplified(from_end(v, size)) for v in (start, end))
-    whole = start is not None and im.same_size(start, 0) and im.same_size(end, size) and step == 1
+    if isinstance(end, int) and end >= END // 2:
+        end = None
+    start, end = slice_bounds(0 if start is None else start, end, size, im.ranges)
+    whole = im.same_size(start, 0) and im.same_size(end, size) and step == 1
     return start, end, whole
 
 
@@ -255,14 +248,7 @@ def _slice(im: Importer, x: Any, dim: int = 0, start: Any = None, end: Any = Non
     low, high, whole = bounds(im, x, dim, start, end, step)
     if whole:
         return x
-    inside = all(isinstance(v, int) for v in (im.shape(x)[dim], low, high)) or _inside(
-        im, low, high, im.shape(x)[dim])
-    return im.emit(op.strided_slice(x, [dim], [low], [high], [step], assume_inbound=inside))
-
-
-def _inside(im: Importer, low: Any, high: Any, size: Any) -> bool:
-    """Whether symbolic bounds are taken as they are: torch's traces hold for bounds inside."""
-    return True
+    return im.emit(op.strided_slice(x, [dim], [low], [high], [step], assume_inbound=True))
 
 
 @way_back("slice")
