@@ -1,7 +1,7 @@
 """from_onnx: the graph of an ONNX model, node by node, by a table of rules.
 
 A value on the way is a Relax variable, a numpy array (initializers and what is computed of them
-alone), or `Sizes`: a vector of sizes, some of them symbolic, which shape computations give.
+alone), or `Sizes`, some of them symbolic, which shape computations give.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ...expr import Constant, Expr, Tuple, Var, const
 from ...struct_info import TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
 from ...transform.lambda_lift import LambdaLift
-from ..common import MissingOperators, identifier, located
+from ..common import MissingOperators, analyzer_of, identifier, located
+from .given import Attributes, Inputs, Sizes
 
 #: rule by operator: `rule(importer, inputs, attrs)`
 RULES: dict[str, Callable[..., Any]] = {}
@@ -41,8 +42,12 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
     return add
 
 
-class Sizes(tuple):
-    """A vector of sizes: ints, and expressions where they are symbolic."""
+def dtype_of(number: int) -> str:
+    """The dtype with a number of ONNX's. Raises ValueError for one that tensors do not have here."""
+    if number not in DTYPES:
+        raise ValueError(f"the data type {number} of ONNX (strings, complex numbers, float8 and "
+                         "numbers of 4 bits are others) is not translated")
+    return DTYPES[number]
 
 
 class Missing(str):
@@ -67,7 +72,9 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
     except ImportError as error:
         raise ImportError("importing ONNX models needs the package onnx: pip install onnx"
                           ) from error
-    from . import control, elementwise, layers, quantized, recurrent, tensors  # noqa: F401
+    from . import (  # noqa: F401
+        control, elementwise, layers, quantized, recurrent, resizing, tensors,
+    )
 
     if not hasattr(model, "graph"):
         model = onnx.load(model)
@@ -90,6 +97,8 @@ class Importer:
         #: name and array of each initializer, by the id of the array
         self.initializers: dict[int, tuple[str, np.ndarray]] = {}
         self.params: dict[str, tuple[Var, Any]] = {}
+        #: how many outputs the node that is translated has
+        self.outputs = 1
 
     def run(self, graph: Any, shapes: Mapping[str, Any], dtypes: Any) -> IRModule:
         """The module of a graph."""
@@ -182,16 +191,20 @@ class Importer:
 
     def translate(self, node: Any) -> None:
         """Put the values of a node's outputs into the environment."""
-        attrs = {a.name: self.attribute(a) for a in node.attribute}
+        attrs = Attributes({a.name: self.attribute(a) for a in node.attribute})
         place = f"{node.op_type} {node.name or 'that makes ' + ', '.join(node.output)}"
-        inputs = [self.value(name, place) for name in node.input]
+        inputs = Inputs(self.value(name, place) for name in node.input)
+        self.outputs = len(node.output)
         try:
             out = RULES[node.op_type](self, inputs, attrs)
+            self.nothing_dropped(node, inputs, attrs)
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise located(error, place) from error
         several = isinstance(out, (list, tuple)) and not isinstance(out, Sizes)
         values = list(out) if several else [out]
         for name, value in zip(node.output, values):
+            if not name:  # nobody uses it, and "" is what is left out
+                continue
             if isinstance(value, Missing):
                 self.env.pop(name, None)
                 self.untranslated[name] = f"output of {place}: {value}"
@@ -199,6 +212,29 @@ class Importer:
             self.env[name] = np.asarray(value) if isinstance(value, np.generic) else value
         for k, name in enumerate(node.output[len(values):], len(values)):
             self.untranslated[name] = f"output {k} of {place} is not translated"
+
+    def nothing_dropped(self, node: Any, inputs: Inputs, attrs: Attributes) -> None:
+        """Raise ValueError for what a node says and its rule has not looked at."""
+        names = attrs.dropped({})
+        if names:  # perhaps it says what holds anyway
+            names = attrs.dropped(self.defaults(node))
+        if names:
+            what = ", ".join(f"{n} = {dict(attrs)[n]!r}" for n in names)
+            raise ValueError(f"the attribute {what} is not translated, and the result would be "
+                             "another one without it")
+        if inputs.dropped():
+            k = inputs.dropped()[0]
+            raise ValueError(f"input {k}, {node.input[k]!r}, is not translated, and the result "
+                             "would be another one without it")
+
+    def defaults(self, node: Any) -> dict[str, Any]:
+        """What the attributes of a node are where it does not say it."""
+        try:
+            schema = self.onnx.defs.get_schema(node.op_type, self.opset, node.domain)
+        except self.onnx.defs.SchemaError:
+            return {}
+        return {name: self.attribute(a.default_value) for name, a in schema.attributes.items()
+                if a.default_value.type}
 
     def value(self, name: str, user: str) -> Any:
         """The value of a name that a node, or the graph's outputs, use."""
@@ -252,13 +288,24 @@ class Importer:
         return self.params[key][0]
 
     def sizes_tensor(self, sizes: Sizes) -> Expr:
-        """A vector of sizes as an int64 tensor."""
+        """Sizes as a tensor."""
         from ... import op
 
         if all(isinstance(s, int) for s in sizes):
-            return const(np.array(sizes, "int64"))
+            return const(np.array(sizes[0] if sizes.rank == 0 else sizes, sizes.dtype))
         parts = [self.emit(op.arange(s, s + 1, 1, "int64")) for s in sizes]
-        return parts[0] if len(parts) == 1 else self.emit(op.concat(parts, 0))
+        out = parts[0] if len(parts) == 1 else self.emit(op.concat(parts, 0))
+        out = self.emit(op.reshape(out, [])) if sizes.rank == 0 else out
+        return out if sizes.dtype == "int64" else self.emit(op.astype(out, sizes.dtype))
+
+    def proven(self, relation: Any) -> bool | None:
+        """Whether a relation of sizes holds for all of them, or for none; else None."""
+        if isinstance(relation, (bool, np.bool_)):
+            return bool(relation)
+        analyzer = analyzer_of([relation])
+        if analyzer.can_prove(relation):
+            return True
+        return False if analyzer.can_prove(O.logical_not(relation)) else None
 
     def numbers(self, value: Any, what: str = "an input") -> list[Any]:
         """The values of a vector that must be known: a shape, axes, widths of padding."""
@@ -287,7 +334,7 @@ class Importer:
         if isinstance(value, np.ndarray):
             return list(value.shape)
         if isinstance(value, Sizes):
-            return [len(value)]
+            return [len(value)] if value.rank else []
         dims = value.struct_info.dims
         if dims is None:
             raise ValueError("the shape of a tensor is not known, not even by symbols")
@@ -300,7 +347,7 @@ class Importer:
     def dtype(self, value: Any) -> str:
         """The dtype of a value."""
         if isinstance(value, Sizes):
-            return "int64"
+            return value.dtype
         return str(value.dtype) if isinstance(value, np.ndarray) else value.struct_info.dtype
 
 
@@ -308,4 +355,4 @@ def _identical(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
-__all__ = ["DTYPES", "Importer", "Missing", "RULES", "Sizes", "from_onnx", "rule"]
+__all__ = ["DTYPES", "Importer", "Missing", "RULES", "Sizes", "dtype_of", "from_onnx", "rule"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from .... import topi
 from ... import op
-from ...op import image, nn
+from ...op import nn
 from ..common import ceil_pool
 from .importer import Importer, rule
 
@@ -26,13 +26,14 @@ def _gemm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     if attrs.get("transB"):
         b = im.emit(op.permute_dims(b))
     out = im.emit(op.matmul(a, b))
-    if attrs.get("alpha", 1.0) != 1.0:
-        out = im.emit(op.multiply(out, attrs["alpha"]))
+    alpha, beta = attrs.get("alpha", 1.0), attrs.get("beta", 1.0)
+    if alpha != 1.0:
+        out = im.emit(op.multiply(out, alpha))
     if len(inputs) < 3 or inputs[2] is None:
         return out
     c = im.tensor(inputs[2])
-    if attrs.get("beta", 1.0) != 1.0:
-        c = im.emit(op.multiply(c, attrs["beta"]))
+    if beta != 1.0:
+        c = im.emit(op.multiply(c, beta))
     return im.emit(op.add(out, c))
 
 
@@ -46,8 +47,9 @@ def _widths(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int], stri
     """Padding before all dimensions, then after."""
     auto = attrs.get("auto_pad", "NOTSET")
     rank = len(kernel)
+    pads = attrs.get("pads", [0] * (2 * rank))  # auto_pad goes before them
     if auto in ("NOTSET", ""):
-        return list(attrs.get("pads", [0] * (2 * rank)))
+        return list(pads)
     if auto == "VALID":
         return [0] * (2 * rank)
     before, after = [], []
@@ -114,8 +116,9 @@ def _transposed_widths(im: Importer, x: Any, attrs: dict[str, Any], kernel: list
     """
     auto, rank = attrs.get("auto_pad", "NOTSET"), len(strides)
     same = auto in ("SAME_UPPER", "SAME_LOWER")
+    pads = attrs.get("pads", [0] * (2 * rank))
     if "output_shape" not in attrs and not same:
-        return [0] * (2 * rank) if auto == "VALID" else list(attrs.get("pads", [0] * (2 * rank)))
+        return [0] * (2 * rank) if auto == "VALID" else list(pads)
     before, after = [], []
     sizes = im.shape(x)[2:]
     for k, (size, s) in enumerate(zip(sizes, strides)):
@@ -173,6 +176,9 @@ def _global_max(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
 
 @rule("BatchNormalization")
 def _batch_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    if attrs.get("training_mode", 0):
+        raise ValueError("BatchNormalization in training changes its running statistics, which is "
+                         "not translated: export the model for inference")
     out = im.emit(nn.batch_norm(*map(im.tensor, inputs[:5]), 1, attrs.get("epsilon", 1e-5),
                                 training=False))
     return [im.emit(out[0])]
@@ -205,8 +211,13 @@ def _layer_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     x, scale = map(im.tensor, inputs[:2])
     axis = attrs.get("axis", -1) % im.ndim(x)
     axes = list(range(axis, im.ndim(x)))
+    sizes = im.shape(x)[axis:]
+    if im.shape(scale) != sizes:
+        scale = im.emit(op.broadcast_to(scale, sizes))
     bias = im.tensor(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else _filled(
-        im, im.shape(x)[axis:], im.dtype(x), 0.0)
+        im, sizes, im.dtype(x), 0.0)
+    if im.shape(bias) != sizes:
+        bias = im.emit(op.broadcast_to(bias, sizes))
     return [im.emit(nn.layer_norm(x, scale, bias, axes, attrs.get("epsilon", 1e-5)))]
 
 
@@ -255,29 +266,3 @@ def _at_border(im: Importer, x: Any, grid: Any, align: bool) -> Any:
     inner = im.emit(op.minimum(im.emit(op.maximum(grid, im.tensor(-last))), im.tensor(last)))
     outside = im.emit(op.greater(im.emit(op.abs(grid)), im.tensor(np.ones(1, last.dtype))))
     return im.emit(op.where(outside, inner, grid))
-
-
-@rule("Resize", "Upsample")
-def _resize(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    x = im.tensor(inputs[0])
-    given = dict(zip(("roi", "scales", "sizes") if len(inputs) != 2 else ("scales",), inputs[1:]))
-    have = im.shape(x)
-    sizes, scales = given.get("sizes"), given.get("scales")
-    if len(have) != 4:
-        raise ValueError("resizing is translated for images (N, C, H, W)")
-    if sizes is not None and np.size(sizes):
-        wanted = im.numbers(sizes, "sizes")[-2:]
-    else:
-        factors = im.numbers(scales, "scales")[-2:]
-        wanted = [int(np.floor(d * f)) if isinstance(d, int) else d * int(f)
-                  for d, f in zip(have[-2:], factors)]
-    method = {"nearest": "nearest_neighbor"}.get(attrs.get("mode", "nearest"),
-                                                 attrs.get("mode", "nearest"))
-    how = attrs.get("coordinate_transformation_mode", "half_pixel" if im.opset > 10
-                    else "asymmetric")
-    rounding = ""
-    if method == "nearest_neighbor":
-        rounding = attrs.get("nearest_mode", "round_prefer_floor" if im.opset > 10 else "floor")
-    return im.emit(image.resize2d(x, wanted, None, "NCHW", method, how, rounding,
-                                  attrs.get("cubic_coeff_a", -0.75),
-                                  attrs.get("exclude_outside", 0)))

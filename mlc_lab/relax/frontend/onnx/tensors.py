@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable
 
 import numpy as np
@@ -10,8 +11,10 @@ from ....tir import op as O
 from ....tir.expr import PrimExpr
 from ... import op
 from ...expr import PrimValue
-from ..common import counted_from_front, from_front
-from .importer import Importer, Sizes, rule
+from ...struct_info import TensorStructInfo, as_dim, same_dim
+from ..common import counted_from_front, from_front, slice_bounds
+from .given import Sizes
+from .importer import Importer, dtype_of, rule
 
 
 @rule("Constant")
@@ -43,16 +46,18 @@ def _size(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     total: Any = 1
     for d in im.shape(inputs[0]):
         total = total * d
-    return np.array(total) if isinstance(total, int) else Sizes([total])
+    return np.array(total) if isinstance(total, int) else Sizes([total], 0)
 
 
 @rule("Reshape")
 def _reshape(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     x, sizes = inputs[0], im.numbers(inputs[1] if len(inputs) > 1 else attrs["shape"], "the shape")
+    if attrs.get("allowzero", 0) and any(isinstance(s, int) and s == 0 for s in sizes):
+        return im.emit(op.zeros(sizes, im.dtype(x)))  # nothing is in it
     if im.known(x) and all(isinstance(s, int) for s in sizes):
         return x.reshape([x.shape[k] if s == 0 else s for k, s in enumerate(sizes)])
     if isinstance(x, Sizes) and len(sizes) <= 1:
-        return x
+        return Sizes(x, len(sizes), x.dtype)
     return im.emit(op.reshape(im.tensor(x), sizes))
 
 
@@ -86,8 +91,8 @@ def _squeeze(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     x, axes = inputs[0], _axes(im, inputs, attrs)
     if im.known(x):
         return np.squeeze(x, None if axes is None else tuple(axes))
-    if isinstance(x, Sizes):
-        return x
+    if isinstance(x, Sizes) and len(x) == 1:
+        return Sizes(x, 0, x.dtype)
     return im.emit(op.squeeze(im.tensor(x), axes))
 
 
@@ -96,8 +101,8 @@ def _unsqueeze(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     x, axes = inputs[0], _axes(im, inputs, attrs)
     if im.known(x):
         return np.expand_dims(x, tuple(axes))
-    if isinstance(x, Sizes) and len(x) == 1:
-        return x
+    if isinstance(x, Sizes) and x.rank == 0 and len(axes) == 1:
+        return Sizes(x, 1, x.dtype)
     return im.emit(op.expand_dims(im.tensor(x), axes))
 
 
@@ -115,9 +120,12 @@ def _concat(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
 def _split(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     x, axis = im.tensor(inputs[0]), attrs.get("axis", 0)
     parts = inputs[1] if len(inputs) > 1 and inputs[1] is not None else attrs.get("split")
+    count, size = attrs.get("num_outputs", im.outputs), im.shape(x)[axis]
+    if parts is None and isinstance(size, int):  # the last one may be smaller
+        each = -(-size // count)
+        parts = [min(each, max(size - k * each, 0)) for k in range(count)]
     if parts is None:
-        out = im.emit(op.split(x, attrs["num_outputs"] if "num_outputs" in attrs else 2, axis))
-        count = attrs.get("num_outputs", 2)
+        out = im.emit(op.split(x, count, axis))
     else:
         sizes = im.numbers(parts, "the sizes of the parts")
         cuts = list(np.cumsum(sizes)[:-1])
@@ -145,22 +153,42 @@ def _slice(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
             at[a] = slice(b, None if s < 0 and e < -x.shape[a] else e, s)
         return x[tuple(at)]
     if isinstance(x, Sizes):
-        return Sizes(x[begin[0]:end[0]:steps[0]])
+        return Sizes(x[begin[0]:end[0]:steps[0]], 1, x.dtype)
     x = im.tensor(x)
     sizes = im.shape(x)
-    low, high, inbound = [], [], False
-    for a, b, e in zip(axes, begin, end):
-        size = sizes[a]
-        if isinstance(e, int) and e >= 2**31 - 1:
-            e = size
-        if isinstance(e, int) and e <= -2**31:
-            e = -2**31 if isinstance(size, int) else -1
-        if isinstance(size, PrimExpr) or isinstance(e, PrimExpr) or isinstance(b, PrimExpr):
-            inbound = True
-            b, e = (size + v if isinstance(v, int) and v < 0 else v for v in (b, e))
+    if all(isinstance(v, int) for a, b, e in zip(axes, begin, end) for v in (sizes[a], b, e)):
+        low, high = ([max(min(v, 2**31 - 1), -2**31) for v in bounds] for bounds in (begin, end))
+        return im.emit(op.strided_slice(x, axes, low, high, steps))
+    low, high, meant = [], [], {}
+    for a, b, e, step in zip(axes, begin, end, steps):
+        if not isinstance(step, int):
+            raise ValueError("a step must be known when the model is imported, and it is computed")
+        if step < 0:
+            x = im.emit(op.strided_slice(x, [a], [b], [e], [step]))
+            b, e = 0, im.shape(x)[a]
+        elif isinstance(b, PrimExpr) or isinstance(e, PrimExpr):
+            plain = [size_from_front(v, sizes[a]) for v in (b, e)]
+            b, e = slice_bounds(b, e, sizes[a])
+            if step == 1 and not all(map(same_dim, map(as_dim, plain), map(as_dim, (b, e)))):
+                meant[a % len(sizes)] = plain[1] - plain[0]
+        else:
+            b, e = slice_bounds(b, e, sizes[a])
         low.append(b)
         high.append(e)
-    return im.emit(op.strided_slice(x, axes, low, high, steps, assume_inbound=inbound))
+    forward = [max(s, 1) for s in steps]
+    out = im.emit(op.strided_slice(x, axes, low, high, forward, assume_inbound=True))
+    if not meant:
+        return out
+    # bounds that the model computes are meant to be inside, and sizes that follow count on it
+    dims = [meant.get(k, d) for k, d in enumerate(im.shape(out))]
+    return im.builder.match_cast(out, TensorStructInfo(dims, im.dtype(out)))
+
+
+def size_from_front(place: Any, size: Any) -> Any:
+    """A bound of a slice, from the front."""
+    if isinstance(place, int):
+        return size if place >= 2**31 - 1 else size + place if place < 0 else place
+    return place
 
 
 @rule("Gather")
@@ -169,10 +197,10 @@ def _gather(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     axis = attrs.get("axis", 0)
     if im.known(x, i) and not (im.keep and x.size > 64):
         return np.take(x, i, axis)
-    if isinstance(x, Sizes) and isinstance(i, np.ndarray):
+    if isinstance(x, Sizes) and isinstance(i, np.ndarray) and i.ndim < 2:
         picked = [x[int(k)] for k in i.ravel()]
-        return np.array(picked[0] if i.ndim == 0 else picked) if all(
-            isinstance(p, int) for p in picked) else Sizes(picked)
+        return np.array(picked[0] if i.ndim == 0 else picked, x.dtype) if all(
+            isinstance(p, int) for p in picked) else Sizes(picked, i.ndim, x.dtype)
     x = im.tensor(x)
     size = im.shape(x)[axis]
     if isinstance(i, np.ndarray) and i.ndim == 0:
@@ -259,7 +287,11 @@ def _range(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
 
 @rule("OneHot")
 def _one_hot(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    depth = int(im.number(inputs[1], "depth"))
+    depth = im.number(inputs[1], "depth")
+    if not isinstance(depth, (int, float)):
+        raise ValueError(f"the depth must be known when the model is imported, and it is {depth}: "
+                         "give its sizes in shape_dict")
+    depth = int(depth)
     off, on = im.numbers(inputs[2], "values")
     dtype = im.dtype(inputs[2])
     values = [PrimValue(O.const(v, dtype)) for v in (on, off)]
@@ -276,7 +308,8 @@ def _one_hot(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
 
 @rule("EyeLike")
 def _eye_like(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return im.emit(op.eye_like(im.tensor(inputs[0]), attrs.get("k", 0)))
+    dtype = dtype_of(attrs["dtype"]) if "dtype" in attrs else None
+    return im.emit(op.eye_like(im.tensor(inputs[0]), attrs.get("k", 0), dtype))
 
 
 @rule("Trilu")
@@ -321,19 +354,23 @@ def _space_to_depth(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> A
 # ------------------------------------------------------------------------------- reductions
 
 
+#: what reductions of no axes do to each element
+_ALONE: dict[str, Callable] = {"L1": op.abs, "L2": op.abs, "LogSum": op.log, "SumSquare": op.square}
+
+
 def _reduction(name: str, build: Callable) -> None:
     @rule(f"Reduce{name}")
     def translate(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
         axes, keep = _axes(im, inputs, attrs), bool(attrs.get("keepdims", 1))
         x = inputs[0]
-        if name == "Prod" and (im.known(x) or isinstance(x, Sizes)):
-            total: Any = 1
-            for v in im.numbers(x):
-                total = total * v
-            return np.array(total) if not isinstance(total, PrimExpr) else Sizes([total])
+        if attrs.get("noop_with_empty_axes") and not axes:
+            alone = _ALONE.get(name)
+            return im.tensor(x) if alone is None else im.emit(alone(im.tensor(x)))
+        if name == "Prod" and isinstance(x, Sizes):
+            return Sizes([math.prod(x)], int(keep), x.dtype)
+        if name == "Prod" and im.known(x):
+            return np.asarray(np.prod(x, tuple(axes) if axes else None, keepdims=keep), x.dtype)
         x = im.tensor(x)
-        if not axes and attrs.get("noop_with_empty_axes"):
-            return x
         return im.emit(build(im, x, axes or None, keep))
 
 
@@ -343,9 +380,11 @@ def _squares(im: Importer, x: Any) -> Any:
 
 def _log_sum_exp(im: Importer, x: Any, axes: Any, keep: bool) -> Any:
     top = im.emit(op.max(x, axes, True))
-    total = im.emit(op.sum(im.emit(op.exp(im.emit(op.subtract(x, top)))), axes, True))
-    out = im.emit(op.add(im.emit(op.log(total)), top))
-    return out if keep else op.squeeze(out, axes)
+    # what is infinite stays: inf - inf is no number
+    finite = im.emit(op.where(im.emit(op.isinf(top)), im.tensor(np.zeros((), im.dtype(x))), top))
+    total = im.emit(op.sum(im.emit(op.exp(im.emit(op.subtract(x, finite)))), axes, True))
+    out = im.emit(op.add(im.emit(op.log(total)), finite))
+    return out if keep else op.squeeze(out, axes if axes else list(range(im.ndim(x))))
 
 
 for _name, _build in (
