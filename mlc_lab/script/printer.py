@@ -69,6 +69,8 @@ class Printer:
         self.out: list[str] = []
         self.names: dict[Any, str] = {}
         self.taken: set[str] = {*_RESERVED, ir_prefix, tir_prefix, relax_prefix, module_alias}
+        #: hint of a name -> the number up to which all names of that hint are taken
+        self.lowest: dict[str, int] = {}
         self.frames: list[Frame] = []
         self.root: Any = None
         self.concise = True
@@ -95,6 +97,7 @@ class Printer:
             self.names.pop(obj, None)
             if name:
                 self.taken.discard(name)
+                self.lowest.clear()
 
     def unique(self, hint: str) -> str:
         """A name not taken: `hint`, or `hint_1`, `hint_2`, ..."""
@@ -102,10 +105,12 @@ class Printer:
             hint = _CLEAN.sub("_", hint) or "v"
             if hint[0].isdigit():
                 hint = "v" + hint
-        name, number = hint, 0
+        name, number = hint, self.lowest.get(hint, 0) if hint in self.taken else 0
         while name in self.taken:
             number += 1
             name = f"{hint}_{number}"
+        if number:
+            self.lowest[hint] = number - 1  # all numbers below are taken, until a frame is left
         return name
 
     def define(self, obj: Any, hint: str, frame: Frame | None = None) -> str:

@@ -1,5 +1,7 @@
 """The printer writes what TVM 0.18 writes, and the parser reads it back."""
 
+import time
+
 import pytest
 
 from laws import check_roundtrip
@@ -98,6 +100,15 @@ def test_names_that_python_or_the_script_uses_are_changed():
     buffer = decl_buffer((4,), "float32", "a.b-c")
     func = PrimFunc([buffer], stmt.BufferStore(buffer, op.const(0.0), [0]))
     assert "a_b_c[0] = " in check_roundtrip(func)
+
+
+def test_many_variables_of_one_name_are_named_at_once():
+    """Looking for a free number is no walk over all that are taken."""
+    variables = [expr.Var("x", "int32") for _ in range(20000)]
+    start = time.perf_counter()
+    text = PrimFunc(variables, stmt.Evaluate(op.const(0, "int32"))).script()
+    assert time.perf_counter() - start < 5
+    assert "x_19999: T.int32" in text and "x_20000" not in text
 
 
 def test_two_parameters_over_the_same_memory_are_matched():

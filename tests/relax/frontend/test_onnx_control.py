@@ -1,4 +1,4 @@
-"""If and Loop of ONNX, and sampling of images, against its reference evaluator."""
+"""If, Loop and Scan of ONNX, and sampling of images, against its reference evaluator."""
 
 import numpy as np
 import pytest
@@ -337,3 +337,35 @@ def test_what_a_loop_cannot_be_is_said(turns, kinds, words):
 def test_grid_sample(mode, around, align):
     check(*one("GridSample", [uniform(1, 2, 4, 5), uniform(1, 3, 2, 2) * 1.4], mode=mode,
                padding_mode=around, align_corners=align))
+
+
+# ------------------------------------------------------------------------------- Scan
+
+
+@pytest.mark.parametrize("attrs", [
+    {}, {"scan_input_directions": [1, 0]}, {"scan_input_axes": [1, 0]},
+    {"scan_output_directions": [1, 0]}, {"scan_output_axes": [1, 0]}])
+def test_scan(attrs):
+    """Sums that go on, of two sequences; the body sees a constant around it."""
+    x = np.arange(12, dtype="float32").reshape(4, 3)
+    other = uniform(4, 3)
+    state, factor = np.ones(3, "float32"), np.float32(2)
+    nodes = [helper.make_node("Add", ["s", "a"], ["s1"]), helper.make_node("Mul", ["s1", "f"], ["p"]),
+             helper.make_node("Add", ["p", "b"], ["q"]), helper.make_node("Identity", ["s1"], ["s2"])]
+    infos = {n: helper.make_tensor_value_info(n, TensorProto.FLOAT, [3])
+             for n in ("s", "a", "b", "s2", "p", "q")}
+    body = helper.make_graph(nodes, "body", [infos["s"], infos["a"], infos["b"]],
+                             [infos["s2"], infos["p"], infos["q"]])
+    scan = helper.make_node("Scan", ["state", "x", "other"], ["last", "ps", "qs"], body=body,
+                            num_scan_inputs=2, **attrs)
+    turned = attrs.get("scan_input_axes", [0])[0]
+    feeds = {"state": state, "x": x.T.copy() if turned else x, "other": other}
+    model = model_of([scan], feeds, ["last", "ps", "qs"], {"f": factor})
+    sums, ps, qs = state, [], []
+    for a, b in zip(x[::-1] if "scan_input_directions" in attrs else x, other):
+        sums = sums + a
+        ps.append(sums * factor)
+        qs.append(sums * factor + b)
+    ps = ps[::-1] if "scan_output_directions" in attrs else ps
+    same(built(model)(feeds), [sums, np.stack(ps, attrs.get("scan_output_axes", [0])[0]),
+                               np.stack(qs)])

@@ -111,7 +111,9 @@ def diagonals(x):
     z.diagonal().fill_(3)
     torch.diagonal(z, 1)[1:].mul_(2)
     z.diagonal(-2).copy_(x[0, :2])
-    return z
+    tall = torch.cat([z, x, z])[:, :2].clone()
+    tall[:7].fill_diagonal_(9, wrap=True)
+    return z, tall, z.clone()[1:].fill_diagonal_(7), torch.stack([z[:3, :3]] * 3).fill_diagonal_(5)
 
 
 def by_strides(x):

@@ -1,4 +1,4 @@
-"""Rules of control flow: If, and Loop."""
+"""Rules of control flow: If, Loop, and Scan."""
 
 from __future__ import annotations
 
@@ -54,6 +54,49 @@ def _loop(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     if im.known(going) and (turns is None or isinstance(turns, int)):
         out = _written_out(im, body, turns, going, state)
     return _counted_by_the_run(im, body, turns, going, state) if out is None else out
+
+
+@rule("Scan")
+def _scan(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    """The body for each slice of the sequences, one after the other."""
+    if im.opset < 9:
+        raise ValueError("Scan before version 9 has a batch and lengths of its own, which is not "
+                         "translated: convert the model to a newer version")
+    body, count = attrs["body"], attrs["num_scan_inputs"]
+    given = list(inputs)
+    state, sequences = given[:len(given) - count], given[len(given) - count:]
+    made = len(body.output) - len(state)
+    axes = attrs.get("scan_input_axes") or [0] * count
+    axes = [a % im.ndim(x) for a, x in zip(axes, sequences)]
+    back = attrs.get("scan_input_directions") or [0] * count
+    out_axes = attrs.get("scan_output_axes") or [0] * made
+    out_back = attrs.get("scan_output_directions") or [0] * made
+    lengths = [im.shape(x)[a] for x, a in zip(sequences, axes)]
+    turns = lengths[0]
+    if not isinstance(turns, int) or not 0 < turns <= MOST_TURNS:
+        raise ValueError(f"a Scan is written out: the length of its sequences must be known, 1 or "
+                         f"more and at most {MOST_TURNS}, and it is {turns}; give it in "
+                         "shape_dict, or write the model with Loop")
+    if any(n != turns for n in lengths):
+        raise ValueError(f"the sequences of a Scan have different lengths: {lengths}")
+    collected: list[list[Any]] = [[] for _ in range(made)]
+    for turn in range(turns):
+        slices = [_slice_at(im, x, a, turns - 1 - turn if turned else turn)
+                  for x, a, turned in zip(sequences, axes, back)]
+        out = im.inlined(body, [*state, *slices])
+        state = out[:len(state)]
+        for parts, value in zip(collected, out[len(state):]):
+            parts.append(value)
+    rows = [im.emit(op.stack([im.tensor(v) for v in (parts[::-1] if turned else parts)], axis))
+            for parts, axis, turned in zip(collected, out_axes, out_back)]
+    return [*state, *rows]
+
+
+def _slice_at(im: Importer, x: Any, axis: int, place: int) -> Any:
+    if im.known(x):
+        return np.take(x, place, axis)
+    part = im.emit(op.strided_slice(im.tensor(x), [axis], [place], [place + 1]))
+    return im.emit(op.squeeze(part, [axis]))
 
 
 def _written_out(im: Importer, body: Any, most: int | None, going: np.ndarray, state: list[Any]

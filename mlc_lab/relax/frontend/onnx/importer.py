@@ -43,7 +43,7 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
 
 
 def dtype_of(number: int) -> str:
-    """The dtype with a number of ONNX's. Raises ValueError for one that tensors do not have here."""
+    """The dtype with a number of ONNX's. Raises ValueError for one that is not there here."""
     if number not in DTYPES:
         raise ValueError(f"the data type {number} of ONNX (strings, complex numbers, float8 and "
                          "numbers of 4 bits are others) is not translated")

@@ -123,8 +123,8 @@ def _resize(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
         return im.emit(image.resize2d(x, wanted[2:], None, "NCHW", method, how, rounding
                                       if mode == "nearest" else "", a, int(inner)))
     if not all(isinstance(have[k], int) and isinstance(wanted[k], int) for k in changed):
-        raise ValueError(f"resizing {[have[k] for k in changed]} to {[wanted[k] for k in changed]} "
-                         "like this needs numbers: give the sizes in shape_dict")
+        raise ValueError(f"resizing {have} to {wanted} like this needs numbers: give the sizes in "
+                         "shape_dict")
     if mode != "nearest" and not is_float(im.dtype(x)):
         raise ValueError(f"resizing numbers of {im.dtype(x)} by {mode} is not translated: cast "
                          "them to float32 before")

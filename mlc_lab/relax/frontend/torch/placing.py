@@ -9,6 +9,7 @@ import numpy as np
 
 from ....tir import op as O
 from ... import op
+from ...expr import PrimValue
 from .importer import Importer, rule
 from .views import (
     _select_back, _slice_back, given_sizes, reshaped, way_back,
@@ -120,6 +121,25 @@ def _diagonal_back(im: Importer, whole: Any, part: Any, offset: int = 0, dim1: i
 def _diagonal_scatter(im: Importer, x: Any, src: Any, offset: int = 0, dim1: int = 0,
                       dim2: int = 1) -> Any:
     return _diagonal_back(im, x, im.cast(src, im.dtype(x)), offset, dim1, dim2)
+
+
+@rule("fill_diagonal")
+def _fill_diagonal(im: Importer, x: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """A number where all indices are equal; with `wrap`, the diagonal of a tall matrix begins again
+    behind an empty row."""
+    sizes = im.shape(x)
+    places = []
+    for k, d in enumerate(sizes):
+        line = im.emit(op.arange(0, d, 1, "int64"))
+        places.append(im.emit(op.reshape(line, [*[1] * k, -1, *[1] * (len(sizes) - 1 - k)])))
+    if wrap and len(sizes) == 2:
+        period = sizes[1] + 1
+        by = im.const(period, "int64") if isinstance(period, int) else PrimValue(period)
+        places[0] = im.emit(op.floor_mod(places[0], by))
+    here = im.emit(op.equal(places[0], places[1]))
+    for other in places[2:]:
+        here = im.emit(op.logical_and(here, im.emit(op.equal(places[0], other))))
+    return im.emit(op.where(here, im.tensor(fill_value, im.dtype(x)), x))
 
 
 @rule("slice_scatter")
