@@ -350,8 +350,8 @@ def test_scan(attrs):
     x = np.arange(12, dtype="float32").reshape(4, 3)
     other = uniform(4, 3)
     state, factor = np.ones(3, "float32"), np.float32(2)
-    nodes = [helper.make_node("Add", ["s", "a"], ["s1"]), helper.make_node("Mul", ["s1", "f"], ["p"]),
-             helper.make_node("Add", ["p", "b"], ["q"]), helper.make_node("Identity", ["s1"], ["s2"])]
+    nodes = [node("Add", ["s", "a"], ["s1"]), node("Mul", ["s1", "f"], ["p"]),
+             node("Add", ["p", "b"], ["q"]), node("Identity", ["s1"], ["s2"])]
     infos = {n: helper.make_tensor_value_info(n, TensorProto.FLOAT, [3])
              for n in ("s", "a", "b", "s2", "p", "q")}
     body = helper.make_graph(nodes, "body", [infos["s"], infos["a"], infos["b"]],

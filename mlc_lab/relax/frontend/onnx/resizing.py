@@ -161,8 +161,8 @@ def _scaled(size: Any, factor: float) -> Any:
         return math.floor(np.float32(size) * np.float32(factor))
     if float(factor).is_integer():
         return size * int(factor)
-    raise ValueError(f"a dimension of unknown size {size} is resized by {factor}, which is no whole "
-                     "number: give its size in shape_dict")
+    raise ValueError(f"a dimension of unknown size {size} is resized by {factor}, which is no "
+                     "whole number: give its size in shape_dict")
 
 
 def _along(im: Importer, x: Any, axis: int, places: np.ndarray, weights: np.ndarray) -> Any:
