@@ -132,6 +132,13 @@ def binding_reads(realize: BlockRealize) -> tuple[Access, ...]:
     return tuple(walk.out)
 
 
+def choice_reads(realize: BlockRealize, loops: Sequence[For]) -> tuple[Access, ...]:
+    """What is read to tell which iterations of a block run: for its bindings and its predicate, and
+    for the bounds of loops around it."""
+    bounds = [e for lp in loops for e in (lp.min, lp.extent) if not _is_arithmetic(e)]
+    return (*binding_reads(realize), *(a for e in bounds for a in footprint(e)))
+
+
 #: expressions that read no memory if their operands do not
 _ARITHMETIC = {NODE_TYPES[name] for name in (
     "Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Min", "Max", "EQ", "NE", "LT", "LE", "GT", "GE",
@@ -452,5 +459,5 @@ _METHODS: dict[type, Callable[[_Walk, Any], None]] = {
     BlockRealize: _Walk.realize, Block: _Walk.block,
 }
 
-__all__ = ["Access", "Loop", "Span", "WORLD", "binding_reads", "footprint", "instance", "loops_of",
+__all__ = ["Access", "Loop", "Span", "WORLD", "binding_reads", "choice_reads", "footprint", "instance", "loops_of",
            "reads_memory"]

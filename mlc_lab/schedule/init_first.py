@@ -20,7 +20,7 @@ from .conflict import first_clash, later
 from .dependency import Site, inside
 from .error import Refusal
 from .executed import iterations, mixed_radix
-from .footprint import loops_of
+from .footprint import choice_reads, loops_of
 from .independence import labels_are_true
 from .order import Place, passed, stays_within
 from .state import ScheduleState, StmtSRef
@@ -37,9 +37,10 @@ def init_may_go_first(state: ScheduleState, block: StmtSRef, depth: int, init: S
     _sets_the_same(state, block, site, depth, init)
     inner = site.loops[depth:]
     order = [lp.loop_var for lp in inner]
+    choices = list(choice_reads(site.node, inner))
     found = None
-    if not (_starts_first(site) and labels_are_true(state, stmt)):
-        found = first_clash(updates, starts, loops_of(inner), later(order, False),
+    if choices or not (_starts_first(site) and labels_are_true(state, stmt)):
+        found = first_clash(updates, [*starts, *choices], loops_of(inner), later(order, False),
                             [*scope.around, *loops_of(site.loops[:depth])], steady=scope.steady)
     if found is not None:
         raise Refusal("init_runs_once", f"inside of loop {inner[0].loop_var.name} block "
@@ -48,11 +49,12 @@ def init_may_go_first(state: ScheduleState, block: StmtSRef, depth: int, init: S
                       conflict=found.text(stmt.name_hint, f"the init of {stmt.name_hint}"),
                       hint="decompose at a loop further in, or reorder the reduction inside")
     place = Place(site.loops[:depth], scope.boundary(site.loops[:depth], site.items[depth]))
-    way = passed(scope, site, place, inside(starts, inner), False, here=starts)
+    moved = [*starts, *choices]
+    way = passed(scope, site, place, inside(moved, inner), False, here=moved)
     if way is not None:
         raise Refusal("nothing_is_passed", f"before loop {inner[0].loop_var.name} the init of "
                       f"block {stmt.name_hint} would run before {way.site.name}, which touches the "
-                      "same elements", nodes=[stmt, way.site.node],
+                      "same elements, or those that say which iterations run", nodes=[stmt, way.site.node],
                       conflict=lambda: way.text(f"the init of {stmt.name_hint}"))
 
 

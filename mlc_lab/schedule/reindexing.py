@@ -26,7 +26,7 @@ from .cache_stage import (
 )
 from .error import Refusal
 from .executed import runs_everywhere
-from .footprint import binding_reads
+from .footprint import choice_reads
 from .guards import complete_or_reduction
 from .independence import chooses_by_results
 from .provenance import came_from, renewed
@@ -212,17 +212,17 @@ def may_be_staged(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer
                   indices: Sequence[PrimExpr], kind: str, location: Location) -> None:
     """A block may access a buffer through a copy with a place for each of its iterations."""
     stmt: Block = block.stmt
+    chosen = choice_reads(state.realize_of(block), [s.stmt for s in state.loops_above(block)])
     if kind == READ:
         if accesses(stmt, buffer, WRITE):
             raise Refusal("reader_does_not_write", f"block {stmt.name_hint} also writes "
                           f"{buffer.name}", nodes=[stmt])
         also = {n.buffer.data for i in indices for n in pre_order(i) if type(n) is BufferLoad}
         realize = state.realize_of(block)
-        also.update(a.memory for a in binding_reads(realize))
         if chooses_by_results(realize):
             raise Refusal("copy_is_current", f"whether block {stmt.name_hint} runs depends on what "
                           "it writes: a copy that is made before cannot know it", nodes=[realize])
-        copy_holds(state, scope, block, buffer, location, also)
+        copy_holds(state, scope, block, buffer, location, also, chosen)
         if _guarded(stmt) or not _always_runs(state, block):
             _in_bounds(stmt, buffer, indices)
         return
@@ -238,7 +238,7 @@ def may_be_staged(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer
         raise Refusal("may_run_again", f"each iteration of block {stmt.name_hint} would store to a "
                       f"place of its own, and be copied from there in another order: {reason}",
                       nodes=[stmt])
-    stored_in_time(state, scope, block, buffer, location)
+    stored_in_time(state, scope, block, buffer, location, more=chosen)
     if not _always_runs(state, block):
         _in_bounds(stmt, buffer, indices)
         if buffer not in scope.stmt.alloc_buffers:

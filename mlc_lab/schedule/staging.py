@@ -37,10 +37,12 @@ def place_of(state: ScheduleState, scope: StmtSRef, location: Location) -> Place
 
 
 def copy_holds(state: ScheduleState, scope: StmtSRef, reader: StmtSRef, buffer: Buffer,
-               location: Location, also: Collection[Var] = ()) -> None:
+               location: Location, also: Collection[Var] = (), more: Sequence[Access] = ()
+               ) -> None:
     """A block may read, in place of the buffer, a copy that is made at the location.
 
-    `also`: memory that is read to make the copy, by the same accesses of the block.
+    `also`: memory that is read to make the copy, by the same accesses of the block; `more`: what
+    else is read for that.
     """
     graph = state.scope(scope)
     site, place = graph.site(reader.stmt), place_of(state, scope, location)
@@ -54,6 +56,7 @@ def copy_holds(state: ScheduleState, scope: StmtSRef, reader: StmtSRef, buffer: 
     stays_within(graph, site, depth, site.node, conditions=False)
     here = [a for a in site.accesses if not a.write and (
         a.memory is buffer.data or a.memory in also)]
+    here += more
     found = passed(graph, site, place, (), False, here=here)
     if found is not None:
         raise Refusal("copy_is_current", f"{found.site.name} writes elements of "
@@ -64,9 +67,10 @@ def copy_holds(state: ScheduleState, scope: StmtSRef, reader: StmtSRef, buffer: 
 
 
 def stored_in_time(state: ScheduleState, scope: StmtSRef, writer: StmtSRef, buffer: Buffer,
-                   location: Location, direct: Sequence[StmtSRef] = ()) -> None:
+                   location: Location, direct: Sequence[StmtSRef] = (),
+                   more: Sequence[Access] = ()) -> None:
     """What a block writes may be stored at the location, where only the blocks `direct` know it
-    before."""
+    before. `more`: what is read to store it."""
     graph = state.scope(scope)
     site, place = graph.site(writer.stmt), place_of(state, scope, location)
     one_name(writer.stmt, buffer)
@@ -81,7 +85,7 @@ def stored_in_time(state: ScheduleState, scope: StmtSRef, writer: StmtSRef, buff
     def but(a: Access, b: Access) -> bool:
         return a.block in readers or b.block in readers
 
-    here = [a for a in site.accesses if a.write and a.memory is buffer.data]
+    here = [*(a for a in site.accesses if a.write and a.memory is buffer.data), *more]
     found = passed(graph, site, place, (), True, but, here)
     if found is not None:
         raise Refusal("stored_in_time", f"{found.site.name} touches elements of {buffer.name} that "

@@ -150,3 +150,64 @@ def test_machine_code_follows_an_index_of_ones_own():
     original = sch.mod
     move(sch)
     check_compiled(sch, original)
+
+
+SIZES = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), X: T.Buffer((4,), "int32"),
+         C: T.Buffer((4, 8), "float32")):
+    L = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        with T.block("L"):
+            v = T.axis.spatial(4, i)
+            L[v] = X[v] + 1
+    for i in range(4):
+        for j in {bound}:
+            for k in range(3):
+                with T.block("C"):
+                    v, r = T.axis.remap("SR", [i, k])
+                    w = T.axis.spatial(8, j)
+                    {where}
+                    with T.init():
+                        C[v, w] = T.float32(0)
+                    C[v, w] = C[v, w] + A[v, r] * A[v, w]
+        with T.block("M"):
+            v = T.axis.spatial(4, i)
+            L[(v + 1) % 4] = 2
+"""
+
+
+@pytest.mark.parametrize("bound, where", [("range(L[i])", "pass"),
+                                          ("range(8)", "T.where(j < L[i])")])
+def test_which_iterations_run_is_said_by_what_is_there_by_then(bound, where):
+    func = from_source(SIZES.format(bound=bound, where=where))
+    refused(func, lambda sch: sch.decompose_reduction("C", sch.get_loops("C")[0]))
+    kept(func, lambda sch: sch.decompose_reduction("C", sch.get_loops("C")[1]))
+
+
+def test_a_copy_in_the_loops_of_a_block_needs_their_bounds():
+    text = SIZES.format(bound="range(L[i])", where="pass")
+
+    text = text.replace("A[v, r] * A[v, w]", "A[v, w]")
+
+    def own(sch):
+        sch.reindex_cache_read("C", 0, "global", lambda v, r, w: (v, w))
+
+    refused(from_source(text), own)
+    kept(from_source(text.replace("L[(v + 1) % 4] = 2", "L[v] = 2")
+                     .replace("range(L[i])", "range(X[i])")), own)
+
+
+def test_a_block_around_another_name_for_memory_names_the_memory():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            F = T.decl_buffer((32,), data=A.data)
+            for j in range(8):
+                B[v, j] = F[v * 8 + j]
+""")
+    sch = kept(func, lambda sch: sch.blockize(["B"]))
+    assert "T.reads(A[0:4, 0:8])" in sch.mod.script()

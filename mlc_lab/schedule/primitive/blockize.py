@@ -119,7 +119,8 @@ def _blockize_blocks(state: ScheduleState, blocks: Sequence[StmtSRef], preserve_
     inside = seq(*(_with_realizes(item, news) for item in items[first:last + 1]))
     names = "_".join(b.stmt.name_hint for b in blocks)
     outer = Block(halves[0].outer_iters, _union(reads), _union(writes), f"outer_{names}_", inside)
-    outer = with_true_regions(outer, {})  # statements beside the blocks come along
+    owners = {r.buffer.data: r.buffer for r in (*outer.writes, *outer.reads)}
+    outer = with_true_regions(outer, owners)  # statements beside the blocks come along
     _names_no_loop_around(outer, owner, state.loops_above(owner))
     came_from(outer, *(b.stmt for b in blocks))
     realize = BlockRealize(halves[0].outer_values, halves[0].outer_predicate, outer)
