@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import And, BufferLoad, Call, IntImm, PrimExpr, Range, Var
-from ..tir.functor import Visitor, pre_order, substitute
+from ..tir.functor import Visitor, leaves_loop, pre_order, substitute
 from ..tir.stmt import (
     Block, BlockRealize, BufferStore, DeclBuffer, For, IfThenElse, LetStmt, Stmt, While,
 )
@@ -158,7 +158,10 @@ class Accesses(Visitor):
         self.visit(node.min)
         self.visit(node.extent)
         self.path.append(node)
+        left = leaves_loop(node.body)  # then a part of it may not run
+        self.guards += left
         self.visit(node.body)
+        self.guards -= left
         self.path.pop()
 
     def visit_While(self, node: While) -> None:

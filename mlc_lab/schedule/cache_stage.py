@@ -12,7 +12,7 @@ from ..arith import Analyzer, estimate_region_upper_bound
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
-from ..tir.functor import pre_order, substitute, uses_var
+from ..tir.functor import leaves_loop, pre_order, substitute, uses_var
 from ..tir.stmt import (
     TRUE, Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, LetStmt,
     SeqStmt, Stmt, While, seq,
@@ -219,7 +219,7 @@ def every_element_is_written(block: Block, buffer: Buffer) -> None:
     """What a block declares to write it must write in every iteration, for a copy to be valid."""
 
     def conditional(stmt: Stmt) -> bool:
-        if type(stmt) in (IfThenElse, While):
+        if type(stmt) in (IfThenElse, While) or type(stmt) is For and leaves_loop(stmt.body):
             return any(type(n) is BufferStore and n.buffer is buffer for n in pre_order(stmt))
         return any(conditional(s) for s in stmt.children() if isinstance(s, Stmt))
 

@@ -20,11 +20,11 @@ from ..ir.node import NODE_TYPES
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IntImm, IterVar, Let, Not, PrimExpr, Ramp, Var
-from ..tir.functor import pre_order, substitute
+from ..tir.functor import leaves_loop, pre_order, substitute
 from ..tir.op.intrinsic import PURE, READS, effect_of
 from ..tir.stmt import (
     TRUE, Allocate, AllocateConst, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For,
-    IfThenElse, LetStmt, Stmt,
+    IfThenElse, LetStmt, Stmt, While,
 )
 from .reducer import tuple_update, update_of
 
@@ -189,6 +189,8 @@ class _Walk:
         #: the operator of all stores of the block around, if they update several buffers at once
         self.together: Any = None
         self.init = False
+        #: whether something leaves the loop around the node early
+        self.leaves = False
 
     # ------------------------------------------------------------------------- notes
 
@@ -290,7 +292,8 @@ class _Walk:
                 else:
                     self.visit(item)
         else:
-            if effect_of(node) not in (PURE, READS) and name not in _HARMLESS and not any(
+            harmless = name in _HARMLESS or self.leaves and name in _LEAVING
+            if effect_of(node) not in (PURE, READS) and not harmless and not any(
                     _shows_memory(n) for arg in node.args for n in pre_order(arg)):
                 self.unknown(WORLD, True, node)
             for item in node.args:
@@ -361,8 +364,23 @@ class _Walk:
         self.visit(node.extent)
         kept = self.loops
         self.loops = (*kept, (node.loop_var, self.now(node.min), self.now(node.extent)))
-        self.visit(node.body)
+        self.round(node.body, None)
         self.loops = kept
+
+    def while_(self, node: While) -> None:
+        self.visit(node.condition)
+        self.round(node.body, node.condition)
+
+    def round(self, body: Stmt, condition: PrimExpr | None) -> None:
+        """The body of a loop, of which a part may not run where it is left early."""
+        kept = self.conditions, self.leaves
+        if condition is not None:
+            self.conditions = (*self.conditions, self.now(condition))
+        self.leaves = leaves_loop(body)
+        if self.leaves:
+            self.conditions = (*self.conditions, Var("not left", "bool"))
+        self.visit(body)
+        self.conditions, self.leaves = kept
 
     def let(self, node: Any) -> None:
         self.visit(node.value)
@@ -452,12 +470,15 @@ WORLD = Var("the world", "handle")
 _HARMLESS = {"tir.assume", "tir.prefetch", "tir.tvm_storage_sync", "tir.start_profile_intrinsic",
              "tir.end_profile_intrinsic"}
 
+#: calls that end a round of the loop around them, or the loop
+_LEAVING = {"tir.break_loop", "tir.continue_loop"}
+
 _METHODS: dict[type, Callable[[_Walk, Any], None]] = {
     Var: _Walk.var, BufferLoad: _Walk.load, BufferStore: _Walk.store, Call: _Walk.call,
     IfThenElse: _Walk.if_, For: _Walk.for_, Let: _Walk.let, LetStmt: _Walk.let,
-    Allocate: _Walk.allocate, AllocateConst: _Walk.allocate, DeclBuffer: _Walk.declare,
-    BlockRealize: _Walk.realize, Block: _Walk.block,
+    While: _Walk.while_, Allocate: _Walk.allocate, AllocateConst: _Walk.allocate,
+    DeclBuffer: _Walk.declare, BlockRealize: _Walk.realize, Block: _Walk.block,
 }
 
-__all__ = ["Access", "Loop", "Span", "WORLD", "binding_reads", "choice_reads", "footprint", "instance", "loops_of",
-           "reads_memory"]
+__all__ = ["Access", "Loop", "Span", "WORLD", "binding_reads", "choice_reads", "footprint",
+           "instance", "loops_of", "reads_memory"]

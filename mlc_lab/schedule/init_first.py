@@ -54,7 +54,8 @@ def init_may_go_first(state: ScheduleState, block: StmtSRef, depth: int, init: S
     if way is not None:
         raise Refusal("nothing_is_passed", f"before loop {inner[0].loop_var.name} the init of "
                       f"block {stmt.name_hint} would run before {way.site.name}, which touches the "
-                      "same elements, or those that say which iterations run", nodes=[stmt, way.site.node],
+                      "same elements, or those that say which iterations run",
+                      nodes=[stmt, way.site.node],
                       conflict=lambda: way.text(f"the init of {stmt.name_hint}"))
 
 

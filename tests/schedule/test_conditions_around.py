@@ -128,3 +128,43 @@ def main(A: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
             D[v] = A[v] + T.float32(1)
 """)
     refused(func, lambda sch: sch.reindex_cache_read("D", 0, "global", lambda i: (i // 2, i % 2)))
+
+
+@pytest.mark.parametrize("maybe", [
+    "while X[v, w] > 2:\n    t[0] = A[v, w]\n    X[v, w] = X[v, w] - 1",
+    "for k in range(1):\n    if X[v, w] < 2:\n        continue\n    t[0] = A[v, w]",
+    "for k in range(2):\n    if X[v, w] < 2:\n        break\n    t[0] = A[v, w]"])
+def test_what_a_loop_may_leave_out_is_not_surely_written(maybe):
+    lines = maybe.replace("\n", "\n            ")
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), X: T.Buffer((4, 4), "int32"),
+         B: T.Buffer((4, 4), "float32")):
+    t = T.alloc_buffer((1,))
+    for i, j in T.grid(4, 4):
+        with T.block("B"):
+            v, w = T.axis.remap("SS", [i, j])
+            if v == 0 and w == 0:
+                t[0] = T.float32(9)
+            {lines}
+            B[v, w] = t[0]
+""")
+    refused(func, lambda sch: sch.reorder(*sch.get_loops("B")[::-1]))
+    for loop in (0, 1):
+        refused(func, lambda sch, n=loop: sch.parallel(sch.get_loops("B")[n]))
+
+
+def test_a_loop_that_is_left_early_is_no_matter_of_others():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            for j in range(8):
+                if A[v, j] > T.float32(0.5):
+                    break
+                B[v, j] = A[v, j]
+""")
+    kept(func, lambda sch: sch.parallel(sch.get_loops("B")[0]))
+    refused(func, lambda sch: sch.cache_write("B", 0, "global"), "every_element_is_written")
