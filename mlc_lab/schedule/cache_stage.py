@@ -20,6 +20,7 @@ from ..tir.stmt import (
 from .buffers import READ, accesses
 from .dependency import DEFINITIONS
 from .error import Refusal
+from .guards import is_block
 from .move import replace_loop
 from .provenance import came_from
 from .state import ScheduleState, StmtSRef, child_realizes
@@ -254,6 +255,7 @@ def given_consumers(state: ScheduleState, scope: StmtSRef, buffer: Buffer,
                     consumers: Sequence[StmtSRef]) -> list[StmtSRef]:
     """Consumers named by the user: blocks of the scope that read the buffer."""
     for consumer in consumers:
+        is_block(consumer)
         if consumer.stmt is None or type(consumer.stmt) is not Block or (
                 not accesses(consumer.stmt, buffer, READ)
                 or state.scope_root(consumer) is not scope):

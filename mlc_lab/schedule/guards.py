@@ -49,6 +49,13 @@ def is_loop(sref: Any) -> None:
                       + _what(sref))
 
 
+def is_block_or_loop(sref: Any) -> None:
+    """The reference must be a block or a loop."""
+    if not isinstance(sref, StmtSRef):
+        raise Refusal("expects_block_or_loop", "this argument must be a block or a loop, got "
+                      + _what(sref))
+
+
 def _what(value: Any) -> str:
     if isinstance(value, StmtSRef):
         return "a block" if type(value.stmt) is Block else "a loop"

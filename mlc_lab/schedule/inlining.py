@@ -165,6 +165,8 @@ class _InlineLoads(Mutator):
 def _lane_by_lane(value: PrimExpr) -> bool:
     """Whether each part of an expression has as many lanes as what it is computed from."""
     for node in pre_order(value):
+        if type(node) is BufferLoad and any(dt.lanes_of(i.dtype) > 1 for i in node.indices[:-1]):
+            return False  # only in the last dimension may an index be a vector
         if type(node) in (BufferLoad, Ramp):
             continue
         lanes = 1 if type(node) is Broadcast else dt.lanes_of(getattr(node, "dtype", "int32"))

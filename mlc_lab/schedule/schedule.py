@@ -252,13 +252,15 @@ class Schedule:
 
     def _apply(self, kind: InstructionKind, args: dict[str, Any]) -> Any:
         """Run a primitive with bound arguments; record it, or raise ScheduleError."""
-        before = self.state.mod
+        before, length = self.state.mod, len(self.trace.insts) if self.trace is not None else 0
         try:
             if kind.normalize is not None:
                 kind.normalize(self, args)
             self._take_names(args)
             result, decision, origins = self._run(kind, args)
         except Refusal as err:
+            if self.trace is not None:
+                del self.trace.insts[length:]  # blocks that were given by name
             raise self._refused(kind, args, err, before) from None
         if self._debug:
             self.state.verify()

@@ -172,3 +172,42 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 """)
     TensorIntrin.register("beside_copy", scalar, scalar, override=True)
     refused(vector, lambda sch: sch.tensorize(sch.get_loops("B")[1], "beside_copy"))
+
+
+@pytest.mark.parametrize("act", [
+    lambda sch: sch.annotate(sch.get_block("M"), 1, 1),
+    lambda sch: sch.annotate(sch.get_block("M"), "key", object()),
+    lambda sch: sch.annotate(sch.get_block("M"), "key", {1: 2}),
+    lambda sch: sch.annotate(sch.get_block("M"), "key", [float("nan")]),
+    lambda sch: sch.annotate(sch.get_block("M"), "key", sch.get_block("M")),
+    lambda sch: sch.annotate(None, "key", 1), lambda sch: sch.unannotate(3, "key"),
+    lambda sch: sch.get_child_blocks("M"),
+    lambda sch: sch.cache_read("F", 0, "global", [[]]),
+    lambda sch: sch.unsafe_set_dtype("M", 0, ""),
+    lambda sch: sch.unsafe_set_dtype("M", 0, "float32x4")])
+def test_arguments_of_another_kind_are_refused(act):
+    refused(named("M[w, v]"), act)
+
+
+def test_a_refusal_leaves_no_blocks_in_the_trace():
+    sch = Schedule(named("M[w, v]"))
+    with pytest.raises(ScheduleError):
+        sch.cache_read("F", 0, "no such memory", ["F"])
+    assert not sch.trace.insts
+
+
+def test_a_value_is_not_inlined_where_a_vector_would_index_another_dimension():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((4, 8), "float32")):
+    M = T.alloc_buffer((4, 8))
+    for i, j in T.grid(4, 8):
+        with T.block("M"):
+            v, w = T.axis.remap("SS", [i, j])
+            M[v, w] = A[w, v] + T.float32(1)
+    for i, j in T.grid(4, 2):
+        with T.block("B"):
+            v, w = T.axis.remap("SS", [i, j])
+            B[v, T.Ramp(w * 4, 1, 4)] = M[v, T.Ramp(w * 4, 1, 4)]
+""")
+    refused(func, lambda sch: sch.compute_inline("M"), "computed_lane_by_lane")

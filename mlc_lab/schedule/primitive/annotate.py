@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
+from ...ir.node import Node
 from ...tir.stmt import annotation_value
+from ..error import Refusal
+from ..guards import is_block_or_loop
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
@@ -15,7 +20,25 @@ def annotate(state: ScheduleState, block_or_loop: StmtSRef, ann_key: str, ann_va
 
     Values are strings, numbers, and lists and dicts of them. Lowering understands for example
     `pragma_auto_unroll_max_step`, `pragma_unroll_explicit`.
+
+    Errors: the key is a string, and the value can be written down.
     """
+    is_block_or_loop(block_or_loop)
     stmt = block_or_loop.stmt
+    if not isinstance(ann_key, str) or not _is_data(ann_val):
+        raise Refusal("annotation_is_data", f"annotate({ann_key!r}, {ann_val!r}): a key is a "
+                      "string, a value a string, a number, or a list or dict of values",
+                      nodes=[stmt])
     value = annotation_value(ann_val)
     state.replace(block_or_loop, stmt.replace(annotations={**stmt.annotations, ann_key: value}))
+
+
+def _is_data(value: Any) -> bool:
+    """Whether an annotation can be written down, and read again."""
+    if isinstance(value, Mapping):
+        return all(isinstance(k, str) and _is_data(v) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_data, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, (str, int, Node))

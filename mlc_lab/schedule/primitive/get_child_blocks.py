@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..guards import is_block_or_loop
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
@@ -9,4 +10,5 @@ from ..state import ScheduleState, StmtSRef
 @primitive("GetChildBlocks", pure=True, positional=True)
 def get_child_blocks(state: ScheduleState, block_or_loop: StmtSRef) -> list[StmtSRef]:
     """The blocks directly inside a block or loop, in program order."""
+    is_block_or_loop(block_or_loop)
     return state.child_blocks(block_or_loop)

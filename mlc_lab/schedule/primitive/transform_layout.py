@@ -144,7 +144,7 @@ def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,  # noqa
     block = self.get_block(block) if isinstance(block, str) else block
     if callable(index_map) and not isinstance(index_map, IndexMap) and axis_separators is None:
         try:
-            found = self.get(block)
+            found = block_argument(self, {"block": block})
             kind, index = buffer_position(found, buffer)
             shape = nth_region(found, index, kind).buffer.shape
             rank = len(shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..error import Refusal
+from ..guards import is_block_or_loop
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
@@ -13,6 +14,7 @@ def unannotate(state: ScheduleState, block_or_loop: StmtSRef, ann_key: str) -> N
 
     Errors: the annotation must be there.
     """
+    is_block_or_loop(block_or_loop)
     stmt = block_or_loop.stmt
     if ann_key not in stmt.annotations:
         have = ", ".join(stmt.annotations) or "none"
