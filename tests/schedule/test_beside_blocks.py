@@ -211,3 +211,16 @@ def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((4, 8), "float32")):
             B[v, T.Ramp(w * 4, 1, 4)] = M[v, T.Ramp(w * 4, 1, 4)]
 """)
     refused(func, lambda sch: sch.compute_inline("M"), "computed_lane_by_lane")
+
+
+def test_indices_that_are_vectors_are_not_kept():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(2):
+        with T.block("B"):
+            v = T.axis.spatial(2, i)
+            B[T.Ramp(v * 4, 1, 4)] = A[T.Ramp(v * 4, 1, 4)]
+""")
+    sch = kept(func, lambda sch: sch.cache_index("B", "global"))
+    assert len(sch.get_child_blocks(sch.get_block("root"))) == 1

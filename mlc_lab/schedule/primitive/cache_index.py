@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ir.dtype import lanes_of
 from ...ir.structural import structural_equal
 from ...tir import op
 from ...tir.buffer import decl_buffer
@@ -105,8 +106,8 @@ def _computed_indices(stmt: Block, own: dict) -> list[tuple[PrimExpr, int]]:
         if type(node) is not BufferLoad:
             continue
         for index in node.indices:
-            if isinstance(index, (Var, IntImm)) or any(type(n) is BufferLoad
-                                                       for n in pre_order(index)):
+            if isinstance(index, (Var, IntImm)) or lanes_of(index.dtype) > 1 or any(
+                    type(n) is BufferLoad for n in pre_order(index)):
                 continue
             if not all(v in own for v in free_vars(index)):
                 continue
