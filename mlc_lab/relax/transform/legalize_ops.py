@@ -125,6 +125,10 @@ class _Legalizer(PyExprMutator):
             return call
         pairs, args = same_at_run_time(call), list(call.args)
         for k, (wanted, given) in enumerate(pairs):
+            if type(wanted) is E.Max and structural_equal(wanted.a, given):
+                # it is large enough: the dimension keeps its name for the calls that follow
+                self.builder_.match_cast(ShapeExpr([given]), ShapeStructInfo([wanted]))
+                continue
             new = [self.cast(a, given, wanted) for a in args]
             if all(map(operator.is_, new, args)):  # not a dimension, but computed from some
                 wanted, given = given, wanted

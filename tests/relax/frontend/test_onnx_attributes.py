@@ -223,3 +223,12 @@ def test_slices_of_a_dimension_of_unknown_size(start, end, step):
     for n in (1, 3, 8):
         x = uniform(2, n, 4)
         same(run({"x": x}), [x[:, start:end:step]])
+
+
+@pytest.mark.parametrize("index", [5, -6])
+def test_an_index_of_a_dimension_of_unknown_size(index):
+    run = built(symbolic([node("Gather", "x", "i", axis=1)], {"i": np.array(index, "int64")}))
+    x = uniform(2, 6, 4)
+    same(run({"x": x}), [x[:, index]])
+    with pytest.raises(ValueError, match="dimension 0 is 3 and has to be 6"):
+        run({"x": x[:, :3]})

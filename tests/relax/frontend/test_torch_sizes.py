@@ -61,6 +61,21 @@ def test_slices_of_a_traced_graph(start, end):
 
 
 @pytest.mark.parametrize("fn", [
+    lambda x: x[5] * 2, lambda x: x[-4] * 2, lambda x: x.narrow(0, 2, 3) * 2,
+    lambda x: x.split([2, 4])[1] * 2])
+def test_parts_of_what_is_too_small(fn):
+    n = tir.Var("n", "int64")
+    run = machine(from_fx(torch.fx.symbolic_trace(fn), [((n, 3), "float32")]))
+    x = torch.rand(6, 3)
+    np.testing.assert_array_equal(run(x), fn(x).numpy())
+    x = torch.rand(3, 3)
+    with pytest.raises((IndexError, RuntimeError)):
+        fn(x)
+    with pytest.raises(ValueError, match="dimension 0 is 3 and has to be [456]"):
+        run(x)
+
+
+@pytest.mark.parametrize("fn", [
     lambda x: torch.scalar_tensor(x.shape[0]), lambda x: torch.pow(x.shape[0], x),
     lambda x: x * x.shape[0] ** 2, lambda x: x * x.shape[0] ** 0.5,
     lambda x: x * 2 ** x.shape[0], lambda x: x.masked_fill(x > 1, x.shape[0]),

@@ -82,6 +82,8 @@ def test_a_module_without_operators_stays_the_same_object():
     (lambda x: op.strided_slice(x, [1, 0], [-9, 9], [3, 12]), lambda x: x[9:12, -9:3]),
     (lambda x: op.strided_slice(x, [0], [x.struct_info.dims[0] - 7], [9]), lambda x: x[-2:]),
     (lambda x: op.split(x, 2, 0), lambda x: [x[:3], x[3:]]),
+    (lambda x: op.divide(x, op.reshape(op.nn.avg_pool2d(op.reshape(
+        x, (1, 1, *x.struct_info.dims)), [1, 1], [1, 1]), x.struct_info.dims)), lambda x: x / x),
     (lambda x: op.full(x.struct_info.shape, 2.0), lambda x: x * 0 + 2),
     (lambda x: op.arange(x.struct_info.dims[0]), lambda x: np.arange(len(x))),
     (lambda x: op.broadcast_to(op.expand_dims(x, 0), (2, *x.struct_info.dims)),

@@ -17,8 +17,8 @@ from ....runtime import array
 from ....tir import op as O
 from ....tir.expr import PrimExpr, SizeVar
 from ...block_builder import BlockBuilder
-from ...expr import Constant, Expr, Tuple, Var, const
-from ...struct_info import TensorStructInfo
+from ...expr import Constant, Expr, ShapeExpr, Tuple, Var, const
+from ...struct_info import ShapeStructInfo, TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
 from ...transform.lambda_lift import LambdaLift
 from ..common import MissingOperators, analyzer_of, identifier, located
@@ -306,6 +306,12 @@ class Importer:
         if analyzer.can_prove(relation):
             return True
         return False if analyzer.can_prove(O.logical_not(relation)) else None
+
+    def need_size(self, size: PrimExpr, least: int) -> None:
+        """Let a run check that a size is not smaller than this, where it may be."""
+        if not analyzer_of([size]).can_prove(size >= least):
+            enough = O.max_value_of(size, O.const(least, size.dtype))
+            self.builder.match_cast(ShapeExpr([size]), ShapeStructInfo([enough]), "enough")
 
     def numbers(self, value: Any, what: str = "an input") -> list[Any]:
         """The values of a vector that must be known: a shape, axes, widths of padding."""

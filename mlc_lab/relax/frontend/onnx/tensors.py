@@ -212,6 +212,8 @@ def _gather(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
 def _from_front(im: Importer, i: Any, size: Any) -> Any:
     """Indices as a tensor of which nothing counts from the end."""
     if isinstance(i, np.ndarray):
+        if not isinstance(size, int) and i.size:
+            im.need_size(size, max(int(i.max()) + 1, -int(i.min())))
         values = counted_from_front(i, size)
         if values is not None:
             return im.tensor(values)

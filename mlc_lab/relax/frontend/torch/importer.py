@@ -126,6 +126,12 @@ class Importer:
         """An analyzer that knows between which numbers the symbols of sizes lie."""
         return analyzer_of(sizes, self.ranges)
 
+    def need_size(self, size: Any, least: Any) -> None:
+        """Let a run check that a size is not smaller than this, where it may be."""
+        if not self.analyzer(size, least).can_prove(O.convert(least) <= size):
+            enough = O.max_value_of(*(O.cast(O.convert(v), "int64") for v in (size, least)))
+            self.builder.match_cast(ShapeExpr([size]), ShapeStructInfo([enough]), "enough")
+
     def same_size(self, a: Any, b: Any) -> bool:
         """Whether two sizes are surely equal."""
         if isinstance(a, int) and isinstance(b, int):

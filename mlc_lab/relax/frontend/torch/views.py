@@ -207,6 +207,8 @@ def _select(im: Importer, x: Any, dim: int, index: Any) -> Any:
     begin = from_end(index, size)
     if isinstance(begin, int) and isinstance(size, int) and not 0 <= begin < size:
         raise IndexError(f"the index {index} is outside of a dimension of {size}")
+    if not isinstance(size, int):
+        im.need_size(size, begin + 1 if not isinstance(index, int) or index >= 0 else -index)
     part = im.emit(op.strided_slice(x, [dim], [begin], [begin + 1], assume_inbound=True))
     return im.emit(op.squeeze(part, [dim]))
 
@@ -276,7 +278,10 @@ def _narrow_back(im: Importer, whole: Any, part: Any, dim: int, start: Any, leng
 def _narrowed(im: Importer, x: Any, dim: int, start: Any, length: Any) -> tuple[Any, Any]:
     if is_tensor(start):
         raise ValueError("narrow from a place that is in a tensor is not translated: give a number")
-    first = from_end(start, im.shape(x)[dim])
+    size = im.shape(x)[dim]
+    first = from_end(start, size)
+    if not isinstance(size, int):
+        im.need_size(size, first + length)
     return first, first + length
 
 
@@ -291,6 +296,8 @@ def _cuts(im: Importer, x: Any, split_size: Any, dim: int) -> list[Any]:
         for s in split_size[:-1]:
             total = total + s
             cuts.append(total)
+        if split_size and not isinstance(size, int):
+            im.need_size(size, total + split_size[-1])
         return cuts
     if isinstance(size, int) and isinstance(split_size, int):
         if split_size == 0:
