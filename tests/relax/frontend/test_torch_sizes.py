@@ -60,6 +60,15 @@ def test_slices_of_a_traced_graph(start, end):
         np.testing.assert_array_equal(run(x), (x[start:end] * 2).numpy())
 
 
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_parts_of_a_traced_graph(part):
+    traced = torch.fx.symbolic_trace(lambda x: torch.tensor_split(x, 3)[part] * 2)
+    run = machine(from_fx(traced, [((tir.Var("n", "int64"), 3), "float32")]))
+    for n in (2, 5, 7, 9):
+        x = torch.rand(n, 3)
+        np.testing.assert_array_equal(run(x), torch.tensor_split(x, 3)[part].numpy() * 2)
+
+
 @pytest.mark.parametrize("fn", [
     lambda x: x[5] * 2, lambda x: x[-4] * 2, lambda x: x.narrow(0, 2, 3) * 2,
     lambda x: x.split([2, 4])[1] * 2])

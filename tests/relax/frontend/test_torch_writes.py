@@ -375,6 +375,16 @@ def test_a_write_to_an_element_that_a_view_has_several_times_is_refused():
         from_exported_program(exported(fn, torch.randn(4)))
 
 
+def test_a_buffer_that_is_replaced_while_a_model_is_traced():
+    def replaced(self, x):
+        self.state = self.state + x
+        return self.state * 2
+
+    traced = torch.fx.symbolic_trace(model(replaced, state=torch.zeros(3)))
+    with pytest.raises(ValueError, match="state was given another value while the model was"):
+        from_fx(traced, [((3,), "float32")])
+
+
 def test_strides_of_a_part_are_refused():
     def fn(x):
         return x[1:].as_strided((2,), (3,))

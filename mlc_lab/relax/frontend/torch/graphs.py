@@ -214,6 +214,10 @@ class GraphImporter(Importer):
         held = owner
         for part in target.split("."):
             held = getattr(held, part)
+        if type(held).__name__ == "Proxy":
+            raise ValueError(f"{target} was given another value while the model was traced, and "
+                             f"its own is lost: write to it in place (self.{target}.copy_(...)), "
+                             "or use torch.export")
         return self.held(held) if hasattr(held, "detach") else held
 
     def held(self, tensor: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Sequence
 
+from ....tir import op as O
 from ... import op
 from ...expr import PrimValue, ShapeExpr
 from ...op.manipulate import quotient
@@ -341,9 +342,10 @@ def _tensor_split(im: Importer, x: Any, sections: Any, dim: int = 0) -> Any:
         ends = [bounds(im, x, dim, 0, s, 1)[1] for s in sections]
         begins = [0, *ends]
         return tuple(_slice(im, x, dim, a, b) for a, b in zip(begins, [*ends, size]))
-    if not isinstance(size, int):
-        raise ValueError(f"tensor_split of a dimension of size {size} is not translated: give the "
-                         "places")
+    if not isinstance(size, int):  # the first n % sections of them are larger by 1
+        each, more = size // sections, size % sections
+        ends = [k * each + O.min_value_of(more, k) for k in range(sections)]
+        return tuple(_slice(im, x, dim, a, b) for a, b in zip(ends, [*ends[1:], size]))
     each, more = divmod(size, sections)
     cuts = [k * each + min(k, more) for k in range(1, sections)]
     return _cut(im, x, cuts, dim)
