@@ -369,3 +369,34 @@ def test_scan(attrs):
     ps = ps[::-1] if "scan_output_directions" in attrs else ps
     same(built(model)(feeds), [sums, np.stack(ps, attrs.get("scan_output_axes", [0])[0]),
                                np.stack(qs)])
+
+
+# ------------------------------------------------------------------------------- sequences
+
+
+@pytest.mark.parametrize("nodes", [
+    [node("SequenceConstruct", ["x", "z"], ["s"]), node("SequenceAt", ["s", "last"], ["y"])],
+    [node("SequenceConstruct", ["x", "z"], ["s"]), node("SequenceLength", ["s"], ["y"])],
+    [node("SequenceConstruct", ["x", "z"], ["s"]),
+     node("ConcatFromSequence", ["s"], ["y"], axis=1)],
+    [node("SequenceConstruct", ["x", "z"], ["s"]),
+     node("ConcatFromSequence", ["s"], ["y"], axis=-1, new_axis=1)],
+    [node("SequenceEmpty", [], ["e"]), node("SequenceInsert", ["e", "x"], ["f"]),
+     node("SequenceInsert", ["f", "z", "zero"], ["g"]), node("SequenceErase", ["g", "zero"], ["h"]),
+     node("SequenceInsert", ["h", "z"], ["i"]),
+     node("ConcatFromSequence", ["i"], ["y"], axis=0)],
+    [node("SplitToSequence", ["x", "two"], ["s"], axis=1), node("SequenceAt", ["s", "last"], ["y"])],
+    [node("SplitToSequence", ["x", "sizes"], ["s"], axis=1),
+     node("SequenceAt", ["s", "zero"], ["y"])],
+    [node("SplitToSequence", ["x"], ["s"], keepdims=0), node("SequenceAt", ["s", "last"], ["y"])]])
+def test_sequences(nodes):
+    feeds = {"x": uniform(3, 5), "z": uniform(3, 5)}
+    numbers = {"last": -1, "zero": 0, "two": 2, "sizes": [1, 4]}
+    model = model_of(nodes, feeds, ["y"], {n: np.array(v, "int64") for n, v in numbers.items()})
+    same(built(model)(feeds), reference(model, feeds))
+
+
+def test_a_sequence_is_no_result():
+    model = model_of([node("SequenceConstruct", ["x"], ["y"])], {"x": uniform(2)}, ["y"])
+    with pytest.raises(ValueError, match="use its tensors"):
+        from_onnx(model)

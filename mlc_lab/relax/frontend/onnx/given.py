@@ -74,4 +74,8 @@ class Sizes(tuple):
         return made
 
 
-__all__ = ["Attributes", "HARMLESS", "Inputs", "Sizes"]
+class Items(list):
+    """The tensors of a sequence."""
+
+
+__all__ = ["Attributes", "HARMLESS", "Inputs", "Items", "Sizes"]

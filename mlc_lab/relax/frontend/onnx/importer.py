@@ -22,7 +22,7 @@ from ...struct_info import ShapeStructInfo, TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
 from ...transform.lambda_lift import LambdaLift
 from ..common import MissingOperators, analyzer_of, identifier, located
-from .given import Attributes, Inputs, Sizes
+from .given import Attributes, Inputs, Items, Sizes
 
 #: rule by operator: `rule(importer, inputs, attrs)`
 RULES: dict[str, Callable[..., Any]] = {}
@@ -73,7 +73,7 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
         raise ImportError("importing ONNX models needs the package onnx: pip install onnx"
                           ) from error
     from . import (  # noqa: F401
-        control, elementwise, layers, quantized, recurrent, resizing, tensors,
+        control, elementwise, layers, quantized, recurrent, resizing, sequences, tensors,
     )
 
     if not hasattr(model, "graph"):
@@ -200,7 +200,7 @@ class Importer:
             self.nothing_dropped(node, inputs, attrs)
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise located(error, place) from error
-        several = isinstance(out, (list, tuple)) and not isinstance(out, Sizes)
+        several = isinstance(out, (list, tuple)) and not isinstance(out, (Sizes, Items))
         values = list(out) if several else [out]
         for name, value in zip(node.output, values):
             if not name:  # nobody uses it, and "" is what is left out
@@ -274,6 +274,9 @@ class Importer:
             if self.keep and name:
                 return self.kept(name, value)
             return const(value, str(value.dtype))
+        if isinstance(value, Items):
+            raise ValueError("a sequence is used as a tensor, or is a result of the model, which "
+                             "is not translated: use its tensors (SequenceAt)")
         raise ValueError("an input that is needed is missing")
 
     def kept(self, name: str, value: np.ndarray) -> Var:
