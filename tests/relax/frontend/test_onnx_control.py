@@ -385,7 +385,8 @@ def test_scan(attrs):
      node("SequenceInsert", ["f", "z", "zero"], ["g"]), node("SequenceErase", ["g", "zero"], ["h"]),
      node("SequenceInsert", ["h", "z"], ["i"]),
      node("ConcatFromSequence", ["i"], ["y"], axis=0)],
-    [node("SplitToSequence", ["x", "two"], ["s"], axis=1), node("SequenceAt", ["s", "last"], ["y"])],
+    [node("SplitToSequence", ["x", "two"], ["s"], axis=1),
+     node("SequenceAt", ["s", "last"], ["y"])],
     [node("SplitToSequence", ["x", "sizes"], ["s"], axis=1),
      node("SequenceAt", ["s", "zero"], ["y"])],
     [node("SplitToSequence", ["x"], ["s"], keepdims=0), node("SequenceAt", ["s", "last"], ["y"])]])
