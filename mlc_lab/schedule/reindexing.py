@@ -174,7 +174,9 @@ def the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
                               hint="use sch.cache_read, which copies the buffer as it is")
             found = node.indices
     own = {iv.var for iv in block.iter_vars}
-    if found is None or any(i.dtype not in ("int32", "int64") for i in found) or any(
+    views = any(m.source.buffer is buffer for n in pre_order(block) if type(n) is Block
+                for m in n.match_buffers)
+    if found is None or views or any(i.dtype not in ("int32", "int64") for i in found) or any(
             v not in own and v.dtype != "handle" and _bound_inside(block, v)
             for i in found for v in free_vars(i)):
         raise Refusal("accesses_points", f"block {block.name_hint} does not access {buffer.name} "
@@ -191,7 +193,7 @@ def _bound_inside(block: Block, var: Var) -> bool:
     return any(type(n) is For and n.loop_var is var
                or type(n) in (Let, LetStmt) and n.var is var
                or type(n) is Block and any(iv.var is var for iv in n.iter_vars)
-               for n in pre_order(block.body))
+               for part in (block.init, block.body) if part is not None for n in pre_order(part))
 
 
 def _text(indices: Sequence[PrimExpr]) -> str:

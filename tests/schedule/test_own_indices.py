@@ -211,3 +211,28 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
 """)
     sch = kept(func, lambda sch: sch.blockize(["B"]))
     assert "T.reads(A[0:4, 0:8])" in sch.mod.script()
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_a_copy_by_iterators_is_not_made_of_what_blocks_inside_access(view):
+    there = "W[w]" if view else "D[w]"
+    match = "W = T.match_buffer(D[0:4], (4,), offset_factor=1)" if view else "pass"
+    refused(from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), D: T.Buffer((4,), "float32")):
+    for z in range(1):
+        with T.block("D"):
+            r = T.axis.reduce(1, z)
+            T.reads(A[0:4, 0:8])
+            T.writes(D[0:4])
+            {match}
+            with T.init():
+                for i in range(4):
+                    with T.block("start"):
+                        w = T.axis.spatial(4, i)
+                        D[w] = T.float32(0)
+            for i, k in T.grid(4, 8):
+                with T.block("inner"):
+                    w, r = T.axis.remap("SR", [i, k])
+                    {there} = {there} + A[w, r]
+"""), lambda sch: sch.reindex("D", ("write", 0)))
