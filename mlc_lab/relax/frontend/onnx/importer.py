@@ -65,7 +65,8 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
     (see `detach_params`). One output is returned as it is, several as a tuple.
 
     Raises MissingOperators with all operators that have no rule, and where they stand; ValueError
-    for a name in `shape_dict` that no input has, and for a value that no node makes.
+    for a name in `shape_dict` that no input has, for a value that no node makes, and for an
+    attribute or an input of a node that is not translated: none is dropped.
     """
     try:
         import onnx

@@ -44,7 +44,8 @@ def from_exported_program(exported_program: Any, *, keep_params_as_input: bool =
     counted in "num_input". The result is a tuple; `unwrap_unit_return_tuple` gives the one item of
     a tuple of one, `no_bind_return_tuple` returns the tuple without binding it to a variable.
     Symbolic dimensions (`dynamic_shapes=`) become symbolic dimensions; one that is derived (2 * h)
-    becomes a symbol for the whole extent, of which h is computed. `custom_convert_map` gives
+    becomes a symbol for the whole extent, of which h is computed. A run checks that sizes are in
+    the ranges, and give the numbers, that torch traced the model for. `custom_convert_map` gives
     rules `f(node, importer)` by operator name ("gelu", "gelu.default"). `run_ep_decomposition`
     has torch take composite operators apart first; operators that have no rule are taken apart by
     torch in any case.
