@@ -6,6 +6,7 @@ the mode "fast", as those of TVM do; Relax asks for others.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Sequence
 
 from .. import te
@@ -26,7 +27,7 @@ def kept_inside(index: PrimExpr, size: PrimExpr, mode: str) -> PrimExpr:
 
     "numpy" counts negative ones from the end and clips the others.
     """
-    if mode in ("fast", "nan"):
+    if mode == "fast":
         return index
     if mode == "numpy":
         index, mode = _wrapped(index, size), "clip"
@@ -51,9 +52,19 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
          mode: str = "fast") -> Tensor:
     """The slices of `a` along `axis` at `indices`, or elements of `a` flattened without `axis`.
 
-    `indices` is a tensor or an index. Indices outside are undefined with mode "fast" and are
-    clipped or wrapped with the other two. The first `batch_dims` dimensions are common to both.
+    `indices` is a tensor or an index. Indices outside are undefined with mode "fast", they are
+    clipped or wrapped with "clip" and "wrap", and give NaN with "nan", which counts negative ones
+    from the end. The first `batch_dims` dimensions are common to both.
     """
+    def value(index: PrimExpr, size: Any, element: Callable[[PrimExpr], PrimExpr]) -> PrimExpr:
+        if mode != "nan":
+            return element(kept_inside(index, size, mode))
+        index = _wide(index)
+        size = O.cast(size, index.dtype)
+        inside = O.logical_and(O.greater_equal(index, -size), O.less(index, size))
+        return O.if_then_else(inside, element(kept_inside(index, size, "numpy")),
+                              O.const(math.nan, a.dtype))
+
     def at(*i: Any) -> PrimExpr:
         return indices(*i) if isinstance(indices, Tensor) else O.convert(indices)
 
@@ -62,8 +73,7 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
         size = simplify(product(a.shape))
 
         def flat(*i: Any) -> PrimExpr:
-            where = kept_inside(at(*i), O.convert(size), mode)
-            return a(*unravel(where, a.shape))
+            return value(at(*i), O.convert(size), lambda k: a(*unravel(k, a.shape)))
 
         return injective(shape, flat, "T_take")
     k = axis_of("take", axis, a.ndim)
@@ -75,8 +85,8 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
     count = len(shape) - b
 
     def element(*i: Any) -> PrimExpr:
-        index = kept_inside(at(*i[:b], *i[k:k + count]), a.shape[k], mode)
-        return a(*i[:k], index, *i[k + count:])
+        return value(at(*i[:b], *i[k:k + count]), a.shape[k],
+                     lambda index: a(*i[:k], index, *i[k + count:]))
 
     return injective(out, element, "T_take")
 

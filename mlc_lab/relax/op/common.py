@@ -256,8 +256,9 @@ def need_integer(call: Call, info: TensorStructInfo, name: str) -> None:
         raise misfit(call, f"{name} must have an integer dtype, it is {show(info)}")
 
 
-#: what the rule that runs now leaves to run time: pairs of dimensions; None while nobody asks
-_later: list[tuple[Any, Any]] | None = None
+#: what the rule that runs now leaves to run time: two dimensions that are then the same, and
+#: whether the second may go by the name of the first; None while nobody asks
+_later: list[tuple[Any, Any, bool]] | None = None
 
 
 def need_same(call: Any, a: Any, b: Any, message: Callable[[], str]) -> None:
@@ -267,13 +268,37 @@ def need_same(call: Any, a: Any, b: Any, message: Callable[[], str]) -> None:
     if surely_different(a, b):
         raise misfit(call, message())
     if _later is not None:
-        _later.append((a, b))
+        _later.append((a, b, True))
 
 
-def need_positive_later(dim: Any) -> None:
-    """A size that only the run knows must be at least 1 then."""
-    if _later is not None and not Analyzer().can_prove_greater_equal(dim, 1):
-        _later.append((O.max(dim, as_dim(1)), dim))
+def need_same_count(call: Any, a: Sequence[Any], b: Sequence[Any],
+                    message: Callable[[], str]) -> None:
+    """Refuse two shapes of different numbers of elements, now or at run time."""
+    old, new = product(a), product(b)
+    if same_dim(old, new):
+        return
+    if surely_different(old, new):
+        raise misfit(call, message())
+    if _later is not None:
+        _later.append((new, old, False))
+
+
+def need_at_least(call: Any, dim: Any, least: Any, message: Callable[[], str]) -> None:
+    """Refuse a dimension that is less than another, now or at run time."""
+    if type(dim) is E.IntImm and type(least) is E.IntImm:
+        if dim.value < least.value:
+            raise misfit(call, message())
+    elif _later is not None and not Analyzer().can_prove(E.GE(dim, least)):
+        _later.append((O.max(dim, least), dim, False))
+
+
+def need_some(call: Call, info: TensorStructInfo, axis: int, count: Any, name: str) -> None:
+    """Refuse a dimension of extent 0 that `count` indices look into."""
+    none = type(count) is E.IntImm and count.value == 0
+    if info.dims is not None and not none:
+        some = as_dim(1) if type(count) is E.IntImm else O.min(count, as_dim(1))
+        need_at_least(call, info.dims[axis], some, lambda: (
+            f"{name} is {show(info)}: there is nothing to be taken along dimension {axis}"))
 
 
 def need_at_most(call: Any, a: Any, b: Any, message: Callable[[], str]) -> None:
@@ -317,8 +342,9 @@ def need_fill(call: Any, info: TensorStructInfo, dims: Sequence[Any], name: str)
             need_same(call, a, b, text)
 
 
-def same_at_run_time(call: Call) -> list[tuple[Any, Any]]:
-    """The pairs of dimensions, or of what is computed from them, that must agree and may not."""
+def same_at_run_time(call: Call) -> list[tuple[Any, Any, bool]]:
+    """The pairs of dimensions, or of what is computed from them, that must agree and may not, and
+    whether one may be named for the other."""
     global _later
     from .registry import infer_call
 
@@ -333,8 +359,12 @@ def same_at_run_time(call: Call) -> list[tuple[Any, Any]]:
 def product(dims: Sequence[Any]) -> Any:
     """The number of elements of a shape."""
     total: Any = E.IntImm("int64", 1)
+    numbers, dims = 1, [as_dim(d) for d in dims]
     for d in dims:
-        total = O.mul(total, as_dim(d))
+        total = O.mul(total, d)
+        numbers *= d.value if type(d) is E.IntImm else 1
+    if numbers >= 2 ** 63:
+        raise misfit("shape", f"{show_shape(dims)} has more elements than int64 can count")
     return total
 
 

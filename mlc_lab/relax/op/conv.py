@@ -10,8 +10,8 @@ from ...tir import op as O
 from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
-    dim_text, dtype_attr, ints, join_dtype, misfit, need_ndim, need_positive_later, need_same,
-    show, tensor_info, tensor_of, whole,
+    dim_text, dtype_attr, ints, join_dtype, misfit, need_at_least, need_ndim, need_same, show,
+    tensor_info, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -56,10 +56,9 @@ def _check_positive(call: Call, dims: dict[str, Any], data: TensorStructInfo,
     for letter, dim in dims.items():
         if letter in "NC":  # of a batch of none there is nothing to compute
             continue
-        if type(dim) is E.IntImm and dim.value <= 0:
-            raise misfit(call, f"the window does not fit: data is {show(data)}, {weight}, which "
-                               f"leaves {dim.value} along {letter}")
-        need_positive_later(dim)
+        need_at_least(call, dim, as_dim(1), lambda dim=dim, letter=letter: (
+            f"the window does not fit: data is {show(data)}, {weight}, which leaves "
+            f"{dim_text(dim)} along {letter}"))
 
 
 def _conv(rank: int) -> Callable[..., Expr]:

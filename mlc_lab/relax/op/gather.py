@@ -10,7 +10,7 @@ from ..expr import Call, Expr, PrimValue, as_expr
 from ..struct_info import PrimStructInfo, StructInfo, TensorStructInfo, as_dim
 from .common import (
     axis_of, join_dtype, like, misfit, need_at_most, need_integer, need_ndim, need_same,
-    need_same_dims, one_of, show, show_shape, tensor_info, tensor_of, whole,
+    need_same_dims, need_some, one_of, product, show, show_shape, tensor_info, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -32,6 +32,8 @@ def _along_axis(call: Call) -> tuple[TensorStructInfo, TensorStructInfo]:
         return data, indices
     axis = axis_of(call, call.attrs.axis, data.ndim)
     need_ndim(call, indices, data.ndim, "indices")
+    if indices.dims is not None:
+        need_some(call, data, axis, product(indices.dims), "data")
     for k, (size, most) in enumerate(zip(indices.dims or (), data.dims or ())):
         if k != axis:
             need_at_most(call, size, most, lambda k=k: (
@@ -74,6 +76,8 @@ def _infer_gather_nd(call: Call) -> StructInfo:
     for a, b in zip(data.dims[:batch], indices.dims[:batch]):
         need_same(call, a, b, lambda: f"data is {show(data)} and indices is {show(indices)}: the "
                                       f"first {batch} dimension(s) must agree")
+    for axis in range(batch, length):
+        need_some(call, data, axis, product(indices.dims[:-1]), "data")
     return tensor_of([*indices.dims[:-1], *data.dims[length:]], data.dtype)
 
 

@@ -13,8 +13,9 @@ from ..struct_info import (
     PrimStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, as_dim,
 )
 from .common import (
-    as_tuple_expr, axis_of, broadcast_dims, join_dtype, like, misfit, need_fill, need_float,
-    need_integer, need_ndim, need_same, one_of, show, tensor_info, tensor_list, tensor_of, whole,
+    as_tuple_expr, axis_of, broadcast_dims, join_dtype, like, misfit, need_at_least, need_fill,
+    need_float, need_integer, need_ndim, need_same, need_some, one_of, product, show, tensor_info,
+    tensor_list, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -42,7 +43,10 @@ def _infer_take(call: Call) -> StructInfo:
         raise misfit(call, f"indices must be a tensor or a scalar, it is {show(which)}")
     if which.dtype and not is_integer(which.dtype):
         raise misfit(call, f"indices must be integers, they are {show(which)}")
-    one_of(call, "mode", call.attrs.get("mode", "fast"), ("fast", "wrap", "clip", "nan"))
+    mode = call.attrs.get("mode", "fast")
+    one_of(call, "mode", mode, ("fast", "wrap", "clip", "nan"))
+    if mode == "nan":
+        need_float(call, x)
     if axis is None:
         need_ndim(call, x, 1, "x (without an axis)")
         axis = 0
@@ -51,6 +55,7 @@ def _infer_take(call: Call) -> StructInfo:
     axis = axis_of(call, axis, x.ndim)
     if x.dims is None or dims is None:
         return tensor_of(None, x.dtype, x.ndim + ndim - 1)
+    need_some(call, x, axis, product(dims), "x")
     return tensor_of([*x.dims[:axis], *dims, *x.dims[axis + 1:]], x.dtype)
 
 
@@ -227,6 +232,8 @@ def _indexed(call: Call, x: TensorStructInfo) -> list | None:
             dims = broadcast_dims(call, dims, part.dims, ("index 1", f"index {k + 1}"))
         else:
             dims = None
+    for axis in range(0 if dims is None or x.dims is None else len(parts)):
+        need_some(call, x, axis, product(dims), "data")
     return None if dims is None or x.dims is None else [*dims, *x.dims[len(parts):]]
 
 
@@ -294,8 +301,10 @@ def _infer_topk(call: Call) -> StructInfo:
         axis = attrs.axis % info.ndim
         if attrs.k > 0:
             extent = dims[axis]
-            dims[axis] = as_dim(min(attrs.k, extent.value)) if type(extent) is E.IntImm else (
-                as_dim(attrs.k))
+            dims[axis] = as_dim(attrs.k)
+            if type(extent) is E.IntImm:
+                dims[axis] = as_dim(min(attrs.k, extent.value))
+            need_at_least(call, extent, dims[axis], lambda: "")  # at run time
         values = tensor_of(dims, info.dtype)
     indices = like(values, attrs.dtype)
     kinds = {"both": TupleStructInfo([values, indices]), "values": values, "indices": indices}

@@ -13,12 +13,11 @@ from ...tir import op as O
 from ..expr import Call, Expr, PrimValue, as_expr
 from ..struct_info import (
     StructInfo, TensorStructInfo, TupleStructInfo, as_dim, same_dim,
-    surely_different,
 )
 from .common import (
-    as_tuple_expr, axes_of, axis_of, dim_text, ints, join_dtype, like, misfit, need_fill, need_ndim,
-    need_same, plain_int, product, shape_arg, shape_values, show, show_shape, tensor_info,
-    tensor_list, tensor_of, whole,
+    as_tuple_expr, axes_of, axis_of, dim_text, ints, join_dtype, like, misfit, need_at_least,
+    need_fill, need_ndim, need_same, need_same_count, plain_int, product, shape_arg, shape_values,
+    show, show_shape, tensor_info, tensor_list, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -86,9 +85,9 @@ def _infer_squeeze(call: Call) -> StructInfo:
     if info.dims is None:
         return tensor_of(None, info.dtype, info.ndim - len(axes))
     for a in axes:
-        if type(info.dims[a]) is E.IntImm and info.dims[a].value != 1:
-            raise misfit(call, f"x is {show(info)}: dimension {a} has extent "
-                               f"{info.dims[a].value}, only extent 1 can be squeezed")
+        need_same(call, _ONE, info.dims[a], lambda a=a: (
+            f"x is {show(info)}: dimension {a} has extent {dim_text(info.dims[a])}, only extent 1 "
+            "can be squeezed"))
     return tensor_of([d for k, d in enumerate(info.dims) if k not in axes], info.dtype)
 
 
@@ -195,11 +194,9 @@ def _infer_reshape(call: Call) -> StructInfo:
     info = tensor_info(call, 0, "x")
     shape = shape_values(call, 1)
     if shape.values is not None and info.dims is not None:
-        old, new = product(info.dims), product(shape.values)
-        if surely_different(old, new):
-            raise misfit(call, f"x has shape {show_shape(info.dims)} with {dim_text(old)} "
-                               f"elements, the new shape {show_shape(shape.values)} has "
-                               f"{dim_text(new)}")
+        need_same_count(call, info.dims, shape.values, lambda: (
+            f"x has shape {show_shape(info.dims)} with {dim_text(product(info.dims))} elements, "
+            f"the new shape {show_shape(shape.values)} has {dim_text(product(shape.values))}"))
     return TensorStructInfo(call.args[1], info.dtype, ndim=shape.ndim)
 
 
@@ -372,18 +369,20 @@ def _infer_split(call: Call) -> StructInfo:
 
     if isinstance(cuts, tuple):
         edges = [as_dim(0), *map(as_dim, cuts), dim]
-        if type(dim) is E.IntImm:  # cuts beyond the end give empty pieces
-            edges = [as_dim(min(e.value, dim.value)) if type(e) is E.IntImm else e
-                     for e in edges]
+        for a, b in zip(edges, edges[1:]):
+            need_at_least(call, b, a, lambda: (
+                f"x is {show(info)}: the indices {list(cuts)} must rise from 0 to the "
+                f"{dim_text(dim)} of dimension {axis}"))
         return TupleStructInfo([piece(O.max(O.sub(b, a), as_dim(0)))
                                 for a, b in zip(edges, edges[1:])])
     size = O.ceildiv(dim, as_dim(count))
     last = O.sub(dim, O.mul(size, as_dim(count - 1)))
-    if type(dim) is E.IntImm and dim.value % count:
-        return TupleStructInfo([piece(size)] * (count - 1) + [piece(O.max(last, as_dim(0)))])
-    if type(dim) is not E.IntImm and count > 1:
+    need_at_least(call, analyzer.simplify(last), as_dim(0), lambda: (
+        f"x is {show(info)}: {count - 1} pieces of {dim_text(size)} are more than the "
+        f"{dim_text(dim)} of dimension {axis}"))
+    if count > 1:
         return TupleStructInfo([piece(size)] * (count - 1) + [piece(last)])
-    return TupleStructInfo([piece(size)] * count)
+    return TupleStructInfo([piece(size)])
 
 
 register_op("relax.split", _infer_split)

@@ -124,20 +124,17 @@ class _Legalizer(PyExprMutator):
         if not any(_is_symbolic(a.struct_info_) for a in call.args if isinstance(a, Expr)):
             return call
         pairs, args = same_at_run_time(call), list(call.args)
-        for k, (wanted, given) in enumerate(pairs):
-            if type(wanted) is E.Max and structural_equal(wanted.a, given):
-                # it is large enough: the dimension keeps its name for the calls that follow
-                self.builder_.match_cast(ShapeExpr([given]), ShapeStructInfo([wanted]))
-                continue
-            new = [self.cast(a, given, wanted) for a in args]
+        for k, (wanted, given, named) in enumerate(pairs):
+            new = [self.cast(a, given, wanted) for a in args] if named else args
             if all(map(operator.is_, new, args)):  # not a dimension, but computed from some
                 wanted, given = given, wanted
-                new = [self.cast(a, given, wanted) for a in args]
+                new = [self.cast(a, given, wanted) for a in args] if named else args
             if all(map(operator.is_, new, args)):  # neither is
                 self.builder_.match_cast(ShapeExpr([wanted]), ShapeStructInfo([given]))
+                continue
             args = new
-            pairs[k + 1:] = [tuple(wanted if structural_equal(d, given) else d for d in pair)
-                             for pair in pairs[k + 1:]]
+            pairs[k + 1:] = [(*(wanted if structural_equal(d, given) else d for d in pair), by_name)
+                             for *pair, by_name in pairs[k + 1:]]
         if not pairs:
             return call
         return self.builder_.normalize(Call(call.op, tuple(args), call.attrs, call.sinfo_args))
