@@ -92,9 +92,9 @@ def _extent(size: Any, begin: Any, end: Any, strides: Any, d: int) -> Any:
     high = O.if_then_else(high < 0, high + size, high)
     floor, top = O.if_then_else(step < 0, -1, 0), O.if_then_else(step < 0, size - 1, size)
     low, high = (O.max_value_of(O.min_value_of(v, top), floor) for v in (low, high))
-    up = O.floordiv(high - low + step - 1, step)
-    down = O.floordiv(low - high - step - 1, O.const(0, "int64") - step)
-    return O.max_value_of(O.if_then_else(step < 0, down, up), 0)
+    up = O.floordiv(high - low - 1, step)  # so that a large step does not wrap around
+    down = O.floordiv(low - high - 1, O.const(0, "int64") - step)
+    return O.max_value_of(O.if_then_else(step < 0, down, up) + 1, 0)
 
 
 attr_row("gather_elements", lambda x, i, attrs: topi.gather(x, attrs.axis, i, "numpy"), "gather")

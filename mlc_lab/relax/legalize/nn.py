@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import te, topi
+from ...ir import dtype as dt
 from ...tir import op as O
 from ...tir.expr import IntImm
 from ...topi.broadcast import broadcast_shape
@@ -170,12 +171,16 @@ def _along(x: Any, i: Any, k: int) -> Any:
 def _quantize(bb: Any, call: Call) -> Expr:
     def quantize(x: Any, scale: Any, zero: Any) -> Any:
         dtype, k = call.attrs.out_dtype, call.attrs.axis % max(x.ndim, 1)
-        low, high = (O.cast(v(dtype), "float32") for v in (O.min_value, O.max_value))
+        least, most = O.min_value(dtype), O.max_value(dtype)
+        low, high = (O.cast(v, "float32") for v in (least, most))
 
         def element(*i: Any) -> Any:
             value = O.round(O.cast(x(*i), "float32") / O.cast(_along(scale, i, k), "float32"))
             value = value + O.cast(_along(zero, i, k), "float32")
-            return O.cast(O.max_value_of(O.min_value_of(value, high), low), dtype)
+            inside = O.cast(O.max_value_of(O.min_value_of(value, high), low), dtype)
+            # the largest number of 32 bits is none of a float: `high` is one more
+            return O.select(O.greater_equal(value, high), most, inside) if dt.bits_of(
+                dtype) >= 32 else inside
 
         return te.compute(x.shape, element, name="quantized", tag="elemwise")
 

@@ -292,6 +292,26 @@ def need_at_least(call: Any, dim: Any, least: Any, message: Callable[[], str]) -
         _later.append((O.max(dim, least), dim, False))
 
 
+def need_multiple(call: Any, dim: Any, factor: int, message: Callable[[], str]) -> None:
+    """Refuse a dimension that a number does not divide, now or at run time."""
+    if type(dim) is E.IntImm:
+        if dim.value % factor:
+            raise misfit(call, message())
+    elif _later is not None and factor != 1:
+        whole_part = O.mul(O.floordiv(dim, as_dim(factor)), as_dim(factor))
+        if not same_dim(whole_part, dim):
+            _later.append((whole_part, dim, False))
+
+
+def need_numbers(call: Call, least: int, *names: str) -> None:
+    """Refuse attributes of which a number is less than `least`."""
+    for name in names:
+        value = call.attrs[name]
+        if any(isinstance(v, int) and v < least
+               for v in (value if isinstance(value, tuple) else (value,))):
+            raise misfit(call, f"{name} is {value}, it cannot be less than {least}")
+
+
 def need_some(call: Call, info: TensorStructInfo, axis: int, count: Any, name: str) -> None:
     """Refuse a dimension of extent 0 that `count` indices look into."""
     none = type(count) is E.IntImm and count.value == 0

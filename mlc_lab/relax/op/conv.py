@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ...arith import Analyzer
-from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
-    dim_text, dtype_attr, ints, join_dtype, misfit, need_at_least, need_ndim, need_same, show,
-    tensor_info, tensor_of, whole,
+    dim_text, dtype_attr, ints, join_dtype, misfit, need_at_least, need_multiple, need_ndim,
+    need_numbers, need_same, show, tensor_info, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -61,6 +60,11 @@ def _check_positive(call: Call, dims: dict[str, Any], data: TensorStructInfo,
             f"{dim_text(dim)} along {letter}"))
 
 
+def _check_window(call: Call, dims: Sequence[Any], weight: TensorStructInfo) -> None:
+    for dim in dims:
+        need_at_least(call, dim, as_dim(1), lambda: f"weight is {show(weight)}: it has no extent")
+
+
 def _conv(rank: int) -> Callable[..., Expr]:
     name, letters = f"nn.conv{rank}d", SPATIAL[rank]
     full = f"relax.{name}"
@@ -68,6 +72,7 @@ def _conv(rank: int) -> Callable[..., Expr]:
 
     def infer(call: Call) -> StructInfo:
         a = call.attrs
+        need_numbers(call, 1, "strides", "dilation", "groups")
         data, weight = tensor_info(call, 0, "data"), tensor_info(call, 1, "weight")
         x = by_letter(call, data, a.data_layout, data_default, "data")
         w = by_letter(call, weight, a.kernel_layout, kernel_default, "weight")
@@ -81,11 +86,12 @@ def _conv(rank: int) -> Callable[..., Expr]:
         need_same(call, x["C"], O.mul(w["I"], groups), lambda: (
             f"data is {show(data)} with {dim_text(x['C'])} channels, weight is {show(weight)}, "
             f"which with groups={a.groups} takes {dim_text(O.mul(w['I'], groups))}"))
-        if type(w["O"]) is E.IntImm and w["O"].value % a.groups:
-            raise misfit(call, f"weight is {show(weight)}: its {w['O'].value} output channels do "
-                               f"not make {a.groups} groups")
+        need_multiple(call, w["O"], a.groups, lambda: (
+            f"weight is {show(weight)}: its {w['O'].value} output channels do not make "
+            f"{a.groups} groups"))
         analyzer = Analyzer()
         out = {"N": x["N"], "C": w["O"]}
+        _check_window(call, [w[s] for s in letters], weight)
         for k, s in enumerate(letters):
             span = O.add(x[s], as_dim(a.padding[k] + a.padding[k + rank]))
             reach = O.mul(as_dim(a.dilation[k]), O.sub(w[s], as_dim(1)))
@@ -121,6 +127,8 @@ def _conv_transpose(rank: int) -> Callable[..., Expr]:
 
     def infer(call: Call) -> StructInfo:
         a = call.attrs
+        need_numbers(call, 1, "strides", "dilation", "groups")
+        need_numbers(call, 0, "output_padding")
         data, weight = tensor_info(call, 0, "data"), tensor_info(call, 1, "weight")
         x = by_letter(call, data, a.data_layout, data_default, "data")
         w = by_letter(call, weight, a.kernel_layout, kernel_default, "weight")
@@ -135,8 +143,11 @@ def _conv_transpose(rank: int) -> Callable[..., Expr]:
         need_same(call, x["C"], w["I"], lambda: (
             f"data is {show(data)} with {dim_text(x['C'])} channels, weight is {show(weight)}, "
             f"which takes {dim_text(w['I'])}"))
+        need_multiple(call, x["C"], a.groups, lambda: (
+            f"data is {show(data)}: its {x['C'].value} channels do not make {a.groups} groups"))
         analyzer = Analyzer()
         out = {"N": x["N"], "C": O.mul(w["O"], as_dim(a.groups))}
+        _check_window(call, [w[s] for s in letters], weight)
         for k, s in enumerate(letters):
             spread = O.mul(O.sub(x[s], as_dim(1)), as_dim(a.strides[k]))
             reach = O.mul(as_dim(a.dilation[k]), O.sub(w[s], as_dim(1)))

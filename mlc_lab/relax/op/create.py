@@ -10,8 +10,8 @@ from ...tir import op as O
 from ..expr import Call, Expr, PrimValue, as_expr, const
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
-    dtype_attr, like, misfit, need_ndim, plain_int, shape_arg, shape_values, show, tensor_info,
-    tensor_of,
+    dtype_attr, like, misfit, need_ndim, plain_int, shape_arg, shape_values, show, show_shape,
+    tensor_info, tensor_of,
 )
 from .registry import make_call, register_op
 
@@ -139,6 +139,8 @@ def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Expr:
 def _infer_eye(call: Call) -> StructInfo:
     values = [a.value if isinstance(a, PrimValue) else a.struct_info_.value
               for a in call.args[:2]]
+    if any(type(v) is E.IntImm and v.value < 0 for v in values):
+        raise misfit(call, f"a matrix of {show_shape(values)} elements has a negative extent")
     return tensor_of(None if None in values else values, call.attrs.dtype, 2)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..expr import Call, Expr, as_expr
-from ..struct_info import StructInfo, TensorStructInfo
+from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
-    dtype_attr, misfit, number, shape_arg, shape_values, show_shape, tensor_info, tensor_of, whole,
+    dtype_attr, misfit, need_at_least, number, shape_arg, shape_values, show, show_shape,
+    tensor_info, tensor_of, whole,
 )
 from .conv import by_letter
 from .registry import make_call, register_op
@@ -39,7 +40,12 @@ def _infer_resize2d(call: Call) -> StructInfo:
     x = by_letter(call, data, call.attrs.layout, "NCHW", "data")
     if not x or size.values is None:
         return TensorStructInfo(None, dtype, ndim=4)
-    x["H"], x["W"] = size.values
+    for letter, wanted in zip("HW", size.values):
+        for dim, what in ((x[letter], f"data is {show(data)}"), (wanted, "size is " + show_shape(
+                size.values))):
+            need_at_least(call, dim, as_dim(1), lambda what=what, letter=letter: (
+                f"{what}: {letter} has no extent"))
+        x[letter] = wanted
     return tensor_of([x[c] for c in call.attrs.layout], dtype)
 
 

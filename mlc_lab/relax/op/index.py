@@ -13,9 +13,9 @@ from ..struct_info import (
     PrimStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, as_dim,
 )
 from .common import (
-    as_tuple_expr, axis_of, broadcast_dims, join_dtype, like, misfit, need_at_least, need_fill,
-    need_float, need_integer, need_ndim, need_same, need_some, one_of, product, show, tensor_info,
-    tensor_list, tensor_of, whole,
+    as_tuple_expr, axes_of, axis_of, broadcast_dims, join_dtype, like, misfit, need_at_least,
+    need_fill, need_float, need_integer, need_ndim, need_same, need_some, one_of, product, show,
+    tensor_info, tensor_list, tensor_of, whole,
 )
 from .registry import make_call, register_op
 
@@ -166,6 +166,8 @@ def _infer_strided_slice(call: Call) -> StructInfo:
         raise misfit(call, f"axes, begin, end and strides have {len(axes)}, {len(begin)}, "
                            f"{len(end)} and {len(strides)} item(s)")
     analyzer, dims = Analyzer(), list(x.dims)
+    if all(type(a) is E.IntImm for a in axes):
+        axes_of(call, [a.value for a in axes], x.ndim)
     for d in dims:
         if isinstance(d, E.Var):
             analyzer.bind(d, E.Range(as_dim(0), as_dim(2**40)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_letters
 from typing import Any
 
 from ...arith import Analyzer
@@ -85,6 +86,9 @@ def einsum(operands: Any, subscripts: str) -> Expr:
 def parse_subscripts(call: Any, subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
     """The letters of each operand and of the result; an ellipsis becomes capital letters."""
     text = subscripts.replace(" ", "")
+    strange = set(text.replace("->", "", 1).replace("...", "")) - {",", *ascii_letters}
+    if strange:
+        raise misfit(call, f"{subscripts!r}: {sorted(strange)[0]!r} is no letter from a to z")
     left, arrow, right = text.partition("->")
     parts = left.split(",")
     if len(parts) != len(ndims):
@@ -120,6 +124,10 @@ def _infer_einsum(call: Call) -> StructInfo:
     for letters, info in zip(inputs, infos):
         for letter, dim in zip(letters, info.dims):
             have = sizes.get(letter)
+            first = info.dims[letters.index(letter)]
+            need_same(call, first, dim, lambda x=letter, a=first, b=dim, info=info: (
+                f"{call.attrs.subscripts!r}: {x!r} is both {dim_text(a)} and {dim_text(b)} in one "
+                f"operand, {show(info)}"))
             if have is None or (type(have) is E.IntImm and have.value == 1):
                 sizes[letter] = dim
             elif not (type(dim) is E.IntImm and dim.value == 1):

@@ -5,17 +5,15 @@ Convolutions are in `conv.py`, pooling in `pool.py`; `R.nn` has them all.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Callable
 
-from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
 from .common import (
-    axes_of, axis_of, broadcast_dims, ints, join_dtype, like, misfit, need_float, need_integer,
-    need_ndim, need_same, need_same_dims, number, one_of, product, show, tensor_info, tensor_of,
-    unary_op, whole,
+    axes_of, axis_of, dim_text, ints, join_dtype, like, misfit, need_at_least, need_fill,
+    need_float, need_integer, need_multiple, need_ndim, need_numbers, need_same, need_same_dims,
+    number, one_of, product, show, tensor_info, tensor_of, unary_op, whole,
 )
 from .conv import *  # noqa: F403
 from .conv import __all__ as _CONV
@@ -118,14 +116,19 @@ def _infer_pad(call: Call) -> StructInfo:
     if info.dims is None:
         return TensorStructInfo(None, info.dtype, ndim=info.ndim)
     for k, d in enumerate(info.dims):
-        around, room = widths[2 * k:2 * k + 2], getattr(d, "value", None)
-        if mode == "constant" or room is None or not any(
-                isinstance(w, int) and w for w in around):
-            continue
-        most = {"reflect": room - 1, "circular": room}.get(mode, math.inf if room else 0)
-        if any(isinstance(w, int) and w > most for w in around):
-            raise misfit(call, f"data is {show(info)}: pad_mode {mode!r} adds at most {most} "
-                               f"element(s) along dimension {k}, not {list(around)}")
+        around = widths[2 * k:2 * k + 2]
+        most_around = max((w for w in around if isinstance(w, int)), default=0)
+        if mode == "constant":
+            if sum(w for w in around if isinstance(w, int)) < 0:
+                need_at_least(call, d, as_dim(-sum(around)), lambda k=k, around=around: (
+                    f"data is {show(info)}: {list(around)} takes more from dimension {k} than it "
+                    "has"))
+        elif most_around > 0:
+            least = {"reflect": most_around + 1, "circular": most_around}.get(mode, 1)
+            most = getattr(d, "value", 0) - least + most_around if least > 1 else 0
+            need_at_least(call, d, as_dim(least), lambda k=k, around=around, most=most: (
+                f"data is {show(info)}: pad_mode {mode!r} adds at most {most} element(s) along "
+                f"dimension {k}, not {list(around)}"))
     return tensor_of([O.add(d, as_dim(widths[2 * k] + widths[2 * k + 1]))
                       for k, d in enumerate(info.dims)], info.dtype)
 
@@ -147,8 +150,8 @@ def _infer_pixel_shuffle(call: Call) -> StructInfo:
     if info.dims is None:
         return TensorStructInfo(None, info.dtype, ndim=info.ndim)
     *lead, c, h, w = info.dims
-    if type(c) is E.IntImm and c.value % (r * r):
-        raise misfit(call, f"data is {show(info)}: its channels are no multiple of {r}²")
+    need_multiple(call, c, r * r, lambda: (
+        f"data is {show(info)}: its channels are no multiple of {r}²"))
     return tensor_of([*lead, O.floordiv(c, as_dim(r * r)), O.mul(h, as_dim(r)),
                       O.mul(w, as_dim(r))], info.dtype)
 
@@ -226,7 +229,7 @@ def _infer_layer_norm(call: Call) -> StructInfo:
     if data.ndim != -1:
         axes = axes_of(call, call.attrs.axes, data.ndim)
         names = ("gamma", "beta") if "center" in call.attrs else ("weight",)
-        _check_affine(call, data, axes, names)
+        _check_affine(call, data, tuple(sorted(axes)), names)
     return like(data)
 
 
@@ -265,13 +268,17 @@ def _infer_channel_norm(call: Call) -> StructInfo:
     need_float(call, data, "data")
     if data.ndim != -1:
         channel = axis_of(call, call.attrs.channel_axis, data.ndim, "channel_axis")
-        axes_of(call, call.attrs.axes, data.ndim)
+        if channel in axes_of(call, call.attrs.axes, data.ndim):
+            raise misfit(call, f"axes are {list(call.attrs.axes)}: the channels, axis {channel}, "
+                               "cannot be among them")
         _check_affine(call, data, (channel,), ("gamma", "beta"))
-        groups = call.attrs.get("num_groups", 1)
-        extent = data.dims[channel] if data.dims is not None else None
-        if type(extent) is E.IntImm and extent.value % groups:
-            raise misfit(call, f"data is {show(data)}: its {extent.value} channels do not make "
-                               f"{groups} groups")
+        if "num_groups" in call.attrs:
+            need_numbers(call, 1, "num_groups")
+            if data.dims is not None:
+                extent, groups = data.dims[channel], call.attrs.num_groups
+                need_multiple(call, extent, groups, lambda: (
+                    f"data is {show(data)}: its {dim_text(extent)} channels do not make {groups} "
+                    "groups"))
     return like(data)
 
 
@@ -394,7 +401,7 @@ def _infer_attention(call: Call) -> StructInfo:
         need_ndim(call, bias, 4, "bias")
         if bias.dims is not None:
             wanted = (q.dims[0], q.dims[2], q.dims[1], k.dims[1])
-            broadcast_dims(call, wanted, bias.dims, ("query @ key", "bias"))
+            need_fill(call, bias, wanted, "bias")
     return tensor_of([*q.dims[:3], v.dims[3]], q.dtype)
 
 

@@ -8,7 +8,7 @@ from ...arith import Analyzer
 from ...tir import op as O
 from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
-from .common import ints, misfit, show, tensor_info, tensor_of
+from .common import ints, misfit, need_numbers, show, tensor_info, tensor_of
 from .conv import SPATIAL, _check_positive, by_letter, padding_of, per_axis
 from .registry import make_call, register_op
 
@@ -20,6 +20,7 @@ def _pool(kind: str, rank: int) -> Callable[..., Expr]:
 
     def infer(call: Call) -> StructInfo:
         a = call.attrs
+        need_numbers(call, 1, "pool_size", "strides", "dilation")
         data = tensor_info(call, 0, "data")
         x = by_letter(call, data, a.layout, default, "data")
         if not x:
@@ -63,6 +64,7 @@ def _adaptive(rank: int) -> Callable[..., Expr]:
         if not x:
             return TensorStructInfo(None, data.dtype, ndim=rank + 2)
         if a.output_size is not None:
+            need_numbers(call, 1, "output_size")
             if len(a.output_size) != rank:
                 raise misfit(call, f"output_size has {len(a.output_size)} number(s), data is "
                                    f"{show(data)}")

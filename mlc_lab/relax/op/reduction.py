@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ...ir.dtype import is_bool, is_integer
 from ...tir import expr as E
 from ..expr import Call, Expr, as_expr
 from ..struct_info import StructInfo, TensorStructInfo
-from .common import axes_of, axis_of, ints, product, tensor_info, tensor_of, whole
+from .common import (
+    axes_of, axis_of, ints, need_at_least, need_float, product, show, tensor_info, tensor_of, whole,
+)
 from .registry import make_call, register_op
 
 _ONE = E.IntImm("int64", 1)
@@ -34,9 +37,19 @@ def _infer(call: Call) -> StructInfo:
     return reduced(call, info, call.attrs.axis, call.attrs.keepdims, info.dtype)
 
 
+def _infer_mean(call: Call) -> StructInfo:
+    """Of integers a mean is one too: it is cut off, and there must be something."""
+    info = tensor_info(call, 0, "x")
+    if info.dtype and is_bool(info.dtype):
+        need_float(call, info)
+    if info.dtype and is_integer(info.dtype):
+        _need_elements(call, info, call.attrs.axis)
+    return _infer(call)
+
+
 def _statistical(name: str) -> Callable[..., Expr]:
     full = f"relax.{name}"
-    register_op(full, _infer)
+    register_op(full, _infer_mean if name in ("mean", "std", "variance") else _infer)
 
     def build(x: Any, axis: Any = None, keepdims: bool = False) -> Expr:
         return make_call(full, (as_expr(x),), {"axis": ints(axis), "keepdims": bool(keepdims)})
@@ -51,9 +64,20 @@ for _name in STATISTICAL:
     globals()[_name] = _statistical(_name)
 
 
+def _need_elements(call: Call, info: TensorStructInfo, axis: Any) -> None:
+    """Refuse a reduction of no elements, for which there is no value."""
+    if info.dims is None:
+        return
+    axes = range(info.ndim) if axis is None else axes_of(call, axis, info.ndim)
+    for k in axes:
+        need_at_least(call, info.dims[k], _ONE, lambda k=k: (
+            f"x is {show(info)}: there is nothing along dimension {k}"))
+
+
 def _infer_arg(call: Call) -> StructInfo:
     info = tensor_info(call, 0, "x")
     axis = call.attrs.axis
+    _need_elements(call, info, None if axis is None else (axis,))
     return reduced(call, info, None if axis is None else (axis,), call.attrs.keepdims, "int64")
 
 

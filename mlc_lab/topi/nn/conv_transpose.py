@@ -30,8 +30,8 @@ def _transposed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dt
          f"{text(kernel.shape)} takes {takes}")
     need(have is None or have % groups == 0, f"{name}: {groups} groups do not divide {have} "
                                              "channels")
-    for s, p in zip(steps, extra):
-        need(p < s or p == 0, f"{name}: output_padding {p} is not below the stride {s}")
+    for p in extra:
+        need(p >= 0, f"{name}: output_padding {p} is negative")
     sizes = kernel.shape[2:]
     before, after = pad_widths(name, padding, [number(k) for k in sizes])
     spread = dilate(data, [1, 1, *steps], name="data_dilate")
