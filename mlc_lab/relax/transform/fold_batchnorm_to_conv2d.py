@@ -78,7 +78,10 @@ def _fold(block: DataflowBlock, training: bool) -> BindingBlock:
         chain = _conv_before(call, values, uses)
         if chain is not None:
             conv, bias_add, bias = chain
-            new_conv, shift = _folded(values[conv], call, bias)
+            folded = _folded(values[conv], call, bias)
+            if folded is None:
+                continue
+            new_conv, shift = folded
             changed[conv] = [VarBinding(conv, new_conv)]
             if bias_add is not None:
                 changed[bias_add] = []
@@ -108,7 +111,8 @@ def _conv_before(norm: Call, values: dict, uses: Counter) -> tuple | None:
         value = values.get(data)
     rank = _CONVOLUTIONS.get(op_name(value))
     if rank is None or uses[data] != 1 or type(value.args[1]) is not Constant or (
-            value.args[1].struct_info.dtype not in _FLOATS):
+            value.args[1].struct_info.dtype not in _FLOATS
+            or value.struct_info_.dtype not in _FLOATS):
         return None
     channel = value.attrs.out_layout.index("C")
     if channel != norm.attrs.axis % rank or (
@@ -134,8 +138,9 @@ def _per_channel(bias: np.ndarray, channel: int, rank: int) -> bool:
     return len(shape) == rank and all(d == 1 for k, d in enumerate(shape) if k != channel)
 
 
-def _folded(conv: Call, norm: Call, bias: np.ndarray | None) -> tuple[Call, Constant]:
-    """The convolution with the scale in its weight, and what is added to its result."""
+def _folded(conv: Call, norm: Call, bias: np.ndarray | None) -> tuple[Call, Constant] | None:
+    """The convolution with the scale in its weight, and what is added to its result, in the type
+    of each; None where that type cannot hold them."""
     gamma, beta, mean, variance = (a.data.numpy().astype("float64") for a in norm.args[1:])
     scale = 1.0 / np.sqrt(variance + norm.attrs.epsilon)
     if norm.attrs.scale:
@@ -145,13 +150,16 @@ def _folded(conv: Call, norm: Call, bias: np.ndarray | None) -> tuple[Call, Cons
     weight = conv.args[1].data.numpy()
     along = [1] * weight.ndim
     along[conv.attrs.kernel_layout.index("O")] = -1
-    dtype = str(weight.dtype)
-    new = const((weight * scale.reshape(along)).astype(dtype))
     out = [1] * weight.ndim
     out[conv.attrs.out_layout.index("C")] = -1
-    call = Call.from_fields(conv.op, (conv.args[0], new), conv.attrs, conv.sinfo_args,
+    with np.errstate(over="ignore"):
+        new = (weight * scale.reshape(along)).astype(weight.dtype)
+        shift = shift.reshape(out).astype(conv.struct_info_.dtype)
+    if not (np.isfinite(new).all() and np.isfinite(shift).all()):
+        return None
+    call = Call.from_fields(conv.op, (conv.args[0], const(new)), conv.attrs, conv.sinfo_args,
                             conv.struct_info_)
-    return call, const(shift.reshape(out).astype(dtype))
+    return call, const(shift)
 
 
 __all__ = ["FoldBatchnormToConv2D"]

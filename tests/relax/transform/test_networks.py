@@ -227,6 +227,26 @@ def test_batch_norm_goes_into_any_convolution_and_past_its_bias(rank, dtype):
     assert len([f for f in kernels.functions.values() if isinstance(f, mlc_lab.tir.PrimFunc)]) == 1
 
 
+@pytest.mark.parametrize("variance,folds", [(1.0, True), (1e-9, False)])
+def test_batch_norm_behind_a_convolution_of_half_weights(variance, folds):
+    """What is added has the type of the result; scales that make weights infinite stay outside."""
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((1, 1, 3, 3), "float16"))
+    weight = relax.const(np.full((1, 1, 2, 2), 8, "float16"))
+    numbers = [relax.const(np.array([v], "float32")) for v in (1, 0.5, 0, variance)]
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(R.nn.conv2d(x, weight, out_dtype="float32"))
+            norm = bb.emit(R.nn.batch_norm(y, *numbers, 1, 1e-10, training=False))
+            out = bb.emit_output(bb.emit(norm[0]))
+        bb.emit_func_output(out)
+    new = X.FoldBatchnormToConv2D(training=False)(bb.get())
+    assert bool(calls(new, "relax.nn.batch_norm")) != folds
+    image = np.ones((1, 1, 3, 3), "float16")
+    got = relax.VirtualMachine(relax.build(new, "llvm"), mlc_lab.cpu())["main"](image)
+    np.testing.assert_allclose(got.numpy(), 32 / np.sqrt(variance + 1e-10) + 0.5, rtol=1e-4)
+
+
 def test_parallel_products_are_one():
     rng = np.random.default_rng(0)
     bb = relax.BlockBuilder()
