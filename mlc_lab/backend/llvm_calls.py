@@ -228,6 +228,18 @@ class CallGen(BitsGen):
         self.label(self.new_label("after"))
         return "0"
 
+    def call_leave(self, e: tir.Call) -> str:
+        """Go to the next round of the loop around, or to its end."""
+        if not self.exits:
+            raise CodegenError(f"{self.function_name}: T.break and T.continue leave a serial loop "
+                               "or a while, not one that is parallel or vectorized")
+        again, end, kept = self.exits[-1]
+        for block in self.workspaces[kept:]:
+            self.do(f"call void @mlc_lab_free(ptr {block})")
+        self.br(again if e.op.name == "tir.continue_loop" else end)
+        self.label(self.new_label("after"))
+        return "0"
+
     def call_tuple_like(self, e: tir.Call) -> str:
         raise CodegenError(
             f"{self.function_name}: {e.op.name} may stand only as an argument of a packed call"
@@ -451,7 +463,8 @@ HANDLERS: dict[str, Callable[[CallGen, tir.Call], str]] = {
     "tir.tvm_stack_make_array": CallGen.call_make_array,
     "tir.tvm_stack_make_shape": CallGen.call_tuple_like,
     "tir.tvm_tuple": CallGen.call_tuple_like,
-    "tir.ret": CallGen.call_ret,
+    "tir.ret": CallGen.call_ret, "tir.break_loop": CallGen.call_leave,
+    "tir.continue_loop": CallGen.call_leave,
     "tir.prefetch": CallGen.call_prefetch,
     "tir.assume": CallGen.call_assume,
     "tir.atomic_add": CallGen.call_atomic_add,

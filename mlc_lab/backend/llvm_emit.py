@@ -87,6 +87,9 @@ class Emitter(FunctionText):
         self.mask_width = 0
         self.error_slot: str | None = None
         self.workspaces: list[str] = []
+        #: of each loop around that is left early: the labels of its next round and of its end, and
+        #: how many workspaces there were outside of it
+        self.exits: list[tuple[str, str, int]] = []
         self.vector_accesses = 0  # loads and stores of vectors written so far
         self.vector_copies = 0  # how many more come of unrolling loops of few iterations
         self.stored: Buffer | None = None  # what the store being written stores to

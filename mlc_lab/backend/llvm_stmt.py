@@ -9,6 +9,7 @@ from .. import tir
 from ..ir import dtype as dt
 from ..runtime.abi import declare_native, quoted
 from ..tir import ForKind
+from ..tir.functor import leaves_loop
 from .llvm_calls import CallGen
 from .llvm_emit import CodegenError, const_int
 from .llvm_patterns import even_pieces, sum_of_lanes
@@ -78,7 +79,8 @@ class StmtGen(CallGen):
             self.nonzero = set(before)
             self.learn_at_least(s.extent, 1)
         self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
-                        self.is_nonneg(s.min), lambda: self.run(s.body), _is_elementwise(s))
+                        self.is_nonneg(s.min), lambda: self.run(s.body), _is_elementwise(s),
+                        leaves_loop(s.body))
         self.nonzero = before
 
     def _apart(self, a: tir.Buffer, b: tir.Buffer) -> bool:
@@ -100,11 +102,12 @@ class StmtGen(CallGen):
 
     def count_loop(
         self, var: tir.Var, low: str, high: str, extent: str, nonneg: bool, body: Callable,
-        as_written: bool = False,
+        as_written: bool = False, leaves: bool = False,
     ) -> None:
         """A loop of ``var`` from ``low`` up to, not including, ``high`` (i64 operands).
 
-        ``as_written`` asks LLVM not to unroll it.
+        ``as_written`` asks LLVM not to unroll it, ``leaves`` says that T.break or T.continue is
+        in it.
         """
         known = extent[0] != "%"
         if nonneg:
@@ -112,7 +115,13 @@ class StmtGen(CallGen):
         if known and int(extent) <= 1:
             if int(extent) == 1:
                 self.wide[var] = low
-                body()
+                if leaves:
+                    end = self.new_label("next")
+                    with self.scope():
+                        self.leaving(end, end, body)
+                    self.label(end)
+                else:
+                    body()
             return
         head, end = self.new_label("loop"), self.new_label("next")
         if not known:
@@ -127,7 +136,12 @@ class StmtGen(CallGen):
             copies, sums = self.vector_copies, self.sums
             written = self.loops_written
             self.lines.append("")
-            body()
+            if leaves:
+                again = self.new_label("again")
+                self.leaving(again, end, body)
+                self.label(again)
+            else:
+                body()
             self.repeats = outside
             step = self.op(f"add {'nuw ' if nonneg else ''}nsw i64 {i}, 1")
             more = self.op(f"icmp slt i64 {step}, {high}")
@@ -158,6 +172,13 @@ class StmtGen(CallGen):
                     self.vector_copies += copies * (int(extent) - 1)
         self.label(end)
 
+    def leaving(self, again: str, end: str, body: Callable) -> None:
+        """The body of a loop that T.continue leaves for one label and T.break for another."""
+        self.exits.append((again, end, len(self.workspaces)))
+        with self.scope():
+            body()
+        self.exits.pop()
+
     def stmt_while(self, s: tir.While) -> None:
         self.work = float("inf")
         head, body, end = (self.new_label(h) for h in ("while", "body", "done"))
@@ -169,7 +190,7 @@ class StmtGen(CallGen):
             # control would run into whatever code comes next. This has an effect, and no code.
             self.module.declare("void", "llvm.sideeffect", ())
             self.do("call void @llvm.sideeffect()")
-            self.run(s.body)
+            self.leaving(head, end, lambda: self.run(s.body))
             self.br(head)
         self.label(end)
 
