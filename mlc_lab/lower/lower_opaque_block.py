@@ -29,7 +29,7 @@ from ..ir.transform import Pass
 from ..tir.buffer import Buffer
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var, const_index
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, leaves_loop
 from ..tir.op import as_int, const
 from ..tir.stmt import (
     EMPTY, TRUE, Allocate, AttrStmt, Block, BlockRealize, DeclBuffer, For, ForKind, IfThenElse,
@@ -80,7 +80,7 @@ class _LowerOpaque(Mutator):
         low, extent = self.visit(node.min), self.visit(node.extent)
         if node.kind is ForKind.THREAD_BINDING:
             return self._thread(node, low, extent)
-        if as_int(extent) == 1 and not node.annotations:
+        if as_int(extent) == 1 and not node.annotations and not leaves_loop(node.body):
             self.values[node.loop_var] = low
             return self.visit(node.body)
         pragmas = {k: v for k, v in node.annotations.items() if k.startswith("pragma_")}

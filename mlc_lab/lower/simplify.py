@@ -26,7 +26,7 @@ from ..tir.expr import (
     Broadcast, BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Ramp, Range, Select, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, leaves_loop
 from ..tir.op import as_int, const
 from ..tir.stmt import (
     Allocate, AssertStmt, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt,
@@ -158,7 +158,8 @@ class Simplifier(Mutator):
         count = as_int(extent)
         if count is not None and count <= 0:
             return NO_OP
-        if count == 1 and not node.annotations and node.kind is not ForKind.THREAD_BINDING:
+        if count == 1 and not node.annotations and node.kind is not ForKind.THREAD_BINDING and (
+                not leaves_loop(node.body)):
             self.bind(node.loop_var, low, extent)
             self.values[node.loop_var] = low
             return self.visit(node.body)

@@ -218,7 +218,24 @@ def compile_ir(
     where = where or host_machine()
     if len(text) > 20 * _LONG_BLOCK and _longest_block(text) > _LONG_BLOCK:
         level, where = 0, where.at(0)
+    imports = list(imports)
     tm = where.target_machine
+    # LLVM's vectorizer of straight code can leave a use before its definition (seen with 22.1 for
+    # loops written out), and generating code from that would end the process.
+    for straight, effort in ((vectorize, level), (False, level), (False, 0)):
+        module = _optimised(_parsed(text, imports), where, effort, vectorize, straight, unroll)
+        try:
+            module.verify()
+        except RuntimeError as error:
+            fault = str(error)  # a cycle with the frame would free the context before its module
+        else:
+            bitcode = module.as_bitcode()
+            return Compiled(bitcode, tm.emit_object(module) if emit else None, where)
+    raise ValueError(f"LLVM's passes left IR that is not valid (a bug): {fault}")
+
+
+def _parsed(text: str, imports: Iterable[str]) -> Any:
+    llvm = binding()
     try:
         context = llvm.create_context()
         module = llvm.parse_assembly(text, context)
@@ -227,7 +244,14 @@ def compile_ir(
         module.verify()
     except RuntimeError as error:
         raise ValueError(f"the generated LLVM IR is not valid (a bug): {error}") from None
-    builder = _pass_builder(where, level, vectorize, unroll)
+    return module
+
+
+def _optimised(module: Any, where: Machine, level: int, loops: bool, straight: bool, unroll: bool
+               ) -> Any:
+    """The module after LLVM's passes; ``loops`` and ``straight`` code may become vectors."""
+    llvm = binding()
+    builder = _pass_builder(where, level, loops, straight, unroll)
     if level:
         passes = builder.getModulePassManager()
     else:
@@ -239,11 +263,10 @@ def compile_ir(
     finally:  # llvmlite's own close() frees nothing: 60 kB a module would stay
         llvm.newpassmanagers.NewPassManager._dispose(passes)
         passes.detach()
-    bitcode = module.as_bitcode()
-    return Compiled(bitcode, tm.emit_object(module) if emit else None, where)
+    return module
 
 
-def _pass_builder(where: Machine, level: int, vectorize: bool, unroll: bool) -> Any:
+def _pass_builder(where: Machine, level: int, loops: bool, straight: bool, unroll: bool) -> Any:
     """A pass builder of LLVM, for one module.
 
     It must not serve another: a run leaves pointers to its own stack in the builder, which the
@@ -251,8 +274,8 @@ def _pass_builder(where: Machine, level: int, vectorize: bool, unroll: bool) -> 
     """
     llvm = binding()
     options = llvm.create_pipeline_tuning_options(level)
-    options.loop_vectorization = options.slp_vectorization = vectorize
-    options.loop_interleaving = vectorize
+    options.loop_vectorization = options.loop_interleaving = loops
+    options.slp_vectorization = straight
     options.loop_unrolling = unroll
     return llvm.create_pass_builder(where.target_machine, options)
 
