@@ -214,7 +214,6 @@ def compile_ir(
     puts variables into registers, and so does a program with more than ``_LONG_BLOCK`` instructions
     in a row. Raises ValueError with LLVM's message when the text is not valid IR.
     """
-    llvm = binding()
     where = where or host_machine()
     if len(text) > 20 * _LONG_BLOCK and _longest_block(text) > _LONG_BLOCK:
         level, where = 0, where.at(0)
