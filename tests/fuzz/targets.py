@@ -12,6 +12,7 @@ TARGETS: dict[str, tuple[str, int]] = {
     "operators": ("operators", 180),
     "torch_writes": ("torch_writes", 15),
     "te_programs": ("te_programs", 25),
+    "statements": ("statements", 60),
     "texts": ("texts", 60),
 }
 
