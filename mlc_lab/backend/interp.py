@@ -152,6 +152,10 @@ class Program:
         return result
 
 
+def _nothing(env: list) -> None:
+    """What a loop without iterations does."""
+
+
 class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
     """Turns statements into closures `run(env)`; the base classes have expressions and kernels."""
 
@@ -196,6 +200,8 @@ class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
         self.loops.pop()
         leaves = _leaves_loop(s.body)
         low, count = as_int(s.min), as_int(s.extent)
+        if low is not None and count is not None and (count <= 0 or body is _nothing):
+            return _nothing  # an extent of 2**31 around one of 0 takes no time
         if low is not None and count is not None and not leaves:
             values = range(low, low + count)
 

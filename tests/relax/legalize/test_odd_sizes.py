@@ -168,3 +168,12 @@ def test_output_padding_may_be_as_large_as_the_dilation():
     main = machine(lambda x, w: op.nn.conv1d_transpose(x, w, dilation=2, output_padding=1),
                    ((1, 1, 2), "float32"), ((1, 1, 2), "float32"))
     np.testing.assert_array_equal(main(ones(1, 1, 2), ones(1, 1, 2)).numpy(), [[[1, 1, 1, 1, 0]]])
+
+
+def test_nothing_in_two_billion_rows_takes_no_time():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.full((2**31, 0), relax.const(1.0), "float32")))
+    folded = relax.transform.FoldConstant()(bb.get())
+    assert relax.analysis.verify_well_formed(folded)
