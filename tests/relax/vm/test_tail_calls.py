@@ -1,6 +1,7 @@
 """Calls whose result is returned as it is are jumps."""
 
 import _thread
+import signal
 import threading
 
 import numpy as np
@@ -88,8 +89,13 @@ def test_an_instrument_sees_the_begin_and_the_end_of_a_jump(executable):
 
 def test_a_loop_without_end_can_be_interrupted(executable):
     vm = relax.VirtualMachine(executable, tvm.cpu())
+    # a shell starts what it runs in the background with the signal ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.1, _thread.interrupt_main)
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        vm["down"](number(2**60), Y)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            vm["down"](number(2**60), Y)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
