@@ -168,3 +168,17 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
 """)
     kept(func, lambda sch: sch.parallel(sch.get_loops("B")[0]))
     refused(func, lambda sch: sch.cache_write("B", 0, "global"), "every_element_is_written")
+
+
+def test_cache_index_under_a_condition():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32"), N: T.Buffer((1,), "int32")):
+    if N[0] > 2:
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi * 2] + A[vi * 2 + 1] + A[vi * 2]
+""")
+    sch = kept(func, lambda sch: sch.cache_index("B", "global", 0))
+    assert sch.mod.script().count("index_var") > 2

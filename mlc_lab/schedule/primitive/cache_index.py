@@ -12,7 +12,7 @@ from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.functor import Mutator, free_vars, pre_order, substitute
 from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
 from ..buffers import rewrite_blocks, storage_scope_exists
-from ..cache_stage import Location, after_definitions, finish, insert_statement
+from ..cache_stage import Location, after_definitions, finish, holds, insert_statement
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
@@ -91,7 +91,7 @@ def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_t
     top: Stmt = loops[0].stmt if loops else state.realize_of(block)
     inner = after_definitions(scope.stmt.body)
     items = getattr(inner, "seq", (inner,))
-    place = next(i for i, s in enumerate(items) if s is top)
+    place = next(i for i, s in enumerate(items) if holds(s, top))
     for offset, nest in enumerate(stages):
         body = insert_statement(scope.stmt, body, Location(scope, place + offset), nest)
     return finish(state, scope, body, buffers, {stmt: new}, blocks)
