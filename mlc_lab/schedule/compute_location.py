@@ -12,6 +12,7 @@ from ..tir.buffer import Buffer
 from ..tir.expr import IntImm, PrimExpr, Range, Var
 from ..tir.functor import free_vars, substitute, uses_var
 from ..tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt, seq
+from .covering import stage_pipeline
 from .error import Refusal
 from .guards import (
     REDUCE,
@@ -20,7 +21,6 @@ from .guards import (
     is_block,
     is_loop,
     same_scope,
-    stage_pipeline,
 )
 from .move import replace_loop, without_block
 from .needed_region import iter_domains, needed_regions

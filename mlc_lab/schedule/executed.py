@@ -73,12 +73,14 @@ def mixed_radix(values: Sequence[PrimExpr], loops: Sequence[For]) -> list[tuple[
     return out
 
 
-def are_the_digits(values: Sequence[PrimExpr], loops: Sequence[For]) -> bool:
-    """Whether it is seen at a glance that loops are the digits of some expressions, each once: then
-    each combination of their values comes once."""
+def whole_mixed_radix(values: Sequence[PrimExpr], loops: Sequence[For]
+                      ) -> list[tuple[int, int]] | None:
+    """`mixed_radix`, where each loop is a digit of some expression: then each combination of the
+    values comes once. None where it is not seen at a glance that this is so."""
     digits = mixed_radix(values, loops)
-    return digits is not None and prod(n for _, n in digits) == prod(
+    once = digits is not None and prod(n for _, n in digits) == prod(
         lp.extent.value for lp in loops)
+    return digits if once else None
 
 
 def _factor(term: tuple[int, Any]) -> int:
@@ -413,6 +415,6 @@ def knowing(block: Block, access: Access) -> Analyzer:
     return analyzer
 
 
-__all__ = ["are_the_digits", "elements", "in_bounds", "iterations", "knowing", "mixed_radix",
+__all__ = ["elements", "in_bounds", "iterations", "knowing", "mixed_radix",
            "reaches", "reduces_in_order", "run_at_all", "runs_everywhere", "tiles_cover",
-           "why_not_whole"]
+           "whole_mixed_radix", "why_not_whole"]

@@ -31,7 +31,7 @@ from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
 from ..tir.stmt import Block, BlockRealize, BufferStore, For, LetStmt, Stmt
 from .conflict import Bad, Clash, Relation, apart, first_clash, later, never, reversed_by
-from .executed import are_the_digits
+from .executed import whole_mixed_radix
 from .footprint import Access, Loop, binding_reads, footprint, instance, loops_of
 from .served import all_served
 from .state import ScheduleState, StmtSRef
@@ -209,7 +209,7 @@ def has_one_to_one_binding(state: ScheduleState, block: StmtSRef) -> bool:
     found = state.cache.get(key)
     if found is None:
         found = not chain or bool(realize.iter_values) and (
-            are_the_digits(realize.iter_values, chain) or bool(detect_iter_map(
+            whole_mixed_radix(realize.iter_values, chain) is not None or bool(detect_iter_map(
                 realize.iter_values, {lp.loop_var: Range.from_min_extent(lp.min, lp.extent)
                                       for lp in chain}, True, "bijective", Analyzer()).indices))
         state.cache[key] = found

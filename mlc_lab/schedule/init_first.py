@@ -8,8 +8,6 @@ least one: what a reduction over nothing leaves is not kept.
 
 from __future__ import annotations
 
-from math import prod
-
 from ..arith import Analyzer
 from ..arith.expr_util import conjuncts
 from ..tir import op
@@ -19,7 +17,7 @@ from ..tir.stmt import Block, BlockRealize, For, Stmt
 from .conflict import first_clash, later
 from .dependency import Site, inside
 from .error import Refusal
-from .executed import iterations, mixed_radix
+from .executed import iterations, mixed_radix, whole_mixed_radix
 from .footprint import choice_reads, loops_of
 from .independence import labels_are_true
 from .order import Place, passed, stays_within
@@ -62,9 +60,8 @@ def init_may_go_first(state: ScheduleState, block: StmtSRef, depth: int, init: S
 def _starts_first(site: Site) -> bool:
     """Whether it is seen at a glance that loops take the reduction iterators, for each value of the
     spatial ones, through every value once, and begin with the first."""
-    digits = mixed_radix(site.node.iter_values, site.loops)
-    return digits is not None and prod(n for _, n in digits) == prod(
-        lp.extent.value for lp in site.loops) and all(
+    digits = whole_mixed_radix(site.node.iter_values, site.loops)
+    return digits is not None and all(
         op.is_const_int(iv.dom.min, low) for iv, (low, _) in zip(site.block.iter_vars, digits)
         if iv.iter_type == IterVar.CommReduce)
 

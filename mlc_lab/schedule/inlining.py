@@ -14,11 +14,12 @@ from ..tir.expr import (
 )
 from ..tir.functor import Mutator, free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import AttrStmt, Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
+from .covering import relaxed_region, stage_pipeline
 from .dependency import BlockScope, Site
 from .error import Refusal
 from .executed import run_at_all, runs_everywhere
 from .footprint import WORLD, Access, footprint
-from .guards import complete_block, is_block, relaxed_region, stage_pipeline
+from .guards import complete_block, is_block
 from .move import without_block
 from .order import Place, flow, passed
 from .provenance import came_from

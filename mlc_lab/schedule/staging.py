@@ -18,11 +18,11 @@ from ..tir.functor import pre_order
 from ..tir.stmt import Block, BufferRegion, For
 from .buffers import one_name
 from .cache_stage import Location, region_at
+from .covering import relaxed_region
 from .dependency import inside
 from .error import Refusal
 from .executed import elements, run_at_all
 from .footprint import Access, footprint
-from .guards import relaxed_region
 from .order import Place, passed, stays_within
 from .repeatable import box_of, name_of
 from .state import ScheduleState, StmtSRef

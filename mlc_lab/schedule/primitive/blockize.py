@@ -8,8 +8,9 @@ from ...ir.structural import structural_equal
 from ...tir.functor import substitute, uses_var
 from ...tir.stmt import Block, BlockRealize, BufferRegion, For, SeqStmt, Stmt, seq
 from ..cache_stage import after_definitions, within_definitions
+from ..covering import lowest_common_ancestor
 from ..error import Refusal
-from ..guards import REDUCE, is_block, is_loop, lowest_common_ancestor
+from ..guards import REDUCE, is_block, is_loop
 from ..instruction import BlockRV, primitive
 from ..provenance import came_from
 from ..rewrite import pair_blocks

@@ -14,9 +14,10 @@ from ...tir.stmt import (
     Block, BlockRealize, BufferStore, For, ForKind, LetStmt, SeqStmt, Stmt, seq,
 )
 from ..conflict import first_clash
+from ..covering import stage_pipeline
 from ..error import Refusal
 from ..footprint import Access, footprint, instance, loops_of
-from ..guards import REDUCE, SPATIAL, is_loop, reduction_block, stage_pipeline
+from ..guards import REDUCE, SPATIAL, is_loop, reduction_block
 from ..independence import (
     starts_again, starts_with_init, surroundings, why_labels_are_false,
 )

@@ -15,10 +15,9 @@ from ..buffers import (
     replace_allocation,
 )
 from ..cache_stage import only_writer, region_at
+from ..covering import lowest_common_ancestor, stage_pipeline
 from ..error import Refusal
-from ..guards import (
-    OPAQUE, complete_or_reduction, is_block, lowest_common_ancestor, stage_pipeline,
-)
+from ..guards import OPAQUE, complete_or_reduction, is_block
 from ..instruction import primitive
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
