@@ -11,9 +11,11 @@ import base64
 import enum
 import json
 import math
-from typing import Any, Callable, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..reading import DataError, limits, read_json
+from ..reading.collector import makes_many
 from .field_types import misfit
 from .module import BaseFunc, GlobalVar, IRModule
 from .node import NODE_TYPES, Node
@@ -53,6 +55,7 @@ def _register_tir() -> None:
         importlib.import_module("mlc_lab.tir.saving")
 
 
+@makes_many
 def save_json(obj: Any, escape: bool = False) -> str:
     """The JSON text of a node, module, or container of them.
 
@@ -67,6 +70,7 @@ def save_json(obj: Any, escape: bool = False) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"') if escape else text
 
 
+@makes_many
 def load_json(text: str) -> Any:
     """What `save_json` saved. Raises SerializeError for a text that is no such thing."""
     _register_tir()
@@ -127,6 +131,8 @@ class _Saver:
     def value(self, obj: Any) -> Any:
         if obj is None or isinstance(obj, (bool, str)):
             return obj
+        if isinstance(obj, Node):
+            return self.refer(obj)
         if isinstance(obj, enum.Enum):
             return {"e": [type(obj).__name__, obj.value]}
         if isinstance(obj, int):
@@ -139,8 +145,7 @@ class _Saver:
             return {"l": [self.value(v) for v in obj]}
         if isinstance(obj, Mapping):
             return {"d": [[self.value(k), self.value(v)] for k, v in obj.items()]}
-        if isinstance(obj, (Node, IRModule)) or any(type(obj) is c for c, _, _ in
-                                                    _OTHERS.values()):
+        if isinstance(obj, IRModule) or any(type(obj) is c for c, _, _ in _OTHERS.values()):
             return self.refer(obj)
         if hasattr(obj, "__array__"):
             import numpy as np

@@ -14,6 +14,7 @@ from typing import Any, Callable, Mapping
 from ..ir.diagnostics import DiagnosticError, MLCError
 from ..ir.recursion import deep
 from ..reading import MISTAKES, limits
+from ..reading.collector import makes_many
 from ..tir import op as O
 from . import allowed
 from . import ir as I_names
@@ -55,6 +56,7 @@ MODULES: dict[str, Any] = _Names(
      "mlc_lab.script.ir": I_names}, ("tvm.script.relax", "mlc_lab.script.relax"))
 
 
+@makes_many
 def _parse(filename: str, build: Callable[[], tuple[Parser, Any]], check: bool) -> Any:
     """What `build` gives, checked; a mistake is raised without the parser's own stack.
 

@@ -31,6 +31,40 @@ def _signature(fn: Callable) -> tuple[inspect.Signature, dict[str, tuple]]:
                    if p.annotation in _TYPES}
 
 
+@lru_cache(maxsize=None)
+def _positions(fn: Callable) -> tuple[dict[str, tuple[int, type | None]], int] | None:
+    """The parameters of a form after the parser, with their places and types, and how many of them
+    need a value; None for a form that takes any number, and for one that takes dicts."""
+    _, types = _signature(fn)
+    params = list(inspect.signature(fn).parameters.values())[1:]
+    if any(p.kind is not p.POSITIONAL_OR_KEYWORD or dict in types.get(p.name, ((),))[0]
+           for p in params):
+        return None
+    needed = sum(1 for p in params if p.default is p.empty)
+    places = {p.name: (k, types[p.name][0][0] if p.name in types else None)
+              for k, p in enumerate(params)}
+    return places, needed
+
+
+def _fits(fn: Callable, args: list, kwargs: dict[str, Any]) -> bool:
+    """Whether it is plain to see that the arguments fit a form: no name for one that has a place,
+    and plain values of the right type. Where it is not, `bind` says what is wrong."""
+    found = _positions(fn)
+    if found is None or len(args) > len(found[0]):
+        return False
+    places, needed = found
+    for (_, kinds), value in zip(places.values(), args):
+        if kinds is not None and type(value) is not kinds:
+            return False
+    given = len(args)
+    for name, value in kwargs.items():
+        place, kinds = places.get(name, (-1, None))
+        if place < len(args) or kinds is not None and type(value) is not kinds:
+            return False
+        given += place < needed
+    return given >= needed
+
+
 class FormTable:
     """All forms by name, and how they are called."""
 
@@ -71,6 +105,8 @@ class FormTable:
         if fn is None:
             raise parser.error(node.func, f"T.{form.name} cannot be used here")
         args, kwargs = parser.values(node)
+        if _fits(fn, args, kwargs):
+            return fn(parser, *args, **kwargs)
         signature, types = _signature(fn)
         try:
             bound = signature.bind(parser, *args, **kwargs)
