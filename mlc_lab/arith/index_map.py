@@ -40,6 +40,10 @@ def as_ranges(shape: Sequence[Any], index_map: IndexMap) -> list[Range]:
     return out
 
 
+class NoBounds(ValueError):
+    """A map has an index that may be anything, such as a quotient by what may be 0."""
+
+
 def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None) -> list[Range]:
     """The ranges of the final indices as the initial ones run over `ranges`."""
     analyzer = new_analyzer(analyzer)
@@ -48,7 +52,7 @@ def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None)
     for index in index_map.final_indices:
         found = eval_set(index, doms, analyzer)
         if not (found.has_lower_bound() and found.has_upper_bound()):
-            raise ValueError(f"the values of index {index!r} have no bounds")
+            raise NoBounds(f"the values of index {index!r} have no bounds")
         low = analyzer.simplify(found.min_value)
         extent = analyzer.simplify(found.max_value - found.min_value + 1)
         out.append(Range.from_min_extent(low, extent))

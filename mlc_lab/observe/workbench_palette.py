@@ -22,7 +22,7 @@ from ..schedule.error import ScheduleError
 from ..schedule.instruction import BlockRV, InstructionKind, LoopRV
 from ..schedule.schedule import Schedule
 from ..schedule.state import ScheduleState, StmtSRef, child_realizes, sub_statements
-from ..schedule.trace import ValueReader
+from ..schedule.trace_values import ValueReader
 from ..tir import op
 from ..tir.stmt import Block, For
 

@@ -16,7 +16,7 @@ from ..reading import MISTAKES, LimitError, limits, reason, similar
 from ..reading.python_text import parse_python, written
 from ..schedule.error import ScheduleError
 from ..schedule.instruction import Instruction, InstructionKind, python_text
-from ..schedule.trace import ValueReader
+from ..schedule.trace_values import ValueReader
 from ..script.bounded import Budget
 
 #: names that the text needs for itself

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from ..tir.expr import Var
+from ..tir.buffer import Buffer
+from ..tir.expr import Let, Var
+from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
-from ..tir.stmt import Block, For, Stmt, nodes_in_annotations
+from ..tir.stmt import (
+    Allocate, AllocateConst, Block, For, LetStmt, Stmt, nodes_in_annotations,
+)
 from .error import Refusal
 from .state import ScheduleState, StmtSRef
 
@@ -41,6 +46,47 @@ def annotations_stay_in_scope(state: ScheduleState, before: Mapping[StmtSRef, tu
                 hint=f'take the annotation away first: sch.unannotate(..., "{key}")')
 
 
+def names_are_known(sref: StmtSRef, func: PrimFunc, key: str, value: Any) -> None:
+    """Refuse an annotation that names a variable which nothing around the statement defines.
+
+    Its text would define another variable of that name.
+    """
+    names = {v for root in nodes_in_annotations(value) for v in pre_order(root)
+             if isinstance(v, Var)}
+    unknown = names - _around(sref) if names else names
+    if unknown:
+        unknown -= _defined_in(func)
+    if unknown:
+        name = min(v.name for v in unknown)
+        raise Refusal("annotation_names_are_known", f"annotation {key!r} names {name}, which is no "
+                      "loop or iterator around it, and no parameter or size of the function",
+                      nodes=[sref.stmt], hint="use sch.get(loop).loop_var of a loop around it, or "
+                      "a number")
+
+
+def _defined_in(func: PrimFunc) -> set[Var]:
+    """Parameters, sizes, and what statements other than loops and blocks' iterators define."""
+    found, buffers = parameters_and_sizes(func), []
+    for node in pre_order(func.body):
+        if isinstance(node, (LetStmt, Let)):
+            found.add(node.var)
+        elif isinstance(node, (Allocate, AllocateConst)):
+            found.add(node.buffer_var)
+        elif isinstance(node, Block):
+            buffers += [*node.alloc_buffers, *(m.buffer for m in node.match_buffers)]
+    return found.union(*map(_variables, buffers))
+
+
+def parameters_and_sizes(func: PrimFunc) -> set[Var]:
+    """The variables that a function is given, those of the shapes of its buffers with them."""
+    return set(func.params).union(*map(_variables, func.buffer_map.values()))
+
+
+def _variables(buffer: Buffer) -> list[Var]:
+    return [v for v in (buffer.data, *buffer.shape, *buffer.strides, buffer.elem_offset)
+            if isinstance(v, Var)]
+
+
 def _bound_by(stmt: Stmt) -> list[Var]:
     return [stmt.loop_var] if type(stmt) is For else [iv.var for iv in stmt.iter_vars]
 
@@ -54,4 +100,4 @@ def _around(sref: StmtSRef) -> set[Var]:
     return out
 
 
-__all__ = ["annotations_stay_in_scope"]
+__all__ = ["annotations_stay_in_scope", "names_are_known", "parameters_and_sizes"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ..arith import Analyzer
+from ..reading import shown
 from ..tir import op
 from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, PointerType, PrimExpr, PrimType, Range, Var
@@ -13,6 +15,7 @@ from ..tir.layout import stride_misfit
 from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, MatchBufferRegion, Stmt,
 )
+from .arguments import unfit
 from .error import Refusal
 from .footprint import footprint
 from .instruction import BlockRV
@@ -47,13 +50,19 @@ def buffer_position(block: Block, buffer: Any, required: str | None = None) -> t
                           f'write, for example ("read", {buffer})', nodes=[block])
         return required, buffer
     if isinstance(buffer, (tuple, list)):
+        if len(buffer) != 2 or not isinstance(buffer[0], str) or buffer[0] not in (READ, WRITE):
+            raise Refusal("buffer_is_named", f'buffer={shown(buffer)}: expected "read" or "write" '
+                          'and a number or name, such as ("read", 0)', nodes=[block])
         kind, index = buffer
-        if kind not in (READ, WRITE):
-            raise Refusal("buffer_is_named", f'buffer={buffer!r}: the first part is "read" or '
-                          '"write"', nodes=[block])
         if isinstance(index, (str, Buffer)):
             return buffer_position(block, index, str(kind))
-        return str(kind), int(index)
+        if not isinstance(index, int):
+            try:
+                index = operator.index(index)
+            except TypeError:
+                raise unfit("buffer", buffer, '"read" or "write" and a number or name, such as '
+                            '("read", 0)') from None
+        return str(kind), index
     matches = [(kind, i, r.buffer) for kind, regions in ((READ, block.reads), (WRITE, block.writes))
                for i, r in enumerate(regions)
                if (r.buffer is buffer if isinstance(buffer, Buffer) else r.buffer.name == buffer)]
@@ -79,9 +88,11 @@ def index_of(required: str, name: str) -> Callable[[Any, dict[str, Any]], None]:
 
     def normalize(sch: Any, args: dict[str, Any]) -> None:
         consumers = args.get("consumer_blocks")
-        if consumers:
-            if isinstance(consumers, (str, BlockRV)):
-                consumers = [consumers]
+        if isinstance(consumers, (str, BlockRV)):
+            consumers = [consumers]
+        if consumers is not None:
+            if not isinstance(consumers, (list, tuple)):
+                raise unfit("consumer_blocks", consumers, "a list of blocks")
             args["consumer_blocks"] = [sch.get_block(c) if isinstance(c, str) else c
                                        for c in consumers]
         block = block_argument(sch, args)

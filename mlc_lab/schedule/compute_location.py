@@ -32,6 +32,8 @@ from .witness import loop_triples, unwritten_read, touched_twice
 
 def special_location(state: ScheduleState, block: StmtSRef, loop: Any, inline: bool) -> bool:
     """-1 (stay at the root) and -2 (inline), as sample_compute_location gives them."""
+    if type(loop) is not int:
+        return False
     if loop == -1:
         return True
     if loop == -2:

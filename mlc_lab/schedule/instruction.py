@@ -8,10 +8,13 @@ is the ScheduleState; references arrive resolved (StmtSRefs and ints). The decor
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from ..tir.function import IndexMap
+from .arguments import checks_of
+
 
 class BlockRV:
     """A name for a block in a schedule; it follows the block through rewrites."""
@@ -58,6 +61,7 @@ class InstructionKind:
         params = list(inspect.signature(fn).parameters.values())
         hidden = 2 if sampling else 1  # state, and the random generator of sampling
         self.params = params[hidden:]
+        self.checks = checks_of(self.params)
         self.signature = inspect.Signature(
             [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *self.params])
         self._call_signature = inspect.Signature(self.params)
@@ -162,7 +166,8 @@ class Instruction(NamedTuple):
             value = self.args[param.name]
             if param.kind == param.VAR_POSITIONAL:
                 parts += [python_text(v, names) for v in value]
-            elif kind.name in _OMIT_EMPTY and param.name in _OMIT_EMPTY[kind.name] and not value:
+            elif param.name in _OMIT_EMPTY.get(kind.name, ()) and (
+                    value is None or isinstance(value, (list, tuple)) and not value):
                 continue
             elif kind.positional:
                 parts.append(python_text(value, names))
@@ -209,7 +214,7 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
     if isinstance(value, (int, float)):
-        return repr(value)
+        return _float_text(value)
     if isinstance(value, (list, tuple)):
         inner = ", ".join(python_text(v, names) for v in value)
         if isinstance(value, list):
@@ -226,17 +231,17 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
             pairs = ", ".join(f"({a}, {b})" for a, b in zip(ends[::2], ends[1::2]))
             return f"lambda {left}: [{pairs}]"
         right = "".join(
-            (f"T.{e.dtype}({e.value!r})" if isinstance(e, FloatImm)
+            (f"T.{e.dtype}({_float_text(e.value)})" if isinstance(e, FloatImm)
              else python_text(e, {**names, **own})) + ", " for e in value.final_indices)
         return f"lambda {left}: ({right.rstrip()})"
     if isinstance(value, Var):
         return names.get(value) or _size_text(value)
     if isinstance(value, (IntImm, FloatImm)):
         if value.dtype in ("int32", "float32"):
-            return repr(value.value)
+            return _float_text(value.value)
         if value.dtype == "bool":
             return repr(bool(value.value))
-        return f"T.{value.dtype}({value.value!r})"
+        return f"T.{value.dtype}({_float_text(value.value)})"
     if isinstance(value, StringImm):
         return python_text(value.value, names)
     if isinstance(value, PrimExpr):
@@ -251,6 +256,11 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
             text = text.replace(name, _size_text(var))
         return text
     return repr(value)
+
+
+def _float_text(value: float) -> str:
+    """A number; NaN and the infinities have no literal."""
+    return repr(value) if isinstance(value, int) or math.isfinite(value) else f'float("{value}")'
 
 
 def _size_text(var: Var) -> str:

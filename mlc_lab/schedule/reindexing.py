@@ -16,6 +16,7 @@ from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, LetStmt, SeqStmt,
     Stmt,
 )
+from .arguments import mapping
 from .buffers import (
     READ, WRITE, Redirect, accesses, block_argument, buffer_like, index_of, places_start_at_zero,
     rewrite_blocks,
@@ -40,7 +41,9 @@ def block_index_map(sch: Any, args: dict[str, Any], name: str = "index_map") -> 
     block = block_argument(sch, args)
     if not isinstance(args[name], IndexMap):
         dtype = block.iter_vars[0].var.dtype if block.iter_vars else "int32"
-        args[name] = IndexMap.from_func(args[name], len(block.iter_vars), index_dtype=dtype)
+        given = args[name]
+        args[name] = mapping(name, given, lambda: IndexMap.from_func(
+            given, len(block.iter_vars), index_dtype=dtype))
 
 
 def index_and_map(kind: str, name: str) -> Any:

@@ -9,6 +9,7 @@ import random
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..arith.expr_util import DoesNotFit
+from ..arith.index_map import NoBounds
 from ..ir import hooks
 from ..ir.module import GlobalVar, IRModule
 from ..ir.recursion import deep
@@ -18,6 +19,7 @@ from ..tir.functor import free_vars, substitute
 from ..tir.stmt import Block, For
 from . import primitive as p
 from .annotations import annotations_stay_in_scope
+from .arguments import fitting
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
 from .loop_kind import (
@@ -257,11 +259,12 @@ class Schedule:
             if kind.normalize is not None:
                 kind.normalize(self, args)
             self._take_names(args)
+            fitting(self, kind, args)
             result, decision, origins = self._run(kind, args)
         except Refusal as err:
             if self.trace is not None:
                 del self.trace.insts[length:]  # blocks that were given by name
-            raise self._refused(kind, args, err, before) from None
+            raise self._refused(kind, args, err, before) from err.__cause__
         if self._debug:
             self.state.verify()
         outputs = self._wrap(result)
@@ -303,6 +306,9 @@ class Schedule:
                     "index_fits", "an index or an extent of the result would be larger than its "
                     "type can hold; an int32 ends at 2147483647",
                     hint="declare the shapes in int64: T.Buffer((T.int64(70000), ...))") from None
+            if isinstance(err, NoBounds):
+                raise Refusal("map_has_bounds", str(err), hint="indices are computed of whole "
+                              "numbers, and are divided by what is never 0") from None
             raise
         return result, decision, origins
 

@@ -17,15 +17,13 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ..ir.diagnostics import DiagnosticError
 from ..reading import (
-    MISTAKES, DataError, LimitError, MLCError, limits, read_json, reason, shown, similar,
+    MISTAKES, DataError, LimitError, MLCError, read_json, reason, shown, similar,
 )
-from ..reading.python_text import parse_expression, parse_python, written
-from ..tir import op
+from ..reading.python_text import parse_expression, parse_python
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import IndexMap
-from .instruction import (
-    BlockRV, Instruction, InstructionKind, LoopRV, RangesMap, python_text,
-)
+from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
+from .trace_values import ValueReader, checked
 
 
 class Trace:
@@ -339,70 +337,7 @@ def _from_json(value: Any, rvs: Mapping[str, Any]) -> Any:
         if tag not in ("map", "expr") or not isinstance(inner, str):
             raise ValueError(f"{tag!r} is no kind of value")
         return ValueReader(rvs).of(parse_expression(inner))
-    return _checked(value)
-
-
-def _checked(value: Any) -> Any:
-    """A plain value of a trace."""
-    if isinstance(value, (bytes, complex)) or value is ...:
-        raise ValueError(f"a trace cannot contain {type(value).__name__}")
-    if isinstance(value, int) and value.bit_length() > limits.INT_BITS:
-        raise LimitError(f"a whole number of {value.bit_length()} bits fits no type")
-    return value
-
-
-_TYPES = {"bool", *(f"int{b}" for b in (8, 16, 32, 64)), *(f"uint{b}" for b in (8, 16, 32, 64)),
-          "float16", "float32", "float64", "bfloat16"}
-
-
-class ValueReader:
-    """Evaluates the values a trace may mention: literals, RVs, arithmetic, lambdas."""
-
-    _OPERATORS = {ast.Add: op.add, ast.Sub: op.sub, ast.Mult: op.mul, ast.FloorDiv: op.floordiv,
-                  ast.Mod: op.floormod, ast.Div: op.div}
-
-    def __init__(self, scope: Mapping[str, Any]) -> None:
-        self.scope = scope
-
-    def of(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.Constant):
-            return _checked(node.value)
-        if isinstance(node, ast.Name):
-            if node.id in self.scope:
-                return self.scope[node.id]
-            raise ValueError(f"{node.id!r} is not defined before this line")
-        if isinstance(node, ast.List):
-            return [self.of(e) for e in node.elts]
-        if isinstance(node, ast.Tuple):
-            return tuple(self.of(e) for e in node.elts)
-        if isinstance(node, ast.Dict):
-            return {self.of(k): self.of(v) for k, v in zip(node.keys, node.values)}
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -self.of(node.operand)
-        if isinstance(node, ast.BinOp) and type(node.op) in self._OPERATORS:
-            left, right = self.of(node.left), self.of(node.right)
-            return self._OPERATORS[type(node.op)](left, right)
-        if isinstance(node, ast.Lambda):
-            names = [a.arg for a in node.args.args]
-            initial = [Var(n, "int32") for n in names]
-            body = ValueReader({**self.scope, **dict(zip(names, initial))}).of(node.body)
-            final = body if isinstance(body, (tuple, list)) else [body]
-            if final and all(isinstance(pair, tuple) for pair in final):
-                return RangesMap(initial, [end for pair in final for end in pair])
-            return IndexMap(initial, final)
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(
-                node.func, "id", None)
-            args = [self.of(a) for a in node.args]
-            if name == "Var" and len(args) == 2 and args[1] in ("int32", "int64"):
-                return Var(str(args[0]), args[1])  # a size of the function: see _Sizes
-            if name in ("min", "max") and len(args) == 2:
-                return (op.min_value_of if name == "min" else op.max_value_of)(*args)
-            if name in ("Cast", "cast") and len(args) == 2 and args[0] in _TYPES:
-                return op.cast(op.convert(args[1]), args[0])
-            if name in _TYPES and len(args) == 1 and not node.keywords:  # T.int64(4)
-                return op.const(args[0], name)
-        raise ValueError(f"a trace cannot contain {written(node)!r}")
+    return checked(value)
 
 
 class _TextReader:

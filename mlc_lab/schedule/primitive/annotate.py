@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from ...ir.node import Node
+from ...tir.expr import PrimExpr
 from ...tir.stmt import annotation_value
+from ..annotations import names_are_known
+from ..arguments import number_in_range
 from ..error import Refusal
 from ..guards import is_block_or_loop
 from ..instruction import primitive
@@ -21,7 +22,8 @@ def annotate(state: ScheduleState, block_or_loop: StmtSRef, ann_key: str, ann_va
     Values are strings, numbers, and lists and dicts of them. Lowering understands for example
     `pragma_auto_unroll_max_step`, `pragma_unroll_explicit`.
 
-    Errors: the key is a string, and the value can be written down.
+    Errors: the key is a string, and the value can be written down; it names only variables that
+    are known there.
     """
     is_block_or_loop(block_or_loop)
     stmt = block_or_loop.stmt
@@ -30,6 +32,7 @@ def annotate(state: ScheduleState, block_or_loop: StmtSRef, ann_key: str, ann_va
                       "string, a value a string, a number, or a list or dict of values",
                       nodes=[stmt])
     value = annotation_value(ann_val)
+    names_are_known(block_or_loop, state.mod[block_or_loop.func], ann_key, value)
     state.replace(block_or_loop, stmt.replace(annotations={**stmt.annotations, ann_key: value}))
 
 
@@ -39,6 +42,6 @@ def _is_data(value: Any) -> bool:
         return all(isinstance(k, str) and _is_data(v) for k, v in value.items())
     if isinstance(value, (list, tuple)):
         return all(map(_is_data, value))
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return value is None or isinstance(value, (str, int, Node))
+    if isinstance(value, (int, float)):
+        return number_in_range(value)
+    return value is None or isinstance(value, (str, PrimExpr))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...arith import Analyzer
 from ...tir import op
 from ...tir.expr import PrimExpr, Range
 from ...tir.function import IndexMap
-from ...tir.stmt import BufferRegion, annotation_value
+from ...tir.stmt import Block, BufferRegion, annotation_value
+from ..arguments import mapping
 from ..buffers import READ, WRITE, block_argument, nth_region
 from ..error import Refusal
 from ..guards import is_block
@@ -23,6 +25,10 @@ def _ranges(sch: Any, args: dict[str, Any]) -> None:
     given = args["gen_new_ranges"]
     if isinstance(given, IndexMap):
         return
+    args["gen_new_ranges"] = mapping("gen_new_ranges", given, lambda: _ends(block, given))
+
+
+def _ends(block: Block, given: Callable) -> RangesMap:
     initial = [iv.var.with_name(iv.var.name) for iv in block.iter_vars]
     found = given(*initial)
     ends: list[PrimExpr] = []
@@ -35,7 +41,7 @@ def _ranges(sch: Any, args: dict[str, Any]) -> None:
         else:
             point = op.convert(item)
             ends += [point, op.add(point, 1)]
-    args["gen_new_ranges"] = RangesMap(initial, ends)
+    return RangesMap(initial, ends)
 
 
 @primitive("AnnotateBufferAccess", normalize=_ranges)

@@ -16,7 +16,6 @@ from ..state import ScheduleState, StmtSRef
 
 def _position(sch: Any, args: dict[str, Any]) -> None:
     args["buffer"] = buffer_position(block_argument(sch, args), args["buffer"])
-    args["axis_separators"] = [int(a) for a in args["axis_separators"]]
 
 
 @primitive("SetAxisSeparator", normalize=_position)

@@ -19,7 +19,7 @@ from ..state import ScheduleState, StmtSRef
 
 
 @primitive("Split")
-def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[Any],
+def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[int | PrimExpr | None],
           preserve_unit_iters: bool = True, disable_predication: bool = False) -> list[StmtSRef]:
     """Split a loop into nested loops of the given extents, outermost first.
 

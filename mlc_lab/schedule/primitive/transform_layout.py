@@ -11,17 +11,19 @@ from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import IndexMap
-from ...tir.functor import pre_order, substitute, uses_var
+from ...tir.functor import free_vars, pre_order, substitute, uses_var
 from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, Evaluate, For, ForKind, SeqStmt,
     Stmt, seq,
 )
+from ..annotations import parameters_and_sizes
+from ..arguments import mapping, unfit
 from ..buffers import (
     Redirect, allocation_site, block_argument, buffer_position, nth_region, one_name,
     places_start_at_zero, replace_allocation,
 )
 from ..cache_stage import after_definitions, within_definitions
-from ..error import Refusal
+from ..error import Refusal, ScheduleError
 from ..guards import SPATIAL, is_block
 from ..instruction import primitive
 from ..provenance import came_from
@@ -39,18 +41,40 @@ def _arguments(sch: Any, args: dict[str, Any]) -> None:
     buffer = nth_region(block, index, kind).buffer
     dtype = _index_dtype(buffer.shape)
     if not isinstance(args["index_map"], IndexMap):
-        args["index_map"] = IndexMap.from_func(args["index_map"], len(buffer.shape),
-                                               index_dtype=dtype)
+        given = args["index_map"]
+        args["index_map"] = mapping("index_map", given, lambda: IndexMap.from_func(
+            given, len(buffer.shape), index_dtype=dtype))
     value, rank = args["pad_value"], len(args["index_map"].final_indices)
-    if value is None or isinstance(value, IndexMap):
+    if value is None:
         return
-    if not callable(value):
-        constant = value if isinstance(value, PrimExpr) else op.const(value, buffer.dtype)
+    if isinstance(value, IndexMap):
+        pass
+    elif not callable(value):
+        try:
+            constant = op.const(value, buffer.dtype)
+        except (TypeError, ValueError, OverflowError):
+            raise unfit("pad_value", value, f"a number that fits {buffer.dtype}, or a function of "
+                        "the new indices") from None
         args["pad_value"] = IndexMap([Var(f"indices_{i}", dtype) for i in range(rank)], [constant])
     else:
-        made = IndexMap.from_func(value, rank, index_dtype=dtype)
-        args["pad_value"] = IndexMap(made.initial_indices,
-                                     [op.cast(e, buffer.dtype) for e in made.final_indices])
+        def pad() -> IndexMap:
+            made = IndexMap.from_func(value, rank, index_dtype=dtype)
+            return IndexMap(made.initial_indices,
+                            [op.cast(e, buffer.dtype) for e in made.final_indices])
+
+        args["pad_value"] = mapping("pad_value", value, pad)
+    made = args["pad_value"]
+    if len(made.initial_indices) != rank or len(made.final_indices) != 1:
+        raise Refusal("pad_value_takes_new_indices", f"pad_value takes {len(made.initial_indices)} "
+                      f"indices and gives {len(made.final_indices)} values: the new layout has "
+                      f"{rank} indices, and one value is stored", nodes=[block])
+    unknown = set(free_vars(made.final_indices[0])) - {*made.initial_indices}
+    if unknown:
+        unknown -= parameters_and_sizes(sch.state.mod[sch._resolve(args["block"]).func])
+    if unknown:
+        raise Refusal("pad_value_is_known", "pad_value names "
+                      f"{min(v.name for v in unknown)}, which is not one of its indices",
+                      nodes=[block])
 
 
 @primitive("TransformLayout", moves=True, normalize=_arguments)
@@ -147,16 +171,26 @@ def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,  # noqa
             found = block_argument(self, {"block": block})
             kind, index = buffer_position(found, buffer)
             shape = nth_region(found, index, kind).buffer.shape
-            rank = len(shape)
-        except Refusal:
-            rank = None  # the primitive itself will refuse, with the reason
-        if rank is not None:
-            index_map, separators = IndexMap.from_func_with_separators(
-                index_map, rank, index_dtype=_index_dtype(shape))
+            given = index_map
+            index_map, separators = mapping("index_map", given, lambda: (
+                IndexMap.from_func_with_separators(given, len(shape),
+                                                   index_dtype=_index_dtype(shape))))
             axis_separators = separators or None
+        except Refusal:
+            pass  # the primitive itself will refuse, with the reason
+    before, steps = self.state.snapshot(), len(self.steps)
     _recorded(self, block, buffer, index_map, pad_value, assume_injective_transform)
-    if axis_separators:
+    if axis_separators is None or isinstance(axis_separators, (list, tuple)) and (
+            not axis_separators):
+        return
+    try:
         self.set_axis_separator(block, buffer, axis_separators)
+    except ScheduleError:  # then the layout is as it was, too
+        self.state.restore(*before)
+        del self.steps[steps]
+        if self.trace is not None:
+            self.trace.pop()
+        raise
 
 
 transform_layout.kind = _recorded.kind
