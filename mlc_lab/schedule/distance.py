@@ -402,6 +402,9 @@ class _Side(NamedTuple):
 def _equation(left: Any, right: Any, a: _Side, b: _Side, shared: set, box: Distance
               ) -> _Equation | None | bool:
     """What one dimension says of the distances; None: nothing, False: it is never the same."""
+    if type(left[0]) is Var and type(right[0]) is Var and (
+            op.is_const_int(left[1], 1) and op.is_const_int(right[1], 1)):
+        return _of_variables(left[0], right[0], a, b, shared)
     first, second = a.split(left[0], shared), b.split(right[0], shared)
     if first is None or second is None:
         return None
@@ -436,6 +439,16 @@ def _equation(left: Any, right: Any, a: _Side, b: _Side, shared: set, box: Dista
     if not factors and not low <= 0 <= high:
         return False
     return _Equation(factors, low, high)
+
+
+def _of_variables(x: Var, y: Var, a: _Side, b: _Side, shared: set) -> _Equation | None | bool:
+    """`_equation` where both indices are variables, as most are."""
+    if x is y and x not in a.own and x not in b.own:
+        return _Equation({x: 1}, 0, 0) if x in shared else None
+    one, other = a.linear.ranges.get(x), b.linear.ranges.get(y)
+    if one is not None and other is not None and (one[1] < other[0] or other[1] < one[0]):
+        return False
+    return None
 
 
 def _narrow(equations: Sequence[_Equation], box: Distance) -> bool | None:
