@@ -1,1 +1,1 @@
-"""Ways to run a tensor program: the interpreter (its meaning), LLVM, sources in other languages."""
+"""Ways to run a program: its meaning, a quick interpreter, LLVM, sources in other languages."""

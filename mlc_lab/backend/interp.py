@@ -1,30 +1,18 @@
-"""What TensorIR means: an interpreter for every tensor program, scheduled or lowered.
+"""The quick interpreter of TensorIR: every tensor program, scheduled or lowered.
 
-This file is the definition that the compiler is held to. A schedule step or a lowering pass is
-right when the program before and the program after leave the same numbers here.
+What a program means is in `meaning.py`, which is made to be read; this one computes the same some
+ten times as fast, watches accesses, and says what is wrong and where. A schedule step or a lowering
+pass is right when the program before and the program after leave the same numbers here.
 
-What a program means, in short:
+Besides what `meaning.py` says:
 
-- A **buffer** is an n-dimensional array in memory. Reading or writing outside of its shape is an
-  error, never a wild access.
-- A **loop** runs its body for loop_var = min, min + 1, ..., min + extent - 1. `parallel`,
-  `vectorized`, `unrolled` and `thread_binding` say how a machine may run the iterations; the
-  meaning is the same as of a serial loop, and a schedule may use them only where that is true.
-- A **block** is run once for each time control reaches its BlockRealize: its iterators get the
-  values of the bindings (all computed before any is set). Where the `predicate` is false, nothing
-  happens. Where every reduction iterator is at the start of its domain, `init` runs first; then
-  the body. Its `alloc_buffers` are fresh memory each time; its `match_buffers` are windows on
-  regions of other buffers. `reads` and `writes` do nothing: they promise what the body touches,
-  and `check_regions=True` holds the block to that promise.
-- **Integers** wrap around at their width, **floats** are rounded after each operation, `//` and
-  `%` round down (Div and Mod toward zero). `if_then_else` computes only the side it takes,
-  `Select` both.
+- Reading or writing outside of a buffer's shape is an error that names the loops around it.
 - **Fresh memory** holds garbage (NaN, or a large number), so that a program that reads what it
   never wrote gives itself away; `check_uninitialized=True` makes that an error.
-- A **GPU kernel** (lowered: `attr thread_extent`) runs block by block; within a block every thread
-  runs until the next `tvm_storage_sync`, then the next thread, so barriers mean what they mean.
+- `reads` and `writes` of a block promise what its body touches, and do nothing;
+  `check_regions=True` holds the block to that promise.
 
-How it works: `compile_function` walks the tree once and turns every node into a Python closure
+How it works: `Program` walks the tree once and turns every node into a Python closure
 over its children's closures (`interp_expr.py` has the expressions, `interp_threads.py` the GPU
 kernels, `interp_memory.py` arrays and rounding). Running the program is calling the outermost one
 with `env`, the list of all variables' values.

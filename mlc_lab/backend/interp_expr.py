@@ -8,7 +8,6 @@ value is computed exactly (integers) or in double precision (floats) and then fi
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any, Callable
 
 import numpy as np
@@ -17,11 +16,11 @@ from ..ir import dtype as dt
 from ..tir import expr as E
 from ..tir.buffer import Buffer
 from ..tir.numbers import (
-    BOOL_OPS, COMPARE, DIVISIONS, FLOAT_OPS, INT_OPS, convert, fit, int_power, shift_left,
-    shift_right,
+    BOOL_OPS, COMPARE, DIVISIONS, FLOAT_OPS, INT_OPS, convert, fit,
 )
 from .interp_math import (
-    MATH, TESTS, VECTOR_BOOL, VECTOR_FLOAT, VECTOR_INT, c_function, fused, vector_float_to_int,
+    MATH, TESTS, VECTOR_BOOL, VECTOR_FLOAT, VECTOR_INT, c_function, fused, integer_function,
+    vector_float_to_int,
 )
 from .interp_memory import DivisionByZero, InterpError, vector_dtype, vector_fit
 
@@ -284,24 +283,12 @@ class ExprCompiler:
             return _math_code(fn, args, e.dtype)
         if name in TESTS:
             return _test_code(TESTS[name], args[0], dt.lanes_of(e.dtype) > 1)
-        fn = self._integer_function(name, e)
+        fn = integer_function(name, e)
         if fn is not None:
             return _elementwise(fn, args, e.dtype)
         raise InterpError(
             f"the interpreter has no meaning for the intrinsic tir.{name} (in {e!r}): it belongs "
             "to a machine it does not model; run the program before it was lowered to that machine")
-
-    def _integer_function(self, name: str, e: E.Call) -> Callable | None:
-        bits = dt.bits_of(e.args[0].dtype) if e.args else 0
-        mask = (1 << bits) - 1
-        return {
-            "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
-            "bitwise_not": lambda a: ~a & mask, "shift_left": shift_left(bits),
-            "shift_right": shift_right(bits), "popcount": lambda a: bin(a & mask).count("1"),
-            "clz": lambda a: bits - (a & mask).bit_length(), "pow": int_power(bits),
-            "abs": abs, "large_uint_imm": lambda low, high: (high << 32) | low,
-            "q_multiply_shift": lambda x, y, q, s: (x * y + (1 << (q + s - 1))) >> (q + s),
-        }.get(name)
 
     def _if_then_else(self, e: E.Call) -> Code:
         lanes = dt.lanes_of(e.args[0].dtype)

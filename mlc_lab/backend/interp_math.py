@@ -7,6 +7,7 @@ lane.
 from __future__ import annotations
 
 import math
+import operator
 from fractions import Fraction
 from typing import Callable
 
@@ -14,7 +15,9 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..tir import expr as E
-from ..tir.numbers import FLOAT_OPS, cast_word, fit, float_div, float_mod
+from ..tir.numbers import (
+    FLOAT_OPS, cast_word, fit, float_div, float_mod, int_power, shift_left, shift_right,
+)
 
 
 def _vector_trunc_div(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -156,6 +159,20 @@ TESTS: dict[str, Callable] = {"isnan": math.isnan, "isinf": math.isinf,
                                "isfinite": math.isfinite}
 
 
+def integer_function(name: str, e: E.Call) -> Callable | None:
+    """A function of integers by the name of its intrinsic; of how many bits says the call."""
+    bits = dt.bits_of(e.args[0].dtype) if e.args else 0
+    mask = (1 << bits) - 1
+    return {
+        "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+        "bitwise_not": lambda a: ~a & mask, "shift_left": shift_left(bits),
+        "shift_right": shift_right(bits), "popcount": lambda a: bin(a & mask).count("1"),
+        "clz": lambda a: bits - (a & mask).bit_length(), "pow": int_power(bits),
+        "abs": abs, "large_uint_imm": lambda low, high: (high << 32) | low,
+        "q_multiply_shift": lambda x, y, q, s: (x * y + (1 << (q + s - 1))) >> (q + s),
+    }.get(name)
+
+
 def c_function(name: str) -> Callable | None:
     """The meaning of a C math function by its C name: `sinf` and `sin` alike."""
     if name in MATH:
@@ -166,4 +183,4 @@ def c_function(name: str) -> Callable | None:
 
 
 __all__ = ["MATH", "TESTS", "VECTOR_BOOL", "VECTOR_FLOAT", "VECTOR_INT", "c_function", "fused",
-           "vector_float_to_int"]
+           "integer_function", "vector_float_to_int"]

@@ -1,8 +1,8 @@
 """Arithmetic means the same everywhere: interpreter, scalar and vector code, folded, simplified.
 
-A case is a few random expressions over arrays of special values. The interpreter says what each
-element is. If it divides by zero, the others may raise too, or give anything; else all give the
-same bits (but for the payload of a NaN).
+A case is a few random expressions over arrays of special values. The definition
+(`backend/meaning.py`) says what each element is. If it divides by zero, the others may raise too,
+or give anything; else all give the same bits (but for the payload of a NaN).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from mlc_lab import tir
 from mlc_lab.arith import Analyzer
 from mlc_lab.backend.interp import InterpError, interpret
+from mlc_lab.backend.meaning import evaluate
 from mlc_lab.build import build
 from mlc_lab.ir import dtype as dt
 from mlc_lab.ir.module import IRModule
@@ -53,11 +54,11 @@ def by_machine(func: tir.PrimFunc, arrays: list, dtypes: list[str]) -> list[np.n
     return [o.numpy() for o in outs]
 
 
-def by_interpreter(func, arrays: list, dtypes: list[str]) -> list[np.ndarray]:
+def by_interpreter(func, arrays: list, dtypes: list[str], run=interpret) -> list[np.ndarray]:
     outs = [np.zeros(LANES, dt.numpy_dtype(d)) for d in dtypes]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        interpret(func, *arrays, *outs)
+        run(func, *arrays, *outs)
     return outs
 
 
@@ -100,7 +101,7 @@ def _case(draw: Draw) -> None:
     tensors = [tensor(x, d) for x, d in zip(data, dtypes)]
     forms = _forms(values, inputs, i)
     try:
-        wanted = by_interpreter(plain, data, wanted_types)
+        wanted = by_interpreter(plain, data, wanted_types, evaluate)
     except InterpError as error:
         assert isinstance(error, ZeroDivisionError), error
         counts["division by zero"] += 1
@@ -114,6 +115,8 @@ def _case(draw: Draw) -> None:
     counts["expressions"] += len(values)
     for name, func in forms.items():
         check(f"interpreter, {name}", by_interpreter(func, data, wanted_types), wanted)
+        if name == "vectors":
+            check("the definition", by_interpreter(func, data, wanted_types, evaluate), wanted)
         check(f"machine, {name}", by_machine(func, tensors, wanted_types), wanted)
         lowered = lower(IRModule({"main": func}))
         check(f"interpreter, {name}, lowered", by_interpreter(lowered, data, wanted_types), wanted)

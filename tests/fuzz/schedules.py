@@ -16,6 +16,7 @@ import numpy as np
 
 import mlc_lab as tvm
 from mlc_lab.backend.interp import InterpError, interpret
+from mlc_lab.backend.meaning import evaluate
 from mlc_lab.build import build
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.schedule import Schedule, ScheduleError, Trace
@@ -141,6 +142,12 @@ def check_result(made: Program, original, sch: Schedule, draw) -> None:
         if not agree(want, got):
             raise AssertionError("the order of iterations that run at the same time matters\n"
                                  f"{sch.mod.script()}\nforwards: {want}\nbackwards: {got}")
+    if draw.chance(10):
+        got = made.arguments(seed)
+        evaluate(sch.mod, *got)
+        if not agree(want, got):
+            raise AssertionError(f"the two interpreters differ\n{sch.mod.script()}\n"
+                                 f"quick: {want}\ndefinition: {got}")
     if draw.chance(50) and not has_loops(sch.mod, [ForKind.THREAD_BINDING]):  # a GPU's code
         optimized = draw.chance(30)
         run = build(sch.mod, target="llvm" if optimized else "llvm -opt-level=0")["main"]
@@ -220,8 +227,8 @@ def _register_intrinsics() -> None:
                                 ("double", ["A"], "A[v] * T.float32(2)"),
                                 ("add", ["A", "B"], "A[v] + B[v]")):
         def text(body: str, inputs=inputs) -> str:
-            lines = ["@T.prim_func", f"def f({', '.join(f'{b}: T.handle' for b in 'abc'[:0])}"
-                     + ", ".join(f"p{x}: T.handle" for x in [*inputs, "C"]) + "):"]
+            handles = ", ".join(f"p{x}: T.handle" for x in [*inputs, "C"])
+            lines = ["@T.prim_func", f"def f({handles}):"]
             for x in [*inputs, "C"]:
                 lines.append(f'    {x} = T.match_buffer(p{x}, (2,), "float32", offset_factor=1)')
             lines += ['    with T.block("root"):',

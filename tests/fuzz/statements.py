@@ -1,4 +1,4 @@
-"""Random statements without blocks: the interpreter, the lowered program and machine code agree.
+"""Random statements without blocks: both interpreters, lowered program and machine code agree.
 
 A case nests loops (some start elsewhere, some run as far as another loop says, some not at all),
 `while`, `if`, definitions, memory of its own, T.break and T.continue around stores, over buffers of
@@ -13,6 +13,7 @@ import numpy as np
 
 import mlc_lab as tvm
 from mlc_lab.backend.interp import interpret
+from mlc_lab.backend.meaning import evaluate
 from mlc_lab.ir.dtype import numpy_dtype
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.script import from_source
@@ -215,7 +216,11 @@ def case(draw: Draw) -> None:
     compiled = tvm.build(func, target="llvm")
     inputs = arguments(text, draw.integer(0, 99))
     want = [a.copy() for a in inputs]
-    interpret(func, *want)
+    evaluate(func, *want)
+    mine = [a.copy() for a in inputs]
+    interpret(func, *mine)
+    for got, other in zip(mine, want):
+        np.testing.assert_array_equal(got, other, err_msg="the quick interpreter")
     half = any(dtype == "float16" for _, dtype, _ in text.parameters)
     for what, run in (("lowered", lambda *a: interpret(lowered, *a)), ("machine code", compiled)):
         got = [a.copy() for a in inputs]
