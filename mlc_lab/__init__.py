@@ -8,7 +8,7 @@ A reader's path through the source:
 
 1. `tir/expr.py`, `tir/stmt.py`: what a tensor program is made of; the whole grammar is in
    `tir/__init__.py`
-2. `backend/interp.py`: what it means
+2. `backend/meaning.py`: what it means
 3. `script/`: TVMScript, printed (`printer.py`) and parsed (`parser.py`)
 4. `schedule/primitive/split.py`, `schedule/state.py`, `schedule/trace.py`: how it is transformed
 5. `arith/`: why a split is legal
@@ -25,17 +25,21 @@ Names are loaded when they are first used, so importing this package is cheap.
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from . import above, extensions
+
 __version__ = "0.1.0"
+
+above.ROWS.update(extensions.ROWS)
+above.NAMES.update(extensions.NAMES)
 
 #: TVM's name -> where it is: a module, or "module:name"
 _NAMES: dict[str, str] = {
     "arith": "mlc_lab.arith", "backend": "mlc_lab.backend", "compat": "mlc_lab.compat",
     "dlight": "mlc_lab.dlight",
-    "exercises": "mlc_lab.exercises", "ir": "mlc_lab.ir", "meta_schedule": "mlc_lab.meta_schedule",
+    "ir": "mlc_lab.ir", "meta_schedule": "mlc_lab.meta_schedule",
     "autotvm": "mlc_lab.meta_schedule.faces.autotvm",
     "auto_scheduler": "mlc_lab.meta_schedule.faces.auto_scheduler",
     "observe": "mlc_lab.observe", "relax": "mlc_lab.relax", "runtime": "mlc_lab.runtime",
@@ -63,20 +67,13 @@ _NAMES: dict[str, str] = {
 }
 
 
-def _load(path: str) -> Any:
-    """The module or object that "module" or "module:name" names."""
-    module, _, name = path.partition(":")
-    found = import_module(module)
-    return getattr(found, name) if name else found
-
-
 def __getattr__(name: str) -> Any:
     """A public name, loaded the first time it is asked for."""
     path = _NAMES.get(name)
     if path is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        value = _load(path)
+        value = above.load(path)
     except ModuleNotFoundError as error:
         if error.name != path.partition(":")[0]:
             raise
@@ -104,19 +101,7 @@ class _Facade(ModuleType):
         if isinstance(value, ModuleType):
             if name in ("build", "lower") and type(value) is ModuleType:
                 value.__class__ = _CallableModule
-            elif name == "tir" and not value.UPPER_NAMES:
-                value.UPPER_NAMES.update(_upper_names_of_tir())
         super().__setattr__(name, value)
-
-
-def _upper_names_of_tir() -> dict[str, Any]:
-    """What TVM has under `tir` and this package in layers above it."""
-    names = {name: f"mlc_lab.schedule:{name}" for name in (
-        "Schedule", "ScheduleError", "Trace", "Instruction", "InstructionKind", "BlockRV",
-        "LoopRV", "ExprRV", "ScheduleState", "StmtSRef")}
-    names.update({name: f"mlc_lab.compat.namespaces:tir_{name}" for name in (
-        "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")})
-    return {name: (lambda path=path: _load(path)) for name, path in names.items()}
 
 
 sys.modules[__name__].__class__ = _Facade

@@ -1,10 +1,13 @@
 """The layering of section 3 of the design, read from the source: imports go one way.
 
 Reads every import of mlc_lab/ and widgets/ from the syntax tree, those inside functions too, and
-fails on one that goes upward. Imports under `if TYPE_CHECKING:` never run and do not count.
+every string that names a module, and fails on one that goes upward: what a lower layer needs of an
+upper one is a row of `mlc_lab/extensions.py`. Imports under `if TYPE_CHECKING:` never run and do
+not count.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +20,8 @@ WIDGETS = ROOT / "widgets"
 
 # package -> the packages directly below it; what those may use, it may use too.
 BELOW = {
-    "reading": (),
+    "above": (),
+    "reading": ("above",),
     "ir": ("reading",),
     "tir": ("ir",),
     "arith": ("tir",),
@@ -37,7 +41,7 @@ BELOW = {
 # single files that may use more than their package
 MORE = {"mlc_lab.meta_schedule.relax_integration": ("relax",)}
 # On top of everything; nothing below may import them.
-TOP = {"exercises", "compat", "cli", "build", "testing", ""}
+TOP = {"extensions", "compat", "cli", "build", "testing", ""}
 # Parts that are used where they are present, or heavy: never imported while a module loads.
 LAZY = {
     "IPython", "anywidget", "graphviz", "ipywidgets", "jupyterlab", "matplotlib", "ml_dtypes",
@@ -103,6 +107,14 @@ def imports(tree, module, is_package):
     yield from walk(tree, ())
 
 
+def named_modules(tree):
+    """Yields (line, module) of each string that names a module or something in one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if re.fullmatch(r"mlc_lab(\.\w+)+(:\w*)?", node.value):
+                yield node.lineno, node.value.partition(":")[0]
+
+
 def package_of(dotted):
     """Which part of mlc_lab a dotted name lies in; "" is the façade itself."""
     parts = dotted.split(".")
@@ -135,6 +147,11 @@ def complaints(path):
             more = MORE.get(module, ())
             if target not in more and not any(target in allowed(m) for m in more):
                 yield f"{where}: {own} may use {sorted(allowed(own)) or 'no other package'}"
+    for line, dotted in named_modules(ast.parse(text)):
+        target = package_of(dotted)
+        if own not in {None, *TOP, target} and target not in allowed(own):
+            yield (f"{path.relative_to(ROOT)}:{line} names {dotted}, which lies above {own}: make "
+                   "it a row of mlc_lab/extensions.py, and ask for it with above(...)")
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(ROOT)))
@@ -146,7 +163,7 @@ def test_every_package_has_a_layer():
     packages = {p.parent.name for p in LAB.glob("*/__init__.py")}
     modules = {p.stem for p in LAB.glob("*.py")} - {"__init__", "__main__"}
     assert packages - set(BELOW) <= TOP, packages - set(BELOW) - TOP
-    assert modules <= TOP, f"give these a place in TOP or a package: {modules - TOP}"
+    assert modules - set(BELOW) <= TOP, f"give these a place: {modules - set(BELOW) - TOP}"
 
 
 def test_an_upward_import_is_found(tmp_path):
@@ -154,6 +171,8 @@ def test_an_upward_import_is_found(tmp_path):
     found = {name for _, name, _ in imports(ast.parse(source), "mlc_lab.tir.expr", False)}
     assert found == {"mlc_lab.schedule.Schedule", "mlc_lab.build"}
     assert "schedule" not in allowed("tir")
+    (named,) = named_modules(ast.parse('x = "mlc_lab.schedule:Schedule"'))
+    assert named == (1, "mlc_lab.schedule")
     assert "runtime" not in allowed("schedule")
 
 
@@ -175,3 +194,11 @@ def test_importing_the_compiler_loads_no_views():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_every_extension_leads_somewhere():
+    from mlc_lab import above, extensions
+
+    for path in [*extensions.ROWS.values(),
+                 *(p for names in extensions.NAMES.values() for p in names.values())]:
+        assert above.load(path) is not None

@@ -1,4 +1,4 @@
-"""Names of Relax that lie elsewhere: other versions' words, and passes of layers above.
+"""Names of Relax that other versions have for the same things.
 
 `relax.DynTensorType(2, "float32")` and its like are what Relax had before struct info; later
 versions call struct info types.
@@ -6,7 +6,6 @@ versions call struct info types.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from .. import relax
@@ -40,18 +39,4 @@ R_NAMES: dict[str, Any] = {
     "invoke_closure_pure": R.invoke_pure_closure,
 }
 
-#: what TVM has in relax.transform, and relax.get_pipeline, and this package in a layer above
-_TUNING = "mlc_lab.meta_schedule.passes"
-TRANSFORM_NAMES: dict[str, str] = {name: f"{_TUNING}:{name}" for name in (
-    "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")}
-PIPELINE_NAMES: dict[str, str] = {"static_shape_tuning": f"{_TUNING}:static_shape_tuning"}
-
-
-def load(path: str) -> Any:
-    """What "module:name" names."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
-
-
-__all__ = ["NAMES", "PIPELINE_NAMES", "R_NAMES", "TRANSFORM_NAMES", "dyn_tensor_type", "func_type",
-           "load"]
+__all__ = ["NAMES", "R_NAMES", "dyn_tensor_type", "func_type"]

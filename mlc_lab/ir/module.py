@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping
 
-from . import hooks
-from .node import Node, ignored, node, plain
+from ..above import above
+from .node import Node, ignored, node, plain, script_or_fields
 
 
 @node
@@ -37,7 +37,7 @@ class GlobalVar(Node):
 
     def __call__(self, *args: Any) -> Any:
         """A call of the function, as an expression of the language of the arguments."""
-        return hooks.call_global(self, args)
+        return above("call of a function")(self, args)
 
     @property
     def name(self) -> str:
@@ -60,11 +60,11 @@ class BaseFunc(Node):
 
     def script(self, **options: Any) -> str:
         """TVMScript of the function."""
-        return hooks.script(self, **options)
+        return above("script")(self, **options)
 
     def show(self, *args: Any, **options: Any) -> None:
         """Print the script highlighted."""
-        hooks.show(self, *args, **options)
+        above("show")(self, *args, **options)
 
 
 #: turns Python values of attributes into IR constants; `tir` sets it
@@ -191,19 +191,19 @@ class IRModule:
 
     def script(self, **options: Any) -> str:
         """TVMScript of the module."""
-        return hooks.script(self, **options)
+        return above("script")(self, **options)
 
     def show(self, *args: Any, **options: Any) -> None:
         """Print the script highlighted: HTML in a notebook, colours in a terminal."""
-        hooks.show(self, *args, **options)
+        above("show")(self, *args, **options)
 
     def graph(self, name: str | None = None) -> Any:
         """The computation graph of a Relax function, by default of "main": a view in a notebook,
         with `.svg(path)` and `.html(path)`. Raises GraphError where no function is meant."""
-        return hooks.graph(self, name)
+        return above("graph")(self, name)
 
     def __repr__(self) -> str:
-        return hooks.repr_hook(self)
+        return script_or_fields(self)
 
     def fallback_repr(self) -> str:
         """The module when no printer is there."""

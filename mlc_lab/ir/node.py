@@ -27,6 +27,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
+from ..above import above
+
 
 class _Tag:
     __slots__ = ("name",)
@@ -103,15 +105,21 @@ class Node:
         return _rebuild, (type(self), tuple(getattr(self, n) for n, _ in type(self).fields))
 
     def __repr__(self) -> str:
-        from .hooks import repr_hook
-
-        return repr_hook(self)
+        return script_or_fields(self)
 
     def fallback_repr(self) -> str:
         """The node as a constructor call: what is printed where no printer knows it."""
         args = ", ".join(f"{n}={getattr(self, n)!r}" for n, t in type(self).fields
                          if t is not ignored)
         return f"{type(self).__name__}({args})"
+
+
+def script_or_fields(obj: Any) -> str:
+    """What `repr` of a node says: its script where it can be printed, its fields otherwise."""
+    try:
+        return above("script")(obj)
+    except Exception:  # a repr must never raise, whatever half-built node it is shown
+        return obj.fallback_repr()
 
 
 def _rebuild(cls: type, values: tuple) -> Node:

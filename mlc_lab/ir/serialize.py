@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..above import above
 from ..reading import DataError, limits, read_json
 from ..reading.collector import makes_many
 from .field_types import misfit
@@ -47,21 +48,13 @@ def register_enum(cls: type) -> None:
     _ENUMS[cls.__name__] = cls
 
 
-def _register_tir() -> None:
-    """Let `tir` register its parts, by name since it lies above this package."""
-    if "ForKind" not in _ENUMS:
-        import importlib
-
-        importlib.import_module("mlc_lab.tir.saving")
-
-
 @makes_many
 def save_json(obj: Any, escape: bool = False) -> str:
     """The JSON text of a node, module, or container of them.
 
     With `escape` the text may stand in a Python string literal in triple quotes.
     """
-    _register_tir()
+    above("savable parts of TensorIR")
     saver = _Saver()
     root = saver.value(obj)
     saver.run()
@@ -73,7 +66,7 @@ def save_json(obj: Any, escape: bool = False) -> str:
 @makes_many
 def load_json(text: str) -> Any:
     """What `save_json` saved. Raises SerializeError for a text that is no such thing."""
-    _register_tir()
+    above("savable parts of TensorIR")
     try:
         data = read_json(text, "this saved IR", unique=False)
         if not isinstance(data, dict) or not {"format", "root", "nodes"} <= data.keys():
@@ -171,9 +164,7 @@ def _operator(cls: type, name: Any) -> Any:
     if not isinstance(name, str):
         raise SerializeError("the name of an operator is a string")
     if name.startswith("relax."):
-        import importlib
-
-        importlib.import_module("mlc_lab.relax")
+        above("nodes of Relax")
     return cls.get(name)
 
 
@@ -266,9 +257,7 @@ class _Loader:
             return _module(*values)
         cls = NODE_TYPES.get(name)
         if cls is None and name.startswith("relax."):
-            import importlib  # by name: Relax lies above this package
-
-            importlib.import_module("mlc_lab.relax")
+            above("nodes of Relax")
             cls = NODE_TYPES.get(name)
         if cls is None:
             raise SerializeError("there is no such node")

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
-from . import hooks
+from ..above import above
 from .module import IRModule
 from .recursion import deep
 
@@ -196,7 +196,7 @@ class Pass:
     def explore(self, mod: IRModule, **options: Any) -> Any:
         """Run it on a module and keep the program and graph before and after every pass in it: a
         view in a notebook, with `.result`, `.table()` and `.html(path)`."""
-        return hooks.explore_passes(mod, self, **options)
+        return above("explore_passes")(mod, self, **options)
 
     def __repr__(self) -> str:
         return f"Pass({self.info.name})"

@@ -49,7 +49,6 @@ import numpy as np
 
 from .. import tir
 from ..ir import dtype as dt
-from ..ir import hooks
 from ..ir.module import IRModule
 from ..lower import lower
 from ..lower.pipeline import as_module
@@ -347,6 +346,3 @@ def _shapes(made: Program, mod: IRModule, sizes: Mapping[str, int] | None) -> No
             shape = [e.value if type(e) is tir.IntImm else 0 for e in node.extents]
             if int(np.prod(shape)) * dt.bytes_of(node.dtype) == place.nbytes:
                 place.shape, place.dtype = tuple(shape), node.dtype
-
-
-hooks.access_tracer = accesses

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import hooks
 from ..lower.pipeline import as_module
 from . import flops
 from .cache import CacheHierarchy, LevelCount, as_hierarchy, level_counts
@@ -183,6 +182,3 @@ def read_counts(made: Program, hierarchy: CacheHierarchy, operations: int | None
         totals[False][0], totals[True][0], totals[False][1], totals[True][1], operations,
         tuple(per_site), tuple(made.plan.unseen),
     )
-
-
-hooks.access_counter = count_accesses

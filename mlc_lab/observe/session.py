@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..ir import hooks
 from ..ir.module import IRModule
 from ..schedule import Schedule
 from .count_steps import count_steps
@@ -127,8 +126,6 @@ def explore(
                    sizes=sizes, target=target, trusted=trusted)
     return made.recording.show(guess)
 
-
-hooks.explorer = explore
 
 
 class Session:

@@ -25,7 +25,6 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
-from ..ir import hooks
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
 from ..reading import DataError, read_json
@@ -471,6 +470,3 @@ def open_workbench(start: Any, **options: Any) -> Any:
     not installed.
     """
     return Workbench(start, **options).show()
-
-
-hooks.workbench_opener = open_workbench

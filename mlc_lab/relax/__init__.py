@@ -25,6 +25,7 @@ parser and printer of `R.` in `script/`, and the passes in `transform/`.
 
 from importlib import import_module as _import_module
 
+from ..above import above as _above
 from . import expr, expr_functor, op, script, struct_info
 from .block_builder import BlockBuilder
 from .expr import (
@@ -48,7 +49,7 @@ _LATER: dict[str, str] = {
     "call_tir": "op:call_tir", "call_tir_inplace": "op:call_tir_inplace",
     "call_tir_with_grad": "op:call_tir_with_grad",
     "call_dps_packed": "op:call_dps_packed", "call_pure_packed": "op:call_pure_packed",
-    "testing": "testing", "pipeline": "pipeline", "well_formed": "analysis:well_formed",
+    "pipeline": "pipeline", "well_formed": "analysis:well_formed",
     "get_pipeline": "pipeline:get_pipeline", "build": "building:build",
     "get_default_pipeline": "pipeline:get_default_pipeline",
     "register_pipeline": "pipeline:register_pipeline",
@@ -61,8 +62,8 @@ def __getattr__(name: str) -> object:
     """A part of the package that is loaded late."""
     path = _LATER.get(name)
     if path is None:
-        if not name.startswith("_"):  # a name of another version: the table lies above, by name
-            other = _import_module("mlc_lab.compat.relax_names").NAMES.get(name)
+        if not name.startswith("_"):  # a name of another version
+            other = _above("names of relax").get(name)
             if other is not None:
                 return other
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

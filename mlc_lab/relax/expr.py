@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from ..ir import hooks
+from ..above import above
 from ..ir.dtype import canonical, numpy_dtype
 from ..ir.module import BaseFunc, GlobalVar, normalize_attrs
 from ..ir.node import Node, defines, ignored, node, plain
@@ -374,7 +374,7 @@ class Function(BaseFunc, Expr):
 
     def graph(self) -> Any:
         """The computation graph: a view in a notebook, with `.svg(path)` and `.html(path)`."""
-        return hooks.graph(self)
+        return above("graph")(self)
 
 
 # ------------------------------------------------------------------------------- conversions
@@ -473,9 +473,16 @@ def get_shape_of(expr: Expr) -> Expr:
     return shape_of(expr)
 
 
+def call_global(var: GlobalVar, args: tuple) -> Expr:
+    """The call of a function of the module. Raises TypeError where nothing of Relax is passed."""
+    if any(isinstance(a, Expr) for a in args):
+        return Call(var, args)
+    raise TypeError(f"cannot make a call of {var.name_hint!r} from these arguments: only Relax "
+                    "expressions can be passed")
+
+
 MAKERS["call_expr"] = lambda fn, args, attrs: Call(fn, [as_expr(a) for a in args], attrs)
 MAKERS["tuple_item"] = TupleGetItem
-hooks.global_callers.append((Expr, lambda var, args: Call(var, args)))
 
 PrimExpr = E.PrimExpr
 

@@ -12,9 +12,9 @@ tuned is what runs.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+from ..above import NAMES, name_above
 from ..dlight import ApplyDefaultSchedule
 from ..ir.transform import Pass, Sequential
 from . import transform as T
@@ -94,10 +94,9 @@ PIPELINES: dict[str, Any] = {
 def get_pipeline(name: str = "zero", **options: Any) -> Pass:
     """The pipeline of that name. Raises ValueError with the names there are."""
     if name not in PIPELINES:
-        above = import_module("mlc_lab.compat.relax_names")  # a pipeline of a layer above, by name
-        if name in above.PIPELINE_NAMES:
-            return above.load(above.PIPELINE_NAMES[name])(**options)
-        have = ", ".join(sorted({*PIPELINES, *above.PIPELINE_NAMES}))
+        if name in NAMES["relax.pipeline"]:
+            return name_above("relax.pipeline", name)(**options)
+        have = ", ".join(sorted({*PIPELINES, *NAMES["relax.pipeline"]}))
         raise ValueError(f"there is no pipeline {name!r}; there are: {have}")
     return PIPELINES[name](**options)
 

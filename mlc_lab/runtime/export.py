@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ import subprocess
 import tempfile
 from typing import Any
 
+from ..above import above
 from ..reading import DataError, read_json
 from . import jit, linking
 from .llir import c_string
@@ -34,8 +34,8 @@ META_SYMBOL = "__mlc_lab_meta"
 _SHARED = (".so", ".dylib", ".dll")
 #: what comes before the checksum at the end of a file
 _SEAL = b"mlc-lab sha256:"
-#: the first bytes of files that layers above write -> "module:function" that loads such a file
-LOADERS = {b"MLCLABVM": "mlc_lab.relax.vm.saving:load"}
+#: the first bytes of files that layers above write -> what is asked of them to load such a file
+LOADERS = {b"MLCLABVM": "load a virtual machine's file"}
 
 
 def meta_global(
@@ -221,8 +221,7 @@ def load_module(path: str, fmt: str = "") -> Module:
     with open(path, "rb") as file:
         loader = LOADERS.get(file.read(8))
     if loader is not None:
-        module, _, name = loader.partition(":")
-        return getattr(importlib.import_module(module), name)(path)
+        return above(loader)(path)
     ending = os.path.splitext(path)[1]
     if fmt in ("o", "obj") or (not fmt and ending in (".o", ".obj")):
         return _load_object(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..above import above
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
 
@@ -50,9 +51,7 @@ class ScheduleError(MLCError, RuntimeError):
 
     def underlined(self, context: int | None = 4) -> str:
         """The program text with the offending part underlined; all of it if `context` is None."""
-        from ..ir import hooks
-
-        return hooks.script_underlined(self.mod, self.nodes, context)
+        return above("script_underlined")(self.mod, self.nodes, context)
 
     def __str__(self) -> str:
         out = [f"{self.call or self.primitive} was refused.",

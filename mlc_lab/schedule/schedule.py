@@ -8,9 +8,9 @@ from __future__ import annotations
 import random
 from typing import Any, Mapping, NamedTuple, Sequence
 
+from ..above import above
 from ..arith.expr_util import DoesNotFit
 from ..arith.index_map import NoBounds
-from ..ir import hooks
 from ..ir.module import GlobalVar, IRModule
 from ..ir.recursion import deep
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
@@ -120,25 +120,25 @@ class Schedule:
 
     def show(self, *args: Any, **options: Any) -> None:
         """Print the module and the trace, highlighted."""
-        hooks.show(self.mod, *args, **options)
+        above("show")(self.mod, *args, **options)
         if self.trace is not None:
             self.trace.show()
 
     def explore(self, *args: Any, **options: Any) -> Any:
         """The stepper: every step so far with program, cost and check (needs the `lab` extra)."""
-        return hooks.explore(self, *args, **options)
+        return above("explore")(self, *args, **options)
 
     def accesses(self, *args: Any, **options: Any) -> Any:
         """What the program as it is now reads and writes, in time order; `.show()` draws it."""
-        return hooks.accesses(self, *args, **options)
+        return above("accesses")(self, *args, **options)
 
     def count_accesses(self, *args: Any, **options: Any) -> Any:
         """Exact counts of cache hits and misses, this machine's caches or `caches=`."""
-        return hooks.count_accesses(self, *args, **options)
+        return above("count_accesses")(self, *args, **options)
 
     def workbench(self, *args: Any, **options: Any) -> Any:
         """Go on scheduling by clicking, from the steps so far (needs the `lab` extra)."""
-        return hooks.open_workbench(self, *args, **options)
+        return above("workbench")(self, *args, **options)
 
     # ------------------------------------------------------------------ random variables
 

@@ -15,6 +15,7 @@ import ast
 import contextlib
 from typing import Any, Callable, Mapping, Sequence
 
+from ..above import above
 from ..ir.diagnostics import DiagnosticError
 from ..reading import (
     MISTAKES, DataError, LimitError, MLCError, read_json, reason, shown, similar,
@@ -167,9 +168,7 @@ class Trace:
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
         """Print the trace highlighted."""
-        from ..ir import hooks
-
-        hooks.show_text(str(self), style=style)
+        above("show_text")(str(self), style=style)
 
     # ---------------------------------------------------------------------------- JSON
 

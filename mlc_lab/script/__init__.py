@@ -6,28 +6,21 @@
 `from_source`).
 """
 
-from ..ir import hooks
+from ..above import above
 from . import ir, tir
 from .entry import from_source
 from .ir import ir_module
 from .printer import Printer, script
-from .show import show, show_text
-from .spans import Printed, Span, print_with_spans, script_underlined
+from .show import show
+from .spans import Printed, Span, print_with_spans
 
 
 def __getattr__(name: str) -> object:
     """`relax` (R), whose language lies above this package."""
     if name != "relax":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    return above("language of Relax")
 
-    return importlib.import_module("mlc_lab.relax.script.names")
-
-
-hooks.script_printer = script
-hooks.show_printer = show
-hooks.script_underliner = script_underlined
-hooks.text_shower = show_text
 
 __all__ = ["Printed", "Printer", "Span", "from_source", "ir", "ir_module", "print_with_spans",
            "script", "show", "tir"]

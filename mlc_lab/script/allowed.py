@@ -174,9 +174,10 @@ def _listed(cls: type) -> frozenset[str] | None:
             return _ARRAY | {"name", "kind"} if base.__name__ == "dtype" else _ARRAY
         if base.__module__ == "numpy" and base.__name__ in ("finfo", "iinfo"):
             return frozenset(("min", "max", "eps", "bits", "dtype", "tiny"))
-        if base.__module__ == "torch" or base.__module__.startswith("mlc_lab.runtime"):
+        own = base.__module__.startswith("mlc_lab.")
+        if base.__module__ == "torch" or own and hasattr(base, "__dlpack__"):
             return frozenset(("dtype", "itemsize", "ndim", "shape"))
-        if base in (int, float, bool, range, slice) or base.__module__.startswith("mlc_lab."):
+        if base in (int, float, bool, range, slice) or own:
             return frozenset()
     return None
 

@@ -11,6 +11,7 @@ import types
 from collections import ChainMap
 from typing import Any, Callable, Mapping
 
+from ..above import above
 from ..ir.diagnostics import DiagnosticError, MLCError
 from ..ir.recursion import deep
 from ..reading import MISTAKES, limits
@@ -27,25 +28,20 @@ from .parser import Parser
 from .source import Source, find_class, find_function, parse_dedented
 
 class _Names(dict):
-    """A dict, some of whose values are modules above this package: imported when asked for."""
+    """A dict in which some names stand for R, which is loaded when asked for."""
 
-    LATER = {"R": "mlc_lab.relax.script.names", "tvm.script.relax": "mlc_lab.relax.script.names",
-             "mlc_lab.script.relax": "mlc_lab.relax.script.names"}
+    def __init__(self, values: Mapping[str, Any], relax: tuple[str, ...]) -> None:
+        super().__init__(values)
+        self.relax = relax
 
     def __missing__(self, name: str) -> Any:
-        if name not in self.keys_later:
+        if name not in self.relax:
             raise KeyError(name)
-        import importlib
-
-        self[name] = found = importlib.import_module(self.LATER[name])
+        self[name] = found = above("language of Relax")
         return found
 
-    def __init__(self, values: Mapping[str, Any], later: tuple[str, ...]) -> None:
-        super().__init__(values)
-        self.keys_later = later
-
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in self.keys_later
+        return super().__contains__(name) or name in self.relax
 
 
 #: the names a text may use without importing them
@@ -249,6 +245,7 @@ def imported_names(parser: Parser, node: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for alias in node.names:
         full = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        full = above("modules of scripts").get(full, full)
         if full in MODULES and (alias.asname or isinstance(node, ast.ImportFrom)):
             found[alias.asname or alias.name] = MODULES[full]
         elif full.split(".")[0] in ("tvm", "mlc_lab") and not isinstance(node, ast.ImportFrom):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable, Mapping
 
+from ..above import above
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import BaseFunc, GlobalVar, IRModule
 from ..ir.node import Node
@@ -42,9 +43,7 @@ def __getattr__(name: str) -> Any:
     """`relax` (R), whose language lies above this package."""
     if name != "relax":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return importlib.import_module("mlc_lab.relax.script.names")
+    return above("language of Relax")
 
 
 

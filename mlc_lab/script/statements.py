@@ -100,9 +100,8 @@ class StatementParser(AssignmentParser):
     def eval_subscript(self, node: ast.Subscript) -> Any:
         """A subscript; a word of the language takes one only in another vintage of it."""
         base = self.eval(node.value) if isinstance(node.value, ast.Attribute) else None
-        special = T.SUBSCRIPTS.get(type(base))
-        if special is not None:
-            return special(self, base, self.eval(node.slice))
+        if isinstance(base, T.BufferName):
+            return FORMS.buffer(self, *base.subscript(self.eval(node.slice)))
         return super().eval_subscript(node)
 
     def range_over(self, node: ast.Call, args: list[Any]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..above import above
 from ..ir import dtype as dt
 from ..tir import expr as E
 from ..tir import op as O
@@ -66,10 +67,6 @@ class HandleName(DtypeName):
         return E.Var("", E.PointerType(E.PrimType(dt.canonical(dtype)), storage_scope))
 
 
-#: words that may be subscripted, as other vintages do: type -> function(parser, word, key)
-SUBSCRIPTS: dict[type, Any] = {}
-
-
 class BufferName(Form):
     """T.Buffer(shape, dtype): the annotation of a parameter, or a buffer over existing data."""
 
@@ -82,6 +79,16 @@ class BufferName(Form):
         shape = [E.Var(s, "int32") if isinstance(s, str) else s for s in shape]
         return _decl_buffer(shape, dtype_of(dtype), "buffer", data, _stride_vars(strides, shape),
                             elem_offset, scope, align, offset_factor, buffer_type, axis_separators)
+
+    def __getitem__(self, key: Any) -> _Buffer:
+        """T.Buffer[(128,), "float32"], the form before TVM 0.11."""
+        return self(*self.subscript(key))
+
+    @staticmethod
+    def subscript(key: Any) -> tuple:
+        """The arguments that a subscript stands for."""
+        typed = isinstance(key, tuple) and key and isinstance(key[-1], (str, DtypeName))
+        return key if typed else (key,)
 
 
 def _stride_vars(strides: Any, shape: Any) -> Any:
@@ -446,22 +453,15 @@ macro.script_kind = "macro"
 NAMES = frozenset(name for name in globals() if not name.startswith("_")) - {
     "annotations", "dt", "E", "O", "Any", "Callable", "Form", "DtypeName", "HandleName",
     "BufferName", "CALL_NAMES", "DTYPE_FIRST", "DTYPE_LAST", "GIVEN_DTYPES", "FORMS", "NAMES",
-    "dtype_of", "as_expr", "BufferRegion", "MetaVar", "OTHER_NAMES", "SUBSCRIPTS"}
-
-
-#: names of other versions of TVMScript; `compat/dialect.py` fills it
-OTHER_NAMES: dict[str, Any] = {}
+    "dtype_of", "as_expr", "above", "BufferRegion", "MetaVar"}
 
 
 def __getattr__(name: str) -> Any:
     """A name of another version, a dtype of unusual lanes, or an error that helps."""
     if not name.startswith("_"):
-        if not OTHER_NAMES:
-            import importlib
-
-            importlib.import_module("mlc_lab.compat.dialect")  # by name: it lies above
-        if name in OTHER_NAMES:
-            return OTHER_NAMES[name]
+        known = above("names of T").get(name)
+        if known in NAMES:
+            return globals()[known]
         try:
             return DtypeName(dt.canonical(name))
         except ValueError:

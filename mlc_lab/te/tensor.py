@@ -6,14 +6,11 @@ A Tensor is one output of an Operation. Reading an element, `A[i, k]`, gives the
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
+from ..above import above
 from ..tir import functor
 from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, const_index
-
-#: what `A + B` of whole tensors means, by operator; `mlc_lab.topi` fills it
-TENSOR_OPERATORS: dict[str, Callable[..., Any]] = {}
 
 
 class Tensor:
@@ -122,9 +119,7 @@ def _index(tensor: Tensor, index: Any) -> Any:
 
 def _whole(name: str, *args: Any) -> Any:
     """An operator on whole tensors, which `mlc_lab.topi` has."""
-    if name not in TENSOR_OPERATORS:
-        import_module("mlc_lab.topi")
-    return TENSOR_OPERATORS[name](*args)
+    return getattr(above("operators of tensors"), name)(*args)
 
 
 def _install() -> None:
@@ -290,5 +285,5 @@ def _reductions_on_top(name: str, body: Sequence[PrimExpr]) -> None:
                     "value: make it a te.compute of its own and read that here")
 
 
-__all__ = ["ComputeOp", "ExternOp", "Operation", "PlaceholderOp", "ScanOp", "TENSOR_OPERATORS",
-           "Tensor", "TensorSlice"]
+__all__ = ["ComputeOp", "ExternOp", "Operation", "PlaceholderOp", "ScanOp", "Tensor",
+           "TensorSlice"]

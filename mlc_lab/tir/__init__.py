@@ -28,9 +28,10 @@
     Func   = PrimFunc(params, buffer_map, attrs, ret_type, body)
 
 Read `expr.py`, `buffer.py`, `stmt.py`, `function.py`, then `op/` (building expressions) and
-`functor.py` (walking and rewriting). What a program means is `backend/interp.py`.
+`functor.py` (walking and rewriting). What a program means is `backend/meaning.py`.
 """
 
+from ..above import name_above
 from . import expr, function, functor, ir_builder, op, stmt
 from .buffer import Buffer, decl_buffer
 from .expr import *  # noqa: F403
@@ -45,17 +46,10 @@ from .op.registering import CallEffectKind
 from .stmt import *  # noqa: F403
 from .well_formed import verify_well_formed
 
-#: names that upper layers add (`Schedule`, `transform`, ...): filled by the facade `mlc_lab`
-UPPER_NAMES: dict = {}
 
-
-def __getattr__(name: str):
-    """A name that an upper layer added, loaded when first asked for."""
-    load = UPPER_NAMES.get(name)
-    if load is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = load()
-    globals()[name] = value
+def __getattr__(name: str) -> object:
+    """A name that TVM has here and that stands above (`Schedule`, `transform`, ...)."""
+    value = globals()[name] = name_above("tir", name)
     return value
 
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..above import above
 from ..ir import dtype as dt
-from ..ir import hooks
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
 from ..ir.node import Node
@@ -75,7 +75,7 @@ class Broken(Exception):
             if candidate is None:
                 continue
             try:
-                text = hooks.script_underlined(func, [candidate], 4)
+                text = above("script_underlined")(func, [candidate], 4)
             except Exception:  # the message matters more than the picture
                 continue
             if "^" in text:

@@ -6,7 +6,6 @@ takes te tensors and gives te tensors, works on symbolic shapes where it can, an
 that do not fit with a ValueError that names both.
 """
 
-from ..te.tensor import TENSOR_OPERATORS as _OPERATORS
 from . import bags, image, nn, resampling, running, sampling, special, windows
 from .broadcast import (
     add, atan2, bitwise_and, bitwise_or, bitwise_xor, broadcast_to, divide, equal, floor_divide,
@@ -35,10 +34,6 @@ from .transform import (
     reverse_sequence, shape, sliding_window, squeeze, strided_slice, tensor_size, tile, transpose,
     unravel_index,
 )
-
-_OPERATORS.update({
-    "add": add, "subtract": subtract, "multiply": multiply, "divide": divide,
-    "floor_divide": floor_divide, "floor_mod": floor_mod, "negative": negative, "cast": cast})
 
 __all__ = [
     "abs", "acos", "acosh", "add", "adv_index", "all", "any", "arange", "argmax", "argmin",

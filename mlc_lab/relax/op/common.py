@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, Sequence
 
+from ...above import above
 from ...arith import Analyzer
-from ...ir import hooks
 from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, Tuple, as_expr, const
@@ -39,7 +39,7 @@ def dim_text(dim: Any) -> str:
     """2, n + 1"""
     if type(dim) is E.IntImm:
         return str(dim.value)
-    return hooks.script(dim, int_dtype="int64") if isinstance(dim, E.PrimExpr) else str(dim)
+    return above("script")(dim, int_dtype="int64") if isinstance(dim, E.PrimExpr) else str(dim)
 
 
 def show_shape(dims: Sequence[Any]) -> str:

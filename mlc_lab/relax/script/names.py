@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins as _builtins
 from typing import Any as _Any
 
+from ...above import above as _above
 from ..expr import DataTypeImm as _DataTypeImm
 from ..expr import ExternFunc, PrimValue, ShapeExpr, StringImm, TupleGetItem, const
 from ..expr import Tuple as _TupleExpr
@@ -83,10 +84,8 @@ macro.script_kind = "macro"
 
 def __getattr__(name: _builtins.str) -> _Any:
     """A name of another version of the language."""
-    import importlib
-
-    if not name.startswith("_"):  # by name: it lies above
-        table = importlib.import_module("mlc_lab.compat.relax_names").R_NAMES
+    if not name.startswith("_"):
+        table = _above("names of R")
         if name in table:
             return table[name]
     raise AttributeError(f"R has no name {name!r}")

@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ...above import name_above
+
 #: public name -> the module of this package that has it
 PASSES: dict[str, str] = {
     "AlterOpImpl": "alter_op_impl",
@@ -72,11 +74,7 @@ def __getattr__(name: str) -> Any:
     """A pass, loaded the first time it is asked for."""
     module = PASSES.get(name)
     if module is None:
-        if not name.startswith("_"):  # a pass that lies in a layer above, by name
-            above = import_module("mlc_lab.compat.relax_names")
-            if name in above.TRANSFORM_NAMES:
-                return above.load(above.TRANSFORM_NAMES[name])
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return name_above("relax.transform", name)
     value = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
     return value

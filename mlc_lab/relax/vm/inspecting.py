@@ -12,7 +12,7 @@ from typing import Any
 
 import tvm_ffi
 
-from ...ir import hooks
+from ...above import above
 from ...ir.dtype import bytes_of
 from ...runtime import NDArray
 from .builtins import BUILTINS, Storage
@@ -137,7 +137,7 @@ class Trace:
     def show(self) -> Any:
         """The run as a view: step the bytecode, see registers and memory; `.html(path)` writes it
         as a page."""
-        return hooks.show_run(self)
+        return above("show_run")(self)
 
     def __len__(self) -> int:
         return len(self.steps)
