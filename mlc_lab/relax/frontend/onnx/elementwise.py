@@ -210,6 +210,8 @@ def _cast(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
 
 @rule("CastLike")
 def _cast_like(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    if im.known(inputs[0]):
+        return inputs[0].astype(im.dtype(inputs[1]))
     return im.emit(op.astype(im.tensor(inputs[0]), im.dtype(inputs[1])))
 
 

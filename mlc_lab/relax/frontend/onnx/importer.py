@@ -7,7 +7,7 @@ alone), or `Sizes`, some of them symbolic, which shape computations give.
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ...struct_info import ShapeStructInfo, TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
 from ...transform.lambda_lift import LambdaLift
 from ..common import MissingOperators, analyzer_of, identifier, located
+from .functions import at_once, body_of, is_defined
 from .given import Attributes, Inputs, Items, Sizes
 
 #: rule by operator: `rule(importer, inputs, attrs)`
@@ -70,11 +71,14 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
     """
     try:
         import onnx
+        import onnx.inliner
+        import onnx.reference
     except ImportError as error:
         raise ImportError("importing ONNX models needs the package onnx: pip install onnx"
                           ) from error
     from . import (  # noqa: F401
-        control, elementwise, layers, quantized, recurrent, resizing, sequences, tensors,
+        control, elementwise, layers, picking, pooling, quantized, recurrent, resizing, sequences,
+        tensors,
     )
 
     if not hasattr(model, "graph"):
@@ -82,12 +86,16 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
     if opset is None:
         opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")),
                     default=1)
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
     return Importer(onnx, opset, keep_params_in_input, sanitize_input_names).run(
         model.graph, dict(shape_dict or {}), dtype_dict)
 
 
 class Importer:
     """One import."""
+
+    dtypes = DTYPES
 
     def __init__(self, onnx: Any, opset: int, keep: bool, sanitize: bool) -> None:
         self.onnx, self.opset, self.keep, self.sanitize = onnx, opset, keep, sanitize
@@ -103,12 +111,7 @@ class Importer:
 
     def run(self, graph: Any, shapes: Mapping[str, Any], dtypes: Any) -> IRModule:
         """The module of a graph."""
-        missing = [(n.op_type, f"node {n.name or '(unnamed)'} that makes {', '.join(n.output)}")
-                   for n in self.all_nodes(graph) if n.op_type not in RULES or n.domain not in (
-                       "", "ai.onnx", "com.microsoft")]
-        if missing:
-            raise MissingOperators("from_onnx", missing, "write the model with other operators, "
-                                   "or register a rule in frontend.onnx.importer.RULES")
+        self.need_rules(self.all_nodes(graph))
         self.hold(graph)
         holes = [i for i in graph.input if i.name not in self.env]
         for what, given in (("shape_dict", shapes), ("dtype_dict", dtypes)):
@@ -147,6 +150,15 @@ class Importer:
                 for inner in (a.g, *a.graphs):
                     yield from self.all_nodes(inner)
 
+    def need_rules(self, nodes: Iterable[Any]) -> None:
+        """Raise MissingOperators with those of the nodes that there is nothing for."""
+        missing = [(n.op_type, f"node {n.name or '(unnamed)'} that makes {', '.join(n.output)}")
+                   for n in nodes if n.domain not in ("", "ai.onnx", "com.microsoft")
+                   or n.op_type not in RULES and not is_defined(self.onnx, n, self.opset)]
+        if missing:
+            raise MissingOperators("from_onnx", missing, "write the model with other operators, "
+                                   "or register a rule in frontend.onnx.importer.RULES")
+
     def hold(self, graph: Any) -> None:
         """Put the initializers of a graph into the environment."""
         for tensor in graph.initializer:
@@ -167,6 +179,25 @@ class Importer:
                     for o in graph.output]
         finally:
             self.env = around
+
+    def taken_apart(self, node: Any, inputs: Sequence[Any]) -> list[Any]:
+        """The values of a node that ONNX defines by other operators."""
+        body = body_of(self, node, list(inputs))
+        around = self.env, self.untranslated, self.opset
+        self.env, self.untranslated = {"": None}, {}
+        self.opset = max((o.version for o in body.opset_import if not o.domain),
+                         default=self.opset)
+        try:
+            self.need_rules(self.all_nodes(body))
+            self.env.update((name, None) for name in body.input)
+            self.env.update(zip(body.input, inputs))
+            for inner in body.node:
+                self.translate(inner)
+            return [self.env[name] if name in self.env else Missing("its definition has no such "
+                                                                    "result with these inputs")
+                    for name in body.output]
+        finally:
+            self.env, self.untranslated, self.opset = around
 
     def input(self, info: Any, shapes: Mapping[str, Any], dtypes: Any) -> Var:
         """The variable of an input of the graph."""
@@ -197,8 +228,13 @@ class Importer:
         inputs = Inputs(self.value(name, place) for name in node.input)
         self.outputs = len(node.output)
         try:
-            out = RULES[node.op_type](self, inputs, attrs)
-            self.nothing_dropped(node, inputs, attrs)
+            out = at_once(self, node, list(inputs))
+            if out is None and node.op_type in RULES:
+                inputs.seen.clear()
+                out = RULES[node.op_type](self, inputs, attrs)
+                self.nothing_dropped(node, inputs, attrs)
+            elif out is None:
+                out = self.taken_apart(node, inputs)
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise located(error, place) from error
         several = isinstance(out, (list, tuple)) and not isinstance(out, (Sizes, Items))

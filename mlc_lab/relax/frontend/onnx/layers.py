@@ -42,8 +42,8 @@ def _einsum(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     return im.emit(op.einsum([im.tensor(x) for x in inputs], attrs["equation"]))
 
 
-def _widths(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int], strides: list[int],
-            dilations: list[int]) -> list[int]:
+def widths_around(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int],
+                  strides: list[int], dilations: list[int]) -> list[int]:
     """Padding before all dimensions, then after."""
     auto = attrs.get("auto_pad", "NOTSET")
     rank = len(kernel)
@@ -84,7 +84,7 @@ def _conv(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     rank = im.ndim(w) - 2
     kernel = attrs.get("kernel_shape") or im.shape(w)[2:]
     strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
-    pads = _widths(im, x, attrs, kernel, strides, dilations)
+    pads = widths_around(im, x, attrs, kernel, strides, dilations)
     out = im.emit(getattr(nn, f"conv{rank}d")(x, w, strides, pads, dilations,
                                               attrs.get("group", 1)))
     return _bias(im, out, inputs, rank)
@@ -135,12 +135,12 @@ def _transposed_widths(im: Importer, x: Any, attrs: dict[str, Any], kernel: list
     return before + after
 
 
-def _pool(im: Importer, inputs: list[Any], attrs: dict[str, Any], kind: str) -> Any:
+def pooled(im: Importer, inputs: list[Any], attrs: dict[str, Any], kind: str) -> Any:
     x = im.tensor(inputs[0])
     kernel = attrs["kernel_shape"]
     rank = len(kernel)
     strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
-    pads = _widths(im, x, attrs, kernel, strides, dilations)
+    pads = widths_around(im, x, attrs, kernel, strides, dilations)
     build = getattr(nn, f"{kind}_pool{rank}d")
     include = bool(attrs.get("count_include_pad", 0))
     if not attrs.get("ceil_mode", 0):
@@ -151,14 +151,9 @@ def _pool(im: Importer, inputs: list[Any], attrs: dict[str, Any], kind: str) -> 
     return ceil_pool(im, build, x, kernel, strides, pads, dilations, include)
 
 
-@rule("MaxPool")
-def _max_pool(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return _pool(im, inputs, attrs, "max")
-
-
 @rule("AveragePool")
 def _average_pool(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return _pool(im, inputs, attrs, "avg")
+    return pooled(im, inputs, attrs, "avg")
 
 
 @rule("GlobalAveragePool")
@@ -218,7 +213,15 @@ def _layer_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
         im, sizes, im.dtype(x), 0.0)
     if im.shape(bias) != sizes:
         bias = im.emit(op.broadcast_to(bias, sizes))
-    return [im.emit(nn.layer_norm(x, scale, bias, axes, attrs.get("epsilon", 1e-5)))]
+    epsilon = attrs.get("epsilon", 1e-5)
+    out = [im.emit(nn.layer_norm(x, scale, bias, axes, epsilon))]
+    if im.outputs < 2:
+        return out
+    wide = x if im.dtype(x) == "float32" else im.emit(op.astype(x, "float32"))
+    mean = im.emit(op.mean(wide, axes, True))
+    apart = im.emit(op.subtract(wide, mean))
+    spread = im.emit(op.mean(im.emit(op.multiply(apart, apart)), axes, True))
+    return [*out, mean, im.emit(op.rsqrt(im.emit(op.add(spread, epsilon))))]
 
 
 @rule("RMSNormalization", "SimplifiedLayerNormalization")
@@ -236,7 +239,8 @@ def _lp_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
         size = im.emit(op.sum(im.emit(op.abs(x)), axis, True))
     else:
         size = im.emit(op.sqrt(im.emit(op.sum(im.emit(op.multiply(x, x)), axis, True))))
-    return im.emit(op.divide(x, size))
+    zero = im.tensor(np.zeros((), im.dtype(x)))  # what is all zeros stays
+    return im.emit(op.where(im.emit(op.equal(size, zero)), zero, im.emit(op.divide(x, size))))
 
 
 _SAMPLING = {"linear": "bilinear", "cubic": "bicubic"}

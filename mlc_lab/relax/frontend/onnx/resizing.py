@@ -39,17 +39,18 @@ class Axis:
     def places(self, how: str) -> np.ndarray:
         """Where each place of the result lies in the input."""
         x, n = np.arange(self.wanted, dtype="float64"), self.size
+        wanted = self.scale * n  # not rounded where a scale is given
         if how == "align_corners":
-            return x * 0 if self.wanted == 1 else x * (n - 1) / (self.wanted - 1)
+            return x * 0 if wanted == 1 else x * (n - 1) / (wanted - 1)
         if how == "asymmetric":
             return x / self.scale
         if how == "tf_half_pixel_for_nn":
             return (x + 0.5) / self.scale
         if how == "tf_crop_and_resize":
             start, end = self.region
-            if self.wanted == 1:
+            if wanted == 1:
                 return x + 0.5 * (start + end) * (n - 1)
-            return start * (n - 1) + x * (end - start) * (n - 1) / (self.wanted - 1)
+            return start * (n - 1) + x * (end - start) * (n - 1) / (wanted - 1)
         if how == "pytorch_half_pixel" and self.wanted == 1:
             return x * 0
         out = (x + 0.5) / self.scale - 0.5

@@ -275,7 +275,14 @@ def _pad(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     widths = [w for pair in zip(before, after) for w in pair]
     mode = {"edge": "replicate", "wrap": "circular"}.get(attrs.get("mode", "constant"),
                                                          attrs.get("mode", "constant"))
-    return im.emit(op.nn.pad(x, widths, mode, float(im.number(value))))
+    if isinstance(value, float) or im.known(value):
+        return im.emit(op.nn.pad(x, widths, mode, float(im.number(value))))
+    out = im.emit(op.nn.pad(x, widths, mode, 0.0))
+    if mode != "constant":
+        return out
+    inside = im.emit(op.full(im.shape(x), im.tensor(np.ones((), "int8")), "int8"))
+    inside = im.emit(op.astype(im.emit(op.nn.pad(inside, widths, mode, 0.0)), "bool"))
+    return im.emit(op.where(inside, out, im.emit(op.reshape(im.tensor(value), []))))
 
 
 @rule("Range")
@@ -420,13 +427,18 @@ _place("ArgMax", op.argmax)
 _place("ArgMin", op.argmin)
 
 
-@rule("CumSum")
-def _cumsum(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    x, axis = im.tensor(inputs[0]), int(im.number(inputs[1], "the axis"))
-    if attrs.get("reverse"):
-        x = im.emit(op.flip(x, axis))
-    out = im.emit(op.cumsum(x, axis, None, bool(attrs.get("exclusive", 0))))
-    return im.emit(op.flip(out, axis)) if attrs.get("reverse") else out
+def _running(name: str, build: Callable) -> None:
+    @rule(name)
+    def translate(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+        x, axis = im.tensor(inputs[0]), int(im.number(inputs[1], "the axis"))
+        if attrs.get("reverse"):
+            x = im.emit(op.flip(x, axis))
+        out = im.emit(build(x, axis, None, bool(attrs.get("exclusive", 0))))
+        return im.emit(op.flip(out, axis)) if attrs.get("reverse") else out
+
+
+_running("CumSum", op.cumsum)
+_running("CumProd", op.cumprod)
 
 
 @rule("TopK")
