@@ -21,7 +21,7 @@ from .database import Database
 from .search_strategy import SearchStrategy
 from .space_generator import SpaceGenerator
 from .space_generator.post_order_apply import default_schedule
-from .tune import DEFAULT_TRIALS, tune_tasks
+from .tune import DEFAULT_TRIALS, only_structural, tune_tasks
 from .workload import TensorInfo, as_workload, coarse_key
 
 
@@ -102,7 +102,7 @@ def _bare(func: PrimFunc) -> PrimFunc:
 def extract_tasks(mod: IRModule, target: Any = None, params: Mapping[str, Any] | None = None, *,
                   module_equality: str = "structural") -> list[ExtractedTask]:
     """The distinct kernels of a model."""
-    del module_equality
+    only_structural(module_equality)
     target = Target(target if target is not None else Target.current() or "llvm")
     tasks: list[ExtractedTask] = []
     known: dict[str, list[ExtractedTask]] = {}
@@ -153,8 +153,7 @@ def tune_relax(mod: IRModule, params: Mapping[str, Any] | None = None, target: A
                work_dir: Any = None, max_trials_global: int | None = None, *,
                max_trials_per_task: int | None = None, op_names: Sequence[str] | None = None,
                space: Any = "post-order-apply", strategy: Any = "evolutionary",
-               seed: int | None = None, num_tuning_cores: Any = "physical", **options: Any
-               ) -> Database:
+               seed: int | None = None, **options: Any) -> Database:
     """Search for fast schedules of all kernels of a model.
 
     `op_names` keeps only kernels whose name contains one of them. With the generated space, kernels
@@ -162,7 +161,6 @@ def tune_relax(mod: IRModule, params: Mapping[str, Any] | None = None, target: A
     that tuning never loses. The other arguments are those of tune_tir. Returns the database, for
     `compile_relax`.
     """
-    del num_tuning_cores
     tasks = extract_tasks(mod, target, params)
     if space == "post-order-apply":
         tasks = [t for t in tasks if _begins_at_default(t)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping
 
 from ..ir.module import IRModule
 from ..schedule import Schedule
@@ -23,7 +23,8 @@ def tune_tir(mod: Any, target: Any = None, work_dir: Any = None,
              task_scheduler: Any = "gradient", space: Any = "post-order-apply",
              strategy: Any = "evolutionary", num_tuning_cores: Any = "physical",
              seed: int | None = None, task_name: str | None = None, verbose: bool = True,
-             module_equality: str = "structural", special_space: Any = None,
+             module_equality: str = "structural",
+             special_space: Mapping[str, Any] | None = None,
              post_optimization: bool = False, num_threads: int | None = None) -> Database:
     """Search for a fast schedule of a tensor program.
 
@@ -37,6 +38,9 @@ def tune_tir(mod: Any, target: Any = None, work_dir: Any = None,
     num_trials_per_iter: how many at most before the strategy learns from them.
     space: a ScheduleFn, a function of a Schedule, or "post-order-apply", which generates the space
         from the program.
+    special_space: the space of single tasks, by their names.
+    num_tuning_cores: how many candidates are built at once; "physical": as many as cores are free.
+        `num_threads` is how many threads the program itself may use.
     strategy: "evolutionary", "replay-trace", "replay-func", "e-greedy", or a SearchStrategy.
     runner, builder, database, cost_model, task_scheduler, measure_callbacks: a name, or an object
         of that interface.
@@ -51,20 +55,23 @@ def tune_tir(mod: Any, target: Any = None, work_dir: Any = None,
     ------
     SpaceError, TuneError, DatabaseError, ValueError
         For a space that cannot be made, a program that cannot run, a work_dir that cannot be used,
-        a target or name that does not exist.
+        a target or name that does not exist, a module_equality other than "structural", and
+        post_optimization.
     """
-    del num_tuning_cores, special_space
     tasks = []
     for name, part in _parts(mod, task_name):
         tasks.append(TuneContext(
-            part, target=target, space_generator=SpaceGenerator.create(space).clone(),
+            part, target=target, space_generator=SpaceGenerator.create(
+                (special_space or {}).get(name, space)).clone(),
             search_strategy=SearchStrategy.create(strategy).clone(), task_name=name,
             rand_state=-1 if seed is None else seed, num_threads=num_threads))
     return tune_tasks(
         tasks=tasks, work_dir=work_dir, max_trials_global=max_trials_global,
         max_trials_per_task=max_trials_per_task, num_trials_per_iter=num_trials_per_iter,
         builder=builder, runner=runner, database=database, cost_model=cost_model,
-        measure_callbacks=measure_callbacks, task_scheduler=task_scheduler, verbose=verbose)
+        measure_callbacks=measure_callbacks, task_scheduler=task_scheduler,
+        module_equality=module_equality, post_optimization=post_optimization,
+        num_tuning_cores=num_tuning_cores, verbose=verbose)
 
 
 def _parts(mod: Any, task_name: str | None) -> list[tuple[str, IRModule]]:

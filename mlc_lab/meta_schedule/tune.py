@@ -35,15 +35,38 @@ def open_database(database: Any, work_dir: Any) -> Database:
     return Database.create("sqlite", work_dir=directory)
 
 
+def only_structural(module_equality: str) -> None:
+    """Programs are compared as they stand; TVM's looser ways to compare them are refused."""
+    if module_equality != "structural":
+        raise ValueError(f"module_equality={module_equality!r}: programs are taken for equal where "
+                         'they are so by structure; only "structural" is possible')
+
+
+def _cores(given: Any) -> int | None:
+    """How many processes build candidates; None: as many as the machine has cores to spare."""
+    if given in (None, "physical", "logical"):
+        return None
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ValueError(f'num_tuning_cores is "physical", "logical" or a number from 1 on, not '
+                         f"{given!r}")
+    return given
+
+
 def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | None = None,
                work_dir: Any = None, max_trials_global: int | None = None,
                max_trials_per_task: int | None = None, num_trials_per_iter: int = 64,
                builder: Any = "local", runner: Any = "local", database: Any = "json",
                cost_model: Any = "xgb", measure_callbacks: Any = "default",
                task_scheduler: Any = "gradient", module_equality: str = "structural",
-               post_optimization: bool = False, verbose: bool = True) -> Database:
+               post_optimization: bool = False, num_tuning_cores: Any = "physical",
+               verbose: bool = True) -> Database:
     """Tune several tasks together. Returns the database; see tune_tir for the arguments."""
-    del module_equality, post_optimization
+    only_structural(module_equality)
+    if post_optimization:
+        raise ValueError("post_optimization=True asks for TVM's droplet search after the search, "
+                         "which is not part of this package; more trials do its work")
+    if isinstance(builder, str):
+        builder = Builder.create(builder, max_workers=_cores(num_tuning_cores))
     if not tasks:
         raise ValueError("there is nothing to tune: the list of tasks is empty")
     if max_trials_global is None:
@@ -65,4 +88,4 @@ def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | 
     return opened
 
 
-__all__ = ["open_database", "tune_tasks"]
+__all__ = ["only_structural", "open_database", "tune_tasks"]

@@ -259,10 +259,27 @@ def test_a_cost_model_of_ones_own_chooses():
     ({"runner": "remote"}, "no runner 'remote'"), ({"builder": "remote"}, "no builder 'remote'"),
     ({"task_scheduler": "fair"}, "no task scheduler 'fair'"),
     ({"trials": 0}, "max_trials_global has to be at least 1"),
+    ({"module_equality": "anchor-block"}, "module_equality='anchor-block'.*only"),
+    ({"post_optimization": True}, "droplet"),
+    ({"num_tuning_cores": 0}, "num_tuning_cores is"), ({"num_tuning_cores": "all"}, "'all'"),
 ])
 def test_what_does_not_exist_is_named(options, text):
     with pytest.raises(ValueError, match=text):
         tune(**options)
+
+
+def test_a_task_may_have_a_space_of_its_own():
+    asked = []
+
+    def own(sch):
+        asked.append(sch)
+        stochastic(sch)
+
+    tune(trials=2, special_space={"main": SPACE(own)}, num_tuning_cores=1)
+    assert asked
+    asked.clear()
+    tune(trials=2, special_space={"another": SPACE(own)})
+    assert not asked
 
 
 def test_a_target_that_cannot_be_measured_is_refused():
