@@ -50,3 +50,21 @@ def test_an_annotation_does_not_come_to_name_what_is_not_around_it():
                     "annotations_stay_in_scope")
     assert "names i" in str(error) and 'unannotate(..., "x")' in str(error)
     refused(noted(block='"x": i'), STEPS["transform_block_layout"], "annotations_stay_in_scope")
+
+
+def test_transform_block_layout_keeps_how_loops_run():
+    """A new loop that is an old one runs like it; no note is lost."""
+    def noted_loops(sch):
+        sch.annotate(loops(sch)[1], "pragma_note", 7)
+        sch.parallel(loops(sch)[0])
+        sch.transform_block_layout("D", lambda i, j: (j, i // 2, i % 2))
+        assert sch.get(loops(sch)[0]).annotations == {"pragma_note": 7}
+        sch.transform_block_layout("D", lambda j, a, b: (j, a * 2 + b))
+        sch.bind(loops(sch)[1], "threadIdx.x")
+        sch.transform_block_layout("D", lambda j, i: (i, j))
+        assert sch.get(loops(sch)[0]).thread_binding.thread_tag == "threadIdx.x"
+
+    kept(noted(), noted_loops)
+    refused(noted(), lambda s: (s.annotate(loops(s)[1], "note", 7),
+                                s.transform_block_layout("D", lambda i, j: i * 8 + j)),
+            "loop_has_no_annotation")

@@ -8,13 +8,13 @@ from typing import Any
 from ...arith import Analyzer
 from ...arith.index_map import inverse, map_ranges
 from ...tir import op
-from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.expr import Add, IntImm, IterVar, PrimExpr, Range, Sub, Var
 from ...tir.function import IndexMap
 from ...tir.functor import free_vars, substitute, uses_var
-from ...tir.stmt import BlockRealize, For, ForKind, Stmt
+from ...tir.stmt import EMPTY, BlockRealize, For, ForKind, Stmt
 from ..chain import SubstituteAccesses, alone_in_its_loops, replace_nest, trivially_bound
 from ..error import Refusal
-from ..guards import KIND_NAMES, REDUCE, SPATIAL, is_block
+from ..guards import KIND_NAMES, REDUCE, SPATIAL, is_block, loop_is_plain
 from ..independence import chooses_by_results, clash_when_reordered, labels_are_true
 from ..instruction import primitive
 from ..provenance import came_from
@@ -44,12 +44,15 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
                 v0, v1, v2 = T.axis.remap("SSS", [ax0, ax1, ax2])
                 B[v1 * 16 + v2, v0] = A[v1 * 16 + v2, v0] * T.float32(2.0)
 
-    An index need not start at 0: the new iterator then stands for it less its first value. Where
-    the map changes the order of iterations, none of those that change places may clash.
+    A new loop that stands for one of the old loops alone runs as that one does (in parallel, on
+    threads) and has its annotations. An index need not start at 0: the new iterator then stands for
+    it less its first value. Where the map changes the order of iterations, none of those that
+    change places may clash.
 
     Errors: the block is alone in its loops, each iterator bound to a loop of its own that runs over
     fixed values; the map is bijective, and each of its indices uses iterators of one kind;
-    iterations that touch the same element, one of them writing, keep their order.
+    iterations that touch the same element, one of them writing, keep their order. Loops that end
+    have no annotation and are not bound to threads.
     """
     is_block(block)
     scope = state.scope_root(block)
@@ -95,13 +98,35 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
     to = SubstituteAccesses(table, iters)
     new = to.visit(stmt).replace(iter_vars=tuple(iters))
     nest: Stmt = BlockRealize([var for var, _ in loops], realize.predicate, new)
-    for var, extent in reversed(loops):
-        nest = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, nest)
+    notes = _notes(state, block, [bound_to.get(_one(e)) for e in mapped])
+    for (var, extent), (kind, thread, said) in zip(reversed(loops), reversed(notes)):
+        nest = For(var, IntImm(var.dtype, 0), extent, kind, nest, thread, said)
     body = replace_nest(state, scope, block, nest)
     reuse = {stmt: new}
     pair_blocks(stmt.body, new.body, reuse)
     changed = scope.stmt.replace(body=body)
     state.replace(scope, changed, {**reuse, scope.stmt: changed})
+
+
+def _one(index: PrimExpr) -> PrimExpr:
+    """The iterator that an index is, less where it starts; or the index."""
+    while type(index) in (Add, Sub) and op.as_int(index.b) is not None:
+        index = index.a
+    return index
+
+
+def _notes(state: ScheduleState, block: StmtSRef, sources: Sequence[Any]) -> list[tuple]:
+    """How each new loop runs: as the old loop runs whose variable it has, else one by one. No
+    annotation and no binding to threads is lost."""
+    left = {s.stmt.loop_var: s for s in state.loops_above(block)}
+    found: list[tuple] = []
+    for var in sources:
+        loop = left.pop(var, None)
+        found.append((ForKind.SERIAL, None, EMPTY) if loop is None else (
+            loop.stmt.kind, loop.stmt.thread_binding, loop.stmt.annotations))
+    for loop in left.values():
+        loop_is_plain(loop)
+    return found
 
 
 def _starts(stmt: Any, index_map: IndexMap, ranges: Sequence[Range]) -> list[PrimExpr]:
