@@ -8,6 +8,7 @@ from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
 from .loop_partition import LoopPartition
+from .lower_cross_thread_reduction import LowerCrossThreadReduction
 from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
@@ -20,10 +21,12 @@ from .storage_rewrite import StorageRewrite
 from .thread_sync import ThreadSync
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
+from .verify_kernels import VerifyKernels
 
 __all__ = [
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "LoopPartition",
-    "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
-    "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify", "StorageRewrite",
-    "ThreadSync", "UnrollLoop", "VectorizeLoop", "default_passes", "lower", "stage_names", "stages",
+    "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
+    "LowerMatchBuffer", "LowerOpaqueBlock", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
+    "Simplify", "StorageRewrite", "ThreadSync", "UnrollLoop", "VectorizeLoop", "VerifyKernels",
+    "default_passes", "lower", "stage_names", "stages",
 ]

@@ -23,35 +23,14 @@ from typing import Any
 
 from ..ir.transform import Pass
 from ..tir import op
-from ..tir.expr import EQ, IterVar, Var
+from ..tir.expr import EQ, IterVar
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, uses_var
-from ..tir.stmt import Block, BlockRealize, For, ForKind, IfThenElse, Stmt, seq
-from .common import LowerError, function_pass
+from ..tir.functor import Mutator
+from ..tir.stmt import Block, IfThenElse, Stmt, seq
+from .common import function_pass
 
 
 class _LowerInit(Mutator):
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads: dict[Var, str] = {}
-
-    def visit_For(self, node: For) -> Stmt:
-        if node.kind is ForKind.THREAD_BINDING:
-            self.threads[node.loop_var] = node.thread_binding.thread_tag
-        return super().visit_For(node)
-
-    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
-        for iv, value in zip(node.block.iter_vars, node.iter_values):
-            if iv.iter_type == IterVar.CommReduce and self.threads:
-                for var, tag in self.threads.items():
-                    if tag[:9] in ("threadIdx", "blockIdx.") and uses_var(value, var):
-                        raise LowerError(
-                            f"block {node.block.name_hint!r} reduces over {iv.var.name}, which is "
-                            f"bound to {tag}: threads would update one element at the same time. "
-                            "Give each thread a partial result with sch.rfactor(loop, "
-                            "factor_axis=0) and reduce the partial results in a serial loop")
-        return self.default(node)
-
     def visit(self, node: Any) -> Any:
         """Expressions hold no blocks: they are left alone."""
         return super().visit(node) if isinstance(node, Stmt) else node

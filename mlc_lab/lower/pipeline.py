@@ -10,7 +10,8 @@
     FlattenBuffer
     Simplify
 
-For a GPU, ThreadSync follows (until then, threads that exchange values do not wait for each other).
+For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and ThreadSync follows (until then,
+threads that exchange values do not wait for each other).
 
 `lower(mod)` runs all; `lower(mod, until="FlattenBuffer")` stops after a stage; `stages(mod)` keeps
 the module after every stage, to be looked at.
@@ -29,6 +30,7 @@ from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
 from .loop_partition import LoopPartition
+from .lower_cross_thread_reduction import LowerCrossThreadReduction
 from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
@@ -40,6 +42,7 @@ from .storage_rewrite import StorageRewrite
 from .thread_sync import ThreadSync
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
+from .verify_kernels import VerifyKernels
 
 _GPU_KINDS = {"cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu"}
 
@@ -68,7 +71,8 @@ def default_passes(target: Any = None, simple_mode: bool = False, gpu: bool | No
     partition, vectors, unrolling or reuse of memory. `gpu` admits thread axes (by default where
     the target has them)."""
     gpu = is_gpu(target) if gpu is None else gpu
-    passes = [
+    passes = [VerifyKernels(), LowerCrossThreadReduction()] if gpu else []
+    passes += [
         PlanAndUpdateBufferAllocationLocation(), LowerInitBlock(), ConvertBlocksToOpaque(),
         CompactBufferAllocation(), LowerMatchBuffer(), LowerOpaqueBlock(gpu),
         FlattenBuffer(), Simplify(),

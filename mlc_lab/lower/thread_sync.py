@@ -1,4 +1,4 @@
-"""ThreadSync: barriers between GPU threads where they exchange values through shared memory.
+"""ThreadSync: barriers between GPU threads where they exchange values through memory.
 
 Before::
 
@@ -15,20 +15,25 @@ A statement waits if it reads what was written, or writes what was read or writt
 barrier. The body of a loop is looked at twice: its second round follows its first. A barrier must
 be reached by all threads, so one that is needed inside of a branch or of a loop that threads take
 differently is put in front of it.
+
+Threads exchange values through memory that they share: shared memory, and global memory that a
+kernel writes, unless all it does with it is at one place of each thread's own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..ir.structural import structural_equal
 from ..ir.transform import Pass
-from ..tir.expr import BufferLoad, Call, IterVar, StringImm, Var
+from ..tir.expr import BufferLoad, Call, IterVar, PrimExpr, StringImm, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import pre_order, uses_var
+from ..tir.functor import Mutator, Visitor, pre_order, substitute, uses_var
 from ..tir.stmt import (
     AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, While, seq,
 )
-from .common import all_statements, function_pass
+from .common import function_pass
 
 
 def barrier() -> Stmt:
@@ -55,8 +60,58 @@ class _State:
         return _State(self.reads, self.writes)
 
 
-class _Sync:
+class _Places(Visitor):
+    """Where a kernel accesses global memory, in terms of its axes, and under which conditions that
+    threads may see differently."""
+
     def __init__(self) -> None:
+        self.axes: dict[str, Var] = {}
+        self.same: dict[Var, Var] = {}
+        self.conditions: tuple[PrimExpr, ...] = ()
+        self.found: dict[Var, list[tuple[PrimExpr, ...]]] = {}
+        self.written: set[Var] = set()
+
+    def exchanged(self) -> set[Var]:
+        """Memory of which a thread may read what another has written."""
+        return {memory for memory, (first, *others) in self.found.items()
+                if memory in self.written and any(
+                    len(first) != len(other) or not all(map(structural_equal, first, other))
+                    for other in others)}
+
+    def _place(self, memory: Var, indices: Sequence[PrimExpr]) -> None:
+        if memory.storage_scope == "global":
+            self.found.setdefault(memory, []).append(tuple(
+                substitute(e, self.same) for e in (*indices, *self.conditions)))
+
+    def visit_AttrStmt(self, node: AttrStmt) -> None:
+        if isinstance(node.node, IterVar):
+            var = node.node.var
+            self.same[var] = self.axes.setdefault(node.node.thread_tag, var)
+        self.visit_children(node)
+
+    def visit_IfThenElse(self, node: IfThenElse) -> None:
+        self.visit(node.condition)
+        before = self.conditions
+        if uses_var(node.condition, self.same.keys()):
+            self.conditions = (*before, node.condition)
+        self.visit(node.then_case)
+        if node.else_case is not None:
+            self.visit(node.else_case)
+        self.conditions = before
+
+    def visit_BufferLoad(self, node: BufferLoad) -> None:
+        self._place(node.buffer.data, node.indices)
+        self.visit_children(node)
+
+    def visit_BufferStore(self, node: BufferStore) -> None:
+        self.written.add(node.buffer.data)
+        self._place(node.buffer.data, node.indices)
+        self.visit_children(node)
+
+
+class _Sync:
+    def __init__(self, exchanged: set[Var]) -> None:
+        self.exchanged = exchanged
         self.threads: set[Var] = set()
         self.touched: dict[Stmt, tuple[set[Var], set[Var]]] = {}
 
@@ -66,15 +121,18 @@ class _Sync:
         if found is None:
             reads, writes = set(), set()
             for item in pre_order(s):
-                if type(item) is BufferLoad and _is_shared(item.buffer.data):
+                if type(item) is BufferLoad and self._shared(item.buffer.data):
                     reads.add(item.buffer.data)
-                elif type(item) is BufferStore and _is_shared(item.buffer.data):
+                elif type(item) is BufferStore and self._shared(item.buffer.data):
                     writes.add(item.buffer.data)
                 elif isinstance(item, Var) and item.dtype == "handle" and _is_shared(item):
                     reads.add(item)
                     writes.add(item)
             found = self.touched[s] = reads, writes
         return found
+
+    def _shared(self, memory: Var) -> bool:
+        return memory in self.exchanged or _is_shared(memory)
 
     def visit(self, s: Stmt, state: _State) -> Stmt:
         """`s` with barriers; `state` is brought up to date."""
@@ -135,15 +193,26 @@ def _is_shared(var: Var) -> bool:
     return var.storage_scope.startswith("shared")
 
 
+class _Kernels(Mutator):
+    """Barriers in each kernel: nothing waits outside of one, and a kernel waits for those before.
+    """
+
+    def visit(self, node: Any) -> Any:
+        """Expressions hold no kernels: they are left alone."""
+        return super().visit(node) if isinstance(node, Stmt) else node
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        if node.attr_key != "thread_extent":
+            return self.default(node)
+        places = _Places()
+        places.visit(node)
+        sync = _Sync(places.exchanged())
+        return sync.visit(node, _State()) if any(sync.accesses(node)) else node
+
+
 def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
-    """Barriers in kernels with shared memory."""
-    if not any(type(s) is AttrStmt and s.attr_key == "thread_extent"
-               for s in all_statements(func.body)):
-        return func
-    sync = _Sync()
-    if not any(sync.accesses(func.body)):
-        return func
-    return func.with_body(sync.visit(func.body, _State()))
+    """Barriers in kernels whose threads exchange values."""
+    return func.with_body(_Kernels().visit(func.body))
 
 
 def ThreadSync() -> Pass:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..tir.expr import IntImm, IterVar, Var
-from ..tir.functor import uses_var
+from ..tir.functor import free_vars, uses_var
 from ..tir.stmt import Block, For, ForKind
 from .conflict import Clash, apart, clash
 from .error import Refusal
@@ -14,6 +14,7 @@ from .guards import REDUCE, SPATIAL, compact_dataflow, is_loop, parallelizable
 from .independence import (
     chooses_by_results, clash_between_iterations, has_one_to_one_binding, labels_are_true,
 )
+from .slices import threads_may_share
 from .state import ScheduleState, StmtSRef
 
 
@@ -29,6 +30,8 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
     except Refusal as refusal:
         raise _with_iterations(state, loop, refusal) from None
     parallelizable(state, loop, word, thread_tag)
+    for block in _shared_by(state, loop, thread_tag):
+        threads_may_share(state, block, loop)
     if not _plainly_independent(state, loop):
         clash = clash_between_iterations(state, loop, *_memories(state, loop, thread_tag))
         if clash is not None:
@@ -78,14 +81,19 @@ def _plainly_independent(state: ScheduleState, loop: StmtSRef) -> bool:
 def _memories(state: ScheduleState, loop: StmtSRef, thread_tag: str) -> tuple[set[Var], tuple]:
     """Memory that may be touched by all iterations: that of reductions over the threads of a
     block, which lowering takes apart; and the scopes in which each iteration gets its own."""
-    reduced = set()
-    for block in state.child_blocks(loop) if thread_tag.startswith("threadIdx") else ():
-        for iv, value in zip(block.stmt.iter_vars, state.realize_of(block).iter_values):
-            if iv.iter_type == REDUCE and uses_var(value, loop.stmt.loop_var):
-                reduced.update(w.buffer.data for w in block.stmt.writes)
+    reduced = {w.buffer.data for block in _shared_by(state, loop, thread_tag)
+               if block.stmt.init is not None for w in block.stmt.writes}
     shared = ("global", "shared", "warp") if thread_tag.startswith("threadIdx") else (
         ("global",) if thread_tag.startswith("blockIdx") else ())
     return reduced, shared
+
+
+def _shared_by(state: ScheduleState, loop: StmtSRef, thread_tag: str) -> list[StmtSRef]:
+    """The blocks whose reduction the threads of a loop share."""
+    return [block for block in state.child_blocks(loop) if any(
+        iv.iter_type == REDUCE and uses_var(value, loop.stmt.loop_var) for iv, value in zip(
+            block.stmt.iter_vars, state.realize_of(block).iter_values))] if (
+                thread_tag.startswith("threadIdx")) else []
 
 
 def loops_stay_independent(state: ScheduleState, loops: Iterable[StmtSRef]) -> None:
@@ -120,14 +128,24 @@ def threads_keep_their_own(state: ScheduleState) -> None:
             and s.stmt.thread_binding.thread_tag.startswith("threadIdx")}
     if not tags:
         return
-    for home in [s for s in state.refs.values() if type(s.stmt) is Block]:
+    blocks = [s for s in state.refs.values() if type(s.stmt) is Block]
+    alike = {s.stmt: _drives_reduction(state, s) for s in blocks
+             if s.stmt.init is not None and s.parent is not None}
+    for home in blocks:
         own = {b.data for b in home.stmt.alloc_buffers if b.scope.split(".")[0] == "local"}
         if not own:
             continue
         accesses = [a for a in footprint(home.stmt.body) if a.memory in own]
         for write in [a for a in accesses if a.write]:
             for other in [a for a in accesses if a.memory is write.memory]:
-                _same_thread(write, other, tags)
+                shared = alike.get(write.block, ())  # all that share a reduction have its result
+                _same_thread(write, other, {v: t for v, t in tags.items() if v not in shared}
+                             if shared else tags)
+
+
+def _drives_reduction(state: ScheduleState, block: StmtSRef) -> set[Var]:
+    return {v for iv, value in zip(block.stmt.iter_vars, state.realize_of(block).iter_values)
+            if iv.iter_type == REDUCE for v in free_vars(value)}
 
 
 def _same_thread(write: Access, other: Access, tags: Mapping[Var, str]) -> None:

@@ -1,10 +1,10 @@
 """Random schedules of random programs: accepted means that the program computes the same.
 
 A case is a program of `programs.py` and up to 12 primitives with arguments that look right. Laws:
-the result is that of the program before, in the interpreter and as machine code, also where the
-iterations of loops that run at the same time come in another order; the text of every
-program met parses back to it; a refusal changes nothing; the trace, as Python and as JSON, gives
-the same program again; and nothing but a ScheduleError comes out of a primitive.
+the result is that of the program before, in the interpreter and as machine code or GPU kernels,
+also where the iterations of loops that run at the same time come in another order; the text of
+every program met parses back to it; a refusal changes nothing; the trace, as Python and as JSON,
+gives the same program again; and nothing but a ScheduleError comes out of a primitive.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from mlc_lab.backend.interp import InterpError, interpret
 from mlc_lab.backend.meaning import evaluate
 from mlc_lab.build import build
 from mlc_lab.ir.structural import assert_structural_equal
+from mlc_lab.lower import LowerError
 from mlc_lab.schedule import Schedule, ScheduleError, Trace
 from mlc_lab.script import from_source
 from mlc_lab.tir.expr import Var
@@ -148,7 +149,9 @@ def check_result(made: Program, original, sch: Schedule, draw) -> None:
         if not agree(want, got):
             raise AssertionError(f"the two interpreters differ\n{sch.mod.script()}\n"
                                  f"quick: {want}\ndefinition: {got}")
-    if draw.chance(50) and not has_loops(sch.mod, [ForKind.THREAD_BINDING]):  # a GPU's code
+    if has_loops(sch.mod, [ForKind.THREAD_BINDING]):
+        check_kernels(made, sch.mod, seed, want)
+    elif draw.chance(50):
         optimized = draw.chance(30)
         run = build(sch.mod, target="llvm" if optimized else "llvm -opt-level=0")["main"]
         held = [tvm.nd.array(a) for a in made.arguments(seed)]
@@ -157,6 +160,21 @@ def check_result(made: Program, original, sch: Schedule, draw) -> None:
         if not agree(want, got):
             raise AssertionError(f"machine code differs\n{sch.mod.script()}\n"
                                  f"interpreter: {want}\nmachine code: {got}")
+
+
+def check_kernels(made: Program, mod, seed: int, want) -> None:
+    """The GPU kernels of a program, whose threads run side by side, compute the same, unless
+    lowering says that they cannot."""
+    try:
+        kernels = tvm.lower(mod)
+    except LowerError:
+        harness.counts["kernels refused"] += 1
+        return
+    harness.counts["kernels run"] += 1
+    got = outcome(made, kernels, seed)
+    if not agree(want, got):
+        raise AssertionError(f"the kernels differ\n{mod.script()}\n{kernels.script()}\n"
+                             f"before: {want}\nkernels: {got}")
 
 
 def outcome(made: Program, mod, seed: int):

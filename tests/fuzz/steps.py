@@ -155,6 +155,28 @@ class Steps:
     def bind(self):
         self.sch.bind(self.loop(), self.draw.choice(AXES))
 
+    def kernel_bind(self):
+        """A kernel: a loop on blocks of threads, and of each block in it a loop on threads."""
+        block = self.draw.choice(self.blocks())
+        first = self.loop(block)
+        if not self.draw.chance(15):
+            first = self.loops(block)[0]
+        if self.draw.chance(50):
+            for producer in self.sch.get_producers(block)[::-1]:
+                if self.draw.chance(30):
+                    self.sch.set_scope(producer, 0, self.draw.choice(["shared", "local"]))
+                self.sch.compute_at(producer, first)
+        self.sch.bind(first, "blockIdx.x")
+        threads = self.draw.choice([2, 4, 3])
+        for child in self.sch.get_child_blocks(first):
+            loops = self.loops(child)[1:]
+            if loops and not self.draw.chance(15):
+                loop = self.draw.choice(loops)
+                if not self.draw.chance(25):
+                    loop = self.draw.choice(self.sch.split(loop, self.draw.choice(
+                        [[None, threads], [threads, None]])))
+                self.sch.bind(loop, "threadIdx.x")
+
     def add_unit_loop(self):
         self.sch.add_unit_loop(self.block() if self.draw.chance(50) else self.loop())
 

@@ -4,10 +4,11 @@ import pytest
 from mlc_lab.lower import LowerError, lower
 from mlc_lab.lower.pipeline import as_module
 from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
-from .programs import arguments, matmul, mm_relu, run
+from .programs import arguments, mm_relu, run, softmax
 
 
 def on_gpu(program):
@@ -75,18 +76,50 @@ def test_an_exchange_through_shared_memory():
     assert int(allocs[0].extents[0]) == 8
 
 
-def test_a_reduction_over_threads_is_refused():
-    s = Schedule(matmul)
-    mod = s.mod
-    body = mod["main"].body
+def kernel(reads, scope="global", last="T.thread_binding(8, thread='threadIdx.x')"):
+    """Threads write B, and read it at another place."""
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((3, 8), "float32"), C: T.Buffer((3, 8), "float32")):
+    B = T.alloc_buffer((3, 8), "float32", scope="{scope}")
+    for b in T.thread_binding(3, thread="blockIdx.x"):
+        for i in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("B"):
+                vb, v = T.axis.remap("SS", [b, i])
+                B[vb, v] = A[vb, v] + T.float32(1)
+        for i in {last}:
+            with T.block("C"):
+                vb, v = T.axis.remap("SS", [b, i])
+                C[vb, v] = B[vb, {reads}] * T.float32(2)
+""")
 
-    def bind(node):
-        if isinstance(node, S.For) and node.loop_var.name == "k":
-            from mlc_lab.tir.expr import IterVar, Var
-            axis = IterVar(None, Var("threadIdx.x"), IterVar.ThreadIndex, "threadIdx.x")
-            return node.replace(kind=S.ForKind.THREAD_BINDING, thread_binding=axis)
-        return node.map_children(bind)
 
-    bound = mod["main"].with_body(bind(body))
-    with pytest.raises(LowerError, match="reduces over vk.*threadIdx.x.*rfactor"):
-        lower(bound, target="cuda")
+@pytest.mark.parametrize("reads, count", [("7 - v", 1), ("v", 0)])
+def test_an_exchange_through_global_memory(reads, count):
+    """A thread that reads what it wrote itself waits for no other."""
+    assert len(barriers(on_gpu(kernel(reads)))) == count
+
+
+def test_kernels_wait_for_each_other_without_barriers():
+    s = Schedule(softmax)
+    for block in map(s.get, s.get_child_blocks(s.get_block("root"))):
+        s.bind(s.get_loops(s.get_block(block.name_hint))[0], "threadIdx.x")
+    assert not barriers(on_gpu(s.mod))
+
+
+@pytest.mark.parametrize("func, words", [
+    (kernel("v % 4", last="T.thread_binding(4, thread='threadIdx.x')"), "extents 8 and 4"),
+    (kernel("7 - v", "local", "range(8)"), "has its own B"),
+])
+def test_what_threads_of_a_kernel_cannot_do_is_refused(func, words):
+    with pytest.raises(LowerError, match=words):
+        lower(func, target="cuda")
+
+
+def test_memory_of_a_kernel_ends_with_it():
+    s = Schedule(softmax)
+    block = s.get_child_blocks(s.get_block("root"))[0]
+    s.set_scope(block, 0, "shared")
+    s.bind(s.get_loops(block)[0], "threadIdx.x")
+    with pytest.raises(LowerError, match="is used outside of the kernel.*compute_at"):
+        lower(s.mod, target="cuda")

@@ -480,6 +480,17 @@ def test_a_reduction_of_a_triangle_is_not_bound_to_threads():
         sch.bind(k_1, "threadIdx.x")
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_nested_loops_are_not_bound_to_one_axis(first):
+    """Only iterations with the same number in both would run."""
+    sch, _ = schedule(row_sum)
+    i = sch.split(sch.get_loops("B")[0], [None, 4])
+    sch.bind(i[first], "blockIdx.x")
+    with pytest.raises(ScheduleError, match="axis_is_bound_once"):
+        sch.bind(i[1 - first], "blockIdx.x")
+    sch.bind(i[1 - first], "blockIdx.y")
+
+
 def copy_of_sums(sch):
     """A loop on threads that decompose_reduction copies."""
     i, _ = sch.get_loops("B")

@@ -18,13 +18,12 @@ from ..covering import stage_pipeline
 from ..error import Refusal
 from ..footprint import Access, footprint, instance, loops_of
 from ..guards import REDUCE, SPATIAL, is_loop, reduction_block
-from ..independence import (
-    starts_again, starts_with_init, surroundings, why_labels_are_false,
-)
+from ..independence import surroundings
 from ..instruction import primitive
 from ..provenance import came_from, renewed
 from ..reducer import Reduction, match_reduction
 from ..rewrite import copied_loop, with_regions
+from ..slices import order_is_free
 from ..state import ScheduleState, StmtSRef
 
 
@@ -90,7 +89,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
         raise Refusal("factor_axis_in_range", f"factor_axis={factor_axis}: the slices of "
                       f"{reduction.stores[0].buffer.name} can be placed at {-rank - 1} .. {rank}",
                       nodes=[block.stmt])
-    _is_what_it_is_called(state, block, reduction, loop, reduce_loops)
+    order_is_free(state, block, reduction, loop, reduce_loops)
     _nothing_flows_back(state, block, loops)
     axis = factor_axis % (rank + 1)
     cuts = _Cuts(state, block, loop, reduce_loops)
@@ -155,40 +154,6 @@ def _loop_rules(state: ScheduleState, loops: Sequence[StmtSRef], loop: StmtSRef,
         raise Refusal("loop_is_a_reduction", f"loop {loop.stmt.loop_var.name} drives no reduction "
                       f"iterator of block {block.stmt.name_hint}", nodes=[loop.stmt])
     return drives[REDUCE]
-
-
-def _is_what_it_is_called(state: ScheduleState, block: StmtSRef, reduction: Reduction,
-                          loop: StmtSRef, reduce_loops: set[Var]) -> None:
-    """Spatial iterators are spatial, the init comes first, and the order may be changed."""
-    stmt: Block = block.stmt
-    if stmt.match_buffers or stmt.alloc_buffers:
-        raise Refusal("known_reduction", f"block {stmt.name_hint} has buffers or views of its own",
-                      nodes=[stmt])
-    if why_labels_are_false(state, stmt) in ("spatial", "other"):
-        raise Refusal("spatial_iterators_are_spatial", f"block {stmt.name_hint} touches the same "
-                      "element at different values of its spatial iterators: its slices would be "
-                      "summed up in another order than its elements", nodes=[stmt])
-    if not starts_with_init(state, block):
-        raise Refusal("init_runs_first", f"the first iteration of block {stmt.name_hint} for an "
-                      "element is not the one that runs its T.init(), or may be cut off",
-                      nodes=[state.realize_of(block)])
-    around = state.loops_above(block)
-    first = next((n for n, s in enumerate(around) if s.stmt.loop_var in reduce_loops), None)
-    again = None if first is None else starts_again(state, block, around[first:])
-    if again is not None:
-        name = stmt.name_hint
-        raise Refusal("init_runs_once", f"block {name} adds to an element before its T.init() sets "
-                      "it (again); slices would not be wiped out by that", nodes=[stmt],
-                      conflict=again.text(name, f"the init of {name}"),
-                      hint="let each value of the reduction be met once")
-    inside = [s.stmt for s in around if s.stmt.loop_var in reduce_loops
-              and not op.is_const_int(s.stmt.extent, 1)]
-    if reduction.ordered and inside and inside[0] is not loop.stmt:
-        raise Refusal("first_of_equal_wins", f"of equal values in block {stmt.name_hint} the first "
-                      f"one wins, and slices of loop {loop.stmt.loop_var.name} are compared in "
-                      "another order", nodes=[stmt, loop.stmt],
-                      hint=f"rfactor loop {inside[0].loop_var.name}, or compare indices where "
-                      "values are equal")
 
 
 def _nothing_flows_back(state: ScheduleState, block: StmtSRef, loops: Sequence[StmtSRef]) -> None:

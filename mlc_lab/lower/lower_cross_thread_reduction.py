@@ -1,0 +1,238 @@
+"""LowerCrossThreadReduction: threads reduce together what each of them has reduced for itself.
+
+Before::
+
+    for k in T.thread_binding(32, thread="threadIdx.x"):
+        for r in range(4):
+            with T.block("C"):
+                vk = T.axis.reduce(128, r * 32 + k)
+                with T.init():
+                    C[0] = 0
+                C[0] = C[0] + A[vk]
+
+After::
+
+    for k in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("C_threads"):
+            own, all = T.alloc_buffer((1,), scope="local"), T.alloc_buffer((1,), scope="local")
+            own[0] = 0
+            for r in range(4):
+                with T.block("C"):
+                    vk = T.axis.reduce(128, r * 32 + k)
+                    own[0] = own[0] + A[vk]
+            tvm_thread_allreduce(1, own[0], True, all[0], k)
+            if k == 0:
+                C[0] = all[0]
+
+All threads store the result where it is their own, in local memory. The loops that drive the
+reduction are the innermost ones around the block; a loop of threads may stand among them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..arith.access import conjuncts
+from ..arith.reducer import Reduction, UnknownReduction, match_reduction
+from ..ir.transform import Pass
+from ..tir import op
+from ..tir.buffer import Buffer, decl_buffer
+from ..tir.expr import (
+    BufferLoad, Call, CommReducer, IterVar, PrimExpr, Range, Var,
+)
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator, free_vars, substitute, uses_var
+from ..tir.stmt import (
+    TRUE, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind,
+    IfThenElse, LetStmt, Stmt, seq,
+)
+from .common import LowerError, function_pass
+
+
+class _CrossThread(Mutator):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.threads: dict[Var, str] = {}
+        self.around: set[Var] = set()
+
+    def visit(self, node: Any) -> Any:
+        """Expressions hold no blocks: they are left alone."""
+        return super().visit(node) if isinstance(node, Stmt) else node
+
+    def visit_For(self, node: For) -> Stmt:
+        chain, inner = [node], node.body
+        while type(inner) is For:
+            chain.append(inner)
+            inner = inner.body
+        if type(inner) is BlockRealize:
+            driven = _driven(inner)
+            if node.loop_var in driven and not driven & self.around and any(
+                    _is_thread(lp) and lp.loop_var in driven for lp in chain):
+                return _Reduction(self.name, chain, inner, driven).nest()
+        if node.kind is ForKind.THREAD_BINDING:
+            self.threads[node.loop_var] = node.thread_binding.thread_tag
+        self.around.add(node.loop_var)
+        new = super().visit_For(node)
+        self.around.remove(node.loop_var)
+        return new
+
+    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
+        for var in _driven(node) & self.threads.keys() if self.threads else ():
+            tag = self.threads[var]
+            if tag.startswith(("threadIdx", "blockIdx")):
+                raise LowerError(
+                    f"{self.name}: block {node.block.name_hint!r} reduces over loop {var.name!r}, "
+                    f"which is bound to {tag}, and " + (
+                        "a loop of its reduction holds more than this block: threads would "
+                        "combine what they have before all of it is there. Move other blocks out, "
+                        "or give each thread a partial result with sch.rfactor(loop, "
+                        "factor_axis=0)" if tag.startswith("threadIdx") else
+                        "blocks of threads cannot wait for each other. Give each a partial result "
+                        "with sch.rfactor(loop, factor_axis=0), and reduce those in another "
+                        "kernel"))
+        return self.default(node)
+
+
+def _driven(realize: BlockRealize) -> set[Var]:
+    """The loop variables that drive reduction iterators of a block."""
+    return {v for iv, value in zip(realize.block.iter_vars, realize.iter_values)
+            if iv.iter_type == IterVar.CommReduce for v in free_vars(value)}
+
+
+def _is_thread(loop: For) -> bool:
+    return loop.kind is ForKind.THREAD_BINDING and loop.thread_binding.thread_tag.startswith(
+        "threadIdx")
+
+
+class _Reduction:
+    """A block that threads reduce together, in the loops from the first that drives the reduction.
+    """
+
+    def __init__(self, name: str, chain: Sequence[For], realize: BlockRealize,
+                 driven: set[Var]) -> None:
+        self.realize, self.block = realize, realize.block
+        self.where = f"{name}: block {self.block.name_hint!r}, whose reduction runs on threads,"
+        self.threads = [lp for lp in chain if lp.kind is ForKind.THREAD_BINDING]
+        self.serial = [lp for lp in chain if lp.kind is not ForKind.THREAD_BINDING]
+        self.driven = driven
+        #: variables of the loops of threads that start at 0, as the axes of threads do
+        self.axis = {lp.loop_var: Var(lp.loop_var.name, lp.loop_var.dtype)
+                     for lp in self.threads if op.as_int(lp.min) != 0}
+        self._check()
+
+    def _check(self) -> None:
+        for loop in self.serial:
+            if loop.loop_var not in self.driven and op.as_int(loop.extent) != 1:
+                raise LowerError(f"{self.where} has loop {loop.loop_var.name!r}, which drives no "
+                                 "reduction, inside of loops that do: move it outside with "
+                                 "sch.reorder")
+        around = {lp.loop_var for lp in self.serial}
+        for loop in self.threads:
+            if uses_var(loop.extent, around) or uses_var(loop.min, around):
+                raise LowerError(f"{self.where} has another number of threads in each iteration "
+                                 "of a loop around: bind a loop of fixed extent")
+        if self.block.match_buffers or self.block.alloc_buffers:
+            raise LowerError(f"{self.where} has buffers or views of its own: bind before tensorize")
+
+    def nest(self) -> Stmt:
+        """The loops of threads around all of it."""
+        try:
+            found = match_reduction(self.block)
+        except UnknownReduction as why:
+            raise LowerError(f"{self.where} is no reduction that threads can share: {why}. Bind "
+                             "before sch.decompose_reduction, or give each thread a partial result "
+                             "with sch.rfactor(loop, factor_axis=0)") from None
+        own, joint = ([self._memory(s.buffer, word) for s in found.stores]
+                      for word in ("in_thread", "cross_thread"))
+        starts = [BufferStore(b, value, (0,)) for b, value in zip(own, found.identities)]
+        body: Stmt = seq(*starts, self._partial(found, own), self._together(found, own, joint),
+                         self._result(found, joint))
+        block = self.block
+        body = BlockRealize((), True, Block(
+            (), self._regions(block.reads), self._regions(block.writes),
+            block.name_hint + "_threads", body, None, (*own, *joint)))
+        table: dict[Var, PrimExpr] = {}
+        for loop in self.threads:
+            if loop.loop_var in self.axis:
+                table[loop.loop_var] = op.add(self.axis[loop.loop_var], loop.min)
+        body = substitute(body, table) if table else body
+        for loop in reversed(self.threads):
+            var = self.axis.get(loop.loop_var)
+            body = loop.replace(body=body) if var is None else loop.replace(
+                loop_var=var, min=op.const(0, var.dtype), body=body)
+        return body
+
+    def _memory(self, buffer: Buffer, word: str) -> Buffer:
+        return decl_buffer((1,), buffer.dtype, f"{word}_{buffer.name}", scope="local")
+
+    def _partial(self, found: Reduction, own: Sequence[Buffer]) -> Stmt:
+        """What one thread reduces for itself."""
+        loads = [BufferLoad(b, (0,)) for b in own]
+        values = found.combine(loads, found.incoming)
+        if len(own) == 1:
+            body: Stmt = BufferStore(own[0], values[0], (0,))
+        else:  # all are computed before one is stored
+            names = [Var(f"v_{b.name}", b.dtype) for b in own]
+            body = seq(*(BufferStore(b, n, (0,)) for b, n in zip(own, names)))
+            for name, value in reversed([*zip(names, values)]):
+                body = LetStmt(name, value, body)
+        nest: Stmt = self.realize.replace(block=self.block.replace(
+            init=None, body=body, writes=tuple(_whole(b) for b in own),
+            reads=(*self.block.reads, *map(_whole, own))))
+        for loop in reversed(self.serial):
+            nest = loop.replace(body=nest)
+        return nest
+
+    def _together(self, found: Reduction, own: Sequence[Buffer], joint: Sequence[Buffer]) -> Stmt:
+        """All threads that agree on the other axes combine what they have."""
+        lhs, rhs = ([Var(f"{x}{n}", b.dtype) for n, b in enumerate(own)] for x in "xy")
+        reducer = CommReducer(tuple(lhs), tuple(rhs), tuple(found.combine(lhs, rhs)),
+                              tuple(found.identities))
+        threads = [self.axis.get(lp.loop_var, lp.loop_var) for lp in self._sharing()]
+        call = Call("handle", "tir.tvm_thread_allreduce", (
+            op.const(len(own), "uint32"), *(BufferLoad(b, (0,)) for b in own), TRUE,
+            *(BufferLoad(b, (0,)) for b in joint), *threads))
+        return AttrStmt(reducer, "reduce_scope", op.const(0), Evaluate(call))
+
+    def _sharing(self) -> list[For]:
+        """The loops of threads that share the reduction."""
+        return [lp for lp in self.threads if lp.loop_var in self.driven]
+
+    def _result(self, found: Reduction, joint: Sequence[Buffer]) -> Stmt:
+        """The result is stored, by one thread where others would store the same."""
+        bound = {iv.var: value for iv, value in zip(self.block.iter_vars, self.realize.iter_values)
+                 if iv.iter_type != IterVar.CommReduce}
+        outside = {lp.loop_var for lp in (*self.serial, *self._sharing())}
+        parts = conjuncts(self.realize.predicate)
+        spatial = {v for value in bound.values() for v in free_vars(value)}
+        if spatial & outside or any(uses_var(p, outside) and uses_var(p, spatial) for p in parts):
+            raise LowerError(f"{self.where} has a loop or a condition that speaks of spatial "
+                             "iterators and of the reduction at once: do not fuse such loops")
+        stores = [BufferStore(s.buffer, BufferLoad(b, (0,)), [substitute(i, bound)
+                                                              for i in s.indices])
+                  for s, b in zip(found.stores, joint)]
+        kept = [p for p in parts if not uses_var(p, outside) and op.as_int(p) != 1]
+        if any(not s.buffer.scope.startswith("local") for s in stores):
+            kept = [*(op.equal(lp.loop_var, lp.min) for lp in self._sharing()), *kept]
+        body = seq(*stores)
+        return IfThenElse(op.all(*kept), body) if kept else body
+
+    def _regions(self, regions: Sequence[BufferRegion]) -> list[BufferRegion]:
+        """All of the buffers: iterators of the block are not known around it."""
+        return [_whole(r.buffer) for r in regions]
+
+
+def _whole(buffer: Buffer) -> BufferRegion:
+    return BufferRegion(buffer, tuple(Range.from_min_extent(0, d) for d in buffer.shape))
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Reductions that threads share."""
+    name = str(func.attrs.get("global_symbol", "main"))
+    return func.with_body(_CrossThread(name).visit(func.body))
+
+
+def LowerCrossThreadReduction() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("LowerCrossThreadReduction", _rewrite)

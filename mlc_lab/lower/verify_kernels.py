@@ -1,0 +1,155 @@
+"""VerifyKernels: what a GPU kernel asks of its threads and its memory can be had.
+
+A kernel is an outermost loop that is bound to threads, with all in it. One axis has one number of
+threads in it. Memory that threads have of their own, and memory of a block of threads, ends with
+the kernel; it is read by those that have written it. A program that asks for something else is
+refused, as it would compute something else. The program stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..arith import Analyzer
+from ..ir.transform import Pass
+from ..tir.expr import BufferLoad, IterVar, Var
+from ..tir.function import PrimFunc
+from ..tir.functor import Visitor, uses_var
+from ..tir.op import as_int
+from ..tir.stmt import BlockRealize, BufferStore, For, ForKind, MatchBufferRegion
+from .common import LowerError, function_pass
+
+
+class _Use(NamedTuple):
+    """An access of memory: the loops around it, and those of them whose threads all write the same,
+    as they share the reduction that it is the result of."""
+
+    write: bool
+    loops: tuple[For, ...]
+    alike: frozenset[Var]
+
+
+class _Uses(Visitor):
+    """All accesses of memory that is not the whole device's, and all loops that are threads."""
+
+    def __init__(self) -> None:
+        self.loops: tuple[For, ...] = ()
+        self.alike: frozenset[Var] = frozenset()
+        self.found: dict[Var, list[_Use]] = {}
+        self.views: dict[Var, Var] = {}
+        self.threads: list[tuple[For, ...]] = []
+
+    def visit_For(self, node: For) -> None:
+        self.visit(node.min)
+        self.visit(node.extent)
+        self.loops = (*self.loops, node)
+        if _tag(node):
+            self.threads.append(self.loops)
+        self.visit(node.body)
+        self.loops = self.loops[:-1]
+
+    def visit_BlockRealize(self, node: BlockRealize) -> None:
+        before = self.alike
+        for iv, value in zip(node.block.iter_vars, node.iter_values):
+            if iv.iter_type == IterVar.CommReduce:
+                self.alike |= {lp.loop_var for lp in self.loops
+                               if _tag(lp) and uses_var(value, lp.loop_var)}
+        for match in node.block.match_buffers:
+            self._view(match)
+        for part in (node.predicate, *node.iter_values, node.block.init, node.block.body):
+            if part is not None:
+                self.visit(part)
+        self.alike = before
+
+    def _view(self, match: MatchBufferRegion) -> None:
+        source = match.source.buffer.data
+        self.views[match.buffer.data] = self.views.get(source, source)
+
+    def _use(self, memory: Var, write: bool) -> None:
+        memory = self.views.get(memory, memory)
+        if memory.storage_scope not in ("", "global"):
+            self.found.setdefault(memory, []).append(
+                _Use(write, self.loops, self.alike if write else frozenset()))
+
+    def visit_BufferLoad(self, node: BufferLoad) -> None:
+        self._use(node.buffer.data, False)
+        self.visit_children(node)
+
+    def visit_BufferStore(self, node: BufferStore) -> None:
+        self._use(node.buffer.data, True)
+        self.visit_children(node)
+
+    def visit_Var(self, node: Var) -> None:
+        if node.dtype == "handle" and node.storage_scope:
+            self._use(node, True)
+
+
+def _tag(loop: For) -> str:
+    """The axis of a GPU that a loop is bound to, or ""."""
+    tag = loop.thread_binding.thread_tag if loop.kind is ForKind.THREAD_BINDING else ""
+    return tag if tag.startswith(("blockIdx", "threadIdx")) else ""
+
+
+def _kernel(loops: Sequence[For]) -> For | None:
+    return next((lp for lp in loops if _tag(lp)), None)
+
+
+def _one_extent(name: str, threads: Sequence[tuple[For, ...]]) -> None:
+    """All loops on an axis of a kernel have as many threads."""
+    first: dict[tuple[For | None, str], For] = {}
+    for loops in threads:
+        loop = loops[-1]
+        known = first.setdefault((_kernel(loops), _tag(loop)), loop)
+        if not Analyzer().can_prove_equal(known.extent, loop.extent):
+            raise LowerError(
+                f"{name}: loops {known.loop_var.name!r} and {loop.loop_var.name!r} of one kernel "
+                f"are bound to {_tag(loop)} with extents {known.extent!r} and {loop.extent!r}: one "
+                "axis has one extent. Before they are bound, split the loops by one factor, "
+                "sch.split(loop, [None, threads]), and bind what the factor gave")
+
+
+def _memory(name: str, memory: Var, uses: Sequence[_Use]) -> None:
+    """Memory is written and read by the same threads of one kernel."""
+    scope = memory.storage_scope
+    kernels = {_kernel(use.loops) for use in uses}
+    if len(kernels) > 1:
+        raise LowerError(
+            f"{name}: {memory.name} is in {scope} memory, which ends with a kernel, and is used "
+            + ("outside of the kernel" if None in kernels else "in several kernels")
+            + ". Put its blocks under one loop that is bound to blockIdx (sch.compute_at), or keep "
+            'it in "global" memory')
+    shared = 0
+    while all(len(u.loops) > shared and u.loops[shared] is uses[0].loops[shared] for u in uses):
+        shared += 1
+    own = ("blockIdx", "threadIdx") if scope.startswith("local") else ("blockIdx",)
+    inner: list[Mapping[str, Var]] = [
+        {_tag(lp): lp.loop_var for lp in u.loops[shared:] if _tag(lp).startswith(own)
+         and lp.loop_var not in u.alike and as_int(lp.extent) != 1} for u in uses]
+    for write, tags in zip(uses, inner):
+        for other, theirs in zip(uses, inner) if write.write else ():
+            for tag in tags:
+                if not other.write and (tag not in theirs or (
+                        tag.startswith("blockIdx") and tags[tag] is not theirs[tag])):
+                    raise LowerError(
+                        f"{name}: each thread of {tag} has its own {memory.name}, which is in "
+                        f"{scope} memory: it is written by loop {tags[tag].name!r} on {tag}, and "
+                        "read outside of that loop, where each thread would need what others have "
+                        f"written. Bind the loop that reads it to {tag} in the same way, or use "
+                        "shared memory")
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """The same function, if it can be a program of kernels."""
+    uses = _Uses()
+    uses.visit(func.body)
+    name = str(func.attrs.get("global_symbol", "main"))
+    _one_extent(name, uses.threads)
+    for memory, found in uses.found.items():
+        _memory(name, memory, found)
+    return func
+
+
+def VerifyKernels() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("VerifyKernels", _rewrite)

@@ -1,0 +1,140 @@
+"""Reductions whose iterations run on threads: each reduces a part, then all of them together."""
+
+import pytest
+from mlc_lab.backend.interp import interpret
+from mlc_lab.lower import LowerError, lower
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import from_source
+from .programs import arguments, softmax
+
+ROWS = from_source("""
+@T.prim_func
+def main(A: T.Buffer((6, 20), "float32"), C: T.Buffer((6,), "float32")):
+    for i, k in T.grid(6, 20):
+        with T.block("C"):
+            v, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[v] = T.float32(0)
+            C[v] = C[v] + A[v, vk]
+""")
+
+
+def argmax(dtype, better):
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 6), "{dtype}"), C: T.Buffer((4,), "{dtype}"), D: T.Buffer((4,), "int32")):
+    for i, k in T.grid(4, 6):
+        with T.block("C"):
+            v, r = T.axis.remap("SR", [i, k])
+            with T.init():
+                D[v] = -1
+                C[v] = T.min_value("{dtype}")
+            a: T.int32 = T.Select({better}, D[v], r)
+            b: T.{dtype} = T.Select(C[v] {better.split()[1]} A[v, r], C[v], A[v, r])
+            D[v] = a
+            C[v] = b
+""")
+
+
+LATER_OR_FIRST = "C[v] > A[v, r] or C[v] == A[v, r] and D[v] < r"
+
+
+def check(sch):
+    """The kernel computes what the program before it does."""
+    want = arguments(sch.mod["main"])
+    got = [a.copy() for a in want]
+    interpret(sch.mod["main"], *want)
+    interpret(lower(sch.mod, target="cuda")["main"], *got)
+    for a, b in zip(want, got):
+        assert abs(a - b).max() < 1e-4
+
+
+def threads(sch, block, at, axis="threadIdx.x", factors=(None, 8)):
+    """Bind a part of a loop."""
+    sch.bind(sch.split(sch.get_loops(block)[at], list(factors))[1], axis)
+
+
+def one_axis(sch):
+    threads(sch, "C", 1)
+
+
+def two_axes_and_a_row_each(sch):
+    i, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, [None, 4])
+    k0, k1, k2 = sch.split(k, [None, 2, 4])
+    sch.reorder(i0, k0, k1, i1, k2)
+    for loop, axis in (i0, "blockIdx.x"), (i1, "threadIdx.z"), (k1, "threadIdx.y"), (
+            k2, "threadIdx.x"):
+        sch.bind(loop, axis)
+
+
+def one_slice_a_thread(sch):
+    sch.bind(sch.split(sch.get_loops("C")[1], [8, None])[0], "threadIdx.x")
+
+
+def stored_later(scope):
+    def step(sch):
+        copy = sch.cache_write("C", 0, scope)
+        i, k = sch.get_loops("C")
+        sch.reverse_compute_at(copy, i)
+        sch.bind(i, "blockIdx.x")
+        sch.bind(k, "threadIdx.x")
+    return step
+
+
+def slices_of_their_own(sch):
+    slices = sch.rfactor(sch.split(sch.get_loops("C")[1], [None, 4])[1], 0)
+    i, k = sch.get_loops("C")
+    sch.compute_at(slices, i)
+    sch.set_scope(slices, 0, "local")
+    sch.bind(i, "blockIdx.x")
+    sch.bind(k, "threadIdx.x")
+    sch.bind(sch.get_loops(slices)[1], "threadIdx.x")
+
+
+@pytest.mark.parametrize("func, step", [
+    (ROWS, one_axis), (ROWS, two_axes_and_a_row_each), (ROWS, one_slice_a_thread),
+    (ROWS, stored_later("local")), (ROWS, stored_later("shared")), (ROWS, slices_of_their_own),
+    (argmax("float32", "C[v] >= A[v, r]"), one_axis),
+    (argmax("int32", LATER_OR_FIRST), one_axis),
+])
+def test_threads_reduce_together(func, step):
+    sch = Schedule(func)
+    step(sch)
+    check(sch)
+
+
+@pytest.mark.parametrize("scope", ["local", "shared", "global"])
+def test_softmax_in_one_kernel(scope):
+    sch = Schedule(softmax)
+    row = sch.get_loops("norm")[0]
+    threads(sch, "norm", 1)
+    sch.bind(row, "blockIdx.x")
+    for name in ("sum", "exp", "max"):
+        sch.set_scope(name, 0, scope)
+        sch.compute_at(name, row)
+        threads(sch, name, 1)
+    check(sch)
+
+
+@pytest.mark.parametrize("func, step, rule", [
+    (ROWS, lambda s: s.bind(s.fuse(*s.get_loops("C")), "threadIdx.x"), "loops_drive_one_kind"),
+    (ROWS, lambda s: s.bind(s.get_loops("C")[1], "blockIdx.x"), "parallel_loops_are_spatial"),
+    (ROWS, lambda s: (one_axis(s), s.decompose_reduction("C", s.get_loops("C")[1])),
+     "iterations_are_independent"),
+    (argmax("int32", "C[v] >= A[v, r]"), one_axis, "first_of_equal_wins"),
+    (argmax("float32", "C[v] >= A[v, r] + T.float32(1)"), one_axis, "known_reduction"),
+])
+def test_what_threads_cannot_share_is_refused(func, step, rule):
+    sch = Schedule(func)
+    with pytest.raises(ScheduleError, match=rule):
+        step(sch)
+
+
+def test_a_loop_of_the_reduction_that_holds_more_is_refused():
+    sch = Schedule(ROWS)
+    one_axis(sch)
+    sch.bind(sch.get_loops("C")[0], "blockIdx.x")
+    sch.compute_at(sch.cache_read("C", 0, "shared"), sch.get_loops("C")[1])
+    with pytest.raises(LowerError, match="holds more than this block"):
+        lower(sch.mod, target="cuda")
