@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..tir.expr import IntImm, IterVar, Var
-from ..tir.functor import free_vars, uses_var
-from ..tir.stmt import Block, For, ForKind
-from .conflict import Clash, apart, clash
+from ..tir.expr import IterVar, Var
+from ..tir.functor import uses_var
+from ..tir.stmt import For, ForKind
+from .conflict import Clash
 from .error import Refusal
-from .footprint import Access, footprint
 from .guards import REDUCE, SPATIAL, compact_dataflow, is_loop, parallelizable
 from .independence import (
     chooses_by_results, clash_between_iterations, has_one_to_one_binding, labels_are_true,
 )
 from .slices import threads_may_share
 from .state import ScheduleState, StmtSRef
+from .threads import threads_agree
 
 
 def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
@@ -43,7 +43,7 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
                                       thread_tag)
     state.replace(loop, stmt.replace(kind=kind, thread_binding=binding))
     if thread_tag:
-        threads_keep_their_own(state)
+        threads_agree(state)
 
 
 def _with_iterations(state: ScheduleState, loop: StmtSRef, refusal: Refusal) -> Refusal:
@@ -115,55 +115,6 @@ def changed_loops(state: ScheduleState, before: Mapping[StmtSRef, tuple]) -> lis
     """The loops that are not what they were; `before` has the statements that references had."""
     return [s for s in state.refs.values()
             if type(s.stmt) is For and not (s in before and before[s][0] is s.stmt)]
-
-
-def threads_keep_their_own(state: ScheduleState) -> None:
-    """What a thread reads of "local" memory it has written itself: each thread has its own.
-
-    Loops over one axis of threads are one loop then, so an element that one of them writes and
-    another reads must be at the same place in both.
-    """
-    tags = {s.stmt.loop_var: s.stmt.thread_binding.thread_tag for s in state.refs.values()
-            if type(s.stmt) is For and s.stmt.kind is ForKind.THREAD_BINDING
-            and s.stmt.thread_binding.thread_tag.startswith("threadIdx")}
-    if not tags:
-        return
-    blocks = [s for s in state.refs.values() if type(s.stmt) is Block]
-    alike = {s.stmt: _drives_reduction(state, s) for s in blocks
-             if s.stmt.init is not None and s.parent is not None}
-    for home in blocks:
-        own = {b.data for b in home.stmt.alloc_buffers if b.scope.split(".")[0] == "local"}
-        if not own:
-            continue
-        accesses = [a for a in footprint(home.stmt.body) if a.memory in own]
-        for write in [a for a in accesses if a.write]:
-            for other in [a for a in accesses if a.memory is write.memory]:
-                shared = alike.get(write.block, ())  # all that share a reduction have its result
-                _same_thread(write, other, {v: t for v, t in tags.items() if v not in shared}
-                             if shared else tags)
-
-
-def _drives_reduction(state: ScheduleState, block: StmtSRef) -> set[Var]:
-    return {v for iv, value in zip(block.stmt.iter_vars, state.realize_of(block).iter_values)
-            if iv.iter_type == REDUCE for v in free_vars(value)}
-
-
-def _same_thread(write: Access, other: Access, tags: Mapping[Var, str]) -> None:
-    mine, theirs = ({tags[v]: (v, extent) for v, _, extent in a.loops if v in tags}
-                    for a in (write, other))
-    for tag in mine.keys() & theirs.keys():  # one that has none yet may be bound in a later step
-        var, extent = mine[tag]
-        one = Var(tag, var.dtype)
-        first, second = (
-            a.bound({v: one})._replace(loops=tuple(x for x in a.loops if x[0] is not v))
-            for a, v in ((write, var), (other, theirs[tag][0])))
-        found = clash(first, second, [(one, IntImm(var.dtype, 0), extent)], apart(one))
-        if found is not None:
-            raise Refusal(
-                "threads_keep_their_own", f"each thread has its own {found.name}, which is in "
-                f"{write.buffer.scope} memory: what one thread of {tag} writes another would read",
-                nodes=found.blocks, conflict=found.text, hint="use shared memory, or let the "
-                "threads that read an element be those that write it")
 
 
 _WORDS = {ForKind.PARALLEL: "in parallel", ForKind.VECTORIZED: "as lanes of a vector"}

@@ -22,11 +22,10 @@ from .annotations import annotations_stay_in_scope
 from .arguments import fitting
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
-from .loop_kind import (
-    changed_loops, loops_stay_independent, threads_keep_their_own,
-)
+from .loop_kind import changed_loops, loops_stay_independent
 from .provenance import Note, noting
 from .state import ScheduleState, StmtSRef, function_named
+from .threads import threads_agree
 from .trace import Trace
 
 
@@ -297,7 +296,7 @@ class Schedule:
                     annotations_stay_in_scope(state, snapshot[1])
                 if kind.moves:
                     loops_stay_independent(state, changed_loops(state, snapshot[1]))
-                    threads_keep_their_own(state)
+                    threads_agree(state)
         except BaseException as err:
             if snapshot is not None and state.mod is not before:
                 state.restore(*snapshot)

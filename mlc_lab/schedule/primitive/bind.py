@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...tir import op
 from ...tir.functor import uses_var
-from ...tir.stmt import For, ForKind
+from ...tir.stmt import ForKind
 from ..error import Refusal
 from ..guards import is_loop
 from ..instruction import primitive
@@ -18,8 +17,8 @@ def bind(state: ScheduleState, loop: StmtSRef, thread_axis: str) -> None:
 
     Errors: as for `parallel`; a reduction with affine bindings and of a known kind (sum, product,
     min, max, argmin, argmax) may be bound to threadIdx: each thread reduces a slice, then all of
-    them together. How many threads there are depends on no loop around, and no loop around or
-    inside is bound to the same axis.
+    them together. How many threads there are depends on no loop around, and what is in a
+    loop does not depend on another one around it on the same axis.
     """
     known = [f"{a}.{d}" for a in ("blockIdx", "threadIdx", "vthread") for d in "xyz"]
     if thread_axis not in [*known, "vthread"]:
@@ -32,30 +31,4 @@ def bind(state: ScheduleState, loop: StmtSRef, thread_axis: str) -> None:
                       f"{loop.stmt.extent!r} times, which depends on a loop around it: a kernel "
                       "is started with one number of threads", nodes=[loop.stmt],
                       hint="bind the loop on which the extent depends")
-    _bound_once(state, loop, thread_axis)
     set_kind(state, loop, ForKind.THREAD_BINDING, f"on the threads of {thread_axis}", thread_axis)
-
-
-def _bound_once(state: ScheduleState, loop: StmtSRef, axis: str) -> None:
-    """No loop around, and none inside, is on the same axis of threads: of nested ones, both would
-    be at the same iteration."""
-    if axis.startswith("vthread") or op.is_const_int(loop.stmt.extent, 1):
-        return
-    for other in state.refs.values():
-        stmt = other.stmt
-        if type(stmt) is For and stmt.kind is ForKind.THREAD_BINDING and (
-                stmt.thread_binding.thread_tag == axis) and other is not loop and not (
-                op.is_const_int(stmt.extent, 1)) and (_is_in(other, loop) or _is_in(loop, other)):
-            raise Refusal("axis_is_bound_once", f"loop {stmt.loop_var.name} is bound to {axis}, "
-                          f"{'inside of' if _is_in(other, loop) else 'around'} loop "
-                          f"{loop.stmt.loop_var.name}: a thread has one index on an axis, so of "
-                          "both loops only iterations with the same number would run",
-                          nodes=[loop.stmt, stmt], hint=f"bind it to another axis than {axis}, or "
-                          "sch.fuse the loops first")
-
-
-def _is_in(inner: StmtSRef, outer: StmtSRef) -> bool:
-    at = inner.parent
-    while at is not None and at is not outer:
-        at = at.parent
-    return at is not None
