@@ -20,9 +20,9 @@ _PLAIN: dict[str, Check] = {
     "Any": lambda value: True,
     "None": lambda value: value is None,
     "str": lambda value: isinstance(value, str),
-    "int": lambda value: isinstance(value, int),
-    "bool": lambda value: isinstance(value, int),
-    "float": lambda value: isinstance(value, (int, float)),
+    "int": lambda value: type(value) in (int, bool),  # no member of an enum
+    "bool": lambda value: type(value) in (int, bool),
+    "float": lambda value: type(value) in (int, float, bool),
     "dict": lambda value: isinstance(value, dict) and all(isinstance(k, str) for k in value),
     "Mapping": lambda value: isinstance(value, dict),
     "Node": lambda value: isinstance(value, Node),
@@ -125,6 +125,8 @@ def _is_dtype(value: Any) -> bool:
 
 
 def _constant(dtype: str, value: int) -> str:
+    if type(value) is not int:
+        return f"its value is {value}, which is no whole number"
     low, high = (0, 0) if dtype == "handle" else dt.int_range(dtype)
     return "" if low <= value <= high else f"{value} fits no {dtype}"
 
@@ -141,11 +143,88 @@ def _access(buffer: Any, indices: tuple) -> str:
 
 def _numbers(low: Any, extent: Any) -> str:
     wrong = [x.dtype for x in (low, extent) if not x.dtype.startswith(("int", "uint", "bool"))]
-    return f"its bounds are whole numbers, not of type {wrong[0]}" if wrong else ""
+    if wrong:
+        return f"its bounds are whole numbers, not of type {wrong[0]}"
+    first, count = getattr(low, "value", None), getattr(extent, "value", None)
+    if type(first) is int and type(count) is int and (
+            first + count - 1 > dt.int_range(low.dtype)[1]):
+        return f"{count} numbers from {first} on do not fit {low.dtype}"
+    return ""
+
+
+def _real(dtype: str, value: float) -> str:
+    return "" if dt.is_float(dtype) else f"a number of type {dtype} is an IntImm"
+
+
+def _same_types(a: Any, b: Any) -> str:
+    return "" if a.dtype == b.dtype else f"its parts are of the types {a.dtype} and {b.dtype}"
+
+
+def _arithmetic(a: Any, b: Any) -> str:
+    if a.dtype.startswith(("handle", "void")):
+        return f"one computes with numbers, not with a {a.dtype}"
+    return _same_types(a, b)
+
+
+def _conditions(*parts: Any) -> str:
+    wrong = [p.dtype for p in parts if not p.dtype.startswith("bool")]
+    return f"a condition is a bool, not of type {wrong[0]}" if wrong else ""
+
+
+def _call(dtype: str, op: Any, args: tuple, annotations: Any) -> str:
+    for arg in args:
+        if not hasattr(arg, "dtype"):
+            return f"a call takes expressions, no {type(arg).__name__}"
+    if getattr(op, "name", "") == "tir.if_then_else":
+        if len(args) != 3:
+            return f"if_then_else takes 3 values, not {len(args)}"
+        return _conditions(args[0]) or _same_types(args[1], args[2])
+    return ""
+
+
+#: kinds of a block's iterators: spatial, reduction, scan and opaque
+_BLOCK_AXES = (0, 2, 3, 4)
+
+
+def _block(iter_vars: tuple, *rest: Any) -> str:
+    for iv in iter_vars:
+        if iv.dom is None or iv.iter_type not in _BLOCK_AXES:
+            return f"iterator {iv.var.name} of a block has no domain, or is of a wrong kind"
+    return ""
+
+
+def _buffer(data: Any, dtype: str, shape: tuple, strides: tuple, offset: Any, name: str,
+            alignment: int, factor: int, kind: int, separators: tuple) -> str:
+    for what, number in (("data_alignment", alignment), ("offset_factor", factor)):
+        if not 0 <= number < 1 << 31:
+            return f"{what} of buffer {name} is {number}: it is a number from 0 on"
+    if strides and len(strides) != len(shape):
+        return f"buffer {name} has {len(shape)} dimension(s) and {len(strides)} strides"
+    if not all(0 < s < len(shape) for s in separators):
+        return f"axis separators of buffer {name} do not lie between its dimensions"
+    wrong = [d.dtype for d in (*shape, *strides, *(() if offset is None else (offset,)))
+             if not dt.is_integer(d.dtype)]
+    return f"a size of buffer {name} is of type {wrong[0]}" if wrong else ""
+
+
+def _returned(params: Any, buffers: Any, attrs: Any, ret_type: Any, body: Any) -> str:
+    fits = ret_type is None or isinstance(ret_type, str) and _is_dtype(ret_type) or isinstance(
+        ret_type, Node) and type(ret_type).node_key in ("PrimType", "PointerType", "TupleType")
+    return "" if fits else f"what it returns is no type: a {type(ret_type).__name__}"
 
 
 _MEANINGS: dict[str, Callable[..., str]] = {
     "IntImm": _constant,
+    "FloatImm": _real,
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max"),
+                    _arithmetic),
+    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), _same_types),
+    **dict.fromkeys(("And", "Or", "Not"), _conditions),
+    "Select": lambda condition, a, b: _conditions(condition) or _same_types(a, b),
+    "Call": _call,
+    "Block": _block,
+    "Buffer": _buffer,
+    "PrimFunc": _returned,
     "Range": _numbers,
     "For": lambda var, low, extent, *rest: _numbers(low, extent),
     "Ramp": lambda base, stride, lanes: _lanes(lanes),

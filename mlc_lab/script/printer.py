@@ -298,6 +298,9 @@ class Printer:
     def body(self, node: S.Stmt) -> None:
         """The statements of a scope. Only the last may leave its own scope open (be concise)."""
         if type(node) is S.SeqStmt:
+            if not node.seq:  # no statement
+                self.line("pass")
+                return
             last = node.seq[-1]
             for item in node.seq:
                 self.concise = item is last

@@ -99,6 +99,12 @@ def double(data, by_name):
     data["root"] = {"$": first + 60}
 
 
+def far(data, by_name):
+    first = len(data["nodes"])
+    data["nodes"] += [["IntImm", ["int32", 5]], ["IntImm", ["int32", (1 << 31) - 1]]]
+    by_name["For"][1:3] = [{"$": first}, {"$": first + 1}]
+
+
 @pytest.mark.parametrize("change, words", [
     (lambda d, n: n["Max"].__setitem__(0, 1), "'a' is a int"),
     (lambda d, n: n["For"].__setitem__(0, None), "'loop_var'"),
@@ -128,6 +134,19 @@ def double(data, by_name):
     (lambda d, n: d.__setitem__("root", {"a": ["float32", [10**9], "AAAA"]}), "damaged"),
     (lambda d, n: d.__setitem__("root", {"a": ["float32", [1], "?"]}), "damaged"),
     (double, "too many parts"),
+    (lambda d, n: n["FloatImm"].__setitem__(0, "int32"), "is an IntImm"),
+    (lambda d, n: n["IntImm"].__setitem__(1, {"e": ["ForKind", 1]}), "'value'"),
+    (lambda d, n: n["IntImm"].__setitem__(1, True), "no whole number"),
+    (lambda d, n: n["Buffer"].__setitem__(6, -64), "data_alignment of buffer . is -64"),
+    (lambda d, n: n["Buffer"].__setitem__(7, -1), "offset_factor"),
+    (lambda d, n: n["Buffer"].__setitem__(2, {"t": [n["BufferStore"][1]]}), "a size of buffer"),
+    (lambda d, n: n["Buffer"].__setitem__(9, {"t": [7]}), "axis separators"),
+    (lambda d, n: n["IterVar"].__setitem__(0, None), "has no domain"),
+    (lambda d, n: n["IterVar"].__setitem__(2, 1), "of a wrong kind"),
+    (lambda d, n: n["Max"].__setitem__(0, n["PrimFunc"][0]["t"][0]), "not with a handle"),
+    (lambda d, n: n["Max"].__setitem__(0, n["For"][1]), "of the types int32 and float32"),
+    (lambda d, n: n["PrimFunc"].__setitem__(3, True), "no type: a bool"),
+    (far, "2147483647 numbers from 5 on"),
 ])
 def test_a_field_that_does_not_fit_its_declaration_is_refused(change, words):
     with pytest.raises(SerializeError, match=words):
@@ -169,3 +188,25 @@ def test_every_declaration_can_be_checked():
 def test_an_array_of_the_other_byte_order_is_the_same_array():
     array = np.arange(6, dtype=">f4")
     assert (load_json(save_json(array)) == array).all()
+
+
+GRAPH = """
+@R.function
+def main(x: R.Tensor((2,), "float32")):
+    with R.dataflow():
+        y = R.add(x, R.add(x, x))
+        R.output(y)
+    return y
+"""
+
+
+@pytest.mark.parametrize("change", [
+    lambda n: n["relax.Var"].__setitem__(1, None),
+    lambda n: n["relax.VarBinding"].__setitem__(1, n["relax.Function"][1]),
+    lambda n: n["relax.Call"].__setitem__(1, {"t": [n["relax.Function"][1]]}),
+])
+def test_a_graph_that_no_script_has_is_refused_when_printed(change):
+    data = json.loads(save_json(from_source("from tvm.script import relax as R\n" + GRAPH)))
+    change({r[0]: r[1] for r in reversed(data["nodes"])})
+    with pytest.raises(MLCError):
+        load_json(json.dumps(data)).script()

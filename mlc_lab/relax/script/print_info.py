@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ...ir.diagnostics import WellFormedError
 from ...script.print_expr import quote
 from ...script.print_parts import var_creation
 from ...script.printer import Printer
@@ -157,6 +158,9 @@ INFO: dict[type, Callable[[Printer, Any], str]] = {
 def struct_info(p: Printer, info: SI.StructInfo) -> str:
     """The text of a struct info."""
     p.used.add("R")
+    if type(info) not in INFO:
+        raise WellFormedError("a variable has no struct info: normalize the function first",
+                              "grammar", info)
     return INFO[type(info)](p, info)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable
 
+from ...ir.diagnostics import WellFormedError
 from ...ir.module import GlobalVar
 from ...script import printer as base
 from ...script.print_expr import Rows, float_text, quote
@@ -190,7 +191,8 @@ def call(p: Printer, node: X.Call) -> str:
 
 
 def _nested(p: Printer, node: Any) -> str:
-    raise TypeError(f"a {type(node).__name__} has no text of one line; it stands in a binding")
+    raise WellFormedError(f"a {type(node).__name__} has no text of one line; it stands in a binding",
+                          "grammar", node)
 
 
 _EXPR: dict[type, Callable[[Printer, Any], str]] = Rows({
@@ -257,7 +259,8 @@ def var_binding(p: Printer, node: X.VarBinding) -> None:
         p.out.append("")
         return
     if type(value) is X.SeqExpr:
-        raise TypeError("a SeqExpr is the value of a binding: normalize the function first")
+        raise WellFormedError("a SeqExpr is the value of a binding: normalize the function first",
+                              "grammar", value)
     if _is_void(bound.struct_info_) and not _is_used(p, bound):
         p.line(expr(p, value))
         return
