@@ -30,7 +30,9 @@ from ...reading import MISTAKES, DataError, read_json, reason
 from ...runtime import jit
 from ...runtime.export import module_of_object
 from ...runtime.ndarray import tensor_at
-from .bytecode import Arg, CallInstr, DType, Executable, Goto, If, Ret, VMFunction
+from .bytecode import (
+    VM_REGISTER, VOID_REGISTER, Arg, CallInstr, DType, Executable, Goto, If, Ret, VMFunction,
+)
 
 MAGIC = b"MLCLABVM"
 VERSION = 1
@@ -130,6 +132,7 @@ def _executable_in(description: dict, data: bytes, path: str) -> Executable:
     out.compiled, out.not_compiled = description["compiled"], description["not_compiled"]
     out.memory = description["memory"]
     out._machine = description["machine"]
+    _check(out)
     if description["code"] is not None:
         refusal = why_not_here(jit.machine(*description["machine"]))
         if refusal:
@@ -142,6 +145,59 @@ def _executable_in(description: dict, data: bytes, path: str) -> Executable:
 
         fill_constants(out)
     return out
+
+
+#: registers that a function may have
+_REGISTERS = 1 << 24
+
+
+def _check(executable: Executable) -> None:
+    """Raise DataError for bytecode that refers to what is not there."""
+    texts = [executable.target, executable.exec_mode, *executable.names, *executable.functions]
+    for table in (executable.compiled, executable.not_compiled):
+        texts += [*table, *table.values()]
+    for function in executable.functions.values():
+        texts += function.params
+    if not all(isinstance(t, str) for t in texts):
+        raise DataError("a name in its description is no text")
+    if not all(map(_is_number, executable.memory.values())):
+        raise DataError("a size of memory is no number")
+    for function in executable.functions.values():
+        if not isinstance(function.params, list) or not _is_number(
+                function.registers, _REGISTERS) or len(function.params) > function.registers:
+            raise DataError(f"function {function.name[:60]} has {function.registers!r} registers "
+                            f"for {len(function.params)} parameters")
+        for at, instruction in enumerate(function.code):
+            if not _fits(executable, function, at, instruction):
+                raise DataError(f"instruction {at} of function {function.name[:60]} refers to what "
+                                "is not there")
+        if not function.code or type(function.code[-1]) not in (Ret, Goto):
+            raise DataError(f"function {function.name[:60]} does not end with a return")
+
+
+def _is_number(value: Any, end: int = 1 << 63, low: int = 0) -> bool:
+    return type(value) is int and low <= value < end
+
+
+def _fits(executable: Executable, function: VMFunction, at: int, instruction: Any) -> bool:
+    """Whether registers, names, constants and places of an instruction are there."""
+    def register(number: Any) -> bool:
+        return number in (VM_REGISTER, VOID_REGISTER) or _is_number(number, function.registers)
+
+    def place(offset: Any) -> bool:
+        return _is_number(offset, 1 << 31, -1 << 31) and 0 <= at + offset < len(function.code)
+
+    kind = type(instruction)
+    if kind is Ret:
+        return register(instruction.value)
+    if kind is Goto:
+        return place(instruction.offset)
+    if kind is If:
+        return register(instruction.cond) and place(instruction.false_offset)
+    sizes = {"c": len(executable.constants), "f": len(executable.names)}
+    return register(instruction.dst) and _is_number(instruction.func, sizes["f"]) and all(
+        register(a.value) if a.kind == "r" else _is_number(a.value, 1 << 63, -1 << 63)
+        if a.kind == "i" else _is_number(a.value, sizes[a.kind]) for a in instruction.args)
 
 
 # ------------------------------------------------------------------------------ parts

@@ -72,6 +72,14 @@ def test_every_damaged_byte_is_noticed(saved, tmp_path):
                                    "at": [0, 4 * 10**12]}]),
     lambda d: d.update(constants=[{"kind": "tensor", "dtype": "O", "shape": [1], "at": [0, 8]}]),
     lambda d: d["functions"][0]["code"].append(["exec", "import os"]),
+    lambda d: d["functions"][0]["code"].append(["goto", 1]),
+    lambda d: d["functions"][0]["code"].insert(0, ["if", 10**6, 1]),
+    lambda d: d["functions"][0]["code"].insert(0, ["call", 0, 10**6, []]),
+    lambda d: d["functions"][0]["code"].insert(0, ["call", 0, 0, [["c", -1]]]),
+    lambda d: d["functions"][0]["code"].clear(),
+    lambda d: d["functions"][0].update(registers=0), lambda d: d["names"].append(3),
+    lambda d: d["functions"][0]["params"].append(3), lambda d: d.update(memory={"main": "x"}),
+    lambda d: d.update(not_compiled={"main": 1}),
     lambda d: d.update(constants=[{"kind": "tensor", "dtype": "float32", "shape": [-1],
                                    "at": [0, 8]}])])
 def test_a_forged_description_is_refused_as_data(saved, tmp_path, change):
