@@ -191,8 +191,8 @@ def call(p: Printer, node: X.Call) -> str:
 
 
 def _nested(p: Printer, node: Any) -> str:
-    raise WellFormedError(f"a {type(node).__name__} has no text of one line; it stands in a binding",
-                          "grammar", node)
+    raise WellFormedError(f"a {type(node).__name__} has no text of one line; it stands in a "
+                          "binding", "grammar", node)
 
 
 _EXPR: dict[type, Callable[[Printer, Any], str]] = Rows({
