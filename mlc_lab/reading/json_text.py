@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, NoReturn
 
@@ -12,6 +13,8 @@ from .errors import DataError, LimitError
 #: digits that a whole number may have; texts have longer ones in strings only
 _DIGITS = limits.INT_BITS * 3 // 10
 _LONG_NUMBER = re.compile(rf"[0-9]{{{_DIGITS + 1}}}")
+#: what a number that is too large for a double may look like
+_HUGE_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 _STRINGS = re.compile(rb'"[^"]*"')
 _AS_SQUARE = bytes.maketrans(b"{}", b"[]")
 _REST = bytes(set(range(256)) - set(b'[]{}"'))
@@ -20,8 +23,8 @@ _REST = bytes(set(range(256)) - set(b'[]{}"'))
 def read_json(text: str | bytes, what: str, unique: bool = True) -> Any:
     """The value of a JSON text; `what` names the text in messages, such as "this trace".
 
-    Refused besides what is not JSON: NaN and infinities, numbers of thousands of digits, levels
-    beyond `limits.JSON_DEPTH`, and (with `unique`) an object with a key twice. Raises DataError.
+    Refused besides what is not JSON: NaN and infinities, numbers that no type holds, levels beyond
+    `limits.JSON_DEPTH`, and (with `unique`) an object with a key twice. Raises DataError.
     """
     if isinstance(text, (bytes, bytearray)):
         try:
@@ -41,6 +44,11 @@ def read_json(text: str | bytes, what: str, unique: bool = True) -> Any:
             raise ValueError
         return int(digits)
 
+    def finite(digits: str) -> float:
+        if not math.isfinite(float(digits)):
+            raise ValueError
+        return float(digits)
+
     def constant(word: str) -> NoReturn:
         raise DataError(f"{what} is not JSON: it contains {word}, and JSON has finite numbers only")
 
@@ -55,6 +63,7 @@ def read_json(text: str | bytes, what: str, unique: bool = True) -> Any:
     try:
         return json.loads(text, parse_constant=constant,
                           parse_int=integer if _LONG_NUMBER.search(text) else None,
+                          parse_float=finite if _HUGE_NUMBER.search(text) else None,
                           object_pairs_hook=members if unique else None)
     except json.JSONDecodeError as error:
         raise DataError(f"{what} is not JSON: {error.msg}, line {error.lineno}, column "

@@ -233,6 +233,7 @@ def test_a_file_that_was_refused_is_not_held(tmp_path):
 @pytest.mark.parametrize("column, value", [
     ("times", "[1e999]"), ("times", '{"a": 1}'), ("times", "[true]"), ("times", "[" * 100_000),
     ("trace_json", "[" * 100_000), ("trace_json", b"\xff"), ("round", "many"), ("predicted", "x"),
+    ("predicted", float("inf")), ("created", -float("inf")),
     ("task", b"x"), ("target", "llvm -x"), ("flop", "x"), ("generation", "1e3x"), ("parent", "x")])
 def test_a_record_of_other_types_is_left_out(tmp_path, column, value):
     path = tmp_path / "tuning.db"
@@ -249,7 +250,15 @@ def test_a_record_of_other_types_is_left_out(tmp_path, column, value):
         database.board().to_dict()
 
 
-@pytest.mark.parametrize("machine", ["[]", "{" * 100_000, '{"cores": "x"}', '{"cpu": 1}', "NaN"])
+def test_a_search_whose_process_has_an_impossible_number_does_not_run(tmp_path):
+    database = ms.Database.create("sqlite", tmp_path / "tuning.db")
+    args = "main", database.commit_workload(matmul()), "llvm", 1, 0, "", {}
+    database.begin_session(*args)
+    database._do("UPDATE sessions SET pid=?", (1 << 60,))
+    database.begin_session(*args)
+
+
+@pytest.mark.parametrize("machine", ['{"peak_gflops": 1e999}', "[]", "{" * 100_000, '{"cores": "x"}', '{"cpu": 1}', "NaN"])
 def test_a_search_whose_machine_is_damaged_is_named(tmp_path, machine):
     database = ms.Database.create("sqlite", tmp_path / "tuning.db")
     database.begin_session("main", database.commit_workload(matmul()), "llvm", 1, 0, "", {})

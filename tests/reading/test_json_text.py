@@ -11,6 +11,7 @@ def test_values_come_as_json_has_them():
     value = {"a": [1, 2.5, None, True, "[{" * 300], "b": {"c": "\\\"["}}
     assert read_json(json.dumps(value), "it") == value
     assert read_json(json.dumps(value).encode(), "it") == value
+    assert read_json("[1e308, 1e-999, -2.5E100]", "it") == [1e308, 0.0, -2.5e100]
     deep = "[" * limits.JSON_DEPTH + "]" * limits.JSON_DEPTH
     assert read_json(deep, "it")
     wide = "[" + ",".join(["[]"] * 10_000) + "]"
@@ -23,7 +24,8 @@ def test_values_come_as_json_has_them():
     ('{"a": 1, "b": 2, "a": 3}', "'a' twice"), ("9" * 5000, "fits no type"),
     ("[" * 100_000, "levels deep"), ("[" * 100_000 + "]" * 100_000, "levels deep"),
     ('{"a":' * 100_000, "levels deep"), ('[{"a": "]]]"}, ' * 300, "levels deep"),
-    (17, "expected a text"),
+    (17, "expected a text"), ("[1e999]", "fits no type"), ("-1.5E+1000", "fits no type"),
+    ("9" * 400 + ".5", "fits no type"),
 ], ids=lambda v: repr(v)[:20])
 def test_what_is_no_json_is_refused(text, words):
     with pytest.raises(DataError, match=words) as raised:

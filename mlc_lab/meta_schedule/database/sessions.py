@@ -11,6 +11,7 @@ A session (`Database.sessions()`) is one search of one task:
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import time
@@ -76,7 +77,8 @@ def columns_of(row: Any, table: str, path: str) -> dict[str, Any]:
     """A row as a dict. Raises DataError where a value is of another type than its column."""
     data = {name: row[name] for name in COLUMN_TYPES[table]}
     for name, kinds in COLUMN_TYPES[table].items():
-        if data[name] is not None and not isinstance(data[name], kinds):
+        if data[name] is not None and (not isinstance(data[name], kinds) or (
+                type(data[name]) is float and not math.isfinite(data[name]))):
             raise DataError(f"{name} in row {row['id']} of {path} is {shown(data[name])}")
     _is_target(data["target"])
     return data
@@ -109,6 +111,8 @@ def _alive(row: Any) -> bool:
     try:
         os.kill(row["pid"], 0)
     except ProcessLookupError:
+        return False
+    except OverflowError:  # no process has such a number
         return False
     except OSError:
         return True
