@@ -258,7 +258,8 @@ def test_a_search_whose_process_has_an_impossible_number_does_not_run(tmp_path):
     database.begin_session(*args)
 
 
-@pytest.mark.parametrize("machine", ['{"peak_gflops": 1e999}', "[]", "{" * 100_000, '{"cores": "x"}', '{"cpu": 1}', "NaN"])
+@pytest.mark.parametrize("machine", [
+    '{"peak_gflops": 1e999}', "[]", "{" * 100_000, '{"cores": "x"}', '{"cpu": 1}', "NaN"])
 def test_a_search_whose_machine_is_damaged_is_named(tmp_path, machine):
     database = ms.Database.create("sqlite", tmp_path / "tuning.db")
     database.begin_session("main", database.commit_workload(matmul()), "llvm", 1, 0, "", {})
