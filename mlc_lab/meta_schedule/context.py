@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Sequence
+from typing import Any, NamedTuple, Sequence
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
@@ -16,6 +16,15 @@ from .space_generator import SpaceError, SpaceGenerator
 from ..tir.functor import pre_order
 from ..tir.stmt import Block
 from .workload import TensorInfo, as_workload, count_flops
+
+
+class Draft(NamedTuple):
+    """A schedule that is not postprocessed yet, that by which it is judged, and what its sampling
+    instructions decided, by index."""
+
+    sch: Schedule
+    judged: Schedule
+    decisions: dict[int, Any]
 
 
 class TuneContext:
@@ -101,7 +110,7 @@ class TuneContext:
         sch = self._replayed(trace, {} if fresh else decisions)
         return sch if sch is not None and self.postprocess(sch) else None
 
-    def draft(self, trace: Trace) -> tuple[Schedule, Schedule] | None:
+    def draft(self, trace: Trace) -> Draft | None:
         """A schedule of a trace, and the one that a cost model judges it by; None if rejected.
 
         The first is to be postprocessed when it is chosen; where that cannot be left until then,
@@ -110,13 +119,14 @@ class TuneContext:
         sch = self._replayed(trace, None)
         if sch is None:
             return None
+        decisions = sch.trace.decisions
         steps = self.space_generator.postprocs
         if any(step.stage is None for step in steps):
-            return (sch, sch) if self.postprocess(sch) else None
+            return Draft(sch, sch, decisions) if self.postprocess(sch) else None
         judged = sch.copy()
         if not self._run_all([step for step in steps if step.stage == "judged"], judged):
             return None
-        return sch, judged
+        return Draft(sch, judged, decisions)
 
     def _replayed(self, trace: Trace, decisions: dict | None) -> Schedule | None:
         try:
@@ -124,7 +134,6 @@ class TuneContext:
         except (Refusal, ScheduleError, ValueError) as error:
             self.reject(f"{type(error).__name__}: {getattr(error, 'rule', error)}")
             return None
-        sch.decided = sch.trace.decisions
         return sch
 
     def postprocess(self, sch: Schedule) -> bool:

@@ -55,7 +55,7 @@ class Replayer:
                 if index in stops and index != start:
                     self._keep(stops[index], sch, table, insts)
                 args["decision"] = decisions.get(index)
-            outputs = sch._apply(inst.kind, args)
+            outputs = sch.apply(inst.kind, args)
             _pair(inst.outputs, outputs, table, inst)
         return sch
 

@@ -148,7 +148,7 @@ class Workbench(AttemptTree):
         """
         sch = (node or self.at).schedule
         if isinstance(selection, (BlockRV, LoopRV)):
-            sref = sch._symbols.get(selection)
+            sref = sch.known_sref(selection)
             if sref is None or sref.stmt is None:
                 raise WorkbenchError("this block or loop is not in the program at this node")
             return sref
@@ -245,7 +245,7 @@ class Workbench(AttemptTree):
         try:
             args = arguments(sch)
             name_new()  # while what was looked up is still there
-            sch._apply(kind, args)
+            sch.apply(kind, args)
         except ScheduleError as error:
             refusal = error
         name_new()
@@ -319,7 +319,7 @@ class Workbench(AttemptTree):
 
         def apply(kind: InstructionKind, bound: dict[str, Any], line: int) -> Any:
             if kind.method in LOOKUPS:
-                return shadow._apply(kind, bound)
+                return shadow.apply(kind, bound)
             node, results, refusal = follow(self, place[0], shadow, kind, bound, values)
             if refusal is not None:
                 refusal.line = line

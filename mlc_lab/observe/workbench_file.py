@@ -123,7 +123,7 @@ def _again(bench: Workbench, parent: Attempt, node: dict[str, Any], number: int)
 
     def apply(kind: InstructionKind, bound: dict[str, Any], line: int) -> Any:
         if kind.method in LOOKUPS:
-            return shadow._apply(kind, bound)
+            return shadow.apply(kind, bound)
         if found:
             raise WorkbenchError(f"not a tree of attempts: nodes[{number}] holds two steps")
         made, results, _ = follow(bench, parent, shadow, kind, bound, {})

@@ -66,9 +66,9 @@ def by_name(sch: Schedule, name: str) -> StmtSRef:
 
 def variable(sch: Schedule, sref: StmtSRef) -> Any:
     """The random variable of a block or loop in `sch`: one it has, or one looked up."""
-    for rv, value in sch._symbols.items():
-        if value is sref:
-            return rv
+    found = sch.rv_of(sref)
+    if found is not None:
+        return found
     if type(sref.stmt) is For:
         blocks = child_realizes(sref.stmt)
         if not blocks:
@@ -76,7 +76,7 @@ def variable(sch: Schedule, sref: StmtSRef) -> Any:
                                  "it cannot be looked up")  # fmt: skip
         block = variable(sch, sch.state.refs[blocks[0].block])
         for rv in sch.get_loops(block):
-            if sch._symbols[rv] is sref:
+            if sch.known_sref(rv) is sref:
                 return rv
         raise WorkbenchError(f"loop {sref.stmt.loop_var.name} cannot be looked up")
     name, function = sref.stmt.name_hint, sref.func.name_hint
@@ -86,7 +86,7 @@ def variable(sch: Schedule, sref: StmtSRef) -> Any:
         return sch.get_block(name=name, func_name=function)
     scope = variable(sch, sch.state.scope_root(sref))
     for rv in sch.get_child_blocks(scope):
-        if sch._symbols[rv] is sref:
+        if sch.known_sref(rv) is sref:
             return rv
     raise WorkbenchError(f"block {name} cannot be looked up")
 
@@ -98,7 +98,7 @@ def home_of(sch: Schedule) -> str | None:
 
 def name_for(sch: Schedule, rv: Any, inst: Instruction) -> str:
     """What a random variable would best be called: as what it stands for."""
-    value = sch._symbols.get(rv)
-    if not isinstance(value, StmtSRef) or value.stmt is None:
+    value = sch.known_sref(rv)
+    if value is None or value.stmt is None:
         return inst.args.get("name", "v")
     return value.stmt.loop_var.name if type(value.stmt) is For else value.stmt.name_hint

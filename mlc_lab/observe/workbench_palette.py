@@ -19,9 +19,9 @@ from typing import Any
 
 from ..reading.python_text import parse_expression
 from ..schedule.error import ScheduleError
-from ..schedule.instruction import BlockRV, InstructionKind, LoopRV
+from ..schedule.instruction import InstructionKind
 from ..schedule.schedule import Schedule
-from ..schedule.state import ScheduleState, StmtSRef, child_realizes, sub_statements
+from ..schedule.state import StmtSRef, child_realizes, sub_statements
 from ..schedule.trace_values import ValueReader
 from ..tir import op
 from ..tir.stmt import Block, For
@@ -192,33 +192,21 @@ class Palette:
         trial = self.sch.copy()
         trial.trace, trial.steps = None, []
         try:
-            trial._apply(kind, bind(kind, args, lambda what, key: self._stand_in(trial, key)))
+            trial.apply(kind, bind(kind, args, lambda what, key: self._stand_in(trial, key)))
         except ScheduleError as error:
             return trial, explain(error)
         except Exception as error:  # half-typed arguments may be anything; the list must stand
             return trial, ("arguments", str(error) or type(error).__name__)
         finally:
-            self._learn(trial.state)
+            self.state.learn(trial.state)
         return trial, None
-
-    def _learn(self, tried: ScheduleState) -> None:
-        """Keep what a trial found out about the program as it is: the next one asks it again."""
-        for key, value in tried.cache.items():
-            if getattr(key[1], "block", key[1]) in self.state.refs:
-                self.state.cache.setdefault(key, value)
-        for block, scope in tried._scopes.items():
-            if block in self.state.refs:
-                self.state._scopes.setdefault(block, scope)
 
     def _stand_in(self, trial: Schedule, key: int) -> Any:
         """A random variable of the trial for a block or loop."""
         stmt = self.by_key.get(key)
         if stmt is None:
             raise ValueError("this block or loop is not in the program here")
-        rv = LoopRV() if type(stmt) is For else BlockRV()
-        trial._symbols[rv] = trial.state.refs[stmt]
-        trial._names[rv] = stmt.loop_var.name if type(stmt) is For else stmt.name_hint
-        return rv
+        return trial.new_rv(stmt)
 
     # -------------------------------------------------------------------- what is there to name
 

@@ -68,7 +68,7 @@ def follow(
         return node, None, refusal
     if kind.sampling:  # the same decision in both
         args["decision"] = node.schedule.steps[-1].decision
-    results = shadow._apply(kind, dict(args))
+    results = shadow.apply(kind, dict(args))
     made = results if isinstance(results, (list, tuple)) else [results]
     for theirs_rv, our_rv in zip(made, node.instruction.output_list):
         if isinstance(theirs_rv, Var):
@@ -103,7 +103,7 @@ def replay_steps(bench: Workbench, made: Schedule) -> None:
             if inst.kind.method in LOOKUPS:
                 if step.error is not None:
                     continue
-                results = shadow._apply(inst.kind, args)
+                results = shadow.apply(inst.kind, args)
             else:
                 node, results, refusal = follow(bench, at, shadow, inst.kind, args, values)
                 if refusal is not None:

@@ -116,7 +116,7 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
         kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves)
 
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return self._apply(kind, kind.bind(args, kwargs))
+            return self.apply(kind, kind.bind(args, kwargs))
 
         method.__name__ = fn.__name__
         method.__qualname__ = f"Schedule.{fn.__name__}"

@@ -157,6 +157,23 @@ class Schedule:
             return self.state.refs[rv_or_stmt]
         raise ValueError("the statement is not part of the module under schedule")
 
+    def known_sref(self, rv: Any) -> StmtSRef | None:
+        """What a block or loop variable refers to (its `stmt` is None once that is gone); None for
+        a number, and for a variable of another schedule."""
+        value = self._symbols.get(rv)
+        return value if isinstance(value, StmtSRef) else None
+
+    def rv_of(self, sref: StmtSRef) -> BlockRV | LoopRV | None:
+        """The random variable that a block or loop was given first; None if it has none."""
+        return next((rv for rv, value in self._symbols.items() if value is sref), None)
+
+    def new_rv(self, stmt: Block | For) -> BlockRV | LoopRV:
+        """A random variable for a block or loop of the module, called as that is."""
+        rv: BlockRV | LoopRV = LoopRV() if type(stmt) is For else BlockRV()
+        self._symbols[rv] = self.state.refs[stmt]
+        self._names[rv] = stmt.loop_var.name if type(stmt) is For else stmt.name_hint
+        return rv
+
     def _known(self, rv: Any) -> Any:
         try:
             return self._resolve(rv)
@@ -251,8 +268,11 @@ class Schedule:
         prefix = "b" if isinstance(rv, BlockRV) else "l" if isinstance(rv, LoopRV) else "v"
         self._names[rv] = f"{prefix}{len(self._names)}"
 
-    def _apply(self, kind: InstructionKind, args: dict[str, Any]) -> Any:
-        """Run a primitive with bound arguments; record it, or raise ScheduleError."""
+    def apply(self, kind: InstructionKind, args: dict[str, Any]) -> Any:
+        """Run a primitive with bound arguments; record it, or raise ScheduleError.
+
+        Its methods (`split`, ...) come here; so does what replays or builds instructions.
+        """
         before, length = self.state.mod, len(self.trace.insts) if self.trace is not None else 0
         try:
             if kind.normalize is not None:

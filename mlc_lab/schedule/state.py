@@ -124,6 +124,16 @@ class ScheduleState:
             found = self._scopes[block] = BlockScope(block)
         return found
 
+    def learn(self, other: "ScheduleState") -> None:
+        """Keep what a copy of this state found out about the parts of the program that are as here:
+        the next one asks it again."""
+        for key, value in other.cache.items():
+            if getattr(key[1], "block", key[1]) in self.refs:
+                self.cache.setdefault(key, value)
+        for block, scope in other._scopes.items():
+            if block in self.refs:
+                self._scopes.setdefault(block, scope)
+
     def loop_domains(self, sref: StmtSRef, analyzer: Analyzer | None = None,
                      above_scope: bool = False) -> dict[Var, Range]:
         """Domain of every loop variable around `sref`, in its scope or up to the function."""

@@ -85,13 +85,13 @@ class Trace:
         position = self._position(inst)
         if not inst.kind.sampling:
             raise ValueError(f"{inst.kind.method} does not sample: it has no decision to replace")
-        new = self._without_postproc() if remove_postproc else self.copy()
+        new = self.without_postproc() if remove_postproc else self.copy()
         new._decisions[position] = decision
         return new
 
     def simplified(self, remove_postproc: bool = True) -> "Trace":
         """The trace without pure instructions whose outputs nobody uses."""
-        source = self._without_postproc() if remove_postproc else self
+        source = self.without_postproc() if remove_postproc else self
         used: set[Any] = set()
         kept: list[tuple[Instruction, Any]] = []
         for index in range(len(source.insts) - 1, -1, -1):
@@ -105,7 +105,8 @@ class Trace:
             new.append(inst, decision)
         return new
 
-    def _without_postproc(self) -> "Trace":
+    def without_postproc(self) -> "Trace":
+        """The instructions before EnterPostproc."""
         new = Trace()
         for index, inst in enumerate(self.insts):
             if inst.kind.name == "EnterPostproc":
@@ -122,7 +123,7 @@ class Trace:
         `decision_provider(inst, inputs, attrs, decision)` may replace decisions. Raises
         ScheduleError where a step is refused, DataError where the trace does not fit the module.
         """
-        source = self._without_postproc() if remove_postproc else self
+        source = self.without_postproc() if remove_postproc else self
         table: dict[Any, Any] = _Sizes(sch)
         for index, inst in enumerate(source.insts):
             decision = source._decisions.get(index)
@@ -132,7 +133,7 @@ class Trace:
                 args = {name: _translate(value, table) for name, value in inst.args.items()}
                 if inst.kind.sampling:
                     args["decision"] = decision
-                outputs = sch._apply(inst.kind, args)
+                outputs = sch.apply(inst.kind, args)
                 _pair(inst.outputs, outputs, table, inst)
             except MLCError:
                 raise
@@ -154,7 +155,7 @@ class Trace:
 
     def as_python(self, remove_postproc: bool = False) -> list[str]:
         """One line of Python for each instruction."""
-        source = self._without_postproc() if remove_postproc else self
+        source = self.without_postproc() if remove_postproc else self
         names = source.names()
         return [inst.as_python(names, source._decisions.get(i))
                 for i, inst in enumerate(source.insts)]
@@ -174,7 +175,7 @@ class Trace:
 
     def as_json(self, remove_postproc: bool = False) -> list:
         """[[kind, arguments, outputs] per instruction, [[index, decision], ...]], JSON-ready."""
-        source = self._without_postproc() if remove_postproc else self
+        source = self.without_postproc() if remove_postproc else self
         names = source.names()
         rows = []
         for inst in source.insts:

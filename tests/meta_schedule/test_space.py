@@ -9,6 +9,7 @@ from mlc_lab import meta_schedule as ms
 from mlc_lab.meta_schedule.context import TuneContext
 from mlc_lab.observe.measure import difference, random_arrays
 from mlc_lab.runtime import array
+from mlc_lab.schedule import Trace
 from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 
@@ -151,17 +152,17 @@ def test_loops_are_parallel_where_there_are_cores_and_the_number_of_jobs_is_muta
 
     context = TuneContext(matmul(64), target="llvm --num-cores=4", rand_state=1)
     trace = context.generate_design_space()[0].trace.simplified()
-    sch = None
-    while sch is None:
-        sch = context.replay(trace, fresh=True)
-    assert "T.parallel" in sch.mod.script()
+    made = None
+    while made is None:
+        made = context.draft(Trace(trace.insts))
+    assert context.postprocess(made.sch) and "T.parallel" in made.sch.mod.script()
     mutator = MutateParallel()
     mutator.initialize_with_tune_context(context)
     changed = mutator.apply(trace)
     values = [[i.args["ann_val"] for i in t.insts if i.args.get("ann_key") ==
                "meta_schedule.parallel"] for t in (trace, changed)]
     assert values[0] == [16] and values[1][0] in (4, 8, 32, 64)
-    again = context.replayer.replay(changed, sch.decided)
+    again = context.replayer.replay(changed, made.decisions)
     assert int(again.get(again.get_block("root")).annotations["meta_schedule.parallel"]
                ) == values[1][0]
 
@@ -169,10 +170,10 @@ def test_loops_are_parallel_where_there_are_cores_and_the_number_of_jobs_is_muta
 def test_every_mutator_changes_one_thing_and_the_program_stays_right():
     context = TuneContext(from_source(PROGRAMS["conv"]), target=TARGET, rand_state=2)
     trace = context.generate_design_space()[0].trace.simplified()
-    sch = None
-    while sch is None:
-        sch = context.replay(trace, fresh=True)
-    trace._decisions = dict(sch.decided)
+    made = None
+    while made is None:
+        made = context.draft(Trace(trace.insts))
+    trace = Trace(trace.insts, made.decisions)
     arrays = random_arrays(context.mod["main"])
     right, seen = results(context.mod, arrays), set()
     for mutator in context.space_generator.mutator_probs:

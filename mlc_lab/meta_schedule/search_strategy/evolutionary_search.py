@@ -77,20 +77,19 @@ class EvolutionarySearch(SearchStrategy):
         context = self.context
         recalled, results = [], []
         for record in database.query_all(context.mod, str(context.target))[-256:]:
-            trace = record.trace._without_postproc()
+            trace = record.trace.without_postproc()
             shape = _shape(trace)
             if shape not in self._shapes:
                 continue
             space = self._shapes.index(shape)
-            own = self.spaces[space].copy()
-            own._decisions = trace.decisions
+            own = Trace(self.spaces[space].insts, trace.decisions)
             self.seen.add(self._key(space, own))
             if record.time is None:
                 continue
             made = context.draft(own)
             if made is None:
                 continue
-            candidate = MeasureCandidate(made[1], context.args_info, parent=record.parent,
+            candidate = MeasureCandidate(made.judged, context.args_info, parent=record.parent,
                                          generation=record.generation)
             candidate.record_id, candidate.space, candidate.decided = record.id, space, own
             self.measured.append((record.time, candidate))
@@ -255,18 +254,20 @@ class EvolutionarySearch(SearchStrategy):
         They need no schedule to be drawn, so candidates that agree in the first of them share what
         follows from these.
         """
-        trace = self.spaces[space].copy()
+        trace = self.spaces[space]
         lists = {i: [float(getattr(w, "value", w)) for w in inst.args["probs"]]
                  for i, inst in sampling(trace, "SampleCategorical")}
         for _ in range(self.max_fail_count):
-            trace._decisions = {i: self.context.rng.choices(range(len(weights)), weights)[0]
-                                for i, weights in lists.items()}
-            if not self._hopeless(space, trace):
+            drawn = Trace(trace.insts, {
+                i: self.context.rng.choices(range(len(weights)), weights)[0]
+                for i, weights in lists.items()})
+            if not self._hopeless(space, drawn):
                 break
-        return trace
+        return drawn
 
     def _size_key(self, space: int, trace: Trace) -> tuple:
-        return space, tuple(trace._decisions.get(i) for i in self._sizes[space])
+        decisions = trace.decisions
+        return space, tuple(decisions.get(i) for i in self._sizes[space])
 
     def _hopeless(self, space: int, trace: Trace) -> bool:
         """Whether candidates with these sizes from lists (mostly a register tile) are refused."""
@@ -282,18 +283,16 @@ class EvolutionarySearch(SearchStrategy):
                 self._refused[key] = self._refused.get(key, 0) + 1
         if drafted is None:
             return None
-        sch, judged = drafted
-        decided = trace.copy()
-        decided._decisions = dict(sch.decided)
-        made = MeasureCandidate(judged, self.context.args_info, self.name,
-                                draft=sch if judged is not sch else None)
+        decided = Trace(trace.insts, drafted.decisions)
+        made = MeasureCandidate(drafted.judged, self.context.args_info, self.name,
+                                draft=drafted.sch if drafted.judged is not drafted.sch else None)
         made.space, made.decided = space, decided
         made.origin_key = self._key(space, decided)
         return made
 
     def _key(self, space: int, trace: Trace) -> tuple:
         values = tuple((i, tuple(d) if isinstance(d, (list, tuple)) else d)
-                       for i, d in sorted(trace._decisions.items()))
+                       for i, d in sorted(trace.decisions.items()))
         parallel = tuple(inst.args["ann_val"] for inst in trace.insts
                          if inst.kind.name == "Annotate"
                          and isinstance(inst.args["ann_val"], int))
@@ -346,6 +345,5 @@ def _shape(trace: Trace) -> str:
     """A trace without its decisions, as text."""
     import json
 
-    plain = trace.simplified()
-    plain._decisions = {}
+    plain = Trace(trace.simplified().insts)
     return json.dumps(plain.as_json(), sort_keys=True)
