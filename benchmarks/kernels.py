@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import programs  # noqa: E402
-import turns  # noqa: E402
+import programs
+import turns
 
 
 def tile_matmul(rows, columns, block_rows=128):

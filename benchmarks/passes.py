@@ -16,11 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from mlc_lab import relax  # noqa: E402
-from mlc_lab.relax import op as R  # noqa: E402
-from mlc_lab.relax import transform as X  # noqa: E402
+from mlc_lab import relax
+from mlc_lab.relax import op as R
+from mlc_lab.relax import transform as X
 
 ROUNDS = 3
 

@@ -19,13 +19,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from browser import FLAGS, chromium_path, open_page  # noqa: E402
+from browser import FLAGS, chromium_path, open_page
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab.observe.session import record  # noqa: E402
-from mlc_lab.script import from_source  # noqa: E402
-from mlc_lab_widgets import bundle, static  # noqa: E402
-from mlc_lab_widgets.export import packed  # noqa: E402
+import mlc_lab as tvm
+from mlc_lab.observe.session import record
+from mlc_lab.script import from_source
+from mlc_lab_widgets import bundle, static
+from mlc_lab_widgets.export import packed
 
 STAGE = """\
         for i, j, k in T.grid(64, 64, 64):

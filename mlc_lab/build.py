@@ -60,7 +60,7 @@ def build(
     return _BUILDERS[target.kind.name](mod, target)
 
 
-def compile(  # noqa: A001 (TVM's name)
+def compile(
     mod: Any, target: Any = None, *, relax_pipeline: Any = "default", tir_pipeline: Any = "default",
 ) -> Any:
     """Build a module of either kind: with functions of Relax an executable, else a runtime module.

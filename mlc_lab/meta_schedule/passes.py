@@ -23,7 +23,7 @@ def _target(target: Any = None) -> Target:
     return Target(target if target is not None else Target.current() or "llvm")
 
 
-def MetaScheduleTuneIRMod(  # noqa: N802
+def MetaScheduleTuneIRMod(
         params: Mapping[str, Any] | None, work_dir: str, max_trials_global: int,
         max_trials_per_task: int | None = None, op_names: Sequence[str] | None = None,
         target: Any = None) -> Pass:
@@ -41,13 +41,13 @@ def MetaScheduleTuneIRMod(  # noqa: N802
     return tune
 
 
-def MetaScheduleTuneTIR(work_dir: str, max_trials_global: int,  # noqa: N802
+def MetaScheduleTuneTIR(work_dir: str, max_trials_global: int,
                         target: Any = None) -> Pass:
     """Search for schedules of the TensorIR functions of a module; see MetaScheduleTuneIRMod."""
     return MetaScheduleTuneIRMod(None, work_dir, max_trials_global, target=target)
 
 
-def MetaScheduleApplyDatabase(work_dir: str | None = None,  # noqa: N802
+def MetaScheduleApplyDatabase(work_dir: str | None = None,
                               enable_warning: bool = False, target: Any = None) -> Pass:
     """Replace every kernel that a database knows by its fastest schedule.
 

@@ -12,8 +12,8 @@ manner of TVM's first years (`te.create_schedule`).
 from ..tir import op as _op
 from ..tir.expr import CommReducer, IterVar, Reduce, Var
 from ..tir.op import *  # noqa: F403
-from ..tir.op import abs, all, any, max, min, power, round  # noqa: A004
-from ..tir.reduction import comm_reducer, prod, sum  # noqa: A004
+from ..tir.op import abs, all, any, max, min, power, round
+from ..tir.reduction import comm_reducer, prod, sum
 from .create_prim_func import create_prim_func
 from .operation import (
     compute, extern, extern_primfunc, placeholder, reduce_axis, scan, size_var, thread_axis, var,
@@ -21,7 +21,7 @@ from .operation import (
 from .schedule import Schedule, Stage, create_schedule
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
 
-pow = power  # noqa: A001
+pow = power
 
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",

@@ -41,7 +41,7 @@ from .functor import (
     substitute, uses_var,
 )
 from .op import *  # noqa: F403
-from .op import abs, all, any, max, min, pow, round  # noqa: A004, F401
+from .op import abs, all, any, max, min, pow, round  # noqa: F401
 from .op.registering import CallEffectKind
 from .stmt import *  # noqa: F403
 from .well_formed import verify_well_formed

@@ -319,7 +319,7 @@ def free_vars(root: Node) -> list[Var]:
 def uses_var(root: Node, var: Any) -> bool:
     """Whether a variable (or one of a set, or one that a predicate accepts) occurs in `root`."""
     if isinstance(var, Var):
-        test = lambda v: v is var  # noqa: E731
+        test = lambda v: v is var
     elif callable(var):
         test = var
     else:

@@ -55,9 +55,9 @@ def _all_reduce(name: str, axes: Sequence[IterVar]) -> None:
                              '), name="k"), and index with k')
 
 
-sum = comm_reducer(op.add, lambda t: op.const(0, t), "sum")  # noqa: A001
-min = comm_reducer(op.min_value_of, op.max_value, "min")  # noqa: A001
-max = comm_reducer(op.max_value_of, op.min_value, "max")  # noqa: A001
+sum = comm_reducer(op.add, lambda t: op.const(0, t), "sum")
+min = comm_reducer(op.min_value_of, op.max_value, "min")
+max = comm_reducer(op.max_value_of, op.min_value, "max")
 prod = comm_reducer(op.mul, lambda t: op.const(1, t), "prod")
 
 __all__: Sequence[str] = ["PrimExpr", "comm_reducer", "max", "min", "prod", "sum"]

@@ -40,8 +40,8 @@ exp, log, log2, log10, sqrt, rsqrt = map(_function, (
 sin, cos, tan, asin, acos, atan = map(_function, ("sin", "cos", "tan", "asin", "acos", "atan"))
 sinh, cosh, asinh, acosh, atanh = map(_function, ("sinh", "cosh", "asinh", "acosh", "atanh"))
 tanh, erf, sigmoid = map(_function, ("tanh", "erf", "sigmoid"))
-floor, ceil, trunc, abs = map(_function, ("floor", "ceil", "trunc", "abs"))  # noqa: A001
-round = _function("round", "nearbyint")  # noqa: A001
+floor, ceil, trunc, abs = map(_function, ("floor", "ceil", "trunc", "abs"))
+round = _function("round", "nearbyint")
 isnan, isfinite = map(_function, ("isnan", "isfinite"))
 
 

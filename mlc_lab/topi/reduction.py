@@ -75,12 +75,12 @@ def _truth(e: PrimExpr) -> PrimExpr:
 _all = te.comm_reducer(O.logical_and, lambda t: O.const(True, "bool"), "all")
 _any = te.comm_reducer(O.logical_or, lambda t: O.const(False, "bool"), "any")
 
-max, min = _reduction("max", te.max), _reduction("min", te.min)  # noqa: A001
-all = _reduction("all", lambda e, axis: _all(_truth(e), axis=axis),  # noqa: A001
+max, min = _reduction("max", te.max), _reduction("min", te.min)
+all = _reduction("all", lambda e, axis: _all(_truth(e), axis=axis),
                  "Whether all elements over `axis` are true.")
-any = _reduction("any", lambda e, axis: _any(_truth(e), axis=axis),  # noqa: A001
+any = _reduction("any", lambda e, axis: _any(_truth(e), axis=axis),
                  "Whether an element over `axis` is true.")
-sum = _accumulation("sum", te.sum, any, "The sum over `axis`, of conditions whether one is true.")  # noqa: A001,E501
+sum = _accumulation("sum", te.sum, any, "The sum over `axis`, of conditions whether one is true.")
 prod = _accumulation("prod", te.prod, all,
                      "The product over `axis`, of conditions whether all are true.")
 

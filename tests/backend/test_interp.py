@@ -34,7 +34,7 @@ def matmul(n, m, k, predicate=True, reads=None):
     """C = A @ B with an init block; `reads` overrides what the block declares to read."""
     a, b = decl_buffer((n, k), "float32", "A"), decl_buffer((k, m), "float32", "B")
     c = decl_buffer((n, m), "float32", "C")
-    i, j, l = Var("i"), Var("j"), Var("k")  # noqa: E741
+    i, j, l = Var("i"), Var("j"), Var("k")
     vi, vj, vk = Var("vi"), Var("vj"), Var("vk")
     block = S.Block(
         [IterVar(n, vi, 0), IterVar(m, vj, 0), IterVar(k, vk, 2)],

@@ -552,4 +552,4 @@ def _layout_transform(draw: Draw) -> Sample:
         x, lambda i, j: (j // by, i + above, j % by)), want, f"{by}, {above}")
 
 
-from . import operator_samples_index, operator_samples_nn  # noqa: E402, F401  (more rows)
+from . import operator_samples_index, operator_samples_nn  # noqa: F401  (more rows)

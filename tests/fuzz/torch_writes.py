@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch._dynamo  # noqa: F401  (what the first export would load)
+import torch._dynamo
 
 import mlc_lab as tvm
 from mlc_lab import relax

@@ -95,7 +95,7 @@ def test_modules_of_the_course_parse():
             m, n, k = T.int64(), T.int64(), T.int64()
             with R.dataflow():
                 lv0 = R.call_dps_packed("env.linear", (x, w0), R.Tensor((1, n), "float32"))
-                out = R.call_tir(linear0, (lv0, w1), (1, k), dtype="float32")  # noqa: F821
+                out = R.call_tir(linear0, (lv0, w1), (1, k), dtype="float32")
                 R.output(out)
             return out
 
@@ -127,7 +127,7 @@ class Module:
 
 
 def test_emit_te_and_unpacking_in_a_script():
-    from mlc_lab import topi  # noqa: F401  (mentioned in the script)
+    from mlc_lab import topi
 
     @I.ir_module
     class Module:

@@ -81,7 +81,7 @@ FLOATS = 'T.Cast("int32", T.floor((T.Cast("float32", v) + T.float32(0.5)) * T.fl
 
 
 def test_a_declared_region_must_hold_what_is_touched():
-    act = lambda sch: sch.annotate_buffer_access(  # noqa: E731
+    act = lambda sch: sch.annotate_buffer_access(
         "C", 0, "read", lambda v: ((v // 2, v // 2 + 1),))
 
     def computed_there(sch):

@@ -75,7 +75,7 @@ def test_targets_cannot_be_changed():
     with pytest.raises(AttributeError):
         Target("llvm").kind = None
     with pytest.raises(AttributeError, match="no option 'nonsense'"):
-        Target("llvm").nonsense  # noqa: B018
+        Target("llvm").nonsense
 
 
 def test_this_machine():

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("anywidget")
 ipywidgets = pytest.importorskip("ipywidgets")
 
-from mlc_lab_widgets import Stepper  # noqa: E402
+from mlc_lab_widgets import Stepper
 
 
 @pytest.fixture

@@ -200,13 +200,13 @@ def null_value() -> Call:
     return make_call("relax.null_value", ())
 
 
-def print(*values: Any, format: Any = "") -> Call:  # noqa: A001, A002
+def print(*values: Any, format: Any = "") -> Call:
     """Print values when the program runs; an effect."""
     form = format if isinstance(format, Expr) else StringImm(format)
     return make_call("relax.print", (form, *map(as_expr, values)))
 
 
-def assert_op(condition: Any, format_args: Any = None, format: Any = "") -> Call:  # noqa: A002
+def assert_op(condition: Any, format_args: Any = None, format: Any = "") -> Call:
     """Stop the program where the condition (a bool scalar) does not hold; an effect."""
     form = format if isinstance(format, Expr) else StringImm(format)
     rest = () if format_args is None else tuple(format_args) if isinstance(

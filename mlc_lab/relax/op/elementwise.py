@@ -135,7 +135,7 @@ for _name in COMPARE:
 MAKERS["negative"] = globals()["negative"]
 
 
-def clip(x: Any, min: Any, max: Any) -> Expr:  # noqa: A002
+def clip(x: Any, min: Any, max: Any) -> Expr:
     """Values limited to [min, max]."""
     return make_call("relax.clip", (as_expr(x), _scalar(min), _scalar(max)))
 

@@ -344,7 +344,7 @@ register_op("relax.nonzero", lambda call: (tensor_info(call, 0, "x"), TensorStru
     None, "int64", ndim=2))[1])
 
 
-def unique(x: Any, sorted: Any = True, return_index: Any = False,  # noqa: A002
+def unique(x: Any, sorted: Any = True, return_index: Any = False,
            return_inverse: Any = False, return_counts: Any = False, axis: Any = None) -> Expr:
     """The distinct elements, as numpy.unique; how many is known at run time."""
     flags = tuple(v if isinstance(v, Expr) else PrimValue(E.IntImm("int64", int(v)))

@@ -34,7 +34,7 @@ def prim_value(value: _Any) -> PrimValue:
     return PrimValue(value)
 
 
-def str(value: _Any) -> StringImm:  # noqa: A001
+def str(value: _Any) -> StringImm:
     """A string as a value."""
     return StringImm(value)
 
@@ -44,7 +44,7 @@ def dtype(value: _Any) -> _DataTypeImm:
     return _DataTypeImm(value)
 
 
-def tuple(*fields: _Any) -> _TupleExpr:  # noqa: A001
+def tuple(*fields: _Any) -> _TupleExpr:
     """Several values as one."""
     return _TupleExpr(fields)
 

@@ -304,7 +304,7 @@ def _says_something(info: StructInfo) -> bool:
 def _text(info: StructInfo) -> str:
     try:
         return str(info)
-    except Exception:  # noqa: BLE001 (an error text must not fail for want of a printer)
+    except Exception:
         return type(info).__name__
 
 

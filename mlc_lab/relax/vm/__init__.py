@@ -19,7 +19,7 @@ __all__ = ["Executable", "VMExecutable", "VMInstrumentReturnKind", "VirtualMachi
            "load"]
 
 
-def build(mod, target="llvm", params=None, exec_mode="compiled", **options):  # noqa: ANN001
+def build(mod, target="llvm", params=None, exec_mode="compiled", **options):
     """`relax.vm.build`, the older name of `relax.build`."""
     from ..building import build as build_module
 

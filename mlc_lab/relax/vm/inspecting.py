@@ -196,7 +196,7 @@ def profile(vm: Any, func_name: str, args: tuple) -> Report:
     return Report(func_name, calls, time.perf_counter() - started)
 
 
-class _watching:  # noqa: N801 (a context manager, used like a function)
+class _watching:
     def __init__(self, vm: Any, watch: Any) -> None:
         self.vm, self.watch = vm, watch
 

@@ -157,7 +157,7 @@ class _Checks:
         what = self.f.call("ptr", "mlc_lab_type_name", [f"i32 {self.tag}"])
         self.fail_arg("TypeError", f"expected {expected}, got %s", f"ptr {what}")
 
-    def unless(self, cond: str):  # noqa: ANN201 - a context manager
+    def unless(self, cond: str):
         return self.f.else_(cond)
 
     def match(self, expected: str, actual: str, what: str, at: str) -> None:

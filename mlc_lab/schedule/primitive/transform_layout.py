@@ -161,7 +161,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
 _recorded = transform_layout
 
 
-def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,  # noqa: F811
+def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,
                      pad_value: Any = None, *, axis_separators: Sequence[int] | None = None,
                      assume_injective_transform: bool = False) -> None:
     """See the recorded primitive; `axis_separators` adds a step, set_axis_separator."""

@@ -150,12 +150,12 @@ def neg(a: PrimExpr) -> PrimExpr:
     return mul(a, const(-1, a.dtype) if dt.is_integer(a.dtype) else -1)
 
 
-def min(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:  # noqa: A001
+def min(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:
     """The smaller of two values; on an axis (`axis=`) the minimum reduction of TE."""
     return min_value_of(a, b) if _is_value(b, kwargs) else _reduction("min", a, b, kwargs)
 
 
-def max(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:  # noqa: A001
+def max(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:
     """The larger of two values; on an axis (`axis=`) the maximum reduction of TE."""
     return max_value_of(a, b) if _is_value(b, kwargs) else _reduction("max", a, b, kwargs)
 

@@ -70,12 +70,12 @@ def logical_not(a: Any, span: Any = None) -> PrimExpr:
     return Not(a)
 
 
-def all(*args: Any, span: Any = None) -> PrimExpr:  # noqa: A001
+def all(*args: Any, span: Any = None) -> PrimExpr:
     """The conjunction of conditions. Raises ValueError if there are none."""
     return _joined("all", logical_and, args)
 
 
-def any(*args: Any, span: Any = None) -> PrimExpr:  # noqa: A001
+def any(*args: Any, span: Any = None) -> PrimExpr:
     """The disjunction of conditions. Raises ValueError if there are none."""
     return _joined("any", logical_or, args)
 

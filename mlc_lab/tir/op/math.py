@@ -29,7 +29,7 @@ _FOLD_BITS: dict[str, Callable[[int, int, int], int]] = {
     "shift_right": lambda bits, a, n: shifted_right(bits)(a, n)}
 
 
-def abs(x: Any, span: Any = None) -> PrimExpr:  # noqa: A001
+def abs(x: Any, span: Any = None) -> PrimExpr:
     """The absolute value, of any type."""
     x = convert(x)
     if type(x) in (IntImm, FloatImm):
@@ -41,7 +41,7 @@ def abs(x: Any, span: Any = None) -> PrimExpr:  # noqa: A001
     return select(greater_equal(x, 0), x, neg(x))
 
 
-def pow(x: Any, y: Any, span: Any = None) -> PrimExpr:  # noqa: A001
+def pow(x: Any, y: Any, span: Any = None) -> PrimExpr:
     """x to the power y, in the type of both: integers stay integers."""
     x, y = match_values(x, y)
     return Call(x.dtype, "tir.pow", (x, y))

@@ -8,13 +8,13 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab import relax, tir  # noqa: E402
-from mlc_lab.relax.frontend import MissingOperators, detach_params  # noqa: E402
-from mlc_lab.relax.frontend.onnx import from_onnx  # noqa: E402
+import mlc_lab as tvm
+from mlc_lab import relax, tir
+from mlc_lab.relax.frontend import MissingOperators, detach_params
+from mlc_lab.relax.frontend.onnx import from_onnx
 
 RNG = np.random.default_rng(3)
 

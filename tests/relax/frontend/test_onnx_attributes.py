@@ -6,11 +6,11 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
-from mlc_lab.relax.frontend.onnx import importer  # noqa: E402
-from relax.frontend.onnx_running import (  # noqa: E402
+from mlc_lab.relax.frontend.onnx import importer
+from relax.frontend.onnx_running import (
     built, info, model_of, one, reference, same, uniform,
 )
 

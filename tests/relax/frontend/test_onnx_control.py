@@ -5,13 +5,13 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab import relax, tir  # noqa: E402
-from mlc_lab.relax.frontend import MissingOperators, detach_params  # noqa: E402
-from mlc_lab.relax.frontend.onnx import from_onnx  # noqa: E402
-from tests.relax.frontend.onnx_running import (  # noqa: E402
+import mlc_lab as tvm
+from mlc_lab import relax, tir
+from mlc_lab.relax.frontend import MissingOperators, detach_params
+from mlc_lab.relax.frontend.onnx import from_onnx
+from tests.relax.frontend.onnx_running import (
     built, check, info, model_of, one, reference, same, uniform,
 )
 

@@ -6,12 +6,12 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from onnx import helper  # noqa: E402
+from onnx import helper
 
-from mlc_lab.relax.frontend import MissingOperators  # noqa: E402
-from mlc_lab.relax.frontend.onnx import from_onnx  # noqa: E402
+from mlc_lab.relax.frontend import MissingOperators
+from mlc_lab.relax.frontend.onnx import from_onnx
 
-from .onnx_running import RNG, built, check, model_of, one, reference, same, uniform  # noqa: E402
+from .onnx_running import RNG, built, check, model_of, one, reference, same, uniform
 
 
 def lengths(*values):

@@ -6,12 +6,12 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab import relax  # noqa: E402
-from mlc_lab.relax.frontend.onnx import from_onnx  # noqa: E402
+import mlc_lab as tvm
+from mlc_lab import relax
+from mlc_lab.relax.frontend.onnx import from_onnx
 
 RNG = np.random.default_rng(5)
 KINDS = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32,

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from tests.relax.frontend.onnx_running import RNG, built, check, one, same  # noqa: E402
+from tests.relax.frontend.onnx_running import RNG, built, check, one, same
 
 
 def small(*shape, dtype="uint8"):

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from tests.relax.frontend.onnx_running import (  # noqa: E402
+from tests.relax.frontend.onnx_running import (
     built, check, model_of, one, same, uniform,
 )
 

@@ -5,12 +5,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from relax.frontend import models  # noqa: E402
+from relax.frontend import models
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab import relax, tir  # noqa: E402
-from mlc_lab.relax.frontend import MissingOperators, detach_params  # noqa: E402
-from mlc_lab.relax.frontend.torch import from_exported_program, from_fx  # noqa: E402
+import mlc_lab as tvm
+from mlc_lab import relax, tir
+from mlc_lab.relax.frontend import MissingOperators, detach_params
+from mlc_lab.relax.frontend.torch import from_exported_program, from_fx
 
 nn, F = torch.nn, torch.nn.functional
 MODELS = models.small_models()

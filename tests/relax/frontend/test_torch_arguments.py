@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.fuzz.harness import Draw  # noqa: E402
-from tests.fuzz.imports import drawn, lost_arguments, name_of, overloads  # noqa: E402
+from tests.fuzz.harness import Draw
+from tests.fuzz.imports import drawn, lost_arguments, name_of, overloads
 
 #: parts of the table of overloads, a test each
 PARTS = 8

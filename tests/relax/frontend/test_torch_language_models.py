@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab import relax  # noqa: E402
-from mlc_lab.relax.frontend.torch import from_exported_program  # noqa: E402
+import mlc_lab as tvm
+from mlc_lab import relax
+from mlc_lab.relax.frontend.torch import from_exported_program
 
 nn, F = torch.nn, torch.nn.functional
 VOCAB, WIDTH, HEADS, GROUPS, DIM, ROOM = 19, 16, 4, 2, 4, 12

@@ -5,9 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab import relax, tir  # noqa: E402
-from mlc_lab.relax.frontend.torch import from_exported_program, from_fx  # noqa: E402
+import mlc_lab as tvm
+from mlc_lab import relax, tir
+from mlc_lab.relax.frontend.torch import from_exported_program, from_fx
 
 nn, F = torch.nn, torch.nn.functional
 RNG = np.random.default_rng(11)
@@ -251,7 +251,7 @@ def test_dimensions_that_are_derived_of_a_symbol():
 
 def test_a_dimension_with_an_offset():
     h = torch.export.Dim("h", min=4, max=30)
-    fn = lambda x: (x[:, 1:] + x[:, :-1], torch.arange(x.shape[1]) * 2)  # noqa: E731
+    fn = lambda x: (x[:, 1:] + x[:, :-1], torch.arange(x.shape[1]) * 2)
     args = (torch.rand(2, 11),)
     run = runner(imported(fn, args, "export", {"args": ({1: 2 * h + 1},)}))
     for half in (4, 8):

@@ -8,9 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import mlc_lab as tvm  # noqa: E402
-from mlc_lab import relax, tir  # noqa: E402
-from mlc_lab.relax.frontend.torch import from_exported_program, from_fx  # noqa: E402
+import mlc_lab as tvm
+from mlc_lab import relax, tir
+from mlc_lab.relax.frontend.torch import from_exported_program, from_fx
 
 F = torch.nn.functional
 

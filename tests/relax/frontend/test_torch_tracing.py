@@ -6,11 +6,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch._higher_order_ops.while_loop import while_loop  # noqa: E402
+from torch._higher_order_ops.while_loop import while_loop
 
-from mlc_lab import relax, tir  # noqa: E402
-from mlc_lab.relax.frontend.torch import from_exported_program, from_fx  # noqa: E402
-from tests.relax.frontend.test_torch import agrees, run  # noqa: E402
+from mlc_lab import relax, tir
+from mlc_lab.relax.frontend.torch import from_exported_program, from_fx
+from tests.relax.frontend.test_torch import agrees, run
 
 nn, F = torch.nn, torch.nn.functional
 

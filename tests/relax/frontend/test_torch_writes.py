@@ -8,11 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from relax.frontend.test_torch import run  # noqa: E402
+from relax.frontend.test_torch import run
 
-from mlc_lab import relax, tir  # noqa: E402
-from mlc_lab.relax.frontend import detach_params  # noqa: E402
-from mlc_lab.relax.frontend.torch import from_exported_program, from_fx  # noqa: E402
+from mlc_lab import relax, tir
+from mlc_lab.relax.frontend import detach_params
+from mlc_lab.relax.frontend.torch import from_exported_program, from_fx
 
 F = torch.nn.functional
 

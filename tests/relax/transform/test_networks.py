@@ -206,7 +206,7 @@ def test_batch_norm_goes_into_the_convolution_before_it(case):
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_batch_norm_goes_into_any_convolution_and_past_its_bias(rank, dtype):
     rng = np.random.default_rng(rank)
-    numbers = lambda *shape: rng.uniform(0.5, 1.5, shape).astype(dtype)  # noqa: E731
+    numbers = lambda *shape: rng.uniform(0.5, 1.5, shape).astype(dtype)
     bb = relax.BlockBuilder()
     image = numbers(2, 3, *[6] * rank)
     x = relax.Var("x", relax.TensorStructInfo(image.shape, dtype))

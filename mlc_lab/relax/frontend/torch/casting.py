@@ -12,7 +12,7 @@ from .importer import Importer, dtype_name, is_tensor, rule
 
 
 @rule("clamp", "clip")
-def clamped(im: Importer, x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+def clamped(im: Importer, x: Any, min: Any = None, max: Any = None) -> Any:
     """x between two limits, of which either may be missing, a number or a tensor."""
     if not is_tensor(x):
         return O.min_value_of(O.max_value_of(x, min), max)
@@ -31,12 +31,12 @@ def clamped(im: Importer, x: Any, min: Any = None, max: Any = None) -> Any:  # n
 
 
 @rule("clamp_min")
-def _clamp_min(im: Importer, x: Any, min: Any) -> Any:  # noqa: A002
+def _clamp_min(im: Importer, x: Any, min: Any) -> Any:
     return clamped(im, x, min)
 
 
 @rule("clamp_max")
-def _clamp_max(im: Importer, x: Any, max: Any) -> Any:  # noqa: A002
+def _clamp_max(im: Importer, x: Any, max: Any) -> Any:
     return clamped(im, x, None, max)
 
 

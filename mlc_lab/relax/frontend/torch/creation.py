@@ -251,7 +251,7 @@ _triangle("triu_indices", np.triu_indices)
 
 
 @rule("vander")
-def _vander(im: Importer, x: Any, N: Any = None, increasing: bool = False) -> Any:  # noqa: N803
+def _vander(im: Importer, x: Any, N: Any = None, increasing: bool = False) -> Any:
     from .arithmetic import _pow
 
     count = im.shape(x)[0] if N is None else N

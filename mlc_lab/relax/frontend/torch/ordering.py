@@ -31,7 +31,7 @@ def _ordered(im: Importer, x: Any) -> Any:
 
 @rule("topk")
 def _topk(im: Importer, x: Any, k: Any, dim: int = -1, largest: bool = True,
-          sorted: bool = True) -> Any:  # noqa: A002
+          sorted: bool = True) -> Any:
     if im.ndim(x) == 0:
         return x, im.zeros([], "int64")
     if not isinstance(k, int):
@@ -328,7 +328,7 @@ def _nonzero_static(im: Importer, x: Any, *, size: int, fill_value: int = -1) ->
 
 
 @rule("unique", "_unique", "_unique2", "unique_dim", "unique_consecutive")
-def _unique(im: Importer, x: Any, sorted: bool = True, return_inverse: bool = False,  # noqa: A002
+def _unique(im: Importer, x: Any, sorted: bool = True, return_inverse: bool = False,
             return_counts: bool = False, dim: Any = None) -> Any:
     """The distinct elements, in order; how many there are only the run knows."""
     name = str(im.node.target) if im.node is not None else ""
@@ -360,7 +360,7 @@ def _bincount(im: Importer, x: Any, weights: Any = None, minlength: int = 0) -> 
 
 
 @rule("histc")
-def _histc(im: Importer, x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:  # noqa: A002
+def _histc(im: Importer, x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements fall into each of `bins` equal parts of [min, max]."""
     dtype = im.dtype(x)
     if min == max == 0:

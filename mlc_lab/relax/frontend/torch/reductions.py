@@ -229,7 +229,7 @@ def norm(im: Importer, x: Any, p: Any = 2, dim: Any = None, keepdim: bool = Fals
 
 
 @rule("linalg_norm")
-def _linalg_norm(im: Importer, x: Any, ord: Any = None, dim: Any = None,  # noqa: A002
+def _linalg_norm(im: Importer, x: Any, ord: Any = None, dim: Any = None,
                  keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Norms of vectors; of matrices only that of Frobenius, which is that of their elements."""
     over = im.ndim(x) if dim is None else len(dim) if isinstance(dim, (list, tuple)) else 1
@@ -240,7 +240,7 @@ def _linalg_norm(im: Importer, x: Any, ord: Any = None, dim: Any = None,  # noqa
 
 
 @rule("linalg_matrix_norm")
-def _matrix_norm(im: Importer, x: Any, ord: Any = "fro", dim: Any = (-2, -1),  # noqa: A002
+def _matrix_norm(im: Importer, x: Any, ord: Any = "fro", dim: Any = (-2, -1),
                  keepdim: bool = False, *, dtype: Any = None) -> Any:
     if ord != "fro":
         raise ValueError(f"the norm {ord} of matrices is not translated, only that of Frobenius")
