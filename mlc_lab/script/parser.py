@@ -238,14 +238,17 @@ class Parser(StatementParser):
     def module_form(self, node: ast.Call, mod: IRModule) -> None:
         """I.module_attrs({...}) and the like."""
         form = self.eval(node.func)
-        if form is I_names.module_attrs:
-            mod.attrs.update({k: S.annotation_value(v)
-                              for k, v in self.eval(node.args[0]).items()})
-        elif form is I_names.module_global_infos:
-            mod.global_infos.update(self.eval(node.args[0]))
-        else:
+        if form not in (I_names.module_attrs, I_names.module_global_infos):
             raise self.error(node, "a module holds functions, I.module_attrs and "
                                    "I.module_global_infos")
+        given = self.arguments(node)[0]
+        if len(given) != 1 or not isinstance(given[0], dict) or not all(
+                isinstance(k, str) for k in given[0]):
+            raise self.error(node, f'I.{form.name} takes a dict by names, such as {{"key": 1}}')
+        if form is I_names.module_attrs:
+            mod.attrs.update({k: S.annotation_value(v) for k, v in given[0].items()})
+        else:
+            mod.global_infos.update(given[0])
 
     def call_global(self, node: ast.AST, var: GlobalVar, args: list[Any]) -> Any:
         """A call of a function of the module, with the type its head says."""

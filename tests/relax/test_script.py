@@ -424,3 +424,38 @@ def test_an_index_map_comes_back_with_its_dtype():
         builder.emit_func_output(builder.emit(
             relax.op.layout_transform(x, lambda i: (i // 4, i % 4), pad_value=7.0)))
     check_roundtrip(builder.get())
+
+
+HEAD = """
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    I.module_attrs({attrs})
+
+    @R.function
+    def f(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return x
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")):
+        R.func_attr({func_attrs})
+        cls = Module
+        y = R.call_packed({call}, sinfo_args=(R.Tensor((4,), "float32"),))
+        return y
+"""
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"attrs": "{1: 2}"}, "I.module_attrs takes a dict by names"),
+    ({"attrs": "[1]"}, "I.module_attrs takes a dict by names"),
+    ({"attrs": ""}, "I.module_attrs takes a dict by names"),
+    ({"func_attrs": "{True: 2}"}, "R.func_attr takes a dict by names"),
+    ({"call": "cls.f, x"}, "call_packed takes the name of a packed function"),
+])
+def test_attributes_have_names_and_packed_functions_too(change, words):
+    good = {"attrs": '{"a": 1}', "func_attrs": '{"b": 2}', "call": '"f", x, sizes=[1, (2, 3)]'}
+    mod = from_source(HEAD.format(**good))
+    assert_structural_equal(from_source(mod.script()), mod)
+    with pytest.raises(DiagnosticError, match=words):
+        from_source(HEAD.format(**{**good, **change}))

@@ -66,6 +66,11 @@ def _infer_call_tir(call: Call) -> StructInfo:
     return out
 
 
+def _as_tuples(value: Any) -> Any:
+    """An attribute with lists as tuples, as they come back from a script."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, (list, tuple)) else value
+
+
 def _callee(func: Any) -> Any:
     return ExternFunc(func) if isinstance(func, str) else func
 
@@ -151,8 +156,15 @@ def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args:
 
 
 def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
-    """A call of a packed function that may have effects."""
+    """A call of a packed function that may have effects.
+
+    `func` is its name or an ExternFunc; `attrs` are kept with the call.
+    """
+    if not isinstance(func, (str, ExternFunc)):
+        raise TypeError("call_packed takes the name of a packed function; a function of the module "
+                        "is called as it is: cls.f(x)")
     infos = _sinfo_args(sinfo_args)
+    attrs = {name: _as_tuples(value) for name, value in attrs.items()}
     out = OBJECT if not infos else infos[0] if len(infos) == 1 else TupleStructInfo(infos)
     return Call(_callee(func), tuple(map(as_expr, args)), attrs or None, infos, struct_info=out)
 

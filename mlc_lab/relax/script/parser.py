@@ -46,8 +46,8 @@ def _output(parser: Any, node: ast.AST, *values: Any) -> OutputWord:
 
 
 def _func_attr(parser: Any, node: ast.AST, attrs: Mapping[str, Any]) -> None:
-    if not isinstance(attrs, dict):
-        raise parser.error(node, 'R.func_attr takes a dict, for example {"num_input": 1}')
+    if not isinstance(attrs, dict) or not all(isinstance(k, str) for k in attrs):
+        raise parser.error(node, 'R.func_attr takes a dict by names, such as {"num_input": 1}')
     _function_of(parser, node, "func_attr").attrs.update(
         {k: annotation_value(v) for k, v in attrs.items()})
 
