@@ -5,9 +5,9 @@ import pytest
 
 from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 
-from .common import check, check_compiled, matmul, mm_relu, refused, row_sum
+from .common import check, check_compiled, kept, matmul, mm_relu, refused, row_sum
 from .test_cache_read import start
 
 
@@ -337,3 +337,41 @@ def test_a_split_of_a_symbolic_extent_is_factored(which, factors, rows_by):
     for n, m in ((1, 1), (4, 3), (5, 17)):
         a = np.random.default_rng(n).standard_normal((n, m)).astype("float32")
         check_compiled(sch, before, a, np.zeros(n, "float32"))
+
+
+def triangle(extent="i + 1", inner="1", bound="j"):
+    """Sums of rows, each with its own length."""
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((6, 6, 6), "float32"), B: T.Buffer((6,), "float32")):
+    for i in range(6):
+        for k in range({extent}):
+            for j in range({inner}):
+                with T.block("B"):
+                    v = T.axis.spatial(6, i)
+                    vk = T.axis.reduce(6, k)
+                    vj = T.axis.reduce(6, {bound})
+                    with T.init():
+                        B[v] = T.float32(0)
+                    B[v] = B[v] + A[v, vk, vj]
+""")
+
+
+@pytest.mark.parametrize("func", [triangle(), triangle("6 - i", "3"), triangle("i"), triangle(
+    "i + 1", "k + 1"), triangle("i + 1", "k + 1", "j // 2")])
+def test_slices_of_a_triangle(func):
+    """Where loops have other lengths in each row, slices have the most there is."""
+    kept(func, lambda s: s.rfactor(s.get_loops("B")[1], 0))
+
+
+def test_slices_of_split_triangles():
+    kept(triangle(), lambda s: s.rfactor(s.split(s.get_loops("B")[1], [None, 2])[1], 0))
+    kept(triangle(), lambda s: s.rfactor(s.split(s.get_loops("B")[1], [None, 2])[0], 1))
+
+
+@pytest.mark.parametrize("func, step, rule", [
+    (triangle("i + 1", "k + 1"), lambda s: s.get_loops("B")[2], "slices_are_known"),
+    (triangle("i"), lambda s: s.split(s.get_loops("B")[1], [None, 2])[1], "every_slice_is_started"),
+])
+def test_slices_of_a_triangle_that_may_be_left_out_are_refused(func, step, rule):
+    refused(func, lambda s: s.rfactor(step(s), 0), rule)

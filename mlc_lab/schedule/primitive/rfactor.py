@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ...arith import Analyzer, eval_set
 from ...arith.access import conjuncts
 from ...arith.linear_form import follows
 from ...tir import op
 from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, IterVar, PointerType, PrimExpr, PrimType, Range, Var
+from ...tir.expr import (
+    BufferLoad, IterVar, PointerType, PrimExpr, PrimType, Range, Var,
+)
 from ...tir.functor import free_vars, pre_order, substitute, uses_var
 from ...tir.stmt import (
     Block, BlockRealize, BufferStore, For, ForKind, LetStmt, SeqStmt, Stmt, seq,
@@ -75,14 +78,17 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     block, realize = _the_block(state, loop)
     scope = state.scope_root(block)
     stage_pipeline(state, scope)
-    reduction_block(state, block, scope)
+    loops = state.loops_above(block)
+    around = {s.stmt.loop_var for s in loops}
+    triangle = any(uses_var(s.stmt.extent, around) or uses_var(s.stmt.min, around) for s in loops)
+    reduction_block(state, block, scope, affine=not triangle)
     if loop.stmt.kind != ForKind.SERIAL or loop.stmt.thread_binding is not None:
         raise Refusal("loop_is_serial", f"loop {loop.stmt.loop_var.name} is not serial; rfactor "
                       "makes two loops of it, and how each runs is said afterwards",
                       nodes=[loop.stmt], hint="rfactor first, then parallel / vectorize / unroll "
                       "the loops of the block that rfactor returns")
-    loops = state.loops_above(block)
     reduce_loops = _loop_rules(state, loops, loop, block, realize)
+    largest = _largest(loops, loop, reduce_loops) if triangle else {}
     reduction = match_reduction(block.stmt)
     rank = len(reduction.stores[0].buffer.shape)
     if not -rank - 1 <= factor_axis <= rank:
@@ -94,7 +100,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     axis = factor_axis % (rank + 1)
     cuts = _Cuts(state, block, loop, reduce_loops)
     maker = _Maker(realize, loop.stmt, reduction, axis, {lp.stmt.loop_var: lp.stmt for lp in loops},
-                   cuts)
+                   cuts, largest)
     partial = maker.partial_block()
     final = maker.final_block(partial)
     nest = _nest_of_copies(partial, loops)
@@ -154,6 +160,35 @@ def _loop_rules(state: ScheduleState, loops: Sequence[StmtSRef], loop: StmtSRef,
         raise Refusal("loop_is_a_reduction", f"loop {loop.stmt.loop_var.name} drives no reduction "
                       f"iterator of block {block.stmt.name_hint}", nodes=[loop.stmt])
     return drives[REDUCE]
+
+
+def _largest(loops: Sequence[StmtSRef], loop: StmtSRef, reduce_loops: set[Var]
+             ) -> dict[Var, PrimExpr]:
+    """The most iterations of each loop of which there are more or fewer in each iteration of the
+    loops around: iterators know no loops. No slice is left without its start by that."""
+    analyzer, outer = Analyzer(), {}
+    found: dict[Var, PrimExpr] = {}
+    for item in loops:
+        stmt: For = item.stmt
+        name = stmt.loop_var.name
+        if uses_var(stmt.min, outer) or item is loop and uses_var(stmt.extent, reduce_loops):
+            raise Refusal("slices_are_known", f"where loop {name} starts, or how often it runs, "
+                          "depends on loops around it", nodes=[stmt],
+                          hint="choose the outermost reduction loop")
+        if uses_var(stmt.extent, outer):
+            most: Any = stmt.extent
+            for var, dom in reversed(outer.items()):
+                most = eval_set(most, {var: dom}).max_value if uses_var(most, {var}) else most
+            if uses_var(most, outer) or op.as_int(most) is None and not free_vars(most) or (
+                    item is not loop and stmt.loop_var in reduce_loops
+                    and not analyzer.can_prove(stmt.extent > 0)):
+                raise Refusal("every_slice_is_started", f"loop {name} runs {stmt.extent!r} times, "
+                              "which may be never, or of which no largest number is known",
+                              nodes=[stmt])
+            found[stmt.loop_var] = analyzer.simplify(most)
+        outer[stmt.loop_var] = Range.from_min_extent(stmt.min, stmt.extent)
+        analyzer.bind(stmt.loop_var, outer[stmt.loop_var])
+    return found
 
 
 def _nothing_flows_back(state: ScheduleState, block: StmtSRef, loops: Sequence[StmtSRef]) -> None:
@@ -231,15 +266,15 @@ class _Maker:
     """Builds the partial and the final block."""
 
     def __init__(self, realize: BlockRealize, loop: For, reduction: Reduction, axis: int,
-                 loops: dict[Var, For], cuts: _Cuts) -> None:
+                 loops: dict[Var, For], cuts: _Cuts, largest: dict[Var, PrimExpr]) -> None:
         self.realize, self.loop, self.reduction = realize, loop, reduction
-        self.axis, self.loops, self.cuts = axis, loops, cuts
+        self.axis, self.loops, self.cuts, self.largest = axis, loops, cuts, largest
         self.buffers = [self._slices(s.buffer) for s in reduction.stores]
         self.slice_iter = self._iterator(loop, SPATIAL)
 
     def _slices(self, buffer: Buffer) -> Buffer:
         shape = list(buffer.shape)
-        shape.insert(self.axis, self.loop.extent)
+        shape.insert(self.axis, self._extent(self.loop))
         name = f"{buffer.name}_rf"
         data = Var(name, PointerType(PrimType(buffer.data.type_annotation.element_type.dtype),
                                      str(buffer.scope)))
@@ -247,9 +282,12 @@ class _Maker:
                               axis_separators=())
         return came_from(made, buffer)
 
-    @staticmethod
-    def _iterator(loop: For, kind: int) -> IterVar:
-        return IterVar(Range.from_min_extent(loop.min, loop.extent),
+    def _extent(self, loop: For) -> PrimExpr:
+        """How often a loop runs, at most where that depends on the loops around."""
+        return self.largest.get(loop.loop_var, loop.extent)
+
+    def _iterator(self, loop: For, kind: int) -> IterVar:
+        return IterVar(Range.from_min_extent(loop.min, self._extent(loop)),
                        came_from(Var(f"v{loop.loop_var.name}", loop.loop_var.dtype), loop), kind)
 
     def _at(self, indices: Sequence[PrimExpr], index: PrimExpr) -> list[PrimExpr]:
@@ -264,7 +302,8 @@ class _Maker:
         by_loop: dict[Var, Var] = {self.loop.loop_var: self.slice_iter.var}
         table: dict[Var, PrimExpr] = {}
         for iv, value in zip(old.iter_vars, self.realize.iter_values):
-            if iv.iter_type == SPATIAL or not uses_var(value, self.loop.loop_var):
+            if iv.iter_type == SPATIAL or not self.largest and not uses_var(
+                    value, self.loop.loop_var):
                 var = renewed(iv.var)
                 table[iv.var] = var
                 iters.append(iv.replace(var=var))
