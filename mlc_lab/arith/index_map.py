@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import lcm
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from ..tir.expr import EQ, LE, LT, And, IntImm, PrimExpr, Range, Var, const_index
+from ..tir.expr import EQ, LE, LT, NE, And, IntImm, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
 from ..tir.functor import substitute
 from ..tir.op import is_const_int
@@ -123,6 +123,13 @@ def non_surjective_inverse(index_map: IndexMap, shape: Sequence[Any],
         final.append(inner.simplify(value) if value is not None else rng.min)
     table = dict(zip(index_map.initial_indices, final))
     where = inner.simplify(substitute(padding, table)) if padding is not FALSE else FALSE
+    for var, total in zip(outputs, totals):
+        scale = const_index(total.args[0].scale) if total.args else None
+        if type(scale) is IntImm and abs(scale.value) != 1 and not (
+                U.is_one(_range_of(total).extent)):
+            place = U.sub(var, const_index(total.base))  # places between multiples are padding
+            gap = NE(U.floormod(place, scale), imm(0, var.dtype))
+            where = U.logical_or(where, inner.simplify(gap))
     return IndexMap(outputs, final), where
 
 

@@ -323,3 +323,20 @@ def test_iterators_are_mapped_from_wherever_they_start(func, index_map):
 def test_iterators_keep_an_order_that_matters(func, index_map, rule):
     error = refused(func, lambda s: s.transform_block_layout("B", index_map), rule)
     assert error.conflict or func is lower_triangle
+
+
+@pytest.mark.parametrize("index_map", [
+    lambda a, b, c: (c * 4 + a // 4, a % 4, b), lambda a, b, c: (a, b, c * 2)])
+def test_iterators_with_gaps_between_their_values_are_refused(index_map):
+    """The reduction would run over the gaps too."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((1, 3, 6), "float32"), B: T.Buffer((1, 3), "float32")):
+    for i, j, k in T.grid(1, 3, 6):
+        with T.block("B"):
+            a, b, c = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[a, b] = T.float32(0)
+            B[a, b] = B[a, b] + T.float32(2)
+""")
+    refused(func, lambda s: s.transform_block_layout("B", index_map), "map_is_bijective")
