@@ -36,9 +36,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ir.diagnostics import WellFormedError
 from ...ir.module import IRModule
 from ...ir.transform import Pass
-from ..expr import Binding, Function, Tuple, TupleGetItem, Var, VarBinding
+from ..expr import Binding, Constant, Function, Tuple, TupleGetItem, Var, VarBinding
 from ..op import builtin
 from ..op.vm import call_tir_dyn
 from ..struct_info import ShapeExpr
@@ -49,10 +50,16 @@ from .rewriting import CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE, make_functio
 class _Rewrite:
     """Rewrites the bindings of one function."""
 
+    def __init__(self) -> None:
+        #: variables that are constants by another name
+        self.constants: set[Var] = set()
+
     def binding(self, binding: Binding) -> list[Binding]:
         """A binding of a destination-passing call, taken apart."""
         call = getattr(binding, "value", None)
         name = op_name(call)
+        if type(binding) is VarBinding and self.is_constant(call):
+            self.constants.add(binding.var)
         if type(binding) is not VarBinding or name not in (
                 CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED):
             return [binding]
@@ -69,6 +76,12 @@ class _Rewrite:
         made = []
         for k, tensor in enumerate(tensors_of(info)):
             if k < len(places) and places[k] >= 0:
+                if self.is_constant(args[places[k]]):
+                    raise WellFormedError(
+                        f"call_tir_inplace of {_callee(call)} would write into a constant, and "
+                        f"change what later calls compute: argument {places[k]} must be a tensor "
+                        "that is computed, such as R.add(constant, zeros), or use call_tir",
+                        "constant_in_place", call)
                 made.append(args[places[k]])
                 continue
             var = Var("alloc", tensor)
@@ -85,6 +98,11 @@ class _Rewrite:
         value: Any = made[0] if len(made) == 1 and not _is_tuple(call) else Tuple(made)
         out.append(VarBinding(binding.var, value))
         return out
+
+
+    def is_constant(self, value: Any) -> bool:
+        """Whether a value is the memory of a constant, as far as its names tell."""
+        return type(value) is Constant or isinstance(value, Var) and value in self.constants
 
 
 def _callee(call: Any) -> str:

@@ -36,6 +36,7 @@ from typing import Any
 
 from ...ir.structural import structural_equal, structural_hash
 from .in_order import InOrder
+from .in_place import written_in_place
 from .rewriting import (
     Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Expr, Function, If,
     MatchCast, Pass, PrimValue, SeqExpr, ShapeExpr, Var, VarBinding,
@@ -67,14 +68,17 @@ def EliminateCommonSubexpr(call_only: bool = False) -> Pass:
     """Compute equal expressions once; with `call_only` only calls are looked at."""
     return make_function_pass(
         "EliminateCommonSubexpr",
-        lambda func, mod: with_body(func, _Eliminator(call_only).expr(func.body)),
+        lambda func, mod: with_body(func, _Eliminator(
+            call_only, written_in_place(func)).expr(func.body)),
         EliminateCommonSubexpr.__doc__, 1)
 
 
 class _Eliminator(InOrder):
-    def __init__(self, call_only: bool) -> None:
+    def __init__(self, call_only: bool, written: set[Var]) -> None:
         super().__init__()
         self.call_only = call_only
+        #: what is written into in place keeps memory of its own
+        self.written = written
         #: what was computed before, and the variable that holds it
         self.known: dict[_Value, Var] = {}
 
@@ -101,7 +105,7 @@ class _Eliminator(InOrder):
         for binding in block.bindings:
             value = self.expr(binding.value)
             var = binding.var
-            key = self.key(binding, value)
+            key = None if var in self.written else self.key(binding, value)
             first = known.get(key) if key is not None else None
             if first is not None and first.struct_info_ == var.struct_info_:
                 out.append(VarBinding(var, first))

@@ -41,6 +41,7 @@ from ...runtime.jit import host_machine
 from ...tir import expr as E
 from ...tir.function import PrimFunc
 from .in_order import InOrder
+from .in_place import written_in_place
 from .legalize_ops import LegalizeOps
 from .rewriting import (
     CALL_TIR, Binding, BindingBlock, Call, Constant, DataflowVar, Expr, Function, If, MatchCast,
@@ -63,7 +64,8 @@ def FoldConstant() -> Pass:
     """Compute calls whose arguments are all constant."""
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         evaluator = Evaluator(mod)
-        return map_functions(mod, lambda func: with_body(func, _Folder(evaluator).expr(func.body)))
+        return map_functions(mod, lambda func: with_body(func, _Folder(
+            evaluator, written_in_place(func)).expr(func.body)))
 
     return make_pass("FoldConstant", run, FoldConstant.__doc__)
 
@@ -201,9 +203,11 @@ def _leaves(args: Any) -> Any:
 class _Folder(InOrder):
     """Folds bindings in program order."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, written: set[Var]) -> None:
         super().__init__()
         self.evaluator = evaluator
+        #: what is written into in place: made anew in every run, not once
+        self.written = written
         self.tuples: dict[Any, Tuple] = {}
 
     def block(self, block: BindingBlock) -> BindingBlock:
@@ -211,7 +215,7 @@ class _Folder(InOrder):
         for binding in block.bindings:
             value = self.expr(binding.value)
             if type(binding) is VarBinding:
-                folded = self.fold(value)
+                folded = None if binding.var in self.written else self.fold(value)
                 if folded is not None:
                     value = folded
                 if type(value) is Constant and type(binding.var) is DataflowVar:

@@ -5,6 +5,8 @@ import pytest
 
 import mlc_lab as tvm
 from mlc_lab import relax
+from mlc_lab.ir.diagnostics import WellFormedError
+from mlc_lab.script import from_source
 from mlc_lab.script import ir as I
 from mlc_lab.script import relax as R
 from mlc_lab.script import tir as T
@@ -310,3 +312,69 @@ def test_sums_of_no_terms_are_what_a_sum_begins_with(name, want, rows):
         bb.emit_func_output(bb.emit(value))
     (got,) = run(bb.get(), "main", np.zeros((0, 4), "float32"))
     np.testing.assert_array_equal(got, want.astype("float32"))
+
+
+@pytest.mark.parametrize("lines", [
+    "R.call_tir_inplace(cls.inc, (R.const([1.0, 2.0]),), out, [0])",
+    "R.call_tir_inplace(cls.inc, (d,), out, [0])",
+])
+def test_constants_are_not_written_in_place(lines):
+    mod = from_source("""
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def inc(A: T.Buffer((T.int64(2),), "float32")):
+        for i in range(T.int64(2)):
+            A[i] = A[i] + T.float32(1)
+
+    @R.function(pure=False)
+    def main():
+        cls = Module
+        c = R.const([1.0, 2.0])
+        d = c
+        y = %s
+        return y
+""" % lines.replace("out, [0]", 'inplace_indices=[0], out_sinfo=R.Tensor((2,), "float32")'))
+    with pytest.raises(WellFormedError, match="inc would write into a constant"):
+        relax.build(mod, "llvm")
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize("start", ["R.zeros((2,), 'float32')", "R.add(one, one)"])
+def test_what_is_written_in_place_is_made_anew_in_every_run(start, optimized):
+    mod = from_source(f"""
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def add(A: T.Buffer((T.int64(2),), "float32"), B: T.Buffer((T.int64(2),), "float32")):
+        for i in range(T.int64(2)):
+            A[i] = A[i] + B[i]
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Module
+        with R.dataflow():
+            one = R.const([1.0, 1.0], "float32")
+            a = {start}
+            b = {start}
+            c = R.call_tir_inplace(
+                cls.add, (a, x), inplace_indices=[0], out_sinfo=R.Tensor((2,), "float32"))
+            d = R.call_tir_inplace(
+                cls.add, (b, c), inplace_indices=[0], out_sinfo=R.Tensor((2,), "float32"))
+            R.output(c, d)
+        return c, d
+""")
+    if optimized:
+        mod = relax.transform.EliminateCommonSubexpr()(mod)
+    x = np.array([1, 5], "float32")
+    zero = 0 if "zeros" in start else 2
+    for mode in ("bytecode", "compiled"):
+        vm = relax.VirtualMachine(relax.build(mod, "llvm", exec_mode=mode), tvm.cpu())
+        for _ in range(2):
+            c, d = vm["main"](x)
+            np.testing.assert_array_equal(c.numpy(), x + zero)
+            np.testing.assert_array_equal(d.numpy(), x + 2 * zero)
