@@ -8,6 +8,7 @@ exit status is 1 if anything was found.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -65,6 +66,8 @@ def work(target: str, seed: int, cases: int, isolated: bool = False) -> harness.
 def main(words: list[str] | None = None) -> int:
     given = options(words)
     if given.worker:
+        gc.freeze()  # what is imported is no garbage
+        gc.set_threshold(20_000, 20, 100)
         batch = harness.run(given.worker, load(given.worker).case, given.seed, given.cases,
                             given.isolated)
         print("\n---\n" + json.dumps(asdict(batch)))
