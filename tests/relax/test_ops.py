@@ -224,3 +224,14 @@ def test_axes_are_whole_numbers(axis):
     for build in (op.sum, op.expand_dims, op.squeeze, lambda x, axis: op.permute_dims(x, axis)):
         with pytest.raises(TypeError, match="must be a whole number, it is "):
             build(x, axis=axis)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool"])
+def test_places_need_a_dtype_that_has_numbers_for_them(dtype):
+    x = relax.Var("x", relax.TensorStructInfo((300, 2), "float32"))
+    for call in (lambda: op.argsort(x, 0, dtype=dtype), lambda: op.topk(x, 2, 0, dtype=dtype)):
+        with pytest.raises(StructInfoError, match=dtype):
+            relax.BlockBuilder().normalize(call())
+    relax.BlockBuilder().normalize(op.topk(x, 2, 0, "values", dtype=dtype))
+    if dtype != "bool":
+        relax.BlockBuilder().normalize(op.argsort(x, 1, dtype=dtype))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...arith import Analyzer
 from ...ir.dtype import is_integer
 from ...tir import expr as E
@@ -282,7 +284,25 @@ def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: str = "i
         "axis": whole("axis", axis), "descending": bool(descending), "dtype": str(dtype)})
 
 
-register_op("relax.argsort", lambda call: like(_checked(call, "data"), call.attrs.dtype))
+def _holds_places(call: Call, info: TensorStructInfo) -> None:
+    """Refuse a dtype that has no numbers for all places of a dimension."""
+    dtype = call.attrs.dtype
+    size = info.dims[call.attrs.axis % info.ndim] if info.dims else None
+    size = size.value if type(size) is E.IntImm else 0
+    if not (is_integer(dtype) or dtype in ("float32", "float64")):
+        raise misfit(call, f"places are whole numbers, and dtype is {dtype}")
+    if is_integer(dtype) and size > np.iinfo(dtype).max + 1:
+        raise misfit(call, f"{dtype} has no numbers for the {size} places of the dimension: use "
+                           "int32 or int64")
+
+
+def _infer_argsort(call: Call) -> StructInfo:
+    info = _checked(call, "data")
+    _holds_places(call, info)
+    return like(info, call.attrs.dtype)
+
+
+register_op("relax.argsort", _infer_argsort)
 
 
 def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest: bool = True,
@@ -296,6 +316,8 @@ def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest:
 
 def _infer_topk(call: Call) -> StructInfo:
     info, attrs = _checked(call, "data"), call.attrs
+    if attrs.ret_type != "values":
+        _holds_places(call, info)
     if info.dims is None:
         values = TensorStructInfo(None, info.dtype, ndim=info.ndim)
     else:
