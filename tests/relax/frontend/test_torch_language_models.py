@@ -294,3 +294,35 @@ def test_attention_in_shifted_windows(shift, size):
     model, image = Windows(shift).eval(), torch.randn(2, size, size, 8)
     with torch.no_grad():
         agree(machine(torch.export.export(model, (image,)))(image), [model(image)])
+
+
+class Buffered(nn.Module):
+    """Attention with a mask cut from a table of all positions, as GPT-2 has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.ones(16, 16, dtype=torch.bool).tril())
+
+    def forward(self, q, k, v, past_k, past_v):
+        k, v = torch.cat((past_k, k), -2), torch.cat((past_v, v), -2)
+        scores = q @ k.transpose(-1, -2) / math.sqrt(v.shape[-1])
+        new, whole = q.shape[-2], k.shape[-2]
+        scores = torch.where(self.table[whole - new:whole, :whole], scores, -1e9)
+        return torch.softmax(scores, -1) @ v
+
+
+def test_a_mask_that_is_cut_from_a_table():
+    """Torch counts on the table to be large enough, and a run checks it."""
+    def case(new, past):
+        return [torch.rand(1, 2, n, 4) for n in (new, new, new, past, past)]
+
+    free = {2: torch.export.Dim.AUTO}
+    mod = from_exported_program(torch.export.export(Buffered(), tuple(case(3, 5)),
+                                                    dynamic_shapes=(free,) * 5))
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    for args in (case(3, 5), case(2, 9), case(6, 1)):
+        got = vm["main"](*(tvm.nd.array(a.numpy()) for a in args))
+        got = got.numpy() if hasattr(got, "numpy") else got[0].numpy()
+        torch.testing.assert_close(torch.from_numpy(got), Buffered()(*args))
+    with pytest.raises(ValueError):
+        vm["main"](*(tvm.nd.array(a.numpy()) for a in case(9, 12)))

@@ -313,3 +313,37 @@ def test_norms_of_matrices_are_refused():
     traced = torch.fx.symbolic_trace(lambda x: torch.linalg.norm(x, 2))
     with pytest.raises(ValueError, match="norm 2 of matrices is not translated"):
         from_fx(traced, [((3, 4), "float32")])
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int32", "bool"])
+@pytest.mark.parametrize("equation", ["ij->i", "ij->", "ii->", "ij->ji", "ij,k->k", "ij,jk->ik"])
+def test_whole_numbers_that_einsum_sums(equation, kind):
+    parts = equation.partition("->")[0].split(",")
+    if kind == "bool" and len(parts) > 1:
+        return  # torch has no product of them
+    args = tuple(torch.from_numpy(RNG.integers(0, 200, [3] * len(p))).to(getattr(torch, kind))
+                 for p in parts)
+    check(lambda *a: torch.einsum(equation, *a), args, "export")
+
+
+@pytest.mark.parametrize(("start", "end", "steps"), [(4.3, -3, 50), (-4.7, 3.2, 5), (2, 9, 1)])
+def test_whole_numbers_between_two_numbers(start, end, steps):
+    check(lambda x: x + torch.linspace(start, end, steps, dtype=torch.int64),
+          (torch.zeros(steps, dtype=torch.int64),), "export")
+
+
+@pytest.mark.parametrize("options", [
+    {"mode": "bilinear"}, {"mode": "bicubic"}, {"mode": "bilinear", "antialias": True}])
+def test_images_of_bytes_are_resized_and_rounded(options):
+    x = torch.from_numpy(RNG.integers(0, 256, (2, 3, 9, 8))).to(torch.uint8)
+
+    def resized(x):
+        return F.interpolate(x, (5, 11), **options)
+
+    got = runner(imported(resized, (x,), "export"))(x)[0]
+    assert got.dtype == np.uint8  # torch computes with weights of 16 bits: 1 up or down
+    assert np.abs(got.astype("int32") - resized(x).int().numpy()).max() <= 1
+
+
+def test_places_repeated_by_counts():
+    check(lambda n: torch.repeat_interleave(n), (torch.tensor([1, 2, 0, 3]),), "export")

@@ -120,3 +120,62 @@ def test_what_is_no_number_is_behind_a_sorted_sequence():
             type("Model", (torch.nn.Module,), {"forward": lambda self, x: search(x)})(), (values,))
         np.testing.assert_array_equal(machine(from_exported_program(program))(values),
                                       search(values).numpy())
+
+
+A = torch.export.Dim.AUTO
+
+
+@pytest.mark.parametrize(("fn", "sizes", "free"), [
+    (lambda x: F.glu(x, 0), [(8, 3), (4, 3)], (0,)),
+    (lambda x: torch.cat(x.split(x.shape[1] // 2, 1)[::-1], 1), [(2, 8), (2, 4)], (1,)),
+    (lambda x: x.chunk(2)[0] + x.chunk(2)[1], [(8, 3), (4, 3)], (0,)),
+    (lambda x: torch.diagonal(x, 1) * 2, [(8, 9), (4, 9), (9, 3)], (0, 1)),
+    (lambda x: torch.diagonal(x, -2, 2, 1), [(2, 8, 9), (2, 9, 5)], (1, 2)),
+    (lambda x: torch.trace(x), [(8, 9), (9, 4)], (0, 1)),
+    (lambda x: torch.diag_embed(x, -2, 0, 1), [(3, 8), (3, 4)], (1,)),
+    (lambda x: torch.diagonal_scatter(x, x[0, 1:], 1), [(5, 5), (4, 4)], (0, 1)),
+    (lambda x: F.unfold(x, (2, 3), dilation=(2, 1), padding=1, stride=(2, 1)),
+     [(2, 3, 7, 8), (2, 3, 6, 9)], (2, 3)),
+    (lambda x: F.interpolate(x, scale_factor=1.7, mode="bicubic"), [(2, 3, 7, 8), (2, 3, 6, 9)],
+     (2, 3)),
+])
+def test_sizes_that_torch_counts_on(fn, sizes, free):
+    """Halves of an even size, and diagonals and windows of a size that is not known."""
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return fn(x)
+
+    x = torch.rand(*sizes[0])
+    run = machine(from_exported_program(torch.export.export(
+        Model(), (x,), dynamic_shapes=(dict.fromkeys(free, A),))))
+    for size in sizes:
+        x = torch.rand(*size)
+        np.testing.assert_allclose(run(x), fn(x).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_half_of_an_odd_size_is_refused_when_it_runs():
+    run = machine(from_exported_program(exported(lambda x: F.glu(x, 0), torch.rand(4, 3))))
+    with pytest.raises(ValueError, match="match_cast"):
+        run(torch.rand(5, 3))
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_places_along_one_dimension_of_unknown_sizes(adds):
+    class Model(torch.nn.Module):
+        def forward(self, x, i):
+            if adds:
+                return torch.scatter_add(x, 1, i, i.float())
+            return torch.gather(x, 1, i)
+
+    def case(rows, columns, *index):
+        return torch.rand(rows, columns), torch.randint(0, columns, index)
+
+    mod = from_exported_program(torch.export.export(
+        Model(), case(5, 6, 3, 4), dynamic_shapes=({0: A, 1: A}, {0: A, 1: A})))
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    for x, i in (case(5, 6, 3, 4), case(7, 2, 7, 9), case(4, 3, 2, 1)):
+        got = vm["main"](*(tvm.nd.array(t.numpy()) for t in (x, i)))
+        got = got.numpy() if hasattr(got, "numpy") else got[0].numpy()
+        np.testing.assert_allclose(got, Model()(x, i).numpy(), rtol=1e-5)
+    with pytest.raises(ValueError):
+        vm["main"](*(tvm.nd.array(t.numpy()) for t in case(3, 4, 5, 2)))

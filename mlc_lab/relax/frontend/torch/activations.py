@@ -194,8 +194,11 @@ def _softsign(im: Importer, x: Any) -> Any:
 
 @rule("glu")
 def _glu(im: Importer, x: Any, dim: int = -1) -> Any:
-    halves = im.emit(op.split(x, 2, im.axis(dim, im.ndim(x))))
-    return im.emit(op.multiply(im.emit(halves[0]), im.emit(op.sigmoid(im.emit(halves[1])))))
+    dim = im.axis(dim, im.ndim(x))
+    half = im.shape(x)[dim] // 2  # of an even size, which torch counts on
+    value, gate = (im.emit(op.strided_slice(x, [dim], [k * half], [(k + 1) * half],
+                                            assume_inbound=True)) for k in range(2))
+    return im.emit(op.multiply(value, im.emit(op.sigmoid(gate))))
 
 
 @rule("logit", "special_logit")

@@ -11,6 +11,7 @@ from ...expr import Constant
 from ...op import nn
 from .importer import RULES, Importer, rule
 from .joining import padded
+from .placing import strided_places
 from .views import _slice, reshaped
 
 
@@ -107,25 +108,26 @@ def _places(sizes: Sequence[int], kernel: Sequence[int], dilation: Sequence[int]
     return at.reshape(rows.shape[0] * columns.shape[0], -1)
 
 
-def _known(im: Importer, x: Any, name: str) -> list[int]:
-    sizes = im.shape(x)[-2:]
-    if not all(isinstance(s, int) for s in sizes):
-        raise ValueError(f"{name} of an image of {sizes[0]} by {sizes[1]}: its size must be known")
-    return sizes
-
-
 @rule("im2col")
 def _im2col(im: Importer, x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
             stride: Any = 1) -> Any:
     """Windows as columns: [N, C * elements, windows]."""
     kernel, spread, steps, around = (each(v, 2) for v in (kernel_size, dilation, stride, padding))
     x = padded(im, x, [around[1], around[1], around[0], around[0]])
-    sizes = _known(im, x, "unfold")
-    at = _places(sizes, kernel, spread, steps)
-    lead = im.shape(x)[:-2]
+    sizes, lead = im.shape(x)[-2:], im.shape(x)[:-2]
     flat = reshaped(im, x, [*lead, sizes[0] * sizes[1]])
-    picked = im.emit(op.take(flat, im.const(at, "int64"), len(lead)))
-    return reshaped(im, picked, [*lead[:-1], lead[-1] * at.shape[0], at.shape[1]])
+    if all(isinstance(s, int) for s in sizes):
+        at = _places(sizes, kernel, spread, steps)
+        columns, places = at.shape[1], im.const(at, "int64")
+    else:
+        counts = [(n - d * (k - 1) - 1) // s + 1
+                  for n, k, d, s in zip(sizes, kernel, spread, steps)]
+        columns, wide = counts[0] * counts[1], sizes[1]
+        places = strided_places(im, [*kernel, *counts],
+                                [spread[0] * wide, spread[1], steps[0] * wide, steps[1]], 0)
+        places = reshaped(im, places, [kernel[0] * kernel[1], columns])
+    picked = im.emit(op.take(flat, places, len(lead)))
+    return reshaped(im, picked, [*lead[:-1], lead[-1] * kernel[0] * kernel[1], columns])
 
 
 @rule("col2im", "fold")

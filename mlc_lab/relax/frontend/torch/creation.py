@@ -138,7 +138,12 @@ def _arange(im: Importer, *numbers: Any, dtype: Any = None, start: Any = 0, end:
 def _linspace(im: Importer, start: Any, end: Any, steps: Any, *, dtype: Any = None) -> Any:
     kind = dtype_name(dtype)
     if all(isinstance(v, (int, float)) for v in (start, end, steps)):
-        return im.const(np.linspace(start, end, steps).astype(kind), kind)
+        if is_float(kind):
+            return im.const(np.linspace(start, end, steps).astype(kind), kind)
+        start, end = int(start), int(end)
+        step, at = (end - start) / max(steps - 1, 1), np.arange(steps)
+        values = np.where(at < steps // 2, start + step * at, end - step * (steps - 1 - at))
+        return im.const((values if steps > 1 else at + start).astype(kind), kind)
     if not is_float(kind):
         raise ValueError("linspace of integers needs a number of steps that is known")
     start, end = im.tensor(start, kind), im.tensor(end, kind)

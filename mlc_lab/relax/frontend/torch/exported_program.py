@@ -23,7 +23,7 @@ from . import (
 )
 from .aliasing import observed_facts, recorded_facts, written_by_schema
 from .graphs import GraphImporter, subgraphs_of
-from .symbols import RELATIONS, is_symbolic
+from .symbols import RELATIONS, expressions_of, is_symbolic
 from .wraps import flattened
 
 #: the files of the rules, loaded so that the table is full
@@ -77,6 +77,8 @@ class _ExportedImporter(GraphImporter):
     def run(self, program: Any, keep: bool, unwrap: bool, no_bind: bool) -> IRModule:
         program, graph, self.owner = flattened(program)
         nodes = list(graph.nodes)
+        # now: what looks at torch's tensors later may settle their sizes
+        self.counted_on = {n: expressions_of(n.meta.get("val")) for n in nodes}
         self.plan(nodes)
         if any(map(written_by_schema, nodes)):
             self.watch(recorded_facts(nodes) or self.observed(program, nodes))
@@ -200,6 +202,8 @@ class _ExportedImporter(GraphImporter):
             if kind not in RELATIONS or not self.sizes.defines(guard):
                 continue
             holds = self.sizes.symbolic(guard)
+            if kind == "Equality" and all(a.is_integer for a in guard.args):
+                self.sizes.equal.append(tuple(map(self.sizes.symbolic, guard.args)))
             if isinstance(holds, bool) or self.analyzer(holds).can_prove(holds):
                 continue
             one = O.if_then_else(holds, O.const(1, "int64"), O.const(0, "int64"))

@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Mapping
 
 from ....ir.module import IRModule
-from ....tir.expr import SizeVar
+from ....tir import op as O
+from ....tir.expr import PrimExpr, SizeVar
 from ... import op
 from ...expr import Constant, Expr, If, SeqExpr, Tuple
+from ...struct_info import TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
 from ...transform.lambda_lift import LambdaLift
 from ..common import located
@@ -45,6 +47,8 @@ class GraphImporter(Importer):
         self.aliases: Aliases | None = None
         self._parts: dict[Any, Parts] = {}
         self._instead: dict[Any, Any] = {}
+        #: the sizes of what a node gives, as torch's expressions
+        self.counted_on: dict[Any, Any] = {}
 
     # ------------------------------------------------------------------------- planning
 
@@ -160,7 +164,7 @@ class GraphImporter(Importer):
         known = node.meta.get("val")
         if isinstance(out, SizeVar) and is_symbolic(known):  # torch's own name for it
             self.sizes.symbols.setdefault(str(known.node.expr), out)
-        return self.with_shape(out, known)
+        return self.as_counted_on(self.with_shape(out, known), self.counted_on.get(node))
 
     def called(self, node: Any) -> Any:
         """The value of a call: by the user's rule, the table's, or its parts."""
@@ -283,6 +287,39 @@ class GraphImporter(Importer):
         if is_tensor(out) and out.struct_info.dims is None and hasattr(known, "shape"):
             return self.builder.match_cast(out, self.sizes.info(known))
         return out
+
+    def as_counted_on(self, out: Any, sizes: Any) -> Any:
+        """A tensor, or a tuple of them, with the sizes that torch knows, where they are other ones
+        than those here: torch counts on them, as on a dimension of an even size, and a run checks
+        it."""
+        if not sizes:
+            return out
+        if isinstance(out, tuple):
+            return tuple(map(self.as_counted_on, out, sizes)) if len(out) == len(sizes) and all(
+                e is None or isinstance(e, list) for e in sizes) else out
+        if not is_tensor(out) or len(sizes) != self.ndim(out) or not all(
+                isinstance(e, int) or hasattr(e, "free_symbols") and self.sizes.defines(e)
+                for e in sizes):
+            return out
+        have = self.shape(out)
+        meant = [e if isinstance(e, int) else self.taken_for(self.sizes.symbolic(e))
+                 for e in sizes]
+        if all(map(self.surely_same, have, meant)):
+            return out
+        return self.builder.match_cast(out, TensorStructInfo(meant, self.dtype(out)))
+
+    def taken_for(self, size: Any) -> Any:
+        """The one of several expressions that torch takes for equal."""
+        for a, b in self.sizes.equal:
+            if isinstance(size, PrimExpr) and self.same_size(size, a):
+                size = b
+        return size
+
+    def surely_same(self, a: Any, b: Any) -> bool:
+        """Whether two sizes are equal for all values of their symbols."""
+        return self.same_size(a, b) or not (
+            isinstance(a, int) and isinstance(b, int)) and (
+            self.analyzer(a, b).can_prove(O.equal(a, b)))
 
     # ------------------------------------------------------------------------- writes
 

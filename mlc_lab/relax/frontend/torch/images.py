@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
+import numpy as np
+
+from ....ir.dtype import is_float
 from ....tir import op as O
 from ....tir.expr import PrimExpr
 from .... import topi
@@ -74,6 +77,15 @@ def resized(im: Importer, x: Any, size: list[Any], scales: list[Any], method: st
             antialias: bool = False) -> Any:
     """Images of a size; `scales` are None where the quotient of the sizes says how places map."""
     spatial = im.shape(x)[2:]
+    kind = im.dtype(x)
+    if method in ("linear", "cubic") and not is_float(kind):
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        for k in reversed(range(len(spatial))):  # as torch: rounded after each dimension
+            wanted = [size[k] if d == k else n for d, n in enumerate(im.shape(x)[2:])]
+            factors = [scales[k] if d == k else None for d in range(len(spatial))]
+            out = resized(im, im.cast(x, "float32"), wanted, factors, method, align, antialias)
+            x = im.cast(im.emit(op.clip(im.emit(op.round(out)), low, high)), kind)
+        return x
     if antialias:
         return _antialiased(im, x, size, scales, method, align)
     plain = all(_is_quotient(n, s, f) for n, s, f in zip(spatial, size, scales))

@@ -10,8 +10,10 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from ....tir import op as O
 from ... import op
 from ...expr import Constant
+from ...struct_info import TensorStructInfo
 from ..common import from_front
 from .importer import Importer, is_tensor, rule
 from .views import WAYS_BACK, _select, _slice, reshaped, way_back
@@ -220,7 +222,21 @@ def _gather(im: Importer, x: Any, dim: int, index: Any, *, sparse_grad: bool = F
     if im.ndim(x) == 0 or im.ndim(index) == 0:
         flat = taken(im, reshaped(im, x, [-1]), reshaped(im, index, [-1]), 0)
         return reshaped(im, flat, im.shape(index))
-    return im.emit(op.gather_elements(x, index, im.axis(dim, im.ndim(x))))
+    dim = im.axis(dim, im.ndim(x))
+    return im.emit(op.gather_elements(x, within(im, index, x, dim), dim))
+
+
+def within(im: Importer, index: Any, x: Any, dim: int) -> Any:
+    """Indices along one dimension, which are not longer than x along the others: where sizes do
+    not say so, a run checks it."""
+    sizes, most = im.shape(index), im.shape(x)
+    fitting = [s if k == dim or isinstance(s, int) and isinstance(m, int) or im.same_size(s, m)
+               or im.analyzer(s, m).can_prove(O.convert(s) <= m) else O.min_value_of(
+                   *(O.cast(O.convert(v), "int64") for v in (s, m)))
+               for k, (s, m) in enumerate(zip(sizes, most))]
+    if all(a is b for a, b in zip(sizes, fitting)):
+        return index
+    return im.builder.match_cast(index, TensorStructInfo(fitting, im.dtype(index)))
 
 
 @rule("take_along_dim")
@@ -368,6 +384,7 @@ def scattered(im: Importer, x: Any, dim: int, index: Any, src: Any, how: str) ->
     if im.ndim(src) == 0:
         src = reshaped(im, src, [1])
     dim = im.axis(dim, im.ndim(x))
+    index = within(im, index, x, dim)
     for k, (have, wanted) in enumerate(zip(im.shape(src), im.shape(index))):
         if not im.same_size(have, wanted):
             src = _slice(im, src, k, 0, wanted)

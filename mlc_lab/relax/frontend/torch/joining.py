@@ -121,9 +121,8 @@ def _tiled(im: Importer, x: Any, times: list[Any]) -> Any:
 @rule("repeat_interleave")
 def _repeat_interleave(im: Importer, x: Any, repeats: Any = None, dim: Any = None, *,
                        output_size: Any = None) -> Any:
-    if repeats is None:
-        raise ValueError("repeat_interleave of counts alone has a result of a size that only the "
-                         "run knows")
+    if repeats is None:  # of counts alone: how often each of their places
+        x, repeats = im.emit(op.arange(0, im.shape(x)[0], 1, "int64")), x
     if dim is None:
         x, dim = reshaped(im, x, [-1]), 0
     dim = im.axis(dim, im.ndim(x))

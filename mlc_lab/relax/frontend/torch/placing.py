@@ -62,14 +62,18 @@ def _diagonal(im: Importer, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 
     a, b = im.axis(dim1, len(sizes)), im.axis(dim2, len(sizes))
     rest = [k for k in range(len(sizes)) if k not in (a, b)]
     rows, columns = sizes[a], sizes[b]
-    if not all(isinstance(s, int) for s in (rows, columns)):
-        raise ValueError(f"the diagonal of {rows} by {columns}: the sizes must be known")
-    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    first = max(-offset, 0) * columns + max(offset, 0)
     moved = im.emit(op.permute_dims(x, [*rest, a, b]))
     flat = reshaped(im, moved, [*(sizes[k] for k in rest), rows * columns])
+    if not all(isinstance(s, int) for s in (rows, columns)):
+        ends = (O.cast(O.convert(v), "int64")
+                for v in (rows + min(offset, 0), columns - max(offset, 0)))
+        length = im.simplified(O.max_value_of(O.min_value_of(*ends), 0))
+        return im.emit(op.take(flat, strided_places(im, [length], [columns + 1], first),
+                               len(rest)))
+    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     if not length:
         return im.emit(op.strided_slice(flat, [len(rest)], [0], [0], [1], assume_inbound=True))
-    first = max(-offset, 0) * columns + max(offset, 0)
     return im.emit(op.strided_slice(flat, [len(rest)], [first],
                                     [first + (length - 1) * (columns + 1) + 1], [columns + 1],
                                     assume_inbound=True))
@@ -84,10 +88,7 @@ def _diag(im: Importer, x: Any, diagonal: int = 0) -> Any:
 def _diag_embed(im: Importer, x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Zeros with the last dimension of x on a diagonal of two new ones."""
     sizes = im.shape(x)
-    n = sizes[-1]
-    if not isinstance(n, int):
-        raise ValueError(f"diag_embed of a dimension of size {n}: the size must be known")
-    wide = n + abs(offset)
+    wide = sizes[-1] + abs(offset)
     count = len(sizes) + 1
     zeros = im.zeros([*sizes[:-1], wide, wide], im.dtype(x))
     filled = _diagonal_back(im, zeros, x, offset, -2, -1)
@@ -110,9 +111,13 @@ def _diagonal_back(im: Importer, whole: Any, part: Any, offset: int = 0, dim1: i
         return whole
     flat = reshaped(im, moved, [*lead, sizes[a] * sizes[b]])
     first = max(-offset, 0) * sizes[b] + max(offset, 0)
-    flat = im.emit(op.slice_scatter(flat, part, first,
-                                    first + (length - 1) * (sizes[b] + 1) + 1, sizes[b] + 1,
-                                    len(rest)))
+    if all(isinstance(v, int) for v in (length, first, sizes[b])):
+        flat = im.emit(op.slice_scatter(flat, part, first,
+                                        first + (length - 1) * (sizes[b] + 1) + 1, sizes[b] + 1,
+                                        len(rest)))
+    else:
+        places = im.broadcast(strided_places(im, [length], [sizes[b] + 1], first), im.shape(part))
+        flat = im.emit(op.scatter_elements(flat, places, part, len(rest)))
     full = reshaped(im, flat, [sizes[k] for k in order])
     return im.emit(op.permute_dims(full, [order.index(k) for k in range(len(order))]))
 

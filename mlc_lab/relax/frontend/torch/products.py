@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ....ir.dtype import is_float
 from ... import op
 from ...expr import Constant
 from ...op import nn
@@ -85,7 +86,13 @@ def _einsum(im: Importer, equation: str, *operands: Any, path: Any = None) -> An
     dtype = im.dtype(given[0])
     for t in given[1:]:
         dtype = im.promoted_dtypes(dtype, im.dtype(t))
-    return im.emit(op.einsum([im.cast(t, dtype) for t in given], equation.replace(" ", "")))
+    equation = equation.replace(" ", "")
+    inputs, arrow, kept = equation.partition("->")
+    alone = [c for c in inputs if c.isalpha() and c not in kept and sum(
+        c in part for part in inputs.split(",")) == 1]
+    if arrow and alone and not is_float(dtype):  # summed by itself, as torch sums whole numbers
+        dtype = "int64"
+    return im.emit(op.einsum([im.cast(t, dtype) for t in given], equation))
 
 
 @rule("outer", "ger")

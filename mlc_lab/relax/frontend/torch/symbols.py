@@ -28,6 +28,8 @@ class Sizes:
         self.extents: dict[Any, PrimExpr] = {}
         #: torch's symbols through those
         self.solved: dict[Any, Any] = {}
+        #: sizes that torch takes for equal
+        self.equal: list[tuple[Any, Any]] = []
 
     def name_extents(self, nodes: Iterable[Any]) -> None:
         """Give symbols to dimensions of inputs that are expressions of a symbol no input has.
@@ -140,8 +142,16 @@ _BINARY = {
 }
 
 
+def expressions_of(value: Any) -> Any:
+    """The sizes of a tensor of torch as numbers and expressions of sympy; a list of such lists for
+    several tensors."""
+    if hasattr(value, "shape"):
+        return [d.node.expr if is_symbolic(d) else d for d in value.shape]
+    return list(map(expressions_of, value)) if isinstance(value, (list, tuple)) else None
+
+
 #: relations of sizes, but that of not being equal
 RELATIONS = frozenset({"Equality", "StrictLessThan", "LessThan", "StrictGreaterThan",
                        "GreaterThan"})
 
-__all__ = ["RELATIONS", "Sizes", "is_symbolic"]
+__all__ = ["RELATIONS", "Sizes", "expressions_of", "is_symbolic"]

@@ -304,6 +304,12 @@ def _cuts(im: Importer, x: Any, split_size: Any, dim: int) -> list[Any]:
         if split_size == 0:
             return []
         return list(range(split_size, size, split_size))
+    parts = im.fake(im.node) if im.node is not None else None
+    if isinstance(parts, (list, tuple)):  # torch counts on this many
+        cuts = [split_size * k for k in range(1, len(parts))]
+        if cuts:
+            im.need_size(size, cuts[-1])
+        return cuts
     raise ValueError(f"a dimension of size {size} in parts of {split_size}: how many there are is "
                      "not known. Give the sizes of the parts, or chunk(x, number)")
 
