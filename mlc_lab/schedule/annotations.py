@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..tir.buffer import Buffer
-from ..tir.expr import Let, Var
+from ..tir.expr import IntImm, Let, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
 from ..tir.stmt import (
@@ -26,8 +26,8 @@ def annotations_stay_in_scope(state: ScheduleState, before: Mapping[StmtSRef, tu
     for stmt, sref in state.refs.items():
         if not stmt.annotations:
             continue
-        names = {v for root in nodes_in_annotations(stmt.annotations) for v in pre_order(root)
-                 if isinstance(v, Var)}
+        names = {v for root in nodes_in_annotations(stmt.annotations)
+                 if type(root) is not IntImm for v in pre_order(root) if isinstance(v, Var)}
         if not names:
             continue
         if bound is None:

@@ -65,6 +65,9 @@ class InstructionKind:
         self.signature = inspect.Signature(
             [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *self.params])
         self._call_signature = inspect.Signature(self.params)
+        packed = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in self.params)
+        #: how many arguments may be given by place; None where some are packed
+        self._places = None if packed else sum(p.kind is not p.KEYWORD_ONLY for p in self.params)
         InstructionKind.registry[name] = self
         InstructionKind.by_method[self.method] = self
 
@@ -80,6 +83,9 @@ class InstructionKind:
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by parameter name, defaults filled in."""
+        found = self._bound(args, kwargs)
+        if found is not None:
+            return found
         try:
             bound = self._call_signature.bind(*args, **kwargs)
         except TypeError as err:
@@ -87,6 +93,25 @@ class InstructionKind:
                             f"sch.{self.method}{self._call_signature}") from None
         bound.apply_defaults()
         return dict(bound.arguments)
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The same, quickly; None where arguments are packed (*args), and where they do not fit."""
+        given, named = len(args), 0
+        if self._places is None or given > self._places:
+            return None
+        out: dict[str, Any] = {}
+        for number, param in enumerate(self.params):
+            name = param.name
+            if number < given:
+                out[name] = args[number]
+            elif name in kwargs:
+                out[name] = kwargs[name]
+                named += 1
+            elif param.default is not param.empty:
+                out[name] = param.default
+            else:
+                return None
+        return out if named == len(kwargs) else None
 
     def call(self, args: Mapping[str, Any]) -> tuple[list, dict]:
         """Bound arguments as positional and keyword arguments of the function."""

@@ -10,14 +10,15 @@ After Feng et al., "TensorIR" (ASPLOS 2023), and TVM's schedule state.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 from ..arith import Analyzer
 from ..ir.module import GlobalVar, IRModule
 from ..tir.expr import Range, Var
 from ..tir.function import PrimFunc
 from ..tir.stmt import (
-    Block, BlockRealize, For, IfThenElse, SeqStmt, Stmt, seq,
+    Allocate, AllocateConst, AssertStmt, AttrStmt, Block, BlockRealize, DeclBuffer, For, IfThenElse,
+    LetStmt, SeqStmt, Stmt, While, seq,
 )
 from .dependency import BlockScope
 from .error import Refusal
@@ -25,8 +26,7 @@ from .provenance import came_from
 from .truth import truthful
 
 #: statements that stand between a loop or block and the next one below it
-_BODY_ONLY = {"LetStmt", "AttrStmt", "AssertStmt", "DeclBuffer", "Allocate", "AllocateConst",
-              "While"}
+_BODY_ONLY = {LetStmt, AttrStmt, AssertStmt, DeclBuffer, Allocate, AllocateConst, While}
 
 
 class StmtSRef:
@@ -361,18 +361,16 @@ def sub_statements(stmt: Stmt) -> Any:
     A block's init is part of the block, as in TVM: loops and blocks in it cannot be scheduled until
     decompose_reduction makes a block of it.
     """
-    kind = type(stmt)
-    if kind is For or kind is Block:
-        return (stmt.body,)
-    if kind is BlockRealize:
-        return (stmt.block,)
-    if kind is SeqStmt:
-        return stmt.seq
-    if kind is IfThenElse:
-        return (stmt.then_case,) if stmt.else_case is None else (stmt.then_case, stmt.else_case)
-    if kind.__name__ in _BODY_ONLY:
-        return (stmt.body,)
-    return ()
+    below = _BELOW.get(type(stmt))
+    return () if below is None else below(stmt)
+
+
+_BELOW: dict[type, Callable[[Any], tuple[Stmt, ...]]] = {
+    **dict.fromkeys([For, Block, *_BODY_ONLY], lambda s: (s.body,)),
+    BlockRealize: lambda s: (s.block,),
+    SeqStmt: lambda s: s.seq,
+    IfThenElse: lambda s: (s.then_case,) if s.else_case is None else (s.then_case, s.else_case),
+}
 
 
 def child_realizes(stmt: Stmt) -> list[BlockRealize]:
@@ -437,7 +435,7 @@ def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
         if then is stmt.then_case and other is stmt.else_case:
             return stmt
         return IfThenElse(stmt.condition, then, other)
-    if kind.__name__ in _BODY_ONLY:
+    if kind in _BODY_ONLY:
         body = swap(stmt.body, old, new)
         return stmt if body is stmt.body else stmt.replace(body=body)
     return stmt

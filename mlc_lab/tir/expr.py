@@ -522,6 +522,8 @@ def const_index(value: Any) -> PrimExpr:
     """An index or extent as an expression: ints become int32 (int64 where they do not fit)."""
     if isinstance(value, PrimExpr):
         return value
+    if type(value) is int and -(2**31) <= value < 2**31:
+        return int32(value)
     if isinstance(value, bool):
         return IntImm("bool", value)
     if hasattr(value, "__index__"):

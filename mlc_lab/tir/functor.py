@@ -472,10 +472,10 @@ def substitute(node: Any, table: Mapping[Var, Any],
 
     Buffers whose data pointer or shape mentions a replaced variable are rewritten too.
     """
-    if callable(table):
-        table = {v: r for v in free_vars(node) if (r := table(v)) is not None}
     if type(node) is IntImm:
         return node
+    if callable(table):
+        table = {v: r for v in free_vars(node) if (r := table(v)) is not None}
     if type(node) is Var:
         return const_index(table[node]) if node in table else node
     table = {var: const_index(value) for var, value in table.items()}

@@ -316,7 +316,15 @@ def map_annotations(value: Any, fn: Callable[[PrimExpr], Any]) -> Any:
 def nodes_in_annotations(value: Any) -> list[PrimExpr]:
     """The expressions in annotations, or in one of them."""
     found: list[PrimExpr] = []
-    map_annotations(value, lambda e: found.append(e) or e)
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, PrimExpr):
+            found.append(item)
+        elif isinstance(item, tuple):
+            rest.extend(reversed(item))
+        elif isinstance(item, Mapping):
+            rest.extend(reversed(item.values()))
     return found
 
 

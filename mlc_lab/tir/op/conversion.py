@@ -21,6 +21,8 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> PrimExpr:
     A str becomes a StringImm, a numpy scalar keeps its type; integers wrap around where `dtype`
     cannot hold them, and a vector type gives a Broadcast. Raises TypeError for other values.
     """
+    if type(value) is int and (dtype is None or dtype == "int32") and -(2**31) <= value < 2**31:
+        return int32(value)  # most constants are
     if isinstance(value, PrimExpr):
         return value if dtype is None or value.dtype == dtype else cast(value, dtype)
     if hasattr(value, "dtype") and hasattr(value, "item"):  # a numpy scalar
@@ -106,6 +108,8 @@ def as_int(e: Any) -> int | None:
 
 def convert(value: Any, like: PrimExpr | None = None) -> PrimExpr:
     """A Python value as an expression; numbers take the type of `like` where it can hold them."""
+    if type(value) is int and like is not None and like.dtype == "int32" and -(2**31) <= value < 2**31:
+        return int32(value)
     if isinstance(value, PrimExpr):
         return value
     if isinstance(value, IterVar):
