@@ -108,7 +108,8 @@ def as_int(e: Any) -> int | None:
 
 def convert(value: Any, like: PrimExpr | None = None) -> PrimExpr:
     """A Python value as an expression; numbers take the type of `like` where it can hold them."""
-    if type(value) is int and like is not None and like.dtype == "int32" and -(2**31) <= value < 2**31:
+    if type(value) is int and -(2**31) <= value < 2**31 and (
+            like is not None and like.dtype == "int32"):
         return int32(value)
     if isinstance(value, PrimExpr):
         return value
