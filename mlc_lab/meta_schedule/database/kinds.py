@@ -23,6 +23,8 @@ class SQLiteDatabase(Database, kind="sqlite"):
     def __init__(self, path: Any = None, *, work_dir: Any = None, **_: Any) -> None:
         if path is None:
             path = os.path.join(os.fspath(work_dir or "."), "database.db")
+        if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path):
+            raise DatabaseError(f"a database is at a path, not at {path!r}")
         super().__init__(os.fspath(path))
 
 

@@ -75,7 +75,8 @@ def _lower(call: Any) -> Expr:
 def _shape_of(call: Call) -> ShapeExpr:
     shape = getattr(call.struct_info_, "shape", None)
     if type(shape) is not ShapeExpr:
-        raise ValueError(f"{call.op.name}: the shape of the result must be known to make a view")
+        raise ValueError(f"{call.op.name}: the shape of the result must be known to make a view; "
+                         "say it with R.match_cast, or the axes of R.squeeze with axis=")
     return shape
 
 

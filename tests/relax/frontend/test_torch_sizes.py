@@ -179,3 +179,13 @@ def test_places_along_one_dimension_of_unknown_sizes(adds):
         np.testing.assert_allclose(got, Model()(x, i).numpy(), rtol=1e-5)
     with pytest.raises(ValueError):
         vm["main"](*(tvm.nd.array(t.numpy()) for t in case(3, 4, 5, 2)))
+
+
+@pytest.mark.parametrize(("places", "least"), [([0, 5], 6), ([-7, 1], 7), ([2], 3)])
+def test_a_run_checks_that_a_dimension_reaches_to_constant_places(places, least):
+    run = machine(from_exported_program(exported(lambda x: x[places] * 2, torch.rand(8, 3))))
+    for n in (least, 9):
+        x = torch.rand(n, 3)
+        np.testing.assert_array_equal(run(x), (x[places] * 2).numpy())
+    with pytest.raises(ValueError, match=f"has to be {least}"):
+        run(torch.rand(least - 1, 3))

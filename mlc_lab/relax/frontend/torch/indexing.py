@@ -134,7 +134,16 @@ def _setitem(im: Importer, x: Any, index: Any, value: Any) -> Any:
 
 def taken(im: Importer, x: Any, index: Any, dim: int) -> Any:
     """The parts of x at indices along a dimension, which may count from the end."""
+    _inside(im, index, im.shape(x)[dim])
     return im.emit(op.take(x, from_front(im, index, im.shape(x)[dim]), dim))
+
+
+def _inside(im: Importer, index: Any, size: Any) -> None:
+    """Let a run check that a dimension reaches to constant indices, where its size is not known."""
+    if isinstance(index, Constant) and not isinstance(size, int):
+        places = index.data.numpy()
+        if places.size:
+            im.need_size(size, max(int(places.max()) + 1, -int(places.min())))
 
 
 def _is_mask(im: Importer, index: Any) -> bool:
@@ -179,6 +188,8 @@ def _to_front(im: Importer, x: Any, given: list[tuple[int, Any]]) -> tuple[Any, 
     """x with the indexed dimensions first, these, and the indices."""
     sizes = im.shape(x)
     # index_tensor counts from the end itself; constants are put right here
+    for d, i in given:
+        _inside(im, i, sizes[d])
     where = [from_front(im, i, sizes[d]) if isinstance(i, Constant) else i for d, i in given]
     where = [im.cast(i, "int64") for i in where]
     dims = [d for d, _ in given]
@@ -209,6 +220,7 @@ def _index_select(im: Importer, x: Any, dim: int, index: Any) -> Any:
     dim = im.axis(dim, im.ndim(x))
     if im.ndim(index) == 0:
         index = reshaped(im, index, [1])
+    _inside(im, index, im.shape(x)[dim])
     return im.emit(op.take(x, index, dim))
 
 
