@@ -23,6 +23,10 @@ from .pieces import Array, Dim
 from .stages import Stages
 
 
+#: the arguments that programs run with
+SEEDS = (0, 1)
+
+
 @dataclass
 class Program:
     """A program and what its arguments are like."""
@@ -48,7 +52,8 @@ class Program:
         """The PrimFunc, or None if it is no case: what it reads must have been written."""
         func = from_source(self.text)
         try:
-            interpret(func, *self.arguments(0), check_uninitialized=True)
+            for seed in SEEDS:  # conditions may depend on data
+                interpret(func, *self.arguments(seed), check_uninitialized=True)
         except InterpError:
             return None
         return func
