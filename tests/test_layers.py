@@ -202,3 +202,8 @@ def test_every_extension_leads_somewhere():
     for path in [*extensions.ROWS.values(),
                  *(p for names in extensions.NAMES.values() for p in names.values())]:
         assert above.load(path) is not None
+
+
+def test_the_page_on_architecture_names_every_package():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [p for p in BELOW if f"`{p}/`" not in text and f"`{p}.py`" not in text] == []
