@@ -263,10 +263,14 @@ def call(e: E.Call, env: Env, lane: int) -> Any:
             return value(args[0], env)
         case "tvm_access_ptr":  # (type, pointer, offset, extent, what for)
             return value(args[1], env)[value(args[2], env) * dt.bytes_of(args[0].dtype):]
-        case "tvm_tuple":
+        case "tvm_tuple" | "tvm_stack_make_shape":
             return tuple(value(a, env) for a in args)
+        case "tvm_stack_make_array":  # (pointer, shape, strides, ndim, of which type, offset)
+            array, shape = value(args[0], env).view(dt.numpy_dtype(args[4].dtype)), args[1]
+            sizes, start = value(shape, env), value(args[5], env)
+            return array[start:start + int(np.prod([1, *sizes]))].reshape(sizes)
         case "tvm_call_packed":
-            return env.packed(args[0].value)(*(value(a, env) for a in args[1:]))
+            return env.packed(args[0].value)(*(handed(a, env) for a in args[1:]))
         case "ret":
             raise _Return(value(args[0], env))
         case "break_loop":
@@ -293,6 +297,13 @@ def call(e: E.Call, env: Env, lane: int) -> Any:
     if dt.is_float(kind) and dt.bits_of(kind) <= 16:
         number = fit("float32")(number)  # they are computed in float32
     return fit(kind)(number)
+
+
+def handed(e: Any, env: Env) -> Any:
+    """An argument of a function outside: pointers are arrays of what they point to."""
+    found = value(e, env)
+    kind = getattr(getattr(e, "type_annotation", None), "element_type", None)
+    return found.view(dt.numpy_dtype(kind.dtype)) if isinstance(kind, E.PrimType) else found
 
 
 def other_function(e: E.Call, env: Env) -> Any:

@@ -10,7 +10,7 @@ from ..reading import shown
 from ..tir import op
 from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, PointerType, PrimExpr, PrimType, Range, Var
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, pre_order
 from ..tir.layout import stride_misfit
 from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, MatchBufferRegion, Stmt,
@@ -282,6 +282,18 @@ def one_name(stmt: Stmt, buffer: Buffer) -> None:
             raise Refusal("one_name", f"the memory of {buffer.name} is also accessed as "
                           f"{access.buffer.name}, which would still mean what it was",
                           nodes=[access.node])
+
+
+def no_pointer(root: Block, buffer: Buffer, views: bool = False) -> None:
+    """A buffer whose elements are to lie elsewhere, or to be of another type, must not be used
+    through its pointer: who is given that would not know. With `views` no pointer of a view of it
+    (`T.match_buffer`) either; such a view may tell its strides along with the pointer."""
+    for access in footprint(root.body):
+        if access.pointer and access.memory is buffer.data and (
+                views or any(n is buffer.data or n is buffer or getattr(n, "buffer", None) is buffer
+                             for n in pre_order(access.node))):
+            raise Refusal("buffer_is_not_opaque", f"{buffer.name} is used through its pointer, "
+                          "where nothing can be rewritten", nodes=[access.node])
 
 
 def places_start_at_zero(indices: Iterable[PrimExpr], domains: Iterable[tuple[Var, Range]],

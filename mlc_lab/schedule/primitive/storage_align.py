@@ -6,7 +6,9 @@ from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.layout import DIM_ALIGN, alignments, layout_with
 from ...tir.stmt import annotation_value
-from ..buffers import WRITE, allocated_by, index_of, nth_region, one_name, views_fit
+from ..buffers import (
+    WRITE, allocated_by, index_of, no_pointer, nth_region, one_name, views_fit,
+)
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
@@ -46,9 +48,9 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = B[vi, vj] + T.float32(1.0)
 
-    Errors: the buffer must be allocated by a block, have that axis, and `factor` be positive; no
-    view of it (`T.match_buffer`, of a tensor intrinsic) declares strides as numbers that it would
-    not have any more.
+    Errors: the buffer must be allocated by a block, not be used through its pointer, have that
+    axis, and `factor` be positive; no view of it (`T.match_buffer`, of a tensor intrinsic) declares
+    strides as numbers that it would not have any more.
     """
     is_block(block)
     buffer = nth_region(block.stmt, buffer_index, WRITE).buffer
@@ -61,6 +63,7 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
                       "multiple of it", nodes=[block.stmt])
     site = allocated_by(state, block, buffer)
     one_name(site.stmt.body, buffer)
+    no_pointer(site.stmt, buffer)
     row = [buffer_index, axis % rank, factor, offset]
     stmt = block.stmt
     rows = [[op.as_int(v) for v in r] for r in stmt.annotations.get(DIM_ALIGN, ())]

@@ -19,7 +19,7 @@ from ...tir.stmt import (
 from ..annotations import parameters_and_sizes
 from ..arguments import mapping, unfit
 from ..buffers import (
-    Redirect, allocation_site, block_argument, buffer_position, nth_region, one_name,
+    Redirect, allocation_site, block_argument, buffer_position, no_pointer, nth_region, one_name,
     places_start_at_zero, replace_allocation,
 )
 from ..cache_stage import after_definitions, within_definitions
@@ -200,6 +200,7 @@ transform_layout.__doc__ = _recorded.__doc__
 
 
 def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
+    no_pointer(root, buffer)
     for node in pre_order(root):
         if type(node) is DeclBuffer and node.buffer.data is buffer.data:
             one_name(root.body, buffer)
@@ -207,9 +208,6 @@ def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
             raise Refusal("buffer_has_no_views", f"block {node.name_hint} views {buffer.name} by "
                           "T.match_buffer; the view would see another layout", nodes=[node],
                           hint="transform the layout before tensorize")
-        if isinstance(node, Var) and node is buffer.data:
-            raise Refusal("buffer_is_not_opaque", f"{buffer.name} is used through its pointer, "
-                          "where nothing can be rewritten", nodes=[root])
         if type(node) in (BufferLoad, BufferStore) and node.buffer is buffer and any(
                 dt.lanes_of(i.dtype) > 1 for i in node.indices):
             raise Refusal("accesses_points", f"{buffer.name} is accessed as a vector, whose "

@@ -8,7 +8,7 @@ from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, PrimExpr
 from ...tir.stmt import BufferStore, Stmt
 from ..buffers import (
-    WRITE, Redirect, allocated_by, buffer_like, index_of, nth_region, replace_buffer,
+    WRITE, Redirect, allocated_by, buffer_like, index_of, no_pointer, nth_region, replace_buffer,
 )
 from ..error import Refusal
 from ..guards import is_block
@@ -47,7 +47,8 @@ def unsafe_set_dtype(state: ScheduleState, block: StmtSRef, buffer_index: int | 
                 vi = T.axis.spatial(128, i)
                 C[vi] = T.Cast("float32", B[vi]) + T.float32(1.0)
 
-    Errors: the buffer must be allocated by a block of the function.
+    Errors: the buffer must be allocated by a block of the function, and not be used through its
+    pointer.
     """
     is_block(block)
     buffer = nth_region(block.stmt, buffer_index, WRITE).buffer
@@ -62,6 +63,7 @@ def unsafe_set_dtype(state: ScheduleState, block: StmtSRef, buffer_index: int | 
                       f"{buffer.name} could hold", nodes=[block.stmt])
     if buffer.dtype == dtype:
         return
+    no_pointer(site.stmt, buffer, views=True)
     new = buffer_like(buffer, buffer.name, dtype=dtype)
     replace_buffer(state, site, _Retype(buffer, new))
 
