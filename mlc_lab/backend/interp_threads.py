@@ -272,7 +272,8 @@ class KernelCompiler:
             for store, value in zip(results, table.get(group, ())):
                 store(env, value)
             yield
-            env[slot].pop(key, None)
+            if env[slot].get(key) is table:  # else a thread that is ahead has begun the next one
+                del env[slot][key]
 
         return run
 

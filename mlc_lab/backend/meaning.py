@@ -500,21 +500,23 @@ def allreduce(call: E.Call, env: Env) -> Iterator[None]:
         raise InterpError("tvm_thread_allreduce needs an attr reduce_scope and a kernel around it")
     tags = shared["axes"]
     combined = {tags[v] for v in axes if v in tags}
-    key = (id(call), *sorted({(tag, env[v]) for v, tag in tags.items() if tag not in combined}))
+    group = tuple(sorted({(tag, env[v]) for v, tag in tags.items() if tag not in combined}))
+    totals = shared.setdefault(id(call), {})
     if value(condition, env):
         mine = [value(v, env) for v in values]
-        if key in shared:
-            inner = like(env, {**env, **dict(zip(reducer.lhs, shared[key])),
+        if group in totals:
+            inner = like(env, {**env, **dict(zip(reducer.lhs, totals[group])),
                                **dict(zip(reducer.rhs, mine))})
             mine = [value(r, inner) for r in reducer.result]
-        shared[key] = mine
+        totals[group] = mine
     yield
-    for target, number in zip(results, shared.get(key, ())):
+    for target, number in zip(results, totals.get(group, ())):
         where = view(target.buffer, env)
         at = where.place([value(i, env) for i in target.indices], target)
         write(where.memory, at, where.dtype, number)
     yield
-    shared.pop(key, None)
+    if shared.get(id(call)) is totals:  # else a thread that is ahead has begun the next one
+        del shared[id(call)]
 
 
 # ------------------------------------------------------------------------------- functions

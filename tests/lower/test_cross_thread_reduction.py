@@ -2,6 +2,7 @@
 
 import pytest
 from mlc_lab.backend.interp import interpret
+from mlc_lab.backend.meaning import evaluate
 from mlc_lab.lower import LowerError, lower
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
@@ -44,9 +45,12 @@ def check(sch):
     want = arguments(sch.mod["main"])
     got = [a.copy() for a in want]
     interpret(sch.mod["main"], *want)
-    interpret(lower(sch.mod, target="cuda")["main"], *got)
-    for a, b in zip(want, got):
-        assert abs(a - b).max() < 1e-4
+    kernel = lower(sch.mod, target="cuda")["main"]
+    for run in interpret, evaluate:
+        mine = [a.copy() for a in got]
+        run(kernel, *mine)
+        for a, b in zip(want, mine):
+            assert abs(a - b).max() < 1e-4
 
 
 def threads(sch, block, at, axis="threadIdx.x", factors=(None, 8)):
@@ -138,3 +142,17 @@ def test_a_loop_of_the_reduction_that_holds_more_is_refused():
     sch.compute_at(sch.cache_read("C", 0, "shared"), sch.get_loops("C")[1])
     with pytest.raises(LowerError, match="holds more than this block"):
         lower(sch.mod, target="cuda")
+
+
+def test_the_threads_reduce_again_in_each_turn_of_a_loop():
+    sch = Schedule(ROWS)
+    i, k = sch.get_loops("C")
+    _, turn = sch.split(i, [None, 3])
+    sch.bind(k, "threadIdx.x")
+    sch.unroll(turn)
+    check(sch)
+    sch = Schedule(ROWS)
+    block, _ = sch.split(sch.get_loops("C")[0], [2, None])
+    sch.bind(block, "blockIdx.x")
+    sch.bind(sch.get_loops("C")[2], "threadIdx.x")
+    check(sch)
