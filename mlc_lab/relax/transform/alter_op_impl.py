@@ -47,6 +47,7 @@ from typing import Any, Mapping, Sequence
 
 from ...arith.index_map import inverse, map_shape
 from ...ir.structural import structural_equal
+from ...tir.expr import IntImm
 from ...tir.function import IndexMap, PrimFunc
 from ..op.manipulate import layout_transform
 from .dead_code_elimination import remove_all_unused
@@ -58,13 +59,21 @@ from .rewriting import (
 
 
 def AlterOpImpl(op_impl_map: Mapping[str, PrimFunc],
-                op_buffer_transforms: Mapping[str, Sequence[Any]] | None = None) -> Pass:
+                op_buffer_transforms: Mapping[str, Sequence[Any]] | None = None,
+                op_buffer_axis_separators: Mapping[str, Any] | None = None,
+                op_buffer_input_axis_separators: Mapping[str, Any] | None = None) -> Pass:
     """Replace kernels by their attribute `operator_name`.
 
     `op_buffer_transforms` maps a name to an IndexMap (or function of indices, or None) for each
-    buffer of the new kernel, inputs then outputs. Raises ValueError where their number is wrong or
-    a transform of a result has no inverse.
+    buffer of the new kernel, inputs then outputs. Axis separators, which say how machines with
+    memory of two dimensions flatten a buffer, may be given as long as there are none. Raises
+    ValueError where the number of transforms is wrong, a transform of a result has no inverse, and
+    what a call passes does not fit the new kernel.
     """
+    for given in (op_buffer_axis_separators, op_buffer_input_axis_separators):
+        if any(any(s or ()) for s in (given or {}).values()):
+            raise ValueError("AlterOpImpl: axis separators have no meaning for graphs, whose "
+                             "tensors are flat in memory: leave them out")
     transforms = dict(op_buffer_transforms or {})
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
@@ -77,7 +86,7 @@ def AlterOpImpl(op_impl_map: Mapping[str, PrimFunc],
             for v, n in chosen.items()}
         for var, func in mod.functions.items():
             if isinstance(func, Function):
-                new = _Rewriter(chosen, transforms).function(func)
+                new = _Rewriter(chosen, transforms, op_impl_map).function(func)
                 if new is not func:
                     changes[var] = new
         return replace_functions(mod, changes)
@@ -88,8 +97,9 @@ def AlterOpImpl(op_impl_map: Mapping[str, PrimFunc],
 class _Rewriter:
     """Fits the calls in one function."""
 
-    def __init__(self, chosen: Mapping[GlobalVar, str], transforms: Mapping[str, Sequence]) -> None:
-        self.chosen, self.transforms = chosen, transforms
+    def __init__(self, chosen: Mapping[GlobalVar, str], transforms: Mapping[str, Sequence],
+                 kernels: Mapping[str, PrimFunc]) -> None:
+        self.chosen, self.transforms, self.kernels = chosen, transforms, kernels
         #: a value that was put back: (its form before, the map that led there)
         self.before: dict[Expr, tuple[Expr, IndexMap]] = {}
 
@@ -105,6 +115,9 @@ class _Rewriter:
             name = self.chosen.get(value.args[0]) if op_name(value) == CALL_TIR else None
             maps = self.transforms.get(name) if name is not None else None
             if not maps or not any(m is not None for m in maps):
+                if name is not None:
+                    infos = _infos(value.sinfo_args[0])
+                    self.fits(name, [*(a.struct_info for a in value.args[1].fields_), *infos])
                 out.bindings.append(b)
             else:
                 self.call(b, list(maps), out)
@@ -115,7 +128,7 @@ class _Rewriter:
         value = b.value
         args = value.args[1].fields_
         info = value.sinfo_args[0]
-        infos = info.fields_ if isinstance(info, TupleStructInfo) else (info,)
+        infos = _infos(info)
         if len(maps) != len(args) + len(infos):
             raise ValueError(f"operator {self.chosen[value.args[0]]!r} has {len(args)} input(s) and"
                              f" {len(infos)} output(s), {len(maps)} transform(s) are given")
@@ -124,6 +137,7 @@ class _Rewriter:
         out_maps = [_as_map(m, i) for m, i in zip(maps[len(args):], infos)]
         new_infos = [i if m is None else TensorStructInfo(
             ShapeExpr(map_shape(m, i.dims)), i.dtype) for i, m in zip(infos, out_maps)]
+        self.fits(self.chosen[value.args[0]], [*(a.struct_info for a in new_args), *new_infos])
         several = isinstance(info, TupleStructInfo)
         result = TupleStructInfo(new_infos) if several else new_infos[0]
         made = out.emit(Call.from_fields(value.op, (value.args[0], Tuple(new_args),
@@ -138,6 +152,22 @@ class _Rewriter:
         out.bindings.append(VarBinding(b.var, final))
         if out_maps[0] is not None:
             self.before[b.var] = made, out_maps[0]
+
+    def fits(self, name: str, infos: Sequence[Any]) -> None:
+        """What is passed must be what the new kernel declares."""
+        buffers = list(self.kernels[name].buffer_map.values())
+        for number, (info, buffer) in enumerate(zip(infos, buffers)):
+            dims = getattr(info, "dims", None)
+            if dims is None:
+                continue
+            same = len(dims) == len(buffer.shape) and all(
+                not (type(a) is IntImm and type(b) is IntImm) or a.value == b.value
+                for a, b in zip(dims, buffer.shape))
+            if not same or info.dtype != buffer.dtype:
+                raise ValueError(
+                    f"AlterOpImpl: the new kernel of {name!r} takes {buffer.name} of shape "
+                    f"({', '.join(map(repr, buffer.shape))}) and type {buffer.dtype}, and it would "
+                    f"be passed {info!r}: give buffer {number} a transform that leads there")
 
     def transformed(self, arg: Expr, index_map: IndexMap | None, out: Emitter) -> Expr:
         """An argument in the layout of a map."""
@@ -155,6 +185,11 @@ class _Rewriter:
         if index_map is None:
             return made
         return layout_transform(made, inverse(index_map, info.dims))
+
+
+def _infos(info: Any) -> Sequence[Any]:
+    """The struct info of each result."""
+    return info.fields_ if isinstance(info, TupleStructInfo) else (info,)
 
 
 def _as_map(value: Any, info: TensorStructInfo) -> IndexMap | None:

@@ -64,3 +64,13 @@ def test_the_number_of_transforms_is_checked():
     with pytest.raises(ValueError, match=r"'twice' has 1 input\(s\) and 1 output\(s\), 1"):
         X.AlterOpImpl({"twice": mod["tiled"]}, {"twice": [tile]})(mod)
     assert X.AlterOpImpl({"other": mod["tiled"]})(mod) is mod
+
+
+def test_what_does_not_fit_the_new_kernel_is_refused():
+    mod = from_source(SOURCE)
+    for maps in ([None, tile], [tile, None], None):
+        with pytest.raises(ValueError, match="shape.*give buffer . a transform"):
+            X.AlterOpImpl({"twice": mod["tiled"]}, maps and {"twice": maps})(mod)
+    assert X.AlterOpImpl({"twice": mod["tiled"]}, {"twice": [tile, tile]}, {"twice": [[], []]}, {})
+    with pytest.raises(ValueError, match="leave them out"):
+        X.AlterOpImpl({"twice": mod["tiled"]}, {"twice": [tile, tile]}, {"twice": [[], [1]]})
