@@ -3,7 +3,8 @@
 A kernel is an outermost loop that is bound to threads, with all in it. One axis has one number of
 threads in it. Memory that threads have of their own, and memory of a block of threads, ends with
 the kernel; it is read by those that have written it. A program that asks for something else is
-refused, as it would compute something else. The program stays as it is.
+refused, as it would compute something else. So is what adds to memory that all threads see, but
+is not bound to the threads: each of them would add. The program stays as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..arith import Analyzer
 from ..ir.transform import Pass
 from ..tir.expr import BufferLoad, IterVar, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Visitor, uses_var
+from ..tir.functor import Visitor, pre_order, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import BlockRealize, BufferStore, For, ForKind, MatchBufferRegion
 from .common import LowerError, function_pass
@@ -39,6 +40,8 @@ class _Uses(Visitor):
         self.found: dict[Var, list[_Use]] = {}
         self.views: dict[Var, Var] = {}
         self.threads: list[tuple[For, ...]] = []
+        #: what changes memory by what is there: (what it is called, memory, loops around)
+        self.updates: list[tuple[str, Var, tuple[For, ...]]] = []
 
     def visit_For(self, node: For) -> None:
         self.visit(node.min)
@@ -57,6 +60,10 @@ class _Uses(Visitor):
                                if _tag(lp) and uses_var(value, lp.loop_var)}
         for match in node.block.match_buffers:
             self._view(match)
+        read = {r.buffer.data for r in node.block.reads}
+        for region in node.block.writes:
+            if node.block.init is not None or region.buffer.data in read:
+                self._update(f"block {node.block.name_hint}", region.buffer.data)
         for part in (node.predicate, *node.iter_values, node.block.init, node.block.body):
             if part is not None:
                 self.visit(part)
@@ -72,12 +79,20 @@ class _Uses(Visitor):
             self.found.setdefault(memory, []).append(
                 _Use(write, self.loops, self.alike if write else frozenset()))
 
+    def _update(self, what: str, memory: Var) -> None:
+        memory = self.views.get(memory, memory)
+        if not memory.storage_scope.startswith("local"):
+            self.updates.append((what, memory, self.loops))
+
     def visit_BufferLoad(self, node: BufferLoad) -> None:
         self._use(node.buffer.data, False)
         self.visit_children(node)
 
     def visit_BufferStore(self, node: BufferStore) -> None:
         self._use(node.buffer.data, True)
+        if any(type(n) is BufferLoad and n.buffer.data is node.buffer.data
+               for n in pre_order(node.value)):
+            self._update(f"a store to {node.buffer.name}", node.buffer.data)
         self.visit_children(node)
 
     def visit_Var(self, node: Var) -> None:
@@ -107,6 +122,24 @@ def _one_extent(name: str, threads: Sequence[tuple[For, ...]]) -> None:
                 f"are bound to {_tag(loop)} with extents {known.extent!r} and {loop.extent!r}: one "
                 "axis has one extent. Before they are bound, split the loops by one factor, "
                 "sch.split(loop, [None, threads]), and bind what the factor gave")
+
+
+def _updates_once(name: str, uses: _Uses) -> None:
+    """What changes memory that threads share by what is there runs once, not in every thread."""
+    axes: dict[For | None, dict[str, For]] = {}
+    for loops in uses.threads:
+        if as_int(loops[-1].extent) != 1:
+            axes.setdefault(_kernel(loops), {}).setdefault(_tag(loops[-1]), loops[-1])
+    for what, memory, loops in uses.updates:
+        kernel = _kernel(loops)
+        have = {_tag(lp) for lp in loops}
+        for tag, loop in axes.get(kernel, {}).items() if kernel is not None else ():
+            if tag not in have:
+                raise LowerError(
+                    f"{name}: {what} changes {memory.name} by what is there, and each thread of "
+                    f"{tag}, to which loop {loop.loop_var.name!r} of the kernel is bound, would do "
+                    f"it again. Bind one of its loops to {tag} as well, keep {memory.name} in "
+                    '"local" memory until it is done, or put it into a kernel of its own')
 
 
 def _memory(name: str, memory: Var, uses: Sequence[_Use]) -> None:
@@ -145,6 +178,7 @@ def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     uses.visit(func.body)
     name = str(func.attrs.get("global_symbol", "main"))
     _one_extent(name, uses.threads)
+    _updates_once(name, uses)
     for memory, found in uses.found.items():
         _memory(name, memory, found)
     return func

@@ -156,3 +156,42 @@ def test_the_threads_reduce_again_in_each_turn_of_a_loop():
     sch.bind(block, "blockIdx.x")
     sch.bind(sch.get_loops("C")[2], "threadIdx.x")
     check(sch)
+
+
+@pytest.mark.parametrize("axis", ["blockIdx.y", "threadIdx.x"])
+def test_what_adds_to_shared_memory_is_bound_to_all_threads(axis):
+    """Each thread would add again. What only stores may be done by all of them."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((6, 20), "float32"), B: T.Buffer((6, 20), "float32"),
+         C: T.Buffer((6,), "float32")):
+    for b in T.thread_binding(1, thread="blockIdx.x"):
+        for i in T.thread_binding(6, thread="AXIS"):
+            for j in range(20):
+                with T.block("B"):
+                    v, w = T.axis.remap("SS", [i, j])
+                    B[v, w] = A[v, w] * T.float32(2)
+        for i, j in T.grid(6, 20):
+            with T.block("C"):
+                v, w = T.axis.remap("SR", [i, j])
+                with T.init():
+                    C[v] = T.float32(0)
+                C[v] = C[v] + A[v, w]
+""".replace("AXIS", axis)
+    with pytest.raises(LowerError, match="block C changes C .* would do it again"):
+        lower(from_source(text), target="cuda")
+    check(Schedule(from_source(text.replace("i, j in T.grid(6, 20)", f"""i in T.thread_binding(
+                6, thread="{axis}"):
+            for j in range(20)""").replace("""
+            with T.block("C"):
+                v, w = T.axis.remap("SR", [i, j])
+                with T.init():
+                    C[v] = T.float32(0)
+                C[v] = C[v] + A[v, w]
+""", """
+                with T.block("C"):
+                    v, w = T.axis.remap("SR", [i, j])
+                    with T.init():
+                        C[v] = T.float32(0)
+                    C[v] = C[v] + A[v, w]
+"""))))
