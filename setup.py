@@ -25,6 +25,9 @@ def lessons():
 setup(
     packages=[*find_packages(include=["mlc_lab", "mlc_lab.*"]), *WIDGETS],
     package_dir={"mlc_lab_widgets": "widgets"},
-    package_data={"": ["*.json", "*.npz"], "mlc_lab_widgets": ["js/*.js", "js/*.css", "*.html"]},
+    package_data={
+        "": ["*.json", "*.npz"],
+        "mlc_lab_widgets": ["bundles/*.js", "js/*.js", "js/*.css"],
+    },
     data_files=list(lessons()),
 )

@@ -24,7 +24,7 @@ from browser import FLAGS, chromium_path, open_page
 import mlc_lab as tvm
 from mlc_lab.observe.session import record
 from mlc_lab.script import from_source
-from mlc_lab_widgets import bundle, static
+from mlc_lab_widgets import Stepper, static
 from mlc_lab_widgets.export import packed
 
 STAGE = """\
@@ -127,7 +127,7 @@ def sizes(made) -> None:
     """What a saved notebook stores of one stepper."""
     data = len(made.to_json().encode())
     fallback = len(static.html(made).encode())
-    script = len(bundle.script().encode()) + len(bundle.style().encode())
+    script = sum(len(text.encode()) for text in (Stepper._esm, Stepper._css))
     row("recording as JSON", f"{data / 1e3:6.0f} kB")
     row("static HTML for where scripts do not run", f"{fallback / 1e3:6.0f} kB")
     row("script and style of the view", f"{script / 1e3:6.0f} kB")

@@ -17,7 +17,7 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     # Built from a copy: setuptools writes a build/ folder beside what it builds.
     source = folder / "source"
-    ignore = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__")
+    ignore = shutil.ignore_patterns(".*", "build", "node_modules", "*.egg-info", "__pycache__")
     shutil.copytree(ROOT, source, ignore=ignore)
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
     command = [*pip, "--wheel-dir", str(folder), str(source)]

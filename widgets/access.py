@@ -34,8 +34,8 @@ class AccessView(View):
     live           whether there is a Python that answers requests.
     """
 
-    _esm = bundle.script(ENTRY)
-    _css = "\n".join(bundle.style(name) for name in STYLES)
+    _esm = bundle.module(ENTRY)
+    _css = bundle.style(*STYLES)
 
     trace = traitlets.Dict().tag(sync=True)
     results = traitlets.List().tag(sync=True)

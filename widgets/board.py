@@ -30,8 +30,8 @@ class TuningBoard(View):
     running   whether a search is going on; its Stop button interrupts the kernel.
     """
 
-    _esm = bundle.script("board.js")
-    _css = "\n".join(bundle.style(name) for name in STYLES)
+    _esm = bundle.module("board.js")
+    _css = bundle.style(*STYLES)
 
     board = traitlets.Dict().tag(sync=True)
     selected = traitlets.Unicode("").tag(sync=True)

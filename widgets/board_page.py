@@ -21,4 +21,4 @@ def page(boards: Sequence[Any], title: str) -> str:
     """One HTML page with each board."""
     views = [({"board": board.to_dict(), "selected": "", "live": False, "running": False,
                "kernel": "", "reply": {}}, static_html(board)) for board in boards]
-    return write(views, title, "board.js", "renderBoard", STYLES)
+    return write(views, title, "board.js", STYLES)

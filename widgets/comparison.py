@@ -28,8 +28,8 @@ class Compare(View):
     comparison   both recordings as plain data (see `mlc_lab.observe.compare`).
     """
 
-    _esm = bundle.script("compare.js")
-    _css = bundle.style()
+    _esm = bundle.module("compare.js")
+    _css = bundle.style("stepper.css")
 
     comparison = traitlets.Dict().tag(sync=True)
     left = traitlets.Int(0).tag(sync=True)
@@ -61,8 +61,7 @@ class Compare(View):
         """The same view as one HTML page with no kernel; written to `path` if given."""
         values = {name: getattr(self, name) for name in ("comparison", "left", "right")}
         title = self.comparison["title"]
-        text = export.write([({**values, "selection": {}}, self._static()[1])], title, "compare.js",
-                            "renderComparison")  # fmt: skip
+        text = export.write([({**values, "selection": {}}, self._static()[1])], title, "compare.js")
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text

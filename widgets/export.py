@@ -38,31 +38,7 @@ h1 {{ font-size: 20px; margin: 4px 0 12px; }}
 {views}
 <script type="module">
 {script}
-// The part of anywidget's model that a view uses, over values that lie in the page.
-class PageModel {{
-  constructor(values) {{
-    this.values = values;
-    this.listeners = new Map();
-  }}
-  get(name) {{ return this.values[name]; }}
-  set(name, value) {{
-    if (this.values[name] === value) return;
-    this.values[name] = value;
-    for (const listener of this.listeners.get("change:" + name) || []) listener();
-  }}
-  save_changes() {{}}
-  send() {{}}
-  on(event, listener) {{
-    if (!this.listeners.has(event)) this.listeners.set(event, new Set());
-    this.listeners.get(event).add(listener);
-  }}
-  off(event, listener) {{ this.listeners.get(event)?.delete(listener); }}
-}}
-for (const host of document.querySelectorAll("[data-mlc-view]")) {{
-  const data = document.getElementById(host.dataset.mlcView);
-  {render}({{ model: new PageModel(JSON.parse(data.textContent)), el: host }});
-  data.remove();
-}}
+mlcPage.showAll(mlcView.default);
 </script>
 </body>
 </html>
@@ -91,12 +67,11 @@ def write(
     views: Sequence[tuple[dict[str, Any], str]],
     title: str,
     entry: str,
-    render: str = "render",
     styles: Sequence[str] = ("stepper.css",),
 ) -> str:
     """One HTML page with a view at each of `views`: (the values of its traits, static HTML).
 
-    `entry` is the view's JavaScript file in `js/`, `render` the function there that draws it.
+    `entry` is the view's JavaScript file in `js/`.
     """
     parts = []
     for number, (values, fallback) in enumerate(views):
@@ -106,8 +81,8 @@ def write(
             f'<script type="application/json" id="{name}">{embed(values)}</script>'
         )
     return _PAGE.format(
-        title=escape(title), style="\n".join(bundle.style(name) for name in styles),
-        views="\n".join(parts), script=bundle.script(entry, default=False), render=render,
+        title=escape(title), style=bundle.style(*styles),
+        views="\n".join(parts), script=bundle.script(entry) + bundle.script("page.js"),
     )  # fmt: skip
 
 

@@ -30,8 +30,8 @@ class GraphView(View):
     drawing   where the boxes and edges are drawn; follows `graph` and `opened`.
     """
 
-    _esm = bundle.script("graph.js")
-    _css = "\n".join(bundle.style(name) for name in STYLES)
+    _esm = bundle.module("graph.js")
+    _css = bundle.style(*STYLES)
 
     graph = traitlets.Dict().tag(sync=True)
     drawing = traitlets.Dict().tag(sync=True)

@@ -35,4 +35,4 @@ def page(graphs: Sequence[Any], title: str) -> str:
         data = graph.to_dict()
         views.append(({"graph": data, "drawing": data["layouts"]["closed"], "opened": [],
                        "selected": ""}, static_html(graph)))
-    return write(views, title, "graph.js", "renderGraph", STYLES)
+    return write(views, title, "graph.js", STYLES)

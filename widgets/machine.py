@@ -24,8 +24,8 @@ class MachineView(StepView):
     run   the run as plain data.
     """
 
-    _esm = bundle.script("machine.js")
-    _css = "\n".join(bundle.style(name) for name in STYLES)
+    _esm = bundle.module("machine.js")
+    _css = bundle.style(*STYLES)
 
     run = traitlets.Dict().tag(sync=True)
 

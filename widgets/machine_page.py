@@ -20,4 +20,4 @@ def static_html(run: Any) -> str:
 def page(runs: Sequence[Any], title: str) -> str:
     """One HTML page with the view of each run."""
     views = [({"run": run.to_dict(), "step": 0}, static_html(run)) for run in runs]
-    return write(views, title, "machine.js", "renderMachine", STYLES)
+    return write(views, title, "machine.js", STYLES)

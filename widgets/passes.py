@@ -24,8 +24,8 @@ class PassView(StepView):
     passes  the recording as plain data.
     """
 
-    _esm = bundle.script("passes.js")
-    _css = "\n".join(bundle.style(name) for name in STYLES)
+    _esm = bundle.module("passes.js")
+    _css = bundle.style(*STYLES)
 
     passes = traitlets.Dict().tag(sync=True)
 

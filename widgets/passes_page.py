@@ -21,4 +21,4 @@ def static_html(recording: Any) -> str:
 def page(recordings: Sequence[Any], title: str) -> str:
     """One HTML page with the pass view of each recording."""
     views = [({"passes": r.to_dict(), "step": 0}, static_html(r)) for r in recordings]
-    return write(views, title, "passes.js", "renderPasses", STYLES)
+    return write(views, title, "passes.js", STYLES)

@@ -38,8 +38,8 @@ class Stepper(StepView):
     target     for which lowered code, LLVM IR and assembly are made when a reader asks for them.
     """
 
-    _esm = bundle.script()
-    _css = bundle.style() + bundle.style("counts.css") + bundle.style("guess.css")
+    _esm = bundle.module("stepper.js")
+    _css = bundle.style("stepper.css", "counts.css", "guess.css")
 
     recording = traitlets.Dict().tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)

@@ -39,8 +39,8 @@ class Workbench(View):
     Changes that code makes to `bench` are shown too.
     """
 
-    _esm = bundle.script("workbench.js")
-    _css = bundle.style("stepper.css") + bundle.style("workbench.css")
+    _esm = bundle.module("workbench.js")
+    _css = bundle.style("stepper.css", "workbench.css")
 
     tree = traitlets.Dict().tag(sync=True)
     node = traitlets.Int(0).tag(sync=True)

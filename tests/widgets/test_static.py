@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import handmade
 
-from mlc_lab_widgets import bundle, page, static
+from mlc_lab_widgets import page, static
 
 SURVIVES = {"div", "p", "b", "i", "span", "pre", "details", "summary"}
 
@@ -48,24 +48,3 @@ def test_markup_in_programs_is_escaped():
     written = page([recording], "</title>")
     assert written.count("</script>") == 2  # the data and the module, each once
     assert "<script>alert" not in written
-
-
-def test_top_level_names_are_distinct_across_modules():
-    import re
-
-    seen = {}
-    for name in bundle.modules("stepper.js"):
-        text = (bundle.FOLDER / name).read_text(encoding="utf-8")
-        pattern = r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)"
-        for found in re.findall(pattern, text, re.M):
-            assert found not in seen, f"{found} is in {seen.get(found)} and in {name}"
-            seen[found] = name
-
-
-def test_the_bundle_is_one_module_without_imports():
-    text = bundle.script()
-    assert "import {" not in text and "import(" not in text
-    assert text.count("export ") == 1 and "export default { render }" in text
-    bare = text.replace("http://www.w3.org/2000/svg", "")  # the name of SVG, not an address to ask
-    assert "http://" not in bare and "https://" not in bare
-    assert len(text) < 110_000

@@ -8,7 +8,6 @@ from test_stepper_page import CONTRAST
 
 from mlc_lab.observe import measure
 from mlc_lab.observe.workbench import Workbench
-from mlc_lab_widgets import bundle
 from mlc_lab_widgets.workbench_page import page as write_page
 from mlc_lab_widgets.workbench_page import static_html
 from tests.observe.schedules import module, schedule
@@ -179,22 +178,6 @@ def test_names_from_a_program_cannot_break_the_page():
     assert "<script>alert" not in write_page([tree], tree["title"])
 
 
-def test_the_bundle_is_one_module_without_imports_or_addresses():
-    text = bundle.script("workbench.js")
-    assert "import {" not in text and text.count("export ") == 1
-    assert "http://" not in text and "https://" not in text
-    assert len(text) < 80_000
-
-
-def test_top_level_names_are_distinct_across_modules():
-    import re
-
-    seen = {}
-    for name in bundle.modules("workbench.js"):
-        source = (bundle.FOLDER / name).read_text(encoding="utf-8")
-        for found in re.findall(r"^(?:export )?(?:function|class|const|let) (\w+)", source, re.M):
-            assert found not in seen, f"{found} is in {seen.get(found)} and in {name}"
-            seen[found] = name
 
 
 def test_measuring_from_the_widget_tells_the_view(monkeypatch):
