@@ -1,7 +1,8 @@
 """How a node of the IR is declared: once, as a class with annotated fields.
 
-From the declaration follow the constructor, immutability, traversal (`children`, `map_children`),
-structural equality and hash (`ir/structural.py`), JSON (`ir/serialize.py`) and the fallback repr.
+From the declaration follow the constructor, immutability, `replace`, traversal (`children`,
+`map_children`), structural equality and hash (`ir/structural.py`), JSON (`ir/serialize.py`) and the
+fallback repr.
 
     @node
     class For(Stmt):
@@ -76,11 +77,7 @@ class Node:
 
     def replace(self, **changes: Any) -> "Node":
         """A copy with some fields changed."""
-        values = [changes.pop(name) if name in changes else getattr(self, name)
-                  for name, _ in type(self).fields]
-        if changes:
-            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(changes))}")
-        return type(self).from_fields(*values)
+        return type(self).from_fields(**changes)
 
     @classmethod
     def from_fields(cls, *values: Any) -> "Node":
@@ -138,8 +135,16 @@ def _map_tuple(items: tuple, fn: Callable[[Node], Node]) -> tuple:
     return items if out is None else tuple(out)
 
 
+#: stands for a field that `replace` leaves as it is
+_KEPT = object()
+
+
+def _no_fields(self: Node, names: Any) -> None:
+    raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(names))}")
+
+
 def _generate(cls: type, own_init: bool) -> None:
-    """Write the constructor, `children` and `map_children` of a node class."""
+    """Write the constructor, `replace`, `children` and `map_children` of a node class."""
     names = [name for name, _ in cls.fields]
     scope: dict[str, Any] = {**vars(sys.modules[cls.__module__]), "_map_tuple": _map_tuple,
                              "cls": cls}
@@ -161,6 +166,16 @@ def _generate(cls: type, own_init: bool) -> None:
     body = f"    self = new(cls)\n    {setters}{extra}\n    return self"
     exec(f"def raw({', '.join(names)}):\n{body}", {**scope, "new": object.__new__}, out := {})
     cls.from_fields = staticmethod(out["raw"])
+    scope["raw"], scope["_kept"], scope["_no_fields"] = out["raw"], _KEPT, _no_fields
+    given = "".join(f"{name}=_kept, " for name in names)
+    args = ", ".join(f"self.{name} if {name} is _kept else {name}" for name in names)
+    exec(f"def replace(self, *, {given}**others):\n    if others: _no_fields(self, others)\n"
+         f"    return raw({args})" if names else
+         "def replace(self, **others):\n    if others: _no_fields(self, others)\n"
+         "    return raw()", scope)
+    scope["replace"].__doc__ = Node.replace.__doc__
+    if "replace" not in cls.__dict__:
+        cls.replace = scope["replace"]
     kids = cls._child_names
     if kids:
         body = ["    out = []"]
@@ -179,7 +194,6 @@ def _generate(cls: type, own_init: bool) -> None:
         body.append(f"    if {same}: return self")
         args = ", ".join(f"n_{n}" if n in kids else f"self.{n}" for n in names)
         body.append(f"    return raw({args})")
-        scope["raw"] = out["raw"]
         exec("def map_children(self, fn):\n" + "\n".join(body), scope)
         cls.map_children = scope["map_children"]
 

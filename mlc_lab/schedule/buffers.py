@@ -13,7 +13,7 @@ from ..tir.expr import BufferLoad, PointerType, PrimExpr, PrimType, Range, Var
 from ..tir.functor import Mutator, pre_order
 from ..tir.layout import stride_misfit
 from ..tir.stmt import (
-    Block, BlockRealize, BufferRegion, BufferStore, MatchBufferRegion, Stmt,
+    Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt,
 )
 from .arguments import unfit
 from .error import Refusal
@@ -266,6 +266,9 @@ def rewrite_blocks(stmt: Stmt, rewrites: Mapping[Block, Callable[[Block], Block]
         if new is not stmt.block:
             reuse[stmt.block] = new
         return stmt if new is stmt.block else stmt.replace(block=new)
+    if type(stmt) is For:
+        body = rewrite_blocks(stmt.body, rewrites, reuse)
+        return stmt if body is stmt.body else stmt.replace(body=body)
     return stmt.map_children(
         lambda s: rewrite_blocks(s, rewrites, reuse) if isinstance(s, Stmt) else s)
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from ..arith import Analyzer, estimate_region_upper_bound
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.expr import (
+    BufferLoad, IntImm, IterVar, PrimExpr, Range, Var, index_of_type,
+)
 from ..tir.functor import leaves_loop, pre_order, substitute, uses_var
 from ..tir.stmt import (
     TRUE, Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, IfThenElse, LetStmt,
@@ -173,10 +175,10 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
         loop_var = came_from(Var(f"ax{axis}", rng.extent.dtype), source)
         loops.append((loop_var, rng.extent))
         var = came_from(Var(f"v{axis}", rng.extent.dtype), source)
-        zero = IntImm(rng.extent.dtype, 0)
+        zero = index_of_type(0, rng.extent.dtype)
         if packed is None:
             values.append(op.add(rng.min, loop_var))
-            iters.append(IterVar(Range.from_min_extent(IntImm(dim.dtype, 0), dim), var,
+            iters.append(IterVar(Range.from_min_extent(index_of_type(0, dim.dtype), dim), var,
                                  IterVar.DataPar))
             outer.append(var)
         else:
@@ -185,6 +187,8 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
             outer.append(op.add(rng.min, var))
         inner.append(var)
         known.bind(loop_var, Range.from_min_extent(zero, rng.extent))
+        if is_whole(rng, dim):
+            continue
         place = op.add(rng.min, loop_var)
         for inside in (op.greater_equal(place, 0), op.less(place, dim)):
             if not known.can_prove(inside):
@@ -199,6 +203,12 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
     for var, extent in reversed(loops):
         stmt = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, stmt)
     return Stage(stmt, block)
+
+
+def is_whole(rng: Range, dim: PrimExpr) -> bool:
+    """Whether it is seen at a glance that a range is all of a dimension."""
+    return op.is_const_int(rng.min, 0) and (rng.extent is dim or (
+        type(rng.extent) is IntImm and type(dim) is IntImm and rng.extent.value == dim.value))
 
 
 def loops_known(state: ScheduleState, at: StmtSRef) -> Analyzer:
@@ -293,5 +303,6 @@ def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequenc
 
 
 __all__ = ["Location", "Stage", "after_definitions", "copy_stage", "every_element_is_written",
-           "find_location", "finish", "given_consumers", "holds", "insert_statement", "loops_known",
-           "only_writer", "readers", "region_at", "sizes_are_known", "within_definitions"]
+           "find_location", "finish", "given_consumers", "holds", "insert_statement", "is_whole",
+           "loops_known", "only_writer", "readers", "region_at", "sizes_are_known",
+           "within_definitions"]

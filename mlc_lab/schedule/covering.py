@@ -238,21 +238,17 @@ def _bounded(interval: Any) -> bool:
 
 def stage_pipeline(state: ScheduleState, scope: StmtSRef) -> None:
     """The scope must be a stage pipeline: producers finish what consumers read."""
-    block = scope.stmt
-    key = ("pipeline", block)
-    found = state.cache.get(key, key)
-    if found is key:
-        found = None
-        for child in state.child_blocks(scope):
-            found = region_cover(state, scope, child)
-            if found:
-                break
-        state.cache[key] = found
-    if found:
-        reason, conflict = found
-        raise Refusal("stage_pipeline", f"the scope {block.name_hint} is not a stage pipeline: "
-                      f"{reason}; moving blocks in it could change what they see", nodes=[block],
-                      conflict=conflict)
+    facts = state.facts(scope)
+    if "stage pipeline" in facts:
+        return
+    for child in state.child_blocks(scope):
+        found = region_cover(state, scope, child)
+        if found:
+            reason, conflict = found
+            raise Refusal("stage_pipeline", f"the scope {scope.stmt.name_hint} is not a stage "
+                          f"pipeline: {reason}; moving blocks in it could change what they see",
+                          nodes=[scope.stmt], conflict=conflict)
+    facts["stage pipeline"] = True
 
 
 def lowest_common_ancestor(state: ScheduleState, scope: StmtSRef, srefs: list) -> StmtSRef:

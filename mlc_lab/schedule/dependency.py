@@ -1,9 +1,15 @@
-"""What stands in a scope, in which order, and what must run before what."""
+"""What stands in a scope, in which order, and what must run before what.
+
+A program is immutable, so what is found out about it holds for as long as it lives. It is
+remembered with the program: another schedule of it, or the next candidate of a search, asks the
+same questions of the same first steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from ..tir.buffer import Buffer
 from ..tir.expr import IntImm, Var
@@ -14,6 +20,7 @@ from ..tir.stmt import (
 from .footprint import Access, Loop, binding_reads, footprint, instance, loops_of
 
 RAW, WAW, WAR = "RAW", "WAW", "WAR"
+Fact = TypeVar("Fact")
 
 
 class Dependency(NamedTuple):
@@ -36,7 +43,7 @@ class Site:
     """
 
     __slots__ = ("index", "node", "loops", "wrappers", "items", "block", "reads", "writes",
-                 "_accesses")
+                 "_accesses", "_facts")
 
     def __init__(self, index: int, node: Any, loops: tuple[For, ...],
                  wrappers: tuple[tuple[int, Stmt], ...], items: tuple[int, ...]) -> None:
@@ -44,6 +51,7 @@ class Site:
         self.items = items
         self.block: Block | None = node.block if type(node) is BlockRealize else None
         self._accesses: tuple[Access, ...] | None = None
+        self._facts: dict[Any, Any] = {}
         if self.block is not None:
             block = self.block
             reads = {r.buffer.data for r in block.reads}
@@ -66,6 +74,12 @@ class Site:
             self._accesses = (instance(self.node) if self.block is not None
                               else footprint(self.node))
         return self._accesses
+
+    def ask(self, question: Callable[[Any, Sequence[For]], Fact]) -> Fact:
+        """What a function says of the block and the loops around it, asked once."""
+        if question not in self._facts:
+            self._facts[question] = question(self.node, self.loops)
+        return self._facts[question]
 
     def within(self, depth: int) -> list[Access]:
         """All accesses, over all iterations of the loops inside the first `depth`."""
@@ -142,7 +156,8 @@ class BlockScope:
     """
 
     def __init__(self, scope: Stmt) -> None:
-        self.stmt = scope
+        #: not the scope itself: what is remembered of it must not keep it alive
+        self.body = scope.body
         self.sites = sites_of(scope)
         #: pointers to memory that something in the scope writes
         self.written = set().union(*(s.writes for s in self.sites))
@@ -161,6 +176,8 @@ class BlockScope:
         self._site = {s.block: s for s in self.sites if s.block is not None}
         #: see `order.flow`
         self.flow: Any = None
+        #: what is known of this version of the scope, by question
+        self.facts: dict[Any, Any] = {}
         readers: dict[Var, list[Block]] = {}
         for block in self.blocks:
             read, written = _first(block.reads), _first(block.writes)
@@ -227,5 +244,16 @@ class BlockScope:
         return [b for b in self.blocks if b in found]
 
 
+_scopes: "WeakKeyDictionary[Block, BlockScope]" = WeakKeyDictionary()
+
+
+def scope_of(block: Block) -> BlockScope:
+    """The sites and dependences of a block's body, found once for as long as the block lives."""
+    found = _scopes.get(block)
+    if found is None:
+        found = _scopes[block] = BlockScope(block)
+    return found
+
+
 __all__ = ["DEFINITIONS", "RAW", "WAR", "WAW", "BlockScope", "Dependency", "Site", "inside",
-           "sites_of"]
+           "scope_of", "sites_of"]

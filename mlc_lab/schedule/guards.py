@@ -236,26 +236,37 @@ def why_not_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef,
 
 def complete_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
     """The block must be complete."""
+    facts, key = state.facts(scope), ("complete", block.stmt)
+    if key in facts:
+        return
     reason = why_not_complete(state, block, scope)
     if reason:
         raise Refusal("complete_block", f"block {block.stmt.name_hint} is not a complete block: "
                       + reason, nodes=[block.stmt],
                       conflict=lambda: two_writers(state, block, scope))
+    facts[key] = True
 
 
 def reduction_block(state: ScheduleState, block: StmtSRef, scope: StmtSRef,
                     affine: bool = True) -> None:
     """The block must be a reduction block; with `affine` its bindings too must be such."""
+    facts, key = state.facts(scope), ("reduction", block.stmt, affine)
+    if key in facts:
+        return
     reason = why_not_reduction(state, block, scope, affine)
     if reason:
         raise Refusal("reduction_block", f"block {block.stmt.name_hint} is not a reduction block: "
                       + reason, nodes=[block.stmt],
                       conflict=lambda: two_writers(state, block, scope))
+    facts[key] = True
 
 
 def complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef,
                           affine: bool = True) -> None:
     """The block must be complete or a reduction; with `affine` that with affine bindings."""
+    facts, key = state.facts(scope), ("complete or reduction", block.stmt, affine)
+    if key in facts:
+        return
     reason = why_not_complete(state, block, scope)
     if reason:
         other = why_not_reduction(state, block, scope, affine)
@@ -263,6 +274,7 @@ def complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef
             raise Refusal("complete_or_reduction", f"block {block.stmt.name_hint} can be neither: "
                           f"it is not complete since {reason}; not a reduction since {other}",
                           nodes=[block.stmt], conflict=lambda: two_writers(state, block, scope))
+    facts[key] = True
 
 
 def compact_dataflow(state: ScheduleState, root: StmtSRef, affine: bool = True) -> None:

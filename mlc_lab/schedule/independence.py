@@ -268,6 +268,13 @@ def _check_labels(block: Block) -> str:
 def starts_with_init(state: ScheduleState, block: StmtSRef) -> bool:
     """Whether the init of a reduction runs in the first iteration of the loops that drive it, for
     each value of the other loops at which the block runs at all."""
+    facts, key = state.facts(state.scope_root(block)), ("starts with init", block.stmt)
+    if key not in facts:
+        facts[key] = _starts_with_init(state, block)
+    return facts[key]
+
+
+def _starts_with_init(state: ScheduleState, block: StmtSRef) -> bool:
     realize = state.realize_of(block)
     chain = [s.stmt for s in state.loops_above(block)]
     driven = [(iv, value) for iv, value in zip(block.stmt.iter_vars, realize.iter_values)

@@ -129,7 +129,7 @@ def stays_within(scope: BlockScope, site: Site, depth: int, made: Node,
     """
     above: set[Stmt] = set()
     if inside_definitions:
-        body = site.loops[depth - 1].body if depth else scope.stmt.body
+        body = site.loops[depth - 1].body if depth else scope.body
         while type(body) in DEFINITIONS:
             above.add(body)
             body = body.body

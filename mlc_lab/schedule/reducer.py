@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Callable, Sequence
+from weakref import WeakKeyDictionary
 
 from ..arith import reducer
 from ..arith.reducer import Reduction, UnknownReduction, reads_any, same_places
@@ -12,10 +13,17 @@ from ..tir.stmt import Block, BufferStore, LetStmt, SeqStmt
 from .error import Refusal
 
 
+_matched: "WeakKeyDictionary[Block, Reduction]" = WeakKeyDictionary()
+
+
 def match_reduction(block: Block) -> Reduction:
     """Take a reduction block apart; Refusal if its pattern is not known."""
+    found = _matched.get(block)
+    if found is not None:
+        return found
     try:
-        return reducer.match_reduction(block)
+        found = _matched[block] = reducer.match_reduction(block)
+        return found
     except UnknownReduction as why:
         raise Refusal("known_reduction", f"block {block.name_hint} is not a reduction whose order "
                       f"may be changed: {why}", nodes=[block], hint="write the update as C[...] = "

@@ -165,10 +165,14 @@ def _path(at: StmtSRef) -> list[StmtSRef]:
 def the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
     """The indices of the block's accesses of a buffer, which must all be the same."""
     found: tuple | None = None
+    views = any(m.source.buffer is buffer for m in block.match_buffers)
     parts = [block.body] if block.init is None else [block.init, block.body]
     for part in parts:
         for node in pre_order(part):
-            if type(node) not in (BufferLoad, BufferStore) or node.buffer is not buffer:
+            kind = type(node)
+            if kind is Block:
+                views = views or any(m.source.buffer is buffer for m in node.match_buffers)
+            if kind is not BufferLoad and kind is not BufferStore or node.buffer is not buffer:
                 continue
             if found is not None and not structural_equal(found, node.indices):
                 raise Refusal("one_index_pattern", f"block {block.name_hint} accesses "
@@ -177,8 +181,6 @@ def the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
                               hint="use sch.cache_read, which copies the buffer as it is")
             found = node.indices
     own = {iv.var for iv in block.iter_vars}
-    views = any(m.source.buffer is buffer for n in pre_order(block) if type(n) is Block
-                for m in n.match_buffers)
     if found is None or views or any(i.dtype not in ("int32", "int64") for i in found) or any(
             v not in own and v.dtype != "handle" and _bound_inside(block, v)
             for i in found for v in free_vars(i)):

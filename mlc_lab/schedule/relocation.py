@@ -46,7 +46,7 @@ def may_be_computed_at(state: ScheduleState, scope: StmtSRef, block: StmtSRef, l
     if block.stmt.init is not None:
         _is_reduced_whole(site, realize, (*around, *own), around)
     if forward:
-        if not runs_everywhere(site.node, site.loops) and not in_bounds(block.stmt):
+        if not site.ask(runs_everywhere) and not in_bounds(block.stmt):
             raise Refusal("stays_in_bounds", f"block {block.stmt.name_hint} does not run for all "
                           "values of its iterators, and for the others it could touch what lies "
                           "outside of its buffers: moved, it might", nodes=[site.node],
@@ -118,12 +118,12 @@ def _is_reduced_whole(site: Site, realize: BlockRealize, loops: tuple[For, ...],
     the same."""
     block = site.block
     assert block is not None
-    reason = why_not_whole(site.node, site.loops)
+    reason = site.ask(why_not_whole)
     if reason:
         raise Refusal("reduction_is_whole", f"block {site.name} is a reduction that may not "
                       f"combine every value once, after its init: {reason}", nodes=[site.node],
                       hint="sch.decompose_reduction makes its init a block of its own")
-    if order_matters(block) and not (reduces_in_order(site.node, site.loops)
+    if order_matters(block) and not (site.ask(reduces_in_order)
                                      and reduces_in_order(realize, loops)):
         raise Refusal("order_of_reduction", f"what block {site.name} computes depends on the order "
                       "of its reduction, which would be another", nodes=[block],
@@ -147,7 +147,7 @@ def _once(realize: BlockRealize, loops: Sequence[For]) -> bool:
 def _runs_as_before(block: Block, site: Site, realize: BlockRealize,
                     loops: tuple[For, ...]) -> None:
     """At the new place just the iterations must run that ran before, no fewer and no others."""
-    if runs_everywhere(site.node, site.loops):
+    if site.ask(runs_everywhere):
         if runs_everywhere(realize, loops) or tiles_cover(realize, loops):
             return
     if _among(site.node, site.loops, realize, loops) and _among(

@@ -10,7 +10,7 @@ from ..tir.expr import PrimExpr, Range, Var
 from ..tir.functor import Mutator, pre_order, substitute
 from ..tir.op import cast, logical_and
 from ..tir.stmt import (
-    Block, BlockRealize, BufferRegion, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, seq,
+    Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For, IfThenElse, SeqStmt, Stmt, seq,
 )
 from .footprint import reads_memory
 from .provenance import came_from, renewed
@@ -76,7 +76,8 @@ def with_regions(block: Block) -> Block:
         writes = [*(r for r in block.writes if r.buffer in hidden),
                   *(r for r in writes if r.buffer not in hidden)]
     new = block.replace(reads=tuple(reads), writes=tuple(writes))
-    if any(type(n) is DeclBuffer for n in pre_order(new.body)):  # another name for memory
+    if type(new.body) is not BufferStore and any(  # another name for memory
+            type(n) is DeclBuffer for n in pre_order(new.body)):
         return with_true_regions(new, owners)
     return new
 

@@ -17,7 +17,7 @@ from ..tir.expr import BufferLoad, IntImm, Range, Var
 from ..tir.functor import pre_order
 from ..tir.stmt import Block, BufferRegion, For
 from .buffers import one_name
-from .cache_stage import Location, region_at
+from .cache_stage import Location, is_whole, region_at
 from .covering import relaxed_region
 from .dependency import inside
 from .error import Refusal
@@ -160,18 +160,13 @@ def covered(state: ScheduleState, reader: StmtSRef, buffer: Buffer, at: StmtSRef
         if region.buffer is not buffer:
             continue
         for want, have, dim in zip(region_at(state, reader, region, at), span, buffer.shape):
-            if _whole(have, dim):
+            if is_whole(have, dim):
                 continue
             low = op.less_equal(have.min, want.min)
             high = op.less_equal(op.add(want.min, want.extent), op.add(have.min, have.extent))
             if not (analyzer.can_prove(low) and analyzer.can_prove(high)):
                 return False
     return True
-
-
-def _whole(rng: Range, dim: Any) -> bool:
-    return op.is_const_int(rng.min, 0) and (rng.extent is dim or (
-        type(rng.extent) is IntImm and type(dim) is IntImm and rng.extent.value == dim.value))
 
 
 def fixed(region: Sequence[Range], buffer: Buffer) -> tuple[Range, ...]:

@@ -20,7 +20,7 @@ from ..tir.stmt import (
     Allocate, AllocateConst, AssertStmt, AttrStmt, Block, BlockRealize, DeclBuffer, For, IfThenElse,
     LetStmt, SeqStmt, Stmt, While, seq,
 )
-from .dependency import BlockScope
+from .dependency import BlockScope, scope_of
 from .error import Refusal
 from .provenance import came_from
 from .truth import truthful
@@ -55,8 +55,8 @@ class ScheduleState:
         self.mod = mod.copy()
         self.refs: dict[Stmt, StmtSRef] = {}
         self.roots: dict[GlobalVar, StmtSRef] = {}
-        self._scopes: dict[Block, BlockScope] = {}
         self.cache: dict[Any, Any] = {}
+        self._inner: dict[Stmt, dict[Any, Any]] = {}
         for var, func in self.mod.functions.items():
             if isinstance(func, PrimFunc) and type(func.body) is BlockRealize:
                 true = truthful(func)
@@ -118,11 +118,17 @@ class ScheduleState:
 
     def scope(self, scope_root: StmtSRef) -> BlockScope:
         """Dependences among the blocks of a scope (computed once per version of it)."""
-        block = scope_root.stmt
-        found = self._scopes.get(block)
-        if found is None:
-            found = self._scopes[block] = BlockScope(block)
-        return found
+        return scope_of(scope_root.stmt)
+
+    def facts(self, scope_root: StmtSRef) -> dict[Any, Any]:
+        """Where to keep what is found out about this version of a scope, by question.
+
+        Nothing is around the outermost block: what holds of it is remembered with the program, and
+        may hold no reference to this state. What is around others changes with every step.
+        """
+        if scope_root.parent is None:
+            return self.scope(scope_root).facts
+        return self._inner.setdefault(scope_root.stmt, {})
 
     def learn(self, other: "ScheduleState") -> None:
         """Keep what a copy of this state found out about the parts of the program that are as here:
@@ -130,9 +136,6 @@ class ScheduleState:
         for key, value in other.cache.items():
             if getattr(key[1], "block", key[1]) in self.refs:
                 self.cache.setdefault(key, value)
-        for block, scope in other._scopes.items():
-            if block in self.refs:
-                self._scopes.setdefault(block, scope)
 
     def loop_domains(self, sref: StmtSRef, analyzer: Analyzer | None = None,
                      above_scope: bool = False) -> dict[Var, Range]:
@@ -201,6 +204,7 @@ class ScheduleState:
                 if old_block.iter_vars:
                     by_iter.pop(old_block.iter_vars[0].var, None)
         parent = src.parent
+        self._inner.clear()
         for stmt, sref in list(self._entries(removed_loops, removed_blocks)):
             if self.refs.get(stmt) is sref:
                 del self.refs[stmt]
@@ -282,7 +286,6 @@ class ScheduleState:
             before = parent.stmt
             after = before.replace(body=swap(before.body, old, new))
             self.refs.pop(before, None)
-            self._scopes.pop(before, None)
             self.refs[after] = parent
             parent.stmt = after
             old, new = before, after
@@ -303,8 +306,8 @@ class ScheduleState:
         """A state of its own over the same (immutable) program, and old -> new references."""
         new = ScheduleState.__new__(ScheduleState)
         new.mod = self.mod
-        new._scopes = dict(self._scopes)
         new.cache = dict(self.cache)
+        new._inner = {}
         table = {sref: StmtSRef(sref.stmt, None, sref.func) for sref in self.refs.values()}
         for old, fresh in table.items():
             if old.parent is not None:
@@ -316,6 +319,7 @@ class ScheduleState:
     def restore(self, mod: IRModule, refs: Mapping[StmtSRef, tuple]) -> None:
         """Go back to a snapshot taken by `snapshot`."""
         self.mod = mod
+        self._inner.clear()
         self.refs = {}
         for sref, (stmt, parent) in refs.items():
             sref.stmt, sref.parent = stmt, parent

@@ -184,6 +184,7 @@ def relaxed_regions(regions: Sequence[BufferRegion], inner_iters: Sequence[IterV
     for iv in (*outer_iters, *inner_iters):
         analyzer.bind(iv.var, iv.dom)
     domains = {iv.var: iv.dom for iv in inner_iters}
+    blank = Analyzer()
     out = []
     for region in regions:
         ranges = []
@@ -191,13 +192,12 @@ def relaxed_regions(regions: Sequence[BufferRegion], inner_iters: Sequence[IterV
             if not (uses_var(rng.min, domains) or uses_var(rng.extent, domains)):
                 ranges.append(rng)
                 continue
-            last = op.sub(op.add(rng.min, rng.extent), 1)
-            low, high = eval_set(rng.min, domains), eval_set(last, domains)
-            if low.has_lower_bound() and high.has_upper_bound() and not any(
-                    uses_var(e, hidden) for e in (low.min_value, high.max_value)):
-                start = analyzer.simplify(low.min_value)
-                ranges.append(Range.from_min_extent(start, analyzer.simplify(
-                    op.sub(op.add(high.max_value, 1), low.min_value))))
+            found = eval_set(rng, domains, blank)
+            low, high = found.min_value, found.max_value
+            if found.has_lower_bound() and found.has_upper_bound() and not (
+                    uses_var(low, hidden) or uses_var(high, hidden)):
+                ranges.append(Range.from_min_extent(analyzer.simplify(low), analyzer.simplify(
+                    op.sub(op.add(high, 1), low))))
             else:
                 ranges.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
         out.append(BufferRegion(region.buffer, tuple(ranges)))

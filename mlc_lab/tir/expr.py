@@ -448,7 +448,8 @@ class Range(Node):
     @staticmethod
     def from_min_extent(min: Any, extent: Any, span: Any = None) -> "Range":
         """The range that starts at `min` and has `extent` elements."""
-        return Range.from_fields(const_index(min), const_index(extent))
+        return Range.from_fields(min if isinstance(min, PrimExpr) else const_index(min),
+                                 extent if isinstance(extent, PrimExpr) else const_index(extent))
 
 
 @node
@@ -516,6 +517,11 @@ def int32(value: int) -> IntImm:
         if -16 <= value <= 1024:
             _SMALL[value] = found
     return found
+
+
+def index_of_type(value: int, dtype: str) -> IntImm:
+    """A constant index of a type; small ones of int32 are shared."""
+    return int32(value) if dtype == "int32" else IntImm(dtype, value)
 
 
 def const_index(value: Any) -> PrimExpr:

@@ -7,7 +7,9 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ..ir.node import Node, defines, node, plain, uses
 from .buffer import Buffer
-from .expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var, const_index
+from .expr import (
+    IntImm, IterVar, PrimExpr, Range, StringImm, Var, const_index, index_of_type,
+)
 
 
 @node
@@ -187,22 +189,22 @@ class BufferRegion(Node):
                 ranges.append(index)
             else:
                 index = const_index(index)
-                ranges.append(Range.from_min_extent(index, IntImm(index.dtype, 1)))
+                ranges.append(Range.from_fields(index, index_of_type(1, index.dtype)))
         for dim in buffer.shape[len(indices):]:
-            ranges.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
+            ranges.append(Range.from_fields(index_of_type(0, dim.dtype), dim))
         return BufferRegion(buffer, tuple(ranges))
 
     @staticmethod
     def full_region(buffer: Buffer) -> "BufferRegion":
         """The whole buffer."""
         return BufferRegion(buffer, tuple(
-            Range.from_min_extent(IntImm(d.dtype, 0), d) for d in buffer.shape))
+            Range.from_fields(index_of_type(0, d.dtype), d) for d in buffer.shape))
 
     @staticmethod
     def from_point(buffer: Buffer, indices: Sequence[PrimExpr]) -> "BufferRegion":
         """One element."""
         return BufferRegion(buffer, tuple(
-            Range.from_min_extent(i, IntImm(i.dtype, 1)) for i in indices))
+            Range.from_min_extent(i, index_of_type(1, i.dtype)) for i in indices))
 
 
 @node

@@ -212,6 +212,8 @@ def _nothing_flows_back(state: ScheduleState, block: StmtSRef, loops: Sequence[S
             if part is not inner:
                 others += [a.bound({}, loops_of(around)) for a in footprint(part) if a.write]
         at = inner
+    if not others:
+        return
     reads = [a.bound({}, loops_of(around)) for a in instance(realize) if not a.write]
     clash = first_clash(others, reads)
     if clash is not None:

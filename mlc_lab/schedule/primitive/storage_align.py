@@ -75,5 +75,6 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
         rows.append(row)
     new = stmt.replace(annotations={**stmt.annotations, DIM_ALIGN: annotation_value(rows)})
     nodes = [new if b is stmt else b for b in blocks_under(site.stmt)]
-    views_fit(nodes, layout_with(alignments(nodes)), [buffer])
+    if any(b.match_buffers for b in nodes):
+        views_fit(nodes, layout_with(alignments(nodes)), [buffer])
     state.replace(block, new)
