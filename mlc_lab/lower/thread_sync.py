@@ -17,7 +17,8 @@ be reached by all threads, so one that is needed inside of a branch or of a loop
 differently is put in front of it.
 
 Threads exchange values through memory that they share: shared memory, and global memory that a
-kernel writes, unless all it does with it is at one place of each thread's own.
+kernel writes, unless it is allocated inside of the kernel, which gives each thread its own, or all
+that the kernel does with it is at one place of each thread's own.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..tir.expr import BufferLoad, Call, IterVar, PrimExpr, StringImm, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, Visitor, pre_order, substitute, uses_var
 from ..tir.stmt import (
-    AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, While, seq,
+    Allocate, AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, While, seq,
 )
 from .common import function_pass
 
@@ -98,6 +99,10 @@ class _Places(Visitor):
         if node.else_case is not None:
             self.visit(node.else_case)
         self.conditions = before
+
+    def visit_Allocate(self, node: Allocate) -> None:
+        self.visit_children(node)
+        self.found.pop(node.buffer_var, None)
 
     def visit_BufferLoad(self, node: BufferLoad) -> None:
         self._place(node.buffer.data, node.indices)

@@ -2,7 +2,9 @@
 
 A kernel is an outermost loop that is bound to threads, with all in it. One axis has one number of
 threads in it. Memory that threads have of their own, and memory of a block of threads, ends with
-the kernel; it is read by those that have written it. A program that asks for something else is
+the kernel; it is read by those that have written it. What is allocated inside of a kernel is each
+thread's own, but for shared memory: in "global" memory as well, since nobody could hand a part of
+the device's memory to each iteration of a kernel. A program that asks for something else is
 refused, as it would compute something else. So is what adds to memory that all threads see, but
 is not bound to the threads: each of them would add. The program stays as it is.
 """
@@ -39,6 +41,8 @@ class _Uses(Visitor):
         self.alike: frozenset[Var] = frozenset()
         self.found: dict[Var, list[_Use]] = {}
         self.views: dict[Var, Var] = {}
+        #: "global" memory that is allocated inside of a kernel
+        self.own: set[Var] = set()
         self.threads: list[tuple[For, ...]] = []
         #: what changes memory by what is there: (what it is called, memory, loops around)
         self.updates: list[tuple[str, Var, tuple[For, ...]]] = []
@@ -60,6 +64,8 @@ class _Uses(Visitor):
                                if _tag(lp) and uses_var(value, lp.loop_var)}
         for match in node.block.match_buffers:
             self._view(match)
+        if _kernel(self.loops) is not None:
+            self.own |= {b.data for b in node.block.alloc_buffers if b.scope == "global"}
         read = {r.buffer.data for r in node.block.reads}
         for region in node.block.writes:
             if node.block.init is not None or region.buffer.data in read:
@@ -75,13 +81,13 @@ class _Uses(Visitor):
 
     def _use(self, memory: Var, write: bool) -> None:
         memory = self.views.get(memory, memory)
-        if memory.storage_scope not in ("", "global"):
+        if memory in self.own or memory.storage_scope not in ("", "global"):
             self.found.setdefault(memory, []).append(
                 _Use(write, self.loops, self.alike if write else frozenset()))
 
     def _update(self, what: str, memory: Var) -> None:
         memory = self.views.get(memory, memory)
-        if not memory.storage_scope.startswith("local"):
+        if memory not in self.own and not memory.storage_scope.startswith("local"):
             self.updates.append((what, memory, self.loops))
 
     def visit_BufferLoad(self, node: BufferLoad) -> None:
@@ -142,7 +148,7 @@ def _updates_once(name: str, uses: _Uses) -> None:
                     '"local" memory until it is done, or put it into a kernel of its own')
 
 
-def _memory(name: str, memory: Var, uses: Sequence[_Use]) -> None:
+def _memory(name: str, memory: Var, uses: Sequence[_Use], own_memory: bool) -> None:
     """Memory is written and read by the same threads of one kernel."""
     scope = memory.storage_scope
     kernels = {_kernel(use.loops) for use in uses}
@@ -155,7 +161,8 @@ def _memory(name: str, memory: Var, uses: Sequence[_Use]) -> None:
     shared = 0
     while all(len(u.loops) > shared and u.loops[shared] is uses[0].loops[shared] for u in uses):
         shared += 1
-    own = ("blockIdx", "threadIdx") if scope.startswith("local") else ("blockIdx",)
+    own = ("blockIdx", "threadIdx") if own_memory or scope.startswith("local") else ("blockIdx",)
+    where = "is allocated inside of the kernel" if own_memory else f"is in {scope} memory"
     inner: list[Mapping[str, Var]] = [
         {_tag(lp): lp.loop_var for lp in u.loops[shared:] if _tag(lp).startswith(own)
          and lp.loop_var not in u.alike and as_int(lp.extent) != 1} for u in uses]
@@ -165,8 +172,8 @@ def _memory(name: str, memory: Var, uses: Sequence[_Use]) -> None:
                 if not other.write and (tag not in theirs or (
                         tag.startswith("blockIdx") and tags[tag] is not theirs[tag])):
                     raise LowerError(
-                        f"{name}: each thread of {tag} has its own {memory.name}, which is in "
-                        f"{scope} memory: it is written by loop {tags[tag].name!r} on {tag}, and "
+                        f"{name}: each thread of {tag} has its own {memory.name}, which {where}: "
+                        f"it is written by loop {tags[tag].name!r} on {tag}, and "
                         "read outside of that loop, where each thread would need what others have "
                         f"written. Bind the loop that reads it to {tag} in the same way, or use "
                         "shared memory")
@@ -180,7 +187,7 @@ def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     _one_extent(name, uses.threads)
     _updates_once(name, uses)
     for memory, found in uses.found.items():
-        _memory(name, memory, found)
+        _memory(name, memory, found, memory in uses.own)
     return func
 
 

@@ -69,7 +69,8 @@ def _path(stmt: Stmt, target: Stmt) -> list[Stmt]:
 
 
 def threads_keep_their_own(state: ScheduleState, tags: Mapping[Var, str]) -> None:
-    """What a thread reads of "local" memory it has written itself: each thread has its own.
+    """What a thread reads of "local" memory, or of memory that is allocated inside of a kernel and
+    is not shared, it has written itself: each thread has its own.
 
     Loops over one axis of threads are one loop then, so an element that one of them writes and
     another reads must be at the same place in both.
@@ -80,7 +81,9 @@ def threads_keep_their_own(state: ScheduleState, tags: Mapping[Var, str]) -> Non
     alike = {s.stmt: _drives_reduction(state, s) for s in blocks
              if s.stmt.init is not None and s.parent is not None}
     for home in blocks:
-        own = {b.data for b in home.stmt.alloc_buffers if b.scope.split(".")[0] == "local"}
+        inside = any(_in_kernel(s.stmt) for s in state.ancestors(home))
+        own = {b.data for b in home.stmt.alloc_buffers
+               if b.scope.split(".")[0] in ("local", *["global"] * inside)}
         if not own:
             continue
         accesses = [a for a in footprint(home.stmt.body) if a.memory in own]
@@ -89,6 +92,11 @@ def threads_keep_their_own(state: ScheduleState, tags: Mapping[Var, str]) -> Non
                 shared = alike.get(write.block, ())  # all that share a reduction have its result
                 _same_thread(write, other, {v: t for v, t in tags.items() if v not in shared}
                              if shared else tags)
+
+
+def _in_kernel(stmt: Stmt) -> bool:
+    return type(stmt) is For and stmt.kind is ForKind.THREAD_BINDING and (
+        stmt.thread_binding.thread_tag.startswith(("blockIdx", "threadIdx")))
 
 
 def _drives_reduction(state: ScheduleState, block: StmtSRef) -> set[Var]:
@@ -107,8 +115,10 @@ def _same_thread(write: Access, other: Access, tags: Mapping[Var, str]) -> None:
             for a, v in ((write, var), (other, theirs[tag][0])))
         found = clash(first, second, [(one, IntImm(var.dtype, 0), extent)], apart(one))
         if found is not None:
+            where = ("allocated inside of the kernel" if write.buffer.scope == "global" else
+                     f"in {write.buffer.scope} memory")
             raise Refusal(
-                "threads_keep_their_own", f"each thread has its own {found.name}, which is in "
-                f"{write.buffer.scope} memory: what one thread of {tag} writes another would read",
+                "threads_keep_their_own", f"each thread has its own {found.name}, which is {where}:"
+                f" what one thread of {tag} writes another would read",
                 nodes=found.blocks, conflict=found.text, hint="use shared memory, or let the "
                 "threads that read an element be those that write it")

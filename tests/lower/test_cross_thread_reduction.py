@@ -195,3 +195,31 @@ def main(A: T.Buffer((6, 20), "float32"), B: T.Buffer((6, 20), "float32"),
                         C[v] = T.float32(0)
                     C[v] = C[v] + A[v, w]
 """))))
+
+
+@pytest.mark.parametrize("scope, reader, refused", [
+    ("global", "range(8)", True), ("local", "range(8)", True), ("shared", "range(8)", False),
+    ("global", 'T.thread_binding(8, thread="threadIdx.x")', False)])
+def test_memory_that_a_kernel_allocates_is_each_threads_own(scope, reader, refused):
+    """In "global" memory too: a thread reads what it has written itself."""
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((6, 8), "float32"), B: T.Buffer((6, 8), "float32")):
+    for i in T.thread_binding(6, thread="blockIdx.x"):
+        with T.block("row"):
+            v = T.axis.spatial(6, i)
+            own = T.alloc_buffer((8,), scope="{scope}")
+            for j in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("own"):
+                    w = T.axis.spatial(8, j)
+                    own[w] = A[v, w] * T.float32(2)
+            for j in {reader}:
+                with T.block("B"):
+                    w = T.axis.spatial(8, j)
+                    B[v, w] = own[w] + T.float32(1)
+""")
+    if refused:
+        with pytest.raises(LowerError, match="each thread of threadIdx.x has its own own"):
+            lower(func, target="cuda")
+    else:
+        check(Schedule(func))

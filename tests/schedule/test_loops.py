@@ -539,3 +539,31 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
         sch.bind(sch.get_loops("B")[1], "threadIdx.x")
 
     act(func, bind)
+
+
+@pytest.mark.parametrize("place, act", [
+    ("v", kept), ("7 - v", lambda func, act: refused(func, act, "threads_keep_their_own"))])
+def test_memory_that_a_kernel_allocates_is_each_threads_own(place, act):
+    """Its scope is "global", which nobody could divide among the iterations of a kernel."""
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        with T.block("row"):
+            w = T.axis.spatial(4, b)
+            M = T.alloc_buffer((8,))
+            for i in range(8):
+                with T.block("M"):
+                    v = T.axis.spatial(8, i)
+                    M[v] = A[w, v]
+            for i in range(8):
+                with T.block("B"):
+                    v = T.axis.spatial(8, i)
+                    B[w, v] = M[{place}]
+""")
+
+    def bind(sch):
+        sch.bind(sch.get_loops("M")[0], "threadIdx.x")
+        sch.bind(sch.get_loops("B")[0], "threadIdx.x")
+
+    act(func, bind)
