@@ -71,7 +71,12 @@ def inline_producer(state: ScheduleState, block: StmtSRef) -> None:
 
 
 def _plain_readers(graph: BlockScope, site: Site, buffer: Buffer) -> list[Site]:
-    """The sites that read what a block computes: blocks behind it, which load it by its name."""
+    """The sites that read what a block computes: blocks behind it, which load it by its name.
+    Nobody else writes it, a statement outside of blocks neither."""
+    for other in graph.sites:
+        if other is not site and not other.writes.isdisjoint(site.writes):
+            raise Refusal("only_writer", f"{other.name} writes {buffer.name} too: it must stay",
+                          nodes=[other.node])
     readers = [s for s in graph.sites if s is not site and not s.reads.isdisjoint(site.writes)]
     for reader in readers:
         if reader.block is None or reader.index < site.index:

@@ -224,3 +224,24 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 """)
     sch = kept(func, lambda sch: sch.cache_index("B", "global"))
     assert len(sch.get_child_blocks(sch.get_block("root"))) == 1
+
+
+@pytest.mark.parametrize("act", ["compute_inline", "reverse_compute_inline"])
+def test_a_buffer_that_a_statement_writes_as_well_stays(act):
+    """Inlined, the block would go with the buffer, which the statement and the reader name."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4,))
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[v] * T.float32(2)
+    for i in range(2):
+        B[i + 1] = T.float32(7)
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            C[v] = B[v] + T.float32(1)
+""")
+    refused(func, lambda s: getattr(s, act)("B" if act == "compute_inline" else "C"), "only_writer")
