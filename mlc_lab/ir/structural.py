@@ -8,7 +8,8 @@ fails is the path of the first mismatch, e.g. `functions["main"].body.block.body
 from __future__ import annotations
 
 import math
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from .module import GlobalVar, IRModule
 from .node import NODE_TYPES, Node, defines, ignored
@@ -28,6 +29,10 @@ class Mismatch:
 
     def __repr__(self) -> str:
         return f"differ at {self.path or '<root>'}: {self.reason}"
+
+
+#: types of plain data that is the same if it is equal
+_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 class _Comparer:
@@ -69,6 +74,8 @@ class _Comparer:
             return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
         if isinstance(a, Node):
             return self.same_node(a, b, define)
+        if ta in _PLAIN:  # most of what is no node
+            return a == b or self.fail(a, b, f"{a!r} against {b!r}")
         if ta in (tuple, list):
             if len(a) != len(b):
                 return self.fail(a, b, f"{len(a)} items against {len(b)}")
