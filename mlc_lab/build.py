@@ -10,7 +10,7 @@ from .ir.module import IRModule
 from .runtime import Module
 from .target import Target
 
-__all__ = ["build", "compile"]
+__all__ = ["BUILDERS", "build", "compile"]
 
 
 def build(
@@ -51,13 +51,13 @@ def build(
         return modules[0]
     target = _target(target, target_host)
     mod = as_module(inputs, args, name)
-    if target.kind.name not in _BUILDERS:
-        have = ", ".join(f'"{kind}" {_MADE_FOR.get(kind, "")}'.rstrip() for kind in _BUILDERS)
+    if target.kind.name not in BUILDERS:
+        have = ", ".join(f'"{kind}" {_MADE_FOR.get(kind, "")}'.rstrip() for kind in BUILDERS)
         raise ValueError(
             f"programs cannot be built for the target kind {target.kind.name!r} here. Those that "
             f"can be: {have}. {_GPU_HELP}"
         )
-    return _BUILDERS[target.kind.name](mod, target)
+    return BUILDERS[target.kind.name](mod, target)
 
 
 def compile(
@@ -138,5 +138,6 @@ _MADE_FOR = {
 _GPU_HELP = ("A GPU program can be looked at with lower(program).show() and run with "
              "mlc_lab.backend.interp.interpret(program, *arrays)")
 
-#: the builder of each target kind; other backends add theirs
-_BUILDERS = {"llvm": _build_llvm, "nvptx": _build_nvptx}
+#: the builder of each target kind, `build(mod, target) -> Module`; other backends add theirs, with
+#: a row in `mlc_lab.target.KINDS`
+BUILDERS = {"llvm": _build_llvm, "nvptx": _build_nvptx}
