@@ -6,20 +6,32 @@
     python dev.py setup   only install
     python dev.py fuzz --minutes 60    look for wrong answers with random programs
 
-Words after `lab` go to JupyterLab, words after `test` to pytest. This file uses the standard
-library alone and says nothing about the compiler: look into mlc_lab/__init__.py for that.
+For those who change it:
+
+    python dev.py check     ruff, and the tests of style, layers and documents: seconds
+    python dev.py coverage  every test, with the lines that it ran: a table, and htmlcov/index.html
+    python dev.py package   build sdist and wheel into dist/, and try each in an empty environment
+    python dev.py lessons   install what Binder has into .venv-lessons, and run every lesson there
+    python dev.py release v0.1.0    is this the version, and does the changelog have it?
+
+Words after `lab` go to JupyterLab, words after `test` and `coverage` to pytest. This file uses the
+standard library alone and says nothing about the compiler: look into mlc_lab/__init__.py for that.
 """
 
 import hashlib
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
-PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+PROGRAMS = "Scripts" if os.name == "nt" else "bin"
+PYTHON = VENV / PROGRAMS / ("python.exe" if os.name == "nt" else "python")
 # What is installed is a function of this file; its digest tells whether an install is current.
 STAMP = VENV / "mlc-lab-installed.txt"
 
@@ -67,21 +79,115 @@ def fetch_browser() -> None:
         run("-m", "playwright", "install", "chromium")
 
 
+def new_environment(folder: Path) -> str:
+    """Make an empty environment in a folder. Returns the path of its Python."""
+    venv.create(folder, with_pip=True, clear=True)
+    return str(folder / PROGRAMS / PYTHON.name)
+
+
+def must(*words: str, cwd: Path = ROOT) -> None:
+    """Run a command; stop here with its status where it fails."""
+    print("$", *words, flush=True)
+    status = subprocess.call(words, cwd=cwd)
+    if status:
+        sys.exit(status)
+
+
+def package() -> int:
+    """Build sdist and wheel, install each into an empty environment, and run the README's listing
+    there, away from the checkout."""
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    dist.mkdir()
+    with tempfile.TemporaryDirectory() as work:
+        build = "from setuptools import build_meta; build_meta.build_sdist('dist')"
+        must(str(PYTHON), "-c", build)
+        (sdist,) = dist.glob("*.tar.gz")
+        must(str(PYTHON), "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(dist), str(sdist))
+        (wheel,) = dist.glob("*.whl")
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        listing = Path(work, "listing.py")
+        listing.write_text(re.findall(r"^```python\n(.*?)^```", readme, re.M | re.S)[0],
+                           encoding="utf-8")
+        for made in (sdist, wheel):
+            python = new_environment(Path(work, made.suffix))
+            must(python, "-m", "pip", "install", "--quiet", str(made))
+            must(python, "-I", str(listing), cwd=Path(work))
+            must(python, "-I", "-m", "mlc_lab.cli", "--help", cwd=Path(work))
+    print(f"{sdist.name} and {wheel.name} work in empty environments")
+    return 0
+
+
+def lessons_need() -> list[str]:
+    """What Binder installs, as words for pip: the extras of binder/postBuild, and the packages of
+    binder/environment.yml, which have other names there."""
+    extras = re.search(r'"\.(\[[\w,]+\])"', (ROOT / "binder/postBuild").read_text("utf-8"))[1]
+    text = (ROOT / "binder/environment.yml").read_text("utf-8").partition("dependencies:")[2]
+    listed = re.findall(r"^  - (\S+)$", text, re.M)
+    names = {"pytorch-cpu": "torch"}
+    return [f"{ROOT}{extras}",
+            *(names.get(n, n) for n in listed if n != "pip" and not n.startswith("python="))]
+
+
+def lessons(*rest: str) -> int:
+    """Every lesson in an environment that has what Binder's has, and what runs lessons.
+
+    pip's own settings hold, such as PIP_CONSTRAINT for a build of PyTorch without CUDA.
+    """
+    python = new_environment(ROOT / ".venv-lessons")
+    must(python, "-m", "pip", "install", "--quiet", *lessons_need())
+    must(python, "-m", "pip", "install", "--quiet", "nbmake", "pytest-timeout")
+    words = rest or ("notebooks",)
+    return subprocess.call([python, "-m", "pytest", "-v", *words], cwd=ROOT)
+
+
+def release(tag: str = "") -> int:
+    """Whether a tag names the version of this checkout, with a section of the changelog."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = re.search(r'^version = "(.*)"', text, re.M)[1]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    wrong = []
+    if tag != f"v{version}":
+        wrong.append(f"the tag is {tag or 'not given'}, the version in pyproject.toml {version}")
+    if f'__version__ = "{version}"' not in (ROOT / "mlc_lab/__init__.py").read_text("utf-8"):
+        wrong.append(f"mlc_lab.__version__ is not {version}")
+    if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changes, re.M):
+        wrong.append(f"CHANGELOG.md has no section with a date for {version}")
+    print("\n".join(wrong) or f"{tag} can be released")
+    return 1 if wrong else 0
+
+
+#: what runs without the environment of the checkout
+ALONE = {"lessons": lessons, "release": release}
+VERBS = ("lab", "test", "setup", "fuzz", "check", "coverage", "package", *ALONE)
+
+
 def main() -> int:
     if sys.version_info < (3, 10):
         sys.exit(f"MLC Lab needs Python 3.10 or newer; this is {sys.version.split()[0]}")
     verb, *rest = sys.argv[1:] or ["help"]
-    if verb not in ("lab", "test", "setup", "fuzz"):
+    if verb not in VERBS:
         print(__doc__)
         return 0 if verb in ("help", "-h", "--help") else 2
+    if verb in ALONE:
+        return ALONE[verb](*rest)
     make_environment()
     install()
     if verb == "lab":
         return run("-m", "mlc_lab.cli", "lab", *rest)
+    # One file, one worker: tests of a file share their compiled kernels and servers.
+    pytest = ("-m", "pytest", "-n", "auto", "--dist", "loadfile")
     if verb == "test":
         fetch_browser()
-        # One file, one worker: tests of a file share their compiled kernels and servers.
-        return run("-m", "pytest", "-n", "auto", "--dist", "loadfile", *rest)
+        return run(*pytest, *rest)
+    if verb == "coverage":
+        fetch_browser()
+        return run(*pytest, "--cov", "--cov-report=term", "--cov-report=html", *rest)
+    if verb == "check":
+        return run("-m", "pytest", "-q", "-p", "no:xdist", "tests/test_style.py",
+                   "tests/test_layers.py", "tests/test_docs.py", "tests/test_readme.py", *rest)
+    if verb == "package":
+        return package()
     if verb == "fuzz":
         path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
         return run("-m", "fuzz", *rest, PYTHONPATH=path)
