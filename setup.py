@@ -1,9 +1,12 @@
 """Which packages and data an installation consists of; all else is in pyproject.toml.
 
 This is code because `packages.find` cannot say that the folder `widgets/` is installed under the
-import name `mlc_lab_widgets`, nor that each folder of lessons goes to its own place.
+import name `mlc_lab_widgets`, nor that each folder of lessons goes to its own place; and because
+the README names pictures and pages by their places in the repository, which a page of a package
+index does not know.
 """
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -22,7 +25,24 @@ def lessons():
             yield str(Path("share") / "mlc-lab" / folder), files
 
 
+def description():
+    """The README with pictures and links that lead to the files of this version's tag."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    repository = re.search(r'^Repository = "(.*)"', project, re.M)[1]
+    tag = "v" + re.search(r'^version = "(.*)"', project, re.M)[1]
+    raw = repository.replace("//github.com/", "//raw.githubusercontent.com/")
+
+    def absolute(link):
+        base = f"{raw}/{tag}/" if link[1] else f"{repository}/blob/{tag}/"
+        return f"{link[1]}[{link[2]}]({base}{link[3]})"
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.sub(r"(!?)\[([^]]*)\]\((?!https?:|#)([^)]+)\)", absolute, readme)
+
+
 setup(
+    long_description=description(),
+    long_description_content_type="text/markdown",
     packages=[*find_packages(include=["mlc_lab", "mlc_lab.*"]), *WIDGETS],
     package_dir={"mlc_lab_widgets": "widgets"},
     package_data={
