@@ -8,7 +8,7 @@
 
 For those who change it:
 
-    python dev.py check     ruff, and the tests of style, layers and documents: seconds
+    python dev.py check     ruff, and the tests of style, layers and documents: half a minute
     python dev.py coverage  every test, with the lines that it ran: a table, and htmlcov/index.html
     python dev.py package   build sdist and wheel into dist/, and try each in an empty environment
     python dev.py lessons   install what Binder has into .venv-lessons, and run every lesson there
