@@ -15,7 +15,7 @@ PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 VERSION = re.search(r'^version = "(.*)"', PROJECT, re.M)[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 #: commands of the systems that workflows run on, and of packages that they install there
-KNOWN = {"docker", "jupyter-repo2docker", "python", "sudo", ".venv/bin/python"}
+KNOWN = {"docker", "jupyter-repo2docker", "npm", "python", "sudo", ".venv/bin/python"}
 
 
 def read(path):

@@ -11,8 +11,10 @@ a block of code, and this file does just that:
 A line is found by its text without the spaces around it, and must be there once.
 """
 
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -46,9 +48,21 @@ def copied(folder):
     ignore = shutil.ignore_patterns(".*")
     for name in ("mlc_lab", "widgets", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
-    for name in ("pyproject.toml", "conftest.py"):
+    for name in ("pyproject.toml", "conftest.py", "package.json"):
         shutil.copy(ROOT / name, folder / name)
     return folder
+
+
+def npm_run(folder, name):
+    """Run a script of package.json, with esbuild from the checkout."""
+    if not shutil.which("node") or not (ROOT / "node_modules" / "esbuild").exists():
+        pytest.skip("needs node and `npm ci`")
+    for package in ("esbuild", "@esbuild"):
+        shutil.copytree(ROOT / "node_modules" / package, folder / "node_modules" / package)
+    scripts = json.loads((folder / "package.json").read_text(encoding="utf-8"))["scripts"]
+    done = subprocess.run(shlex.split(scripts[name]), cwd=folder, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def edit(path, how, line, text):
@@ -103,17 +117,22 @@ def test_every_kind_of_addition_has_its_recipe():
 def test_a_recipe_works_word_by_word(title, tmp_path):
     recipe = RECIPES[title]
     folder = copied(tmp_path)
-    touched, (command,) = follow(recipe, folder)
+    touched, commands = follow(recipe, folder)
     said = re.search(r"^Touches (\d+) files", recipe, re.M)
     assert len(touched) == int(said[1]), sorted(touched)
     style = python(folder, ["-m", "ruff", "check", "--output-format", "concise",
                             *[p for p in sorted(touched) if p.endswith(".py")]])
     assert style.returncode == 0, style.stdout + style.stderr
-    first, *words = words_of(command)
-    assert first == "python"
-    done = python(folder, [*words, "-q", "-p", "no:cacheprovider", "-p", "no:xdist"])
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert re.search(r"\d+ passed", done.stdout)
+    for first, *words in map(words_of, commands):
+        if first == "npm":
+            assert words[0] == "run"
+            npm_run(folder, *words[1:])
+            continue
+        assert first == "python" and words[:2] == ["-m", "pytest"]
+        done = python(folder, [*words, "-q", "-p", "no:cacheprovider", "-p", "no:xdist"])
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        assert re.search(r"\d+ passed", done.stdout)
+    assert first == "python"  # the last command is a test
 
 
 OUTSIDE = '''
