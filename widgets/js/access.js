@@ -6,12 +6,24 @@
 
 import { h, percent } from "./dom.js";
 import { BufferGrid } from "./access_grid.js";
-import { LEVEL_SIGNS, drawTimeline, levelClass, reuseBins, reuseChart, reuseTable } from "./access_chart.js";
+import {
+  LEVEL_SIGNS,
+  drawTimeline,
+  levelClass,
+  reuseBins,
+  reuseChart,
+  reuseTable,
+} from "./access_chart.js";
 import { tokens } from "./highlight.js";
 import { followTheme } from "./theme.js";
 
 const SPEEDS = [1, 2, 5, 10, 30, 100, 300, 1000, 3000];
-const POLICIES = [["lru", "LRU"], ["fifo", "FIFO"], ["random", "random"], ["plru", "tree-PLRU"]];
+const POLICIES = [
+  ["lru", "LRU"],
+  ["fifo", "FIFO"],
+  ["random", "random"],
+  ["plru", "tree-PLRU"],
+];
 const whole = (n) => n.toLocaleString("en-US");
 
 /** A trace made ready to be walked through: where each access stands among buffers and loops. */
@@ -40,8 +52,14 @@ class Trace {
     const element = data.element[i];
     const values = data.values.slice(this.starts[i], this.starts[i] + site.loops.length);
     return {
-      site, buffer, element, values, number: i, lanes: Math.max(1, site.bytes / buffer.itemsize),
-      thread: data.thread.length ? data.thread[i] : 0, address: buffer.base + element * buffer.itemsize,
+      site,
+      buffer,
+      element,
+      values,
+      number: i,
+      lanes: Math.max(1, site.bytes / buffer.itemsize),
+      thread: data.thread.length ? data.thread[i] : 0,
+      address: buffer.base + element * buffer.itemsize,
     };
   }
 
@@ -112,7 +130,10 @@ class AccessView {
   constructor(model, element) {
     this.model = model;
     this.root = h("section", {
-      class: "mlc mlc-access", role: "group", "aria-roledescription": "access view", tabindex: "-1",
+      class: "mlc mlc-access",
+      role: "group",
+      "aria-roledescription": "access view",
+      tabindex: "-1",
     });
     element.replaceChildren(this.root);
     this.playing = false;
@@ -149,13 +170,28 @@ class AccessView {
     this.trace = new Trace(data);
     this.last = Math.max(0, this.trace.length - 1);
     const button = (label, path, act) =>
-      h("button", { type: "button", "aria-label": label, title: label, html: shape(path), onclick: act });
+      h("button", {
+        type: "button",
+        "aria-label": label,
+        title: label,
+        html: shape(path),
+        onclick: act,
+      });
     this.playButton = button("Play", PLAY, () => this.toggle());
-    this.slider = h("input", { type: "range", min: 0, max: this.last, step: 1, "aria-label": "Access" });
+    this.slider = h("input", {
+      type: "range",
+      min: 0,
+      max: this.last,
+      step: 1,
+      "aria-label": "Access",
+    });
     this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
     this.count = h("output", { class: "count wide" });
-    this.speed = h("select", { "aria-label": "Speed" },
-      SPEEDS.map((s) => h("option", { value: s, selected: s === 10 }, `${whole(s)} a second`)));
+    this.speed = h(
+      "select",
+      { "aria-label": "Speed" },
+      SPEEDS.map((s) => h("option", { value: s, selected: s === 10 }, `${whole(s)} a second`)),
+    );
     this.choice = h("select", { "aria-label": "Caches" });
     this.choice.addEventListener("change", () => {
       this.model.set("configuration", Number(this.choice.value));
@@ -168,22 +204,45 @@ class AccessView {
       this.show(Math.round(((event.clientX - box.left) / box.width) * this.last));
     });
     this.readout = h("p", { class: "readout" });
-    this.grids = data.buffers.map((buffer, number) =>
-      new BufferGrid(buffer, number, this.trace, (element) => this.goToNext(number, element)));
-    this.program = h("pre", { class: "program", tabindex: "0", "aria-label": "The lowered program" },
-      data.lines.map((line) => h("div", { class: "row" }, tokens(line).map(([kind, text]) =>
-        h("span", { class: kind ? `t-${kind}` : "" }, text)))));
+    this.grids = data.buffers.map(
+      (buffer, number) =>
+        new BufferGrid(buffer, number, this.trace, (element) => this.goToNext(number, element)),
+    );
+    this.program = h(
+      "pre",
+      { class: "program", tabindex: "0", "aria-label": "The lowered program" },
+      data.lines.map((line) =>
+        h(
+          "div",
+          { class: "row" },
+          tokens(line).map(([kind, text]) => h("span", { class: kind ? `t-${kind}` : "" }, text)),
+        ),
+      ),
+    );
     this.levels = h("table", { class: "levels" });
     this.histogram = h("div", { class: "reuse" });
     this.histogramTable = h("div");
-    this.table = h("div", { class: "near", tabindex: "0", role: "region", "aria-label": "Accesses around this one" });
+    this.table = h("div", {
+      class: "near",
+      tabindex: "0",
+      role: "region",
+      "aria-label": "Accesses around this one",
+    });
     this.form = h("form", { class: "caches" });
     this.error = h("p", { class: "refused", role: "alert" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.find = h("input", { type: "text", size: 12, "aria-label": "Element to find, such as A[3, 4]",
-      placeholder: "A[3, 4]" });
-    const search = h("form", { class: "find" }, this.find,
-      h("button", { type: "submit" }, "Next access of it"));
+    this.find = h("input", {
+      type: "text",
+      size: 12,
+      "aria-label": "Element to find, such as A[3, 4]",
+      placeholder: "A[3, 4]",
+    });
+    const search = h(
+      "form",
+      { class: "find" },
+      this.find,
+      h("button", { type: "submit" }, "Next access of it"),
+    );
     search.addEventListener("submit", (event) => {
       event.preventDefault();
       this.findElement(this.find.value);
@@ -194,28 +253,62 @@ class AccessView {
     this.nearby.addEventListener("toggle", () => this.drawTable());
     this.root.setAttribute("aria-label", `Accesses of ${data.title}`);
     this.root.replaceChildren(
-      h("div", { class: "bar" }, h("span", { class: "title" }, `Accesses of ${data.title}`),
-        h("label", {}, "Caches ", this.choice), h("label", {}, "Speed ", this.speed)),
-      h("div", { class: "bar" },
-        h("div", { class: "buttons", role: "group", "aria-label": "Move in time" },
+      h(
+        "div",
+        { class: "bar" },
+        h("span", { class: "title" }, `Accesses of ${data.title}`),
+        h("label", {}, "Caches ", this.choice),
+        h("label", {}, "Speed ", this.speed),
+      ),
+      h(
+        "div",
+        { class: "bar" },
+        h(
+          "div",
+          { class: "buttons", role: "group", "aria-label": "Move in time" },
           button("First access", "M3 2v12M13 2v12L5 8z", () => this.show(0)),
           button("Previous access", "M11 2v12L4 8z", () => this.show(this.position - 1)),
           this.playButton,
           button("Next access", "M5 2v12L12 8z", () => this.show(this.position + 1)),
           button("Last access", "M13 2v12M3 2v12l8-6z", () => this.show(this.last)),
           h("button", { type: "button", onclick: () => this.nextMiss() }, "Next miss"),
-          this.slider),
-        this.count),
-      this.timeline, this.readout,
-      h("div", { class: "grids" }, this.grids.map((grid) => grid.element)),
+          this.slider,
+        ),
+        this.count,
+      ),
+      this.timeline,
+      this.readout,
+      h(
+        "div",
+        { class: "grids" },
+        this.grids.map((grid) => grid.element),
+      ),
       (this.legend = h("div", { class: "legend", "aria-label": "Legend" })),
-      h("div", { class: "below" },
-        h("div", { class: "half" }, h("div", { class: "cap" }, "What the caches had"), this.levels,
+      h(
+        "div",
+        { class: "below" },
+        h(
+          "div",
+          { class: "half" },
+          h("div", { class: "cap" }, "What the caches had"),
+          this.levels,
           h("div", { class: "cap" }, "Reuse distance: other lines used since this line was"),
-          this.histogram, details("Reuse distances as a table", this.histogramTable)),
-        h("div", { class: "half" }, h("div", { class: "cap" }, "The lowered program"), this.program)),
+          this.histogram,
+          details("Reuse distances as a table", this.histogramTable),
+        ),
+        h(
+          "div",
+          { class: "half" },
+          h("div", { class: "cap" }, "The lowered program"),
+          this.program,
+        ),
+      ),
       ...data.notes.map((note) => h("p", { class: "note" }, note)),
-      this.caches, this.nearby, details("Find an element", search), this.live);
+      this.caches,
+      this.nearby,
+      details("Find an element", search),
+      this.live,
+    );
     this.position = -1;
     this.takeResults();
     this.showError();
@@ -227,8 +320,9 @@ class AccessView {
     const line = (r) => r.levels[0].line;
     const reuse = results.find((r) => r.reuse && line(r) === line(results[chosen])).reuse;
     this.result = new Result(results[chosen], reuse, this.trace.length);
-    this.choice.replaceChildren(...results.map((r, i) =>
-      h("option", { value: i, selected: i === chosen }, r.name)));
+    this.choice.replaceChildren(
+      ...results.map((r, i) => h("option", { value: i, selected: i === chosen }, r.name)),
+    );
     this.drawForm();
     this.drawHistogram();
     this.drawLegend();
@@ -248,19 +342,44 @@ class AccessView {
       const [last] = [...body.children].slice(-1);
       const fields = this.readFields(last);
       const level = { ...fields, name: `L${body.children.length + 1}`, size: fields.size * 4 };
-      if (live && body.children.length < 5) body.append(this.levelFields(level, body.children.length, live));
+      if (live && body.children.length < 5)
+        body.append(this.levelFields(level, body.children.length, live));
     });
-    const drop = h("button", { type: "button", "aria-disabled": String(!live) }, "Remove the last level");
+    const drop = h(
+      "button",
+      { type: "button", "aria-disabled": String(!live) },
+      "Remove the last level",
+    );
     drop.addEventListener("click", () => {
       if (live && body.children.length > 1) body.lastElementChild.remove();
     });
     const apply = h("button", { type: "submit", "aria-disabled": String(!live) }, "Simulate");
     this.form.replaceChildren(
-      h("table", {}, h("thead", {}, h("tr", {}, ["Level", "Bytes", "Line", "Ways", "Replacement"].map((t) =>
-        h("th", { scope: "col" }, t)))), body),
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["Level", "Bytes", "Line", "Ways", "Replacement"].map((t) =>
+              h("th", { scope: "col" }, t),
+            ),
+          ),
+        ),
+        body,
+      ),
       h("div", { class: "bar" }, apply, add, drop),
-      live ? "" : h("p", { class: "note" },
-        "This page shows what was recorded: choose among it above. In a notebook the caches can be changed here."));
+      live
+        ? ""
+        : h(
+            "p",
+            { class: "note" },
+            "This page shows what was recorded: choose among it above. In a notebook the caches can be changed here.",
+          ),
+    );
     this.form.onsubmit = (event) => {
       event.preventDefault();
       if (!live) return;
@@ -273,12 +392,29 @@ class AccessView {
 
   levelFields(level, i, live) {
     const name = `L${i + 1}`;
-    const number = (key) => h("input", { type: "number", min: 1, value: level[key], "data-key": key,
-      "aria-label": `${key} of ${name}`, readonly: !live });
-    const policy = h("select", { "data-key": "replacement", "aria-label": `replacement of ${name}`, disabled: !live },
-      POLICIES.map(([value, text]) => h("option", { value, selected: value === level.replacement }, text)));
-    return h("tr", { "data-name": name }, h("th", { scope: "row" }, name),
-      ["size", "line", "ways"].map((key) => h("td", {}, number(key))), h("td", {}, policy));
+    const number = (key) =>
+      h("input", {
+        type: "number",
+        min: 1,
+        value: level[key],
+        "data-key": key,
+        "aria-label": `${key} of ${name}`,
+        readonly: !live,
+      });
+    const policy = h(
+      "select",
+      { "data-key": "replacement", "aria-label": `replacement of ${name}`, disabled: !live },
+      POLICIES.map(([value, text]) =>
+        h("option", { value, selected: value === level.replacement }, text),
+      ),
+    );
+    return h(
+      "tr",
+      { "data-name": name },
+      h("th", { scope: "row" }, name),
+      ["size", "line", "ways"].map((key) => h("td", {}, number(key))),
+      h("td", {}, policy),
+    );
   }
 
   readFields(row) {
@@ -302,9 +438,12 @@ class AccessView {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const { tagName } = event.target;
     const acts = {
-      ArrowLeft: () => this.show(this.position - 1), ArrowRight: () => this.show(this.position + 1),
-      Home: () => this.show(0), End: () => this.show(this.last),
-      " ": () => this.toggle(), m: () => this.nextMiss(),
+      ArrowLeft: () => this.show(this.position - 1),
+      ArrowRight: () => this.show(this.position + 1),
+      Home: () => this.show(0),
+      End: () => this.show(this.last),
+      " ": () => this.toggle(),
+      m: () => this.nextMiss(),
     };
     if (!(event.key in acts)) return;
     // Fields, menus and buttons have their own use of keys.
@@ -371,7 +510,11 @@ class AccessView {
   goToNext(buffer, element) {
     const covers = (i) => {
       const access = this.trace.at(i);
-      return access.site.buffer === buffer && access.element <= element && element < access.element + access.lanes;
+      return (
+        access.site.buffer === buffer &&
+        access.element <= element &&
+        element < access.element + access.lanes
+      );
     };
     for (let k = 1; k <= this.trace.length; k++) {
       const i = (this.position + k) % this.trace.length;
@@ -385,7 +528,9 @@ class AccessView {
     const { buffers } = this.trace.data;
     const number = match ? buffers.findIndex((b) => b.name === match[1]) : -1;
     const index = match ? match[2].split(",").map(Number) : [];
-    const fits = number >= 0 && index.length === buffers[number].shape.length &&
+    const fits =
+      number >= 0 &&
+      index.length === buffers[number].shape.length &&
       index.every((x, d) => x < buffers[number].shape[d]);
     this.find.setAttribute("aria-invalid", String(!fits));
     if (!fits) {
@@ -413,8 +558,13 @@ class AccessView {
     this.slider.setAttribute("aria-valuetext", `${at + 1} of ${this.trace.length}: ${said}`);
     const level = this.result.found[at];
     this.readout.replaceChildren(
-      h("span", { class: `badge ${levelClass(level, this.result.names.length)}` },
-        `${LEVEL_SIGNS[this.signOf(level)]} ${this.result.names[level]}`), ` ${said}`);
+      h(
+        "span",
+        { class: `badge ${levelClass(level, this.result.names.length)}` },
+        `${LEVEL_SIGNS[this.signOf(level)]} ${this.result.names[level]}`,
+      ),
+      ` ${said}`,
+    );
     this.drawGrids();
     this.markLine(access.site.line);
     this.drawLevels();
@@ -439,8 +589,10 @@ class AccessView {
     const loops = site.loops.map((name, i) => `${name}=${values[i]}`).join(" ");
     const threads = this.trace.data.thread.length ? `, thread ${thread}` : "";
     const level = this.result.found[number];
-    const where = level === 0 ? `found in ${this.result.names[0]}`
-      : `missed ${this.result.names.slice(0, level).join(" and ")}, found in ${this.result.names[level]}`;
+    const where =
+      level === 0
+        ? `found in ${this.result.names[0]}`
+        : `missed ${this.result.names.slice(0, level).join(" and ")}, found in ${this.result.names[level]}`;
     return `${verb} ${this.trace.name(access)}, ${wide}${threads}; ${where}; ${reuse}${loops ? `; ${loops}` : ""}`;
   }
 
@@ -450,7 +602,10 @@ class AccessView {
     const element = this.program.children[line];
     element.classList.add("here");
     const top = element.offsetTop - this.program.offsetTop;
-    if (top < this.program.scrollTop || top > this.program.scrollTop + this.program.clientHeight - 24) {
+    if (
+      top < this.program.scrollTop ||
+      top > this.program.scrollTop + this.program.clientHeight - 24
+    ) {
       this.program.scrollTop = top - this.program.clientHeight / 2;
     }
   }
@@ -485,20 +640,32 @@ class AccessView {
   drawLegend() {
     const { names } = this.result;
     this.legend.replaceChildren(
-      ...names.map((name, i) => h("span", { class: `badge ${levelClass(i, names.length)}` },
-        `${LEVEL_SIGNS[this.signOf(i)]} found in ${name}`)),
-      h("span", { class: "key resident" },
-        `in ${names[0]}${this.trace.data.thread.length ? " of this thread" : ""} now`),
+      ...names.map((name, i) =>
+        h(
+          "span",
+          { class: `badge ${levelClass(i, names.length)}` },
+          `${LEVEL_SIGNS[this.signOf(i)]} found in ${name}`,
+        ),
+      ),
+      h(
+        "span",
+        { class: "key resident" },
+        `in ${names[0]}${this.trace.data.thread.length ? " of this thread" : ""} now`,
+      ),
       h("span", { class: "key left" }, `used before, not in ${names[0]}`),
-      h("span", { class: "key read" }, "read"), h("span", { class: "key written" }, "write"),
-      h("span", { class: "key line" }, `the line of ${this.result.line} B`));
+      h("span", { class: "key read" }, "read"),
+      h("span", { class: "key written" }, "write"),
+      h("span", { class: "key line" }, `the line of ${this.result.line} B`),
+    );
   }
 
   drawLevels() {
     const { data, names, upTo } = this.result;
     const all = this.trace.length;
     const cells = (i) => [
-      whole(upTo[i][this.position + 1]), whole(upTo[i][all]), all ? percent(upTo[i][all] / all) : "",
+      whole(upTo[i][this.position + 1]),
+      whole(upTo[i][all]),
+      all ? percent(upTo[i][all] / all) : "",
       i < data.counts.length ? whole(data.counts[i].misses) : "",
       i < data.counts.length ? whole(data.counts[i].bytes_in) : "",
       i < data.counts.length ? whole(data.counts[i].bytes_out) : "",
@@ -506,10 +673,30 @@ class AccessView {
     if (this.levels.dataset.names !== names.join()) {
       this.levels.dataset.names = names.join();
       this.levels.replaceChildren(
-        h("thead", {}, h("tr", {}, ["", "found so far", "found in all", "share", "misses", "bytes in", "bytes back"]
-          .map((text) => h("th", { scope: "col" }, text)))),
-        h("tbody", {}, names.map((name, i) => h("tr", {},
-          h("th", { scope: "row" }, `${LEVEL_SIGNS[this.signOf(i)]} ${name}`), cells(i).map(() => h("td", {}))))));
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["", "found so far", "found in all", "share", "misses", "bytes in", "bytes back"].map(
+              (text) => h("th", { scope: "col" }, text),
+            ),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          names.map((name, i) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, `${LEVEL_SIGNS[this.signOf(i)]} ${name}`),
+              cells(i).map(() => h("td", {})),
+            ),
+          ),
+        ),
+      );
     }
     names.forEach((_, i) => {
       const row = this.levels.tBodies[0].rows[i];
@@ -533,16 +720,44 @@ class AccessView {
     for (let i = from; i <= Math.min(this.last, from + 24); i++) {
       const access = this.trace.at(i);
       const reuse = this.result.reuse[i];
-      const texts = [whole(i + 1), access.site.write ? "write" : "read", this.trace.name(access),
-        `${access.site.bytes} B`, String(access.thread), this.result.names[this.result.found[i]],
+      const texts = [
+        whole(i + 1),
+        access.site.write ? "write" : "read",
+        this.trace.name(access),
+        `${access.site.bytes} B`,
+        String(access.thread),
+        this.result.names[this.result.found[i]],
         reuse < 0 ? "first" : whole(reuse),
-        access.site.loops.map((name, k) => `${name}=${access.values[k]}`).join(" ")];
-      rows.push(h("tr", { "aria-current": i === this.position ? "true" : null, class: i === this.position ? "here" : null },
-        texts.map((text) => h("td", {}, text))));
+        access.site.loops.map((name, k) => `${name}=${access.values[k]}`).join(" "),
+      ];
+      rows.push(
+        h(
+          "tr",
+          {
+            "aria-current": i === this.position ? "true" : null,
+            class: i === this.position ? "here" : null,
+          },
+          texts.map((text) => h("td", {}, text)),
+        ),
+      );
     }
     const heads = ["", "", "element", "bytes", "thread", "found in", "reuse", "loops"];
-    this.table.replaceChildren(h("table", {},
-      h("thead", {}, h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, rows)));
+    this.table.replaceChildren(
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            heads.map((text) => h("th", { scope: "col" }, text)),
+          ),
+        ),
+        h("tbody", {}, rows),
+      ),
+    );
   }
 }
 

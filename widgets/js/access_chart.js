@@ -38,13 +38,17 @@ export function drawTimeline(canvas, result, position) {
   context.fillStyle = style.getPropertyValue("--fg");
   context.fillRect(Math.round(here), 0, 2, tall);
   const misses = n - result.upTo[0][n];
-  canvas.setAttribute("aria-label", `Over time: ${n} accesses, of which ${misses} missed ${result.names[0]}`);
+  canvas.setAttribute(
+    "aria-label",
+    `Over time: ${n} accesses, of which ${misses} missed ${result.names[0]}`,
+  );
 }
 
 /** Accesses by reuse distance in powers of two, and by where they were found. */
 export function reuseBins(result) {
   const bins = [];
-  const bin = (number, from, to) => (bins[number] ??= { from, to, found: result.names.map(() => 0) });
+  const bin = (number, from, to) =>
+    (bins[number] ??= { from, to, found: result.names.map(() => 0) });
   const { reuse, found } = result;
   let far = 0;
   for (let i = 0; i < found.length; i++) {
@@ -73,7 +77,8 @@ export function reuseChart(bins, result, width) {
   let svg = "";
   for (const part of [0, 0.5, 1]) {
     const y = top + tall * (1 - part);
-    svg += `<line class="grid" x1="${left}" x2="${width - right}" y1="${y}" y2="${y}"/>` +
+    svg +=
+      `<line class="grid" x1="${left}" x2="${width - right}" y1="${y}" y2="${y}"/>` +
       `<text x="${left - 6}" y="${y + 4}" text-anchor="end">${Math.round(most * part).toLocaleString("en-US")}</text>`;
   }
   bins.forEach((bin, i) => {
@@ -100,19 +105,46 @@ export function reuseChart(bins, result, width) {
     const at = Math.log2(lines) + 1;
     if (at >= last) continue;
     const x = left + at * step;
-    svg += `<line class="capacity" x1="${x}" x2="${x}" y1="${top - 8}" y2="${top + tall}"/>` +
+    svg +=
+      `<line class="capacity" x1="${x}" x2="${x}" y1="${top - 8}" y2="${top + tall}"/>` +
       `<text class="capacity" x="${x + 3}" y="${top}">${escapeHTML(level.name)} holds ${lines}</text>`;
   }
-  return `<svg viewBox="0 0 ${width} ${top + tall + 20}" width="${width}" height="${top + tall + 20}" role="img" ` +
-    `aria-label="Accesses by reuse distance; the same as a table below">${svg}</svg>`;
+  return (
+    `<svg viewBox="0 0 ${width} ${top + tall + 20}" width="${width}" height="${top + tall + 20}" role="img" ` +
+    `aria-label="Accesses by reuse distance; the same as a table below">${svg}</svg>`
+  );
 }
 
 /** The same as a table. */
 export function reuseTable(bins, result) {
-  const heads = ["distance in lines", "accesses", ...result.names.map((name) => `found in ${name}`)];
-  return h("table", {},
-    h("thead", {}, h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text)))),
-    h("tbody", {}, bins.map((bin) => h("tr", {},
-      h("th", { scope: "row" }, bin.from < 0 ? "first use" : binName(bin)),
-      [binTotal(bin), ...bin.found].map((n) => h("td", {}, n.toLocaleString("en-US")))))));
+  const heads = [
+    "distance in lines",
+    "accesses",
+    ...result.names.map((name) => `found in ${name}`),
+  ];
+  return h(
+    "table",
+    {},
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        heads.map((text) => h("th", { scope: "col" }, text)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      bins.map((bin) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, bin.from < 0 ? "first use" : binName(bin)),
+          [binTotal(bin), ...bin.found].map((n) => h("td", {}, n.toLocaleString("en-US"))),
+        ),
+      ),
+    ),
+  );
 }

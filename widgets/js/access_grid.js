@@ -17,22 +17,49 @@ const TRAIL = 10;
  */
 export function gridOf(dims) {
   const count = dims.reduce((a, b) => a * b, 1);
-  const grid = (rows, columns, tall, wide, row, column) => ({ rows, columns, count, tall, wide, row, column });
+  const grid = (rows, columns, tall, wide, row, column) => ({
+    rows,
+    columns,
+    count,
+    tall,
+    wide,
+    row,
+    column,
+  });
   if (dims.length < 2) {
-    const columns = count > 64 ? (count % 64 === 0 ? 64 : Math.ceil(Math.sqrt(count))) : Math.max(1, count);
+    const columns =
+      count > 64 ? (count % 64 === 0 ? 64 : Math.ceil(Math.sqrt(count))) : Math.max(1, count);
     const rows = Math.ceil(count / columns);
-    return grid(rows, columns, rows, columns, (e) => Math.floor(e / columns), (e) => e % columns);
+    return grid(
+      rows,
+      columns,
+      rows,
+      columns,
+      (e) => Math.floor(e / columns),
+      (e) => e % columns,
+    );
   }
   if (dims.length === 4) {
     const [down, across, tall, wide] = dims;
     const tile = tall * wide;
-    return grid(down * tall, across * wide, tall, wide,
+    return grid(
+      down * tall,
+      across * wide,
+      tall,
+      wide,
       (e) => Math.floor(e / (tile * across)) * tall + (Math.floor(e / wide) % tall),
-      (e) => (Math.floor(e / tile) % across) * wide + (e % wide));
+      (e) => (Math.floor(e / tile) % across) * wide + (e % wide),
+    );
   }
   const columns = dims[dims.length - 1];
-  return grid(count / columns, columns, dims[dims.length - 2], columns,
-    (e) => Math.floor(e / columns), (e) => e % columns);
+  return grid(
+    count / columns,
+    columns,
+    dims[dims.length - 2],
+    columns,
+    (e) => Math.floor(e / columns),
+    (e) => e % columns,
+  );
 }
 
 export class BufferGrid {
@@ -46,9 +73,18 @@ export class BufferGrid {
     this.colours = null;
     const kind = buffer.kind === "parameter" ? "" : `, ${buffer.kind}`;
     this.said = h("div", { class: "said" });
-    this.element = h("figure", { class: "buffer" },
-      h("figcaption", {}, h("strong", {}, buffer.name),
-        ` ${buffer.shape.join(" × ")} ${buffer.dtype}${kind}`), this.canvas, this.said);
+    this.element = h(
+      "figure",
+      { class: "buffer" },
+      h(
+        "figcaption",
+        {},
+        h("strong", {}, buffer.name),
+        ` ${buffer.shape.join(" × ")} ${buffer.dtype}${kind}`,
+      ),
+      this.canvas,
+      this.said,
+    );
     if (this.tooLarge) this.canvas.replaceWith(h("p", { class: "note" }, "too large to draw"));
     this.canvas.addEventListener("click", (event) => {
       const box = this.canvas.getBoundingClientRect();
@@ -86,7 +122,10 @@ export class BufferGrid {
     if (this.tooLarge) return;
     const share = Math.max(160, Math.min(width, Math.floor(width / Math.min(buffers, 4)) - 22));
     const { columns, rows } = this.grid;
-    this.cell = Math.max(SMALLEST, Math.min(LARGEST, Math.floor(share / columns), Math.max(4, Math.floor(440 / rows))));
+    this.cell = Math.max(
+      SMALLEST,
+      Math.min(LARGEST, Math.floor(share / columns), Math.max(4, Math.floor(440 / rows))),
+    );
     const scale = window.devicePixelRatio || 1;
     const [w, tall] = [columns * this.cell + 1, rows * this.cell + 1];
     this.canvas.width = Math.round(w * scale);
@@ -101,9 +140,14 @@ export class BufferGrid {
       const style = getComputedStyle(this.element);
       const read = (name) => style.getPropertyValue(name).trim();
       this.colours = {
-        edge: read("--edge"), bg: read("--bg"), fg: read("--fg"), soft: read("--cell-left"),
-        resident: read("--cell-resident"), mark: read("--cell-mark"),
-        levels: ["--at-0", "--at-1", "--at-2", "--at-m"].map(read), ink: read("--at-ink"),
+        edge: read("--edge"),
+        bg: read("--bg"),
+        fg: read("--fg"),
+        soft: read("--cell-left"),
+        resident: read("--cell-resident"),
+        mark: read("--cell-mark"),
+        levels: ["--at-0", "--at-1", "--at-2", "--at-m"].map(read),
+        ink: read("--at-ink"),
       };
     }
     return this.colours;
@@ -149,8 +193,10 @@ export class BufferGrid {
     for (let x = wide; x < columns; x += wide) context.fillRect(x * cell, 0, 1, rows * cell);
     this.drawTrail(context, position, result, colours);
     const inIt = result.names[0];
-    this.canvas.setAttribute("aria-label",
-      `${this.buffer.name}: ${used} of ${count} elements used so far, ${held} of them in ${inIt}`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `${this.buffer.name}: ${used} of ${count} elements used so far, ${held} of them in ${inIt}`,
+    );
     this.said.textContent = `${used} of ${count} used, ${held} in ${inIt}`;
   }
 
@@ -206,14 +252,18 @@ export class BufferGrid {
     context.strokeStyle = colours.fg;
     context.lineWidth = 1.5;
     context.setLineDash([3, 2]);
-    for (let e = low; e < high; ) {
+    for (let e = low; e < high;) {
       let end = e + 1;
       const row = this.rowOf[e];
-      while (end < high && this.rowOf[end] === row && this.columnOf[end] === this.columnOf[end - 1] + 1) end++;
+      while (
+        end < high &&
+        this.rowOf[end] === row &&
+        this.columnOf[end] === this.columnOf[end - 1] + 1
+      )
+        end++;
       context.strokeRect(this.columnOf[e] * cell + 0.5, row * cell + 0.5, (end - e) * cell, cell);
       e = end;
     }
     context.setLineDash([]);
   }
 }
-

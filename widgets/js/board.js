@@ -9,7 +9,10 @@ import { followTheme } from "./theme.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const CHARTS = [
-  ["progress", "Progress"], ["model", "Cost model"], ["space", "Space"], ["family", "Family"],
+  ["progress", "Progress"],
+  ["model", "Cost model"],
+  ["space", "Space"],
+  ["family", "Family"],
   ["trials", "Trials"],
 ];
 // Okabe and Ito; each search also has a shape of its own.
@@ -28,13 +31,20 @@ function svg(tag, attributes = {}, ...children) {
 
 function shapePath(kind, x, y, r) {
   switch (kind) {
-    case "square": return `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`;
-    case "diamond": return `M${x},${y - 1.3 * r}l${1.3 * r},${1.3 * r}l${-1.3 * r},${1.3 * r}l${-1.3 * r},${-1.3 * r}z`;
-    case "triangle": return `M${x},${y - 1.2 * r}l${1.2 * r},${2.2 * r}h${-2.4 * r}z`;
-    case "down": return `M${x},${y + 1.2 * r}l${1.2 * r},${-2.2 * r}h${-2.4 * r}z`;
-    case "plus": return `M${x - r},${y}h${2 * r}M${x},${y - r}v${2 * r}`;
-    case "cross": return `M${x - r},${y - r}l${2 * r},${2 * r}M${x - r},${y + r}l${2 * r},${-2 * r}`;
-    default: return `M${x - r},${y}a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`;
+    case "square":
+      return `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`;
+    case "diamond":
+      return `M${x},${y - 1.3 * r}l${1.3 * r},${1.3 * r}l${-1.3 * r},${1.3 * r}l${-1.3 * r},${-1.3 * r}z`;
+    case "triangle":
+      return `M${x},${y - 1.2 * r}l${1.2 * r},${2.2 * r}h${-2.4 * r}z`;
+    case "down":
+      return `M${x},${y + 1.2 * r}l${1.2 * r},${-2.2 * r}h${-2.4 * r}z`;
+    case "plus":
+      return `M${x - r},${y}h${2 * r}M${x},${y - r}v${2 * r}`;
+    case "cross":
+      return `M${x - r},${y - r}l${2 * r},${2 * r}M${x - r},${y + r}l${2 * r},${-2 * r}`;
+    default:
+      return `M${x - r},${y}a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`;
   }
 }
 
@@ -77,32 +87,58 @@ class BoardView {
       reply: () => this.answer(),
       running: () => this.status(),
     };
-    for (const [name, handler] of Object.entries(this.handlers)) model.on(`change:${name}`, handler);
+    for (const [name, handler] of Object.entries(this.handlers))
+      model.on(`change:${name}`, handler);
     this.load();
   }
 
   close() {
-    for (const [name, handler] of Object.entries(this.handlers)) this.model.off(`change:${name}`, handler);
+    for (const [name, handler] of Object.entries(this.handlers))
+      this.model.off(`change:${name}`, handler);
     this.unfollow();
   }
 
   build(root) {
     this.title = h("b", {});
     this.facts = h("span", { class: "dim", role: "status" });
-    this.stop = h("button", { type: "button", class: "stop", onclick: () => this.interrupt() }, "Stop, keep what was found");
-    this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Charts" },
-      CHARTS.map(([id, text]) => h("button", {
-        type: "button", role: "tab", "data-chart": id, id: undefined,
-        onclick: () => this.open(id), onkeydown: (event) => this.tabKey(event),
-      }, text)));
+    this.stop = h(
+      "button",
+      { type: "button", class: "stop", onclick: () => this.interrupt() },
+      "Stop, keep what was found",
+    );
+    this.tabs = h(
+      "div",
+      { class: "tabs", role: "tablist", "aria-label": "Charts" },
+      CHARTS.map(([id, text]) =>
+        h(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            "data-chart": id,
+            id: undefined,
+            onclick: () => this.open(id),
+            onkeydown: (event) => this.tabKey(event),
+          },
+          text,
+        ),
+      ),
+    );
     this.choices = h("div", { class: "choices" });
     this.plot = h("div", { class: "plot", role: "tabpanel", tabindex: "-1" });
     this.legend = h("div", { class: "legend" });
     this.detail = h("section", { class: "detail", "aria-label": "Trial" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.view = h("div", { class: "mlc mlc-board" },
-      h("div", { class: "bar" }, this.title, this.facts, this.stop), this.legend, this.tabs,
-      this.choices, h("div", { class: "halves" }, this.plot, this.detail), this.live);
+    this.view = h(
+      "div",
+      { class: "mlc mlc-board" },
+      h("div", { class: "bar" }, this.title, this.facts, this.stop),
+      this.legend,
+      this.tabs,
+      this.choices,
+      h("div", { class: "halves" }, this.plot, this.detail),
+      this.live,
+    );
     root.append(this.view);
     this.unfollow = followTheme(this.view);
   }
@@ -112,10 +148,13 @@ class BoardView {
   load() {
     const data = (this.board = this.model.get("board"));
     this.byKey = new Map(data.trials.map((trial) => [trial.key, trial]));
-    this.hidden = new Set([...(this.hidden || [])].filter((key) => data.sessions.some((s) => s.key === key)));
+    this.hidden = new Set(
+      [...(this.hidden || [])].filter((key) => data.sessions.some((s) => s.key === key)),
+    );
     this.order = new Map(data.sessions.map((session, index) => [session.key, index]));
     const taken = new Map();
-    for (const trial of data.trials) {  // the number of a trial on the axis, in each search from 0
+    for (const trial of data.trials) {
+      // the number of a trial on the axis, in each search from 0
       const index = taken.get(trial.session) || 0;
       trial.index = index;
       taken.set(trial.session, index + 1);
@@ -124,7 +163,10 @@ class BoardView {
     this.status();
     this.drawLegend();
     this.draw();
-    this.select(this.byKey.has(this.model.get("selected")) ? this.model.get("selected") : "", false);
+    this.select(
+      this.byKey.has(this.model.get("selected")) ? this.model.get("selected") : "",
+      false,
+    );
   }
 
   status() {
@@ -135,9 +177,13 @@ class BoardView {
     const running = this.model.get("running");
     this.facts.textContent = [
       `${trials.length}${running && wanted ? ` of ${wanted}` : ""} trials`,
-      failed ? `${failed} failed` : "", Number.isFinite(best) ? `best ${duration(best)}` : "",
-      this.ofPeak(best), running ? "searching" : "",
-    ].filter(Boolean).join(", ");
+      failed ? `${failed} failed` : "",
+      Number.isFinite(best) ? `best ${duration(best)}` : "",
+      this.ofPeak(best),
+      running ? "searching" : "",
+    ]
+      .filter(Boolean)
+      .join(", ");
     this.stop.hidden = !(running && this.model.get("kernel"));
   }
 
@@ -159,19 +205,29 @@ class BoardView {
   drawLegend() {
     const { sessions } = this.board;
     this.legend.hidden = sessions.length < 2;
-    this.legend.replaceChildren(...sessions.map((session, index) => {
-      const box = h("input", {
-        type: "checkbox", checked: !this.hidden.has(session.key),
-        onchange: (event) => {
-          if (event.target.checked) this.hidden.delete(session.key);
-          else this.hidden.add(session.key);
-          this.draw();
-        },
-      });
-      const mark = svg("svg", { width: 14, height: 14, "aria-hidden": "true" },
-        svg("path", { d: shapePath(SHAPES[index % 6], 7, 7, 4.5), fill: COLOURS[index % 6], stroke: COLOURS[index % 6] }));
-      return h("label", {}, box, mark, ` ${session.label} (${session.state})`);
-    }));
+    this.legend.replaceChildren(
+      ...sessions.map((session, index) => {
+        const box = h("input", {
+          type: "checkbox",
+          checked: !this.hidden.has(session.key),
+          onchange: (event) => {
+            if (event.target.checked) this.hidden.delete(session.key);
+            else this.hidden.add(session.key);
+            this.draw();
+          },
+        });
+        const mark = svg(
+          "svg",
+          { width: 14, height: 14, "aria-hidden": "true" },
+          svg("path", {
+            d: shapePath(SHAPES[index % 6], 7, 7, 4.5),
+            fill: COLOURS[index % 6],
+            stroke: COLOURS[index % 6],
+          }),
+        );
+        return h("label", {}, box, mark, ` ${session.label} (${session.state})`);
+      }),
+    );
   }
 
   // -- charts
@@ -215,18 +271,45 @@ class BoardView {
     const parts = [];
     for (const [value, text] of y.ticks) {
       const at = y.at(value);
-      parts.push(svg("line", { class: "grid", x1: left, x2: width - right, y1: at, y2: at }),
-        svg("text", { class: "tick", x: left - 6, y: at + 4, "text-anchor": "end" }, text));
+      parts.push(
+        svg("line", { class: "grid", x1: left, x2: width - right, y1: at, y2: at }),
+        svg("text", { class: "tick", x: left - 6, y: at + 4, "text-anchor": "end" }, text),
+      );
     }
     for (const [value, text] of x.ticks) {
       const at = x.at(value);
-      parts.push(svg("text", { class: "tick", x: at, y: height - bottom + 16, "text-anchor": "middle" }, text));
+      parts.push(
+        svg(
+          "text",
+          { class: "tick", x: at, y: height - bottom + 16, "text-anchor": "middle" },
+          text,
+        ),
+      );
     }
     parts.push(
       svg("path", { class: "axis", d: `M${left},${top}V${height - bottom}H${width - right}` }),
-      svg("text", { class: "label", x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, xTitle),
-      svg("text", { class: "label", x: 0, y: 0, "text-anchor": "middle", transform: `translate(14,${(top + height - bottom) / 2}) rotate(-90)` }, yTitle));
-    return svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label }, ...parts);
+      svg(
+        "text",
+        { class: "label", x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" },
+        xTitle,
+      ),
+      svg(
+        "text",
+        {
+          class: "label",
+          x: 0,
+          y: 0,
+          "text-anchor": "middle",
+          transform: `translate(14,${(top + height - bottom) / 2}) rotate(-90)`,
+        },
+        yTitle,
+      ),
+    );
+    return svg(
+      "svg",
+      { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label },
+      ...parts,
+    );
   }
 
   /** A trial's mark: a button that can be reached by arrow keys from its neighbours. */
@@ -234,13 +317,25 @@ class BoardView {
     const [colour, shape] = this.look(trial);
     const failed = trial.status !== "ok";
     const path = svg("path", {
-      class: `point${failed ? " failed" : ""}`, d: shapePath(failed ? "cross" : shape, x, y, r),
-      fill: failed || shape === "plus" ? "none" : colour, stroke: colour,
+      class: `point${failed ? " failed" : ""}`,
+      d: shapePath(failed ? "cross" : shape, x, y, r),
+      fill: failed || shape === "plus" ? "none" : colour,
+      stroke: colour,
     });
-    const element = svg("g", {
-      class: "mark", role: "button", tabindex: "-1", "data-key": trial.key, [OWN_KEYS]: "true",
-      "aria-label": this.words(trial),
-    }, svg("circle", { class: "hit", cx: x, cy: y, r: 9 }), path, svg("title", {}, this.words(trial)));
+    const element = svg(
+      "g",
+      {
+        class: "mark",
+        role: "button",
+        tabindex: "-1",
+        "data-key": trial.key,
+        [OWN_KEYS]: "true",
+        "aria-label": this.words(trial),
+      },
+      svg("circle", { class: "hit", cx: x, cy: y, r: 9 }),
+      path,
+      svg("title", {}, this.words(trial)),
+    );
     element.addEventListener("click", () => this.select(trial.key, true));
     element.addEventListener("keydown", (event) => this.pointKey(event, trial));
     this.points.push([trial.key, element]);
@@ -248,7 +343,10 @@ class BoardView {
   }
 
   words(trial) {
-    const result = trial.time === null ? `${trial.status.replace("_", " ")}: ${trial.reason}` : duration(trial.time);
+    const result =
+      trial.time === null
+        ? `${trial.status.replace("_", " ")}: ${trial.reason}`
+        : duration(trial.time);
     return `trial ${trial.index}, ${result}`;
   }
 
@@ -269,29 +367,63 @@ class BoardView {
   }
 
   timeScale(trials, extra = []) {
-    const times = [...trials.filter((t) => t.time !== null).flatMap((t) => [t.low, t.high, t.time]), ...extra];
-    const low = Math.min(...times), high = Math.max(...times);
-    return scaleOf(low / 1.1, high * 1.1, SIZE.height - SIZE.bottom - 18, SIZE.top, { log: true, text: duration });
+    const times = [
+      ...trials.filter((t) => t.time !== null).flatMap((t) => [t.low, t.high, t.time]),
+      ...extra,
+    ];
+    const low = Math.min(...times),
+      high = Math.max(...times);
+    return scaleOf(low / 1.1, high * 1.1, SIZE.height - SIZE.bottom - 18, SIZE.top, {
+      log: true,
+      text: duration,
+    });
   }
 
   draw_progress(trials) {
     const sessions = this.board.sessions.filter((session) => !this.hidden.has(session.key));
     const lines = [];
-    for (const [name, field] of [["machine's peak", "peak_s"], ["numpy", "numpy_s"]]) {
+    for (const [name, field] of [
+      ["machine's peak", "peak_s"],
+      ["numpy", "numpy_s"],
+    ]) {
       const values = new Set(sessions.map((session) => session[field]).filter(Boolean));
       for (const value of values) lines.push([name, value]);
     }
     if (!trials.some((t) => t.time !== null) && !lines.length) lines.push(["", 1e-3]);
-    const y = this.timeScale(trials, lines.map(([, value]) => value));
+    const y = this.timeScale(
+      trials,
+      lines.map(([, value]) => value),
+    );
     const count = Math.max(...trials.map((t) => t.index)) + 1;
-    const x = scaleOf(0, Math.max(count - 1, 1), SIZE.left + 8, SIZE.width - SIZE.right - 8, { whole: true, text: String });
+    const x = scaleOf(0, Math.max(count - 1, 1), SIZE.left + 8, SIZE.width - SIZE.right - 8, {
+      whole: true,
+      text: String,
+    });
     const chart = this.frame(x, y, "trial", "time", "Time of each trial and the best so far");
-    lines.forEach(([name, value], index) => {  // names at alternate ends, so that they stay apart
+    lines.forEach(([name, value], index) => {
+      // names at alternate ends, so that they stay apart
       const at = y.at(value);
       const end = index % 2 === 0;
-      const beside = name === "numpy" ? -4 : 12;  // trials lie above the peak's line
-      chart.append(svg("line", { class: "reference", x1: SIZE.left, x2: SIZE.width - SIZE.right, y1: at, y2: at }),
-        svg("text", { class: "tick halo", x: end ? SIZE.width - SIZE.right - 4 : SIZE.left + 4, y: at + beside, "text-anchor": end ? "end" : "start" }, `${name} ${duration(value)}`));
+      const beside = name === "numpy" ? -4 : 12; // trials lie above the peak's line
+      chart.append(
+        svg("line", {
+          class: "reference",
+          x1: SIZE.left,
+          x2: SIZE.width - SIZE.right,
+          y1: at,
+          y2: at,
+        }),
+        svg(
+          "text",
+          {
+            class: "tick halo",
+            x: end ? SIZE.width - SIZE.right - 4 : SIZE.left + 4,
+            y: at + beside,
+            "text-anchor": end ? "end" : "start",
+          },
+          `${name} ${duration(value)}`,
+        ),
+      );
     });
     for (const session of sessions) {
       let best = Infinity;
@@ -312,7 +444,15 @@ class BoardView {
     for (const trial of trials) {
       const at = x.at(trial.index);
       if (trial.time !== null && trial.high > trial.low) {
-        chart.append(svg("line", { class: "spread", x1: at, x2: at, y1: y.at(trial.low), y2: y.at(trial.high) }));
+        chart.append(
+          svg("line", {
+            class: "spread",
+            x1: at,
+            x2: at,
+            y1: y.at(trial.low),
+            y2: y.at(trial.high),
+          }),
+        );
       }
       chart.append(this.point(trial, at, trial.time === null ? lane : y.at(trial.time)));
     }
@@ -322,37 +462,91 @@ class BoardView {
   draw_model(trials) {
     const pairs = trials.filter((t) => t.predicted !== null && t.time !== null);
     if (!pairs.length) {
-      return h("p", { class: "dim" }, "No trial was predicted: the search had no cost model, or its first round is not over.");
+      return h(
+        "p",
+        { class: "dim" },
+        "No trial was predicted: the search had no cost model, or its first round is not over.",
+      );
     }
     const best = Math.min(...pairs.map((t) => t.time));
     const speed = (trial) => best / trial.time;
     const scores = pairs.map((t) => t.predicted);
-    const x = scaleOf(Math.min(...scores), Math.max(...scores), SIZE.left + 10, SIZE.width - SIZE.right - 10);
+    const x = scaleOf(
+      Math.min(...scores),
+      Math.max(...scores),
+      SIZE.left + 10,
+      SIZE.width - SIZE.right - 10,
+    );
     const y = scaleOf(0, 1.05, SIZE.height - SIZE.bottom, SIZE.top);
-    const chart = this.frame(x, y, "predicted score (higher is faster)", "measured speed, best = 1", "Predicted against measured");
-    for (const trial of pairs) chart.append(this.point(trial, x.at(trial.predicted), y.at(speed(trial))));
-    const rounds = this.board.rounds.filter((r) => !this.hidden.has(r.session) && r.correlation !== null);
-    const label = (session) => (this.board.sessions.find((s) => s.key === session) || {}).label || session;
-    const table = h("table", { class: "rounds" },
+    const chart = this.frame(
+      x,
+      y,
+      "predicted score (higher is faster)",
+      "measured speed, best = 1",
+      "Predicted against measured",
+    );
+    for (const trial of pairs)
+      chart.append(this.point(trial, x.at(trial.predicted), y.at(speed(trial))));
+    const rounds = this.board.rounds.filter(
+      (r) => !this.hidden.has(r.session) && r.correlation !== null,
+    );
+    const label = (session) =>
+      (this.board.sessions.find((s) => s.key === session) || {}).label || session;
+    const table = h(
+      "table",
+      { class: "rounds" },
       h("caption", {}, "Rank correlation of predicted and measured speed (1: the same order)"),
-      h("tr", {}, h("th", { scope: "col" }, "search"), h("th", { scope: "col" }, "round"), h("th", { scope: "col" }, "trials"), h("th", { scope: "col" }, "correlation"), h("th", { "aria-hidden": "true" })),
-      rounds.map((r) => h("tr", {}, h("td", {}, label(r.session)), h("td", {}, String(r.round)), h("td", {}, String(r.trials)),
-        h("td", {}, r.correlation.toFixed(2)),
-        h("td", { "aria-hidden": "true" }, h("span", { class: "meter", style: `width:${Math.max(0, r.correlation) * 120}px` })))));
+      h(
+        "tr",
+        {},
+        h("th", { scope: "col" }, "search"),
+        h("th", { scope: "col" }, "round"),
+        h("th", { scope: "col" }, "trials"),
+        h("th", { scope: "col" }, "correlation"),
+        h("th", { "aria-hidden": "true" }),
+      ),
+      rounds.map((r) =>
+        h(
+          "tr",
+          {},
+          h("td", {}, label(r.session)),
+          h("td", {}, String(r.round)),
+          h("td", {}, String(r.trials)),
+          h("td", {}, r.correlation.toFixed(2)),
+          h(
+            "td",
+            { "aria-hidden": "true" },
+            h("span", { class: "meter", style: `width:${Math.max(0, r.correlation) * 120}px` }),
+          ),
+        ),
+      ),
+    );
     return [chart, table];
   }
 
   draw_space(trials) {
     const axes = this.board.axes;
     if (!axes.length) return h("p", { class: "dim" }, "The trials have no decisions that differ.");
-    const pick = (value, onchange, label) => h("select", { "aria-label": label, [OWN_KEYS]: "true", onchange },
-      ["", ...axes].map((axis) => h("option", { value: axis, selected: axis === value }, axis || "all decisions")));
+    const pick = (value, onchange, label) =>
+      h(
+        "select",
+        { "aria-label": label, [OWN_KEYS]: "true", onchange },
+        ["", ...axes].map((axis) =>
+          h("option", { value: axis, selected: axis === value }, axis || "all decisions"),
+        ),
+      );
     this.heat = (this.heat || ["", ""]).map((axis) => (axes.includes(axis) ? axis : ""));
-    const changed = (index) => (event) => { this.heat[index] = event.target.value; this.draw(); };
+    const changed = (index) => (event) => {
+      this.heat[index] = event.target.value;
+      this.draw();
+    };
     if (axes.length > 1) {
-      this.choices.replaceChildren(h("span", { class: "dim" }, "Heat map of"),
-        pick(this.heat[0], changed(0), "First decision"), h("span", { class: "dim" }, "and"),
-        pick(this.heat[1], changed(1), "Second decision"));
+      this.choices.replaceChildren(
+        h("span", { class: "dim" }, "Heat map of"),
+        pick(this.heat[0], changed(0), "First decision"),
+        h("span", { class: "dim" }, "and"),
+        pick(this.heat[1], changed(1), "Second decision"),
+      );
     }
     const [a, b] = this.heat;
     return a && b && a !== b ? this.heatMap(trials, a, b) : this.parallel(trials, axes);
@@ -360,7 +554,12 @@ class BoardView {
 
   shade(time, low, high) {
     const at = high > low ? Math.log(time / low) / Math.log(high / low) : 0;
-    const stops = [[0, 114, 178], [86, 180, 233], [230, 190, 70], [213, 94, 0]];
+    const stops = [
+      [0, 114, 178],
+      [86, 180, 233],
+      [230, 190, 70],
+      [213, 94, 0],
+    ];
     const scaled = Math.min(0.9999, Math.max(0, at)) * 3;
     const [p, q] = [stops[Math.floor(scaled)], stops[Math.floor(scaled) + 1]];
     const mix = p.map((v, i) => Math.round(v + (q[i] - v) * (scaled % 1)));
@@ -378,33 +577,72 @@ class BoardView {
     const { width, height, top } = SIZE;
     const floor = height - 30;
     const good = trials.filter((t) => t.time !== null);
-    const low = Math.min(...good.map((t) => t.time)), high = Math.max(...good.map((t) => t.time));
-    const xs = axes.map((_, index) => 50 + (axes.length > 1 ? (index * (width - 100)) / (axes.length - 1) : 0));
-    const chart = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Decisions of each trial, coloured by time" });
+    const low = Math.min(...good.map((t) => t.time)),
+      high = Math.max(...good.map((t) => t.time));
+    const xs = axes.map(
+      (_, index) => 50 + (axes.length > 1 ? (index * (width - 100)) / (axes.length - 1) : 0),
+    );
+    const chart = svg("svg", {
+      viewBox: `0 0 ${width} ${height}`,
+      role: "group",
+      "aria-label": "Decisions of each trial, coloured by time",
+    });
     const scales = axes.map((axis) => {
-      const values = [...new Set(trials.map((t) => t.at[axis]).filter((v) => v !== undefined))].sort((p, q) => p - q);
+      const values = [
+        ...new Set(trials.map((t) => t.at[axis]).filter((v) => v !== undefined)),
+      ].sort((p, q) => p - q);
       const gap = values.length > 1 ? (floor - top - 30) / (values.length - 1) : 0;
-      return new Map(values.map((value, index) => [value, values.length > 1 ? floor - index * gap : (floor + top + 30) / 2]));
+      return new Map(
+        values.map((value, index) => [
+          value,
+          values.length > 1 ? floor - index * gap : (floor + top + 30) / 2,
+        ]),
+      );
     });
     const sorted = [...good].sort((p, q) => q.time - p.time);
     const failed = trials.filter((t) => t.time === null);
     for (const trial of [...failed, ...sorted]) {
-      const stops = axes.map((axis, i) => [xs[i], scales[i].get(trial.at[axis])]).filter(([, y]) => y !== undefined);
+      const stops = axes
+        .map((axis, i) => [xs[i], scales[i].get(trial.at[axis])])
+        .filter(([, y]) => y !== undefined);
       if (!stops.length) continue;
       const colour = trial.time === null ? "var(--dim)" : this.shade(trial.time, low, high);
-      const path = svg("path", { class: `route${trial.time === null ? " failed" : ""}`, d: "M" + stops.map((p) => p.join(",")).join("L"), stroke: colour });
-      const element = svg("g", { class: "mark line", role: "button", tabindex: "-1", "data-key": trial.key, "aria-label": this.words(trial), [OWN_KEYS]: "true" },
-        path, svg("title", {}, this.words(trial)));
+      const path = svg("path", {
+        class: `route${trial.time === null ? " failed" : ""}`,
+        d: "M" + stops.map((p) => p.join(",")).join("L"),
+        stroke: colour,
+      });
+      const element = svg(
+        "g",
+        {
+          class: "mark line",
+          role: "button",
+          tabindex: "-1",
+          "data-key": trial.key,
+          "aria-label": this.words(trial),
+          [OWN_KEYS]: "true",
+        },
+        path,
+        svg("title", {}, this.words(trial)),
+      );
       element.addEventListener("click", () => this.select(trial.key, true));
       element.addEventListener("keydown", (event) => this.pointKey(event, trial));
       this.points.push([trial.key, element]);
       chart.append(element);
     }
     axes.forEach((axis, i) => {
-      chart.append(svg("line", { class: "axis", x1: xs[i], x2: xs[i], y1: top + 24, y2: floor + 4 }),
-        svg("text", { class: "label", x: xs[i], y: top + 4, "text-anchor": "middle" }, axis));
+      chart.append(
+        svg("line", { class: "axis", x1: xs[i], x2: xs[i], y1: top + 24, y2: floor + 4 }),
+        svg("text", { class: "label", x: xs[i], y: top + 4, "text-anchor": "middle" }, axis),
+      );
       for (const [value, y] of scales[i]) {
-        chart.append(svg("text", { class: "tick halo", x: xs[i] - 5, y: y + 4, "text-anchor": "end" }, String(value)));
+        chart.append(
+          svg(
+            "text",
+            { class: "tick halo", x: xs[i] - 5, y: y + 4, "text-anchor": "end" },
+            String(value),
+          ),
+        );
       }
     });
     return [chart, this.ramp(low, high)];
@@ -412,55 +650,155 @@ class BoardView {
 
   ramp(low, high) {
     if (!Number.isFinite(low)) return h("span");
-    const steps = [0, 0.25, 0.5, 0.75, 1].map((f) => this.shade(low * (high / low) ** f, low, high));
-    return h("div", { class: "ramp" }, h("span", {}, duration(low)),
-      h("span", { class: "bar-of", style: `background:linear-gradient(90deg,${steps.join(",")})`, "aria-hidden": "true" }),
-      h("span", {}, duration(high)));
+    const steps = [0, 0.25, 0.5, 0.75, 1].map((f) =>
+      this.shade(low * (high / low) ** f, low, high),
+    );
+    return h(
+      "div",
+      { class: "ramp" },
+      h("span", {}, duration(low)),
+      h("span", {
+        class: "bar-of",
+        style: `background:linear-gradient(90deg,${steps.join(",")})`,
+        "aria-hidden": "true",
+      }),
+      h("span", {}, duration(high)),
+    );
   }
 
   heatMap(trials, a, b) {
-    const values = (axis) => [...new Set(trials.map((t) => t.at[axis]).filter((v) => v !== undefined))].sort((p, q) => p - q);
+    const values = (axis) =>
+      [...new Set(trials.map((t) => t.at[axis]).filter((v) => v !== undefined))].sort(
+        (p, q) => p - q,
+      );
     const [across, up] = [values(a), values(b)];
     const cells = new Map();
     for (const trial of trials) {
       if (trial.at[a] === undefined || trial.at[b] === undefined) continue;
       const key = `${trial.at[a]},${trial.at[b]}`;
       const old = cells.get(key);
-      if (!old || (trial.time !== null && (old.time === null || trial.time < old.time))) cells.set(key, trial);
+      if (!old || (trial.time !== null && (old.time === null || trial.time < old.time)))
+        cells.set(key, trial);
     }
     const good = [...cells.values()].filter((t) => t.time !== null).map((t) => t.time);
-    const low = Math.min(...good), high = Math.max(...good);
+    const low = Math.min(...good),
+      high = Math.max(...good);
     const { left, top, width, height, right, bottom } = SIZE;
-    const w = (width - left - right) / across.length, tall = (height - top - bottom) / up.length;
-    const chart = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Best time for each ${a} and ${b}` });
-    across.forEach((value, i) => chart.append(svg("text", { class: "tick", x: left + (i + 0.5) * w, y: height - bottom + 16, "text-anchor": "middle" }, String(value))));
-    up.forEach((value, i) => chart.append(svg("text", { class: "tick", x: left - 6, y: height - bottom - (i + 0.5) * tall + 4, "text-anchor": "end" }, String(value))));
-    chart.append(svg("text", { class: "label", x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, a),
-      svg("text", { class: "label", transform: `translate(16,${(top + height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, b));
-    across.forEach((va, i) => up.forEach((vb, j) => {
-      const trial = cells.get(`${va},${vb}`);
-      if (!trial) return;
-      const [x, y] = [left + i * w, height - bottom - (j + 1) * tall];
-      const element = svg("g", { class: "mark cell", role: "button", tabindex: "-1", "data-key": trial.key, "aria-label": `${a} ${va}, ${b} ${vb}: ${this.words(trial)}`, [OWN_KEYS]: "true" },
-        svg("rect", { x: x + 1, y: y + 1, width: Math.max(1, w - 2), height: Math.max(1, tall - 2), fill: trial.time === null ? "var(--soft)" : this.shade(trial.time, low, high) }),
-        svg("text", { class: `cell-text${this.isDeep(trial.time, low, high) ? " on-deep" : ""}`, x: x + w / 2, y: y + tall / 2 + 4, "text-anchor": "middle" }, w > 52 && tall > 14 ? (trial.time === null ? "×" : duration(trial.time)) : ""));
-      element.addEventListener("click", () => this.select(trial.key, true));
-      element.addEventListener("keydown", (event) => this.pointKey(event, trial));
-      this.points.push([trial.key, element]);
-      chart.append(element);
-    }));
+    const w = (width - left - right) / across.length,
+      tall = (height - top - bottom) / up.length;
+    const chart = svg("svg", {
+      viewBox: `0 0 ${width} ${height}`,
+      role: "group",
+      "aria-label": `Best time for each ${a} and ${b}`,
+    });
+    across.forEach((value, i) =>
+      chart.append(
+        svg(
+          "text",
+          {
+            class: "tick",
+            x: left + (i + 0.5) * w,
+            y: height - bottom + 16,
+            "text-anchor": "middle",
+          },
+          String(value),
+        ),
+      ),
+    );
+    up.forEach((value, i) =>
+      chart.append(
+        svg(
+          "text",
+          {
+            class: "tick",
+            x: left - 6,
+            y: height - bottom - (i + 0.5) * tall + 4,
+            "text-anchor": "end",
+          },
+          String(value),
+        ),
+      ),
+    );
+    chart.append(
+      svg(
+        "text",
+        { class: "label", x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" },
+        a,
+      ),
+      svg(
+        "text",
+        {
+          class: "label",
+          transform: `translate(16,${(top + height - bottom) / 2}) rotate(-90)`,
+          "text-anchor": "middle",
+        },
+        b,
+      ),
+    );
+    across.forEach((va, i) =>
+      up.forEach((vb, j) => {
+        const trial = cells.get(`${va},${vb}`);
+        if (!trial) return;
+        const [x, y] = [left + i * w, height - bottom - (j + 1) * tall];
+        const element = svg(
+          "g",
+          {
+            class: "mark cell",
+            role: "button",
+            tabindex: "-1",
+            "data-key": trial.key,
+            "aria-label": `${a} ${va}, ${b} ${vb}: ${this.words(trial)}`,
+            [OWN_KEYS]: "true",
+          },
+          svg("rect", {
+            x: x + 1,
+            y: y + 1,
+            width: Math.max(1, w - 2),
+            height: Math.max(1, tall - 2),
+            fill: trial.time === null ? "var(--soft)" : this.shade(trial.time, low, high),
+          }),
+          svg(
+            "text",
+            {
+              class: `cell-text${this.isDeep(trial.time, low, high) ? " on-deep" : ""}`,
+              x: x + w / 2,
+              y: y + tall / 2 + 4,
+              "text-anchor": "middle",
+            },
+            w > 52 && tall > 14 ? (trial.time === null ? "×" : duration(trial.time)) : "",
+          ),
+        );
+        element.addEventListener("click", () => this.select(trial.key, true));
+        element.addEventListener("keydown", (event) => this.pointKey(event, trial));
+        this.points.push([trial.key, element]);
+        chart.append(element);
+      }),
+    );
     return [chart, this.ramp(low, high)];
   }
 
   draw_family(trials) {
     if (!trials.some((t) => t.parent !== null)) {
-      return h("p", { class: "dim" }, "No trial was mutated from another: the search was not evolutionary, or is in its first round.");
+      return h(
+        "p",
+        { class: "dim" },
+        "No trial was mutated from another: the search was not evolutionary, or is in its first round.",
+      );
     }
     const good = trials.filter((t) => t.time !== null);
     const y = this.timeScale(good);
     const last = Math.max(...trials.map((t) => t.generation));
-    const x = scaleOf(0, Math.max(1, last), SIZE.left + 30, SIZE.width - SIZE.right - 30, { whole: true, text: String });
-    const chart = this.frame(x, y, "generation (mutations since a random trace)", "time", "Family tree of the trials");
+    const x = scaleOf(0, Math.max(1, last), SIZE.left + 30, SIZE.width - SIZE.right - 30, {
+      whole: true,
+      text: String,
+    });
+    const chart = this.frame(
+      x,
+      y,
+      "generation (mutations since a random trace)",
+      "time",
+      "Family tree of the trials",
+    );
     const lane = SIZE.height - SIZE.bottom - 7;
     const groups = new Map();
     const spot = new Map();
@@ -469,13 +807,24 @@ class BoardView {
       const index = groups.get(key) || 0;
       groups.set(key, index + 1);
       const shift = ((index * 0.618) % 1) * 44 - 22;
-      spot.set(trial.key, [x.at(trial.generation) + shift, trial.time === null ? lane : y.at(trial.time)]);
+      spot.set(trial.key, [
+        x.at(trial.generation) + shift,
+        trial.time === null ? lane : y.at(trial.time),
+      ]);
     }
     for (const trial of trials) {
-      const from = spot.get(trial.parent), to = spot.get(trial.key);
+      const from = spot.get(trial.parent),
+        to = spot.get(trial.key);
       if (from) {
         const middle = (from[0] + to[0]) / 2;
-        chart.append(svg("path", { class: "kin", d: `M${from}C${middle},${from[1]} ${middle},${to[1]} ${to}`, "data-from": trial.parent, "data-to": trial.key }));
+        chart.append(
+          svg("path", {
+            class: "kin",
+            d: `M${from}C${middle},${from[1]} ${middle},${to[1]} ${to}`,
+            "data-from": trial.parent,
+            "data-to": trial.key,
+          }),
+        );
       }
     }
     for (const trial of trials) chart.append(this.point(trial, ...spot.get(trial.key)));
@@ -485,12 +834,31 @@ class BoardView {
   draw_trials(trials) {
     const rows = [...trials].sort((p, q) => (p.time ?? Infinity) - (q.time ?? Infinity));
     const body = rows.slice(0, 500).map((trial) => {
-      const button = h("button", { type: "button", class: "link", onclick: () => this.select(trial.key, true) }, String(trial.index));
-      return h("tr", { "data-row": trial.key }, h("td", {}, button), h("td", {}, trial.time === null ? "" : duration(trial.time)),
-        h("td", {}, trial.status), h("td", {}, trial.strategy), h("td", {}, String(trial.generation)),
-        h("td", { class: "wide" }, Object.entries(trial.decisions).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join("; ")));
+      const button = h(
+        "button",
+        { type: "button", class: "link", onclick: () => this.select(trial.key, true) },
+        String(trial.index),
+      );
+      return h(
+        "tr",
+        { "data-row": trial.key },
+        h("td", {}, button),
+        h("td", {}, trial.time === null ? "" : duration(trial.time)),
+        h("td", {}, trial.status),
+        h("td", {}, trial.strategy),
+        h("td", {}, String(trial.generation)),
+        h(
+          "td",
+          { class: "wide" },
+          Object.entries(trial.decisions)
+            .map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+            .join("; "),
+        ),
+      );
     });
-    const head = ["trial", "time", "status", "strategy", "generation", "decisions"].map((text) => h("th", { scope: "col" }, text));
+    const head = ["trial", "time", "status", "strategy", "generation", "decisions"].map((text) =>
+      h("th", { scope: "col" }, text),
+    );
     return h("table", { class: "list" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body));
   }
 
@@ -518,9 +886,10 @@ class BoardView {
     if (focusable) focusable.setAttribute("tabindex", "0");
     const kin = this.relatives(this.selected);
     for (const line of this.plot.querySelectorAll(".kin")) {
-      line.classList.toggle("near", kin.has(line.dataset.to) && (kin.has(line.dataset.from)));
+      line.classList.toggle("near", kin.has(line.dataset.to) && kin.has(line.dataset.from));
     }
-    for (const row of this.plot.querySelectorAll("[data-row]")) row.classList.toggle("selected", row.dataset.row === this.selected);
+    for (const row of this.plot.querySelectorAll("[data-row]"))
+      row.classList.toggle("selected", row.dataset.row === this.selected);
     const trial = this.byKey.get(this.selected);
     if (trial) this.live.textContent = this.words(trial);
   }
@@ -537,16 +906,33 @@ class BoardView {
   describe() {
     const trial = this.byKey.get(this.selected);
     if (!trial) {
-      this.detail.replaceChildren(h("p", { class: "dim" }, "Open a point: its decisions and its trace appear here."));
+      this.detail.replaceChildren(
+        h("p", { class: "dim" }, "Open a point: its decisions and its trace appear here."),
+      );
       return;
     }
-    const rows = [["result", trial.time === null ? `${trial.status}: ${trial.reason}` : `${duration(trial.time)} (${duration(trial.low)} to ${duration(trial.high)})`],
-      ["from", `${trial.strategy}${trial.mutation ? `, ${trial.mutation}` : ""}`], ["round", String(trial.round)]];
+    const rows = [
+      [
+        "result",
+        trial.time === null
+          ? `${trial.status}: ${trial.reason}`
+          : `${duration(trial.time)} (${duration(trial.low)} to ${duration(trial.high)})`,
+      ],
+      ["from", `${trial.strategy}${trial.mutation ? `, ${trial.mutation}` : ""}`],
+      ["round", String(trial.round)],
+    ];
     if (trial.predicted !== null) rows.push(["predicted", digits(trial.predicted)]);
     if (trial.error !== null) rows.push(["largest error", trial.error.toExponential(1)]);
     if (trial.parent && this.byKey.has(trial.parent)) {
       const parent = this.byKey.get(trial.parent);
-      rows.push(["parent", h("button", { type: "button", class: "link", onclick: () => this.select(parent.key, true) }, this.words(parent))]);
+      rows.push([
+        "parent",
+        h(
+          "button",
+          { type: "button", class: "link", onclick: () => this.select(parent.key, true) },
+          this.words(parent),
+        ),
+      ]);
     }
     const live = this.model.get("live");
     this.inputs = new Map();
@@ -558,20 +944,67 @@ class BoardView {
       return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, input));
     });
     this.message = h("p", { class: "message", role: "status" });
-    const children = [h("h3", {}, `Trial ${trial.index}`),
-      h("table", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))];
+    const children = [
+      h("h3", {}, `Trial ${trial.index}`),
+      h(
+        "table",
+        {},
+        rows.map(([name, value]) =>
+          h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value)),
+        ),
+      ),
+    ];
     if (decisions.length) children.push(h("h4", {}, "Decisions"), h("table", {}, decisions));
     if (live) {
-      children.push(h("div", { class: "buttons" },
-        decisions.length ? h("button", { type: "button", onclick: () => this.measure() }, "Measure these decisions") : null,
-        h("button", { type: "button", onclick: () => this.ask({ do: "stepper", key: trial.key }, "Opening the stepper below…") }, "Open in the stepper")), this.message);
+      children.push(
+        h(
+          "div",
+          { class: "buttons" },
+          decisions.length
+            ? h(
+                "button",
+                { type: "button", onclick: () => this.measure() },
+                "Measure these decisions",
+              )
+            : null,
+          h(
+            "button",
+            {
+              type: "button",
+              onclick: () =>
+                this.ask({ do: "stepper", key: trial.key }, "Opening the stepper below…"),
+            },
+            "Open in the stepper",
+          ),
+        ),
+        this.message,
+      );
     }
     if (trial.trace.length) {
       const text = trial.trace.map((index) => this.board.lines[index]).join("\n");
-      const html = text.split("\n").map((line) => tokens(line).map(([kind, part]) =>
-        kind ? `<span class="t-${kind}">${escapeHTML(part)}</span>` : escapeHTML(part)).join("")).join("\n");
-      children.push(h("details", { open: true }, h("summary", {}, "Trace ", copyButton("Copy the trace", () => text)),
-        h("pre", { tabindex: "0", "aria-label": "Trace", html })));
+      const html = text
+        .split("\n")
+        .map((line) =>
+          tokens(line)
+            .map(([kind, part]) =>
+              kind ? `<span class="t-${kind}">${escapeHTML(part)}</span>` : escapeHTML(part),
+            )
+            .join(""),
+        )
+        .join("\n");
+      children.push(
+        h(
+          "details",
+          { open: true },
+          h(
+            "summary",
+            {},
+            "Trace ",
+            copyButton("Copy the trace", () => text),
+          ),
+          h("pre", { tabindex: "0", "aria-label": "Trace", html }),
+        ),
+      );
     }
     this.detail.replaceChildren(...children);
   }
@@ -579,7 +1012,10 @@ class BoardView {
   measure() {
     const decisions = {};
     for (const [name, [input, old]] of this.inputs) {
-      const values = input.value.split(/[\s,]+/).filter(Boolean).map(Number);
+      const values = input.value
+        .split(/[\s,]+/)
+        .filter(Boolean)
+        .map(Number);
       if (!values.length || values.some((v) => !Number.isInteger(v))) {
         this.message.textContent = `${name} has to be whole numbers`;
         input.focus();
@@ -617,7 +1053,10 @@ class BoardView {
     if (xsrf) headers["X-XSRFToken"] = decodeURIComponent(xsrf);
     if (token) headers.Authorization = `token ${token}`;
     try {
-      const answer = await fetch(`${base}api/kernels/${this.model.get("kernel")}/interrupt`, { method: "POST", headers });
+      const answer = await fetch(`${base}api/kernels/${this.model.get("kernel")}/interrupt`, {
+        method: "POST",
+        headers,
+      });
       if (!answer.ok) throw new Error(answer.statusText);
     } catch {
       this.facts.textContent = "this host lets no view stop a kernel: use Jupyter's stop button";

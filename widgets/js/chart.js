@@ -46,8 +46,12 @@ export function drawChart(points, floor, current, width) {
   const every = Math.max(1, Math.ceil((points.length * 24) / span));
   let last = bottom;
   points.forEach((point, i) => {
-    const classes = ["dot", point.refused && "refused", point.wrong && "wrong",
-      point.idle && "idle"];
+    const classes = [
+      "dot",
+      point.refused && "refused",
+      point.wrong && "wrong",
+      point.idle && "idle",
+    ];
     if (i === current) classes.push("current");
     if (point.time > 0) last = y(point.time);
     const at = point.time > 0 ? y(point.time) : last;
@@ -61,7 +65,9 @@ export function drawChart(points, floor, current, width) {
     svg +=
       `<g class="${classes.filter(Boolean).join(" ")}" data-step="${i}">` +
       `<rect x="${x(i) - half}" y="0" width="${2 * half}" height="${HEIGHT}"/>` +
-      (i === current ? `<line class="here" x1="${x(i)}" x2="${x(i)}" y1="${PAD.top}" y2="${bottom}"/>` : "") +
+      (i === current
+        ? `<line class="here" x1="${x(i)}" x2="${x(i)}" y1="${PAD.top}" y2="${bottom}"/>`
+        : "") +
       shape +
       (i % every === 0 || i === current
         ? `<text x="${x(i)}" y="${HEIGHT - 5}" text-anchor="middle">${i}</text>`

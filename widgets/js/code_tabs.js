@@ -10,7 +10,17 @@ import { LazyRows, ROW_HEIGHT } from "./rows.js";
 const PATIENCE = 60000; // ms after which a kernel that has not answered is given up
 const WHOLE_CODE = 140; // lines up to which all are in the page
 const WIDTH_NAMES = { 64: "64-bit", 128: "128-bit", 256: "256-bit", 512: "512-bit" };
-const MIX_ORDER = ["load", "store", "fma", "arithmetic", "shuffle", "compare", "move", "branch", "other"];
+const MIX_ORDER = [
+  "load",
+  "store",
+  "fma",
+  "arithmetic",
+  "shuffle",
+  "compare",
+  "move",
+  "branch",
+  "other",
+];
 const WIDTH_ORDER = ["scalar", "64-bit", "128-bit", "256-bit", "512-bit"];
 
 /** The code of programs: what the recording has, and what the kernel has answered. */
@@ -47,7 +57,9 @@ export class CodeSource {
     for (const [program, at] of Object.entries(code.programs)) {
       const pick = (numbers) => numbers.map((i) => lines[i]);
       const entry = {
-        ...at, llvm: pick(at.llvm), assembly: pick(at.assembly),
+        ...at,
+        llvm: pick(at.llvm),
+        assembly: pick(at.assembly),
         stages: at.stages.map((stage) => ({ ...stage, lines: pick(stage.lines) })),
       };
       this.known.set(Number(program), entry);
@@ -68,16 +80,22 @@ export class CodeSource {
       return;
     }
     if (!this.live) {
-      done({ error: "This page was written without lowered code. Write it with " +
-        "recording.html(path, code=True) to have it here." });
+      done({
+        error:
+          "This page was written without lowered code. Write it with " +
+          "recording.html(path, code=True) to have it here.",
+      });
       return;
     }
     const asked = this.waiting.has(program);
     this.waiting.set(program, done);
     if (asked) return;
     const giveUp = () => {
-      this.waiting.get(program)?.({ error: "No answer: code is made by the notebook's kernel, which " +
-        "is not running or is busy. Run the cell again." });
+      this.waiting.get(program)?.({
+        error:
+          "No answer: code is made by the notebook's kernel, which " +
+          "is not running or is busy. Run the cell again.",
+      });
       this.waiting.delete(program);
     };
     try {
@@ -116,25 +134,59 @@ export class CodeView {
     const again = () => this.light(this.lit);
     this.leftRows = new LazyRows(this.left, again, WHOLE_CODE);
     this.rightRows = new LazyRows(this.right, again, WHOLE_CODE);
-    this.stages = h("select", { "aria-label": "Lowering stage",
-      onchange: () => { this.stage = this.stages.value; this.draw(); } });
-    this.unchanged = h("button", { type: "button", class: "small", "aria-pressed": "false",
-      onclick: () => {
-        this.all = !this.all;
-        this.unchanged.setAttribute("aria-pressed", String(this.all));
+    this.stages = h("select", {
+      "aria-label": "Lowering stage",
+      onchange: () => {
+        this.stage = this.stages.value;
         this.draw();
-      } }, "Passes that changed nothing");
+      },
+    });
+    this.unchanged = h(
+      "button",
+      {
+        type: "button",
+        class: "small",
+        "aria-pressed": "false",
+        onclick: () => {
+          this.all = !this.all;
+          this.unchanged.setAttribute("aria-pressed", String(this.all));
+          this.draw();
+        },
+      },
+      "Passes that changed nothing",
+    );
     this.caption = h("span", {});
     this.facts = h("div", { class: "mix" });
-    this.element = h("div", { class: "panes code-view" },
+    this.element = h(
+      "div",
+      { class: "panes code-view" },
       h("div", { class: "half" }, h("div", { class: "cap" }, "After"), this.left),
-      h("div", { class: "half" },
-        h("div", { class: "cap" }, this.caption, this.stages, this.unchanged,
-          copyButton("Copy this code", () => this.lines().map((line) => line.text).join("\n"))),
-        this.right),
-      this.facts);
-    for (const [pane, other] of [[this.left, this.right], [this.right, this.left]]) {
-      pane.addEventListener("mouseover", (event) => this.point(pane, event.target.closest("[data-n]")));
+      h(
+        "div",
+        { class: "half" },
+        h(
+          "div",
+          { class: "cap" },
+          this.caption,
+          this.stages,
+          this.unchanged,
+          copyButton("Copy this code", () =>
+            this.lines()
+              .map((line) => line.text)
+              .join("\n"),
+          ),
+        ),
+        this.right,
+      ),
+      this.facts,
+    );
+    for (const [pane, other] of [
+      [this.left, this.right],
+      [this.right, this.left],
+    ]) {
+      pane.addEventListener("mouseover", (event) =>
+        this.point(pane, event.target.closest("[data-n]")),
+      );
       pane.addEventListener("mouseleave", () => this.point(pane, null));
       pane.addEventListener("click", (event) => {
         const line = event.target.closest("[data-n]");
@@ -155,7 +207,9 @@ export class CodeView {
     this.program = program;
     this.kind = kind;
     const text = this.programs.programs[program];
-    this.leftRows.show(text.length, (n) => this.programs.line(text[n], marks.get(n) || "", null, n));
+    this.leftRows.show(text.length, (n) =>
+      this.programs.line(text[n], marks.get(n) || "", null, n),
+    );
     this.entry = null;
     this.source.get(program, (entry) => {
       if (program !== this.program) return;
@@ -183,7 +237,9 @@ export class CodeView {
     const labels = shown.map((stage) => (stage.changed ? stage.name : `${stage.name} (nothing)`));
     if (labels.join() !== this.labels) {
       this.labels = labels.join();
-      this.stages.replaceChildren(...shown.map((stage, i) => h("option", { value: stage.name }, labels[i])));
+      this.stages.replaceChildren(
+        ...shown.map((stage, i) => h("option", { value: stage.name }, labels[i])),
+      );
     }
     this.stages.value = this.stage;
     this.unchanged.textContent = this.all ? `Hide ${idle} idle` : `${idle} idle passes`;
@@ -194,24 +250,33 @@ export class CodeView {
   draw() {
     const lowered = this.kind === "stages";
     this.stages.hidden = this.unchanged.hidden = !lowered;
-    this.caption.textContent = lowered ? "Lowered, after " :
-      this.kind === "llvm" ? "LLVM IR, optimised" : "Assembly";
+    this.caption.textContent = lowered
+      ? "Lowered, after "
+      : this.kind === "llvm"
+        ? "LLVM IR, optimised"
+        : "Assembly";
     if (!lowered && this.entry?.machine) this.caption.textContent += ` for ${this.entry.machine}`;
     if (lowered) this.drawStages();
     const lines = this.lines();
     if (!this.entry) this.right.replaceChildren(h("p", { class: "wait" }, "Compiling …"));
     else if (!lines.length) {
-      this.right.replaceChildren(h("p", { class: "wait" }, this.entry.error || "There is nothing to show."));
+      this.right.replaceChildren(
+        h("p", { class: "wait" }, this.entry.error || "There is nothing to show."),
+      );
     } else {
       const read = lowered ? tokens : codeTokens;
       this.rightRows.show(lines.length, (n) => {
         const line = lines[n];
         // A line that many steps share is coloured once.
         line.html ||= read(line.text)
-          .map(([kind, text]) => kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text))
+          .map(([kind, text]) =>
+            kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text),
+          )
           .join("");
         const wide = line.width ? ` w${line.width}` : "";
-        const sign = line.width ? `<i title="${WIDTH_NAMES[line.width] || `${line.width}-bit`} vectors">${line.width}</i>` : "<i></i>";
+        const sign = line.width
+          ? `<i title="${WIDTH_NAMES[line.width] || `${line.width}-bit`} vectors">${line.width}</i>`
+          : "<i></i>";
         return `<div class="l${wide}" data-n="${n}" data-from=" ${line.from.join(" ")} ">${sign}<code>${line.html}</code></div>`;
       });
     }
@@ -225,12 +290,20 @@ export class CodeView {
     const { mix = {}, error = "" } = this.entry || {};
     const parts = [];
     if (this.kind === "assembly" && mix.instructions) {
-      const count = (name) => h("span", { class: `count-of ${name.replace(/^(\d+)-bit/, "w$1")}` },
-        h("b", {}, String(mix[name])), ` ${name}`);
+      const count = (name) =>
+        h(
+          "span",
+          { class: `count-of ${name.replace(/^(\d+)-bit/, "w$1")}` },
+          h("b", {}, String(mix[name])),
+          ` ${name}`,
+        );
       parts.push(h("span", {}, h("b", {}, String(mix.instructions)), " instructions: "));
       parts.push(...MIX_ORDER.filter((name) => mix[name]).map(count));
       if (mix["memory operands"]) parts.push(count("memory operands"));
-      parts.push(h("span", {}, " · by width: "), ...WIDTH_ORDER.filter((name) => mix[name]).map(count));
+      parts.push(
+        h("span", {}, " · by width: "),
+        ...WIDTH_ORDER.filter((name) => mix[name]).map(count),
+      );
     } else if (error && this.lines().length) {
       parts.push(h("span", { class: "bad" }, `✕ ${error}`));
     } else {
@@ -269,7 +342,8 @@ export class CodeView {
   /** Bring the first line of a pane that belongs to what is chosen to sight; how many lines of code
    * do. */
   meet(pane) {
-    const met = this.lines().map((at, n) => (at.from.some((k) => this.chosen.includes(k)) ? n : -1))
+    const met = this.lines()
+      .map((at, n) => (at.from.some((k) => this.chosen.includes(k)) ? n : -1))
       .filter((n) => n >= 0);
     const first = pane === this.right ? met[0] : Math.min(...this.chosen);
     if (first !== undefined && Number.isFinite(first)) this.toSight(pane, first * ROW_HEIGHT);
@@ -303,7 +377,8 @@ export class CodeView {
     } else if ((event.key === "Enter" || event.key === " ") && at >= 0) {
       this.choose(pane, lines[at], other);
     } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      const to = event.key === "ArrowDown" ? Math.min(lines.length - 1, at + 1) : Math.max(0, at - 1);
+      const to =
+        event.key === "ArrowDown" ? Math.min(lines.length - 1, at + 1) : Math.max(0, at - 1);
       lines[at]?.classList.remove("cur");
       lines[to]?.classList.add("cur");
       lines[to]?.scrollIntoView({ block: "nearest", inline: "nearest" });

@@ -16,7 +16,10 @@ export class Compare {
   constructor(model, element) {
     this.model = model;
     this.root = h("section", {
-      class: "mlc", role: "group", "aria-roledescription": "comparison", tabindex: "-1",
+      class: "mlc",
+      role: "group",
+      "aria-roledescription": "comparison",
+      tabindex: "-1",
     });
     element.replaceChildren(this.root);
     this.build();
@@ -36,28 +39,56 @@ export class Compare {
   build() {
     const { recording, split, title, preludes } = this.model.get("comparison");
     this.recording = recording;
-    this.halves = [[0, split], [split, recording.steps.length]];
+    this.halves = [
+      [0, split],
+      [split, recording.steps.length],
+    ];
     this.preludes = preludes || ["", ""];
     this.programs = new Programs(recording);
     this.lineage = new Lineage(recording, this.programs);
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     this.sides = new SideBySide(this.programs, (side, line, key) => this.select(side, line, key), {
-      lineage: this.lineage, oncursor: (side, line, said) => (this.live.textContent = said),
+      lineage: this.lineage,
+      oncursor: (side, line, said) => (this.live.textContent = said),
     });
     this.columns = ["left", "right"].map((name, i) => this.column(name, i));
     this.legend = h("div", { class: "legend" });
     this.verdict = h("div", { class: "verdict" });
-    this.nest = h("button", { type: "button", "aria-pressed": "false", class: "small", onclick: () => {
-      const on = this.nest.getAttribute("aria-pressed") !== "true";
-      this.nest.setAttribute("aria-pressed", String(on));
-      this.sides.setPicture(on ? (programs, a, b) => drawNests(programs.programs[a], programs.programs[b],
-        ["before", "after"].map((side) => marksOf(programs, a, b, side))) : null);
-    } }, "Loop nests");
+    this.nest = h(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": "false",
+        class: "small",
+        onclick: () => {
+          const on = this.nest.getAttribute("aria-pressed") !== "true";
+          this.nest.setAttribute("aria-pressed", String(on));
+          this.sides.setPicture(
+            on
+              ? (programs, a, b) =>
+                  drawNests(
+                    programs.programs[a],
+                    programs.programs[b],
+                    ["before", "after"].map((side) => marksOf(programs, a, b, side)),
+                  )
+              : null,
+          );
+        },
+      },
+      "Loop nests",
+    );
     this.root.setAttribute("aria-label", `Comparison of ${title}`);
     this.root.replaceChildren(
       h("div", { class: "bar" }, h("span", { class: "title" }, title), this.verdict, this.nest),
-      h("div", { class: "panes columns" }, this.columns.map((column) => column.element)),
-      this.sides.element, h("div", { class: "foot" }, this.legend), this.live);
+      h(
+        "div",
+        { class: "panes columns" },
+        this.columns.map((column) => column.element),
+      ),
+      this.sides.element,
+      h("div", { class: "foot" }, this.legend),
+      this.live,
+    );
     this.at = [-1, -1];
     const last = this.halves.map(([from, to]) => to - from - 1);
     this.show(this.model.get("left") ?? last[0], this.model.get("right") ?? last[1], false);
@@ -66,8 +97,13 @@ export class Compare {
   /** What stands above a pane: which step it shows, its instruction and what it cost. */
   column(name, i) {
     const [from, to] = this.halves[i];
-    const slider = h("input", { type: "range", min: 0, max: to - from - 1, step: 1,
-      "aria-label": `Step of the ${name} schedule` });
+    const slider = h("input", {
+      type: "range",
+      min: 0,
+      max: to - from - 1,
+      step: 1,
+      "aria-label": `Step of the ${name} schedule`,
+    });
     slider.addEventListener("input", () => {
       const at = [...this.at];
       at[i] = Number(slider.value);
@@ -77,10 +113,15 @@ export class Compare {
     const now = h("pre", { class: "now" });
     const costs = h("div", { class: "facts", role: "list" });
     const copy = copyButton(`Copy the Python of the ${name} schedule so far`, () =>
-      pythonOf(this.preludes[i], this.recording.steps.slice(from, from + this.at[i] + 1)));
-    const element = h("div", { class: "half" },
+      pythonOf(this.preludes[i], this.recording.steps.slice(from, from + this.at[i] + 1)),
+    );
+    const element = h(
+      "div",
+      { class: "half" },
       h("div", { class: "buttons" }, slider, count),
-      h("div", { class: "code" }, now, copy), costs);
+      h("div", { class: "code" }, now, copy),
+      costs,
+    );
     return { element, slider, count, now, costs };
   }
 
@@ -91,7 +132,8 @@ export class Compare {
   /** Show a step of each schedule, by their numbers in it. */
   show(left, right, tell = true) {
     const at = [left, right].map((n, i) =>
-      Math.max(0, Math.min(this.halves[i][1] - this.halves[i][0] - 1, n)));
+      Math.max(0, Math.min(this.halves[i][1] - this.halves[i][0] - 1, n)),
+    );
     if (at[0] === this.at[0] && at[1] === this.at[1]) return;
     this.at = at;
     this.columns.forEach((column, i) => {
@@ -101,9 +143,16 @@ export class Compare {
       column.slider.setAttribute("aria-valuetext", `${at[i]} of ${last}: ${step.op}`);
       column.count.textContent = `${at[i]} / ${last}`;
       column.now.textContent = step.python || "the program as it was";
-      column.costs.replaceChildren(...facts(this.recording, this.halves[i][0] + at[i], this.halves[i][0])
-        .map((fact) => h("div", { class: `fact ${fact.kind || ""}`, role: "listitem" },
-          h("span", {}, fact.name), h("strong", {}, fact.value))));
+      column.costs.replaceChildren(
+        ...facts(this.recording, this.halves[i][0] + at[i], this.halves[i][0]).map((fact) =>
+          h(
+            "div",
+            { class: `fact ${fact.kind || ""}`, role: "listitem" },
+            h("span", {}, fact.name),
+            h("strong", {}, fact.value),
+          ),
+        ),
+      );
     });
     const [a, b] = [this.stepAt(0), this.stepAt(1)];
     this.sides.show(a.after, b.after, null, {
@@ -111,8 +160,11 @@ export class Compare {
       relate: (side, keys) => this.related(side, keys),
     });
     const counts = this.programs.counts(a.after, b.after);
-    const parts = Object.keys(SIGNS_OF).filter((mark) => counts[mark]).map((mark) =>
-      h("span", { class: `l ${mark}` }, `${SIGNS_OF[mark]} ${counts[mark]} ${mark}`));
+    const parts = Object.keys(SIGNS_OF)
+      .filter((mark) => counts[mark])
+      .map((mark) =>
+        h("span", { class: `l ${mark}` }, `${SIGNS_OF[mark]} ${counts[mark]} ${mark}`),
+      );
     this.legend.replaceChildren(...(parts.length ? parts : ["both programs are the same"]));
     this.verdict.textContent = this.faster();
     this.live.textContent = `Left step ${at[0]}, ${a.op}. Right step ${at[1]}, ${b.op}. ${this.faster()}`;

@@ -6,14 +6,23 @@ import { bytesByLevel, drawRoofline } from "./roofline.js";
 
 /** A count as people read it: "134.5 M". */
 export function amount(value) {
-  const units = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e4, " k", 1e3]];
-  for (const [from, name, size] of units) if (value >= from) return `${digits(value / (size || from))}${name}`;
+  const units = [
+    [1e12, " T"],
+    [1e9, " G"],
+    [1e6, " M"],
+    [1e4, " k", 1e3],
+  ];
+  for (const [from, name, size] of units)
+    if (value >= from) return `${digits(value / (size || from))}${name}`;
   return value.toLocaleString("en-US");
 }
 
 /** A size in bytes: "32 KiB". */
 function binary(bytes) {
-  const units = [[2 ** 20, " MiB"], [2 ** 10, " KiB"]];
+  const units = [
+    [2 ** 20, " MiB"],
+    [2 ** 10, " KiB"],
+  ];
   for (const [size, name] of units) if (bytes >= size) return `${bytes / size}${name}`;
   return `${bytes} B`;
 }
@@ -29,15 +38,24 @@ export function countFacts(cost) {
   }
   const found = counts.levels.map((level) => ({
     name: `${level.name} misses`,
-    value: amount(level.misses) + (level.lookups ? ` (${percent(level.misses / level.lookups)})` : ""),
-    title: `${level.misses.toLocaleString("en-US")} of ${level.lookups.toLocaleString("en-US")} lines asked for; ` +
+    value:
+      amount(level.misses) + (level.lookups ? ` (${percent(level.misses / level.lookups)})` : ""),
+    title:
+      `${level.misses.toLocaleString("en-US")} of ${level.lookups.toLocaleString("en-US")} lines asked for; ` +
       `${level.bytes_in.toLocaleString("en-US")} bytes in, ${level.bytes_out.toLocaleString("en-US")} written back`,
   }));
   const memory = bytesByLevel(counts).memory;
-  found.push({ name: "From memory", value: `${amount(memory)}B`, title: `${memory.toLocaleString("en-US")} bytes` });
+  found.push({
+    name: "From memory",
+    value: `${amount(memory)}B`,
+    title: `${memory.toLocaleString("en-US")} bytes`,
+  });
   if (counts.intensity) {
-    found.push({ name: "Intensity", value: `${digits(counts.intensity)} flop/B`,
-      title: "floating point operations for each byte that memory delivers or takes" });
+    found.push({
+      name: "Intensity",
+      value: `${digits(counts.intensity)} flop/B`,
+      title: "floating point operations for each byte that memory delivers or takes",
+    });
   }
   return found;
 }
@@ -56,12 +74,24 @@ export class CountsPanel {
     this.ask.addEventListener("click", () => this.request());
     this.said = h("span", { role: "status" });
     this.note = h("p", { class: "note" });
-    this.element = h("details", { class: "counts-panel" },
+    this.element = h(
+      "details",
+      { class: "counts-panel" },
       h("summary", {}, "Cache misses and roofline"),
       h("div", { class: "bar" }, this.ask, this.said),
-      (this.body = h("div", {},
-        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counts of every step" }, this.table),
-        h("label", { class: "sub" }, "Roofline at ", this.level), this.picture, this.note)));
+      (this.body = h(
+        "div",
+        {},
+        h(
+          "div",
+          { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counts of every step" },
+          this.table,
+        ),
+        h("label", { class: "sub" }, "Roofline at ", this.level),
+        this.picture,
+        this.note,
+      )),
+    );
     const pick = (event) => {
       const at = event.target.closest("[data-step]");
       if (at && (event.type === "click" || event.key === "Enter" || event.key === " ")) {
@@ -137,32 +167,78 @@ export class CountsPanel {
     if (!any) return;
     const machine = this.recording.machine || {};
     const names = (machine.caches || []).map((level) => level.name);
-    this.names = names.length ? names
-      : countsOf(this.recording.programs.find((p) => countsOf(p.cost)).cost).levels.map((l) => l.name);
+    this.names = names.length
+      ? names
+      : countsOf(this.recording.programs.find((p) => countsOf(p.cost)).cost).levels.map(
+          (l) => l.name,
+        );
     const chosen = this.level.value || this.chosen || "memory";
-    this.level.replaceChildren(...Object.keys(machine.bandwidth || {}).map((name) =>
-      h("option", { value: name, selected: name === chosen }, name)));
-    const heads = ["step", "time", "GFLOP/s", "reads", "writes", ...this.names.map((n) => `${n} misses`),
-      "memory bytes", "flop/B"];
+    this.level.replaceChildren(
+      ...Object.keys(machine.bandwidth || {}).map((name) =>
+        h("option", { value: name, selected: name === chosen }, name),
+      ),
+    );
+    const heads = [
+      "step",
+      "time",
+      "GFLOP/s",
+      "reads",
+      "writes",
+      ...this.names.map((n) => `${n} misses`),
+      "memory bytes",
+      "flop/B",
+    ];
     const rows = this.recording.steps.map((step, i) => {
       const cost = step.error ? null : this.recording.programs[step.after].cost;
       const counts = countsOf(cost);
       const cells = [
-        cost && cost.time ? duration(cost.time) : "", cost && cost.gflops ? digits(cost.gflops) : "",
-        ...(counts ? [amount(counts.reads), amount(counts.writes),
-          ...counts.levels.map((level) => amount(level.misses)), amount(bytesByLevel(counts).memory),
-          counts.intensity ? digits(counts.intensity) : ""] : []),
+        cost && cost.time ? duration(cost.time) : "",
+        cost && cost.gflops ? digits(cost.gflops) : "",
+        ...(counts
+          ? [
+              amount(counts.reads),
+              amount(counts.writes),
+              ...counts.levels.map((level) => amount(level.misses)),
+              amount(bytesByLevel(counts).memory),
+              counts.intensity ? digits(counts.intensity) : "",
+            ]
+          : []),
       ];
-      return h("tr", { "data-step": i },
-        h("th", { scope: "row" }, h("button", { type: "button", class: "plain" }, `${i} ${step.op}`)),
+      return h(
+        "tr",
+        { "data-step": i },
+        h(
+          "th",
+          { scope: "row" },
+          h("button", { type: "button", class: "plain" }, `${i} ${step.op}`),
+        ),
         cells.map((text) => h("td", {}, text)),
-        counts ? null : h("td", { class: "uncounted", colspan: heads.length - 1 - cells.length },
-          step.error ? "refused: nothing changed" : "not counted"));
+        counts
+          ? null
+          : h(
+              "td",
+              { class: "uncounted", colspan: heads.length - 1 - cells.length },
+              step.error ? "refused: nothing changed" : "not counted",
+            ),
+      );
     });
-    this.table.replaceChildren(h("thead", {}, h("tr", {}, heads.map((t) => h("th", { scope: "col" }, t)))),
-      h("tbody", {}, rows));
-    const caches = (machine.caches || []).map((c) => `${c.name} ${binary(c.size)} ${c.ways}-way ${c.replacement}`);
-    this.note.textContent = `Counted exactly, in simulated caches without prefetching: ${caches.join(", ")}. ` +
+    this.table.replaceChildren(
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          heads.map((t) => h("th", { scope: "col" }, t)),
+        ),
+      ),
+      h("tbody", {}, rows),
+    );
+    const caches = (machine.caches || []).map(
+      (c) => `${c.name} ${binary(c.size)} ${c.ways}-way ${c.replacement}`,
+    );
+    this.note.textContent =
+      `Counted exactly, in simulated caches without prefetching: ${caches.join(", ")}. ` +
       "Time, peak and bandwidths are measured. Small arrays indexed by constants are registers.";
   }
 
@@ -179,10 +255,15 @@ export class CountsPanel {
 
   drawRoofline() {
     if (!this.element.open || this.body.hidden) return;
-    const held = this.picture.contains(document.activeElement) ? document.activeElement.dataset?.step : null;
+    const held = this.picture.contains(document.activeElement)
+      ? document.activeElement.dataset?.step
+      : null;
     const width = Math.min(900, Math.floor(this.picture.clientWidth));
-    this.picture.innerHTML = drawRoofline(this.recording, this.level.value, this.step || 0, width) ||
-      (width ? "<p class='note'>There is no step with both a time and counts at this level.</p>" : "");
+    this.picture.innerHTML =
+      drawRoofline(this.recording, this.level.value, this.step || 0, width) ||
+      (width
+        ? "<p class='note'>There is no step with both a time and counts at this level.</p>"
+        : "");
     if (held) this.focusStep(held);
   }
 }

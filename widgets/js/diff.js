@@ -81,10 +81,7 @@ export function align(before, after) {
   const shorter = Math.min(before.length, after.length);
   while (head < shorter && equal(head, head)) head++;
   let tail = 0;
-  while (
-    tail < shorter - head &&
-    equal(before.length - 1 - tail, after.length - 1 - tail)
-  ) tail++;
+  while (tail < shorter - head && equal(before.length - 1 - tail, after.length - 1 - tail)) tail++;
 
   const a = before.slice(head, before.length - tail);
   const b = after.slice(head, after.length - tail);
@@ -112,8 +109,10 @@ export function align(before, after) {
   for (const [p, q] of [...chain, [a.length, b.length]]) {
     for (; i < p || j < q; i += i < p, j += j < q) {
       row(
-        i < p ? head + i : -1, j < q ? head + j : -1,
-        i < p ? leftMarks[i] : "", j < q ? rightMarks[j] : ""
+        i < p ? head + i : -1,
+        j < q ? head + j : -1,
+        i < p ? leftMarks[i] : "",
+        j < q ? rightMarks[j] : "",
       );
     }
     if (p < a.length) {
@@ -139,7 +138,7 @@ export function changedWords(a, b) {
   }
   const left = new Array(n).fill(true);
   const right = new Array(m).fill(true);
-  for (let i = 0, j = 0; i < n && j < m; ) {
+  for (let i = 0, j = 0; i < n && j < m;) {
     if (a[i] === b[j]) {
       left[i++] = false;
       right[j++] = false;

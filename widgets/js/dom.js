@@ -36,7 +36,12 @@ export function digits(value) {
 
 /** Seconds as "12.3 ms". */
 export function duration(seconds) {
-  const units = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+  const units = [
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "µs"],
+    [1e-9, "ns"],
+  ];
   const [size, name] = units.find(([unit]) => seconds >= unit * 0.9995) || units[3];
   return `${digits(seconds / size)} ${name}`;
 }

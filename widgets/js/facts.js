@@ -51,9 +51,11 @@ export function facts(recording, at, first = 0) {
   }
   const error = cost.max_error == null ? "" : ` (max error ${small(cost.max_error)})`;
   const [value, kind] =
-    cost.equal === true ? [`equals the original${error}`, "good"]
-    : cost.equal === false ? [`differs from the original${error}`, "bad"]
-    : ["not checked", "none"];
+    cost.equal === true
+      ? [`equals the original${error}`, "good"]
+      : cost.equal === false
+        ? [`differs from the original${error}`, "bad"]
+        : ["not checked", "none"];
   return [...found, { name: "Result", value, kind }];
 }
 

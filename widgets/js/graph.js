@@ -9,9 +9,18 @@ import { followTheme } from "./theme.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const KINDS = {
-  param: "parameter", constant: "constant", op: "operator", kernel: "TensorIR kernel",
-  extern: "packed function", call: "function call", group: "fused group", tuple: "tuple",
-  item: "tuple item", cast: "match_cast", if: "branch", output: "output",
+  param: "parameter",
+  constant: "constant",
+  op: "operator",
+  kernel: "TensorIR kernel",
+  extern: "packed function",
+  call: "function call",
+  group: "fused group",
+  tuple: "tuple",
+  item: "tuple item",
+  cast: "match_cast",
+  if: "branch",
+  output: "output",
 };
 const VALUE_KINDS = new Set(["param", "constant", "output", "tuple", "item"]);
 const LINE = 16;
@@ -28,7 +37,11 @@ function s(tag, attributes = {}, ...children) {
 /** A number of bytes as "37 kB". */
 export function bytesText(size) {
   if (size === null || size === undefined) return "unknown";
-  for (const [unit, name] of [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]) {
+  for (const [unit, name] of [
+    [1e9, "GB"],
+    [1e6, "MB"],
+    [1e3, "kB"],
+  ]) {
     if (size >= unit) return `${Number((size / unit).toPrecision(3))} ${name}`;
   }
   return `${size} B`;
@@ -40,8 +53,11 @@ function boxLines(node) {
   const lines = [node.label];
   if (node.type) lines.push(node.type);
   for (const constant of node.constants.slice(0, 4)) {
-    lines.push(["const", constant.type, constant.bytes === null ? "" : bytesText(constant.bytes)]
-      .filter(Boolean).join(" "));
+    lines.push(
+      ["const", constant.type, constant.bytes === null ? "" : bytesText(constant.bytes)]
+        .filter(Boolean)
+        .join(" "),
+    );
   }
   if (node.constants.length > 4) lines.push(`and ${node.constants.length - 4} more constants`);
   return lines.map((line) => (line.length <= 44 ? line : line.slice(0, 43) + "…"));
@@ -67,7 +83,10 @@ export class GraphDrawing {
     this.build();
     this.onLayout = () => this.draw(true);
     this.onSelected = () => this.select(this.model.get("selected"), false);
-    this.onGraph = () => { this.load(); this.draw(false); };
+    this.onGraph = () => {
+      this.load();
+      this.draw(false);
+    };
     model.on("change:drawing", this.onLayout);
     model.on("change:selected", this.onSelected);
     model.on("change:graph", this.onGraph);
@@ -86,8 +105,11 @@ export class GraphDrawing {
     this.title = h("b", { class: "title" });
     this.facts = h("span", { class: "dim" });
     this.search = h("input", {
-      type: "search", placeholder: "find an operator, shape, name", "aria-label": "Find in the graph",
-      [OWN_KEYS]: "true", oninput: () => this.find(0),
+      type: "search",
+      placeholder: "find an operator, shape, name",
+      "aria-label": "Find in the graph",
+      [OWN_KEYS]: "true",
+      oninput: () => this.find(0),
       onkeydown: (event) => {
         if (event.key !== "Enter") return;
         event.preventDefault();
@@ -99,14 +121,24 @@ export class GraphDrawing {
       h("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
     this.openAll = button("Open all groups", "Open all fused groups", () => this.setOpen(true));
     this.shutAll = button("Shut all groups", "Shut all fused groups", () => this.setOpen(false));
-    this.bar = h("div", { class: "bar", role: "toolbar", "aria-label": "Graph" },
-      this.title, this.facts, this.search, this.found,
+    this.bar = h(
+      "div",
+      { class: "bar", role: "toolbar", "aria-label": "Graph" },
+      this.title,
+      this.facts,
+      this.search,
+      this.found,
       button("−", "Zoom out", () => this.setZoom(this.zoom / 1.25)),
       button("+", "Zoom in", () => this.setZoom(this.zoom * 1.25)),
       button("Fit", "Fit the graph into the view", () => this.fit()),
-      this.openAll, this.shutAll,
-      button("SVG", "Save the picture as SVG", () => this.save()));
-    this.canvas = s("svg", { role: "group", "aria-label": "Computation graph: arrow keys walk along the edges, Enter opens a node" });
+      this.openAll,
+      this.shutAll,
+      button("SVG", "Save the picture as SVG", () => this.save()),
+    );
+    this.canvas = s("svg", {
+      role: "group",
+      "aria-label": "Computation graph: arrow keys walk along the edges, Enter opens a node",
+    });
     this.pane = h("div", { class: "drawing" }, this.canvas);
     this.pane.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.pane.addEventListener("pointerdown", (event) => this.drag(event));
@@ -119,8 +151,13 @@ export class GraphDrawing {
     });
     this.detail = h("section", { class: "detail", "aria-label": "Node" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.view = h("div", { class: "mlc mlc-graph" }, this.bar,
-      h("div", { class: "halves" }, this.pane, this.detail), this.live);
+    this.view = h(
+      "div",
+      { class: "mlc mlc-graph" },
+      this.bar,
+      h("div", { class: "halves" }, this.pane, this.detail),
+      this.live,
+    );
     this.root.append(this.view);
     this.unfollow = followTheme(this.view);
   }
@@ -131,11 +168,13 @@ export class GraphDrawing {
     this.groups = this.graph.nodes.filter((node) => node.kind === "group").map((node) => node.id);
     this.openAll.hidden = this.shutAll.hidden = !this.groups.length;
     const calls = this.graph.nodes.filter(
-      (node) => node.group === null && !VALUE_KINDS.has(node.kind));
+      (node) => node.group === null && !VALUE_KINDS.has(node.kind),
+    );
     const moved = calls.map((node) => node.moved);
     this.title.textContent = this.graph.title;
     const known = moved.every((size) => size !== null);
-    this.facts.textContent = `${calls.length} calls` +
+    this.facts.textContent =
+      `${calls.length} calls` +
       (known ? `, ${bytesText(moved.reduce((a, b) => a + b, 0))} moved` : "") +
       (this.groups.length ? `, ${this.groups.length} fused groups` : "");
   }
@@ -168,8 +207,11 @@ export class GraphDrawing {
       this.below.get(from).push(to);
       this.above.get(to).push(from);
       const path = s("path", {
-        class: "edge", d: curve(points), "marker-end": `url(#${this.mark})`,
-        "data-from": from, "data-to": to,
+        class: "edge",
+        d: curve(points),
+        "marker-end": `url(#${this.mark})`,
+        "data-from": from,
+        "data-to": to,
       });
       path.append(s("title", {}, edge.label));
       for (const end of [from, to]) {
@@ -178,10 +220,21 @@ export class GraphDrawing {
       }
       return path;
     });
-    const arrow = s("marker", {
-      id: this.mark, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9,
-      markerUnits: "userSpaceOnUse", orient: "auto", class: "head",
-    }, s("path", { d: "M0,0L8,4L0,8z" }));
+    const arrow = s(
+      "marker",
+      {
+        id: this.mark,
+        viewBox: "0 0 8 8",
+        refX: 7,
+        refY: 4,
+        markerWidth: 9,
+        markerHeight: 9,
+        markerUnits: "userSpaceOnUse",
+        orient: "auto",
+        class: "head",
+      },
+      s("path", { d: "M0,0L8,4L0,8z" }),
+    );
     this.canvas.replaceChildren(s("defs", {}, arrow), ...parts, ...routes);
     this.canvas.setAttribute("viewBox", `-12 -12 ${placed.width + 24} ${placed.height + 24}`);
     if (keep) this.setZoom(this.zoom);
@@ -200,20 +253,54 @@ export class GraphDrawing {
   box(node, x, y, width, height) {
     const isOpen = this.open.has(node.id);
     const lines = isOpen ? [node.label] : boxLines(node);
-    const labels = lines.map((line, number) => s("text", {
-      x: x + width / 2, y: y + LINE * (number + 1), class: number ? "small" : "name",
-    }, line));
-    const words = [KINDS[node.kind] || node.kind, node.label, node.name && `bound to ${node.name}`,
-      node.type, node.pure ? "" : "has effects",
-      node.kind === "group" ? (isOpen ? "open" : "shut") : ""].filter(Boolean).join(", ");
-    const element = s("g", {
-      class: `node ${node.kind}${node.pure ? "" : " impure"}${isOpen ? " open" : ""}`,
-      "data-node": node.id, role: "button", tabindex: "-1", "aria-label": words, [OWN_KEYS]: "true",
-    }, s("rect", { x, y, width, height, rx: VALUE_KINDS.has(node.kind) ? 12 : 3 }), ...labels);
+    const labels = lines.map((line, number) =>
+      s(
+        "text",
+        {
+          x: x + width / 2,
+          y: y + LINE * (number + 1),
+          class: number ? "small" : "name",
+        },
+        line,
+      ),
+    );
+    const words = [
+      KINDS[node.kind] || node.kind,
+      node.label,
+      node.name && `bound to ${node.name}`,
+      node.type,
+      node.pure ? "" : "has effects",
+      node.kind === "group" ? (isOpen ? "open" : "shut") : "",
+    ]
+      .filter(Boolean)
+      .join(", ");
+    const element = s(
+      "g",
+      {
+        class: `node ${node.kind}${node.pure ? "" : " impure"}${isOpen ? " open" : ""}`,
+        "data-node": node.id,
+        role: "button",
+        tabindex: "-1",
+        "aria-label": words,
+        [OWN_KEYS]: "true",
+      },
+      s("rect", { x, y, width, height, rx: VALUE_KINDS.has(node.kind) ? 12 : 3 }),
+      ...labels,
+    );
     if (node.kind === "group") {
-      element.append(s("text", {
-        x: x + 8, y: y + LINE, class: "toggle", "data-toggle": "true", "aria-hidden": "true",
-      }, isOpen ? "▾" : "▸"));
+      element.append(
+        s(
+          "text",
+          {
+            x: x + 8,
+            y: y + LINE,
+            class: "toggle",
+            "data-toggle": "true",
+            "aria-hidden": "true",
+          },
+          isOpen ? "▾" : "▸",
+        ),
+      );
     }
     this.elements.set(node.id, element);
     return element;
@@ -247,8 +334,10 @@ export class GraphDrawing {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const box = this.pane.getBoundingClientRect();
-    this.setZoom(this.zoom * (event.deltaY < 0 ? 1.1 : 1 / 1.1),
-      [event.clientX - box.left, event.clientY - box.top]);
+    this.setZoom(this.zoom * (event.deltaY < 0 ? 1.1 : 1 / 1.1), [
+      event.clientX - box.left,
+      event.clientY - box.top,
+    ]);
   }
 
   drag(event) {
@@ -352,10 +441,17 @@ export class GraphDrawing {
 
   find(step) {
     const wanted = this.search.value.trim().toLowerCase();
-    const hits = wanted === "" ? [] : this.placed.boxes.map((box) => box[0]).filter((id) => {
-      const node = this.nodes.get(id);
-      return `${node.label} ${node.name} ${node.type} ${KINDS[node.kind]}`.toLowerCase().includes(wanted);
-    });
+    const hits =
+      wanted === ""
+        ? []
+        : this.placed.boxes
+            .map((box) => box[0])
+            .filter((id) => {
+              const node = this.nodes.get(id);
+              return `${node.label} ${node.name} ${node.type} ${KINDS[node.kind]}`
+                .toLowerCase()
+                .includes(wanted);
+            });
     for (const [id, element] of this.elements) element.classList.toggle("hit", hits.includes(id));
     if (!hits.length) {
       this.found.textContent = wanted ? "nothing found" : "";
@@ -387,11 +483,14 @@ export class GraphDrawing {
     const more = open.length > this.open.size;
     this.model.set("opened", open);
     this.model.save_changes();
-    setTimeout(() => {
-      if (this.placed !== before) return;
-      const { layouts } = this.graph;
-      this.model.set("drawing", more ? layouts.open : layouts.closed);
-    }, this.model.send.length ? 1500 : 0);
+    setTimeout(
+      () => {
+        if (this.placed !== before) return;
+        const { layouts } = this.graph;
+        this.model.set("drawing", more ? layouts.open : layouts.closed);
+      },
+      this.model.send.length ? 1500 : 0,
+    );
   }
 
   // -- one node
@@ -399,13 +498,15 @@ export class GraphDrawing {
   describe(id) {
     const node = id && this.nodes.get(id);
     if (!node) {
-      this.detail.replaceChildren(h("p", { class: "dim" },
-        "Select a node: its attributes and its TensorIR appear here."));
+      this.detail.replaceChildren(
+        h("p", { class: "dim" }, "Select a node: its attributes and its TensorIR appear here."),
+      );
       return;
     }
     const rows = [["kind", KINDS[node.kind] || node.kind]];
     if (node.name) rows.push(["variable", node.name]);
-    if (node.type) rows.push(["result", node.type + (node.bytes ? `, ${bytesText(node.bytes)}` : "")]);
+    if (node.type)
+      rows.push(["result", node.type + (node.bytes ? `, ${bytesText(node.bytes)}` : "")]);
     for (const edge of this.graph.edges.filter((item) => item.to === id)) {
       rows.push(["input", `${this.nodes.get(edge.from).label} ${edge.label}`]);
     }
@@ -414,11 +515,19 @@ export class GraphDrawing {
     }
     if (!VALUE_KINDS.has(node.kind)) rows.push(["moved", bytesText(node.moved)]);
     if (node.region !== null) rows.push(["dataflow block", String(node.region)]);
-    if (!VALUE_KINDS.has(node.kind)) rows.push(["effects", node.pure ? "none: pure" : "may have effects"]);
+    if (!VALUE_KINDS.has(node.kind))
+      rows.push(["effects", node.pure ? "none: pure" : "may have effects"]);
     for (const [name, value] of Object.entries(node.attrs)) rows.push([name, value]);
-    const children = [h("h3", {}, node.label),
-      h("table", {}, ...rows.map(([name, value]) =>
-        h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))];
+    const children = [
+      h("h3", {}, node.label),
+      h(
+        "table",
+        {},
+        ...rows.map(([name, value]) =>
+          h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value)),
+        ),
+      ),
+    ];
     const inner = this.graph.nodes.filter((item) => item.group === id);
     if (inner.length) {
       children.push(h("p", {}, `Fused: ${inner.map((item) => item.label).join(", ")}`));
@@ -433,11 +542,23 @@ export class GraphDrawing {
   save() {
     const copy = this.canvas.cloneNode(true);
     copy.setAttribute("xmlns", SVG);
-    const look = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-weight", "font-size", "text-anchor", "font-family"];
+    const look = [
+      "fill",
+      "stroke",
+      "stroke-width",
+      "stroke-dasharray",
+      "font-weight",
+      "font-size",
+      "text-anchor",
+      "font-family",
+    ];
     const from = this.canvas.querySelectorAll("rect,path,text");
     copy.querySelectorAll("rect,path,text").forEach((element, index) => {
       const style = getComputedStyle(from[index]);
-      element.setAttribute("style", look.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+      element.setAttribute(
+        "style",
+        look.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"),
+      );
     });
     const text = new XMLSerializer().serializeToString(copy);
     const link = h("a", {
@@ -451,10 +572,28 @@ export class GraphDrawing {
 
 function code(title, text) {
   const lines = text.split("\n");
-  const html = lines.map((line) => tokens(line).map(([kind, part]) =>
-    kind ? `<span class="t-${kind}">${escapeHTML(part)}</span>` : escapeHTML(part)).join("")).join("\n");
+  const html = lines
+    .map((line) =>
+      tokens(line)
+        .map(([kind, part]) =>
+          kind ? `<span class="t-${kind}">${escapeHTML(part)}</span>` : escapeHTML(part),
+        )
+        .join(""),
+    )
+    .join("\n");
   const block = h("pre", { tabindex: "0", "aria-label": title, html });
-  return h("details", { open: true }, h("summary", {}, title, " ", copyButton(`Copy the ${title}`, () => text)), block);
+  return h(
+    "details",
+    { open: true },
+    h(
+      "summary",
+      {},
+      title,
+      " ",
+      copyButton(`Copy the ${title}`, () => text),
+    ),
+    block,
+  );
 }
 
 export function renderGraph({ model, el }) {

@@ -26,7 +26,10 @@ export function speedOf(recording, at) {
 
 /** The questions of a step and their answers: { legal, speed }, speed null where it is not asked. */
 export function answersOf(recording, at) {
-  return { legal: recording.steps[at].error ? "refused" : "legal", speed: speedOf(recording, at)?.kind ?? null };
+  return {
+    legal: recording.steps[at].error ? "refused" : "legal",
+    speed: speedOf(recording, at)?.kind ?? null,
+  };
 }
 
 /** The call of a step without its results: a refused one has none, which would tell. */
@@ -52,9 +55,16 @@ class Guessing {
   constructor(model) {
     this.model = model;
     this.listeners = new Map();
-    this.button = h("button", { type: "button", class: "small guess-toggle",
-      title: "Say what a step does before it is shown",
-      onclick: () => this.turn(!this.on) }, "Guess first");
+    this.button = h(
+      "button",
+      {
+        type: "button",
+        class: "small guess-toggle",
+        title: "Say what a step does before it is shown",
+        onclick: () => this.turn(!this.on),
+      },
+      "Guess first",
+    );
     this.card = h("form", { class: "guess-card", "aria-label": "Guess first" });
     // The arrow keys choose an answer here; they must not step.
     this.card.addEventListener("keydown", (event) => event.stopPropagation());
@@ -95,7 +105,9 @@ class Guessing {
     if (this.masked?.whole !== whole || this.masked.last !== last) {
       const steps = whole.steps.slice(0, last + 1);
       const seen = new Set(steps.flatMap((step) => [step.before, step.after]));
-      const programs = whole.programs.map((program, i) => (seen.has(i) ? program : { lines: [], cost: null }));
+      const programs = whole.programs.map((program, i) =>
+        seen.has(i) ? program : { lines: [], cost: null },
+      );
       this.masked = { whole, last, part: { ...whole, steps, programs } };
     }
     return this.masked.part;
@@ -160,8 +172,11 @@ class Guessing {
     this.card.hidden = !this.on;
     if (!this.on) return this.card.replaceChildren();
     const { right, asked } = score(this.recording, this.given);
-    const count = h("output", { class: "guess-count", "aria-label": "Right guesses" },
-      `${right} of ${asked} right`);
+    const count = h(
+      "output",
+      { class: "guess-count", "aria-label": "Right guesses" },
+      `${right} of ${asked} right`,
+    );
     const last = this.recording.steps.length - 1;
     const at = this.revealed;
     this.note = h("span", { class: "guess-note", role: "alert" });
@@ -169,7 +184,9 @@ class Guessing {
     if (at >= last) {
       return this.card.replaceChildren(
         h("strong", {}, last ? "That was the last step." : "There is no step to guess."),
-        h("button", { type: "button", onclick: () => this.again() }, "Start again"), count);
+        h("button", { type: "button", onclick: () => this.again() }, "Start again"),
+        count,
+      );
     }
     this.card.replaceChildren(...this.question(at + 1, last), count);
   }
@@ -178,41 +195,82 @@ class Guessing {
     const step = this.recording.steps[at];
     const doc = this.recording.docs[step.op] || {};
     const number = `guess-${at}-${(Math.random() * 1e9) | 0}`; // radio groups are by name in a page
-    const choice = (of, value, text) => h("label", {},
-      h("input", { type: "radio", name: `${number}-${of}`, value, "data-of": of }), text);
+    const choice = (of, value, text) =>
+      h(
+        "label",
+        {},
+        h("input", { type: "radio", name: `${number}-${of}`, value, "data-of": of }),
+        text,
+      );
     const timed = this.recording.programs.some((program) => program.cost?.time);
-    const speed = h("fieldset", { class: "guess-speed" }, h("legend", {}, "If so, the program becomes"),
-      Object.entries(SPEEDS).map(([value, text]) => choice("speed", value, text)));
-    const legal = h("fieldset", {}, h("legend", {}, "Is it legal here?"),
-      choice("legal", "legal", "✓ legal"), choice("legal", "refused", "✕ refused"));
+    const speed = h(
+      "fieldset",
+      { class: "guess-speed" },
+      h("legend", {}, "If so, the program becomes"),
+      Object.entries(SPEEDS).map(([value, text]) => choice("speed", value, text)),
+    );
+    const legal = h(
+      "fieldset",
+      {},
+      h("legend", {}, "Is it legal here?"),
+      choice("legal", "legal", "✓ legal"),
+      choice("legal", "refused", "✕ refused"),
+    );
     legal.addEventListener("change", () => (speed.disabled = this.chosen("legal") === "refused"));
     return [
-      h("div", { class: "guess-head" }, h("strong", {}, `What would step ${at} of ${last} do?`),
+      h(
+        "div",
+        { class: "guess-head" },
+        h("strong", {}, `What would step ${at} of ${last} do?`),
         h("pre", {}, [...(step.lead || []), callOf(step)].join("\n")),
-        doc.meaning ? h("p", { class: "meaning" }, doc.meaning) : null),
-      legal, timed ? speed : null,
-      h("button", { type: "submit", class: "guess-reveal" }, "Reveal"), this.note];
+        doc.meaning ? h("p", { class: "meaning" }, doc.meaning) : null,
+      ),
+      legal,
+      timed ? speed : null,
+      h("button", { type: "submit", class: "guess-reveal" }, "Reveal"),
+      this.note,
+    ];
   }
 
   told(at, last) {
     const truth = answersOf(this.recording, at);
     const given = this.given[at];
     const words = (right) => (right ? "✓ right: " : "✕ not so: ");
-    const rows = [[given.legal === truth.legal, truth.legal === "legal" ? "it is legal" : "it is refused"]];
+    const rows = [
+      [given.legal === truth.legal, truth.legal === "legal" ? "it is legal" : "it is refused"],
+    ];
     if (truth.speed) {
       const { text } = speedOf(this.recording, at);
       rows.push([given.speed ? given.speed === truth.speed : null, text]);
     }
     return [
-      h("div", { class: "guess-head", role: "status" }, h("strong", {}, `Step ${at}: `),
-        rows.map(([right, text]) => h("span", {
-          class: `guess-verdict ${right === null ? "" : right ? "good" : "bad"}` },
-          (right === null ? "" : words(right)) + text))),
-      h("button", { type: "button", onclick: () => {
-        this.telling = false;
-        this.draw();
-        this.card.querySelector("input, button")?.focus();
-      } }, at < last ? "Next step" : "To the end")];
+      h(
+        "div",
+        { class: "guess-head", role: "status" },
+        h("strong", {}, `Step ${at}: `),
+        rows.map(([right, text]) =>
+          h(
+            "span",
+            {
+              class: `guess-verdict ${right === null ? "" : right ? "good" : "bad"}`,
+            },
+            (right === null ? "" : words(right)) + text,
+          ),
+        ),
+      ),
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            this.telling = false;
+            this.draw();
+            this.card.querySelector("input, button")?.focus();
+          },
+        },
+        at < last ? "Next step" : "To the end",
+      ),
+    ];
   }
 }
 

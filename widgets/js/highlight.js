@@ -1,8 +1,10 @@
 // TVMScript and Python, coloured: text -> [[class, text], ...], classes being those of the style.
 
 const KEYWORDS = new Set(
-  ("and as assert break class continue def elif else False for from if import in is lambda None " +
-    "not or pass raise return True while with yield").split(" ")
+  (
+    "and as assert break class continue def elif else False for from if import in is lambda None " +
+    "not or pass raise return True while with yield"
+  ).split(" "),
 );
 const PATTERN =
   /(#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(@[\w.]+)|(\b\d[\w.]*(?:[eE][-+]\d+)?)|(\b[TRI]\.\w+(?:\.\w+)*)|([A-Za-z_]\w*)|(\s+)|([^\w\s])/g;

@@ -116,9 +116,13 @@ export class Lineage {
       rows.push({ step: s, keys: newer });
       keys = newer;
     }
-    const said = (row) => [...row.keys]
-      .map((k) => `${k} ${this.nameIn(this.recording.steps[row.step].after, k)}`).sort().join();
-    return rows.filter((row, i) => i === 0 || said(row) !== said(rows[i - 1]))
+    const said = (row) =>
+      [...row.keys]
+        .map((k) => `${k} ${this.nameIn(this.recording.steps[row.step].after, k)}`)
+        .sort()
+        .join();
+    return rows
+      .filter((row, i) => i === 0 || said(row) !== said(rows[i - 1]))
       .map((row) => ({ step: row.step, keys: [...row.keys] }));
   }
 
@@ -151,7 +155,8 @@ export class Lineage {
         top = { name, key: keys[i], until: line.indent + (inside ? 1 : 0), outer: top };
       });
       if (line.text.startsWith("def ")) {
-        for (const key of keys) top = { name: this.key(key)[1], key, until: line.indent + 1, outer: top };
+        for (const key of keys)
+          top = { name: this.key(key)[1], key, until: line.indent + 1, outer: top };
       }
       return top;
     });

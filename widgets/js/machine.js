@@ -35,33 +35,75 @@ class MachineView {
 
   build(root) {
     const button = (text, label, to) =>
-      h("button", { type: "button", "aria-label": label, title: label, onclick: () => this.show(to(), true) }, text);
+      h(
+        "button",
+        { type: "button", "aria-label": label, title: label, onclick: () => this.show(to(), true) },
+        text,
+      );
     this.title = h("b", {});
     this.facts = h("span", { class: "dim" });
     this.slider = h("input", { type: "range", min: 0, value: 0, "aria-label": "Instruction" });
     this.slider.addEventListener("input", () => this.show(Number(this.slider.value), true));
     this.count = h("output", { class: "count" });
-    this.kernels = h("label", { class: "only" }, h("input", { type: "checkbox", onchange: (event) => {
-      this.onlyKernels = event.target.checked;
-    } }), " stop at kernels only");
-    this.code = h("div", { class: "bytecode", role: "listbox", tabindex: "0", "aria-label": "Bytecode" });
+    this.kernels = h(
+      "label",
+      { class: "only" },
+      h("input", {
+        type: "checkbox",
+        onchange: (event) => {
+          this.onlyKernels = event.target.checked;
+        },
+      }),
+      " stop at kernels only",
+    );
+    this.code = h("div", {
+      class: "bytecode",
+      role: "listbox",
+      tabindex: "0",
+      "aria-label": "Bytecode",
+    });
     this.code.addEventListener("click", (event) => {
       const line = event.target.closest("[data-line]");
       if (line) this.seek(Number(line.dataset.line));
     });
-    this.registers = h("div", { class: "registers", tabindex: "0", role: "region", "aria-label": "Registers" });
+    this.registers = h("div", {
+      class: "registers",
+      tabindex: "0",
+      role: "region",
+      "aria-label": "Registers",
+    });
     this.now = h("p", { class: "now-runs" });
     this.plot = h("div", { class: "memory" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.view = h("section", { class: "mlc mlc-machine", role: "group", "aria-label": "A run of the virtual machine", tabindex: "-1" },
+    this.view = h(
+      "section",
+      {
+        class: "mlc mlc-machine",
+        role: "group",
+        "aria-label": "A run of the virtual machine",
+        tabindex: "-1",
+      },
       h("div", { class: "bar" }, this.title, this.facts),
-      h("div", { class: "bar" },
-        h("div", { class: "buttons", role: "group", "aria-label": "Move between instructions" },
-          button("|◀", "First instruction", () => 0), button("◀", "Previous instruction", () => this.next(-1)),
-          this.slider, button("▶", "Next instruction", () => this.next(1)),
-          button("▶|", "Last instruction", () => this.run.steps.length - 1)),
-        this.count, this.kernels),
-      this.now, h("div", { class: "halves" }, this.code, this.registers), this.plot, this.live);
+      h(
+        "div",
+        { class: "bar" },
+        h(
+          "div",
+          { class: "buttons", role: "group", "aria-label": "Move between instructions" },
+          button("|◀", "First instruction", () => 0),
+          button("◀", "Previous instruction", () => this.next(-1)),
+          this.slider,
+          button("▶", "Next instruction", () => this.next(1)),
+          button("▶|", "Last instruction", () => this.run.steps.length - 1),
+        ),
+        this.count,
+        this.kernels,
+      ),
+      this.now,
+      h("div", { class: "halves" }, this.code, this.registers),
+      this.plot,
+      this.live,
+    );
     this.view.addEventListener("keydown", (event) => this.key(event));
     root.append(this.view);
     this.unfollow = followTheme(this.view);
@@ -73,9 +115,12 @@ class MachineView {
     const seconds = steps.reduce((sum, step) => sum + step.seconds, 0);
     const apart = unshared[unshared.length - 1] || 0;
     this.title.textContent = `A run of ${title}`;
-    this.facts.textContent = `${steps.length} instructions, ${steps.filter((s) => s.kernel).length} kernels, ` +
+    this.facts.textContent =
+      `${steps.length} instructions, ${steps.filter((s) => s.kernel).length} kernels, ` +
       `${duration(seconds)}; memory ${bytesText(peak)} at the peak` +
-      (apart ? `, ${bytesText(apart)} if each tensor had its own (${Math.round((100 * peak) / apart)} %)` : "");
+      (apart
+        ? `, ${bytesText(apart)} if each tensor had its own (${Math.round((100 * peak) / apart)} %)`
+        : "");
     this.slider.max = Math.max(0, steps.length - 1);
     this.shownCode = -1;
     this.at = -1;
@@ -94,7 +139,9 @@ class MachineView {
   /** The step nearest to this one that ran a line of the function that is shown. */
   seek(line) {
     const { steps } = this.run;
-    const found = steps.map((_, i) => i).filter((i) => steps[i].code === this.shownCode && steps[i].at === line);
+    const found = steps
+      .map((_, i) => i)
+      .filter((i) => steps[i].code === this.shownCode && steps[i].at === line);
     found.sort((a, b) => Math.abs(a - this.at) - Math.abs(b - this.at));
     if (found.length) this.show(found[0], true);
   }
@@ -102,7 +149,14 @@ class MachineView {
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const within = event.target.closest("input[type=range], input[type=checkbox]");
-    const to = { ArrowRight: this.next(1), ArrowLeft: this.next(-1), ArrowDown: this.next(1), ArrowUp: this.next(-1), Home: 0, End: this.run.steps.length - 1 }[event.key];
+    const to = {
+      ArrowRight: this.next(1),
+      ArrowLeft: this.next(-1),
+      ArrowDown: this.next(1),
+      ArrowUp: this.next(-1),
+      Home: 0,
+      End: this.run.steps.length - 1,
+    }[event.key];
     if (to === undefined || (within && within.type === "checkbox")) return;
     if (event.target.closest(".registers") && /^Arrow(Up|Down)$/.test(event.key)) return;
     event.preventDefault();
@@ -119,9 +173,17 @@ class MachineView {
     this.slider.value = at;
     this.slider.setAttribute("aria-valuetext", `${at} of ${steps.length - 1}: ${step.name}`);
     this.count.textContent = `${at} / ${steps.length - 1}`;
-    this.now.replaceChildren(h("span", { class: step.kernel ? "kind kernel" : "kind" }, step.kernel ? "kernel " : "machine "),
-      h("code", {}, step.name), ` ${duration(step.seconds)}`,
-      step.writes ? ` writes ${step.writes}` : "", step.reads.length ? `, reads ${step.reads.join(", ")}` : "");
+    this.now.replaceChildren(
+      h(
+        "span",
+        { class: step.kernel ? "kind kernel" : "kind" },
+        step.kernel ? "kernel " : "machine ",
+      ),
+      h("code", {}, step.name),
+      ` ${duration(step.seconds)}`,
+      step.writes ? ` writes ${step.writes}` : "",
+      step.reads.length ? `, reads ${step.reads.join(", ")}` : "",
+    );
     this.drawCode(step);
     this.drawRegisters(at);
     this.moveMark();
@@ -140,10 +202,22 @@ class MachineView {
       const spent = lines.map(() => 0);
       for (const other of steps) if (other.code === step.code) spent[other.at] += other.seconds;
       const most = Math.max(...spent, 1e-12);
-      this.code.replaceChildren(h("div", { class: "cap" }, `@${name}`), ...lines.map((text, i) =>
-        h("div", { class: "line", role: "option", "data-line": i },
-          h("span", { class: "heat", style: `width:${(36 * spent[i]) / most}px`, title: duration(spent[i]), "aria-hidden": "true" }),
-          h("span", { class: "text" }, text))));
+      this.code.replaceChildren(
+        h("div", { class: "cap" }, `@${name}`),
+        ...lines.map((text, i) =>
+          h(
+            "div",
+            { class: "line", role: "option", "data-line": i },
+            h("span", {
+              class: "heat",
+              style: `width:${(36 * spent[i]) / most}px`,
+              title: duration(spent[i]),
+              "aria-hidden": "true",
+            }),
+            h("span", { class: "text" }, text),
+          ),
+        ),
+      );
     }
     for (const line of this.code.querySelectorAll("[data-line]")) {
       const on = Number(line.dataset.line) === step.at;
@@ -165,13 +239,28 @@ class MachineView {
     }
     const step = this.run.steps[at];
     const number = (name) => Number(name.replace(/\D/g, "")) || 0;
-    const rows = [...held].sort((a, b) => number(a[0]) - number(b[0])).map(([name, text]) => {
-      const fresh = name in step.set && at > 0;
-      const used = step.reads.includes(name);
-      return h("tr", { class: fresh ? "fresh" : used ? "used" : "" },
-        h("th", { scope: "row" }, name), h("td", {}, text), h("td", { class: "dim" }, fresh ? "written" : used ? "read" : ""));
-    });
-    const gone = step.unset.map((name) => h("tr", { class: "gone" }, h("th", { scope: "row" }, name), h("td", {}, "freed"), h("td", {})));
+    const rows = [...held]
+      .sort((a, b) => number(a[0]) - number(b[0]))
+      .map(([name, text]) => {
+        const fresh = name in step.set && at > 0;
+        const used = step.reads.includes(name);
+        return h(
+          "tr",
+          { class: fresh ? "fresh" : used ? "used" : "" },
+          h("th", { scope: "row" }, name),
+          h("td", {}, text),
+          h("td", { class: "dim" }, fresh ? "written" : used ? "read" : ""),
+        );
+      });
+    const gone = step.unset.map((name) =>
+      h(
+        "tr",
+        { class: "gone" },
+        h("th", { scope: "row" }, name),
+        h("td", {}, "freed"),
+        h("td", {}),
+      ),
+    );
     this.registers.replaceChildren(h("table", {}, h("caption", {}, "Registers"), ...rows, ...gone));
   }
 
@@ -189,7 +278,9 @@ class MachineView {
     // Each piece of memory gets a place of its own for as long as it lives, the lowest that is free.
     const places = [];
     const base = storages.map((entry) => {
-      const busy = places.filter((p) => p.to > entry.from && p.from < entry.to).sort((a, b) => a.at - b.at);
+      const busy = places
+        .filter((p) => p.to > entry.from && p.from < entry.to)
+        .sort((a, b) => a.at - b.at);
       let at = 0;
       for (const other of busy) {
         if (other.at >= at + entry.size) break;
@@ -202,33 +293,104 @@ class MachineView {
     const x = (step) => left + (step / steps.length) * (width - left - right);
     const y = (bytes) => floor - (bytes / most) * (floor - top);
     this.x = x;
-    const parts = [0, 0.5, 1].map((f) => shape("g", {},
-      shape("line", { class: "grid", x1: left, x2: width - right, y1: y(f * most), y2: y(f * most) }),
-      shape("text", { class: "tick", x: left - 6, y: y(f * most) + 4, "text-anchor": "end" }, bytesText(Math.round(f * most)))));
+    const parts = [0, 0.5, 1].map((f) =>
+      shape(
+        "g",
+        {},
+        shape("line", {
+          class: "grid",
+          x1: left,
+          x2: width - right,
+          y1: y(f * most),
+          y2: y(f * most),
+        }),
+        shape(
+          "text",
+          { class: "tick", x: left - 6, y: y(f * most) + 4, "text-anchor": "end" },
+          bytesText(Math.round(f * most)),
+        ),
+      ),
+    );
     storages.forEach((entry, i) => {
-      parts.push(shape("rect", { class: "storage", x: x(entry.from), y: y(base[i] + entry.size), width: Math.max(1, x(entry.to) - x(entry.from)), height: Math.max(1, y(base[i]) - y(base[i] + entry.size)) },
-        shape("title", {}, `memory ${i}: ${bytesText(entry.size)}, instructions ${entry.from} to ${entry.to}`)));
+      parts.push(
+        shape(
+          "rect",
+          {
+            class: "storage",
+            x: x(entry.from),
+            y: y(base[i] + entry.size),
+            width: Math.max(1, x(entry.to) - x(entry.from)),
+            height: Math.max(1, y(base[i]) - y(base[i] + entry.size)),
+          },
+          shape(
+            "title",
+            {},
+            `memory ${i}: ${bytesText(entry.size)}, instructions ${entry.from} to ${entry.to}`,
+          ),
+        ),
+      );
       for (const tensor of entry.tensors) {
         const start = base[i] + tensor.offset;
-        parts.push(shape("rect", { class: "tensor", x: x(tensor.from), y: y(start + tensor.size), width: Math.max(1, x(tensor.to) - x(tensor.from)), height: Math.max(1, y(start) - y(start + tensor.size)) },
-          shape("title", {}, `${tensor.register}: ${bytesText(tensor.size)}, instructions ${tensor.from} to ${tensor.to}`)));
+        parts.push(
+          shape(
+            "rect",
+            {
+              class: "tensor",
+              x: x(tensor.from),
+              y: y(start + tensor.size),
+              width: Math.max(1, x(tensor.to) - x(tensor.from)),
+              height: Math.max(1, y(start) - y(start + tensor.size)),
+            },
+            shape(
+              "title",
+              {},
+              `${tensor.register}: ${bytesText(tensor.size)}, instructions ${tensor.from} to ${tensor.to}`,
+            ),
+          ),
+        );
         const room = x(tensor.to) - x(tensor.from) > 26 && y(start) - y(start + tensor.size) > 12;
-        if (room) parts.push(shape("text", { class: "tensor-name", x: x(tensor.from) + 4, y: y(start + tensor.size / 2) + 4 }, tensor.register));
+        if (room)
+          parts.push(
+            shape(
+              "text",
+              { class: "tensor-name", x: x(tensor.from) + 4, y: y(start + tensor.size / 2) + 4 },
+              tensor.register,
+            ),
+          );
       }
     });
-    const line = (values) => values.map((v, i) => `${i ? "L" : "M"}${x(i)},${y(v)}L${x(i + 1)},${y(v)}`).join("");
-    parts.push(shape("path", { class: "unshared", d: line(unshared) }), shape("path", { class: "held", d: line(live) }));
+    const line = (values) =>
+      values.map((v, i) => `${i ? "L" : "M"}${x(i)},${y(v)}L${x(i + 1)},${y(v)}`).join("");
+    parts.push(
+      shape("path", { class: "unshared", d: line(unshared) }),
+      shape("path", { class: "held", d: line(live) }),
+    );
     this.mark = shape("line", { class: "mark", y1: top, y2: floor });
-    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Memory over the run: ${this.facts.textContent}` }, ...parts, this.mark);
+    const svg = shape(
+      "svg",
+      {
+        viewBox: `0 0 ${width} ${height}`,
+        role: "img",
+        "aria-label": `Memory over the run: ${this.facts.textContent}`,
+      },
+      ...parts,
+      this.mark,
+    );
     svg.addEventListener("click", (event) => {
       const box = svg.getBoundingClientRect();
       const at = ((event.clientX - box.left) / box.width) * width;
       this.show(Math.floor(((at - left) / (width - left - right)) * steps.length), true);
     });
-    this.plot.replaceChildren(svg, h("div", { class: "legend" },
-      h("span", {}, h("i", { class: "key held" }), "memory held"),
-      h("span", {}, h("i", { class: "key unshared" }), "if each tensor had memory of its own"),
-      h("span", {}, h("i", { class: "key tensor" }), "a tensor, for as long as it lives")));
+    this.plot.replaceChildren(
+      svg,
+      h(
+        "div",
+        { class: "legend" },
+        h("span", {}, h("i", { class: "key held" }), "memory held"),
+        h("span", {}, h("i", { class: "key unshared" }), "if each tensor had memory of its own"),
+        h("span", {}, h("i", { class: "key tensor" }), "a tensor, for as long as it lives"),
+      ),
+    );
     svg.setAttribute(OWN_KEYS, "true");
   }
 

@@ -12,7 +12,9 @@ const SIDE = 8;
 const HEAD = 23;
 const LONGEST = 64; // characters of a line that are shown
 const KIND_OF = {
-  "T.parallel": "parallel", "T.vectorized": "vectorized", "T.unroll": "unrolled",
+  "T.parallel": "parallel",
+  "T.vectorized": "vectorized",
+  "T.unroll": "unrolled",
   "T.thread_binding": "thread",
 };
 const MARK_SIGNS = { new: "+ ", changed: "~ ", moved: "↕ ", removed: "− " };
@@ -61,7 +63,9 @@ function iteratorsOf(text) {
   if (remap) {
     const values = splitArguments(remap[3]);
     return remap[1].split(", ").map((name, i) => ({
-      name, kind: ITERATOR_KINDS[remap[2][i]] || "", text: values[i],
+      name,
+      kind: ITERATOR_KINDS[remap[2][i]] || "",
+      text: values[i],
     }));
   }
   const one = /^(\w+) = T\.axis\.(\w+)\((.*)\)$/.exec(text);
@@ -86,10 +90,18 @@ export function nestOf(lines) {
     const put = (node) => (above.children.push(node), node);
     const loops = loopsOf(text);
     if (loops) {
-      const keys = line.keys.length === loops.length ? line.keys.map((k) => [k]) : loops.map(() => line.keys);
+      const keys =
+        line.keys.length === loops.length ? line.keys.map((k) => [k]) : loops.map(() => line.keys);
       let into = above;
       loops.forEach((loop, i) => {
-        const node = { type: "loop", line: n, indent: line.indent, keys: keys[i], loop, children: [] };
+        const node = {
+          type: "loop",
+          line: n,
+          indent: line.indent,
+          keys: keys[i],
+          loop,
+          children: [],
+        };
         into.children.push(node);
         into = node;
       });
@@ -98,30 +110,48 @@ export function nestOf(lines) {
     }
     const block = /^with T\.s?block\("((?:[^"\\]|\\.)*)"/.exec(text);
     if (block) {
-      open.push(put({
-        type: "block", line: n, indent: line.indent, keys: line.keys, name: block[1],
-        iterators: [], regions: [], children: [],
-      }));
+      open.push(
+        put({
+          type: "block",
+          line: n,
+          indent: line.indent,
+          keys: line.keys,
+          name: block[1],
+          iterators: [],
+          regions: [],
+          children: [],
+        }),
+      );
       return;
     }
     if (above.type === "block") {
       const iterators = iteratorsOf(text);
       if (iterators) {
-        iterators.forEach((it, i) => above.iterators.push({ ...it, tag: it.kind, line: n, keys: [line.keys[i]] }));
+        iterators.forEach((it, i) =>
+          above.iterators.push({ ...it, tag: it.kind, line: n, keys: [line.keys[i]] }),
+        );
         return;
       }
       const region = /^T\.(reads|writes|where)\((.*)\)$/.exec(text);
       if (region) {
-        if (region[2]) above.regions.push({ role: region[1], text: region[2], line: n, keys: line.keys });
+        if (region[2])
+          above.regions.push({ role: region[1], text: region[2], line: n, keys: line.keys });
         return;
       }
     }
     if (text.endsWith(":")) {
       const said = /^(def \w+|class \w+)/.exec(text);
       const shown = said ? said[1] : text.replace(/^with T\.|:$/g, "").replace(/\(\)$/, "");
-      open.push(put({
-        type: "group", line: n, indent: line.indent, keys: line.keys, text: shown, children: [],
-      }));
+      open.push(
+        put({
+          type: "group",
+          line: n,
+          indent: line.indent,
+          keys: line.keys,
+          text: shown,
+          children: [],
+        }),
+      );
       return;
     }
     put({ type: "text", line: n, indent: line.indent, keys: line.keys, text, children: [] });
@@ -145,7 +175,12 @@ function measure(node) {
     node.head = node.name;
     node.note = "block";
     for (const it of node.iterators) {
-      node.rows.push({ text: `${it.name} = ${it.text}`, tag: it.kind, line: it.line, keys: it.keys });
+      node.rows.push({
+        text: `${it.name} = ${it.text}`,
+        tag: it.kind,
+        line: it.line,
+        keys: it.keys,
+      });
     }
     for (const region of node.regions) {
       node.rows.push({ text: region.text, tag: region.role, line: region.line, keys: region.keys });
@@ -163,8 +198,11 @@ function measure(node) {
   const inner = Math.max(0, ...node.children.map((c) => c.w));
   const frame = type === "root" ? 0 : 2 * SIDE;
   node.w = Math.max(rowWidth, headWidth, inner) + frame;
-  node.h = (type === "root" ? 0 : HEAD) + node.rows.length * ROW +
-    node.children.reduce((sum, c) => sum + c.h + GAP, 0) + (type === "root" ? 0 : 2);
+  node.h =
+    (type === "root" ? 0 : HEAD) +
+    node.rows.length * ROW +
+    node.children.reduce((sum, c) => sum + c.h + GAP, 0) +
+    (type === "root" ? 0 : 2);
 }
 
 /** Text that was cut is told in full. */
@@ -176,10 +214,16 @@ const tag = (n, keys, label) =>
 function paint(node, x, y, width, marks, out) {
   if (node.type === "text") {
     const mark = marks(node);
-    out.push({ y, h: ROW, mark, html: `<g class="n-text ${mark}" ${tag(node.line, node.keys, node.text)}>` +
-      `<rect x="${x}" y="${y}" width="${width}" height="${ROW - 2}" rx="2"/>` +
-      `<text x="${x + 3}" y="${y + 13}">${escapeHTML(MARK_SIGNS[mark] || "")}${escapeHTML(cut(node.text))}</text>` +
-      `${hint(node.text)}</g>` });
+    out.push({
+      y,
+      h: ROW,
+      mark,
+      html:
+        `<g class="n-text ${mark}" ${tag(node.line, node.keys, node.text)}>` +
+        `<rect x="${x}" y="${y}" width="${width}" height="${ROW - 2}" rx="2"/>` +
+        `<text x="${x + 3}" y="${y + 13}">${escapeHTML(MARK_SIGNS[mark] || "")}${escapeHTML(cut(node.text))}</text>` +
+        `${hint(node.text)}</g>`,
+    });
     return;
   }
   let top = y;
@@ -188,25 +232,40 @@ function paint(node, x, y, width, marks, out) {
   if (node.type !== "root") {
     const mark = marks(node);
     const kind = node.type === "loop" ? node.loop.kind : "";
-    const said = node.type === "loop"
-      ? `loop ${node.loop.name}, extent ${node.loop.extent}, ${node.loop.thread || node.loop.kind}`
-      : `${node.type} ${node.head}`;
-    out.push({ y, h: node.h, mark, html: `<g class="n-${node.type} ${kind} ${mark}" ${tag(node.line, node.keys, said)}>` +
-      `<rect x="${x}" y="${y}" width="${width}" height="${node.h}" rx="4"/>` +
-      (mark ? `<rect class="bar" x="${x}" y="${y}" width="4" height="${node.h}" rx="2"/>` : "") +
-      `<text class="h" x="${x + SIDE + 2}" y="${y + 16}">${MARK_SIGNS[mark] || ""}${escapeHTML(cut(node.head))}</text>` +
-      (node.note ? `<text class="kind" x="${x + width - SIDE}" y="${y + 16}" text-anchor="end">${escapeHTML(node.note)}</text>` : "") +
-      "</g>" });
+    const said =
+      node.type === "loop"
+        ? `loop ${node.loop.name}, extent ${node.loop.extent}, ${node.loop.thread || node.loop.kind}`
+        : `${node.type} ${node.head}`;
+    out.push({
+      y,
+      h: node.h,
+      mark,
+      html:
+        `<g class="n-${node.type} ${kind} ${mark}" ${tag(node.line, node.keys, said)}>` +
+        `<rect x="${x}" y="${y}" width="${width}" height="${node.h}" rx="4"/>` +
+        (mark ? `<rect class="bar" x="${x}" y="${y}" width="4" height="${node.h}" rx="2"/>` : "") +
+        `<text class="h" x="${x + SIDE + 2}" y="${y + 16}">${MARK_SIGNS[mark] || ""}${escapeHTML(cut(node.head))}</text>` +
+        (node.note
+          ? `<text class="kind" x="${x + width - SIDE}" y="${y + 16}" text-anchor="end">${escapeHTML(node.note)}</text>`
+          : "") +
+        "</g>",
+    });
     top = y + HEAD;
     left = x + SIDE;
     inner = width - 2 * SIDE;
     for (const row of node.rows) {
       const changed = marks(row);
-      out.push({ y: top, h: ROW, mark: changed, html: `<g class="n-row ${changed}" ${tag(row.line, row.keys, `${row.tag} ${row.text}`)}>` +
-        `<rect x="${left - 2}" y="${top}" width="${inner + 4}" height="${ROW - 2}" rx="2"/>` +
-        `<text class="role" x="${left + 2}" y="${top + 13}">${row.tag}</text>` +
-        `<text x="${left + 56}" y="${top + 13}">${escapeHTML(cut(row.text))}</text>` +
-        `${hint(row.text)}</g>` });
+      out.push({
+        y: top,
+        h: ROW,
+        mark: changed,
+        html:
+          `<g class="n-row ${changed}" ${tag(row.line, row.keys, `${row.tag} ${row.text}`)}>` +
+          `<rect x="${left - 2}" y="${top}" width="${inner + 4}" height="${ROW - 2}" rx="2"/>` +
+          `<text class="role" x="${left + 2}" y="${top + 13}">${row.tag}</text>` +
+          `<text x="${left + 56}" y="${top + 13}">${escapeHTML(cut(row.text))}</text>` +
+          `${hint(row.text)}</g>`,
+      });
       top += ROW;
     }
   }
@@ -245,11 +304,14 @@ function partsByKey(node, found = new Map()) {
 export function drawNests(before, after, marks) {
   const trees = [nestOf(before), nestOf(after)];
   const known = trees.map((tree) => partsByKey(tree));
-  return trees.map((tree, side) => drawNest(tree, (node) => {
-    const mark = marks[side].get(node.line) || "";
-    if (!known[side].has(node.keys[0]) || node.keys.length !== 1 || mark === "moved" || !mark) return mark;
-    const other = known[1 - side].get(node.keys[0]);
-    if (!other) return side ? "new" : "removed";
-    return wordsOf(known[side].get(node.keys[0])) === wordsOf(other) ? "" : "changed";
-  }));
+  return trees.map((tree, side) =>
+    drawNest(tree, (node) => {
+      const mark = marks[side].get(node.line) || "";
+      if (!known[side].has(node.keys[0]) || node.keys.length !== 1 || mark === "moved" || !mark)
+        return mark;
+      const other = known[1 - side].get(node.keys[0]);
+      if (!other) return side ? "new" : "removed";
+      return wordsOf(known[side].get(node.keys[0])) === wordsOf(other) ? "" : "changed";
+    }),
+  );
 }

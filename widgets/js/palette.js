@@ -12,15 +12,15 @@ const control = (tag, attributes, ...children) =>
   h(tag, { tabindex: "0", ...attributes }, ...children);
 
 /** A text with `code` in backquotes. */
-const withCode = (text) =>
-  text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
+const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /** How a loop of an extent comes apart: "128 → 16 × 8", and what is left over. */
 export function splitPreview(name, extent, factors) {
   const known = factors.filter((f) => f !== null);
-  if (known.some((f) => !Number.isInteger(f) || f < 1)) return "a factor is a whole number, 1 or more";
+  if (known.some((f) => !Number.isInteger(f) || f < 1))
+    return "a factor is a whole number, 1 or more";
   const product = known.reduce((a, b) => a * b, 1);
   if (extent === null) {
     return factors.map((f, i) => `${name}_${i} (${f ?? "the rest"})`).join(", ");
@@ -45,8 +45,12 @@ const label = (parameter, id) => h("label", { for: id }, parameter.name);
 const FIELDS = {
   choice(parameter, changed, id) {
     const options = parameter.choices.map((choice, i) =>
-      h("option", { value: i, selected: same(choice.value, parameter.default) },
-        choice.legal === false ? `${choice.label}  ✕` : choice.label));
+      h(
+        "option",
+        { value: i, selected: same(choice.value, parameter.default) },
+        choice.legal === false ? `${choice.label}  ✕` : choice.label,
+      ),
+    );
     const select = control("select", { id }, options);
     const why = h("div", { class: "why", id: `${id}-why` });
     select.setAttribute("aria-describedby", `${id}-why`);
@@ -72,12 +76,22 @@ const FIELDS = {
     const draw = () => {
       rows.replaceChildren(
         ...factors.map((factor, i) => {
-          const which = i === 0 ? "outermost" : i === factors.length - 1 ? "innermost" : `loop ${i}`;
+          const which =
+            i === 0 ? "outermost" : i === factors.length - 1 ? "innermost" : `loop ${i}`;
           if (factor === null) {
-            return h("div", { class: "factor" }, h("span", {}, which), h("span", { class: "rest" }, "what is left"));
+            return h(
+              "div",
+              { class: "factor" },
+              h("span", {}, which),
+              h("span", { class: "rest" }, "what is left"),
+            );
           }
-          const number = control("input", { type: "number", min: 1, value: factor,
-            "aria-label": `Factor ${i} (${which})` });
+          const number = control("input", {
+            type: "number",
+            min: 1,
+            value: factor,
+            "aria-label": `Factor ${i} (${which})`,
+          });
           const set = (value) => {
             factors[i] = value;
             tell();
@@ -89,8 +103,14 @@ const FIELDS = {
           });
           let slider = null;
           if (divisors) {
-            slider = control("input", { type: "range", min: 0, max: divisors.length - 1, step: 1,
-              value: near(divisors, factor), "aria-label": `Divisor for factor ${i} (${which})` });
+            slider = control("input", {
+              type: "range",
+              min: 0,
+              max: divisors.length - 1,
+              step: 1,
+              value: near(divisors, factor),
+              "aria-label": `Divisor for factor ${i} (${which})`,
+            });
             slider.setAttribute("aria-valuetext", String(factor));
             slider.addEventListener("input", () => {
               number.value = divisors[slider.value];
@@ -99,7 +119,7 @@ const FIELDS = {
             });
           }
           return h("div", { class: "factor" }, h("span", {}, which), slider, number);
-        })
+        }),
       );
     };
     const tell = () => {
@@ -108,9 +128,10 @@ const FIELDS = {
     const count = control("input", { type: "number", id, min: 2, max: 6, value: factors.length });
     count.addEventListener("input", () => {
       const wanted = Math.max(1, Math.min(6, count.valueAsNumber || 2));
-      factors = wanted > factors.length
-        ? [...factors, ...new Array(wanted - factors.length).fill(1)]
-        : [...factors.slice(0, 1), ...factors.slice(factors.length - wanted + 1)];
+      factors =
+        wanted > factors.length
+          ? [...factors, ...new Array(wanted - factors.length).fill(1)]
+          : [...factors.slice(0, 1), ...factors.slice(factors.length - wanted + 1)];
       draw();
       tell();
       changed();
@@ -118,8 +139,15 @@ const FIELDS = {
     draw();
     tell();
     return {
-      element: h("div", { class: "field" }, h("label", { for: id }, "into"), count,
-        h("span", {}, "loops"), rows, preview),
+      element: h(
+        "div",
+        { class: "field" },
+        h("label", { for: id }, "into"),
+        count,
+        h("span", {}, "loops"),
+        rows,
+        preview,
+      ),
       value: () => [...factors],
     };
   },
@@ -134,17 +162,42 @@ const FIELDS = {
       draw();
       const row = list.children[to];
       const wanted = row.querySelector(to < from ? "button" : "button + button");
-      (wanted.hasAttribute("disabled") ? row.querySelector("button:not([disabled])") : wanted).focus();
+      (wanted.hasAttribute("disabled")
+        ? row.querySelector("button:not([disabled])")
+        : wanted
+      ).focus();
       changed();
     };
     const draw = () => {
       list.replaceChildren(
         ...order.map((value, i) =>
-          h("li", {}, h("span", {}, name(value)),
-            h("button", { type: "button", "aria-label": `Move ${name(value)} out`, disabled: i === 0,
-              onclick: () => move(i, i - 1) }, "↑"),
-            h("button", { type: "button", "aria-label": `Move ${name(value)} in`,
-              disabled: i === order.length - 1, onclick: () => move(i, i + 1) }, "↓"))));
+          h(
+            "li",
+            {},
+            h("span", {}, name(value)),
+            h(
+              "button",
+              {
+                type: "button",
+                "aria-label": `Move ${name(value)} out`,
+                disabled: i === 0,
+                onclick: () => move(i, i - 1),
+              },
+              "↑",
+            ),
+            h(
+              "button",
+              {
+                type: "button",
+                "aria-label": `Move ${name(value)} in`,
+                disabled: i === order.length - 1,
+                onclick: () => move(i, i + 1),
+              },
+              "↓",
+            ),
+          ),
+        ),
+      );
     };
     draw();
     list.id = id;
@@ -157,7 +210,10 @@ const FIELDS = {
   bool(parameter, changed, id) {
     const box = control("input", { type: "checkbox", id, checked: parameter.default });
     box.addEventListener("change", changed);
-    return { element: h("div", { class: "field" }, box, label(parameter, id)), value: () => box.checked };
+    return {
+      element: h("div", { class: "field" }, box, label(parameter, id)),
+      value: () => box.checked,
+    };
   },
 
   int(parameter, changed, id) {
@@ -183,12 +239,26 @@ const FIELDS = {
   },
 
   text(parameter, changed, id) {
-    const list = parameter.suggestions && h("datalist", { id: `${id}-list` },
-      parameter.suggestions.map((value) => h("option", { value })));
-    const box = control("input", { type: "text", id, value: parameter.default, spellcheck: "false",
-      autocomplete: "off", list: list ? `${id}-list` : null });
+    const list =
+      parameter.suggestions &&
+      h(
+        "datalist",
+        { id: `${id}-list` },
+        parameter.suggestions.map((value) => h("option", { value })),
+      );
+    const box = control("input", {
+      type: "text",
+      id,
+      value: parameter.default,
+      spellcheck: "false",
+      autocomplete: "off",
+      list: list ? `${id}-list` : null,
+    });
     box.addEventListener("input", changed);
-    return { element: h("div", { class: "field" }, label(parameter, id), box, list), value: () => box.value };
+    return {
+      element: h("div", { class: "field" }, label(parameter, id), box, list),
+      value: () => box.value,
+    };
   },
 
   map: (parameter, changed, id) => written(parameter, changed, id, "map"),
@@ -197,8 +267,14 @@ const FIELDS = {
 
 /** A field whose text is Python, which the kernel reads (and never executes). */
 function written(parameter, changed, id, tag) {
-  const box = control("input", { type: "text", id, value: parameter.default?.[tag] ?? "None",
-    class: "python-text", spellcheck: "false", autocomplete: "off" });
+  const box = control("input", {
+    type: "text",
+    id,
+    value: parameter.default?.[tag] ?? "None",
+    class: "python-text",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
   box.addEventListener("input", changed);
   return {
     element: h("div", { class: "field wide" }, label(parameter, id), box),
@@ -228,12 +304,22 @@ export class PaletteView {
     const id = `mlc-field-${++serial}`;
     this.only = control("input", { type: "checkbox", id });
     this.only.addEventListener("change", () =>
-      this.list.classList.toggle("legal-only", this.only.checked));
-    this.filter = h("div", { class: "palette-filter" }, this.only,
-      h("label", { for: id }, "only what is legal here"));
+      this.list.classList.toggle("legal-only", this.only.checked),
+    );
+    this.filter = h(
+      "div",
+      { class: "palette-filter" },
+      this.only,
+      h("label", { for: id }, "only what is legal here"),
+    );
     this.list = h("div", { class: "palette-list" });
-    this.element = h("div", { class: "palette", role: "region", "aria-label": "What can be done here" },
-      this.head, this.filter, this.list);
+    this.element = h(
+      "div",
+      { class: "palette", role: "region", "aria-label": "What can be done here" },
+      this.head,
+      this.filter,
+      this.list,
+    );
     this.filter.hidden = true;
   }
 
@@ -249,22 +335,31 @@ export class PaletteView {
   show(listing) {
     if (this.shown === listing) return;
     const focused = this.element.contains(document.activeElement)
-      ? document.activeElement.closest("[data-op]")?.dataset.op || "" : null;
+      ? document.activeElement.closest("[data-op]")?.dataset.op || ""
+      : null;
     this.shown = listing;
     const legal = listing.entries.filter((entry) => entry.legal).length;
-    this.head.replaceChildren(h("strong", {}, `${listing.kind} ${listing.name}`),
-      h("span", {}, ` ${legal} of ${listing.entries.length} primitives are legal`));
+    this.head.replaceChildren(
+      h("strong", {}, `${listing.kind} ${listing.name}`),
+      h("span", {}, ` ${legal} of ${listing.entries.length} primitives are legal`),
+    );
     this.filter.hidden = false;
     const groups = new Map();
     for (const entry of listing.entries) {
       if (!groups.has(entry.group)) groups.set(entry.group, []);
       groups.get(entry.group).push(this.entry(entry));
     }
-    this.list.replaceChildren(...[...groups].map(([name, rows]) => {
-      const id = `mlc-field-${++serial}`;
-      return h("div", { class: "group", role: "group", "aria-labelledby": id },
-        h("div", { class: "group-name", id }, name), rows);
-    }));
+    this.list.replaceChildren(
+      ...[...groups].map(([name, rows]) => {
+        const id = `mlc-field-${++serial}`;
+        return h(
+          "div",
+          { class: "group", role: "group", "aria-labelledby": id },
+          h("div", { class: "group-name", id }, name),
+          rows,
+        );
+      }),
+    );
     if (focused !== null) {
       const again = focused && this.list.querySelector(`[data-op="${focused}"] .entry-name`);
       (again || this.head).focus({ preventScroll: true });
@@ -274,12 +369,20 @@ export class PaletteView {
   entry(entry) {
     const id = `mlc-field-${++serial}`;
     const body = h("div", { class: "entry-body", id });
-    const name = h("button", { type: "button", class: "entry-name", "aria-controls": id,
-      "aria-expanded": "false" },
+    const name = h(
+      "button",
+      { type: "button", class: "entry-name", "aria-controls": id, "aria-expanded": "false" },
       h("span", { class: "sign", "aria-hidden": "true" }, entry.legal ? "▸" : "✕"),
       h("span", { class: "op" }, entry.op),
-      entry.legal ? null : h("span", { class: "rule" }, h("s", {}, "refused, "), `rule: ${entry.rule}`));
-    const row = h("div", { class: `entry ${entry.legal ? "legal" : "refused"}`, "data-op": entry.op }, name);
+      entry.legal
+        ? null
+        : h("span", { class: "rule" }, h("s", {}, "refused, "), `rule: ${entry.rule}`),
+    );
+    const row = h(
+      "div",
+      { class: `entry ${entry.legal ? "legal" : "refused"}`, "data-op": entry.op },
+      name,
+    );
     let form = null;
     const toggle = (wanted) => {
       name.setAttribute("aria-expanded", String(wanted));
@@ -295,27 +398,43 @@ export class PaletteView {
     const args = () => Object.fromEntries(entry.parameters.map((p) => [p.name, p.default]));
     // What is refused can have the focus and says why; it does not vanish from under the reader.
     row.append(
-      h("button", { type: "button", class: "quick", "aria-disabled": entry.legal ? null : "true",
-        title: entry.legal ? "Apply with its defaults" : entry.reason,
-        "aria-label": entry.legal ? `Apply ${entry.op} with its defaults`
-          : `Apply ${entry.op}: refused, ${entry.rule}`,
-        onclick: () => entry.legal ? this.handlers.apply(entry.op, args()) : toggle(true) }, "Apply"),
-      body);
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quick",
+          "aria-disabled": entry.legal ? null : "true",
+          title: entry.legal ? "Apply with its defaults" : entry.reason,
+          "aria-label": entry.legal
+            ? `Apply ${entry.op} with its defaults`
+            : `Apply ${entry.op}: refused, ${entry.rule}`,
+          onclick: () => (entry.legal ? this.handlers.apply(entry.op, args()) : toggle(true)),
+        },
+        "Apply",
+      ),
+      body,
+    );
     body.hidden = true;
     if (this.open.has(entry.op)) toggle(true);
     return row;
   }
 
   reason(entry) {
-    return [h("p", { class: "meaning" }, withCode(entry.meaning)),
-      h("p", { class: "reason" }, h("strong", {}, `✕ ${entry.rule}: `), entry.reason)];
+    return [
+      h("p", { class: "meaning" }, withCode(entry.meaning)),
+      h("p", { class: "reason" }, h("strong", {}, `✕ ${entry.rule}: `), entry.reason),
+    ];
   }
 
   form(entry) {
     const verdict = h("div", { class: "verdict", role: "status" });
     const change = h("pre", { class: "change", tabindex: "0", "aria-label": "What would change" });
-    const preview = h("details", { class: "would", open: this.previews },
-      h("summary", {}, "What would change"), change);
+    const preview = h(
+      "details",
+      { class: "would", open: this.previews },
+      h("summary", {}, "What would change"),
+      change,
+    );
     preview.addEventListener("toggle", () => {
       this.previews = preview.open;
       if (preview.open && !change.firstChild) judge();
@@ -326,7 +445,8 @@ export class PaletteView {
     let asked = 0;
     const args = () => {
       const found = {};
-      for (const [parameter, one] of fields) found[parameter.name] = one ? one.value() : parameter.default;
+      for (const [parameter, one] of fields)
+        found[parameter.name] = one ? one.value() : parameter.default;
       return found;
     };
     const judge = async () => {
@@ -336,8 +456,15 @@ export class PaletteView {
       verdict.className = `verdict ${told.legal ? "good" : "bad"}`;
       verdict.replaceChildren(told.legal ? "✓ legal" : `✕ ${told.rule}: ${told.reason}`);
       apply.setAttribute("aria-disabled", String(!told.legal));
-      change.replaceChildren(...(told.preview || []).map(([sign, line]) =>
-        h("div", { class: { "+": "l new", "-": "l removed" }[sign] || "l" }, `${sign === "@" ? " " : sign} ${line}`)));
+      change.replaceChildren(
+        ...(told.preview || []).map(([sign, line]) =>
+          h(
+            "div",
+            { class: { "+": "l new", "-": "l removed" }[sign] || "l" },
+            `${sign === "@" ? " " : sign} ${line}`,
+          ),
+        ),
+      );
       if (told.legal && told.preview && !told.preview.length) change.textContent = "nothing";
     };
     const changed = () => {
@@ -355,9 +482,15 @@ export class PaletteView {
       fields.push([parameter, made]);
       (parameter.advanced ? advanced : plain).push(made.element);
     }
-    const form = h("form", {}, h("p", { class: "meaning" }, withCode(entry.meaning)), plain,
+    const form = h(
+      "form",
+      {},
+      h("p", { class: "meaning" }, withCode(entry.meaning)),
+      plain,
       advanced.length ? h("details", {}, h("summary", {}, "More"), advanced) : null,
-      h("div", { class: "form-foot" }, apply, verdict), preview);
+      h("div", { class: "form-foot" }, apply, verdict),
+      preview,
+    );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (apply.getAttribute("aria-disabled") !== "true") this.handlers.apply(entry.op, args());

@@ -7,7 +7,10 @@ import { bytesText, GraphDrawing } from "./graph.js";
 import { Programs, SideBySide } from "./program.js";
 import { followTheme } from "./theme.js";
 
-const PASS_TABS = [["program", "Program"], ["graph", "Graph"]];
+const PASS_TABS = [
+  ["program", "Program"],
+  ["graph", "Graph"],
+];
 
 /** The part of a model that a graph drawing needs, over a graph with its two layouts. */
 class GraphModel {
@@ -16,7 +19,9 @@ class GraphModel {
     this.listeners = new Map();
   }
 
-  get(name) { return this.values[name]; }
+  get(name) {
+    return this.values[name];
+  }
 
   set(name, value) {
     if (this.values[name] === value) return;
@@ -33,7 +38,9 @@ class GraphModel {
     this.listeners.get(event).add(listener);
   }
 
-  off(event, listener) { this.listeners.get(event)?.delete(listener); }
+  off(event, listener) {
+    this.listeners.get(event)?.delete(listener);
+  }
 }
 
 class PassView {
@@ -60,12 +67,22 @@ class PassView {
   build(root) {
     this.title = h("b", {});
     this.facts = h("span", { class: "dim" });
-    this.fold = h("button", { type: "button", class: "small", "aria-pressed": "false", onclick: () => {
-      this.showIdle = !this.showIdle;
-      this.fold.setAttribute("aria-pressed", String(this.showIdle));
-      this.drawList();
-    } });
-    this.list = h("ol", { class: "passes", role: "listbox", "aria-label": "Passes", tabindex: "0" });
+    this.fold = h("button", {
+      type: "button",
+      class: "small",
+      "aria-pressed": "false",
+      onclick: () => {
+        this.showIdle = !this.showIdle;
+        this.fold.setAttribute("aria-pressed", String(this.showIdle));
+        this.drawList();
+      },
+    });
+    this.list = h("ol", {
+      class: "passes",
+      role: "listbox",
+      "aria-label": "Passes",
+      tabindex: "0",
+    });
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("click", (event) => {
       const item = event.target.closest("[data-step]");
@@ -75,18 +92,46 @@ class PassView {
     this.meaning = h("p", { class: "meaning" });
     this.change = h("p", { class: "dim change" });
     this.error = h("pre", { class: "refusal" });
-    this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Ways to look at a pass" },
-      PASS_TABS.map(([id, text]) => h("button", {
-        type: "button", role: "tab", "data-tab": id, onclick: () => this.open(id),
-        onkeydown: (event) => this.tabKey(event),
-      }, text)));
+    this.tabs = h(
+      "div",
+      { class: "tabs", role: "tablist", "aria-label": "Ways to look at a pass" },
+      PASS_TABS.map(([id, text]) =>
+        h(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            "data-tab": id,
+            onclick: () => this.open(id),
+            onkeydown: (event) => this.tabKey(event),
+          },
+          text,
+        ),
+      ),
+    );
     this.place = h("div", { class: "place" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.view = h("section", { class: "mlc mlc-passes", role: "group", "aria-label": "Passes" },
+    this.view = h(
+      "section",
+      { class: "mlc mlc-passes", role: "group", "aria-label": "Passes" },
       h("div", { class: "bar" }, this.title, this.facts, this.fold),
-      h("div", { class: "columns" }, this.list,
-        h("div", { class: "of-pass" }, this.name, this.meaning, this.change, this.error, this.tabs, this.place)),
-      this.live);
+      h(
+        "div",
+        { class: "columns" },
+        this.list,
+        h(
+          "div",
+          { class: "of-pass" },
+          this.name,
+          this.meaning,
+          this.change,
+          this.error,
+          this.tabs,
+          this.place,
+        ),
+      ),
+      this.live,
+    );
     root.append(this.view);
     this.unfollow = followTheme(this.view);
   }
@@ -118,22 +163,39 @@ class PassView {
 
   drawList() {
     const slowest = Math.max(...this.passes.seconds, 1e-9);
-    const shown = this.steps.map((_, i) => i).filter((i) => this.showIdle || !this.idle(i) || i === this.at);
+    const shown = this.steps
+      .map((_, i) => i)
+      .filter((i) => this.showIdle || !this.idle(i) || i === this.at);
     let pipeline = "";
     const items = [];
     for (const i of shown) {
-      const within = (this.passes.within[i] || []).filter((name) => name !== "pipeline").join(" › ");
-      if (within !== pipeline && within) items.push(h("li", { class: "within", role: "presentation" }, within));
+      const within = (this.passes.within[i] || [])
+        .filter((name) => name !== "pipeline")
+        .join(" › ");
+      if (within !== pipeline && within)
+        items.push(h("li", { class: "within", role: "presentation" }, within));
       pipeline = within;
       const seconds = this.passes.seconds[i];
       const state = this.steps[i].error ? "failed" : this.idle(i) ? "no change" : "";
-      items.push(h("li", {
-        role: "option", id: `${this.id()}-${i}`, "data-step": i, "aria-selected": String(i === this.at),
-        class: `${this.idle(i) ? "idle" : ""}${this.steps[i].error ? " bad" : ""}`,
-      },
-      h("span", { class: "pass-name" }, i === 0 ? "as it was" : this.steps[i].op),
-      h("span", { class: "pass-state" }, state || (i ? duration(seconds) : "")),
-      h("span", { class: "pass-bar", style: `width:${(100 * seconds) / slowest}%`, "aria-hidden": "true" })));
+      items.push(
+        h(
+          "li",
+          {
+            role: "option",
+            id: `${this.id()}-${i}`,
+            "data-step": i,
+            "aria-selected": String(i === this.at),
+            class: `${this.idle(i) ? "idle" : ""}${this.steps[i].error ? " bad" : ""}`,
+          },
+          h("span", { class: "pass-name" }, i === 0 ? "as it was" : this.steps[i].op),
+          h("span", { class: "pass-state" }, state || (i ? duration(seconds) : "")),
+          h("span", {
+            class: "pass-bar",
+            style: `width:${(100 * seconds) / slowest}%`,
+            "aria-hidden": "true",
+          }),
+        ),
+      );
     }
     this.list.replaceChildren(...items);
     this.list.setAttribute("aria-activedescendant", `${this.id()}-${this.at}`);
@@ -146,7 +208,9 @@ class PassView {
 
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const shown = [...this.list.querySelectorAll("[data-step]")].map((item) => Number(item.dataset.step));
+    const shown = [...this.list.querySelectorAll("[data-step]")].map((item) =>
+      Number(item.dataset.step),
+    );
     const at = shown.indexOf(this.at);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1 }[event.key];
     if (to === undefined) return;
@@ -180,13 +244,17 @@ class PassView {
     const doc = this.passes.recording.docs[step.op] || {};
     this.name.textContent = at === 0 ? "The module as it was" : step.op;
     this.meaning.replaceChildren(
-      ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)));
+      ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)),
+    );
     const [before, after] = [this.passes.moved[step.before], this.passes.moved[step.after]];
     const parts = at === 0 ? [] : [duration(this.passes.seconds[at])];
     if (this.idle(at)) parts.push("the module is the same");
     if (after !== null && after !== undefined) {
-      parts.push(before === after || before === null ? `${bytesText(after)} moved by the calls`
-        : `bytes moved by the calls: ${bytesText(before)} before, ${bytesText(after)} after (${Math.round((100 * after) / before)} %)`);
+      parts.push(
+        before === after || before === null
+          ? `${bytesText(after)} moved by the calls`
+          : `bytes moved by the calls: ${bytesText(before)} before, ${bytesText(after)} after (${Math.round((100 * after) / before)} %)`,
+      );
     }
     this.change.textContent = parts.join("; ");
     this.error.hidden = !step.error;
@@ -212,18 +280,36 @@ class PassView {
       this.place.replaceChildren(this.sides.element);
       const same = step.before === step.after;
       const caption = this.at === 0 ? "The program" : "Before and after";
-      this.sides.show(step.before, step.after, null,
-        { captions: same ? [caption, null] : ["Before", "After"], step: this.at });
+      this.sides.show(step.before, step.after, null, {
+        captions: same ? [caption, null] : ["Before", "After"],
+        step: this.at,
+      });
       return;
     }
-    const sides = step.before === step.after ? [["", step.after]] : [["Before", step.before], ["After", step.after]];
-    this.place.replaceChildren(h("div", { class: `graphs${sides.length > 1 ? " two" : ""}` }, sides.map(([caption, program]) => {
-      const graph = this.passes.graphs[program];
-      const element = h("div", { class: "one-graph" }, caption ? h("div", { class: "cap" }, caption) : null);
-      if (graph) element.dataset.program = program;
-      else element.append(h("p", { class: "dim" }, "This program has no graph."));
-      return element;
-    })));
+    const sides =
+      step.before === step.after
+        ? [["", step.after]]
+        : [
+            ["Before", step.before],
+            ["After", step.after],
+          ];
+    this.place.replaceChildren(
+      h(
+        "div",
+        { class: `graphs${sides.length > 1 ? " two" : ""}` },
+        sides.map(([caption, program]) => {
+          const graph = this.passes.graphs[program];
+          const element = h(
+            "div",
+            { class: "one-graph" },
+            caption ? h("div", { class: "cap" }, caption) : null,
+          );
+          if (graph) element.dataset.program = program;
+          else element.append(h("p", { class: "dim" }, "This program has no graph."));
+          return element;
+        }),
+      ),
+    );
     for (const element of this.place.querySelectorAll("[data-program]")) {
       const graph = this.passes.graphs[Number(element.dataset.program)];
       this.drawings.push(new GraphDrawing(new GraphModel(graph), element));

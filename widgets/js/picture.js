@@ -30,7 +30,8 @@ function linesAsSVG(pane) {
       const indent = node.data.length - node.data.trimStart().length;
       const x = at.left + dx + (indent * at.width) / node.data.length;
       const weight = Number(style.fontWeight) >= 600 ? ' font-weight="700"' : "";
-      out += `<text x="${x.toFixed(1)}" y="${(at.bottom + dy - 4).toFixed(1)}" fill="${style.color}"${weight}>` +
+      out +=
+        `<text x="${x.toFixed(1)}" y="${(at.bottom + dy - 4).toFixed(1)}" fill="${style.color}"${weight}>` +
         `${escapeHTML(node.data.trim())}</text>`;
     }
   }
@@ -44,7 +45,14 @@ function drawingAsSVG(drawing) {
   const copies = copy.querySelectorAll("rect, text, path, line, circle, polyline");
   originals.forEach((node, i) => {
     const style = getComputedStyle(node);
-    for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-weight"]) {
+    for (const name of [
+      "fill",
+      "stroke",
+      "stroke-width",
+      "stroke-dasharray",
+      "font-size",
+      "font-weight",
+    ]) {
       copies[i].setAttribute(name, style.getPropertyValue(name));
     }
     copies[i].setAttribute("font-family", node.tagName === "text" ? MONO : "");
@@ -65,18 +73,23 @@ export function pictureOf(panes, heading) {
   const top = EDGE + 20 * heading.length + 8;
   const height = top + Math.max(...parts.map((part) => part.height)) + EDGE;
   const wide = Math.max(0, ...heading.map((line) => line.length * 7.4));
-  const width = Math.max(wide, parts.reduce((sum, part) => sum + part.width + EDGE, 0) - EDGE) + 2 * EDGE;
+  const width =
+    Math.max(wide, parts.reduce((sum, part) => sum + part.width + EDGE, 0) - EDGE) + 2 * EDGE;
   let x = EDGE;
   let body = "";
   for (const part of parts) {
     body += `<svg x="${x}" y="${top}" width="${part.width}" height="${part.height}" overflow="hidden">${part.svg}</svg>`;
     x += part.width + EDGE;
   }
-  const head = heading.map((line, i) =>
-    `<text x="${EDGE}" y="${EDGE + 14 + 20 * i}" fill="${style.color}"${i ? "" : ' font-weight="700"'}>${escapeHTML(line)}</text>`);
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
+  const head = heading.map(
+    (line, i) =>
+      `<text x="${EDGE}" y="${EDGE + 14 + 20 * i}" fill="${style.color}"${i ? "" : ' font-weight="700"'}>${escapeHTML(line)}</text>`,
+  );
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
     `viewBox="0 0 ${width} ${height}" font-family="${MONO}" font-size="12.5" xml:space="preserve">` +
-    `<rect width="${width}" height="${height}" fill="${style.backgroundColor}"/>${head.join("")}${body}</svg>`;
+    `<rect width="${width}" height="${height}" fill="${style.backgroundColor}"/>${head.join("")}${body}</svg>`
+  );
 }
 
 /** SVG text painted into a PNG, `scale` pixels for one of the picture's. */
@@ -84,11 +97,17 @@ export function paintPNG(svg, scale = 2) {
   return new Promise((done, fail) => {
     const image = new Image();
     image.onload = () => {
-      const canvas = h("canvas", { width: Math.ceil(image.width * scale), height: Math.ceil(image.height * scale) });
+      const canvas = h("canvas", {
+        width: Math.ceil(image.width * scale),
+        height: Math.ceil(image.height * scale),
+      });
       const context = canvas.getContext("2d");
       context.scale(scale, scale);
       context.drawImage(image, 0, 0);
-      canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the picture is too large"))), "image/png");
+      canvas.toBlob(
+        (blob) => (blob ? done(blob) : fail(new Error("the picture is too large"))),
+        "image/png",
+      );
     };
     image.onerror = () => fail(new Error("the picture cannot be painted"));
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
@@ -108,15 +127,29 @@ export function saveFile(name, blob) {
 /** Two buttons that save what `make()` gives as SVG text under `name()`. */
 export function saveButtons(make, name, tell) {
   const button = (ending, blobOf) =>
-    h("button", { type: "button", class: "small", "aria-label": `Save this step as ${ending.toUpperCase()}`,
-      title: `Save this step as ${ending.toUpperCase()}`, onclick: async () => {
-        try {
-          saveFile(`${name()}.${ending}`, await blobOf(make()));
-          tell(`Saved ${name()}.${ending}`);
-        } catch (error) {
-          tell(`Not saved: ${error.message}`);
-        }
-      } }, ending.toUpperCase());
-  return h("span", { class: "save" }, "Save as ",
-    button("svg", (svg) => new Blob([svg], { type: "image/svg+xml" })), button("png", (svg) => paintPNG(svg)));
+    h(
+      "button",
+      {
+        type: "button",
+        class: "small",
+        "aria-label": `Save this step as ${ending.toUpperCase()}`,
+        title: `Save this step as ${ending.toUpperCase()}`,
+        onclick: async () => {
+          try {
+            saveFile(`${name()}.${ending}`, await blobOf(make()));
+            tell(`Saved ${name()}.${ending}`);
+          } catch (error) {
+            tell(`Not saved: ${error.message}`);
+          }
+        },
+      },
+      ending.toUpperCase(),
+    );
+  return h(
+    "span",
+    { class: "save" },
+    "Save as ",
+    button("svg", (svg) => new Blob([svg], { type: "image/svg+xml" })),
+    button("png", (svg) => paintPNG(svg)),
+  );
 }

@@ -46,14 +46,19 @@ export class Programs {
     const own = this.tokensOf(line);
     let html = " ".repeat(line.indent);
     if (!other) return html + own.map((token) => span(token, false)).join("");
-    const [marks] = changedWords(own.map((t) => t[1]), this.tokensOf(other).map((t) => t[1]));
+    const [marks] = changedWords(
+      own.map((t) => t[1]),
+      this.tokensOf(other).map((t) => t[1]),
+    );
     own.forEach((token, i) => (html += span(token, marks[i] && token[1].trim() !== "")));
     return html;
   }
 
   line(line, mark, other, number) {
     if (!line) return '<div class="l fill"></div>';
-    const sign = mark ? `<i aria-hidden="true">${SIGNS[mark]}</i><s>${SPOKEN[mark]}</s>` : "<i></i>";
+    const sign = mark
+      ? `<i aria-hidden="true">${SIGNS[mark]}</i><s>${SPOKEN[mark]}</s>`
+      : "<i></i>";
     return (
       `<div class="l ${mark}" data-n="${number}" data-k=" ${line.keys.join(" ")} ">` +
       `${sign}<code>${this.code(line, mark === "changed" ? other : null)}</code></div>`
@@ -87,7 +92,8 @@ export class Programs {
         : `<div class="fold" data-fold="${row.fold}" aria-hidden="true">⋯</div>`;
     }
     const [p, q] = [this.programs[before][row.left], this.programs[after][row.right]];
-    return side === "before" ? this.line(p, row.leftMark, q, row.left)
+    return side === "before"
+      ? this.line(p, row.leftMark, q, row.left)
       : this.line(q, row.rightMark, p, row.right);
   }
 
@@ -118,7 +124,8 @@ export function marksOf(programs, before, after, side) {
  */
 export function drawProgram(element, programs, number, marks = new Map()) {
   element.innerHTML = programs.programs[number]
-    .map((line, n) => programs.line(line, marks.get(n) || "", null, n)).join("");
+    .map((line, n) => programs.line(line, marks.get(n) || "", null, n))
+    .join("");
 }
 
 /** The items within an element that stand for one of some keys: lines, or boxes of a picture. */
@@ -175,15 +182,21 @@ export class SideBySide {
     this.left = this.pane("before");
     this.right = this.pane("after");
     this.rows = [this.left, this.right].map((pane) => new LazyRows(pane, () => this.light()));
-    this.drawings = [this.left, this.right].map((pane) => new LazyDrawing(pane, () => this.light()));
+    this.drawings = [this.left, this.right].map(
+      (pane) => new LazyDrawing(pane, () => this.light()),
+    );
     this.leftCap = h("div", { class: "cap" }, "Before");
     this.rightCap = h("div", { class: "cap" }, "After");
     this.element = h(
-      "div", { class: "panes" },
+      "div",
+      { class: "panes" },
       h("div", { class: "half" }, this.leftCap, this.left),
-      h("div", { class: "half" }, this.rightCap, this.right)
+      h("div", { class: "half" }, this.rightCap, this.right),
     );
-    for (const [one, other] of [[this.left, this.right], [this.right, this.left]]) {
+    for (const [one, other] of [
+      [this.left, this.right],
+      [this.right, this.left],
+    ]) {
       one.addEventListener("scroll", () => {
         if (!this.refusal && !this.picture) other.scrollTop = one.scrollTop;
       });
@@ -268,9 +281,11 @@ export class SideBySide {
       const program = this.programOf(side);
       const line = Number(items[at].dataset.n);
       const own = items[at].dataset.k.trim().split(" ").filter(Boolean).map(Number);
-      const keys = !this.lineage ? []
-        : this.picture ? own.filter((k) => this.lineage.traceable(k))
-        : this.lineage.symbols(program, line);
+      const keys = !this.lineage
+        ? []
+        : this.picture
+          ? own.filter((k) => this.lineage.traceable(k))
+          : this.lineage.symbols(program, line);
       const again = this.pinned && this.pinned.side === side ? keys.indexOf(this.pinned.key) : -1;
       this.select(items[at], keys.length ? keys[(again + 1) % keys.length] : null);
       event.preventDefault();
@@ -290,8 +305,11 @@ export class SideBySide {
     if (!item) return;
     item.classList.add("cur");
     item.scrollIntoView({ block: "nearest", inline: "nearest" });
-    this.oncursor?.(this.sideOf(item), Number(item.dataset.n),
-      item.getAttribute("aria-label") || item.textContent.trim());
+    this.oncursor?.(
+      this.sideOf(item),
+      Number(item.dataset.n),
+      item.getAttribute("aria-label") || item.textContent.trim(),
+    );
   }
 
   /**
@@ -311,11 +329,18 @@ export class SideBySide {
    * above the panes (texts or elements), the second null where one pane is enough; `step` is the one whose origins count, unless
    * `relate(side, keys)` -> { before, after } says what belongs together.
    */
-  show(before, after, refusal, { captions = ["Before", "After"], step = this.step, relate = null } = {}) {
+  show(
+    before,
+    after,
+    refusal,
+    { captions = ["Before", "After"], step = this.step, relate = null } = {},
+  ) {
     this.step = step;
     this.relate = relate;
     this.leftCap.replaceChildren(captions[0]);
-    this.rightCap.replaceChildren(refusal ? "Refused: the program is as it was" : captions[1] ?? "");
+    this.rightCap.replaceChildren(
+      refusal ? "Refused: the program is as it was" : (captions[1] ?? ""),
+    );
     this.element.classList.toggle("one", captions[1] === null && !refusal);
     this.refusal = refusal;
     this.open = new Set(this.open.has("all") ? ["all"] : []);
@@ -334,7 +359,9 @@ export class SideBySide {
     const s = side === "before" ? 0 : 1;
     if (this.picture || (s && this.refusal)) return;
     const name = s ? "right" : "left";
-    const at = this.programs.shownRows(...this.shown, this.open).findIndex((row) => row[name] === line);
+    const at = this.programs
+      .shownRows(...this.shown, this.open)
+      .findIndex((row) => row[name] === line);
     if (at < 0) return;
     const top = this.topFor(this.rows[s].reveal(at));
     for (const rows of this.rows) rows.scroll(top);
@@ -358,8 +385,9 @@ export class SideBySide {
     const drawings = this.picture(this.programs, ...this.shown);
     const faults = new Set(this.refusal ? this.refusal.keys || [] : []);
     const found = drawings.map((drawing) => drawing.items.find((item) => item.mark));
-    const fault = faults.size && drawings[0].items.find((item) =>
-      [...faults].some((key) => item.html.includes(` ${key} `)));
+    const fault =
+      faults.size &&
+      drawings[0].items.find((item) => [...faults].some((key) => item.html.includes(` ${key} `)));
     const told = (fault ? [fault] : found).filter(Boolean).map((item) => item.y);
     const top = first && told.length ? this.topFor(Math.min(...told)) : this.rows[0].top;
     drawings.forEach((drawing, s) => {
@@ -390,8 +418,10 @@ export class SideBySide {
     }
     ["before", "after"].forEach((side, s) => {
       if (s && this.refusal) return;
-      this.rows[s].show(shown.length, (i) => this.programs.row(shown[i], ...this.shown, side),
-        { height, top });
+      this.rows[s].show(shown.length, (i) => this.programs.row(shown[i], ...this.shown, side), {
+        height,
+        top,
+      });
     });
   }
 
@@ -423,10 +453,13 @@ export class SideBySide {
     const at = this.pointed || this.pinned;
     if (!at || !this.shown) return;
     let keys = at.key === null || at.key === undefined ? [] : [at.key];
-    if (!keys.length && at.item) keys = at.item.dataset.k.trim().split(" ").filter(Boolean).map(Number);
-    const related = this.relate ? this.relate(at.side, keys)
-      : this.lineage ? this.lineage.related(this.step, at.side, keys)
-      : { before: new Set(keys), after: new Set(keys) };
+    if (!keys.length && at.item)
+      keys = at.item.dataset.k.trim().split(" ").filter(Boolean).map(Number);
+    const related = this.relate
+      ? this.relate(at.side, keys)
+      : this.lineage
+        ? this.lineage.related(this.step, at.side, keys)
+        : { before: new Set(keys), after: new Set(keys) };
     lightUp(this.left, this.shown[0], related.before, this.lineage);
     if (!this.refusal) lightUp(this.right, this.shown[1], related.after, this.lineage);
   }

@@ -14,8 +14,12 @@ export class ProgramPane {
     this.made = new Map(); // lines as HTML
     this.shown = [];
     this.marked = [];
-    this.element = h("div", { class: "pane program", role: "region",
-      "aria-label": "Program: choose a loop or block", tabindex: "-1" });
+    this.element = h("div", {
+      class: "pane program",
+      role: "region",
+      "aria-label": "Program: choose a loop or block",
+      tabindex: "-1",
+    });
     this.element.addEventListener("click", (event) => this.clicked(event));
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.element.addEventListener("mouseover", (event) => this.relate(event.target));
@@ -34,11 +38,15 @@ export class ProgramPane {
     let head = 0;
     while (head < shorter && lines[head] === old[head]) head++;
     let tail = 0;
-    while (tail < shorter - head && lines[lines.length - 1 - tail] === old[old.length - 1 - tail]) tail++;
+    while (tail < shorter - head && lines[lines.length - 1 - tail] === old[old.length - 1 - tail])
+      tail++;
     const within = this.element.contains(document.activeElement);
     const top = this.element.scrollTop;
     for (let n = old.length - tail - 1; n >= head; n--) this.element.children[n].remove();
-    const html = lines.slice(head, lines.length - tail).map((line) => this.lineHTML(line)).join("");
+    const html = lines
+      .slice(head, lines.length - tail)
+      .map((line) => this.lineHTML(line))
+      .join("");
     const next = this.element.children[head];
     if (next) next.insertAdjacentHTML("beforebegin", html);
     else this.element.insertAdjacentHTML("beforeend", html);
@@ -46,7 +54,9 @@ export class ProgramPane {
     this.mark(before === program ? new Map() : marksOf(this.programs, before, program, "after"));
     this.element.scrollTop = top;
     if (within && !this.element.contains(document.activeElement)) {
-      (this.element.querySelector(".pick[tabindex='0']") || this.element).focus({ preventScroll: true });
+      (this.element.querySelector(".pick[tabindex='0']") || this.element).focus({
+        preventScroll: true,
+      });
     }
     if (this.marked.length) this.reveal(this.marked[0]);
   }
@@ -76,8 +86,11 @@ export class ProgramPane {
   lineHTML(number) {
     if (!this.made.has(number)) {
       const line = this.programs.lines[number];
-      this.made.set(number, `<div class="l" data-k=" ${line.keys.join(" ")} "><i aria-hidden="true"></i>` +
-        `<s></s><code>${" ".repeat(line.indent)}${this.code(line)}</code></div>`);
+      this.made.set(
+        number,
+        `<div class="l" data-k=" ${line.keys.join(" ")} "><i aria-hidden="true"></i>` +
+          `<s></s><code>${" ".repeat(line.indent)}${this.code(line)}</code></div>`,
+      );
     }
     return this.made.get(number);
   }
@@ -94,11 +107,17 @@ export class ProgramPane {
       const extents = (head[2].match(/\((.*)\)/)?.[1] || "").split(", ");
       const end = all.findIndex(([, text]) => text === "in");
       let which = 0;
-      return all.map(([kind, text], i) => {
-        if (i >= end || kind !== "name" || which >= keys.length) return span([kind, text]);
-        const extent = keys.length > 1 ? extents[which] : extents[0];
-        return this.pick(keys[which++], `loop ${text}${extent ? `, extent ${extent}` : ""}`, escapeHTML(text));
-      }).join("");
+      return all
+        .map(([kind, text], i) => {
+          if (i >= end || kind !== "name" || which >= keys.length) return span([kind, text]);
+          const extent = keys.length > 1 ? extents[which] : extents[0];
+          return this.pick(
+            keys[which++],
+            `loop ${text}${extent ? `, extent ${extent}` : ""}`,
+            escapeHTML(text),
+          );
+        })
+        .join("");
     }
     const block = /\bT\.s?block\("([^"]*)"/.exec(line.text);
     if (block && keys.length) {
@@ -110,8 +129,10 @@ export class ProgramPane {
   }
 
   pick(key, said, inner) {
-    return `<button type="button" class="pick" tabindex="-1" ${OWN_KEYS}="true" data-key="${key}" ` +
-      `aria-label="${escapeHTML(said)}" aria-pressed="false">${inner}</button>`;
+    return (
+      `<button type="button" class="pick" tabindex="-1" ${OWN_KEYS}="true" data-key="${key}" ` +
+      `aria-label="${escapeHTML(said)}" aria-pressed="false">${inner}</button>`
+    );
   }
 
   picks() {
@@ -157,7 +178,8 @@ export class ProgramPane {
     const at = picks.indexOf(pick);
     const lineOf = (p) => p.closest(".l");
     let to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: picks.length - 1 }[event.key];
-    if (event.key === "ArrowDown") to = picks.findIndex((p, i) => i > at && lineOf(p) !== lineOf(pick));
+    if (event.key === "ArrowDown")
+      to = picks.findIndex((p, i) => i > at && lineOf(p) !== lineOf(pick));
     if (event.key === "ArrowUp") {
       to = at;
       while (to >= 0 && lineOf(picks[to]) === lineOf(pick)) to--;
@@ -179,9 +201,12 @@ export class ProgramPane {
     for (const old of this.element.querySelectorAll(".rel")) old.classList.remove("rel");
     const line = target && target.closest?.(".l");
     const pick = target && target.closest?.(".pick");
-    const keys = pick ? [pick.dataset.key] : (line?.dataset.k || "").trim().split(" ").filter(Boolean);
+    const keys = pick
+      ? [pick.dataset.key]
+      : (line?.dataset.k || "").trim().split(" ").filter(Boolean);
     for (const key of keys) {
-      for (const found of this.element.querySelectorAll(`.l[data-k*=" ${key} "]`)) found.classList.add("rel");
+      for (const found of this.element.querySelectorAll(`.l[data-k*=" ${key} "]`))
+        found.classList.add("rel");
     }
   }
 
@@ -189,7 +214,8 @@ export class ProgramPane {
   fault(keys) {
     for (const old of this.element.querySelectorAll(".l.fault")) old.classList.remove("fault");
     for (const key of keys) {
-      for (const line of this.element.querySelectorAll(`.l[data-k*=" ${key} "]`)) line.classList.add("fault");
+      for (const line of this.element.querySelectorAll(`.l[data-k*=" ${key} "]`))
+        line.classList.add("fault");
     }
   }
 }

@@ -8,20 +8,41 @@ export class PythonPanel {
     this.onread = onread;
     this.dirty = false;
     this.head = this.now = "";
-    this.text = h("textarea", { class: "python", rows: 9, spellcheck: "false", wrap: "off", tabindex: "0",
-      "aria-label": "Python of the schedule", readonly: !live });
+    this.text = h("textarea", {
+      class: "python",
+      rows: 9,
+      spellcheck: "false",
+      wrap: "off",
+      tabindex: "0",
+      "aria-label": "Python of the schedule",
+      readonly: !live,
+    });
     this.text.addEventListener("input", () => this.edited());
     this.read = h("button", { type: "button", onclick: () => this.load() }, "Read this text");
     this.reset = h("button", { type: "button", onclick: () => this.draw(true) }, "Discard");
     this.error = h("pre", { class: "text-error", role: "alert" });
-    this.element = h("details", { class: "so-far", open: true },
-      h("summary", {}, "Python so far"), this.text,
-      h("div", { class: "text-foot" }, copyButton("Copy the schedule", () => this.text.value),
-        this.copyAll(), this.read, this.reset, this.error));
+    this.element = h(
+      "details",
+      { class: "so-far", open: true },
+      h("summary", {}, "Python so far"),
+      this.text,
+      h(
+        "div",
+        { class: "text-foot" },
+        copyButton("Copy the schedule", () => this.text.value),
+        this.copyAll(),
+        this.read,
+        this.reset,
+        this.error,
+      ),
+    );
   }
 
   copyAll() {
-    const all = copyButton("Copy the complete Python, program and all", () => this.head + this.text.value);
+    const all = copyButton(
+      "Copy the complete Python, program and all",
+      () => this.head + this.text.value,
+    );
     all.textContent = "Copy with the program";
     const says = new MutationObserver(() => {
       if (all.textContent === "Copy") all.textContent = "Copy with the program";

@@ -30,7 +30,13 @@ export function rooflinePoints(recording, level) {
     if (!bytes) return;
     const known = points.get(step.after);
     if (known) known.steps.push(i);
-    else points.set(step.after, { steps: [i], op: step.op, gflops: cost.gflops, intensity: counts.flops / bytes });
+    else
+      points.set(step.after, {
+        steps: [i],
+        op: step.op,
+        gflops: cost.gflops,
+        intensity: counts.flops / bytes,
+      });
   });
   return [...points.values()];
 }
@@ -56,11 +62,13 @@ export function drawRoofline(recording, level, current, width) {
     return found;
   };
   for (const e of powers(x0, x1)) {
-    svg += `<line class="grid" x1="${x(10 ** e)}" x2="${x(10 ** e)}" y1="${EDGES.top}" y2="${bottom}"/>` +
+    svg +=
+      `<line class="grid" x1="${x(10 ** e)}" x2="${x(10 ** e)}" y1="${EDGES.top}" y2="${bottom}"/>` +
       `<text x="${x(10 ** e)}" y="${bottom + 14}" text-anchor="middle">${e < 0 ? 10 ** e : (10 ** e).toLocaleString("en-US")}</text>`;
   }
   for (const e of powers(y0, y1)) {
-    svg += `<line class="grid" x1="${EDGES.left}" x2="${width - EDGES.right}" y1="${y(10 ** e)}" y2="${y(10 ** e)}"/>` +
+    svg +=
+      `<line class="grid" x1="${EDGES.left}" x2="${width - EDGES.right}" y1="${y(10 ** e)}" y2="${y(10 ** e)}"/>` +
       `<text x="${EDGES.left - 6}" y="${y(10 ** e) + 4}" text-anchor="end">${e < 0 ? (10 ** e).toFixed(-e) : (10 ** e).toLocaleString("en-US")}</text>`;
   }
   Object.entries(bandwidth).forEach(([name, speed], i) => {
@@ -71,18 +79,22 @@ export function drawRoofline(recording, level, current, width) {
     // Along its roof and just above it: the roofs lie closer together than their names are wide.
     // Further along where a point would cover it.
     const along = (part) => start * (ridge / start) ** part;
-    const free = (part) => !points.some((p) => {
-      const [right, up] = [x(p.intensity) - x(along(part)), y(p.gflops) - y(along(part) * speed)];
-      const above = -up - (right * (y(start * speed) - y(ridge * speed))) / (x(ridge) - x(start));
-      return right > -12 && right < 105 && above > -12 && above < 22;
-    });
+    const free = (part) =>
+      !points.some((p) => {
+        const [right, up] = [x(p.intensity) - x(along(part)), y(p.gflops) - y(along(part) * speed)];
+        const above = -up - (right * (y(start * speed) - y(ridge * speed))) / (x(ridge) - x(start));
+        return right > -12 && right < 105 && above > -12 && above < 22;
+      });
     const at = along([0.12, 0.3, 0.45, 0.6, 0.75].find(free) ?? 0.12);
-    const slope = (Math.atan2(y(ridge * speed) - y(start * speed), x(ridge) - x(start)) * 180) / Math.PI;
-    svg += `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${x(start)}" y1="${y(start * speed)}" x2="${x(ridge)}" y2="${y(ridge * speed)}"/>` +
+    const slope =
+      (Math.atan2(y(ridge * speed) - y(start * speed), x(ridge) - x(start)) * 180) / Math.PI;
+    svg +=
+      `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${x(start)}" y1="${y(start * speed)}" x2="${x(ridge)}" y2="${y(ridge * speed)}"/>` +
       `<text class="roof-${i % 4}${mine}" transform="translate(${x(at)} ${y(at * speed)}) rotate(${slope.toFixed(1)})" dy="-4">${escapeHTML(name)} ${digits(speed)} GB/s</text>`;
   });
   const flat = Math.max(x0, peak / Math.max(...speeds));
-  svg += `<line class="peak" x1="${x(flat)}" x2="${width - EDGES.right}" y1="${y(peak)}" y2="${y(peak)}"/>` +
+  svg +=
+    `<line class="peak" x1="${x(flat)}" x2="${width - EDGES.right}" y1="${y(peak)}" y2="${y(peak)}"/>` +
     `<text x="${width - EDGES.right}" y="${y(peak) - 5}" text-anchor="end">peak ${digits(peak)} GFLOP/s</text>` +
     `<text x="${EDGES.left + span / 2}" y="${ROOF_TALL - 6}" text-anchor="middle">operations for each byte that ${escapeHTML(level)} delivers</text>` +
     `<text transform="translate(13 ${EDGES.top + tall / 2}) rotate(-90)" text-anchor="middle">GFLOP/s</text>`;
@@ -92,18 +104,26 @@ export function drawRoofline(recording, level, current, width) {
   const named = mine ? [[x(mine.intensity), y(mine.gflops)]] : [];
   for (const point of ordered) {
     const here = point.steps.includes(current);
-    const name = point.steps.length > 1 ? `${point.steps[0]}–${point.steps[point.steps.length - 1]}` : point.steps[0];
+    const name =
+      point.steps.length > 1
+        ? `${point.steps[0]}–${point.steps[point.steps.length - 1]}`
+        : point.steps[0];
     const bound = Math.min(peak, point.intensity * bandwidth[level]);
-    const said = `step ${point.steps.join(", ")}: ${point.op}, ${digits(point.gflops)} GFLOP/s, ` +
+    const said =
+      `step ${point.steps.join(", ")}: ${point.op}, ${digits(point.gflops)} GFLOP/s, ` +
       `${digits(point.intensity)} operations a byte; the roof here is ${digits(bound)} GFLOP/s`;
     const [px, py] = [x(point.intensity), y(point.gflops)];
     // Where points crowd, one of them is named; the others say their name when pointed at.
     const alone = here || named.every(([u, v]) => Math.abs(u - px) > 26 || Math.abs(v - py) > 12);
     if (alone) named.push([px, py]);
-    svg += `<g class="point${here ? " current" : ""}" role="button" tabindex="0" data-lm-suppress-shortcuts="true" data-step="${point.steps[0]}" aria-label="${escapeHTML(said)}"${here ? ' aria-current="step"' : ""}>` +
+    svg +=
+      `<g class="point${here ? " current" : ""}" role="button" tabindex="0" data-lm-suppress-shortcuts="true" data-step="${point.steps[0]}" aria-label="${escapeHTML(said)}"${here ? ' aria-current="step"' : ""}>` +
       `<circle class="halo" cx="${px}" cy="${py}" r="11"/><circle cx="${px}" cy="${py}" r="${here ? 6 : 4.5}"/>` +
-      (alone ? `<text x="${px + 9}" y="${py + 4}">${name}</text>` : "") + `<title>${escapeHTML(said)}</title></g>`;
+      (alone ? `<text x="${px + 9}" y="${py + 4}">${name}</text>` : "") +
+      `<title>${escapeHTML(said)}</title></g>`;
   }
-  return `<svg viewBox="0 0 ${width} ${ROOF_TALL}" width="${width}" height="${ROOF_TALL}" role="group" ` +
-    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>`;
+  return (
+    `<svg viewBox="0 0 ${width} ${ROOF_TALL}" width="${width}" height="${ROOF_TALL}" role="group" ` +
+    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>`
+  );
 }

@@ -110,7 +110,8 @@ export class LazyDrawing {
    * stands after it. `top` is where the pane is scrolled to.
    */
   show({ width, height, label, items }, top) {
-    this.pane.innerHTML = `<svg class="nest" viewBox="0 0 ${width} ${height}" width="${width}" ` +
+    this.pane.innerHTML =
+      `<svg class="nest" viewBox="0 0 ${width} ${height}" width="${width}" ` +
       `height="${height}" role="group" aria-label="${label}"></svg>`;
     this.svg = this.pane.firstChild;
     this.items = items.map((item) => ({ ...item, shown: false }));

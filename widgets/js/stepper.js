@@ -19,18 +19,23 @@ import { followTheme } from "./theme.js";
 const MARKS = ["new", "changed", "moved", "removed"];
 
 const coloured = (text) =>
-  text.split("\n").flatMap((line, i) => [
-    i ? "\n" : "",
-    ...tokens(line).map(([kind, part]) => h("span", { class: kind ? `t-${kind}` : "" }, part)),
-  ]);
+  text
+    .split("\n")
+    .flatMap((line, i) => [
+      i ? "\n" : "",
+      ...tokens(line).map(([kind, part]) => h("span", { class: kind ? `t-${kind}` : "" }, part)),
+    ]);
 
 const icon = (path) =>
   `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 
 /** Both programs of a step as loop nests. */
 const nests = (programs, before, after) =>
-  drawNests(programs.programs[before], programs.programs[after],
-    ["before", "after"].map((side) => marksOf(programs, before, after, side)));
+  drawNests(
+    programs.programs[before],
+    programs.programs[after],
+    ["before", "after"].map((side) => marksOf(programs, before, after, side)),
+  );
 
 const SIGN = { good: "✓ ", bad: "✕ ", faster: "▲ ", slower: "▼ ", same: "≈ " };
 
@@ -40,7 +45,10 @@ export class Stepper {
     this.model = model;
     this.controller = new AbortController();
     this.root = h("section", {
-      class: "mlc", role: "group", "aria-roledescription": "stepper", tabindex: "-1",
+      class: "mlc",
+      role: "group",
+      "aria-roledescription": "stepper",
+      tabindex: "-1",
     });
     element.replaceChildren(this.root);
     this.build();
@@ -80,8 +88,13 @@ export class Stepper {
     this.programs = new Programs(this.recording);
     const last = this.recording.steps.length - 1;
     const button = (label, path, target) =>
-      h("button", { type: "button", "aria-label": label, title: label, html: icon(path),
-        onclick: () => this.show(target()) });
+      h("button", {
+        type: "button",
+        "aria-label": label,
+        title: label,
+        html: icon(path),
+        onclick: () => this.show(target()),
+      });
     this.buttons = [
       button("First step", "M3 2v12M13 2v12L5 8z", () => 0),
       button("Previous step", "M11 2v12L4 8z", () => this.next(-1)),
@@ -89,23 +102,41 @@ export class Stepper {
       button("Last step", "M13 2v12M3 2v12l8-6z", () => last),
     ];
     this.slider = h("input", { type: "range", min: 0, max: last, step: 1, "aria-label": "Step" });
-    this.slider.addEventListener("input", () => this.show(this.shownStep(Number(this.slider.value))));
+    this.slider.addEventListener("input", () =>
+      this.show(this.shownStep(Number(this.slider.value))),
+    );
     const idle = this.recording.steps.filter((_, i) => this.isIdle(i)).length;
     this.skipping = false;
-    this.skip = h("button", { type: "button", class: "small", "aria-pressed": "false",
-      title: "Pass over steps that left the program as it was, refused ones too",
-      onclick: () => {
-        this.skipping = !this.skipping;
-        this.skip.setAttribute("aria-pressed", String(this.skipping));
-        this.show(this.shownStep(this.step));
-        this.drawChart();
-      } }, `Skip ${idle} idle`);
+    this.skip = h(
+      "button",
+      {
+        type: "button",
+        class: "small",
+        "aria-pressed": "false",
+        title: "Pass over steps that left the program as it was, refused ones too",
+        onclick: () => {
+          this.skipping = !this.skipping;
+          this.skip.setAttribute("aria-pressed", String(this.skipping));
+          this.show(this.shownStep(this.step));
+          this.drawChart();
+        },
+      },
+      `Skip ${idle} idle`,
+    );
     this.skip.hidden = !idle;
     this.baseline = this.model.get("baseline") ?? -1;
-    this.base = h("select", { "aria-label": "Compare with", class: "small",
-      onchange: () => this.compareWith(Number(this.base.value)) },
+    this.base = h(
+      "select",
+      {
+        "aria-label": "Compare with",
+        class: "small",
+        onchange: () => this.compareWith(Number(this.base.value)),
+      },
       h("option", { value: -1 }, "Before"),
-      this.recording.steps.map((step, i) => h("option", { value: i }, `After step ${i}: ${step.op}`)));
+      this.recording.steps.map((step, i) =>
+        h("option", { value: i }, `After step ${i}: ${step.op}`),
+      ),
+    );
     if (this.baseline > last) this.baseline = -1;
     this.base.value = String(this.baseline);
     this.count = h("output", { class: "count" });
@@ -118,30 +149,52 @@ export class Stepper {
     this.now = h("pre", { class: "now" });
     this.meaning = h("p", { class: "meaning" });
     this.more = h("div");
-    const instruction = h("div", { class: "instruction" },
-      h("div", { class: "code" }, this.now, copyButton("Copy this instruction", () => {
-        const { lead, python } = this.recording.steps[this.step];
-        return [...(lead || []), python].join("\n");
-      })),
-      this.meaning, h("details", {}, h("summary", {}, "More on this step"), this.more));
+    const instruction = h(
+      "div",
+      { class: "instruction" },
+      h(
+        "div",
+        { class: "code" },
+        this.now,
+        copyButton("Copy this instruction", () => {
+          const { lead, python } = this.recording.steps[this.step];
+          return [...(lead || []), python].join("\n");
+        }),
+      ),
+      this.meaning,
+      h("details", {}, h("summary", {}, "More on this step"), this.more),
+    );
     this.facts = h("div", { class: "facts", role: "list" });
     this.lineage = new Lineage(this.recording, this.programs);
     this.sides = new SideBySide(this.programs, (side, line, key) => this.select(side, line, key), {
       lineage: this.lineage,
       oncursor: (side, line, said) => (this.live.textContent = said),
     });
-    this.family = h("div", { class: "family", role: "region", "aria-label": "Origins", tabindex: "0" });
+    this.family = h("div", {
+      class: "family",
+      role: "region",
+      "aria-label": "Origins",
+      tabindex: "0",
+    });
     this.source?.remove();
     this.source = new CodeSource(this.model, this.recording);
     this.code = new CodeView(this.programs, this.source, (said) => (this.live.textContent = said));
     this.tabs = this.buildTabs();
     this.legend = h("div", { class: "legend" });
-    this.unfold = h("button", { type: "button", class: "unfold", "aria-pressed": "false",
-      onclick: () => {
-        const all = this.unfold.getAttribute("aria-pressed") !== "true";
-        this.unfold.setAttribute("aria-pressed", String(all));
-        this.sides.unfold(all);
-      } }, "Show all lines");
+    this.unfold = h(
+      "button",
+      {
+        type: "button",
+        class: "unfold",
+        "aria-pressed": "false",
+        onclick: () => {
+          const all = this.unfold.getAttribute("aria-pressed") !== "true";
+          this.unfold.setAttribute("aria-pressed", String(all));
+          this.sides.unfold(all);
+        },
+      },
+      "Show all lines",
+    );
     this.counts?.remove();
     this.counts = new CountsPanel(this.recording, this.model, (at) => this.show(at), this.counts);
     this.counts.onCounts = () => this.drawFacts();
@@ -149,21 +202,48 @@ export class Stepper {
     const copy = copyButton("Copy the Python so far", () => pythonUpTo(this.recording, this.step));
     this.root.setAttribute("aria-label", `Steps of ${this.recording.title}`);
     this.root.replaceChildren(
-      h("div", { class: "bar" },
+      h(
+        "div",
+        { class: "bar" },
         h("span", { class: "title" }, this.recording.title),
-        h("div", { class: "buttons", role: "group", "aria-label": "Move between steps" },
-          this.buttons.slice(0, 2), this.slider, this.buttons.slice(2)),
-        this.skip, this.model.guess.button, this.count),
+        h(
+          "div",
+          { class: "buttons", role: "group", "aria-label": "Move between steps" },
+          this.buttons.slice(0, 2),
+          this.slider,
+          this.buttons.slice(2),
+        ),
+        this.skip,
+        this.model.guess.button,
+        this.count,
+      ),
       this.model.guess.card,
-      this.chart, instruction, this.facts, this.tabs, this.sides.element, this.code.element,
+      this.chart,
+      instruction,
+      this.facts,
+      this.tabs,
+      this.sides.element,
+      this.code.element,
       this.family,
-      h("div", { class: "foot" }, this.legend, this.unfold,
-        saveButtons(() => this.picture(), () => `${this.recording.title.replace(/\W+/g, "-")}-step-${this.step}`,
-          (said) => (this.live.textContent = said))),
+      h(
+        "div",
+        { class: "foot" },
+        this.legend,
+        this.unfold,
+        saveButtons(
+          () => this.picture(),
+          () => `${this.recording.title.replace(/\W+/g, "-")}-step-${this.step}`,
+          (said) => (this.live.textContent = said),
+        ),
+      ),
       this.counts.element,
-      h("details", { class: "so-far" },
-        h("summary", {}, "Python so far"), h("div", { class: "code" }, this.python, copy)),
-      this.live
+      h(
+        "details",
+        { class: "so-far" },
+        h("summary", {}, "Python so far"),
+        h("div", { class: "code" }, this.python, copy),
+      ),
+      this.live,
     );
     this.step = -1;
     this.show(this.model.get("step") || 0, false);
@@ -184,17 +264,33 @@ export class Stepper {
       this.place();
     };
     this.views = [
-      ["program", "Program", both(null)], ["nest", "Loop nest", both(nests)],
-      ["lowered", "Lowered", code("stages")], ["llvm", "LLVM IR", code("llvm")],
+      ["program", "Program", both(null)],
+      ["nest", "Loop nest", both(nests)],
+      ["lowered", "Lowered", code("stages")],
+      ["llvm", "LLVM IR", code("llvm")],
       ["assembly", "Assembly", code("assembly")],
     ];
     this.kind = "";
     this.view = 0;
     const tabs = this.views.map(([name, label], i) =>
-      h("button", { type: "button", role: "tab", "aria-selected": String(i === 0),
-        tabindex: i === 0 ? "0" : "-1", onclick: () => this.chooseTab(name) }, label));
+      h(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          "aria-selected": String(i === 0),
+          tabindex: i === 0 ? "0" : "-1",
+          onclick: () => this.chooseTab(name),
+        },
+        label,
+      ),
+    );
     this.tabButtons = tabs;
-    const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Ways to look at the step" }, tabs);
+    const list = h(
+      "div",
+      { class: "tabs", role: "tablist", "aria-label": "Ways to look at the step" },
+      tabs,
+    );
     list.addEventListener("keydown", (event) => {
       const turn = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (!turn) return;
@@ -312,9 +408,14 @@ export class Stepper {
   /** The ancestors and descendants of what was selected, across the steps. */
   drawFamily(side, line, key) {
     if (key === null || key === undefined) {
-      this.family.replaceChildren(h("span", { class: "hint" },
-        "Point at a loop, block, iterator or buffer to see what it came from and what it became; " +
-        "select it to follow it through all steps."));
+      this.family.replaceChildren(
+        h(
+          "span",
+          { class: "hint" },
+          "Point at a loop, block, iterator or buffer to see what it came from and what it became; " +
+            "select it to follow it through all steps.",
+        ),
+      );
       return;
     }
     const step = this.recording.steps[this.step];
@@ -323,13 +424,22 @@ export class Stepper {
     const chip = (k) => {
       const [kind] = this.lineage.key(k);
       const name = this.lineage.nameIn(program, k);
-      return h("button", { type: "button", class: "chip", "aria-pressed": String(k === key),
-        onclick: () => {
-          this.sides.pinned = { side, key: k };
-          this.sides.light();
-          this.select(side, line, k);
-          this.family.querySelector('[aria-pressed="true"]')?.focus();
-        } }, h("span", { class: "kind" }, `${kind} `), name);
+      return h(
+        "button",
+        {
+          type: "button",
+          class: "chip",
+          "aria-pressed": String(k === key),
+          onclick: () => {
+            this.sides.pinned = { side, key: k };
+            this.sides.light();
+            this.select(side, line, k);
+            this.family.querySelector('[aria-pressed="true"]')?.focus();
+          },
+        },
+        h("span", { class: "kind" }, `${kind} `),
+        name,
+      );
     };
     const called = (k, at) => `${this.lineage.key(k)[0]} ${this.lineage.nameIn(at, k)}`;
     const programOf = (row) => this.recording.steps[row.step].after;
@@ -337,17 +447,33 @@ export class Stepper {
     const rows = this.lineage.history(this.step, side, key).map((row) => {
       const { op } = this.recording.steps[row.step];
       const text = row.keys.length ? names(row) : "gone";
-      return h("li", {}, h("button", { type: "button", class: "chip", title: `Go to step ${row.step}: ${op}`,
-        "aria-current": row.step === this.step ? "step" : null,
-        onclick: () => this.show(row.step) },
-        h("span", { class: "kind" }, `${row.step} ${op} `), text));
+      return h(
+        "li",
+        {},
+        h(
+          "button",
+          {
+            type: "button",
+            class: "chip",
+            title: `Go to step ${row.step}: ${op}`,
+            "aria-current": row.step === this.step ? "step" : null,
+            onclick: () => this.show(row.step),
+          },
+          h("span", { class: "kind" }, `${row.step} ${op} `),
+          text,
+        ),
+      );
     });
     this.family.replaceChildren(
       h("div", { class: "chips" }, (others.includes(key) ? others : [key]).map(chip)),
-      h("ol", { class: "chips", "aria-label": `History of ${called(key, program)}` }, rows));
-    this.live.textContent = `${called(key, program)}: ` +
-      this.lineage.history(this.step, side, key)
-        .map((row) => `step ${row.step}, ${row.keys.length ? names(row) : "gone"}`).join("; ");
+      h("ol", { class: "chips", "aria-label": `History of ${called(key, program)}` }, rows),
+    );
+    this.live.textContent =
+      `${called(key, program)}: ` +
+      this.lineage
+        .history(this.step, side, key)
+        .map((row) => `step ${row.step}, ${row.keys.length ? names(row) : "gone"}`)
+        .join("; ");
   }
 
   /** Show a step; `tell` says whether the model should hear of it. */
@@ -427,9 +553,9 @@ export class Stepper {
     }
     const after = base < 0 ? "After" : `After step ${this.step}: ${step.op}`;
     this.sides.show(before, step.after, step.error, {
-      captions: [this.base, after], step: this.step,
-      relate: base < 0 ? null
-        : (side, keys) => this.lineage.between(base, this.step, side, keys),
+      captions: [this.base, after],
+      step: this.step,
+      relate: base < 0 ? null : (side, keys) => this.lineage.between(base, this.step, side, keys),
     });
     this.drawLegend(before, step);
   }
@@ -438,18 +564,29 @@ export class Stepper {
   picture() {
     const step = this.recording.steps[this.step];
     const { meaning = "" } = this.recording.docs[step.op] || {};
-    const cost = facts(this.recording, this.step).map((f) => `${f.name}: ${f.value}`).join("   ");
-    const heading = [step.python.split("\n")[0] || "the program as it was", meaning, cost].filter(Boolean);
+    const cost = facts(this.recording, this.step)
+      .map((f) => `${f.name}: ${f.value}`)
+      .join("   ");
+    const heading = [step.python.split("\n")[0] || "the program as it was", meaning, cost].filter(
+      Boolean,
+    );
     const { sides, code } = this;
-    for (const part of [...sides.drawings, ...sides.rows, code.leftRows, code.rightRows]) part.whole();
+    for (const part of [...sides.drawings, ...sides.rows, code.leftRows, code.rightRows])
+      part.whole();
     if (this.kind) return pictureOf([this.code.left, this.code.right], heading);
-    return pictureOf(step.error || (step.before === step.after && this.baseline < 0)
-      ? [this.sides.left] : [this.sides.left, this.sides.right], heading);
+    return pictureOf(
+      step.error || (step.before === step.after && this.baseline < 0)
+        ? [this.sides.left]
+        : [this.sides.left, this.sides.right],
+      heading,
+    );
   }
 
   spoken() {
     const step = this.recording.steps[this.step];
-    const said = facts(this.recording, this.step).map((f) => `${f.name}: ${f.value}`).join(". ");
+    const said = facts(this.recording, this.step)
+      .map((f) => `${f.name}: ${f.value}`)
+      .join(". ");
     const refused = step.error ? ` refused, ${step.error.rule || "not legal"}` : "";
     return `Step ${this.step} of ${this.recording.steps.length - 1}: ${step.op}${refused}. ${said}.`;
   }
@@ -459,7 +596,8 @@ export class Stepper {
     const doc = this.recording.docs[step.op] || {};
     this.now.replaceChildren(...coloured(step.python));
     this.meaning.replaceChildren(
-      ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)));
+      ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)),
+    );
     const more = [];
     if ((step.lead || []).length) {
       more.push(h("div", { class: "sub" }, "Asked before it"));
@@ -474,22 +612,36 @@ export class Stepper {
 
   drawFacts() {
     this.facts.replaceChildren(
-      ...[...facts(this.recording, this.step),
-        ...countFacts(costOf(this.recording, this.recording.steps[this.step]))].map((fact) =>
-        h("div", { class: `fact ${fact.kind || ""}`, role: "listitem", title: fact.title },
-          h("span", {}, fact.name), h("strong", {}, (SIGN[fact.kind] || "") + fact.value)))
+      ...[
+        ...facts(this.recording, this.step),
+        ...countFacts(costOf(this.recording, this.recording.steps[this.step])),
+      ].map((fact) =>
+        h(
+          "div",
+          { class: `fact ${fact.kind || ""}`, role: "listitem", title: fact.title },
+          h("span", {}, fact.name),
+          h("strong", {}, (SIGN[fact.kind] || "") + fact.value),
+        ),
+      ),
     );
   }
 
   drawLegend(before, step) {
     const counts = this.programs.counts(before, step.after);
     const parts = MARKS.filter((mark) => counts[mark]).map((mark) =>
-      h("span", { class: `l ${mark}` }, `${{ new: "+", removed: "−", changed: "~", moved: "↕" }[mark]} ` +
-        `${counts[mark]} ${mark}`));
+      h(
+        "span",
+        { class: `l ${mark}` },
+        `${{ new: "+", removed: "−", changed: "~", moved: "↕" }[mark]} ` +
+          `${counts[mark]} ${mark}`,
+      ),
+    );
     const none = step.error ? "" : "the program is the same";
     this.legend.replaceChildren(...(parts.length ? parts : [none]));
-    this.unfold.hidden = this.view > 0 || !this.sides.element.querySelector(".fold") &&
-      this.unfold.getAttribute("aria-pressed") !== "true";
+    this.unfold.hidden =
+      this.view > 0 ||
+      (!this.sides.element.querySelector(".fold") &&
+        this.unfold.getAttribute("aria-pressed") !== "true");
   }
 
   drawChart() {
@@ -499,10 +651,14 @@ export class Stepper {
     const { steps, machine } = this.recording;
     const points = steps.map((step, i) => {
       const cost = costOf(this.recording, step);
-      const said = facts(this.recording, i).map((f) => f.value).join(", ");
+      const said = facts(this.recording, i)
+        .map((f) => f.value)
+        .join(", ");
       return {
         idle: this.skipping && this.isIdle(i),
-        time: cost && cost.time, refused: Boolean(step.error), wrong: cost?.equal === false,
+        time: cost && cost.time,
+        refused: Boolean(step.error),
+        wrong: cost?.equal === false,
         label: `${i}: ${step.op}: ${said}`,
       };
     });

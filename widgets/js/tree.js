@@ -36,8 +36,12 @@ function labelsOf(node, cost, start) {
   const ratio = node.parent !== null && start ? start / cost.time : 0;
   const times = ratio ? ` · ${ratio >= 9.95 ? ratio.toFixed(0) : ratio.toFixed(1)}×` : "";
   const wrong = cost.equal === false ? ", wrong result" : "";
-  return { name, below: duration(cost.time) + times, wrong: Boolean(wrong),
-    spoken: `${name}, ${duration(cost.time)}${ratio ? `, ${ratio.toFixed(2)} times the speed of the start` : ""}${wrong}` };
+  return {
+    name,
+    below: duration(cost.time) + times,
+    wrong: Boolean(wrong),
+    spoken: `${name}, ${duration(cost.time)}${ratio ? `, ${ratio.toFixed(2)} times the speed of the start` : ""}${wrong}`,
+  };
 }
 
 /** The drawn tree; `ongo(id)` when the reader goes to a node. */
@@ -81,18 +85,23 @@ export class TreeView {
       const [cx, cy] = [x(node.id), y(node.id)];
       if (node.parent !== null) {
         const [px, py] = [x(node.parent), y(node.parent)];
-        const line = py === cy ? `M${px},${py}H${cx}`
-          : `M${px},${py}V${cy - 8}q0,8 8,8H${cx}`;
+        const line = py === cy ? `M${px},${py}H${cx}` : `M${px},${py}V${cy - 8}q0,8 8,8H${cx}`;
         edges += `<path class="edge${path.has(node.id) ? " on" : ""}${node.error ? " bad" : ""}" d="${line}"/>`;
       }
       const cost = costOf(node);
       const said = labels[node.id];
-      const classes = ["node", path.has(node.id) && "on", node.id === at && "at",
-        node.error && "bad", said.wrong && "wrong",
-        best && !node.error && cost?.time === best && "best"];
-      const shape = node.error || said.wrong
-        ? `<path class="cross" d="M${cx - 5},${cy - 5}l10,10m0,-10l-10,10"/>`
-        : `<circle cx="${cx}" cy="${cy}" r="${node.id === at ? 7.5 : 5.5}"/>`;
+      const classes = [
+        "node",
+        path.has(node.id) && "on",
+        node.id === at && "at",
+        node.error && "bad",
+        said.wrong && "wrong",
+        best && !node.error && cost?.time === best && "best",
+      ];
+      const shape =
+        node.error || said.wrong
+          ? `<path class="cross" d="M${cx - 5},${cy - 5}l10,10m0,-10l-10,10"/>`
+          : `<circle cx="${cx}" cy="${cy}" r="${node.id === at ? 7.5 : 5.5}"/>`;
       const level = places[node.id].column + 1;
       marks +=
         `<g class="${classes.filter(Boolean).join(" ")}" data-node="${node.id}" role="treeitem" ` +

@@ -25,8 +25,12 @@ export class WorkbenchView {
     this.number = 0;
     this.onward = new Map(); // where redo goes, by node
     this.refused = null; // the refused attempt whose reason is shown
-    this.root = h("section", { class: "mlc bench", role: "group", "aria-roledescription": "workbench",
-      tabindex: "-1" });
+    this.root = h("section", {
+      class: "mlc bench",
+      role: "group",
+      "aria-roledescription": "workbench",
+      tabindex: "-1",
+    });
     element.replaceChildren(this.root);
     this.build();
     this.stopTheme = followTheme(this.root);
@@ -50,7 +54,13 @@ export class WorkbenchView {
 
   build() {
     const button = (label, path, action) =>
-      h("button", { type: "button", "aria-label": label, title: label, html: glyph(path), onclick: action });
+      h("button", {
+        type: "button",
+        "aria-label": label,
+        title: label,
+        html: glyph(path),
+        onclick: action,
+      });
     this.back = button("Undo", "M8 2L3 6.5 8 11M3 6.5h6a4 4 0 0 1 0 8H6", () => this.undo());
     this.forth = button("Redo", "M8 2l5 4.5L8 11M13 6.5H7a4 4 0 0 0 0 8h3", () => this.redo());
     this.title = h("span", { class: "title" });
@@ -68,19 +78,48 @@ export class WorkbenchView {
     });
     this.tree = new TreeView((id) => this.goto(id));
     this.python = new PythonPanel(this.live, (text) => this.load(text));
-    const keys = "Undo and redo: buttons, or Ctrl+Z and Ctrl+Shift+Z in the view. Arrow keys move " +
+    const keys =
+      "Undo and redo: buttons, or Ctrl+Z and Ctrl+Shift+Z in the view. Arrow keys move " +
       "among loops and blocks in the program, and among attempts in the tree; Enter chooses.";
     this.root.replaceChildren(
-      h("div", { class: "bar" }, this.title,
-        h("div", { class: "buttons", role: "group", "aria-label": "Undo and redo" }, this.back, this.forth),
-        this.now, this.autoLabel, this.measureButton, this.status),
+      h(
+        "div",
+        { class: "bar" },
+        this.title,
+        h(
+          "div",
+          { class: "buttons", role: "group", "aria-label": "Undo and redo" },
+          this.back,
+          this.forth,
+        ),
+        this.now,
+        this.autoLabel,
+        this.measureButton,
+        this.status,
+      ),
       this.facts,
-      h("div", { class: "bench-panes" },
-        h("div", { class: "half" }, h("div", { class: "cap" }, "Program: choose a loop or a block"),
-          this.program.element, this.refusal),
-        h("div", { class: "half" }, h("div", { class: "cap" }, "What can be done with it"), this.palette.element)),
-      h("div", { class: "cap" }, "Attempts"), this.tree.element, this.python.element,
-      h("p", { class: "keys" }, keys));
+      h(
+        "div",
+        { class: "bench-panes" },
+        h(
+          "div",
+          { class: "half" },
+          h("div", { class: "cap" }, "Program: choose a loop or a block"),
+          this.program.element,
+          this.refusal,
+        ),
+        h(
+          "div",
+          { class: "half" },
+          h("div", { class: "cap" }, "What can be done with it"),
+          this.palette.element,
+        ),
+      ),
+      h("div", { class: "cap" }, "Attempts"),
+      this.tree.element,
+      this.python.element,
+      h("p", { class: "keys" }, keys),
+    );
     this.root.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -106,12 +145,18 @@ export class WorkbenchView {
     const moved = pending.has("tree") || wanted !== this.at;
     if (moved) {
       this.at = Math.min(wanted, this.nodes.length - 1);
-      if (this.refused !== null && this.nodes[this.refused]?.parent !== this.at) this.refused = null;
+      if (this.refused !== null && this.nodes[this.refused]?.parent !== this.at)
+        this.refused = null;
       for (let id = this.at; this.nodes[id].parent !== null; id = this.nodes[id].parent) {
         this.onward.set(this.nodes[id].parent, id);
       }
       const { program, parent } = this.node;
-      this.program.show(this.data, this.programs, program, parent === null ? program : this.nodes[parent].program);
+      this.program.show(
+        this.data,
+        this.programs,
+        program,
+        parent === null ? program : this.nodes[parent].program,
+      );
       this.python.show(this.schedule(), this.head());
     }
     if (moved || pending.has("costs")) {
@@ -159,8 +204,10 @@ export class WorkbenchView {
     clearTimeout(this.patience);
     this.patience = setTimeout(() => {
       if (this.model.get("selection")?.key !== undefined && !this.listingFits()) {
-        this.palette.say("The kernel does not answer.",
-          "It is busy with another cell, or gone. What has been tried can still be looked at.");
+        this.palette.say(
+          "The kernel does not answer.",
+          "It is busy with another cell, or gone. What has been tried can still be looked at.",
+        );
       }
     }, PATIENCE);
   }
@@ -180,14 +227,18 @@ export class WorkbenchView {
     this.palette.element.classList.toggle("stale", stale);
     this.palette.element.setAttribute("aria-busy", String(stale));
     if (!this.live) {
-      this.palette.say("Choosing a primitive needs a kernel.",
+      this.palette.say(
+        "Choosing a primitive needs a kernel.",
         "This page holds what was tried: go through the attempts below, or copy the Python and open " +
-        "a workbench in a notebook.");
+          "a workbench in a notebook.",
+      );
     } else if (this.listingFits()) {
       this.palette.show(this.model.get("palette"));
     } else if (selection.key === undefined) {
-      this.palette.say("Nothing is chosen yet.",
-        "Click a loop's name or a block in the program, or go there with Tab, the arrow keys and Enter.");
+      this.palette.say(
+        "Nothing is chosen yet.",
+        "Click a loop's name or a block in the program, or go there with Tab, the arrow keys and Enter.",
+      );
     } else if (!this.palette.shown) {
       this.palette.say(`${selection.kind} ${selection.name}`, "Trying every primitive …");
     }
@@ -210,10 +261,23 @@ export class WorkbenchView {
     this.program.fault(node?.error.keys || []);
     if (!node) return;
     this.refusal.replaceChildren(
-      h("button", { type: "button", class: "close", "aria-label": "Close the refusal",
-        onclick: () => { this.refused = null; this.drawRefusal(); } }, "✕"),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "close",
+          "aria-label": "Close the refusal",
+          onclick: () => {
+            this.refused = null;
+            this.drawRefusal();
+          },
+        },
+        "✕",
+      ),
       h("code", {}, node.python),
-      h("strong", {}, ` was refused: ${node.error.rule}`), h("pre", {}, node.error.message));
+      h("strong", {}, ` was refused: ${node.error.rule}`),
+      h("pre", {}, node.error.message),
+    );
   }
 
   drawFacts() {
@@ -224,13 +288,20 @@ export class WorkbenchView {
       found.push(["Time", duration(cost.time) + spread, ""]);
       const start = this.costOf(this.nodes[0]);
       const parent = this.node.parent === null ? null : this.costOf(this.nodes[this.node.parent]);
-      for (const [name, other] of [["Change", parent], ["Since the start", start]]) {
+      for (const [name, other] of [
+        ["Change", parent],
+        ["Since the start", start],
+      ]) {
         if (!other?.time || this.node.parent === null) continue;
         const ratio = other.time / cost.time;
         const noise = 1 + (other.spread || 0) + (cost.spread || 0);
-        found.push(ratio < noise && 1 / ratio < noise ? [name, "≈ no change beyond noise", ""]
-          : ratio > 1 ? [name, `▲ ${digits(ratio)}× faster`, "good"]
-          : [name, `▼ ${digits(1 / ratio)}× slower`, "bad"]);
+        found.push(
+          ratio < noise && 1 / ratio < noise
+            ? [name, "≈ no change beyond noise", ""]
+            : ratio > 1
+              ? [name, `▲ ${digits(ratio)}× faster`, "good"]
+              : [name, `▼ ${digits(1 / ratio)}× slower`, "bad"],
+        );
       }
       if (cost.gflops) {
         const peak = cost.peak_fraction ? `, ${percent(cost.peak_fraction)} of peak` : "";
@@ -239,11 +310,22 @@ export class WorkbenchView {
     } else found.push(["Time", cost?.message || "not measured", "none"]);
     if (cost?.equal != null) {
       const error = cost.max_error == null ? "" : ` (max error ${small(cost.max_error)})`;
-      found.push(cost.equal ? ["Result", `✓ equals the original${error}`, "good"]
-        : ["Result", `✕ differs from the original${error}`, "bad"]);
+      found.push(
+        cost.equal
+          ? ["Result", `✓ equals the original${error}`, "good"]
+          : ["Result", `✕ differs from the original${error}`, "bad"],
+      );
     }
-    this.facts.replaceChildren(...found.map(([name, value, kind]) =>
-      h("div", { class: `fact ${kind}`, role: "listitem" }, h("span", {}, name), h("strong", {}, value))));
+    this.facts.replaceChildren(
+      ...found.map(([name, value, kind]) =>
+        h(
+          "div",
+          { class: `fact ${kind}`, role: "listitem" },
+          h("span", {}, name),
+          h("strong", {}, value),
+        ),
+      ),
+    );
   }
 
   goto(id) {
@@ -272,7 +354,8 @@ export class WorkbenchView {
 
   key(event) {
     if (event.target.matches("textarea, input[type=text], input[type=number]")) return;
-    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.toLowerCase() !== "z") return;
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.toLowerCase() !== "z")
+      return;
     event.preventDefault();
     event.stopPropagation();
     if (event.shiftKey) this.redo();
@@ -293,7 +376,9 @@ export class WorkbenchView {
   /** What stands before it where it is to run: imports and the program. */
   head() {
     const program = this.programs.programs[this.nodes[0].program]
-      .map((line) => " ".repeat(line.indent) + line.text).join("\n").trim();
+      .map((line) => " ".repeat(line.indent) + line.text)
+      .join("\n")
+      .trim();
     return `${this.data.imports}\n\n\n${program}\n\n\n`;
   }
 

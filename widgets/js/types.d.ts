@@ -1,0 +1,449 @@
+// Types of what Python sends: recordings, trees, boards, graphs, and the messages about them. What
+// each entry means is told at the head of the Python file that makes it.
+
+// Every element of a view is an HTML or an SVG one: both have data attributes and a focus.
+interface Element extends HTMLOrSVGElement {}
+
+declare namespace Data {
+  /** What a view is drawn with: anywidget's model in a notebook, an object like it in a page. */
+  interface Model {
+    get(name: string): any;
+    set(name: string, value: unknown): void;
+    save_changes(): void;
+    /** Takes no message where nobody is there to answer: `send.length` is 0. */
+    send(message: object): void;
+    on(event: string, listener: (message: any) => void): void;
+    off(event: string, listener: (message: any) => void): void;
+  }
+
+  /** What a host calls `render` with. */
+  interface Host {
+    model: Model;
+    el: HTMLElement;
+  }
+
+  interface View {
+    render(host: Host): () => void;
+  }
+
+  /** What may stand within an element. */
+  type Child = Node | string | null | undefined;
+
+  /** Attributes of an element, and listeners under "on" and the name of the event. */
+  interface Attributes {
+    onclick?: (event: MouseEvent) => void;
+    onkeydown?: (event: KeyboardEvent) => void;
+    oninput?: (event: Event) => void;
+    onchange?: (event: Event) => void;
+    [name: string]: string | number | boolean | null | undefined | ((event: any) => void);
+  }
+
+  type Side = "before" | "after";
+  type Mark = "" | "new" | "changed" | "moved" | "removed";
+
+  // -- recording.py, count_steps.py, compare.py
+
+  interface LevelCounts {
+    name: string;
+    lookups: number;
+    misses: number;
+    bytes_in: number;
+    bytes_out: number;
+  }
+
+  interface Counts {
+    levels: LevelCounts[];
+    reads: number;
+    writes: number;
+    bytes_read: number;
+    bytes_written: number;
+    flops: number;
+    intensity: number;
+    unseen?: number;
+    message?: string;
+  }
+
+  interface Cost {
+    time?: number;
+    spread?: number | null;
+    runs?: number;
+    gflops?: number;
+    peak_fraction?: number;
+    equal?: boolean | null;
+    max_error?: number | null;
+    message?: string;
+    counts?: Counts;
+  }
+
+  interface Refusal {
+    rule?: string;
+    message: string;
+    keys?: number[];
+    where?: string;
+  }
+
+  interface Step {
+    op: string;
+    python: string;
+    lead?: string[];
+    before: number;
+    after: number;
+    error?: Refusal | null;
+    origins?: [number, number[]][];
+  }
+
+  interface Machine {
+    cpu?: string;
+    cores?: number;
+    peak_gflops?: number;
+    caches?: CacheLevel[];
+    bandwidth?: Record<string, number>;
+  }
+
+  /** What the text of programs is kept in: of a recording, and of a tree of attempts. */
+  interface Texts {
+    lines: [string, number[]][];
+    keys: [string, string][];
+    programs: { lines: number[]; cost: Cost | null }[];
+  }
+
+  interface Recording extends Texts {
+    title: string;
+    prelude: string;
+    machine: Machine;
+    flops: number | null;
+    docs: Record<string, { meaning?: string; doc?: string }>;
+    steps: Step[];
+    code?: Code | { gzip: string };
+  }
+
+  interface Comparison {
+    title: string;
+    recording: Recording;
+    split: number;
+    preludes?: [string, string];
+  }
+
+  interface Code {
+    lines: [string, number[], number][];
+    programs: Record<string, CodeOfProgram<number>>;
+  }
+
+  /** The code of a program; its lines are numbers in what Python sends. */
+  interface CodeOfProgram<Line> {
+    stages: { name: string; changed: boolean; lines: Line[] }[];
+    llvm: Line[];
+    assembly: Line[];
+    mix?: Record<string, number>;
+    machine?: string;
+    error?: string;
+  }
+
+  interface CodeLine {
+    text: string;
+    from: number[];
+    width: number;
+    html?: string;
+  }
+
+  type CodeEntry = Partial<CodeOfProgram<CodeLine>>;
+
+  /** A line of a program as the views have it: its text without the indentation. */
+  interface Line {
+    text: string;
+    indent: number;
+    keys: number[];
+  }
+
+  /** A row of two aligned programs: numbers of lines, -1 for none. */
+  interface Row {
+    left: number;
+    right: number;
+    leftMark: Mark;
+    rightMark: Mark;
+  }
+
+  interface Fact {
+    name: string;
+    value: string;
+    kind?: string;
+    title?: string;
+  }
+
+  /** What belongs together in the programs before and after. */
+  interface Related {
+    before: Set<number>;
+    after: Set<number>;
+  }
+
+  /** What is kept of a reader's choice of a line. */
+  interface Selection {
+    key?: number;
+    kind?: string;
+    name?: string;
+    side?: string;
+    step?: number;
+    line?: number;
+    text?: string;
+    keys?: number[];
+  }
+
+  /** The answers to the questions of a step, or what was guessed. */
+  interface Answer {
+    legal: string | null;
+    speed: string | null;
+  }
+
+  /** A drawing of boxes from top to bottom, of which those near the eye are in the page. */
+  interface Drawing {
+    width: number;
+    height: number;
+    label: string;
+    items: { y: number; h: number; html: string; mark?: Mark }[];
+  }
+
+  // -- workbench.py, workbench_palette.py
+
+  interface Attempt {
+    id: number;
+    parent: number | null;
+    op: string;
+    python: string;
+    lead: string[];
+    program: number;
+    error?: Refusal | null;
+  }
+
+  interface Tree extends Texts {
+    title: string;
+    prelude: string;
+    imports: string;
+    at: number;
+    nodes: Attempt[];
+  }
+
+  interface Choice {
+    value: unknown;
+    label: string;
+    legal?: boolean;
+    reason?: string;
+  }
+
+  /** A parameter of a primitive; which of the entries there are depends on its kind. */
+  interface Parameter {
+    name: string;
+    kind: string;
+    default: any;
+    advanced?: boolean;
+    choices: Choice[];
+    items: { value: unknown; label: string }[];
+    loop: string;
+    extent: number | null;
+    divisors?: number[] | null;
+    labels?: string[];
+    suggestions?: string[];
+  }
+
+  interface PaletteEntry {
+    op: string;
+    group: string;
+    meaning: string;
+    legal: boolean;
+    parameters: Parameter[];
+    rule: string;
+    reason: string;
+  }
+
+  interface Listing {
+    kind: string;
+    name: string;
+    node: number;
+    key: number;
+    entries: PaletteEntry[];
+  }
+
+  /** What the kernel answers to a request of the workbench. */
+  interface Answered {
+    answer?: number;
+    ok?: boolean;
+    error?: string;
+    rule?: string;
+    reason?: string;
+    legal?: boolean;
+    line?: number;
+    node?: number;
+    preview?: [string, string][];
+  }
+
+  // -- graph.py, passes.py, machine_run.py
+
+  interface GraphNode {
+    id: string;
+    kind: string;
+    label: string;
+    name: string;
+    type: string;
+    bytes: number | null;
+    constants: { type: string; bytes: number | null }[];
+    attrs: Record<string, string>;
+    pure: boolean;
+    region: number | null;
+    group: string | null;
+    moved: number | null;
+    flops: number | null;
+    text: number | null;
+    script: string;
+  }
+
+  interface Layout {
+    width: number;
+    height: number;
+    boxes: [string, number, number, number, number][];
+    routes: [number, [number, number][]][];
+  }
+
+  interface Graph {
+    title: string;
+    nodes: GraphNode[];
+    edges: { from: string; to: string; label: string; bytes: number | null }[];
+    regions: number;
+    texts: string[];
+    layouts: { closed: Layout; open: Layout };
+  }
+
+  interface Passes {
+    title: string;
+    recording: Recording;
+    seconds: number[];
+    within: string[][];
+    graphs: (Graph | null)[];
+    moved: (number | null)[];
+  }
+
+  interface RunStep {
+    code: number;
+    at: number;
+    depth: number;
+    name: string;
+    kernel: boolean;
+    reads: string[];
+    writes: string;
+    seconds: number;
+    set: Record<string, string>;
+    unset: string[];
+  }
+
+  interface Span {
+    from: number;
+    to: number;
+    size: number;
+  }
+
+  interface Run {
+    title: string;
+    code: { function: string; lines: string[] }[];
+    steps: RunStep[];
+    storages: (Span & { tensors: (Span & { register: string; offset: number })[] })[];
+    live: number[];
+    unshared: number[];
+    peak: number;
+  }
+
+  // -- access.py, cache.py
+
+  interface CacheLevel {
+    name: string;
+    size: number;
+    line: number;
+    ways: number;
+    replacement: string;
+  }
+
+  interface Buffer {
+    name: string;
+    dtype: string;
+    itemsize: number;
+    shape: number[];
+    base: number;
+    kind: string;
+  }
+
+  interface Site {
+    buffer: number;
+    write: boolean;
+    bytes: number;
+    loops: string[];
+    line: number | null;
+    text: string;
+  }
+
+  interface Accesses {
+    title: string;
+    lines: string[];
+    buffers: Buffer[];
+    sites: Site[];
+    site: number[];
+    element: number[];
+    thread: number[];
+    moments: number[];
+    values: number[];
+    total: number;
+    notes: string[];
+  }
+
+  interface CacheResult {
+    name: string;
+    levels: CacheLevel[];
+    found: string;
+    reuse: number[] | null;
+    gone: number[];
+    counts: LevelCounts[];
+  }
+
+  // -- board.py
+
+  interface Session {
+    key: string;
+    label: string;
+    task: string;
+    target: string;
+    seed: number | null;
+    state: string;
+    trials_wanted: number;
+    flop: number;
+    peak_s: number | null;
+    numpy_s: number | null;
+  }
+
+  interface Trial {
+    key: string;
+    session: string;
+    trial: number;
+    /** Its number in its search, from 0: given by the view. */
+    index: number;
+    round: number;
+    generation: number;
+    parent: string | null;
+    mutation: string;
+    strategy: string;
+    status: string;
+    reason: string;
+    time: number | null;
+    low: number;
+    high: number;
+    predicted: number | null;
+    error: number | null;
+    at: Record<string, number>;
+    decisions: Record<string, number | number[]>;
+    trace: number[];
+  }
+
+  interface Board {
+    title: string;
+    sessions: Session[];
+    trials: Trial[];
+    axes: string[];
+    rounds: { session: string; round: number; trials: number; correlation: number | null }[];
+    lines: string[];
+  }
+}
