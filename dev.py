@@ -8,6 +8,7 @@
 
 For those who change it:
 
+    python dev.py js        check the scripts of the views and bundle them anew (needs node 20)
     python dev.py check     ruff, and the tests of style, layers and documents: half a minute
     python dev.py coverage  every test, with the lines that it ran: a table, and htmlcov/index.html
     python dev.py package   build sdist and wheel into dist/, and try each in an empty environment
@@ -157,8 +158,34 @@ def release(tag: str = "") -> int:
     return 1 if wrong else 0
 
 
+def npm(*words: str) -> int:
+    """Run npm in the project's root."""
+    return subprocess.call([str(shutil.which("npm")), *words], cwd=ROOT)
+
+
+def node_tools() -> bool:
+    """Install what checks and bundles the scripts of the views; whether that could be done."""
+    if shutil.which("npm") is None:
+        return False
+    lock = hashlib.sha256((ROOT / "package-lock.json").read_bytes()).hexdigest()
+    stamp = ROOT / "node_modules" / "mlc-lab-installed.txt"
+    if stamp.exists() and stamp.read_text() == lock:
+        return True
+    if npm("ci", "--silent", "--no-audit", "--no-fund") != 0:
+        return False
+    stamp.write_text(lock)
+    return True
+
+
+def scripts() -> int:
+    """Bundle the scripts of the views anew and check them."""
+    if not node_tools():
+        sys.exit("this needs npm (with node 20 or newer), and npm to be able to install")
+    return npm("run", "build") or npm("test")
+
+
 #: what runs without the environment of the checkout
-ALONE = {"lessons": lessons, "release": release}
+ALONE = {"js": scripts, "lessons": lessons, "release": release}
 VERBS = ("lab", "test", "setup", "fuzz", "check", "coverage", "package", *ALONE)
 
 
@@ -179,7 +206,12 @@ def main() -> int:
     pytest = ("-m", "pytest", "-n", "auto", "--dist", "loadfile")
     if verb == "test":
         fetch_browser()
-        return run(*pytest, *rest)
+        checked = 0
+        if node_tools():
+            checked = npm("test", "--silent")
+        else:
+            print("no npm, or it cannot install: the scripts of the views are not checked")
+        return run(*pytest, *rest) or checked
     if verb == "coverage":
         fetch_browser()
         return run(*pytest, "--cov", "--cov-report=term", "--cov-report=html", *rest)

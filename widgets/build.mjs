@@ -16,15 +16,20 @@ import { build, version } from "esbuild";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const SOURCES = path.join(HERE, "js");
+/** @param {string} name */
 const read = (name) => readFileSync(path.join(SOURCES, name), "utf8").replaceAll("\r\n", "\n");
 
-/** The digest of some files of js/, in the order of their names. */
+/**
+ * The digest of some files of js/, in the order of their names.
+ * @param {string[]} names
+ */
 function digest(names) {
   const hash = createHash("sha256");
   for (const name of [...names].sort()) hash.update(`${name}\n${read(name)}`);
   return hash.digest("hex").slice(0, 16);
 }
 
+/** @param {string} entry */
 async function bundled(entry) {
   const made = await build({
     absWorkingDir: SOURCES,
@@ -32,7 +37,7 @@ async function bundled(entry) {
     bundle: true,
     format: "iife",
     globalName: entry === "page.js" ? "mlcPage" : "mlcView",
-    target: "es2021",
+    target: "es2022",
     charset: "utf8",
     minify: true,
     legalComments: "none",

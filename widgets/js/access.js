@@ -4,7 +4,7 @@
 // Draws an access trace and what caches made of it (see mlc_lab/observe/access.py). What caches do
 // is computed in Python: the view only adds up what is recorded.
 
-import { h, percent } from "./dom.js";
+import { h, later, percent, sure } from "./dom.js";
 import { BufferGrid } from "./access_grid.js";
 import {
   LEVEL_SIGNS,
@@ -17,6 +17,8 @@ import {
 import { tokens } from "./highlight.js";
 import { followTheme } from "./theme.js";
 
+/** @typedef {ReturnType<Trace["at"]>} Access one access of a trace */
+
 const SPEEDS = [1, 2, 5, 10, 30, 100, 300, 1000, 3000];
 const POLICIES = [
   ["lru", "LRU"],
@@ -24,10 +26,12 @@ const POLICIES = [
   ["random", "random"],
   ["plru", "tree-PLRU"],
 ];
+/** @param {number} n */
 const whole = (n) => n.toLocaleString("en-US");
 
 /** A trace made ready to be walked through: where each access stands among buffers and loops. */
-class Trace {
+export class Trace {
+  /** @param {Data.Accesses} data */
   constructor(data) {
     this.data = data;
     this.length = data.site.length;
@@ -44,7 +48,10 @@ class Trace {
     this.starts = starts;
   }
 
-  /** The access at a place in time. */
+  /**
+   * The access at a place in time.
+   * @param {number} i
+   */
   at(i) {
     const { data } = this;
     const site = data.sites[data.site[i]];
@@ -63,7 +70,12 @@ class Trace {
     };
   }
 
-  /** An element's index as the program has it: "3, 4". */
+  /**
+   * An element's index as the program has it: "3, 4".
+   * @param {Data.Buffer} buffer
+   * @param {number} element
+   * @returns {string}
+   */
   index(buffer, element) {
     const out = [];
     for (const extent of [...buffer.shape].reverse()) {
@@ -73,6 +85,7 @@ class Trace {
     return out.join(", ");
   }
 
+  /** @param {Access} access */
   name(access) {
     const { buffer, element, lanes } = access;
     const last = lanes > 1 ? ` to [${this.index(buffer, element + lanes - 1)}]` : "";
@@ -81,7 +94,15 @@ class Trace {
 }
 
 /** What one choice of caches made of the trace. */
-class Result {
+export class Result {
+  /** @type {Map<number, Set<number>>} */
+  resident;
+
+  /**
+   * @param {Data.CacheResult} data
+   * @param {number[]} reuse
+   * @param {number} length
+   */
   constructor(data, reuse, length) {
     this.data = data;
     this.reuse = reuse;
@@ -98,7 +119,12 @@ class Result {
     this.resident = new Map();
   }
 
-  /** The lines in the first level of the thread that makes access `i`, once it is done. */
+  /**
+   * The lines in the first level of the thread that makes access `i`, once it is done.
+   * @param {number} i
+   * @param {Trace} trace
+   * @returns {Set<number>}
+   */
   residentAt(i, trace) {
     if (i < this.now) {
       this.resident.clear();
@@ -109,7 +135,7 @@ class Result {
     while (this.now < i) {
       const { address, site, thread } = trace.at(++this.now);
       if (!this.resident.has(thread)) this.resident.set(thread, new Set());
-      const held = this.resident.get(thread);
+      const held = sure(this.resident.get(thread));
       const last = Math.floor((address + site.bytes - 1) / this.line);
       for (let n = Math.floor(address / this.line); n <= last; n++) held.add(n);
       while (this.goneAt < gone.length && gone[this.goneAt] === this.now) {
@@ -117,16 +143,70 @@ class Result {
         this.goneAt += 2;
       }
     }
-    return this.resident.get(trace.at(i).thread);
+    return sure(this.resident.get(trace.at(i).thread));
   }
 }
 
+/** @param {string} path */
 const shape = (path) =>
   `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 const PLAY = "M4 2v12l10-6z";
 const PAUSE = "M4 2v12M12 2v12";
 
 class AccessView {
+  /** @type {Trace} */
+  trace = later();
+  /** @type {number} */
+  last = later();
+  /** @type {HTMLButtonElement} */
+  playButton = later();
+  /** @type {HTMLInputElement} */
+  slider = later();
+  /** @type {HTMLOutputElement} */
+  count = later();
+  /** @type {HTMLSelectElement} */
+  speed = later();
+  /** @type {HTMLSelectElement} */
+  choice = later();
+  /** @type {HTMLCanvasElement} */
+  timeline = later();
+  /** @type {HTMLParagraphElement} */
+  readout = later();
+  /** @type {BufferGrid[]} */
+  grids = later();
+  /** @type {HTMLPreElement} */
+  program = later();
+  /** @type {HTMLTableElement} */
+  levels = later();
+  /** @type {HTMLDivElement} */
+  histogram = later();
+  /** @type {HTMLDivElement} */
+  histogramTable = later();
+  /** @type {HTMLDivElement} */
+  table = later();
+  /** @type {HTMLFormElement} */
+  form = later();
+  /** @type {HTMLParagraphElement} */
+  error = later();
+  /** @type {HTMLDivElement} */
+  live = later();
+  /** @type {HTMLInputElement} */
+  find = later();
+  /** @type {HTMLDetailsElement} */
+  caches = later();
+  /** @type {HTMLDetailsElement} */
+  nearby = later();
+  /** @type {HTMLDivElement} */
+  legend = later();
+  /** @type {number} */
+  position = later();
+  /** @type {Result} */
+  result = later();
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} element
+   */
   constructor(model, element) {
     this.model = model;
     this.root = h("section", {
@@ -166,9 +246,15 @@ class AccessView {
 
   build() {
     this.pause();
+    /** @type {Data.Accesses} */
     const data = this.model.get("trace");
     this.trace = new Trace(data);
     this.last = Math.max(0, this.trace.length - 1);
+    /**
+     * @param {string} label
+     * @param {string} path
+     * @param {() => void} act
+     */
     const button = (label, path, act) =>
       h("button", {
         type: "button",
@@ -247,6 +333,10 @@ class AccessView {
       event.preventDefault();
       this.findElement(this.find.value);
     });
+    /**
+     * @param {string} title
+     * @param {...Data.Child} body
+     */
     const details = (title, ...body) => h("details", {}, h("summary", {}, title), ...body);
     this.caches = details("Change the caches", this.form, this.error);
     this.nearby = details("Accesses around this one, as a table", this.table);
@@ -315,11 +405,13 @@ class AccessView {
   }
 
   takeResults() {
+    /** @type {Data.CacheResult[]} */
     const results = this.model.get("results");
     const chosen = Math.max(0, Math.min(results.length - 1, this.model.get("configuration")));
+    /** @param {Data.CacheResult} r */
     const line = (r) => r.levels[0].line;
-    const reuse = results.find((r) => r.reuse && line(r) === line(results[chosen])).reuse;
-    this.result = new Result(results[chosen], reuse, this.trace.length);
+    const reuse = results.find((r) => r.reuse && line(r) === line(results[chosen]))?.reuse;
+    this.result = new Result(results[chosen], sure(reuse), this.trace.length);
     this.choice.replaceChildren(
       ...results.map((r, i) => h("option", { value: i, selected: i === chosen }, r.name)),
     );
@@ -351,7 +443,7 @@ class AccessView {
       "Remove the last level",
     );
     drop.addEventListener("click", () => {
-      if (live && body.children.length > 1) body.lastElementChild.remove();
+      if (live && body.children.length > 1) body.lastElementChild?.remove();
     });
     const apply = h("button", { type: "submit", "aria-disabled": String(!live) }, "Simulate");
     this.form.replaceChildren(
@@ -390,8 +482,14 @@ class AccessView {
     };
   }
 
+  /**
+   * @param {Data.CacheLevel} level
+   * @param {number} i
+   * @param {boolean} live
+   */
   levelFields(level, i, live) {
     const name = `L${i + 1}`;
+    /** @param {"size" | "line" | "ways"} key */
     const number = (key) =>
       h("input", {
         type: "number",
@@ -412,17 +510,24 @@ class AccessView {
       "tr",
       { "data-name": name },
       h("th", { scope: "row" }, name),
-      ["size", "line", "ways"].map((key) => h("td", {}, number(key))),
+      /** @type {const} */ (["size", "line", "ways"]).map((key) => h("td", {}, number(key))),
       h("td", {}, policy),
     );
   }
 
+  /**
+   * @param {Element} row
+   * @returns {Data.CacheLevel}
+   */
   readFields(row) {
-    const level = { name: row.dataset.name };
-    for (const field of row.querySelectorAll("[data-key]")) {
-      level[field.dataset.key] = field.type === "number" ? Number(field.value) : field.value;
+    /** @type {Record<string, unknown>} */
+    const level = { name: /** @type {HTMLElement} */ (row).dataset.name };
+    for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (
+      row.querySelectorAll("[data-key]")
+    )) {
+      level[sure(field.dataset.key)] = field.type === "number" ? Number(field.value) : field.value;
     }
-    return level;
+    return /** @type {any} */ (level);
   }
 
   showError() {
@@ -434,9 +539,12 @@ class AccessView {
 
   // -------------------------------------------------------------------------------------- moving
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const { tagName } = event.target;
+    const target = /** @type {HTMLInputElement} */ (event.target);
+    const { tagName } = target;
+    /** @type {Record<string, () => void>} */
     const acts = {
       ArrowLeft: () => this.show(this.position - 1),
       ArrowRight: () => this.show(this.position + 1),
@@ -447,7 +555,7 @@ class AccessView {
     };
     if (!(event.key in acts)) return;
     // Fields, menus and buttons have their own use of keys.
-    const typing = tagName === "INPUT" && event.target.type !== "range";
+    const typing = tagName === "INPUT" && target.type !== "range";
     if (typing || tagName === "SELECT") return;
     if (event.key === " " && (tagName === "BUTTON" || tagName === "SUMMARY")) return;
     event.preventDefault();
@@ -469,6 +577,7 @@ class AccessView {
     this.playButton.title = "Pause";
     let before = performance.now();
     let owed = 0;
+    /** @param {number} now */
     const tick = (now) => {
       if (!this.playing) return;
       // After a pause of the page (another tab) it goes on where it was.
@@ -507,7 +616,12 @@ class AccessView {
     this.live.textContent = "No further miss.";
   }
 
+  /**
+   * @param {number} buffer
+   * @param {number} element
+   */
   goToNext(buffer, element) {
+    /** @param {number} i */
     const covers = (i) => {
       const access = this.trace.at(i);
       return (
@@ -523,6 +637,7 @@ class AccessView {
     this.live.textContent = "It is never accessed.";
   }
 
+  /** @param {string} text */
   findElement(text) {
     const match = text.match(/^\s*(\w+)\s*\[([\d,\s]*)\]\s*$/);
     const { buffers } = this.trace.data;
@@ -541,7 +656,10 @@ class AccessView {
     this.goToNext(number, element);
   }
 
-  /** Show access `at`. `tell`: the model should hear of it; `running`: it is being played. */
+  /**
+   * Show access `at`. `tell`: the model should hear of it; `running`: it is being played.
+   * @param {number} at
+   */
   show(at, tell = true, running = false) {
     if (tell && this.playing) this.pause();
     at = Math.max(0, Math.min(this.last, at));
@@ -551,7 +669,7 @@ class AccessView {
     }
     const unchanged = at === this.position;
     this.position = at;
-    this.slider.value = at;
+    this.slider.value = String(at);
     this.count.textContent = `${whole(at + 1)} / ${whole(this.trace.length)}`;
     const access = this.trace.at(at);
     const said = this.describe(access);
@@ -576,10 +694,12 @@ class AccessView {
     if (tell && !unchanged) this.tell();
   }
 
+  /** @param {number} level */
   signOf(level) {
     return level === this.result.names.length - 1 ? LEVEL_SIGNS.length - 1 : level;
   }
 
+  /** @param {Access} access */
   describe(access) {
     const { site, buffer, lanes, values, thread, number } = access;
     const verb = site.write ? "writes" : "reads";
@@ -596,10 +716,11 @@ class AccessView {
     return `${verb} ${this.trace.name(access)}, ${wide}${threads}; ${where}; ${reuse}${loops ? `; ${loops}` : ""}`;
   }
 
+  /** @param {number | null} line */
   markLine(line) {
     this.program.querySelector(".here")?.classList.remove("here");
     if (line === null) return;
-    const element = this.program.children[line];
+    const element = /** @type {HTMLElement} */ (this.program.children[line]);
     element.classList.add("here");
     const top = element.offsetTop - this.program.offsetTop;
     if (
@@ -662,6 +783,7 @@ class AccessView {
   drawLevels() {
     const { data, names, upTo } = this.result;
     const all = this.trace.length;
+    /** @param {number} i */
     const cells = (i) => [
       whole(upTo[i][this.position + 1]),
       whole(upTo[i][all]),
@@ -761,7 +883,10 @@ class AccessView {
   }
 }
 
-/** What anywidget calls with an element to draw in; the return value takes the view down. */
+/**
+ * What anywidget calls with an element to draw in; the return value takes the view down.
+ * @param {Data.Host} host
+ */
 export function render({ model, el }) {
   const view = new AccessView(model, el);
   return () => view.remove();

@@ -1,17 +1,30 @@
 // The pictures of the access view that are no grid: the accesses over time, and how far apart the
 // uses of a line are.
 
-import { escapeHTML, h } from "./dom.js";
+import { escapeHTML, h, sure } from "./dom.js";
+
+/** @import { Result } from "./access.js" */
+
+/** @typedef {{ from: number, to: number, found: number[] }} Bin accesses of some reuse distances */
 
 /** A sign for each level where an access was found, the last one for memory. */
 export const LEVEL_SIGNS = ["●", "▲", "◆", "■"];
 
-/** The class that colours a level, of so many places where an access can be found. */
+/**
+ * The class that colours a level, of so many places where an access can be found.
+ * @param {number} level
+ * @param {number} places
+ */
 export function levelClass(level, places) {
   return level === places - 1 ? "at-m" : `at-${Math.min(level, 2)}`;
 }
 
-/** One bar for each few accesses: as tall and in the colour of the farthest place they went to. */
+/**
+ * One bar for each few accesses: as tall and in the colour of the farthest place they went to.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Result} result
+ * @param {number} position
+ */
 export function drawTimeline(canvas, result, position) {
   const width = Math.floor(canvas.clientWidth);
   if (!width) return;
@@ -19,7 +32,7 @@ export function drawTimeline(canvas, result, position) {
   const scale = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * scale);
   canvas.height = Math.round(tall * scale);
-  const context = canvas.getContext("2d");
+  const context = sure(canvas.getContext("2d"));
   context.setTransform(scale, 0, 0, scale, 0, 0);
   const style = getComputedStyle(canvas);
   const places = result.names.length;
@@ -44,9 +57,19 @@ export function drawTimeline(canvas, result, position) {
   );
 }
 
-/** Accesses by reuse distance in powers of two, and by where they were found. */
+/**
+ * Accesses by reuse distance in powers of two, and by where they were found.
+ * @param {Result} result
+ * @returns {Bin[]}
+ */
 export function reuseBins(result) {
+  /** @type {Bin[]} */
   const bins = [];
+  /**
+   * @param {number} number
+   * @param {number} from
+   * @param {number} to
+   */
   const bin = (number, from, to) =>
     (bins[number] ??= { from, to, found: result.names.map(() => 0) });
   const { reuse, found } = result;
@@ -64,11 +87,18 @@ export function reuseBins(result) {
   return [...bins, first];
 }
 
+/** @param {Bin} bin */
 const binName = (bin) =>
   bin.from < 0 ? "first" : bin.from === bin.to ? `${bin.from}` : `${bin.from}–${bin.to}`;
+/** @param {Bin} bin */
 const binTotal = (bin) => bin.found.reduce((a, b) => a + b, 0);
 
-/** The histogram as SVG text; a dashed line says how many lines each level holds. */
+/**
+ * The histogram as SVG text; a dashed line says how many lines each level holds.
+ * @param {Bin[]} bins
+ * @param {Result} result
+ * @param {number} width
+ */
 export function reuseChart(bins, result, width) {
   const [left, right, top, tall] = [48, 8, 12, 120];
   const most = Math.max(1, ...bins.map(binTotal));
@@ -115,7 +145,11 @@ export function reuseChart(bins, result, width) {
   );
 }
 
-/** The same as a table. */
+/**
+ * The same as a table.
+ * @param {Bin[]} bins
+ * @param {Result} result
+ */
 export function reuseTable(bins, result) {
   const heads = [
     "distance in lines",

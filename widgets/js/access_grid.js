@@ -1,8 +1,12 @@
 // One buffer as a grid of its elements, on a canvas: what was used, what is in the first level of
 // cache, and where the access of the moment falls.
 
-import { h } from "./dom.js";
+import { h, later, sure } from "./dom.js";
 import { LEVEL_SIGNS } from "./access_chart.js";
+
+/** @import { Access, Result, Trace } from "./access.js" */
+
+/** @typedef {Record<"edge" | "bg" | "fg" | "soft" | "resident" | "mark" | "ink", string> & { levels: string[] }} Colours */
 
 const LARGEST = 22;
 const SMALLEST = 2;
@@ -14,9 +18,18 @@ const TRAIL = 10;
  * row(e), column(e) }. A list is broken into rows. Four dimensions are a matrix of tiles, as a
  * layout in blocks has them; of other shapes the last dimension goes across and the rest down. `tall`
  * and `wide` are the size of a tile (or of what the last two dimensions make).
+ * @param {number[]} dims
  */
 export function gridOf(dims) {
   const count = dims.reduce((a, b) => a * b, 1);
+  /**
+   * @param {number} rows
+   * @param {number} columns
+   * @param {number} tall
+   * @param {number} wide
+   * @param {(element: number) => number} row
+   * @param {(element: number) => number} column
+   */
   const grid = (rows, columns, tall, wide, row, column) => ({
     rows,
     columns,
@@ -63,6 +76,27 @@ export function gridOf(dims) {
 }
 
 export class BufferGrid {
+  /** @type {Colours | null} */
+  colours;
+  /** @type {number[]} */
+  rowOf;
+  /** @type {number[]} */
+  columnOf;
+  /** @type {Map<number, number>} */
+  elements;
+  /** @type {Int32Array} */
+  first = later();
+  /** @type {number} */
+  cell = later();
+  /** @type {number} */
+  scale = later();
+
+  /**
+   * @param {Data.Buffer} buffer
+   * @param {number} number
+   * @param {Trace} trace
+   * @param {(element: number) => void} onPick
+   */
   constructor(buffer, number, trace, onPick) {
     this.buffer = buffer;
     this.number = number;
@@ -118,6 +152,10 @@ export class BufferGrid {
     }
   }
 
+  /**
+   * @param {number} width
+   * @param {number} buffers
+   */
   layout(width, buffers) {
     if (this.tooLarge) return;
     const share = Math.max(160, Math.min(width, Math.floor(width / Math.min(buffers, 4)) - 22));
@@ -138,6 +176,7 @@ export class BufferGrid {
   palette() {
     if (!this.colours) {
       const style = getComputedStyle(this.element);
+      /** @param {string} name */
       const read = (name) => style.getPropertyValue(name).trim();
       this.colours = {
         edge: read("--edge"),
@@ -153,9 +192,14 @@ export class BufferGrid {
     return this.colours;
   }
 
+  /**
+   * @param {number} position
+   * @param {Result} result
+   * @param {Set<number>} resident
+   */
   draw(position, result, resident) {
     if (this.tooLarge || !this.cell) return;
-    const context = this.canvas.getContext("2d");
+    const context = sure(this.canvas.getContext("2d"));
     const colours = this.palette();
     const { columns, count, rows, tall, wide } = this.grid;
     const { cell } = this;
@@ -170,8 +214,8 @@ export class BufferGrid {
     for (let e = 0; e < count; e++) {
       const seen = this.first[e] >= 0 && this.first[e] <= position;
       const inside = seen && resident.has(Math.floor((base + e * itemsize) / result.line));
-      used += seen;
-      held += inside;
+      used += Number(seen);
+      held += Number(inside);
       const colour = inside ? colours.resident : seen ? colours.soft : colours.bg;
       if (colour !== fill) context.fillStyle = fill = colour;
       const x = this.columnOf[e] * cell;
@@ -200,6 +244,12 @@ export class BufferGrid {
     this.said.textContent = `${used} of ${count} used, ${held} in ${inIt}`;
   }
 
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} position
+   * @param {Result} result
+   * @param {Colours} colours
+   */
   drawTrail(context, position, result, colours) {
     const { cell } = this;
     for (let back = Math.min(TRAIL, position); back >= 0; back--) {
@@ -241,7 +291,13 @@ export class BufferGrid {
     }
   }
 
-  /** A dashed frame around the elements of the access's line. */
+  /**
+   * A dashed frame around the elements of the access's line.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Access} access
+   * @param {Result} result
+   * @param {Colours} colours
+   */
   outlineLine(context, access, result, colours) {
     const { cell } = this;
     const { count } = this.grid;

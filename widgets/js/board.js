@@ -3,11 +3,14 @@
 // Draws a board (see mlc_lab/meta_schedule/board.py) and knows nothing of compilers. The model is
 // anywidget's in a notebook and an object like it in an exported page, where `live` is false.
 
-import { copyButton, digits, duration, escapeHTML, h, OWN_KEYS } from "./dom.js";
+import { copyButton, digits, duration, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
+import { scaleOf } from "./scale.js";
+import { svg } from "./svg.js";
 import { followTheme } from "./theme.js";
 
-const NS = "http://www.w3.org/2000/svg";
+/** @import { Scale } from "./scale.js" */
+
 const CHARTS = [
   ["progress", "Progress"],
   ["model", "Cost model"],
@@ -20,15 +23,12 @@ const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#aa508c", "#b58900", "#56b4e9
 const SHAPES = ["circle", "square", "diamond", "triangle", "down", "plus"];
 const SIZE = { width: 860, height: 380, left: 74, right: 18, top: 16, bottom: 44 };
 
-function svg(tag, attributes = {}, ...children) {
-  const element = document.createElementNS(NS, tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== null && value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
-
+/**
+ * @param {string} kind
+ * @param {number} x
+ * @param {number} y
+ * @param {number} r
+ */
 function shapePath(kind, x, y, r) {
   switch (kind) {
     case "square":
@@ -48,35 +48,74 @@ function shapePath(kind, x, y, r) {
   }
 }
 
-/** A scale from values to pixels: { at(value), ticks: [[value, text], ...] }. */
-function scaleOf(low, high, from, to, { log = false, text = digits, whole = false } = {}) {
-  if (!(high > low)) [low, high] = log ? [low / 1.5, high * 1.5] : [low - 1, high + 1];
-  const place = log ? Math.log : (v) => v;
-  const at = (value) =>
-    from + ((place(value) - place(low)) / (place(high) - place(low))) * (to - from);
-  const ticks = [];
-  if (log) {
-    const decades = Math.log10(high / low);
-    const steps = decades > 4 ? [1] : decades > 1.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
-      for (const step of steps) {
-        const value = step * 10 ** power;
-        if (value >= low * 0.999 && value <= high * 1.001) ticks.push([value, text(value)]);
-      }
-    }
-  } else {
-    const raw = (high - low) / 6;
-    const unit = 10 ** Math.floor(Math.log10(raw));
-    let step = [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= raw);
-    if (whole) step = Math.max(1, Math.round(step));
-    for (let value = Math.ceil(low / step) * step; value <= high + step / 1e6; value += step) {
-      ticks.push([value, text(Number(value.toPrecision(6)))]);
-    }
-  }
-  return { at, ticks };
-}
+/**
+ * @param {Data.Trial} trial
+ * @returns {trial is Data.Trial & { time: number }}
+ */
+const isTimed = (trial) => trial.time !== null;
+
+/**
+ * @template {Data.Trial} T
+ * @param {T} trial
+ * @returns {trial is T & { predicted: number }}
+ */
+const isPredicted = (trial) => trial.predicted !== null;
+
+/** @type {Record<string, (board: BoardView, trials: Data.Trial[]) => Element | Element[]>} */
+const DRAWINGS = {
+  progress: (board, trials) => board.drawProgress(trials),
+  model: (board, trials) => board.drawModel(trials),
+  space: (board, trials) => board.drawSpace(trials),
+  family: (board, trials) => board.drawFamily(trials),
+  trials: (board, trials) => board.drawTrials(trials),
+};
 
 class BoardView {
+  /** @type {HTMLElement} */
+  title = later();
+  /** @type {HTMLSpanElement} */
+  facts = later();
+  /** @type {HTMLButtonElement} */
+  stop = later();
+  /** @type {HTMLDivElement} */
+  tabs = later();
+  /** @type {HTMLDivElement} */
+  choices = later();
+  /** @type {HTMLDivElement} */
+  plot = later();
+  /** @type {HTMLDivElement} */
+  legend = later();
+  /** @type {HTMLElement} */
+  detail = later();
+  /** @type {HTMLDivElement} */
+  live = later();
+  /** @type {HTMLDivElement} */
+  view = later();
+  /** @type {() => void} */
+  unfollow = later();
+  /** @type {Data.Board} */
+  board = later();
+  /** @type {Map<string, Data.Trial>} */
+  byKey = later();
+  /** @type {Set<string>} */
+  hidden = later();
+  /** @type {Map<string, number>} */
+  order = later();
+  /** @type {[string, SVGElement][]} */
+  points = later();
+  /** @type {string[]} */
+  heat = later();
+  /** @type {string} */
+  selected = later();
+  /** @type {Map<string, [HTMLInputElement, number | number[]]>} */
+  inputs = later();
+  /** @type {HTMLElement} */
+  message = later();
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} root
+   */
   constructor(model, root) {
     this.model = model;
     this.chart = "progress";
@@ -98,6 +137,7 @@ class BoardView {
     this.unfollow();
   }
 
+  /** @param {HTMLElement} root */
   build(root) {
     this.title = h("b", {});
     this.facts = h("span", { class: "dim", role: "status" });
@@ -146,6 +186,7 @@ class BoardView {
   // -- data
 
   load() {
+    /** @type {Data.Board} */
     const data = (this.board = this.model.get("board"));
     this.byKey = new Map(data.trials.map((trial) => [trial.key, trial]));
     this.hidden = new Set(
@@ -172,7 +213,7 @@ class BoardView {
   status() {
     const { trials, sessions } = this.board;
     const failed = trials.filter((trial) => trial.status !== "ok").length;
-    const best = Math.min(...trials.filter((t) => t.time !== null).map((t) => t.time));
+    const best = Math.min(...trials.filter(isTimed).map((t) => t.time));
     const wanted = sessions.reduce((sum, session) => sum + (session.trials_wanted || 0), 0);
     const running = this.model.get("running");
     this.facts.textContent = [
@@ -187,16 +228,18 @@ class BoardView {
     this.stop.hidden = !(running && this.model.get("kernel"));
   }
 
+  /** @param {number} time */
   ofPeak(time) {
     const session = this.board.sessions.find((item) => item.peak_s);
     if (!session || !Number.isFinite(time) || this.board.sessions.length > 1) return "";
-    return `${Math.round((100 * session.peak_s) / time)} % of peak`;
+    return `${Math.round((100 * sure(session.peak_s)) / time)} % of peak`;
   }
 
   shown() {
     return this.board.trials.filter((trial) => !this.hidden.has(trial.session));
   }
 
+  /** @param {{ session: string }} trial */
   look(trial) {
     const index = this.order.get(trial.session) || 0;
     return [COLOURS[index % COLOURS.length], SHAPES[index % SHAPES.length]];
@@ -210,8 +253,8 @@ class BoardView {
         const box = h("input", {
           type: "checkbox",
           checked: !this.hidden.has(session.key),
-          onchange: (event) => {
-            if (event.target.checked) this.hidden.delete(session.key);
+          onchange: () => {
+            if (box.checked) this.hidden.delete(session.key);
             else this.hidden.add(session.key);
             this.draw();
           },
@@ -232,11 +275,13 @@ class BoardView {
 
   // -- charts
 
+  /** @param {string} chart */
   open(chart) {
     this.chart = chart;
     this.draw();
   }
 
+  /** @param {KeyboardEvent} event */
   tabKey(event) {
     const at = CHARTS.findIndex(([id]) => id === this.chart);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -244,28 +289,35 @@ class BoardView {
     event.preventDefault();
     event.stopPropagation();
     this.open(CHARTS[(at + step + CHARTS.length) % CHARTS.length][0]);
-    this.tabs.querySelector('[aria-selected="true"]').focus();
+    this.tabs.querySelector('[aria-selected="true"]')?.focus();
   }
 
   draw() {
     for (const tab of this.tabs.children) {
       const on = tab.dataset.chart === this.chart;
-      tab.setAttribute("aria-selected", on);
+      tab.setAttribute("aria-selected", String(on));
       tab.setAttribute("tabindex", on ? "0" : "-1");
     }
     this.choices.replaceChildren();
     this.points = [];
     const trials = this.shown();
-    const name = CHARTS.find(([id]) => id === this.chart)[1];
+    const name = sure(CHARTS.find(([id]) => id === this.chart))[1];
     this.plot.setAttribute("aria-label", name);
     if (!trials.length) {
       this.plot.replaceChildren(h("p", { class: "dim" }, "No trials yet."));
       return;
     }
-    this.plot.replaceChildren(...[this[`draw_${this.chart}`](trials)].flat());
+    this.plot.replaceChildren(...[DRAWINGS[this.chart](this, trials)].flat());
     this.highlight();
   }
 
+  /**
+   * @param {Scale} x
+   * @param {Scale} y
+   * @param {string} xTitle
+   * @param {string} yTitle
+   * @param {string} label
+   */
   frame(x, y, xTitle, yTitle, label) {
     const { width, height, left, right, top, bottom } = SIZE;
     const parts = [];
@@ -312,7 +364,12 @@ class BoardView {
     );
   }
 
-  /** A trial's mark: a button that can be reached by arrow keys from its neighbours. */
+  /**
+   * A trial's mark: a button that can be reached by arrow keys from its neighbours.
+   * @param {Data.Trial} trial
+   * @param {number} x
+   * @param {number} y
+   */
   point(trial, x, y, r = 4.5) {
     const [colour, shape] = this.look(trial);
     const failed = trial.status !== "ok";
@@ -342,6 +399,7 @@ class BoardView {
     return element;
   }
 
+  /** @param {Data.Trial} trial */
   words(trial) {
     const result =
       trial.time === null
@@ -350,9 +408,13 @@ class BoardView {
     return `trial ${trial.index}, ${result}`;
   }
 
+  /**
+   * @param {KeyboardEvent} event
+   * @param {Data.Trial} trial
+   */
   pointKey(event, trial) {
     const at = this.points.findIndex(([key]) => key === trial.key);
-    let to = null;
+    let to;
     if (event.key === "ArrowRight" || event.key === "ArrowDown") to = at + 1;
     else if (event.key === "ArrowLeft" || event.key === "ArrowUp") to = at - 1;
     else if (event.key === "Home") to = 0;
@@ -366,11 +428,12 @@ class BoardView {
     this.points[to][1].focus();
   }
 
+  /**
+   * @param {Data.Trial[]} trials
+   * @param {number[]} [extra]
+   */
   timeScale(trials, extra = []) {
-    const times = [
-      ...trials.filter((t) => t.time !== null).flatMap((t) => [t.low, t.high, t.time]),
-      ...extra,
-    ];
+    const times = [...trials.filter(isTimed).flatMap((t) => [t.low, t.high, t.time]), ...extra];
     const low = Math.min(...times),
       high = Math.max(...times);
     return scaleOf(low / 1.1, high * 1.1, SIZE.height - SIZE.bottom - 18, SIZE.top, {
@@ -379,15 +442,17 @@ class BoardView {
     });
   }
 
-  draw_progress(trials) {
+  /** @param {Data.Trial[]} trials */
+  drawProgress(trials) {
     const sessions = this.board.sessions.filter((session) => !this.hidden.has(session.key));
+    /** @type {[string, number][]} */
     const lines = [];
-    for (const [name, field] of [
-      ["machine's peak", "peak_s"],
-      ["numpy", "numpy_s"],
-    ]) {
-      const values = new Set(sessions.map((session) => session[field]).filter(Boolean));
-      for (const value of values) lines.push([name, value]);
+    for (const [name, times] of /** @type {[string, (number | null)[]][]} */ ([
+      ["machine's peak", sessions.map((session) => session.peak_s)],
+      ["numpy", sessions.map((session) => session.numpy_s)],
+    ])) {
+      const values = new Set(times.filter(Boolean));
+      for (const value of values) if (value) lines.push([name, value]);
     }
     if (!trials.some((t) => t.time !== null) && !lines.length) lines.push(["", 1e-3]);
     const y = this.timeScale(
@@ -459,8 +524,9 @@ class BoardView {
     return chart;
   }
 
-  draw_model(trials) {
-    const pairs = trials.filter((t) => t.predicted !== null && t.time !== null);
+  /** @param {Data.Trial[]} trials */
+  drawModel(trials) {
+    const pairs = trials.filter(isTimed).filter(isPredicted);
     if (!pairs.length) {
       return h(
         "p",
@@ -469,6 +535,7 @@ class BoardView {
       );
     }
     const best = Math.min(...pairs.map((t) => t.time));
+    /** @param {Data.Trial & { time: number }} trial */
     const speed = (trial) => best / trial.time;
     const scores = pairs.map((t) => t.predicted);
     const x = scaleOf(
@@ -490,6 +557,7 @@ class BoardView {
     const rounds = this.board.rounds.filter(
       (r) => !this.hidden.has(r.session) && r.correlation !== null,
     );
+    /** @param {string} session */
     const label = (session) =>
       (this.board.sessions.find((s) => s.key === session) || {}).label || session;
     const table = h(
@@ -512,11 +580,14 @@ class BoardView {
           h("td", {}, label(r.session)),
           h("td", {}, String(r.round)),
           h("td", {}, String(r.trials)),
-          h("td", {}, r.correlation.toFixed(2)),
+          h("td", {}, sure(r.correlation).toFixed(2)),
           h(
             "td",
             { "aria-hidden": "true" },
-            h("span", { class: "meter", style: `width:${Math.max(0, r.correlation) * 120}px` }),
+            h("span", {
+              class: "meter",
+              style: `width:${Math.max(0, sure(r.correlation)) * 120}px`,
+            }),
           ),
         ),
       ),
@@ -524,9 +595,15 @@ class BoardView {
     return [chart, table];
   }
 
-  draw_space(trials) {
+  /** @param {Data.Trial[]} trials */
+  drawSpace(trials) {
     const axes = this.board.axes;
     if (!axes.length) return h("p", { class: "dim" }, "The trials have no decisions that differ.");
+    /**
+     * @param {string} value
+     * @param {(event: Event) => void} onchange
+     * @param {string} label
+     */
     const pick = (value, onchange, label) =>
       h(
         "select",
@@ -536,8 +613,9 @@ class BoardView {
         ),
       );
     this.heat = (this.heat || ["", ""]).map((axis) => (axes.includes(axis) ? axis : ""));
-    const changed = (index) => (event) => {
-      this.heat[index] = event.target.value;
+    /** @param {number} index */
+    const changed = (index) => (/** @type {Event} */ event) => {
+      this.heat[index] = /** @type {HTMLSelectElement} */ (event.target).value;
       this.draw();
     };
     if (axes.length > 1) {
@@ -552,6 +630,11 @@ class BoardView {
     return a && b && a !== b ? this.heatMap(trials, a, b) : this.parallel(trials, axes);
   }
 
+  /**
+   * @param {number} time
+   * @param {number} low
+   * @param {number} high
+   */
   shade(time, low, high) {
     const at = high > low ? Math.log(time / low) / Math.log(high / low) : 0;
     const stops = [
@@ -566,17 +649,26 @@ class BoardView {
     return `rgb(${mix.join(",")})`;
   }
 
-  /** Whether white is what can be read on the shade of a time. */
+  /**
+   * Whether white is what can be read on the shade of a time.
+   * @param {number | null} time
+   * @param {number} low
+   * @param {number} high
+   */
   isDeep(time, low, high) {
     if (time === null) return false;
     const at = high > low ? Math.log(time / low) / Math.log(high / low) : 0;
     return at < 0.15 || at > 0.92;
   }
 
+  /**
+   * @param {Data.Trial[]} trials
+   * @param {string[]} axes
+   */
   parallel(trials, axes) {
     const { width, height, top } = SIZE;
     const floor = height - 30;
-    const good = trials.filter((t) => t.time !== null);
+    const good = trials.filter(isTimed);
     const low = Math.min(...good.map((t) => t.time)),
       high = Math.max(...good.map((t) => t.time));
     const xs = axes.map(
@@ -648,6 +740,10 @@ class BoardView {
     return [chart, this.ramp(low, high)];
   }
 
+  /**
+   * @param {number} low
+   * @param {number} high
+   */
   ramp(low, high) {
     if (!Number.isFinite(low)) return h("span");
     const steps = [0, 0.25, 0.5, 0.75, 1].map((f) =>
@@ -666,7 +762,13 @@ class BoardView {
     );
   }
 
+  /**
+   * @param {Data.Trial[]} trials
+   * @param {string} a
+   * @param {string} b
+   */
   heatMap(trials, a, b) {
+    /** @param {string} axis */
     const values = (axis) =>
       [...new Set(trials.map((t) => t.at[axis]).filter((v) => v !== undefined))].sort(
         (p, q) => p - q,
@@ -777,7 +879,8 @@ class BoardView {
     return [chart, this.ramp(low, high)];
   }
 
-  draw_family(trials) {
+  /** @param {Data.Trial[]} trials */
+  drawFamily(trials) {
     if (!trials.some((t) => t.parent !== null)) {
       return h(
         "p",
@@ -785,7 +888,7 @@ class BoardView {
         "No trial was mutated from another: the search was not evolutionary, or is in its first round.",
       );
     }
-    const good = trials.filter((t) => t.time !== null);
+    const good = trials.filter(isTimed);
     const y = this.timeScale(good);
     const last = Math.max(...trials.map((t) => t.generation));
     const x = scaleOf(0, Math.max(1, last), SIZE.left + 30, SIZE.width - SIZE.right - 30, {
@@ -801,6 +904,7 @@ class BoardView {
     );
     const lane = SIZE.height - SIZE.bottom - 7;
     const groups = new Map();
+    /** @type {Map<string | null, [number, number]>} */
     const spot = new Map();
     for (const trial of trials) {
       const key = `${trial.generation}`;
@@ -814,7 +918,7 @@ class BoardView {
     }
     for (const trial of trials) {
       const from = spot.get(trial.parent),
-        to = spot.get(trial.key);
+        to = sure(spot.get(trial.key));
       if (from) {
         const middle = (from[0] + to[0]) / 2;
         chart.append(
@@ -827,11 +931,12 @@ class BoardView {
         );
       }
     }
-    for (const trial of trials) chart.append(this.point(trial, ...spot.get(trial.key)));
+    for (const trial of trials) chart.append(this.point(trial, ...sure(spot.get(trial.key))));
     return chart;
   }
 
-  draw_trials(trials) {
+  /** @param {Data.Trial[]} trials */
+  drawTrials(trials) {
     const rows = [...trials].sort((p, q) => (p.time ?? Infinity) - (q.time ?? Infinity));
     const body = rows.slice(0, 500).map((trial) => {
       const button = h(
@@ -864,6 +969,10 @@ class BoardView {
 
   // -- one trial
 
+  /**
+   * @param {string} key
+   * @param {boolean} tell
+   */
   select(key, tell) {
     this.selected = this.byKey.has(key) ? key : "";
     this.highlight();
@@ -894,11 +1003,12 @@ class BoardView {
     if (trial) this.live.textContent = this.words(trial);
   }
 
+  /** @param {string | null} key */
   relatives(key) {
     const found = new Set();
     while (key && this.byKey.has(key) && !found.has(key)) {
       found.add(key);
-      key = this.byKey.get(key).parent;
+      key = sure(this.byKey.get(key)).parent;
     }
     return found;
   }
@@ -911,6 +1021,7 @@ class BoardView {
       );
       return;
     }
+    /** @type {[string, string | Node][]} */
     const rows = [
       [
         "result",
@@ -924,7 +1035,7 @@ class BoardView {
     if (trial.predicted !== null) rows.push(["predicted", digits(trial.predicted)]);
     if (trial.error !== null) rows.push(["largest error", trial.error.toExponential(1)]);
     if (trial.parent && this.byKey.has(trial.parent)) {
-      const parent = this.byKey.get(trial.parent);
+      const parent = sure(this.byKey.get(trial.parent));
       rows.push([
         "parent",
         h(
@@ -944,6 +1055,7 @@ class BoardView {
       return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, input));
     });
     this.message = h("p", { class: "message", role: "status" });
+    /** @type {HTMLElement[]} */
     const children = [
       h("h3", {}, `Trial ${trial.index}`),
       h(
@@ -1010,6 +1122,7 @@ class BoardView {
   }
 
   measure() {
+    /** @type {Record<string, number | number[]>} */
     const decisions = {};
     for (const [name, [input, old]] of this.inputs) {
       const values = input.value
@@ -1031,6 +1144,10 @@ class BoardView {
     this.ask({ do: "measure", key: this.selected, decisions }, "Measuring…");
   }
 
+  /**
+   * @param {object} request
+   * @param {string} text
+   */
   ask(request, text) {
     this.message.textContent = text;
     this.model.send(request);
@@ -1064,6 +1181,7 @@ class BoardView {
   }
 }
 
+/** @param {Data.Host} host */
 export function renderBoard({ model, el }) {
   const view = new BoardView(model, el);
   return () => view.close();

@@ -2,10 +2,19 @@
 
 import { duration, escapeHTML } from "./dom.js";
 
+/**
+ * @typedef {{ time: number | null | undefined, refused: boolean, wrong: boolean, idle: boolean, label: string }} Point
+ * a step in the chart
+ */
+
 const HEIGHT = 96;
 const PAD = { left: 56, right: 16, top: 10, bottom: 20 };
 
-/** Gridlines at powers of ten inside [low, high], at most five of them. */
+/**
+ * Gridlines at powers of ten inside [low, high], at most five of them.
+ * @param {number} low
+ * @param {number} high
+ */
 function decades(low, high) {
   const found = [];
   for (let e = Math.ceil(Math.log10(low)); e <= Math.floor(Math.log10(high)); e++) found.push(e);
@@ -17,16 +26,22 @@ function decades(low, high) {
  * Draw the chart as SVG text.
  * `points`: one { label, time | null, refused, wrong, idle } a step; `floor`: time at the machine's
  * peak, or null; `current`: index of the step shown; `width`: in pixels.
+ * @param {Point[]} points
+ * @param {number | null} floor
+ * @param {number} current
+ * @param {number} width
  */
 export function drawChart(points, floor, current, width) {
-  const times = points.map((p) => p.time).filter((t) => t > 0);
+  const times = points.map((p) => p.time || 0).filter((t) => t > 0);
   if (!times.length) return "";
   let low = Math.min(...times, floor || Infinity) / 1.25;
   let high = Math.max(...times) * 1.25;
   if (high / low < 4) [low, high] = [low / 2, high * 2];
   const span = width - PAD.left - PAD.right;
   const tall = HEIGHT - PAD.top - PAD.bottom;
+  /** @param {number} i */
   const x = (i) => PAD.left + (points.length > 1 ? (span * i) / (points.length - 1) : span / 2);
+  /** @param {number} t */
   const y = (t) => PAD.top + (tall * Math.log(high / t)) / Math.log(high / low);
   const bottom = HEIGHT - PAD.bottom;
 
@@ -40,7 +55,7 @@ export function drawChart(points, floor, current, width) {
     svg += `<text class="floor" x="${PAD.left + 4}" y="${y(floor) - 4}">peak: ${duration(floor)}</text>`;
   }
   // Between measured steps the line runs on over those without a time.
-  const path = points.map((p, i) => (p.time > 0 ? `${x(i)},${y(p.time)}` : "")).filter(Boolean);
+  const path = points.map((p, i) => (p.time ? `${x(i)},${y(p.time)}` : "")).filter(Boolean);
   svg += `<polyline class="line" points="${path.join(" ")}"/>`;
 
   const every = Math.max(1, Math.ceil((points.length * 24) / span));
@@ -53,12 +68,12 @@ export function drawChart(points, floor, current, width) {
       point.idle && "idle",
     ];
     if (i === current) classes.push("current");
-    if (point.time > 0) last = y(point.time);
-    const at = point.time > 0 ? y(point.time) : last;
+    if (point.time) last = y(point.time);
+    const at = point.time ? y(point.time) : last;
     const shape =
       point.refused || point.wrong
         ? `<path d="M${x(i) - 4},${at - 4}l8,8m0,-8l-8,8"/>`
-        : point.time > 0
+        : point.time
           ? `<circle cx="${x(i)}" cy="${at}" r="${i === current ? 5.5 : 3.5}"/>`
           : `<circle class="untimed" cx="${x(i)}" cy="${at}" r="2.5"/>`;
     const half = points.length > 1 ? span / (points.length - 1) / 2 : span / 2;

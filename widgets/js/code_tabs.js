@@ -3,12 +3,15 @@
 // The lines come with the recording (an exported page) or are asked of the kernel, once for each
 // program (a notebook). A line of code says from which lines of the program it came.
 
-import { copyButton, escapeHTML, h } from "./dom.js";
+import { closest, copyButton, escapeHTML, h, later, sure } from "./dom.js";
 import { codeTokens, tokens } from "./highlight.js";
 import { LazyRows, ROW_HEIGHT } from "./rows.js";
 
+/** @import { Programs } from "./program.js" */
+
 const PATIENCE = 60000; // ms after which a kernel that has not answered is given up
 const WHOLE_CODE = 140; // lines up to which all are in the page
+/** @type {Record<number, string>} */
 const WIDTH_NAMES = { 64: "64-bit", 128: "128-bit", 256: "256-bit", 512: "512-bit" };
 const MIX_ORDER = [
   "load",
@@ -25,10 +28,22 @@ const WIDTH_ORDER = ["scalar", "64-bit", "128-bit", "256-bit", "512-bit"];
 
 /** The code of programs: what the recording has, and what the kernel has answered. */
 export class CodeSource {
+  /** @type {Map<number, Data.CodeEntry>} */
+  known;
+  /** @type {Map<number, (entry: Data.CodeEntry) => void>} */
+  waiting;
+  /** @type {Promise<void> | null} */
+  unpacking;
+
+  /**
+   * @param {Data.Model} model
+   * @param {Data.Recording} recording
+   */
   constructor(model, recording) {
     this.model = model;
     this.known = new Map();
     this.waiting = new Map();
+    /** @param {any} message */
     this.onMessage = (message) => {
       if (message?.type !== "code") return;
       this.learn(message.code);
@@ -42,19 +57,24 @@ export class CodeSource {
     if (this.live) model.on("msg:custom", this.onMessage);
   }
 
-  /** The code that came with the recording, which is compressed in a page. */
+  /**
+   * The code that came with the recording, which is compressed in a page.
+   * @param {Data.Code | { gzip: string }} code
+   */
   async unpack(code) {
-    if (code.gzip) {
+    if ("gzip" in code) {
       const bytes = Uint8Array.from(atob(code.gzip), (c) => c.charCodeAt(0));
       const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
       code = await new Response(stream).json();
     }
-    this.learn(code);
+    this.learn(/** @type {Data.Code} */ (code));
   }
 
+  /** @param {Data.Code} code */
   learn(code) {
     const lines = code.lines.map(([text, from, width]) => ({ text, from, width }));
     for (const [program, at] of Object.entries(code.programs)) {
+      /** @param {number[]} numbers */
       const pick = (numbers) => numbers.map((i) => lines[i]);
       const entry = {
         ...at,
@@ -68,10 +88,14 @@ export class CodeSource {
     }
   }
 
-  /** Call `done(entry)` with the code of a program, or with { error } where there is none. */
+  /**
+   * Call `done(entry)` with the code of a program, or with { error } where there is none.
+   * @param {number} program
+   * @param {(entry: Data.CodeEntry) => void} done
+   */
   get(program, done) {
     if (this.known.has(program)) {
-      done(this.known.get(program));
+      done(sure(this.known.get(program)));
       return;
     }
     if (this.unpacking) {
@@ -111,7 +135,11 @@ export class CodeSource {
   }
 }
 
-/** Lines of a program (from `n` on) that stand under line `n`, it included. */
+/**
+ * Lines of a program (from `n` on) that stand under line `n`, it included.
+ * @param {Data.Line[]} lines
+ * @param {number} n
+ */
 function under(lines, n) {
   const found = [n];
   for (let i = n + 1; i < lines.length && lines[i].indent > lines[n].indent; i++) found.push(i);
@@ -120,6 +148,22 @@ function under(lines, n) {
 
 /** The view of one kind of code of one program: the program on the left, its code on the right. */
 export class CodeView {
+  /** @type {"stages" | "llvm" | "assembly"} */
+  kind;
+  /** @type {number[] | null} */
+  chosen;
+  /** @type {Data.CodeEntry | null} */
+  entry = later();
+  /** @type {string} */
+  labels = later();
+  /** @type {number[] | null} */
+  lit = later();
+
+  /**
+   * @param {Programs} programs
+   * @param {CodeSource} source
+   * @param {(said: string) => void} tell
+   */
   constructor(programs, source, tell) {
     this.programs = programs;
     this.source = source;
@@ -184,12 +228,10 @@ export class CodeView {
       [this.left, this.right],
       [this.right, this.left],
     ]) {
-      pane.addEventListener("mouseover", (event) =>
-        this.point(pane, event.target.closest("[data-n]")),
-      );
+      pane.addEventListener("mouseover", (event) => this.point(pane, closest(event, "[data-n]")));
       pane.addEventListener("mouseleave", () => this.point(pane, null));
       pane.addEventListener("click", (event) => {
-        const line = event.target.closest("[data-n]");
+        const line = closest(event, "[data-n]");
         if (line && String(getSelection()) === "") this.choose(pane, line, other);
       });
       pane.addEventListener("keydown", (event) => this.key(event, pane, other));
@@ -197,11 +239,17 @@ export class CodeView {
     }
   }
 
+  /** @param {string} label */
   pane(label) {
     return h("div", { class: "pane", tabindex: "0", role: "region", "aria-label": label });
   }
 
-  /** Show a kind of code ("stages", "llvm", "assembly") of a program; `marks` tints its lines. */
+  /**
+   * Show a kind of code ("stages", "llvm", "assembly") of a program; `marks` tints its lines.
+   * @param {number} program
+   * @param {"stages" | "llvm" | "assembly"} kind
+   * @param {Map<number, Data.Mark>} marks
+   */
   show(program, kind, marks) {
     if (program !== this.program) this.chosen = null;
     this.program = program;
@@ -290,6 +338,7 @@ export class CodeView {
     const { mix = {}, error = "" } = this.entry || {};
     const parts = [];
     if (this.kind === "assembly" && mix.instructions) {
+      /** @param {string} name */
       const count = (name) =>
         h(
           "span",
@@ -312,9 +361,15 @@ export class CodeView {
     this.facts.replaceChildren(...parts);
   }
 
-  /** Lines of the program for a line in a pane: itself, what is under it, or its origins. */
+  /**
+   * Lines of the program for a line in a pane: itself, what is under it, or its origins.
+   * @param {HTMLElement} pane
+   * @param {Element} line
+   * @returns {number[]}
+   */
   origins(pane, line) {
-    if (pane === this.right) return line.dataset.from.trim().split(" ").filter(Boolean).map(Number);
+    if (pane === this.right)
+      return (line.dataset.from || "").trim().split(" ").filter(Boolean).map(Number);
     const lines = this.programs.programs[this.program];
     const made = new Set(this.lines().flatMap((l) => l.from));
     let n = Number(line.dataset.n);
@@ -328,10 +383,19 @@ export class CodeView {
     return under(lines, n).filter((i) => made.has(i));
   }
 
+  /**
+   * @param {HTMLElement} pane
+   * @param {Element | null} line
+   */
   point(pane, line) {
     this.light(line ? this.origins(pane, line) : this.chosen);
   }
 
+  /**
+   * @param {HTMLElement} pane
+   * @param {Element} line
+   * @param {HTMLElement} other
+   */
   choose(pane, line, other) {
     this.chosen = this.origins(pane, line);
     this.light(this.chosen);
@@ -339,24 +403,32 @@ export class CodeView {
     if (this.tell) this.tell(`${line.textContent.trim()}: ${count} lines of code`);
   }
 
-  /** Bring the first line of a pane that belongs to what is chosen to sight; how many lines of code
-   * do. */
+  /**
+   * Bring the first line of a pane that belongs to what is chosen to sight; how many lines of code
+   * do.
+   * @param {HTMLElement} pane
+   */
   meet(pane) {
     const met = this.lines()
-      .map((at, n) => (at.from.some((k) => this.chosen.includes(k)) ? n : -1))
+      .map((at, n) => (at.from.some((k) => sure(this.chosen).includes(k)) ? n : -1))
       .filter((n) => n >= 0);
-    const first = pane === this.right ? met[0] : Math.min(...this.chosen);
+    const first = pane === this.right ? met[0] : Math.min(...sure(this.chosen));
     if (first !== undefined && Number.isFinite(first)) this.toSight(pane, first * ROW_HEIGHT);
     return met.length;
   }
 
-  /** Scroll a pane so that what is `y` pixels down can be seen, if it cannot be already. */
+  /**
+   * Scroll a pane so that what is `y` pixels down can be seen, if it cannot be already.
+   * @param {HTMLElement} pane
+   * @param {number} y
+   */
   toSight(pane, y) {
     if (y < pane.scrollTop || y > pane.scrollTop + pane.clientHeight - 40) {
       pane.scrollTop = Math.max(0, y - 60);
     }
   }
 
+  /** @param {number[] | null} origins */
   light(origins) {
     this.lit = origins;
     for (const old of this.element.querySelectorAll(".rel")) old.classList.remove("rel");
@@ -366,11 +438,16 @@ export class CodeView {
     for (const line of this.right.querySelectorAll(selector)) line.classList.add("rel");
   }
 
+  /**
+   * @param {KeyboardEvent} event
+   * @param {HTMLElement} pane
+   * @param {HTMLElement} other
+   */
   key(event, pane, other) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     (pane === this.left ? this.leftRows : this.rightRows).fill();
     const lines = [...pane.querySelectorAll("[data-n]")];
-    const at = lines.indexOf(pane.querySelector(".cur"));
+    const at = lines.findIndex((line) => line.classList.contains("cur"));
     if (event.key === "Escape") {
       this.chosen = null;
       this.light(null);

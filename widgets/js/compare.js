@@ -3,16 +3,48 @@
 // Draws what mlc_lab/observe/compare.py makes of two recordings: one recording with the steps of
 // both, in which the same things have the same keys.
 
-import { copyButton, digits, duration, h } from "./dom.js";
+import { copyButton, digits, duration, h, later } from "./dom.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
-import { marksOf, Programs, SideBySide } from "./program.js";
+import { marksOf, Programs, SIDES, SideBySide } from "./program.js";
 import { facts, pythonOf } from "./facts.js";
 import { followTheme } from "./theme.js";
 
+/** @typedef {ReturnType<Compare["column"]>} Column */
+
+/** @type {Record<string, string>} */
 const SIGNS_OF = { new: "+", removed: "−", changed: "~", moved: "↕" };
 
 export class Compare {
+  /** @type {Data.Recording} */
+  recording = later();
+  /** @type {[number, number][]} */
+  halves = later();
+  /** @type {[string, string]} */
+  preludes = later();
+  /** @type {Programs} */
+  programs = later();
+  /** @type {Lineage} */
+  lineage = later();
+  /** @type {HTMLDivElement} */
+  live = later();
+  /** @type {SideBySide} */
+  sides = later();
+  /** @type {Column[]} */
+  columns = later();
+  /** @type {HTMLDivElement} */
+  legend = later();
+  /** @type {HTMLDivElement} */
+  verdict = later();
+  /** @type {HTMLButtonElement} */
+  nest = later();
+  /** @type {number[]} */
+  at = later();
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} element
+   */
   constructor(model, element) {
     this.model = model;
     this.root = h("section", {
@@ -69,7 +101,7 @@ export class Compare {
                   drawNests(
                     programs.programs[a],
                     programs.programs[b],
-                    ["before", "after"].map((side) => marksOf(programs, a, b, side)),
+                    SIDES.map((side) => marksOf(programs, a, b, side)),
                   )
               : null,
           );
@@ -94,7 +126,11 @@ export class Compare {
     this.show(this.model.get("left") ?? last[0], this.model.get("right") ?? last[1], false);
   }
 
-  /** What stands above a pane: which step it shows, its instruction and what it cost. */
+  /**
+   * What stands above a pane: which step it shows, its instruction and what it cost.
+   * @param {string} name
+   * @param {number} i
+   */
   column(name, i) {
     const [from, to] = this.halves[i];
     const slider = h("input", {
@@ -107,7 +143,7 @@ export class Compare {
     slider.addEventListener("input", () => {
       const at = [...this.at];
       at[i] = Number(slider.value);
-      this.show(...at);
+      this.show(at[0], at[1]);
     });
     const count = h("output", { class: "count" });
     const now = h("pre", { class: "now" });
@@ -125,11 +161,16 @@ export class Compare {
     return { element, slider, count, now, costs };
   }
 
+  /** @param {number} i */
   stepAt(i) {
     return this.recording.steps[this.halves[i][0] + this.at[i]];
   }
 
-  /** Show a step of each schedule, by their numbers in it. */
+  /**
+   * Show a step of each schedule, by their numbers in it.
+   * @param {number} left
+   * @param {number} right
+   */
   show(left, right, tell = true) {
     const at = [left, right].map((n, i) =>
       Math.max(0, Math.min(this.halves[i][1] - this.halves[i][0] - 1, n)),
@@ -139,7 +180,7 @@ export class Compare {
     this.columns.forEach((column, i) => {
       const step = this.stepAt(i);
       const last = this.halves[i][1] - this.halves[i][0] - 1;
-      column.slider.value = at[i];
+      column.slider.value = String(at[i]);
       column.slider.setAttribute("aria-valuetext", `${at[i]} of ${last}: ${step.op}`);
       column.count.textContent = `${at[i]} / ${last}`;
       column.now.textContent = step.python || "the program as it was";
@@ -187,7 +228,12 @@ export class Compare {
       : `◀ left is ${digits(1 / ratio)}× faster (${duration(a.time)} against ${duration(b.time)})`;
   }
 
-  /** The same thing in the other program, or what has an ancestor in common with it. */
+  /**
+   * The same thing in the other program, or what has an ancestor in common with it.
+   * @param {Data.Side} side
+   * @param {Iterable<number>} keys
+   * @returns {Data.Related}
+   */
   related(side, keys) {
     const i = side === "before" ? 0 : 1;
     const there = this.lineage.keysIn(this.stepAt(1 - i).after);
@@ -200,7 +246,11 @@ export class Compare {
     return i ? { before: found, after: here } : { before: here, after: found };
   }
 
-  /** From a key of one schedule back to the beginning, and on in the other schedule. */
+  /**
+   * From a key of one schedule back to the beginning, and on in the other schedule.
+   * @param {number} i
+   * @param {number} key
+   */
   across(i, key) {
     let found = new Set([key]);
     const [from] = this.halves[i];
@@ -214,10 +264,16 @@ export class Compare {
     return found;
   }
 
+  /**
+   * @param {Data.Side} side
+   * @param {number} line
+   * @param {number | null} key
+   */
   select(side, line, key) {
     if (line < 0) return;
     const i = side === "before" ? 0 : 1;
     const found = this.programs.programs[this.stepAt(i).after][line];
+    /** @type {Data.Selection} */
     const selection = { side: i ? "right" : "left", step: this.at[i], line, text: found.text };
     if (key !== null) {
       [selection.kind] = this.lineage.key(key);
@@ -228,7 +284,10 @@ export class Compare {
   }
 }
 
-/** What anywidget calls with an element to draw in; the return value takes the view down. */
+/**
+ * What anywidget calls with an element to draw in; the return value takes the view down.
+ * @param {Data.Host} host
+ */
 export function renderComparison({ model, el }) {
   const view = new Compare(model, el);
   return () => view.remove();

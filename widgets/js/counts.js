@@ -1,11 +1,15 @@
 // Counts of cache misses in the stepper: among the facts of a step, as columns over all steps, and
 // as a roofline. They are exact and made in Python (mlc_lab/observe/count_steps.py).
 
-import { digits, duration, h, percent } from "./dom.js";
+import { closest, digits, duration, h, later, percent, sure } from "./dom.js";
 import { bytesByLevel, drawRoofline } from "./roofline.js";
 
-/** A count as people read it: "134.5 M". */
+/**
+ * A count as people read it: "134.5 M".
+ * @param {number} value
+ */
 export function amount(value) {
+  /** @type {[number, string, number?][]} */
   const units = [
     [1e12, " T"],
     [1e9, " G"],
@@ -17,8 +21,12 @@ export function amount(value) {
   return value.toLocaleString("en-US");
 }
 
-/** A size in bytes: "32 KiB". */
+/**
+ * A size in bytes: "32 KiB".
+ * @param {number} bytes
+ */
 function binary(bytes) {
+  /** @type {[number, string][]} */
   const units = [
     [2 ** 20, " MiB"],
     [2 ** 10, " KiB"],
@@ -27,9 +35,14 @@ function binary(bytes) {
   return `${bytes} B`;
 }
 
+/** @param {Data.Cost | null | undefined} cost */
 const countsOf = (cost) => (cost && cost.counts && cost.counts.levels ? cost.counts : null);
 
-/** The counts as facts of a step: [{ name, value, title }]. */
+/**
+ * The counts as facts of a step: [{ name, value, title }].
+ * @param {Data.Cost | null} cost
+ * @returns {Data.Fact[]}
+ */
 export function countFacts(cost) {
   const counts = countsOf(cost);
   if (!counts) {
@@ -62,6 +75,25 @@ export function countFacts(cost) {
 
 /** The folded part of the stepper with the columns and the roofline. `go(step)` moves the stepper. */
 export class CountsPanel {
+  /** @type {HTMLDetailsElement} */
+  element;
+  /** @type {HTMLSelectElement} */
+  level;
+  /** @type {HTMLDivElement} */
+  body = later();
+  /** @type {string[]} */
+  names = later();
+  /** @type {number} */
+  step = later();
+  /** @type {(() => void) | undefined} */
+  onCounts = later();
+
+  /**
+   * @param {Data.Recording} recording
+   * @param {Data.Model} model
+   * @param {(step: number) => void} go
+   * @param {CountsPanel | undefined} before
+   */
   constructor(recording, model, go, before) {
     this.recording = recording;
     this.model = model;
@@ -92,9 +124,10 @@ export class CountsPanel {
         this.note,
       )),
     );
+    /** @param {Event} event */
     const pick = (event) => {
-      const at = event.target.closest("[data-step]");
-      if (at && (event.type === "click" || event.key === "Enter" || event.key === " ")) {
+      const at = closest(event, "[data-step]");
+      if (at && (!(event instanceof KeyboardEvent) || event.key === "Enter" || event.key === " ")) {
         event.preventDefault();
         event.stopPropagation();
         this.go(Number(at.dataset.step));
@@ -105,6 +138,7 @@ export class CountsPanel {
       part.addEventListener("click", pick);
       part.addEventListener("keydown", pick);
     }
+    /** @param {any} message */
     this.onMessage = (message) => this.take(message);
     this.live = Boolean(model.send && model.send.length);
     if (this.live) model.on("msg:custom", this.onMessage);
@@ -112,8 +146,8 @@ export class CountsPanel {
     this.observer = new ResizeObserver(() => this.drawRoofline());
     this.observer.observe(this.picture);
     // A view that is drawn anew keeps what the reader has opened and chosen.
-    this.element.open = Boolean(before && before.element.open);
-    this.chosen = before ? before.level.value : "";
+    this.element.open = Boolean(before?.element.open);
+    this.chosen = before?.level.value ?? "";
     this.build();
   }
 
@@ -122,6 +156,7 @@ export class CountsPanel {
     if (this.live) this.model.off("msg:custom", this.onMessage);
   }
 
+  /** @param {string | undefined} step */
   focusStep(step) {
     this.picture.querySelector(`[data-step="${step}"]`)?.focus();
   }
@@ -133,7 +168,10 @@ export class CountsPanel {
     this.model.send({ type: "counts" });
   }
 
-  /** Python has counted a program, or all. */
+  /**
+   * Python has counted a program, or all.
+   * @param {any} message
+   */
   take(message) {
     if (!message || message.type !== "counts") return;
     const { program, counts, machine, done, error } = message;
@@ -169,7 +207,7 @@ export class CountsPanel {
     const names = (machine.caches || []).map((level) => level.name);
     this.names = names.length
       ? names
-      : countsOf(this.recording.programs.find((p) => countsOf(p.cost)).cost).levels.map(
+      : sure(countsOf(this.recording.programs.find((p) => countsOf(p.cost))?.cost)).levels.map(
           (l) => l.name,
         );
     const chosen = this.level.value || this.chosen || "memory";
@@ -242,6 +280,7 @@ export class CountsPanel {
       "Time, peak and bandwidths are measured. Small arrays indexed by constants are registers.";
   }
 
+  /** @param {number} step */
   show(step) {
     this.step = step;
     for (const row of this.table.querySelectorAll("tr[data-step]")) {
@@ -256,7 +295,7 @@ export class CountsPanel {
   drawRoofline() {
     if (!this.element.open || this.body.hidden) return;
     const held = this.picture.contains(document.activeElement)
-      ? document.activeElement.dataset?.step
+      ? document.activeElement?.dataset.step
       : null;
     const width = Math.min(900, Math.floor(this.picture.clientWidth));
     this.picture.innerHTML =

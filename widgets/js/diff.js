@@ -5,7 +5,13 @@
 // that was moved is found again, and a line that merely reads the same is not taken for it.
 // Lines without keys (decorators, `with T.init():`) are known by their text.
 
-/** Longest chain of pairs rising on both sides, by total weight. `pairs` are [a, b, weight]. */
+/** @typedef {{ text: string, keys: number[] }} Keyed a line to align */
+
+/**
+ * Longest chain of pairs rising on both sides, by total weight. `pairs` are [a, b, weight].
+ * @param {[number, number, number][]} pairs
+ * @param {number} size
+ */
 export function heaviestChain(pairs, size) {
   const ordered = [...pairs].sort((p, q) => p[0] - q[0] || q[1] - p[1]);
   const best = new Float64Array(size + 1); // a Fenwick tree of prefix maxima over b
@@ -29,6 +35,7 @@ export function heaviestChain(pairs, size) {
   return chain.reverse();
 }
 
+/** @param {Keyed[]} lines */
 function index(lines) {
   const byKey = new Map();
   lines.forEach((line, i) => {
@@ -37,15 +44,22 @@ function index(lines) {
   return byKey;
 }
 
-/** Pairs of lines that stand for the same thing, heavier the surer. */
+/**
+ * Pairs of lines that stand for the same thing, heavier the surer.
+ * @param {Keyed[]} before
+ * @param {Keyed[]} after
+ * @returns {[number, number, number][]}
+ */
 function candidates(before, after) {
   const byKey = index(after);
+  /** @type {Map<string, number[]>} */
   const byText = new Map();
   after.forEach((line, i) => {
     if (line.keys.length) return;
     if (!byText.has(line.text)) byText.set(line.text, []);
-    byText.get(line.text).push(i);
+    byText.get(line.text)?.push(i);
   });
+  /** @type {[number, number, number][]} */
   const pairs = [];
   before.forEach((line, a) => {
     if (!line.keys.length) {
@@ -73,9 +87,16 @@ function candidates(before, after) {
  * Aligned rows [{ left, right, mark }]: indices into `before` and `after` (or -1), and for each
  * side a mark: "" unchanged, "changed", "moved", "removed", "new".
  * A line is { text (without its indentation), keys }.
+ * @param {Keyed[]} before
+ * @param {Keyed[]} after
+ * @returns {Data.Row[]}
  */
 export function align(before, after) {
   let head = 0;
+  /**
+   * @param {number} a
+   * @param {number} b
+   */
   const equal = (a, b) =>
     before[a].text === after[b].text && before[a].keys.join() === after[b].keys.join();
   const shorter = Math.min(before.length, after.length);
@@ -90,6 +111,13 @@ export function align(before, after) {
 
   // A line outside the chain: its counterpart lies elsewhere ("moved"), is shared with another
   // line ("changed": one line became two, or two one), or does not exist.
+  /**
+   * @param {Keyed[]} lines
+   * @param {Keyed[]} others
+   * @param {Set<number>} pairedThere
+   * @param {Data.Mark} absent
+   * @returns {Data.Mark[]}
+   */
   const marksOf = (lines, others, pairedThere, absent) => {
     const where = index(others);
     return lines.map((line) => {
@@ -101,13 +129,20 @@ export function align(before, after) {
   const leftMarks = marksOf(a, b, paired.right, "removed");
   const rightMarks = marksOf(b, a, paired.left, "new");
 
+  /** @type {Data.Row[]} */
   const rows = [];
+  /**
+   * @param {number} left
+   * @param {number} right
+   * @param {Data.Mark} leftMark
+   * @param {Data.Mark} rightMark
+   */
   const row = (left, right, leftMark, rightMark) => rows.push({ left, right, leftMark, rightMark });
   for (let i = 0; i < head; i++) row(i, i, "", "");
   let i = 0;
   let j = 0;
   for (const [p, q] of [...chain, [a.length, b.length]]) {
-    for (; i < p || j < q; i += i < p, j += j < q) {
+    for (; i < p || j < q; i += Number(i < p), j += Number(j < q)) {
       row(
         i < p ? head + i : -1,
         j < q ? head + j : -1,
@@ -125,7 +160,12 @@ export function align(before, after) {
   return rows;
 }
 
-/** Which tokens of two lines differ: [booleans of a, booleans of b]. */
+/**
+ * Which tokens of two lines differ: [booleans of a, booleans of b].
+ * @param {string[]} a
+ * @param {string[]} b
+ * @returns {[boolean[], boolean[]]}
+ */
 export function changedWords(a, b) {
   const n = a.length;
   const m = b.length;
@@ -151,10 +191,14 @@ export function changedWords(a, b) {
 /**
  * Runs of unchanged rows worth folding: [[first, last], ...]. Rows within `context` of a change
  * stay, and a run shorter than `least` is not worth a fold.
+ * @param {Data.Row[]} rows
+ * @returns {[number, number][]}
  */
 export function folds(rows, context = 3, least = 8) {
+  /** @type {[number, number][]} */
   const found = [];
   let start = 0;
+  /** @param {number} end */
   const close = (end) => {
     const first = start === 0 ? 0 : start + context;
     const last = end === rows.length ? end - 1 : end - 1 - context;

@@ -5,28 +5,69 @@
 export const OWN_KEYS = "data-lm-suppress-shortcuts";
 const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
 
-/** Make an element: h("button", { class: "x", onclick: f, "aria-label": "y" }, child, ...). */
+/**
+ * Make an element: h("button", { class: "x", onclick: f, "aria-label": "y" }, child, ...).
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Data.Attributes} [attributes]
+ * @param {...(Data.Child | Data.Child[])} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute(OWN_KEYS, "true");
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "html") element.innerHTML = value;
-    else element.setAttribute(name, value === true ? "" : value);
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (name === "html") element.innerHTML = String(value);
+    else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
 }
 
+/**
+ * The value of a field until `build` or `load` gives it one, which the constructor calls.
+ * @returns {any}
+ */
+export const later = () => undefined;
+
+/**
+ * What must be there: of a table that has it, of a page that was drawn with it.
+ * @template T
+ * @param {T} value
+ * @returns {NonNullable<T>}
+ */
+export function sure(value) {
+  if (value === null || value === undefined) throw new Error("what must be there is missing");
+  return value;
+}
+
+/**
+ * The element around what an event is about, or it itself, that fits a selector; null for none.
+ * @param {Event} event
+ * @param {string} selector
+ * @returns {any} an element, of a kind that the selector tells
+ */
+export function closest(event, selector) {
+  return event.target instanceof Element ? event.target.closest(selector) : null;
+}
+
+/** @type {Record<string, string>} */
 const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** Text made safe to stand inside HTML or an attribute. */
+/**
+ * Text made safe to stand inside HTML or an attribute.
+ * @param {unknown} text
+ */
 export function escapeHTML(text) {
   return String(text).replace(/[&<>"]/g, (c) => ESCAPES[c]);
 }
 
-/** Three significant digits, without an exponent for the sizes that occur here. */
+/**
+ * Three significant digits, without an exponent for the sizes that occur here.
+ * @param {number} value
+ */
 export function digits(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -34,8 +75,12 @@ export function digits(value) {
   return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
-/** Seconds as "12.3 ms". */
+/**
+ * Seconds as "12.3 ms".
+ * @param {number} seconds
+ */
 export function duration(seconds) {
+  /** @type {[number, string][]} */
   const units = [
     [1, "s"],
     [1e-3, "ms"],
@@ -46,19 +91,28 @@ export function duration(seconds) {
   return `${digits(seconds / size)} ${name}`;
 }
 
-/** A fraction as "4.7 %". */
+/**
+ * A fraction as "4.7 %".
+ * @param {number} fraction
+ */
 export function percent(fraction) {
   const value = 100 * fraction;
   if (value > 0 && value < 0.005) return "< 0.01 %";
   return `${value.toFixed(value >= 10 || value === 0 ? 0 : value >= 0.095 ? 1 : 2)} %`;
 }
 
-/** A small number as "2.4e-7", an ordinary one in digits. */
+/**
+ * A small number as "2.4e-7", an ordinary one in digits.
+ * @param {number} value
+ */
 export function small(value) {
   return value === 0 ? "0" : value < 1e-3 ? value.toExponential(1) : digits(value);
 }
 
-/** Put text on the clipboard; where the host forbids it, through a selection. */
+/**
+ * Put text on the clipboard; where the host forbids it, through a selection.
+ * @param {string} text
+ */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -74,7 +128,11 @@ export async function copyText(text) {
   }
 }
 
-/** A button that copies what `text()` gives and says so for a moment. */
+/**
+ * A button that copies what `text()` gives and says so for a moment.
+ * @param {string} label
+ * @param {() => string} text
+ */
 export function copyButton(label, text) {
   const button = h("button", { type: "button", class: "copy", "aria-label": label }, "Copy");
   button.addEventListener("click", async () => {

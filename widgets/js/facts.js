@@ -2,11 +2,20 @@
 
 import { digits, duration, percent, small } from "./dom.js";
 
-/** The measurement that belongs to the program a step leads to, or null. */
+/**
+ * The measurement that belongs to the program a step leads to, or null.
+ * @param {Data.Recording} recording
+ * @param {Data.Step} step
+ * @returns {Data.Cost | null}
+ */
 export const costOf = (recording, step) =>
   step.error ? null : recording.programs[step.after].cost || null;
 
-/** Index of the last step before `at`, from `first` on, that has a time, or -1. */
+/**
+ * Index of the last step before `at`, from `first` on, that has a time, or -1.
+ * @param {Data.Recording} recording
+ * @param {number} at
+ */
 function previousTimed(recording, at, first = 0) {
   for (let i = at - 1; i >= first; i--) {
     const cost = costOf(recording, recording.steps[i]);
@@ -15,12 +24,19 @@ function previousTimed(recording, at, first = 0) {
   return -1;
 }
 
-/** What a step changed in time, in words: { text, kind } or null. */
+/**
+ * What a step changed in time, in words: { text, kind } or null.
+ * @param {Data.Recording} recording
+ * @param {number} at
+ * @returns {{ text: string, kind: string } | null}
+ */
 export function change(recording, at, first = 0) {
   const cost = costOf(recording, recording.steps[at]);
   const from = previousTimed(recording, at, first);
   if (!cost || !cost.time || from < 0) return null;
-  const before = costOf(recording, recording.steps[from]);
+  const before = /** @type {Data.Cost & { time: number }} */ (
+    costOf(recording, recording.steps[from])
+  );
   const ratio = before.time / cost.time;
   const noise = 1 + (before.spread || 0) + (cost.spread || 0);
   const against = from === at - 1 ? "" : ` than step ${from - first}`;
@@ -29,7 +45,12 @@ export function change(recording, at, first = 0) {
   return { text: `${digits(1 / ratio)}× slower${against}`, kind: "slower" };
 }
 
-/** The facts of a step's cost: [{ name, value, kind, title }]; its schedule starts at `first`. */
+/**
+ * The facts of a step's cost: [{ name, value, kind, title }]; its schedule starts at `first`.
+ * @param {Data.Recording} recording
+ * @param {number} at
+ * @returns {Data.Fact[]}
+ */
 export function facts(recording, at, first = 0) {
   const step = recording.steps[at];
   const cost = costOf(recording, step);
@@ -59,7 +80,11 @@ export function facts(recording, at, first = 0) {
   return [...found, { name: "Result", value, kind }];
 }
 
-/** The Python of steps, the first of which is the program as it was, as one would write it. */
+/**
+ * The Python of steps, the first of which is the program as it was, as one would write it.
+ * @param {string} prelude
+ * @param {Data.Step[]} steps
+ */
 export function pythonOf(prelude, steps) {
   const lines = prelude ? prelude.split("\n") : [];
   for (const step of steps.slice(1)) {
@@ -70,7 +95,11 @@ export function pythonOf(prelude, steps) {
   return lines.join("\n");
 }
 
-/** The Python of the schedule up to and with a step. */
+/**
+ * The Python of the schedule up to and with a step.
+ * @param {Data.Recording} recording
+ * @param {number} at
+ */
 export function pythonUpTo(recording, at) {
   return pythonOf(recording.prelude, recording.steps.slice(0, at + 1));
 }

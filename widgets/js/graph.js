@@ -3,11 +3,12 @@
 // Draws a graph (see mlc_lab/observe/graph.py) that is laid out already, and knows nothing of
 // compilers. The model is anywidget's in a notebook and an object like it in an exported page.
 
-import { copyButton, escapeHTML, h, OWN_KEYS } from "./dom.js";
+import { closest, copyButton, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
+import { SVG, svg } from "./svg.js";
 import { followTheme } from "./theme.js";
 
-const SVG = "http://www.w3.org/2000/svg";
+/** @type {Record<string, string>} */
 const KINDS = {
   param: "parameter",
   constant: "constant",
@@ -25,30 +26,30 @@ const KINDS = {
 const VALUE_KINDS = new Set(["param", "constant", "output", "tuple", "item"]);
 const LINE = 16;
 
-function s(tag, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== null && value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
+/** @type {[number, string][]} */
+const UNITS = [
+  [1e9, "GB"],
+  [1e6, "MB"],
+  [1e3, "kB"],
+];
 
-/** A number of bytes as "37 kB". */
+/**
+ * A number of bytes as "37 kB".
+ * @param {number | null | undefined} size
+ */
 export function bytesText(size) {
   if (size === null || size === undefined) return "unknown";
-  for (const [unit, name] of [
-    [1e9, "GB"],
-    [1e6, "MB"],
-    [1e3, "kB"],
-  ]) {
+  for (const [unit, name] of UNITS) {
     if (size >= unit) return `${Number((size / unit).toPrecision(3))} ${name}`;
   }
   return `${size} B`;
 }
 
-/** The lines of text in a node's box; the layout has made room for just these. */
-function boxLines(node) {
+/**
+ * The lines of text in a node's box; the layout has made room for just these.
+ * @param {Data.GraphNode} node
+ */
+export function boxLines(node) {
   if (node.kind === "item" || node.kind === "tuple") return [node.label];
   const lines = [node.label];
   if (node.type) lines.push(node.type);
@@ -63,7 +64,8 @@ function boxLines(node) {
   return lines.map((line) => (line.length <= 44 ? line : line.slice(0, 43) + "…"));
 }
 
-function curve(points) {
+/** @param {[number, number][]} points */
+export function curve(points) {
   let [x, y] = points[0];
   let path = `M${x},${y}`;
   for (const [nextX, nextY] of points.slice(1)) {
@@ -75,6 +77,57 @@ function curve(points) {
 }
 
 export class GraphDrawing {
+  /** @type {HTMLElement} */
+  title = later();
+  /** @type {HTMLSpanElement} */
+  facts = later();
+  /** @type {HTMLInputElement} */
+  search = later();
+  /** @type {HTMLSpanElement} */
+  found = later();
+  /** @type {HTMLButtonElement} */
+  openAll = later();
+  /** @type {HTMLButtonElement} */
+  shutAll = later();
+  /** @type {HTMLDivElement} */
+  bar = later();
+  /** @type {SVGSVGElement} */
+  canvas = later();
+  /** @type {HTMLDivElement} */
+  pane = later();
+  /** @type {HTMLElement} */
+  detail = later();
+  /** @type {HTMLDivElement} */
+  live = later();
+  /** @type {HTMLDivElement} */
+  view = later();
+  /** @type {() => void} */
+  unfollow = later();
+  /** @type {Data.Graph} */
+  graph = later();
+  /** @type {Map<string, Data.GraphNode>} */
+  nodes = later();
+  /** @type {string[]} */
+  groups = later();
+  /** @type {Data.Layout} */
+  placed = later();
+  /** @type {Set<string>} */
+  open = later();
+  /** @type {Map<string, string[]>} */
+  above = later();
+  /** @type {Map<string, string[]>} */
+  below = later();
+  /** @type {Map<string, SVGElement[]>} */
+  edgesOf = later();
+  /** @type {Map<string, SVGElement>} */
+  elements = later();
+  /** @type {string} */
+  selected = later();
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} root
+   */
   constructor(model, root) {
     this.model = model;
     this.root = root;
@@ -117,6 +170,11 @@ export class GraphDrawing {
       },
     });
     this.found = h("span", { class: "dim", role: "status" });
+    /**
+     * @param {string} text
+     * @param {string} label
+     * @param {() => void} action
+     */
     const button = (text, label, action) =>
       h("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
     this.openAll = button("Open all groups", "Open all fused groups", () => this.setOpen(true));
@@ -135,7 +193,7 @@ export class GraphDrawing {
       this.shutAll,
       button("SVG", "Save the picture as SVG", () => this.save()),
     );
-    this.canvas = s("svg", {
+    this.canvas = svg("svg", {
       role: "group",
       "aria-label": "Computation graph: arrow keys walk along the edges, Enter opens a node",
     });
@@ -144,10 +202,10 @@ export class GraphDrawing {
     this.pane.addEventListener("pointerdown", (event) => this.drag(event));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("click", (event) => {
-      const node = event.target.closest?.("[data-node]");
+      const node = closest(event, "[data-node]");
       if (!node) return;
-      if (event.target.closest("[data-toggle]")) this.toggle(node.dataset.node);
-      else this.select(node.dataset.node, true);
+      if (closest(event, "[data-toggle]")) this.toggle(node.dataset.node || "");
+      else this.select(node.dataset.node || "", true);
     });
     this.detail = h("section", { class: "detail", "aria-label": "Node" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
@@ -181,8 +239,10 @@ export class GraphDrawing {
 
   // -- drawing
 
+  /** @param {boolean} keep */
   draw(keep) {
     const focused = keep && this.selected;
+    /** @type {Data.Layout} */
     const placed = this.model.get("drawing");
     this.placed = placed;
     const shown = new Set(placed.boxes.map((box) => box[0]));
@@ -196,7 +256,7 @@ export class GraphDrawing {
     const parts = [];
     this.elements = new Map();
     for (const [id, x, y, width, height] of placed.boxes) {
-      parts.push(this.box(this.nodes.get(id), x, y, width, height));
+      parts.push(this.box(this.node(id), x, y, width, height));
     }
     const routes = placed.routes.map(([index, points]) => {
       const edge = this.graph.edges[index];
@@ -204,23 +264,23 @@ export class GraphDrawing {
       const to = this.standIn(edge.to, shown);
       if (!this.below.has(from)) this.below.set(from, []);
       if (!this.above.has(to)) this.above.set(to, []);
-      this.below.get(from).push(to);
-      this.above.get(to).push(from);
-      const path = s("path", {
+      this.below.get(from)?.push(to);
+      this.above.get(to)?.push(from);
+      const path = svg("path", {
         class: "edge",
         d: curve(points),
         "marker-end": `url(#${this.mark})`,
         "data-from": from,
         "data-to": to,
       });
-      path.append(s("title", {}, edge.label));
+      path.append(svg("title", {}, edge.label));
       for (const end of [from, to]) {
         if (!this.edgesOf.has(end)) this.edgesOf.set(end, []);
-        this.edgesOf.get(end).push(path);
+        this.edgesOf.get(end)?.push(path);
       }
       return path;
     });
-    const arrow = s(
+    const arrow = svg(
       "marker",
       {
         id: this.mark,
@@ -233,28 +293,40 @@ export class GraphDrawing {
         orient: "auto",
         class: "head",
       },
-      s("path", { d: "M0,0L8,4L0,8z" }),
+      svg("path", { d: "M0,0L8,4L0,8z" }),
     );
-    this.canvas.replaceChildren(s("defs", {}, arrow), ...parts, ...routes);
+    this.canvas.replaceChildren(svg("defs", {}, arrow), ...parts, ...routes);
     this.canvas.setAttribute("viewBox", `-12 -12 ${placed.width + 24} ${placed.height + 24}`);
     if (keep) this.setZoom(this.zoom);
     else this.fit(true);
     this.select(focused && shown.has(focused) ? focused : this.model.get("selected") || "", false);
     if (!this.selected && placed.boxes.length) {
-      this.elements.get(placed.boxes[0][0]).setAttribute("tabindex", "0");
+      this.elements.get(placed.boxes[0][0])?.setAttribute("tabindex", "0");
     }
   }
 
+  /**
+   * @param {string} id
+   * @param {Set<string>} shown
+   * @returns {string}
+   */
   standIn(id, shown) {
-    while (id !== null && !shown.has(id)) id = this.nodes.get(id).group;
+    while (!shown.has(id)) id = sure(this.node(id).group);
     return id;
   }
 
+  /**
+   * @param {Data.GraphNode} node
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   */
   box(node, x, y, width, height) {
     const isOpen = this.open.has(node.id);
     const lines = isOpen ? [node.label] : boxLines(node);
     const labels = lines.map((line, number) =>
-      s(
+      svg(
         "text",
         {
           x: x + width / 2,
@@ -274,7 +346,7 @@ export class GraphDrawing {
     ]
       .filter(Boolean)
       .join(", ");
-    const element = s(
+    const element = svg(
       "g",
       {
         class: `node ${node.kind}${node.pure ? "" : " impure"}${isOpen ? " open" : ""}`,
@@ -284,12 +356,12 @@ export class GraphDrawing {
         "aria-label": words,
         [OWN_KEYS]: "true",
       },
-      s("rect", { x, y, width, height, rx: VALUE_KINDS.has(node.kind) ? 12 : 3 }),
+      svg("rect", { x, y, width, height, rx: VALUE_KINDS.has(node.kind) ? 12 : 3 }),
       ...labels,
     );
     if (node.kind === "group") {
       element.append(
-        s(
+        svg(
           "text",
           {
             x: x + 8,
@@ -306,13 +378,17 @@ export class GraphDrawing {
     return element;
   }
 
+  /**
+   * @param {number} zoom
+   * @param {[number, number] | null} [middle]
+   */
   setZoom(zoom, middle = null) {
     const old = this.zoom;
     this.zoom = Math.min(4, Math.max(0.05, zoom));
     const { clientWidth, clientHeight, scrollLeft, scrollTop } = this.pane;
     const [x, y] = middle || [clientWidth / 2, clientHeight / 2];
-    this.canvas.setAttribute("width", (this.placed.width + 24) * this.zoom);
-    this.canvas.setAttribute("height", (this.placed.height + 24) * this.zoom);
+    this.canvas.setAttribute("width", String((this.placed.width + 24) * this.zoom));
+    this.canvas.setAttribute("height", String((this.placed.height + 24) * this.zoom));
     this.pane.scrollLeft = ((scrollLeft + x) * this.zoom) / old - x;
     this.pane.scrollTop = ((scrollTop + y) * this.zoom) / old - y;
   }
@@ -330,6 +406,7 @@ export class GraphDrawing {
     }
   }
 
+  /** @param {WheelEvent} event */
   wheel(event) {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
@@ -340,9 +417,11 @@ export class GraphDrawing {
     ]);
   }
 
+  /** @param {PointerEvent} event */
   drag(event) {
-    if (event.button !== 0 || event.target.closest?.("[data-node]")) return;
+    if (event.button !== 0 || closest(event, "[data-node]")) return;
     const { scrollLeft, scrollTop } = this.pane;
+    /** @param {PointerEvent} now */
     const move = (now) => {
       this.pane.scrollLeft = scrollLeft - (now.clientX - event.clientX);
       this.pane.scrollTop = scrollTop - (now.clientY - event.clientY);
@@ -360,19 +439,21 @@ export class GraphDrawing {
 
   // -- going about
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const node = event.target.closest?.("[data-node]");
+    const node = closest(event, "[data-node]");
     if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
-    const id = node.dataset.node;
+    const id = node.dataset.node || "";
+    /** @type {string | null} */
     let to = null;
-    if (event.key === "ArrowDown") to = (this.below.get(id) || [])[0];
-    else if (event.key === "ArrowUp") to = (this.above.get(id) || [])[0];
+    if (event.key === "ArrowDown") to = (this.below.get(id) || [])[0] ?? null;
+    else if (event.key === "ArrowUp") to = (this.above.get(id) || [])[0] ?? null;
     else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
       to = this.beside(id, event.key === "ArrowRight" ? 1 : -1);
     } else if (event.key === "Home") to = this.placed.boxes[0][0];
     else if (event.key === "End") to = this.placed.boxes[this.placed.boxes.length - 1][0];
     else if (event.key === "Enter" || event.key === " ") {
-      if (this.nodes.get(id).kind === "group") this.toggle(id);
+      if (this.node(id).kind === "group") this.toggle(id);
       else this.detail.focus();
       this.select(id, true);
     } else if (event.key === "+" || event.key === "=") this.setZoom(this.zoom * 1.25);
@@ -382,14 +463,24 @@ export class GraphDrawing {
     event.stopPropagation();
     if (to) {
       this.select(to, true);
-      this.elements.get(to).focus();
+      this.elements.get(to)?.focus();
     }
   }
 
-  /** The nearest box to the right or left at about the same height. */
+  /** @param {string} id */
+  node(id) {
+    return sure(this.nodes.get(id));
+  }
+
+  /**
+   * The nearest box to the right or left at about the same height.
+   * @param {string} id
+   * @param {number} direction
+   */
   beside(id, direction) {
     const boxes = new Map(this.placed.boxes.map((box) => [box[0], box]));
-    const [, x, y, width, height] = boxes.get(id);
+    const [, x, y, width, height] = sure(boxes.get(id));
+    /** @type {[number, string] | null} */
     let best = null;
     for (const [other, ox, oy, w, hh] of this.placed.boxes) {
       const dx = (ox + w / 2 - x - width / 2) * direction;
@@ -400,18 +491,22 @@ export class GraphDrawing {
     return best && best[1];
   }
 
+  /**
+   * @param {string} id
+   * @param {boolean} tell
+   */
   select(id, tell) {
     if (id && !this.elements.has(id)) id = "";
     if (this.selected && this.elements.has(this.selected)) {
       const old = this.elements.get(this.selected);
-      old.classList.remove("selected");
-      old.setAttribute("tabindex", "-1");
+      old?.classList.remove("selected");
+      old?.setAttribute("tabindex", "-1");
     }
     for (const edge of this.edgesOf.get(this.selected) || []) edge.classList.remove("near");
     for (const edge of this.edgesOf.get(id) || []) edge.classList.add("near");
     this.selected = id;
     if (id) {
-      const element = this.elements.get(id);
+      const element = sure(this.elements.get(id));
       this.canvas.querySelector('[tabindex="0"]')?.setAttribute("tabindex", "-1");
       element.classList.add("selected");
       element.setAttribute("tabindex", "0");
@@ -425,10 +520,12 @@ export class GraphDrawing {
     }
   }
 
+  /** @param {string} id */
   reveal(id) {
     const box = this.placed.boxes.find((item) => item[0] === id);
     if (!box) return;
-    const [, x, y, width, height] = box.map((v) => (typeof v === "number" ? v * this.zoom : v));
+    const [, ...sizes] = box;
+    const [x, y, width, height] = sizes.map((size) => size * this.zoom);
     const pane = this.pane;
     const margin = 24;
     if (x < pane.scrollLeft || x + width + margin > pane.scrollLeft + pane.clientWidth) {
@@ -439,6 +536,7 @@ export class GraphDrawing {
     }
   }
 
+  /** @param {number} step */
   find(step) {
     const wanted = this.search.value.trim().toLowerCase();
     const hits =
@@ -447,7 +545,7 @@ export class GraphDrawing {
         : this.placed.boxes
             .map((box) => box[0])
             .filter((id) => {
-              const node = this.nodes.get(id);
+              const node = this.node(id);
               return `${node.label} ${node.name} ${node.type} ${KINDS[node.kind]}`
                 .toLowerCase()
                 .includes(wanted);
@@ -465,6 +563,7 @@ export class GraphDrawing {
 
   // -- groups
 
+  /** @param {string} id */
   toggle(id) {
     const open = new Set(this.open);
     if (open.has(id)) open.delete(id);
@@ -472,12 +571,16 @@ export class GraphDrawing {
     this.ask([...open]);
   }
 
+  /** @param {boolean} all */
   setOpen(all) {
     this.ask(all ? this.groups : []);
   }
 
-  /** Open just these groups. The kernel answers with a new drawing; where none answers, as in an
-      exported page, there are the drawings with all groups open and with all shut. */
+  /**
+   * Open just these groups. The kernel answers with a new drawing; where none answers, as in an
+   * exported page, there are the drawings with all groups open and with all shut.
+   * @param {string[]} open
+   */
   ask(open) {
     const before = this.placed;
     const more = open.length > this.open.size;
@@ -495,6 +598,7 @@ export class GraphDrawing {
 
   // -- one node
 
+  /** @param {string} id */
   describe(id) {
     const node = id && this.nodes.get(id);
     if (!node) {
@@ -508,7 +612,7 @@ export class GraphDrawing {
     if (node.type)
       rows.push(["result", node.type + (node.bytes ? `, ${bytesText(node.bytes)}` : "")]);
     for (const edge of this.graph.edges.filter((item) => item.to === id)) {
-      rows.push(["input", `${this.nodes.get(edge.from).label} ${edge.label}`]);
+      rows.push(["input", `${this.node(edge.from).label} ${edge.label}`]);
     }
     for (const constant of node.constants) {
       rows.push(["constant", `${constant.type}, ${bytesText(constant.bytes)}`]);
@@ -518,6 +622,7 @@ export class GraphDrawing {
     if (!VALUE_KINDS.has(node.kind))
       rows.push(["effects", node.pure ? "none: pure" : "may have effects"]);
     for (const [name, value] of Object.entries(node.attrs)) rows.push([name, value]);
+    /** @type {HTMLElement[]} */
     const children = [
       h("h3", {}, node.label),
       h(
@@ -540,7 +645,7 @@ export class GraphDrawing {
   }
 
   save() {
-    const copy = this.canvas.cloneNode(true);
+    const copy = /** @type {SVGSVGElement} */ (this.canvas.cloneNode(true));
     copy.setAttribute("xmlns", SVG);
     const look = [
       "fill",
@@ -570,6 +675,10 @@ export class GraphDrawing {
   }
 }
 
+/**
+ * @param {string} title
+ * @param {string} text
+ */
 function code(title, text) {
   const lines = text.split("\n");
   const html = lines
@@ -596,6 +705,7 @@ function code(title, text) {
   );
 }
 
+/** @param {Data.Host} host */
 export function renderGraph({ model, el }) {
   const drawing = new GraphDrawing(model, el);
   return () => drawing.close();

@@ -5,12 +5,17 @@
 // last step that was revealed, so nothing of what follows is in the page; answers and the count of
 // right ones are the model's `guesses`, kept with each view.
 
-import { digits, h } from "./dom.js";
+import { digits, h, later, sure } from "./dom.js";
 
 const SAME = 1.1; // up to this ratio a change of time counts as about the same
 const SPEEDS = { faster: "▲ faster", same: "≈ about the same", slower: "▼ slower" };
 
-/** What a step does to the time: { kind: "faster" | "same" | "slower", text } or null if unknown. */
+/**
+ * What a step does to the time: { kind: "faster" | "same" | "slower", text } or null if unknown.
+ * @param {Data.Recording} recording
+ * @param {number} at
+ * @returns {{ kind: string, text: string } | null}
+ */
 export function speedOf(recording, at) {
   const step = recording.steps[at];
   if (step.error) return null;
@@ -24,7 +29,12 @@ export function speedOf(recording, at) {
   return { kind: ratio > 1 ? "faster" : "slower", text };
 }
 
-/** The questions of a step and their answers: { legal, speed }, speed null where it is not asked. */
+/**
+ * The questions of a step and their answers: { legal, speed }, speed null where it is not asked.
+ * @param {Data.Recording} recording
+ * @param {number} at
+ * @returns {Data.Answer}
+ */
 export function answersOf(recording, at) {
   return {
     legal: recording.steps[at].error ? "refused" : "legal",
@@ -32,13 +42,21 @@ export function answersOf(recording, at) {
   };
 }
 
-/** The call of a step without its results: a refused one has none, which would tell. */
+/**
+ * The call of a step without its results: a refused one has none, which would tell.
+ * @param {Data.Step} step
+ */
 const callOf = (step) => step.python.replace(/^[\w, ]+ = (?=\w+\.)/, "");
 
-/** How many questions were asked and how many answered right, over all answers given. */
+/**
+ * How many questions were asked and how many answered right, over all answers given.
+ * @param {Data.Recording} recording
+ * @param {Record<number, Data.Answer>} given
+ */
 export function score(recording, given) {
   let [right, asked] = [0, 0];
-  for (const [at, answer] of Object.entries(given)) {
+  for (const [key, answer] of Object.entries(given)) {
+    const at = Number(key);
     if (!recording.steps[at]) continue;
     const truth = answersOf(recording, at);
     asked += 1;
@@ -52,6 +70,14 @@ export function score(recording, given) {
 
 /** The mode of one view: what it hides, what it asks, what was said. */
 class Guessing {
+  /** @type {Map<string, Set<(message: any) => void>>} */
+  listeners;
+  /** @type {{ whole: Data.Recording, last: number, part: Data.Recording } | null} */
+  masked;
+  /** @type {HTMLSpanElement} */
+  note = later();
+
+  /** @param {Data.Model} model */
   constructor(model) {
     this.model = model;
     this.listeners = new Map();
@@ -83,6 +109,7 @@ class Guessing {
     return Boolean(this.model.get("guess"));
   }
 
+  /** @returns {Data.Recording} */
   get recording() {
     return this.model.get("recording");
   }
@@ -102,7 +129,7 @@ class Guessing {
   visible() {
     const whole = this.recording;
     const last = this.revealed;
-    if (this.masked?.whole !== whole || this.masked.last !== last) {
+    if (!this.masked || this.masked.whole !== whole || this.masked.last !== last) {
       const steps = whole.steps.slice(0, last + 1);
       const seen = new Set(steps.flatMap((step) => [step.before, step.after]));
       const programs = whole.programs.map((program, i) =>
@@ -113,6 +140,7 @@ class Guessing {
     return this.masked.part;
   }
 
+  /** @param {string} name */
   get(name) {
     if (this.on && name === "recording") return this.visible();
     if (this.on && name === "step") return Math.min(this.model.get("step") || 0, this.revealed);
@@ -122,9 +150,10 @@ class Guessing {
   /** Let the stepper draw anew, and the card too. */
   changed() {
     this.draw();
-    for (const listener of this.listeners.get("change:recording") || []) listener();
+    for (const listener of this.listeners.get("change:recording") || []) listener(null);
   }
 
+  /** @param {boolean} on */
   turn(on) {
     this.telling = false;
     this.model.set("guess", on);
@@ -133,14 +162,24 @@ class Guessing {
     this.button.focus();
   }
 
+  /**
+   * @param {Record<number, Data.Answer>} answers
+   * @param {Record<string, unknown>} [values]
+   */
   keep(answers, values = {}) {
     this.model.set("guesses", { answers, ...score(this.recording, answers) });
     for (const [name, value] of Object.entries(values)) this.model.set(name, value);
     this.model.save_changes();
   }
 
+  /**
+   * @param {string} name
+   * @returns {string | null}
+   */
   chosen(name) {
-    return this.card.querySelector(`input[data-of="${name}"]:checked`)?.value ?? null;
+    /** @type {HTMLInputElement | null} */
+    const found = this.card.querySelector(`input[data-of="${name}"]:checked`);
+    return found && found.value;
   }
 
   reveal() {
@@ -188,13 +227,25 @@ class Guessing {
         count,
       );
     }
-    this.card.replaceChildren(...this.question(at + 1, last), count);
+    this.card.replaceChildren(
+      ...this.question(at + 1, last).filter((part) => part !== null),
+      count,
+    );
   }
 
+  /**
+   * @param {number} at
+   * @param {number} last
+   */
   question(at, last) {
     const step = this.recording.steps[at];
     const doc = this.recording.docs[step.op] || {};
     const number = `guess-${at}-${(Math.random() * 1e9) | 0}`; // radio groups are by name in a page
+    /**
+     * @param {string} of
+     * @param {string} value
+     * @param {string} text
+     */
     const choice = (of, value, text) =>
       h(
         "label",
@@ -232,15 +283,21 @@ class Guessing {
     ];
   }
 
+  /**
+   * @param {number} at
+   * @param {number} last
+   */
   told(at, last) {
     const truth = answersOf(this.recording, at);
     const given = this.given[at];
+    /** @param {boolean} right */
     const words = (right) => (right ? "✓ right: " : "✕ not so: ");
+    /** @type {[boolean | null, string][]} */
     const rows = [
       [given.legal === truth.legal, truth.legal === "legal" ? "it is legal" : "it is refused"],
     ];
     if (truth.speed) {
-      const { text } = speedOf(this.recording, at);
+      const { text } = sure(speedOf(this.recording, at));
       rows.push([given.speed ? given.speed === truth.speed : null, text]);
     }
     return [
@@ -274,22 +331,30 @@ class Guessing {
   }
 }
 
-/** A model for the stepper that keeps back what has not been guessed while the mode is on. */
+/**
+ * A model for the stepper that keeps back what has not been guessed while the mode is on.
+ * @param {Data.Model} model
+ * @returns {Data.Model & { guess: Guessing }}
+ */
 export function guessing(model) {
   const guess = new Guessing(model);
-  return new Proxy(model, {
+  const proxy = new Proxy(model, {
+    /**
+     * @param {any} target
+     * @param {string | symbol} name
+     */
     get(target, name) {
       if (name === "guess") return guess;
-      if (name === "get") return (key) => guess.get(key);
+      if (name === "get") return (/** @type {string} */ key) => guess.get(key);
       if (name === "on") {
-        return (event, listener) => {
+        return (/** @type {string} */ event, /** @type {() => void} */ listener) => {
           if (!guess.listeners.has(event)) guess.listeners.set(event, new Set());
-          guess.listeners.get(event).add(listener);
+          guess.listeners.get(event)?.add(listener);
           return target.on(event, listener);
         };
       }
       if (name === "off") {
-        return (event, listener) => {
+        return (/** @type {string} */ event, /** @type {() => void} */ listener) => {
           guess.listeners.get(event)?.delete(listener);
           return target.off(event, listener);
         };
@@ -298,4 +363,5 @@ export function guessing(model) {
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
+  return /** @type {any} */ (proxy);
 }

@@ -10,8 +10,13 @@ const PATTERN =
   /(#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(@[\w.]+)|(\b\d[\w.]*(?:[eE][-+]\d+)?)|(\b[TRI]\.\w+(?:\.\w+)*)|([A-Za-z_]\w*)|(\s+)|([^\w\s])/g;
 const CLASSES = ["comment", "string", "meta", "number", "builtin", "name", "", "op"];
 
-/** Tokens of one line; their texts, joined, are the line. */
+/**
+ * Tokens of one line; their texts, joined, are the line.
+ * @param {string} line
+ * @returns {[string, string][]}
+ */
 export function tokens(line) {
+  /** @type {[string, string][]} */
   const found = [];
   for (const match of line.matchAll(PATTERN)) {
     const kind = match.slice(1).findIndex((group) => group !== undefined);
@@ -25,8 +30,13 @@ const CODE =
   /(;.*$|#\s.*$)|("(?:[^"\\]|\\.)*")|([%@][\w.$]+)|(\.?L?[\w.$]+:$)|((?<![\w.])-?\d[\w.]*|\$-?\d\w*)|([A-Za-z_.][\w.]*)|(\s+)|([^\w\s])/g;
 const CODE_CLASSES = ["comment", "string", "builtin", "meta", "number", "", "", "op"];
 
-/** Tokens of a line of LLVM IR or assembly; the first word, what the line does, stands out. */
+/**
+ * Tokens of a line of LLVM IR or assembly; the first word, what the line does, stands out.
+ * @param {string} line
+ * @returns {[string, string][]}
+ */
 export function codeTokens(line) {
+  /** @type {[string, string][]} */
   const found = [];
   let first = true;
   for (const match of line.matchAll(CODE)) {

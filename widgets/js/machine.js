@@ -2,21 +2,74 @@
 //
 // Draws a recorded run (see mlc_lab/observe/machine_run.py) and knows nothing of compilers.
 
-import { duration, h, OWN_KEYS } from "./dom.js";
+import { closest, duration, h, later, OWN_KEYS } from "./dom.js";
 import { bytesText } from "./graph.js";
+import { svg } from "./svg.js";
 import { followTheme } from "./theme.js";
 
-const MACHINE_NS = "http://www.w3.org/2000/svg";
 const PLOT = { width: 900, height: 240, left: 64, right: 12, top: 14, bottom: 30 };
 
-function shape(tag, attributes = {}, ...children) {
-  const element = document.createElementNS(MACHINE_NS, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
+/**
+ * A place for each piece of memory for as long as it lives, the lowest that is free.
+ * @param {Data.Span[]} storages
+ */
+export function placesOf(storages) {
+  /** @type {(Data.Span & { at: number })[]} */
+  const places = [];
+  for (const { from, to, size } of storages) {
+    const busy = places.filter((p) => p.to > from && p.from < to).sort((a, b) => a.at - b.at);
+    let at = 0;
+    for (const other of busy) {
+      if (other.at >= at + size) break;
+      at = Math.max(at, other.at + other.size);
+    }
+    places.push({ at, size, from, to });
+  }
+  return places;
 }
 
 class MachineView {
+  /** @type {HTMLElement} */
+  title = later();
+  /** @type {HTMLSpanElement} */
+  facts = later();
+  /** @type {HTMLInputElement} */
+  slider = later();
+  /** @type {HTMLOutputElement} */
+  count = later();
+  /** @type {HTMLLabelElement} */
+  kernels = later();
+  /** @type {boolean} */
+  onlyKernels = later();
+  /** @type {HTMLDivElement} */
+  code = later();
+  /** @type {HTMLDivElement} */
+  registers = later();
+  /** @type {HTMLParagraphElement} */
+  now = later();
+  /** @type {HTMLDivElement} */
+  plot = later();
+  /** @type {HTMLDivElement} */
+  live = later();
+  /** @type {HTMLElement} */
+  view = later();
+  /** @type {() => void} */
+  unfollow = later();
+  /** @type {Data.Run} */
+  run = later();
+  /** @type {number} */
+  shownCode = later();
+  /** @type {number} */
+  at = later();
+  /** @type {SVGElement | null} */
+  mark = later();
+  /** @type {(step: number) => number} */
+  x = later();
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} root
+   */
   constructor(model, root) {
     this.model = model;
     this.build(root);
@@ -33,7 +86,13 @@ class MachineView {
     this.unfollow();
   }
 
+  /** @param {HTMLElement} root */
   build(root) {
+    /**
+     * @param {string} text
+     * @param {string} label
+     * @param {() => number} to
+     */
     const button = (text, label, to) =>
       h(
         "button",
@@ -51,7 +110,7 @@ class MachineView {
       h("input", {
         type: "checkbox",
         onchange: (event) => {
-          this.onlyKernels = event.target.checked;
+          this.onlyKernels = /** @type {HTMLInputElement} */ (event.target).checked;
         },
       }),
       " stop at kernels only",
@@ -63,7 +122,7 @@ class MachineView {
       "aria-label": "Bytecode",
     });
     this.code.addEventListener("click", (event) => {
-      const line = event.target.closest("[data-line]");
+      const line = closest(event, "[data-line]");
       if (line) this.seek(Number(line.dataset.line));
     });
     this.registers = h("div", {
@@ -121,14 +180,17 @@ class MachineView {
       (apart
         ? `, ${bytesText(apart)} if each tensor had its own (${Math.round((100 * peak) / apart)} %)`
         : "");
-    this.slider.max = Math.max(0, steps.length - 1);
+    this.slider.max = String(Math.max(0, steps.length - 1));
     this.shownCode = -1;
     this.at = -1;
     this.drawMemory();
     this.show(Math.min(this.model.get("step") || 0, steps.length - 1), false);
   }
 
-  /** The step before or after this one; of kernels only where the reader wants that. */
+  /**
+   * The step before or after this one; of kernels only where the reader wants that.
+   * @param {number} turn
+   */
   next(turn) {
     const { steps } = this.run;
     let to = this.at + turn;
@@ -136,7 +198,10 @@ class MachineView {
     return steps[to] ? to : this.at;
   }
 
-  /** The step nearest to this one that ran a line of the function that is shown. */
+  /**
+   * The step nearest to this one that ran a line of the function that is shown.
+   * @param {number} line
+   */
   seek(line) {
     const { steps } = this.run;
     const found = steps
@@ -146,9 +211,11 @@ class MachineView {
     if (found.length) this.show(found[0], true);
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const within = event.target.closest("input[type=range], input[type=checkbox]");
+    /** @type {HTMLInputElement | null} */
+    const within = closest(event, "input[type=range], input[type=checkbox]");
     const to = {
       ArrowRight: this.next(1),
       ArrowLeft: this.next(-1),
@@ -158,19 +225,23 @@ class MachineView {
       End: this.run.steps.length - 1,
     }[event.key];
     if (to === undefined || (within && within.type === "checkbox")) return;
-    if (event.target.closest(".registers") && /^Arrow(Up|Down)$/.test(event.key)) return;
+    if (closest(event, ".registers") && /^Arrow(Up|Down)$/.test(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
     this.show(to, true);
   }
 
+  /**
+   * @param {number} at
+   * @param {boolean} tell
+   */
   show(at, tell) {
     const { steps } = this.run;
     if (!steps.length || at === this.at) return;
     at = Math.max(0, Math.min(steps.length - 1, at));
     this.at = at;
     const step = steps[at];
-    this.slider.value = at;
+    this.slider.value = String(at);
     this.slider.setAttribute("aria-valuetext", `${at} of ${steps.length - 1}: ${step.name}`);
     this.count.textContent = `${at} / ${steps.length - 1}`;
     this.now.replaceChildren(
@@ -194,6 +265,7 @@ class MachineView {
     }
   }
 
+  /** @param {Data.RunStep} step */
   drawCode(step) {
     const { code, steps } = this.run;
     if (step.code !== this.shownCode) {
@@ -223,7 +295,7 @@ class MachineView {
       const on = Number(line.dataset.line) === step.at;
       line.setAttribute("aria-selected", String(on));
       if (on) {
-        const top = line.offsetTop;
+        const top = /** @type {HTMLElement} */ (line).offsetTop;
         if (top < this.code.scrollTop || top + 30 > this.code.scrollTop + this.code.clientHeight) {
           this.code.scrollTop = top - this.code.clientHeight / 2;
         }
@@ -231,6 +303,7 @@ class MachineView {
     }
   }
 
+  /** @param {number} at */
   drawRegisters(at) {
     const held = new Map();
     for (const step of this.run.steps.slice(0, at + 1)) {
@@ -238,6 +311,7 @@ class MachineView {
       for (const [name, text] of Object.entries(step.set)) held.set(name, text);
     }
     const step = this.run.steps[at];
+    /** @param {string} name */
     const number = (name) => Number(name.replace(/\D/g, "")) || 0;
     const rows = [...held]
       .sort((a, b) => number(a[0]) - number(b[0]))
@@ -275,36 +349,26 @@ class MachineView {
     }
     const { width, height, left, right, top, bottom } = PLOT;
     const floor = height - bottom;
-    // Each piece of memory gets a place of its own for as long as it lives, the lowest that is free.
-    const places = [];
-    const base = storages.map((entry) => {
-      const busy = places
-        .filter((p) => p.to > entry.from && p.from < entry.to)
-        .sort((a, b) => a.at - b.at);
-      let at = 0;
-      for (const other of busy) {
-        if (other.at >= at + entry.size) break;
-        at = Math.max(at, other.at + other.size);
-      }
-      places.push({ at, size: entry.size, from: entry.from, to: entry.to });
-      return at;
-    });
+    const places = placesOf(storages);
+    const base = places.map((place) => place.at);
     const most = Math.max(...unshared, ...live, ...places.map((p) => p.at + p.size), 1);
+    /** @param {number} step */
     const x = (step) => left + (step / steps.length) * (width - left - right);
+    /** @param {number} bytes */
     const y = (bytes) => floor - (bytes / most) * (floor - top);
     this.x = x;
     const parts = [0, 0.5, 1].map((f) =>
-      shape(
+      svg(
         "g",
         {},
-        shape("line", {
+        svg("line", {
           class: "grid",
           x1: left,
           x2: width - right,
           y1: y(f * most),
           y2: y(f * most),
         }),
-        shape(
+        svg(
           "text",
           { class: "tick", x: left - 6, y: y(f * most) + 4, "text-anchor": "end" },
           bytesText(Math.round(f * most)),
@@ -313,7 +377,7 @@ class MachineView {
     );
     storages.forEach((entry, i) => {
       parts.push(
-        shape(
+        svg(
           "rect",
           {
             class: "storage",
@@ -322,7 +386,7 @@ class MachineView {
             width: Math.max(1, x(entry.to) - x(entry.from)),
             height: Math.max(1, y(base[i]) - y(base[i] + entry.size)),
           },
-          shape(
+          svg(
             "title",
             {},
             `memory ${i}: ${bytesText(entry.size)}, instructions ${entry.from} to ${entry.to}`,
@@ -332,7 +396,7 @@ class MachineView {
       for (const tensor of entry.tensors) {
         const start = base[i] + tensor.offset;
         parts.push(
-          shape(
+          svg(
             "rect",
             {
               class: "tensor",
@@ -341,7 +405,7 @@ class MachineView {
               width: Math.max(1, x(tensor.to) - x(tensor.from)),
               height: Math.max(1, y(start) - y(start + tensor.size)),
             },
-            shape(
+            svg(
               "title",
               {},
               `${tensor.register}: ${bytesText(tensor.size)}, instructions ${tensor.from} to ${tensor.to}`,
@@ -351,7 +415,7 @@ class MachineView {
         const room = x(tensor.to) - x(tensor.from) > 26 && y(start) - y(start + tensor.size) > 12;
         if (room)
           parts.push(
-            shape(
+            svg(
               "text",
               { class: "tensor-name", x: x(tensor.from) + 4, y: y(start + tensor.size / 2) + 4 },
               tensor.register,
@@ -359,14 +423,15 @@ class MachineView {
           );
       }
     });
+    /** @param {number[]} values */
     const line = (values) =>
       values.map((v, i) => `${i ? "L" : "M"}${x(i)},${y(v)}L${x(i + 1)},${y(v)}`).join("");
     parts.push(
-      shape("path", { class: "unshared", d: line(unshared) }),
-      shape("path", { class: "held", d: line(live) }),
+      svg("path", { class: "unshared", d: line(unshared) }),
+      svg("path", { class: "held", d: line(live) }),
     );
-    this.mark = shape("line", { class: "mark", y1: top, y2: floor });
-    const svg = shape(
+    this.mark = svg("line", { class: "mark", y1: top, y2: floor });
+    const picture = svg(
       "svg",
       {
         viewBox: `0 0 ${width} ${height}`,
@@ -376,13 +441,13 @@ class MachineView {
       ...parts,
       this.mark,
     );
-    svg.addEventListener("click", (event) => {
-      const box = svg.getBoundingClientRect();
+    picture.addEventListener("click", (event) => {
+      const box = picture.getBoundingClientRect();
       const at = ((event.clientX - box.left) / box.width) * width;
       this.show(Math.floor(((at - left) / (width - left - right)) * steps.length), true);
     });
     this.plot.replaceChildren(
-      svg,
+      picture,
       h(
         "div",
         { class: "legend" },
@@ -391,17 +456,18 @@ class MachineView {
         h("span", {}, h("i", { class: "key tensor" }), "a tensor, for as long as it lives"),
       ),
     );
-    svg.setAttribute(OWN_KEYS, "true");
+    picture.setAttribute(OWN_KEYS, "true");
   }
 
   moveMark() {
     if (!this.mark) return;
     const at = this.x(this.at + 0.5);
-    this.mark.setAttribute("x1", at);
-    this.mark.setAttribute("x2", at);
+    this.mark.setAttribute("x1", String(at));
+    this.mark.setAttribute("x2", String(at));
   }
 }
 
+/** @param {Data.Host} host */
 export function renderMachine({ model, el }) {
   const view = new MachineView(model, el);
   return () => view.close();

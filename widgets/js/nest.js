@@ -3,7 +3,21 @@
 // Read off the lines of TVMScript, whose form the printer fixes: a header and what is indented
 // under it. Sizes are in pixels; text is set in a monospace face whose width is known.
 
-import { escapeHTML } from "./dom.js";
+import { escapeHTML, sure } from "./dom.js";
+
+/** @typedef {{ name: string, extent: string, kind: string, thread: string }} Loop */
+
+/**
+ * @typedef {{ tag?: string, text: string, name?: string, role?: string, kind?: string, loop?: Loop, line: number, keys: number[] }} Part
+ * something that has a mark of its own: a node, or a row of a block
+ */
+
+/**
+ * @typedef {{ type: "root" | "loop" | "block" | "group" | "text", indent: number, line: number,
+ *   keys: number[], children: Nest[], loop?: Loop, name?: string, text: string, tag?: string,
+ *   iterators: Part[], regions: Part[], rows: Part[], head: string, note: string,
+ *   w: number, h: number }} Nest a node of the tree of a program's lines
+ */
 
 const CHAR = 7.25; // width of one character at 12 px
 const ROW = 19;
@@ -11,16 +25,22 @@ const GAP = 6;
 const SIDE = 8;
 const HEAD = 23;
 const LONGEST = 64; // characters of a line that are shown
+/** @type {Record<string, string>} */
 const KIND_OF = {
   "T.parallel": "parallel",
   "T.vectorized": "vectorized",
   "T.unroll": "unrolled",
   "T.thread_binding": "thread",
 };
+/** @type {Record<string, string>} */
 const MARK_SIGNS = { new: "+ ", changed: "~ ", moved: "↕ ", removed: "− " };
+/** @type {Record<string, string>} */
 const ITERATOR_KINDS = { S: "spatial", R: "reduce", spatial: "spatial", reduce: "reduce" };
 
-/** Parts of an argument list, divided at the commas that stand in no bracket or string. */
+/**
+ * Parts of an argument list, divided at the commas that stand in no bracket or string.
+ * @param {string} text
+ */
 export function splitArguments(text) {
   const parts = [];
   let depth = 0;
@@ -41,7 +61,11 @@ export function splitArguments(text) {
   return last ? [...parts, last] : parts;
 }
 
-/** Loops of a `for` line: [{ name, extent, kind, thread }], or null if it is none. */
+/**
+ * Loops of a `for` line: [{ name, extent, kind, thread }], or null if it is none.
+ * @param {string} text
+ * @returns {Loop[] | null}
+ */
 export function loopsOf(text) {
   const found = /^for (.+?) in (range|T\.\w+)\((.*)\):/.exec(text);
   if (!found) return null;
@@ -57,7 +81,11 @@ export function loopsOf(text) {
   return [{ name: names[0], extent, kind, thread: thread ? thread[1] : "" }];
 }
 
-/** Iterators of an `axis` line: [{ name, kind, text }], or null. */
+/**
+ * Iterators of an `axis` line: [{ name, kind, text }], or null.
+ * @param {string} text
+ * @returns {{ name: string, kind: string, text: string }[] | null}
+ */
 function iteratorsOf(text) {
   const remap = /^(.+) = T\.axis\.remap\("(\w+)", \[(.*)\]\)/.exec(text);
   if (remap) {
@@ -78,30 +106,29 @@ function iteratorsOf(text) {
 /**
  * The tree of a program's lines: nodes { type, line, ... children }. Types: "loop", "block",
  * "group" (function, init, condition, allocation in a `with`) and "text".
+ * @param {Data.Line[]} lines
+ * @returns {Nest}
  */
 export function nestOf(lines) {
-  const root = { type: "root", indent: -1, children: [] };
+  /** @type {Nest} */
+  const root = { ...NODE, children: [] };
   const open = [root];
   lines.forEach((line, n) => {
     const { text } = line;
     if (!text || text.startsWith("@") || text.startsWith("#")) return;
     while (open[open.length - 1].indent >= line.indent) open.pop();
     const above = open[open.length - 1];
+    /** @param {Nest} node */
     const put = (node) => (above.children.push(node), node);
+    /** @param {Nest["type"]} type */
+    const here = (type) => ({ ...NODE, type, line: n, indent: line.indent, keys: line.keys });
     const loops = loopsOf(text);
     if (loops) {
       const keys =
         line.keys.length === loops.length ? line.keys.map((k) => [k]) : loops.map(() => line.keys);
       let into = above;
       loops.forEach((loop, i) => {
-        const node = {
-          type: "loop",
-          line: n,
-          indent: line.indent,
-          keys: keys[i],
-          loop,
-          children: [],
-        };
+        const node = { ...here("loop"), keys: keys[i], loop, children: [] };
         into.children.push(node);
         into = node;
       });
@@ -111,16 +138,7 @@ export function nestOf(lines) {
     const block = /^with T\.s?block\("((?:[^"\\]|\\.)*)"/.exec(text);
     if (block) {
       open.push(
-        put({
-          type: "block",
-          line: n,
-          indent: line.indent,
-          keys: line.keys,
-          name: block[1],
-          iterators: [],
-          regions: [],
-          children: [],
-        }),
+        put({ ...here("block"), name: block[1], iterators: [], regions: [], children: [] }),
       );
       return;
     }
@@ -142,37 +160,50 @@ export function nestOf(lines) {
     if (text.endsWith(":")) {
       const said = /^(def \w+|class \w+)/.exec(text);
       const shown = said ? said[1] : text.replace(/^with T\.|:$/g, "").replace(/\(\)$/, "");
-      open.push(
-        put({
-          type: "group",
-          line: n,
-          indent: line.indent,
-          keys: line.keys,
-          text: shown,
-          children: [],
-        }),
-      );
+      open.push(put({ ...here("group"), text: shown, children: [] }));
       return;
     }
-    put({ type: "text", line: n, indent: line.indent, keys: line.keys, text, children: [] });
+    put({ ...here("text"), text, children: [] });
   });
   return root;
 }
 
+/** @type {Nest} */
+const NODE = {
+  type: "root",
+  indent: -1,
+  line: -1,
+  keys: [],
+  children: [],
+  text: "",
+  iterators: [],
+  regions: [],
+  rows: [],
+  head: "",
+  note: "",
+  w: 0,
+  h: 0,
+};
+
+/** @param {string} text */
 const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
+/** @param {string} text */
 const wide = (text) => Math.ceil(cut(text).length * CHAR);
 
-/** Measure a node: gives it w and h, and its rows of text. */
+/**
+ * Measure a node: gives it w and h, and its rows of text.
+ * @param {Nest} node
+ */
 function measure(node) {
   node.children.forEach(measure);
   const { type } = node;
   node.rows = [];
   if (type === "loop") {
-    const { name, extent, kind, thread } = node.loop;
+    const { name, extent, kind, thread } = /** @type {Loop} */ (node.loop);
     node.head = `${name} : ${extent}`;
     node.note = thread || (kind === "serial" ? "" : kind);
   } else if (type === "block") {
-    node.head = node.name;
+    node.head = node.name || "";
     node.note = "block";
     for (const it of node.iterators) {
       node.rows.push({
@@ -194,7 +225,7 @@ function measure(node) {
     return;
   }
   const rowWidth = Math.max(0, ...node.rows.map((r) => wide(r.text) + 58));
-  const headWidth = node.head === undefined ? 0 : wide(node.head) + wide(node.note) + 34;
+  const headWidth = type === "root" ? 0 : wide(node.head) + wide(node.note) + 34;
   const inner = Math.max(0, ...node.children.map((c) => c.w));
   const frame = type === "root" ? 0 : 2 * SIDE;
   node.w = Math.max(rowWidth, headWidth, inner) + frame;
@@ -205,12 +236,28 @@ function measure(node) {
     (type === "root" ? 0 : 2);
 }
 
-/** Text that was cut is told in full. */
+/**
+ * Text that was cut is told in full.
+ * @param {string} text
+ */
 const hint = (text) => (text.length > LONGEST ? `<title>${escapeHTML(text)}</title>` : "");
 
+/**
+ * @param {number} n
+ * @param {number[]} keys
+ * @param {string} label
+ */
 const tag = (n, keys, label) =>
   `data-n="${n}" data-k=" ${keys.join(" ")} " aria-label="${escapeHTML(label)}"`;
 
+/**
+ * @param {Nest} node
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {(node: Part) => Data.Mark} marks
+ * @param {Data.Drawing["items"]} out
+ */
 function paint(node, x, y, width, marks, out) {
   if (node.type === "text") {
     const mark = marks(node);
@@ -231,11 +278,11 @@ function paint(node, x, y, width, marks, out) {
   let inner = width;
   if (node.type !== "root") {
     const mark = marks(node);
-    const kind = node.type === "loop" ? node.loop.kind : "";
-    const said =
-      node.type === "loop"
-        ? `loop ${node.loop.name}, extent ${node.loop.extent}, ${node.loop.thread || node.loop.kind}`
-        : `${node.type} ${node.head}`;
+    const { loop } = node;
+    const kind = loop ? loop.kind : "";
+    const said = loop
+      ? `loop ${loop.name}, extent ${loop.extent}, ${loop.thread || loop.kind}`
+      : `${node.type} ${node.head}`;
     out.push({
       y,
       h: node.h,
@@ -278,18 +325,29 @@ function paint(node, x, y, width, marks, out) {
 /**
  * A tree that `nestOf` gave as a drawing for `LazyDrawing`. `marks(node)`: "", "new", "changed",
  * "moved" or "removed".
+ * @param {Nest} root
+ * @param {(node: Part) => Data.Mark} [marks]
+ * @returns {Data.Drawing}
  */
 export function drawNest(root, marks = () => "") {
   measure(root);
+  /** @type {Data.Drawing["items"]} */
   const items = [];
   paint(root, 1, 1, root.w, marks, items);
   return { width: root.w + 2, height: root.h + 2, label: "Loop nest", items };
 }
 
-/** What a loop or an iterator says of itself: what is compared to tell whether it changed. */
+/**
+ * What a loop or an iterator says of itself: what is compared to tell whether it changed.
+ * @param {Part} part
+ */
 const wordsOf = ({ loop, tag, text }) =>
   loop ? `${loop.extent} ${loop.kind} ${loop.thread}` : `${tag} ${text}`;
 
+/**
+ * @param {Nest} node
+ * @param {Map<number, Part>} [found]
+ */
 function partsByKey(node, found = new Map()) {
   const parts = node.type === "loop" ? [node] : node.type === "block" ? node.iterators : [];
   for (const part of parts) if (part.keys.length === 1) found.set(part.keys[0], part);
@@ -300,6 +358,9 @@ function partsByKey(node, found = new Map()) {
 /**
  * Both programs as nests, as two drawings. `marks`: for each the marks of its lines, by line number. Several
  * loops or iterators may share a line, so each of them is judged by itself.
+ * @param {Data.Line[]} before
+ * @param {Data.Line[]} after
+ * @param {Map<number, Data.Mark>[]} marks
  */
 export function drawNests(before, after, marks) {
   const trees = [nestOf(before), nestOf(after)];
@@ -311,7 +372,7 @@ export function drawNests(before, after, marks) {
         return mark;
       const other = known[1 - side].get(node.keys[0]);
       if (!other) return side ? "new" : "removed";
-      return wordsOf(known[side].get(node.keys[0])) === wordsOf(other) ? "" : "changed";
+      return wordsOf(sure(known[side].get(node.keys[0]))) === wordsOf(other) ? "" : "changed";
     }),
   );
 }

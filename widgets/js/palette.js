@@ -3,20 +3,46 @@
 // Draws what the kernel listed (mlc_lab/observe/workbench_palette.py says what the entries are) and
 // hands back plain arguments. It knows nothing of what a primitive means.
 
-import { h } from "./dom.js";
+import { h, later, sure } from "./dom.js";
+
+/** @typedef {{ element: HTMLElement, value: () => unknown }} Field a control and what it says */
+
+/**
+ * @typedef {{ apply: (op: string, args: Record<string, unknown>) => void,
+ *   check: (op: string, args: Record<string, unknown>, preview: boolean) => Promise<Data.Answered | null> }} Handlers
+ */
 
 let serial = 0; // for the ids that labels need; several palettes may stand on one page
 
-/** A control that can have the focus, and keeps the notebook's hands off its keys. */
+/**
+ * A control that can have the focus, and keeps the notebook's hands off its keys.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Data.Attributes} attributes
+ * @param {...(Data.Child | Data.Child[])} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
 const control = (tag, attributes, ...children) =>
   h(tag, { tabindex: "0", ...attributes }, ...children);
 
-/** A text with `code` in backquotes. */
+/**
+ * A text with `code` in backquotes.
+ * @param {string} text
+ */
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
 
+/**
+ * @param {unknown} a
+ * @param {unknown} b
+ */
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
-/** How a loop of an extent comes apart: "128 → 16 × 8", and what is left over. */
+/**
+ * How a loop of an extent comes apart: "128 → 16 × 8", and what is left over.
+ * @param {string} name
+ * @param {number | null} extent
+ * @param {(number | null)[]} factors
+ */
 export function splitPreview(name, extent, factors) {
   const known = factors.filter((f) => f !== null);
   if (known.some((f) => !Number.isInteger(f) || f < 1))
@@ -34,15 +60,31 @@ export function splitPreview(name, extent, factors) {
     : `${text} = ${total}: ${extent - total} iterations would be lost`;
 }
 
-/** The fields of one parameter: { element, value() }; `changed` is called when the reader edits. */
+/**
+ * The fields of one parameter: { element, value() }; `changed` is called when the reader edits.
+ * @param {Data.Parameter} parameter
+ * @param {() => void} changed
+ * @returns {Field}
+ */
 function field(parameter, changed) {
   const make = FIELDS[parameter.kind] || FIELDS.text;
   return make(parameter, changed, `mlc-field-${++serial}`);
 }
 
+/**
+ * @param {Data.Parameter} parameter
+ * @param {string} id
+ */
 const label = (parameter, id) => h("label", { for: id }, parameter.name);
 
+/** @type {Record<string, (parameter: Data.Parameter, changed: () => void, id: string) => Field>} */
 const FIELDS = {
+  /**
+   * @param {Data.Parameter} parameter
+   * @param {() => void} changed
+   * @param {string} id
+   * @returns {Field}
+   */
   choice(parameter, changed, id) {
     const options = parameter.choices.map((choice, i) =>
       h(
@@ -68,6 +110,12 @@ const FIELDS = {
     };
   },
 
+  /**
+   * @param {Data.Parameter} parameter
+   * @param {() => void} changed
+   * @param {string} id
+   * @returns {Field}
+   */
   factors(parameter, changed, id) {
     const { extent, divisors = null, loop } = parameter;
     let factors = [...parameter.default];
@@ -92,15 +140,17 @@ const FIELDS = {
             value: factor,
             "aria-label": `Factor ${i} (${which})`,
           });
+          /** @param {number} value */
           const set = (value) => {
             factors[i] = value;
             tell();
             changed();
           };
           number.addEventListener("input", () => {
-            if (slider) slider.value = near(divisors, number.valueAsNumber);
+            if (slider && divisors) slider.value = String(near(divisors, number.valueAsNumber));
             set(number.valueAsNumber);
           });
+          /** @type {HTMLInputElement | null} */
           let slider = null;
           if (divisors) {
             slider = control("input", {
@@ -112,10 +162,12 @@ const FIELDS = {
               "aria-label": `Divisor for factor ${i} (${which})`,
             });
             slider.setAttribute("aria-valuetext", String(factor));
-            slider.addEventListener("input", () => {
-              number.value = divisors[slider.value];
-              slider.setAttribute("aria-valuetext", number.value);
-              set(divisors[slider.value]);
+            const range = slider;
+            range.addEventListener("input", () => {
+              const divisor = divisors[Number(range.value)];
+              number.value = String(divisor);
+              range.setAttribute("aria-valuetext", number.value);
+              set(divisor);
             });
           }
           return h("div", { class: "factor" }, h("span", {}, which), slider, number);
@@ -152,20 +204,31 @@ const FIELDS = {
     };
   },
 
+  /**
+   * @param {Data.Parameter} parameter
+   * @param {() => void} changed
+   * @param {string} id
+   * @returns {Field}
+   */
   order(parameter, changed, id) {
-    let order = [...parameter.default];
+    const order = [...parameter.default];
     const list = h("ol", { class: "order", "aria-label": parameter.name });
-    const name = (value) => parameter.items.find((item) => same(item.value, value)).label;
+    /** @param {unknown} value */
+    const name = (value) => sure(parameter.items.find((item) => same(item.value, value))).label;
+    /**
+     * @param {number} from
+     * @param {number} to
+     */
     const move = (from, to) => {
       const [item] = order.splice(from, 1);
       order.splice(to, 0, item);
       draw();
       const row = list.children[to];
       const wanted = row.querySelector(to < from ? "button" : "button + button");
-      (wanted.hasAttribute("disabled")
+      const free = wanted?.hasAttribute("disabled")
         ? row.querySelector("button:not([disabled])")
-        : wanted
-      ).focus();
+        : wanted;
+      free?.focus();
       changed();
     };
     const draw = () => {
@@ -207,6 +270,12 @@ const FIELDS = {
     };
   },
 
+  /**
+   * @param {Data.Parameter} parameter
+   * @param {() => void} changed
+   * @param {string} id
+   * @returns {Field}
+   */
   bool(parameter, changed, id) {
     const box = control("input", { type: "checkbox", id, checked: parameter.default });
     box.addEventListener("change", changed);
@@ -216,6 +285,12 @@ const FIELDS = {
     };
   },
 
+  /**
+   * @param {Data.Parameter} parameter
+   * @param {() => void} changed
+   * @param {string} id
+   * @returns {Field}
+   */
   int(parameter, changed, id) {
     const box = control("input", { type: "number", id, value: parameter.default });
     box.addEventListener("input", changed);
@@ -225,8 +300,13 @@ const FIELDS = {
     };
   },
 
+  /**
+   * @param {Data.Parameter} parameter
+   * @param {() => void} changed
+   * @returns {Field}
+   */
   ints(parameter, changed) {
-    const boxes = parameter.default.map((value, i) => {
+    const boxes = parameter.default.map((/** @type {number} */ value, /** @type {number} */ i) => {
       const name = parameter.labels ? parameter.labels[i] : `${parameter.name} ${i}`;
       const box = control("input", { type: "number", value, "aria-label": name });
       box.addEventListener("input", changed);
@@ -234,10 +314,17 @@ const FIELDS = {
     });
     return {
       element: h("div", { class: "field" }, h("span", { class: "name" }, parameter.name), boxes),
-      value: () => boxes.map((label) => label.querySelector("input").valueAsNumber),
+      value: () =>
+        boxes.map((/** @type {Element} */ label) => label.querySelector("input")?.valueAsNumber),
     };
   },
 
+  /**
+   * @param {Data.Parameter} parameter
+   * @param {() => void} changed
+   * @param {string} id
+   * @returns {Field}
+   */
   text(parameter, changed, id) {
     const list =
       parameter.suggestions &&
@@ -265,7 +352,14 @@ const FIELDS = {
   value: (parameter, changed, id) => written(parameter, changed, id, "python"),
 };
 
-/** A field whose text is Python, which the kernel reads (and never executes). */
+/**
+ * A field whose text is Python, which the kernel reads (and never executes).
+ * @param {Data.Parameter} parameter
+ * @param {() => void} changed
+ * @param {string} id
+ * @param {string} tag
+ * @returns {Field}
+ */
 function written(parameter, changed, id, tag) {
   const box = control("input", {
     type: "text",
@@ -282,7 +376,11 @@ function written(parameter, changed, id, tag) {
   };
 }
 
-/** Index of the divisor nearest to a number. */
+/**
+ * Index of the divisor nearest to a number.
+ * @param {number[]} divisors
+ * @param {number} value
+ */
 function near(divisors, value) {
   let best = 0;
   divisors.forEach((d, i) => {
@@ -296,6 +394,12 @@ function near(divisors, value) {
  * { legal, rule, reason, preview: [[sign, line], ...] }.
  */
 export class PaletteView {
+  /** @type {Set<string>} */
+  open;
+  /** @type {Data.Listing | null | undefined} */
+  shown = later();
+
+  /** @param {Handlers} handlers */
   constructor(handlers) {
     this.handlers = handlers;
     this.open = new Set();
@@ -323,7 +427,11 @@ export class PaletteView {
     this.filter.hidden = true;
   }
 
-  /** Say something in place of the list. */
+  /**
+   * Say something in place of the list.
+   * @param {string | Node} head
+   * @param {string | undefined} text
+   */
   say(head, text) {
     this.head.replaceChildren(head);
     this.filter.hidden = true;
@@ -331,11 +439,14 @@ export class PaletteView {
     this.shown = null;
   }
 
-  /** Show a listing { kind, name, entries }. */
+  /**
+   * Show a listing { kind, name, entries }.
+   * @param {Data.Listing} listing
+   */
   show(listing) {
     if (this.shown === listing) return;
     const focused = this.element.contains(document.activeElement)
-      ? document.activeElement.closest("[data-op]")?.dataset.op || ""
+      ? document.activeElement?.closest("[data-op]")?.dataset.op || ""
       : null;
     this.shown = listing;
     const legal = listing.entries.filter((entry) => entry.legal).length;
@@ -366,6 +477,7 @@ export class PaletteView {
     }
   }
 
+  /** @param {Data.PaletteEntry} entry */
   entry(entry) {
     const id = `mlc-field-${++serial}`;
     const body = h("div", { class: "entry-body", id });
@@ -383,7 +495,9 @@ export class PaletteView {
       { class: `entry ${entry.legal ? "legal" : "refused"}`, "data-op": entry.op },
       name,
     );
+    /** @type {HTMLElement[] | null} */
     let form = null;
+    /** @param {boolean} wanted */
     const toggle = (wanted) => {
       name.setAttribute("aria-expanded", String(wanted));
       row.classList.toggle("open", wanted);
@@ -419,6 +533,7 @@ export class PaletteView {
     return row;
   }
 
+  /** @param {Data.PaletteEntry} entry */
   reason(entry) {
     return [
       h("p", { class: "meaning" }, withCode(entry.meaning)),
@@ -426,6 +541,7 @@ export class PaletteView {
     ];
   }
 
+  /** @param {Data.PaletteEntry} entry */
   form(entry) {
     const verdict = h("div", { class: "verdict", role: "status" });
     const change = h("pre", { class: "change", tabindex: "0", "aria-label": "What would change" });
@@ -440,10 +556,13 @@ export class PaletteView {
       if (preview.open && !change.firstChild) judge();
     });
     const apply = h("button", { type: "submit", class: "apply" }, `Apply ${entry.op}`);
+    /** @type {[Data.Parameter, Field | null][]} */
     const fields = [];
-    let timer = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
     let asked = 0;
     const args = () => {
+      /** @type {Record<string, unknown>} */
       const found = {};
       for (const [parameter, one] of fields)
         found[parameter.name] = one ? one.value() : parameter.default;
@@ -471,7 +590,9 @@ export class PaletteView {
       clearTimeout(timer);
       timer = setTimeout(judge, 150);
     };
+    /** @type {HTMLElement[]} */
     const plain = [];
+    /** @type {HTMLElement[]} */
     const advanced = [];
     for (const parameter of entry.parameters) {
       if (parameter.kind === "fixed") {

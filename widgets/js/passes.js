@@ -2,8 +2,9 @@
 //
 // Draws a recording of passes (see mlc_lab/observe/passes.py) and knows nothing of compilers.
 
-import { duration, h } from "./dom.js";
+import { closest, duration, h, later, sure } from "./dom.js";
 import { bytesText, GraphDrawing } from "./graph.js";
+import { PageModel } from "./page.js";
 import { Programs, SideBySide } from "./program.js";
 import { followTheme } from "./theme.js";
 
@@ -12,38 +13,54 @@ const PASS_TABS = [
   ["graph", "Graph"],
 ];
 
-/** The part of a model that a graph drawing needs, over a graph with its two layouts. */
-class GraphModel {
-  constructor(graph) {
-    this.values = { graph, drawing: graph.layouts.closed, opened: [], selected: "" };
-    this.listeners = new Map();
-  }
-
-  get(name) {
-    return this.values[name];
-  }
-
-  set(name, value) {
-    if (this.values[name] === value) return;
-    this.values[name] = value;
-    for (const listener of this.listeners.get(`change:${name}`) || []) listener();
-  }
-
-  save_changes() {}
-
-  send() {}
-
-  on(event, listener) {
-    if (!this.listeners.has(event)) this.listeners.set(event, new Set());
-    this.listeners.get(event).add(listener);
-  }
-
-  off(event, listener) {
-    this.listeners.get(event)?.delete(listener);
-  }
-}
-
 class PassView {
+  /** @type {GraphDrawing[]} */
+  drawings;
+  /** @type {HTMLElement} */
+  title = later();
+  /** @type {HTMLSpanElement} */
+  facts = later();
+  /** @type {HTMLButtonElement} */
+  fold = later();
+  /** @type {HTMLOListElement} */
+  list = later();
+  /** @type {HTMLHeadingElement} */
+  name = later();
+  /** @type {HTMLParagraphElement} */
+  meaning = later();
+  /** @type {HTMLParagraphElement} */
+  change = later();
+  /** @type {HTMLPreElement} */
+  error = later();
+  /** @type {HTMLDivElement} */
+  tabs = later();
+  /** @type {HTMLDivElement} */
+  place = later();
+  /** @type {HTMLDivElement} */
+  live = later();
+  /** @type {HTMLElement} */
+  view = later();
+  /** @type {() => void} */
+  unfollow = later();
+  /** @type {Data.Passes} */
+  passes = later();
+  /** @type {Data.Step[]} */
+  steps = later();
+  /** @type {Programs} */
+  programs = later();
+  /** @type {SideBySide} */
+  sides = later();
+  /** @type {boolean} */
+  hasGraphs = later();
+  /** @type {number} */
+  at = later();
+  /** @type {string} */
+  mark = later();
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} root
+   */
   constructor(model, root) {
     this.model = model;
     this.tab = "program";
@@ -64,6 +81,7 @@ class PassView {
     this.unfollow();
   }
 
+  /** @param {HTMLElement} root */
   build(root) {
     this.title = h("b", {});
     this.facts = h("span", { class: "dim" });
@@ -85,7 +103,7 @@ class PassView {
     });
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("click", (event) => {
-      const item = event.target.closest("[data-step]");
+      const item = closest(event, "[data-step]");
       if (item) this.show(Number(item.dataset.step), true);
     });
     this.name = h("h3", {});
@@ -155,7 +173,10 @@ class PassView {
     this.show(Math.min(this.model.get("step") || 0, this.steps.length - 1), false);
   }
 
-  /** Whether a pass left the module as it was; one that failed counts as a change. */
+  /**
+   * Whether a pass left the module as it was; one that failed counts as a change.
+   * @param {number} at
+   */
   idle(at) {
     const step = this.steps[at];
     return at > 0 && step.before === step.after && !step.error;
@@ -206,6 +227,7 @@ class PassView {
     return this.mark;
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const shown = [...this.list.querySelectorAll("[data-step]")].map((item) =>
@@ -219,6 +241,7 @@ class PassView {
     this.show(shown[Math.max(0, Math.min(shown.length - 1, to))], true);
   }
 
+  /** @param {KeyboardEvent} event */
   tabKey(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
@@ -226,14 +249,19 @@ class PassView {
     event.stopPropagation();
     const at = PASS_TABS.findIndex(([id]) => id === this.tab);
     this.open(PASS_TABS[(at + step + PASS_TABS.length) % PASS_TABS.length][0]);
-    this.tabs.querySelector('[aria-selected="true"]').focus();
+    this.tabs.querySelector('[aria-selected="true"]')?.focus();
   }
 
+  /** @param {string} tab */
   open(tab) {
     this.tab = tab;
     this.drawPlace();
   }
 
+  /**
+   * @param {number} at
+   * @param {boolean} tell
+   */
   show(at, tell) {
     at = Math.max(0, Math.min(this.steps.length - 1, at));
     if (at === this.at) return;
@@ -286,6 +314,7 @@ class PassView {
       });
       return;
     }
+    /** @type {[string, number][]} */
     const sides =
       step.before === step.after
         ? [["", step.after]]
@@ -304,19 +333,27 @@ class PassView {
             { class: "one-graph" },
             caption ? h("div", { class: "cap" }, caption) : null,
           );
-          if (graph) element.dataset.program = program;
+          if (graph) element.dataset.program = String(program);
           else element.append(h("p", { class: "dim" }, "This program has no graph."));
           return element;
         }),
       ),
     );
-    for (const element of this.place.querySelectorAll("[data-program]")) {
-      const graph = this.passes.graphs[Number(element.dataset.program)];
-      this.drawings.push(new GraphDrawing(new GraphModel(graph), element));
+    /** @type {NodeListOf<HTMLElement>} */
+    const places = this.place.querySelectorAll("[data-program]");
+    for (const element of places) {
+      const graph = sure(this.passes.graphs[Number(element.dataset.program)]);
+      this.drawings.push(
+        new GraphDrawing(
+          new PageModel({ graph, drawing: graph.layouts.closed, opened: [], selected: "" }),
+          element,
+        ),
+      );
     }
   }
 }
 
+/** @param {Data.Host} host */
 export function renderPasses({ model, el }) {
   const view = new PassView(model, el);
   return () => view.close();

@@ -2,12 +2,15 @@
 //
 // The picture is made of what is in the page, with the colours it has there; nothing is loaded.
 
-import { escapeHTML, h } from "./dom.js";
+import { escapeHTML, h, sure } from "./dom.js";
 
 const MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace";
 const EDGE = 14;
 
-/** Pieces of text and backgrounds of an element that shows lines, as SVG around (0, 0). */
+/**
+ * Pieces of text and backgrounds of an element that shows lines, as SVG around (0, 0).
+ * @param {HTMLElement} pane
+ */
 function linesAsSVG(pane) {
   const origin = pane.getBoundingClientRect();
   const [dx, dy] = [pane.scrollLeft - origin.left, pane.scrollTop - origin.top];
@@ -21,12 +24,13 @@ function linesAsSVG(pane) {
     }
     const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
-      const node = walker.currentNode;
-      if (!node.data.trim() || node.parentElement.closest("s")) continue;
+      const node = /** @type {Text} */ (walker.currentNode);
+      const parent = sure(node.parentElement);
+      if (!node.data.trim() || parent.closest("s")) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       const at = range.getBoundingClientRect();
-      const style = getComputedStyle(node.parentElement);
+      const style = getComputedStyle(parent);
       const indent = node.data.length - node.data.trimStart().length;
       const x = at.left + dx + (indent * at.width) / node.data.length;
       const weight = Number(style.fontWeight) >= 600 ? ' font-weight="700"' : "";
@@ -38,9 +42,12 @@ function linesAsSVG(pane) {
   return { svg: out, width: ground, height: pane.scrollHeight };
 }
 
-/** A drawing of the page with the style it has there written into it. */
+/**
+ * A drawing of the page with the style it has there written into it.
+ * @param {SVGElement} drawing
+ */
 function drawingAsSVG(drawing) {
-  const copy = drawing.cloneNode(true);
+  const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
   const originals = drawing.querySelectorAll("rect, text, path, line, circle, polyline");
   const copies = copy.querySelectorAll("rect, text, path, line, circle, polyline");
   originals.forEach((node, i) => {
@@ -62,13 +69,18 @@ function drawingAsSVG(drawing) {
   return { svg: copy.innerHTML, width: box.width, height: box.height };
 }
 
-/** SVG text of several panes side by side under a heading. */
+/**
+ * SVG text of several panes side by side under a heading.
+ * @param {HTMLElement[]} panes
+ * @param {string[]} heading
+ */
 export function pictureOf(panes, heading) {
   const parts = panes.map((pane) => {
+    /** @type {SVGElement | null} */
     const drawing = pane.querySelector("svg.nest");
     return drawing ? drawingAsSVG(drawing) : linesAsSVG(pane);
   });
-  const view = panes[0].closest(".mlc");
+  const view = sure(panes[0].closest(".mlc"));
   const style = getComputedStyle(view);
   const top = EDGE + 20 * heading.length + 8;
   const height = top + Math.max(...parts.map((part) => part.height)) + EDGE;
@@ -92,7 +104,11 @@ export function pictureOf(panes, heading) {
   );
 }
 
-/** SVG text painted into a PNG, `scale` pixels for one of the picture's. */
+/**
+ * SVG text painted into a PNG, `scale` pixels for one of the picture's.
+ * @param {string} svg
+ * @returns {Promise<Blob>}
+ */
 export function paintPNG(svg, scale = 2) {
   return new Promise((done, fail) => {
     const image = new Image();
@@ -101,7 +117,7 @@ export function paintPNG(svg, scale = 2) {
         width: Math.ceil(image.width * scale),
         height: Math.ceil(image.height * scale),
       });
-      const context = canvas.getContext("2d");
+      const context = sure(canvas.getContext("2d"));
       context.scale(scale, scale);
       context.drawImage(image, 0, 0);
       canvas.toBlob(
@@ -114,7 +130,11 @@ export function paintPNG(svg, scale = 2) {
   });
 }
 
-/** Give a file to the reader. */
+/**
+ * Give a file to the reader.
+ * @param {string} name
+ * @param {Blob} blob
+ */
 export function saveFile(name, blob) {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: name });
@@ -124,8 +144,17 @@ export function saveFile(name, blob) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/** Two buttons that save what `make()` gives as SVG text under `name()`. */
+/**
+ * Two buttons that save what `make()` gives as SVG text under `name()`.
+ * @param {() => string} make
+ * @param {() => string} name
+ * @param {(said: string) => void} tell
+ */
 export function saveButtons(make, name, tell) {
+  /**
+   * @param {string} ending
+   * @param {(svg: string) => Blob | Promise<Blob>} blobOf
+   */
   const button = (ending, blobOf) =>
     h(
       "button",
@@ -139,7 +168,7 @@ export function saveButtons(make, name, tell) {
             saveFile(`${name()}.${ending}`, await blobOf(make()));
             tell(`Saved ${name()}.${ending}`);
           } catch (error) {
-            tell(`Not saved: ${error.message}`);
+            tell(`Not saved: ${error instanceof Error ? error.message : error}`);
           }
         },
       },

@@ -1,23 +1,50 @@
 // Two programs side by side: aligned, coloured, changes marked, long unchanged runs folded.
 
-import { escapeHTML, h, OWN_KEYS } from "./dom.js";
+import { closest, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { align, changedWords, folds } from "./diff.js";
 import { tokens } from "./highlight.js";
 import { LazyDrawing, LazyRows, ROW_HEIGHT, TALL } from "./rows.js";
 
+/** @import { Lineage } from "./lineage.js" */
+
+/** @typedef {(side: Data.Side, line: number, key: number | null) => void} Pick */
+/** @typedef {(programs: Programs, before: number, after: number) => Data.Drawing[]} Picture */
+/** @typedef {{ side: Data.Side, key: number | null, item?: Element }} Pointed */
+/** @typedef {Data.Row & { fold?: number, count?: number }} Shown a row, or unchanged ones folded */
+
+/** @type {Record<string, string>} */
 const SIGNS = { new: "+", removed: "−", changed: "~", moved: "↕" };
+/** @type {Data.Side[]} */
+export const SIDES = ["before", "after"];
 const FOLD_HEIGHT = 24; // as in the style
 const WHOLE = 60; // rows up to which a program is never folded
+/** @type {Record<string, string>} */
 const SPOKEN = { new: "new: ", removed: "removed: ", changed: "changed: ", moved: "moved: " };
 
+/**
+ * @param {[string, string]} token
+ * @param {boolean} marked
+ */
 const span = ([kind, text], marked) => {
   const inner = escapeHTML(text);
   const coloured = kind ? `<span class="t-${kind}">${inner}</span>` : inner;
   return marked ? `<b>${coloured}</b>` : coloured;
 };
 
+/**
+ * The keys that an element of the page stands for.
+ * @param {Element} item
+ */
+const keysOf = (item) => (item.dataset.k || "").trim().split(" ").filter(Boolean).map(Number);
+
 /** Programs of one recording, ready to be drawn. What is computed once is kept. */
 export class Programs {
+  /** @type {Map<string, [string, string][]>} */
+  tokens;
+  /** @type {Map<string, Data.Row[]>} */
+  aligned;
+
+  /** @param {Data.Texts} recording */
   constructor(recording) {
     this.lines = recording.lines.map(([text, keys]) => {
       const indent = text.length - text.trimStart().length;
@@ -28,20 +55,33 @@ export class Programs {
     this.aligned = new Map();
   }
 
-  /** Aligned rows of two programs, by their numbers. */
+  /**
+   * Aligned rows of two programs, by their numbers.
+   * @param {number} before
+   * @param {number} after
+   * @returns {Data.Row[]}
+   */
   rows(before, after) {
     const name = `${before}:${after}`;
     if (!this.aligned.has(name)) {
       this.aligned.set(name, align(this.programs[before], this.programs[after]));
     }
-    return this.aligned.get(name);
+    return sure(this.aligned.get(name));
   }
 
+  /**
+   * @param {Data.Line} line
+   * @returns {[string, string][]}
+   */
   tokensOf(line) {
     if (!this.tokens.has(line.text)) this.tokens.set(line.text, tokens(line.text));
-    return this.tokens.get(line.text);
+    return sure(this.tokens.get(line.text));
   }
 
+  /**
+   * @param {Data.Line} line
+   * @param {Data.Line | null | undefined} other
+   */
   code(line, other) {
     const own = this.tokensOf(line);
     let html = " ".repeat(line.indent);
@@ -54,6 +94,12 @@ export class Programs {
     return html;
   }
 
+  /**
+   * @param {Data.Line | undefined} line
+   * @param {Data.Mark} mark
+   * @param {Data.Line | null | undefined} other
+   * @param {number} number
+   */
   line(line, mark, other, number) {
     if (!line) return '<div class="l fill"></div>';
     const sign = mark
@@ -68,23 +114,34 @@ export class Programs {
   /**
    * The rows of both panes as they are shown: a row of `rows`, or { fold, count } in the place of
    * unchanged ones. `open`: the folds, by their first row, that the reader has opened.
+   * @param {number} before
+   * @param {number} after
+   * @param {Set<number | string>} open
+   * @returns {Shown[]}
    */
   shownRows(before, after, open) {
     const rows = this.rows(before, after);
     // What fits into the pane anyhow is better seen whole.
     const folded = new Map(rows.length > WHOLE && !open.has("all") ? folds(rows) : []);
+    /** @type {Shown[]} */
     const shown = [];
     for (let i = 0; i < rows.length; i++) {
       const last = folded.get(i);
       if (last !== undefined && !open.has(i)) {
-        shown.push({ fold: i, count: last - i + 1 });
+        shown.push({ ...rows[i], fold: i, count: last - i + 1 });
         i = last;
       } else shown.push(rows[i]);
     }
     return shown;
   }
 
-  /** HTML of one shown row on the side "before" or "after". */
+  /**
+   * HTML of one shown row on the side "before" or "after".
+   * @param {Shown} row
+   * @param {number} before
+   * @param {number} after
+   * @param {Data.Side} side
+   */
   row(row, before, after, side) {
     if (row.fold !== undefined) {
       return side === "before"
@@ -97,8 +154,13 @@ export class Programs {
       : this.line(q, row.rightMark, p, row.right);
   }
 
-  /** How many lines carry each mark: { new: 3, moved: 1, ... }. */
+  /**
+   * How many lines carry each mark: { new: 3, moved: 1, ... }.
+   * @param {number} before
+   * @param {number} after
+   */
   counts(before, after) {
+    /** @type {Record<string, number>} */
     const count = { new: 0, removed: 0, changed: 0, moved: 0 };
     for (const { leftMark, rightMark } of this.rows(before, after)) {
       if (leftMark === "removed") count.removed++;
@@ -108,7 +170,14 @@ export class Programs {
   }
 }
 
-/** Marks by line of the program after (or before): what the picture of a program is tinted with. */
+/**
+ * Marks by line of the program after (or before): what the picture of a program is tinted with.
+ * @param {Programs} programs
+ * @param {number} before
+ * @param {number} after
+ * @param {Data.Side} side
+ * @returns {Map<number, Data.Mark>}
+ */
 export function marksOf(programs, before, after, side) {
   const marks = new Map();
   for (const row of programs.rows(before, after)) {
@@ -121,6 +190,10 @@ export function marksOf(programs, before, after, side) {
 /**
  * Draw one program into an element, all its lines unmarked or with `marks` (line -> mark). Lines
  * are `.l[data-n]` with their keys in `data-k`, as in the two panes.
+ * @param {HTMLElement} element
+ * @param {Programs} programs
+ * @param {number} number
+ * @param {Map<number, Data.Mark>} [marks]
  */
 export function drawProgram(element, programs, number, marks = new Map()) {
   element.innerHTML = programs.programs[number]
@@ -128,7 +201,11 @@ export function drawProgram(element, programs, number, marks = new Map()) {
     .join("");
 }
 
-/** The items within an element that stand for one of some keys: lines, or boxes of a picture. */
+/**
+ * The items within an element that stand for one of some keys: lines, or boxes of a picture.
+ * @param {HTMLElement} element
+ * @param {Iterable<number>} keys
+ */
 export function withKeys(element, keys) {
   const selectors = [...keys].map((key) => `[data-k*=" ${key} "]`);
   return selectors.length ? element.querySelectorAll(selectors.join(",")) : [];
@@ -137,6 +214,10 @@ export function withKeys(element, keys) {
 /**
  * Light up, within an element that shows a program, what stands for some keys: its lines or boxes,
  * and in the text the very names. `lineage` may be null; then only lines light up.
+ * @param {HTMLElement} element
+ * @param {number} program
+ * @param {Set<number>} keys
+ * @param {Lineage | null} lineage
  */
 export function lightUp(element, program, keys, lineage) {
   for (const item of withKeys(element, keys)) item.classList.add("rel");
@@ -155,7 +236,10 @@ export function lightUp(element, program, keys, lineage) {
   }
 }
 
-/** Take away what `lightUp` did. */
+/**
+ * Take away what `lightUp` did.
+ * @param {HTMLElement} element
+ */
 export function lightsOut(element) {
   for (const old of element.querySelectorAll(".rel")) old.classList.remove("rel");
   for (const old of element.querySelectorAll(".tok")) old.classList.remove("tok");
@@ -168,6 +252,26 @@ export function lightsOut(element) {
  * meant.
  */
 export class SideBySide {
+  /** @type {Picture | null} */
+  picture;
+  /** @type {Set<number | string>} */
+  open;
+  /** @type {[number, number] | null} */
+  shown;
+  /** @type {Pointed | null} */
+  pinned;
+  /** @type {((side: Data.Side, keys: number[]) => Data.Related) | null} */
+  relate = later();
+  /** @type {Data.Refusal | null | undefined} */
+  refusal = later();
+  /** @type {Pointed | null} */
+  pointed = later();
+
+  /**
+   * @param {Programs} programs
+   * @param {Pick} onselect
+   * @param {{ lineage?: Lineage | null, onpoint?: Pick | null, oncursor?: ((side: Data.Side, line: number, said: string) => void) | null }} [options]
+   */
   constructor(programs, onselect, { lineage = null, onpoint = null, oncursor = null } = {}) {
     this.programs = programs;
     this.onselect = onselect;
@@ -204,50 +308,64 @@ export class SideBySide {
       one.addEventListener("blur", () => this.cursor(null));
     }
     this.element.addEventListener("click", (event) => {
-      const fold = event.target.closest("[data-fold]");
+      const fold = closest(event, "[data-fold]");
       if (fold) {
         this.open.add(Number(fold.dataset.fold));
         this.draw(false);
         this.left.focus();
         return;
       }
-      const item = event.target.closest("[data-n]");
-      if (item && String(getSelection()) === "") this.select(item, this.keyAt(event.target));
+      const item = closest(event, "[data-n]");
+      if (item && String(getSelection()) === "") this.select(item, this.keyAt(event));
     });
     this.element.addEventListener("mouseover", (event) => {
-      const item = event.target.closest("[data-n]");
-      this.point(item, item && this.keyAt(event.target));
+      const item = closest(event, "[data-n]");
+      this.point(item, item && this.keyAt(event));
     });
     this.element.addEventListener("mouseleave", () => this.point(null, null));
   }
 
+  /** @param {Data.Side} side */
   pane(side) {
     const label = `Program ${side} the step`;
     return h("div", { class: `pane ${side}`, tabindex: "0", role: "region", "aria-label": label });
   }
 
+  /**
+   * @param {Element} item
+   * @returns {Data.Side}
+   */
   sideOf(item) {
     return this.left.contains(item) ? "before" : "after";
   }
 
+  /** @param {Data.Side} side */
   programOf(side) {
-    return this.shown[side === "before" ? 0 : 1];
+    return sure(this.shown)[side === "before" ? 0 : 1];
   }
 
-  /** The key of the name under the pointer, or of the thing that the line heads; null for none. */
-  keyAt(target) {
-    const item = target.closest("[data-n]");
+  /**
+   * The key of the name under the pointer, or of the thing that the line heads; null for none.
+   * @param {Event} event
+   * @returns {number | null}
+   */
+  keyAt(event) {
+    const item = closest(event, "[data-n]");
     if (!item || !this.lineage) return null;
-    const word = target.closest(".t-name,.t-string");
+    const word = closest(event, ".t-name,.t-string");
     if (word) {
       const program = this.programOf(this.sideOf(item));
       const key = this.lineage.resolve(program, Number(item.dataset.n), word.textContent);
       if (key !== null) return key;
     }
-    const own = item.dataset.k.trim().split(" ").filter(Boolean).map(Number);
+    const own = keysOf(item);
     return own.length === 1 && this.lineage.traceable(own[0]) ? own[0] : null;
   }
 
+  /**
+   * @param {Element} item
+   * @param {number | null} key
+   */
   select(item, key) {
     for (const old of this.element.querySelectorAll(".sel")) old.classList.remove("sel");
     item.classList.add("sel");
@@ -264,15 +382,19 @@ export class SideBySide {
     this.light();
   }
 
-  /** The lines up and down the pane are walked with the arrow keys; Enter selects, and goes on to
-   * the next name of the line. */
+  /**
+   * The lines up and down the pane are walked with the arrow keys; Enter selects, and goes on to
+   * the next name of the line.
+   * @param {KeyboardEvent} event
+   * @param {HTMLElement} pane
+   */
   keydown(event, pane) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (!this.picture) this.rows[pane === this.left ? 0 : 1].fill();
     const items = [...pane.querySelectorAll("[data-n]")];
     if (!items.length) return;
-    const at = items.indexOf(pane.querySelector(".cur"));
-    let to = -1;
+    const at = items.findIndex((item) => item.classList.contains("cur"));
+    let to;
     if (event.key === "ArrowDown") to = Math.min(items.length - 1, at + 1);
     else if (event.key === "ArrowUp") to = at < 0 ? items.length - 1 : Math.max(0, at - 1);
     else if (event.key === "Enter" || event.key === " ") {
@@ -280,13 +402,15 @@ export class SideBySide {
       const side = this.sideOf(items[at]);
       const program = this.programOf(side);
       const line = Number(items[at].dataset.n);
-      const own = items[at].dataset.k.trim().split(" ").filter(Boolean).map(Number);
-      const keys = !this.lineage
+      const own = keysOf(items[at]);
+      const { lineage } = this;
+      const keys = !lineage
         ? []
         : this.picture
-          ? own.filter((k) => this.lineage.traceable(k))
-          : this.lineage.symbols(program, line);
-      const again = this.pinned && this.pinned.side === side ? keys.indexOf(this.pinned.key) : -1;
+          ? own.filter((k) => lineage.traceable(k))
+          : lineage.symbols(program, line);
+      const again =
+        this.pinned && this.pinned.side === side ? keys.indexOf(this.pinned.key ?? -1) : -1;
       this.select(items[at], keys.length ? keys[(again + 1) % keys.length] : null);
       event.preventDefault();
       return;
@@ -300,6 +424,7 @@ export class SideBySide {
     this.cursor(items[to]);
   }
 
+  /** @param {Element | null} item */
   cursor(item) {
     for (const old of this.element.querySelectorAll(".cur")) old.classList.remove("cur");
     if (!item) return;
@@ -315,6 +440,7 @@ export class SideBySide {
   /**
    * Draw with `picture(programs, before, after)` -> [left, right], drawings for `LazyDrawing`; null:
    * as text. Without `draw`, from the next `show` on.
+   * @param {Picture | null} picture
    */
   setPicture(picture, draw = true) {
     this.picture = picture;
@@ -328,6 +454,10 @@ export class SideBySide {
    * refused, its error { rule, message } stands in place of the second program. `captions` stand
    * above the panes (texts or elements), the second null where one pane is enough; `step` is the one whose origins count, unless
    * `relate(side, keys)` -> { before, after } says what belongs together.
+   * @param {number} before
+   * @param {number} after
+   * @param {Data.Refusal | null | undefined} refusal
+   * @param {{ captions?: (string | Node | null)[], step?: number, relate?: ((side: Data.Side, keys: number[]) => Data.Related) | null }} [options]
    */
   show(
     before,
@@ -337,7 +467,7 @@ export class SideBySide {
   ) {
     this.step = step;
     this.relate = relate;
-    this.leftCap.replaceChildren(captions[0]);
+    this.leftCap.replaceChildren(captions[0] ?? "");
     this.rightCap.replaceChildren(
       refusal ? "Refused: the program is as it was" : (captions[1] ?? ""),
     );
@@ -348,19 +478,26 @@ export class SideBySide {
     this.draw();
   }
 
-  /** Where a pane should be scrolled to so that what is `y` pixels down can be seen. */
+  /**
+   * Where a pane should be scrolled to so that what is `y` pixels down can be seen.
+   * @param {number} y
+   */
   topFor(y) {
     const { top } = this.rows[0];
     return y < top || y > top + TALL - 80 ? Math.max(0, y - 60) : top;
   }
 
-  /** Bring a line of one side into sight, if it is shown. */
+  /**
+   * Bring a line of one side into sight, if it is shown.
+   * @param {Data.Side} side
+   * @param {number} line
+   */
   reveal(side, line) {
     const s = side === "before" ? 0 : 1;
     if (this.picture || (s && this.refusal)) return;
     const name = s ? "right" : "left";
     const at = this.programs
-      .shownRows(...this.shown, this.open)
+      .shownRows(...sure(this.shown), this.open)
       .findIndex((row) => row[name] === line);
     if (at < 0) return;
     const top = this.topFor(this.rows[s].reveal(at));
@@ -368,7 +505,10 @@ export class SideBySide {
     this.light();
   }
 
-  /** Draw anew; `first`: scroll to the first change. */
+  /**
+   * Draw anew; `first`: scroll to the first change.
+   * @param {boolean} [first]
+   */
   draw(first = true) {
     if (this.picture) this.drawPictures(first);
     else this.drawRows(first);
@@ -381,14 +521,15 @@ export class SideBySide {
     this.light();
   }
 
+  /** @param {boolean} first */
   drawPictures(first) {
-    const drawings = this.picture(this.programs, ...this.shown);
+    const drawings = sure(this.picture)(this.programs, ...sure(this.shown));
     const faults = new Set(this.refusal ? this.refusal.keys || [] : []);
     const found = drawings.map((drawing) => drawing.items.find((item) => item.mark));
     const fault =
       faults.size &&
       drawings[0].items.find((item) => [...faults].some((key) => item.html.includes(` ${key} `)));
-    const told = (fault ? [fault] : found).filter(Boolean).map((item) => item.y);
+    const told = (fault ? [fault] : found).flatMap((item) => (item ? [item.y] : []));
     const top = first && told.length ? this.topFor(Math.min(...told)) : this.rows[0].top;
     drawings.forEach((drawing, s) => {
       if (s && this.refusal) this.drawings[s].clear();
@@ -398,12 +539,16 @@ export class SideBySide {
     });
   }
 
+  /** @param {boolean} first */
   drawRows(first) {
     for (const drawing of this.drawings) drawing.clear();
-    const shown = this.programs.shownRows(...this.shown, this.open);
+    const pair = sure(this.shown);
+    const shown = this.programs.shownRows(...pair, this.open);
     const faults = new Set(this.refusal ? this.refusal.keys || [] : []);
+    /** @param {number} i */
     const height = (i) => (shown[i].fold === undefined ? ROW_HEIGHT : FOLD_HEIGHT);
-    const before = this.programs.programs[this.shown[0]];
+    const before = this.programs.programs[pair[0]];
+    /** @param {Data.Row} row */
     const isFault = (row) => row.left >= 0 && before[row.left]?.keys.some((key) => faults.has(key));
     let { top } = this.rows[0];
     if (first) {
@@ -416,34 +561,39 @@ export class SideBySide {
         y += height(i);
       }
     }
-    ["before", "after"].forEach((side, s) => {
+    SIDES.forEach((side, s) => {
       if (s && this.refusal) return;
-      this.rows[s].show(shown.length, (i) => this.programs.row(shown[i], ...this.shown, side), {
+      this.rows[s].show(shown.length, (i) => this.programs.row(shown[i], ...pair, side), {
         height,
         top,
       });
     });
   }
 
+  /** @param {boolean} all */
   unfold(all) {
     this.open = new Set(all ? ["all"] : []);
     this.draw(false);
   }
 
   markFaults() {
-    for (const item of withKeys(this.left, this.refusal.keys || [])) {
+    for (const item of withKeys(this.left, this.refusal?.keys || [])) {
       item.classList.add("fault");
       const sign = item.querySelector("i");
       if (sign) sign.textContent = "✕";
     }
   }
 
-  /** What is pointed at lights up with its ancestors and descendants; else what was selected. */
+  /**
+   * What is pointed at lights up with its ancestors and descendants; else what was selected.
+   * @param {Element | null} item
+   * @param {number | null} key
+   */
   point(item, key) {
     this.pointed = item && { side: this.sideOf(item), item, key };
     this.light();
     if (!this.onpoint) return;
-    if (item) this.onpoint(this.pointed.side, Number(item.dataset.n), key);
+    if (item) this.onpoint(this.sideOf(item), Number(item.dataset.n), key);
     else this.onpoint("before", -1, null);
   }
 
@@ -452,9 +602,8 @@ export class SideBySide {
     if (this.refusal) this.markFaults();
     const at = this.pointed || this.pinned;
     if (!at || !this.shown) return;
-    let keys = at.key === null || at.key === undefined ? [] : [at.key];
-    if (!keys.length && at.item)
-      keys = at.item.dataset.k.trim().split(" ").filter(Boolean).map(Number);
+    const keys = at.key === null || at.key === undefined ? [] : [at.key];
+    if (!keys.length && at.item) keysOf(at.item);
     const related = this.relate
       ? this.relate(at.side, keys)
       : this.lineage

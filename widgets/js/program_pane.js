@@ -1,14 +1,31 @@
 // The program of the workbench: one pane, in which the names of loops and the heads of blocks are
 // buttons, one of them in the order of Tab, the others reached by the arrow keys.
 
-import { escapeHTML, h, OWN_KEYS } from "./dom.js";
+import { closest, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { marksOf } from "./program.js";
 
+/** @import { Programs } from "./program.js" */
+
+/** @type {Record<string, string>} */
 const SIGN_OF = { new: "+", removed: "−", changed: "~", moved: "↕" };
 const LOOP_HEAD = /^for (.*) in (.*):$/;
 
 /** The pane; `onpick(key)` when the reader picks a loop or block. */
 export class ProgramPane {
+  /** @type {Map<number, string>} */
+  made;
+  /** @type {number[]} */
+  shown;
+  /** @type {Element[]} */
+  marked;
+  /** @type {Data.Tree} */
+  data = later();
+  /** @type {Programs} */
+  programs = later();
+  /** @type {number} */
+  program = later();
+
+  /** @param {(key: number) => void} onpick */
   constructor(onpick) {
     this.onpick = onpick;
     this.made = new Map(); // lines as HTML
@@ -29,6 +46,10 @@ export class ProgramPane {
   /**
    * Show a program, with what changed against the program `before`. Only the lines that differ from
    * those shown are made anew.
+   * @param {Data.Tree} data
+   * @param {Programs} programs
+   * @param {number} program
+   * @param {number} before
    */
   show(data, programs, program, before) {
     Object.assign(this, { data, programs, program });
@@ -61,11 +82,18 @@ export class ProgramPane {
     if (this.marked.length) this.reveal(this.marked[0]);
   }
 
-  /** Show what changed against the attempt before: `marks` by number of the line. */
+  /**
+   * Show what changed against the attempt before: `marks` by number of the line.
+   * @param {Map<number, Data.Mark>} marks
+   */
   mark(marks) {
+    /**
+     * @param {Element} line
+     * @param {Data.Mark} mark
+     */
     const put = (line, mark) => {
       line.className = `l ${mark}`;
-      line.firstChild.textContent = SIGN_OF[mark] || "";
+      line.children[0].textContent = SIGN_OF[mark] || "";
       line.children[1].textContent = mark && `${mark}: `;
     };
     for (const line of this.marked) put(line, "");
@@ -73,16 +101,23 @@ export class ProgramPane {
     for (const [n, mark] of marks) put(this.element.children[n], mark);
   }
 
-  /** Scroll the pane, and nothing else, so that a line is in sight. */
+  /**
+   * Scroll the pane, and nothing else, so that a line is in sight.
+   * @param {Element} line
+   */
   reveal(line) {
-    const top = line.offsetTop; // the pane is what it is measured from
+    const top = /** @type {HTMLElement} */ (line).offsetTop; // the pane is what it is measured from
     const pane = this.element;
     if (top < pane.scrollTop || top > pane.scrollTop + pane.clientHeight - 60) {
       pane.scrollTop = Math.max(0, top - 80);
     }
   }
 
-  /** A line of the recording as HTML; made once. */
+  /**
+   * A line of the recording as HTML; made once.
+   * @param {number} number
+   * @returns {string}
+   */
   lineHTML(number) {
     if (!this.made.has(number)) {
       const line = this.programs.lines[number];
@@ -92,12 +127,16 @@ export class ProgramPane {
           `<s></s><code>${" ".repeat(line.indent)}${this.code(line)}</code></div>`,
       );
     }
-    return this.made.get(number);
+    return sure(this.made.get(number));
   }
 
-  /** A line's tokens; the names of loops and the heads of blocks are what one can pick. */
+  /**
+   * A line's tokens; the names of loops and the heads of blocks are what one can pick.
+   * @param {Data.Line} line
+   */
   code(line) {
     const kinds = this.data.keys;
+    /** @param {[string, string]} token */
     const span = ([kind, text]) =>
       kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text);
     const all = this.programs.tokensOf(line);
@@ -122,12 +161,21 @@ export class ProgramPane {
     const block = /\bT\.s?block\("([^"]*)"/.exec(line.text);
     if (block && keys.length) {
       const at = all.findIndex(([, text]) => /^T\.s?block$/.test(text));
+      /**
+       * @param {number} from
+       * @param {number} [to]
+       */
       const part = (from, to) => all.slice(from, to).map(span).join("");
       return part(0, at) + this.pick(keys[0], `block ${block[1]}`, part(at, at + 4)) + part(at + 4);
     }
     return all.map(span).join("");
   }
 
+  /**
+   * @param {number} key
+   * @param {string} said
+   * @param {string} inner
+   */
   pick(key, said, inner) {
     return (
       `<button type="button" class="pick" tabindex="-1" ${OWN_KEYS}="true" data-key="${key}" ` +
@@ -139,7 +187,10 @@ export class ProgramPane {
     return [...this.element.querySelectorAll(".pick")];
   }
 
-  /** Show what is picked; `key` may stand nowhere in the program. */
+  /**
+   * Show what is picked; `key` may stand nowhere in the program.
+   * @param {number | undefined} key
+   */
   select(key) {
     const old = this.element.querySelectorAll(".pick[aria-pressed='true'], .pick[tabindex='0']");
     for (const pick of old) {
@@ -151,10 +202,11 @@ export class ProgramPane {
     (chosen || this.element.querySelector(".pick"))?.setAttribute("tabindex", "0");
   }
 
+  /** @param {MouseEvent} event */
   clicked(event) {
-    const pick = event.target.closest(".pick");
+    const pick = closest(event, ".pick");
     if (pick) return this.onpick(Number(pick.dataset.key));
-    const line = event.target.closest(".l");
+    const line = closest(event, ".l");
     if (!line || String(getSelection())) return;
     // Anywhere in a block's lines means the block, anywhere in a loop's line its first loop.
     const lines = this.programs.programs[this.program];
@@ -171,11 +223,13 @@ export class ProgramPane {
     }
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const pick = event.target.closest(".pick");
+    const pick = closest(event, ".pick");
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !pick) return;
     const picks = this.picks();
     const at = picks.indexOf(pick);
+    /** @param {Element} p */
     const lineOf = (p) => p.closest(".l");
     let to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: picks.length - 1 }[event.key];
     if (event.key === "ArrowDown")
@@ -193,14 +247,17 @@ export class ProgramPane {
     pick.setAttribute("tabindex", "-1");
     target.setAttribute("tabindex", "0");
     target.focus({ preventScroll: true });
-    this.reveal(lineOf(target));
+    this.reveal(sure(lineOf(target)));
   }
 
-  /** Light up the lines that stand for the same thing as the one under the pointer. */
+  /**
+   * Light up the lines that stand for the same thing as the one under the pointer.
+   * @param {EventTarget | null} target
+   */
   relate(target) {
     for (const old of this.element.querySelectorAll(".rel")) old.classList.remove("rel");
-    const line = target && target.closest?.(".l");
-    const pick = target && target.closest?.(".pick");
+    const line = target instanceof Element ? target.closest(".l") : null;
+    const pick = target instanceof Element ? target.closest(".pick") : null;
     const keys = pick
       ? [pick.dataset.key]
       : (line?.dataset.k || "").trim().split(" ").filter(Boolean);
@@ -210,7 +267,10 @@ export class ProgramPane {
     }
   }
 
-  /** Mark the lines of some keys as those at fault; none to take the marks away. */
+  /**
+   * Mark the lines of some keys as those at fault; none to take the marks away.
+   * @param {Iterable<number>} keys
+   */
   fault(keys) {
     for (const old of this.element.querySelectorAll(".l.fault")) old.classList.remove("fault");
     for (const key of keys) {

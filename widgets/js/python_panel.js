@@ -4,6 +4,10 @@ import { copyButton, h } from "./dom.js";
 
 /** The panel; `onread(text)` reads a text and resolves to { ok, error, line } or null. */
 export class PythonPanel {
+  /**
+   * @param {boolean} live
+   * @param {(text: string) => Promise<Data.Answered | null>} onread
+   */
   constructor(live, onread) {
     this.onread = onread;
     this.dirty = false;
@@ -51,12 +55,17 @@ export class PythonPanel {
     return all;
   }
 
-  /** Show the Python of a schedule; `head` is what makes it complete. What is typed stays. */
+  /**
+   * Show the Python of a schedule; `head` is what makes it complete. What is typed stays.
+   * @param {string} text
+   * @param {string} head
+   */
   show(text, head) {
     Object.assign(this, { now: text, head });
     this.draw(false);
   }
 
+  /** @param {boolean} discard */
   draw(discard) {
     if (this.dirty && !discard) return;
     this.text.value = this.now;
@@ -76,11 +85,14 @@ export class PythonPanel {
     if (!told) return;
     if (told.ok) return this.draw(true);
     this.edited();
-    this.error.textContent = told.error;
+    this.error.textContent = told.error || "";
     if (told.line) this.showLine(told.line);
   }
 
-  /** Put the cursor where the text is wrong. */
+  /**
+   * Put the cursor where the text is wrong.
+   * @param {number} line
+   */
   showLine(line) {
     const lines = this.text.value.split("\n");
     const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);

@@ -9,7 +9,11 @@ const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
 const ROOF_TALL = 260;
 const ROOF_DASHES = ["", "8 3", "3 3", "10 3 2 3", "1 3"];
 
-/** Bytes that each level's bandwidth carries: L1 serves the core, memory the misses of the last. */
+/**
+ * Bytes that each level's bandwidth carries: L1 serves the core, memory the misses of the last.
+ * @param {Data.Counts} counts
+ * @returns {Record<string, number>}
+ */
 export function bytesByLevel(counts) {
   const names = counts.levels.map((level) => level.name);
   const out = { [names[0]]: counts.bytes_read + counts.bytes_written };
@@ -19,7 +23,11 @@ export function bytesByLevel(counts) {
   return out;
 }
 
-/** The points of a recording at a level: one a program, with the steps that lead to it. */
+/**
+ * The points of a recording at a level: one a program, with the steps that lead to it.
+ * @param {Data.Recording} recording
+ * @param {string} level
+ */
 export function rooflinePoints(recording, level) {
   const points = new Map();
   recording.steps.forEach((step, i) => {
@@ -41,21 +49,34 @@ export function rooflinePoints(recording, level) {
   return [...points.values()];
 }
 
-/** Draw the roofline at a level as SVG text; "" where there is nothing to draw. */
+/**
+ * Draw the roofline at a level as SVG text; "" where there is nothing to draw.
+ * @param {Data.Recording} recording
+ * @param {string} level
+ * @param {number} current
+ * @param {number} width
+ */
 export function drawRoofline(recording, level, current, width) {
   const { peak_gflops: peak, bandwidth } = recording.machine || {};
-  const points = bandwidth && peak ? rooflinePoints(recording, level) : [];
-  if (!points.length || !width) return "";
+  if (!bandwidth || !peak || !width) return "";
+  const points = rooflinePoints(recording, level);
+  if (!points.length) return "";
   const speeds = Object.values(bandwidth);
   const xs = points.map((p) => p.intensity);
   const [x0, x1] = [Math.min(...xs, 0.1) / 2, Math.max(...xs, peak / Math.min(...speeds)) * 3];
   const [y0, y1] = [Math.min(...points.map((p) => p.gflops)) / 3, peak * 2];
   const span = width - EDGES.left - EDGES.right;
   const tall = ROOF_TALL - EDGES.top - EDGES.bottom;
+  /** @param {number} v */
   const x = (v) => EDGES.left + (span * Math.log(v / x0)) / Math.log(x1 / x0);
+  /** @param {number} v */
   const y = (v) => ROOF_TALL - EDGES.bottom - (tall * Math.log(v / y0)) / Math.log(y1 / y0);
   const bottom = ROOF_TALL - EDGES.bottom;
   let svg = "";
+  /**
+   * @param {number} low
+   * @param {number} high
+   */
   const powers = (low, high) => {
     const found = [];
     for (let e = Math.ceil(Math.log10(low)); e <= Math.floor(Math.log10(high)); e++) found.push(e);
@@ -78,7 +99,9 @@ export function drawRoofline(recording, level, current, width) {
     const mine = name === level ? " mine" : "";
     // Along its roof and just above it: the roofs lie closer together than their names are wide.
     // Further along where a point would cover it.
+    /** @param {number} part */
     const along = (part) => start * (ridge / start) ** part;
+    /** @param {number} part */
     const free = (part) =>
       !points.some((p) => {
         const [right, up] = [x(p.intensity) - x(along(part)), y(p.gflops) - y(along(part) * speed)];

@@ -5,6 +5,10 @@
 // Where a pane is scrolled to is remembered from its events: asking it would make the browser lay
 // out the page several times in one step.
 
+import { later, sure } from "./dom.js";
+
+/** @typedef {{ from: number, to: number, y: number, tall: number, filled: boolean, element?: Element }} Chunk */
+
 const CHUNK = 40; // rows
 const WHOLE_UP_TO = 240; // rows up to which everything is filled at once
 const NEAR = 400; // pixels beyond the visible part that are filled too
@@ -12,9 +16,18 @@ export const TALL = 400; // height of a pane in pixels, as in the style
 export const ROW_HEIGHT = 19;
 
 export class LazyRows {
+  /** @type {Chunk[]} */
+  chunks;
+  /** @type {(row: number) => string} */
+  draw = later();
+  /** @type {(row: number) => number} */
+  height = later();
+
   /**
    * `onfill()` is called after rows have come into the pane later than `show`; lists of up to `whole`
    * rows are filled at once.
+   * @param {HTMLElement} pane
+   * @param {() => void} onfill
    */
   constructor(pane, onfill, whole = WHOLE_UP_TO) {
     this.pane = pane;
@@ -28,7 +41,10 @@ export class LazyRows {
     });
   }
 
-  /** Scroll the pane. */
+  /**
+   * Scroll the pane.
+   * @param {number} top
+   */
   scroll(top) {
     if (top === this.top) return;
     this.pane.scrollTop = this.top = top;
@@ -37,6 +53,9 @@ export class LazyRows {
   /**
    * Show rows in place of what the pane had. `draw(i)` gives the HTML of a row, `height(i)` its
    * height in pixels; `top` is where to scroll to.
+   * @param {number} count
+   * @param {(row: number) => string} draw
+   * @param {{ height?: (row: number) => number, top?: number }} [options]
    */
   show(count, draw, { height = () => ROW_HEIGHT, top = this.top } = {}) {
     this.draw = draw;
@@ -59,16 +78,20 @@ export class LazyRows {
     this.scroll(Math.max(0, Math.min(top, y - TALL + 8)));
   }
 
+  /** @param {Chunk} chunk */
   write(chunk) {
     if (chunk.filled) return false;
     chunk.filled = true;
     let html = "";
     for (let i = chunk.from; i < chunk.to; i++) html += this.draw(i);
-    chunk.element.innerHTML = html;
+    sure(chunk.element).innerHTML = html;
     return true;
   }
 
-  /** Fill what is near the visible part; whether there was anything to fill. */
+  /**
+   * Fill what is near the visible part; whether there was anything to fill.
+   * @param {number} [top]
+   */
   fill(top = this.top) {
     const end = top + TALL + NEAR;
     let any = false;
@@ -83,7 +106,10 @@ export class LazyRows {
     this.chunks.forEach((chunk) => this.write(chunk));
   }
 
-  /** Where a row begins, in pixels from the top; its chunk is filled. */
+  /**
+   * Where a row begins, in pixels from the top; its chunk is filled.
+   * @param {number} row
+   */
   reveal(row) {
     const chunk = this.chunks.find((c) => row >= c.from && row < c.to);
     if (!chunk) return 0;
@@ -96,6 +122,15 @@ export class LazyRows {
 
 /** A drawing of many boxes, as an SVG whose boxes come into the page when they come near. */
 export class LazyDrawing {
+  /** @type {(Data.Drawing["items"][0] & { shown: boolean })[]} */
+  items;
+  /** @type {SVGElement | null} */
+  svg = later();
+
+  /**
+   * @param {HTMLElement} pane
+   * @param {() => void} onfill
+   */
   constructor(pane, onfill) {
     this.pane = pane;
     this.onfill = onfill;
@@ -108,12 +143,14 @@ export class LazyDrawing {
   /**
    * Show { width, height, label, items }; an item is { y, h, html }, one that lies within another
    * stands after it. `top` is where the pane is scrolled to.
+   * @param {Data.Drawing} drawing
+   * @param {number} top
    */
   show({ width, height, label, items }, top) {
     this.pane.innerHTML =
       `<svg class="nest" viewBox="0 0 ${width} ${height}" width="${width}" ` +
       `height="${height}" role="group" aria-label="${label}"></svg>`;
-    this.svg = this.pane.firstChild;
+    this.svg = this.pane.querySelector("svg");
     this.items = items.map((item) => ({ ...item, shown: false }));
     this.fill(top);
   }
@@ -123,7 +160,11 @@ export class LazyDrawing {
     this.svg = null;
   }
 
-  /** Draw what is near the visible part; whether there was anything to draw. */
+  /**
+   * Draw what is near the visible part; whether there was anything to draw.
+   * @param {number} top
+   * @param {number} [end]
+   */
   fill(top, end = top + TALL + NEAR) {
     let html = "";
     for (const item of this.items) {
@@ -131,7 +172,7 @@ export class LazyDrawing {
       item.shown = true;
       html += item.html;
     }
-    if (html) this.svg.insertAdjacentHTML("beforeend", html);
+    if (html) this.svg?.insertAdjacentHTML("beforeend", html);
     return Boolean(html);
   }
 

@@ -3,7 +3,7 @@
 // Draws a recording (see mlc_lab/observe/recording.py) and knows nothing of compilers. The model
 // is anywidget's in a notebook and an object with the same methods in an exported page.
 
-import { copyButton, h } from "./dom.js";
+import { closest, copyButton, h, later } from "./dom.js";
 import { drawChart } from "./chart.js";
 import { CountsPanel, countFacts } from "./counts.js";
 import { CodeSource, CodeView } from "./code_tabs.js";
@@ -11,13 +11,14 @@ import { costOf, facts, pythonUpTo } from "./facts.js";
 import { guessing } from "./guess.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
-import { marksOf, Programs, SideBySide } from "./program.js";
+import { marksOf, Programs, SIDES, SideBySide } from "./program.js";
 import { tokens } from "./highlight.js";
 import { pictureOf, saveButtons } from "./picture.js";
 import { followTheme } from "./theme.js";
 
 const MARKS = ["new", "changed", "moved", "removed"];
 
+/** @param {string} text */
 const coloured = (text) =>
   text
     .split("\n")
@@ -26,23 +27,100 @@ const coloured = (text) =>
       ...tokens(line).map(([kind, part]) => h("span", { class: kind ? `t-${kind}` : "" }, part)),
     ]);
 
+/** @param {string} path */
 const icon = (path) =>
   `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 
-/** Both programs of a step as loop nests. */
+/**
+ * Both programs of a step as loop nests.
+ * @param {Programs} programs
+ * @param {number} before
+ * @param {number} after
+ */
 const nests = (programs, before, after) =>
   drawNests(
     programs.programs[before],
     programs.programs[after],
-    ["before", "after"].map((side) => marksOf(programs, before, after, side)),
+    SIDES.map((side) => marksOf(programs, before, after, side)),
   );
 
+/** @type {Record<string, string>} */
 const SIGN = { good: "✓ ", bad: "✕ ", faster: "▲ ", slower: "▼ ", same: "≈ " };
 
 export class Stepper {
+  /** @type {Data.Model & { guess: any }} */
+  model;
+  /** @type {number} */
+  chartWidth = later();
+  /** @type {Data.Recording} */
+  recording = later();
+  /** @type {Programs} */
+  programs = later();
+  /** @type {HTMLButtonElement[]} */
+  buttons = later();
+  /** @type {HTMLInputElement} */
+  slider = later();
+  /** @type {boolean} */
+  skipping = later();
+  /** @type {HTMLButtonElement} */
+  skip = later();
+  /** @type {number} */
+  baseline = later();
+  /** @type {HTMLSelectElement} */
+  base = later();
+  /** @type {HTMLOutputElement} */
+  count = later();
+  /** @type {HTMLDivElement} */
+  live = later();
+  /** @type {HTMLDivElement} */
+  chart = later();
+  /** @type {HTMLPreElement} */
+  now = later();
+  /** @type {HTMLParagraphElement} */
+  meaning = later();
+  /** @type {HTMLDivElement} */
+  more = later();
+  /** @type {HTMLDivElement} */
+  facts = later();
+  /** @type {Lineage} */
+  lineage = later();
+  /** @type {SideBySide} */
+  sides = later();
+  /** @type {HTMLDivElement} */
+  family = later();
+  /** @type {CodeSource} */
+  source = later();
+  /** @type {CodeView} */
+  code = later();
+  /** @type {HTMLDivElement} */
+  tabs = later();
+  /** @type {HTMLDivElement} */
+  legend = later();
+  /** @type {HTMLButtonElement} */
+  unfold = later();
+  /** @type {CountsPanel} */
+  counts = later();
+  /** @type {HTMLPreElement} */
+  python = later();
+  /** @type {number} */
+  step = later();
+  /** @type {"" | "stages" | "llvm" | "assembly"} */
+  kind = later();
+  /** @type {[string, string, () => void][]} */
+  views = later();
+  /** @type {number} */
+  view = later();
+  /** @type {HTMLButtonElement[]} */
+  tabButtons = later();
+  /** @type {boolean} */
+  stale = later();
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} element
+   */
   constructor(model, element) {
-    model = guessing(model);
-    this.model = model;
+    this.model = guessing(model);
     this.controller = new AbortController();
     this.root = h("section", {
       class: "mlc",
@@ -61,14 +139,14 @@ export class Stepper {
     this.observer.observe(this.chart);
     this.onRecording = () => this.rebuild();
     this.onStep = () => this.show(this.model.get("step"), false);
-    model.on("change:recording", this.onRecording);
-    model.on("change:step", this.onStep);
+    this.model.on("change:recording", this.onRecording);
+    this.model.on("change:step", this.onStep);
     this.onTab = () => this.chooseTab(this.model.get("tab"), false);
     this.onBaseline = () => this.compareWith(this.model.get("baseline"), false);
     this.onSelection = () => this.follow(this.model.get("selection"));
-    model.on("change:tab", this.onTab);
-    model.on("change:baseline", this.onBaseline);
-    model.on("change:selection", this.onSelection);
+    this.model.on("change:tab", this.onTab);
+    this.model.on("change:baseline", this.onBaseline);
+    this.model.on("change:selection", this.onSelection);
   }
 
   remove() {
@@ -87,6 +165,11 @@ export class Stepper {
     this.recording = this.model.get("recording");
     this.programs = new Programs(this.recording);
     const last = this.recording.steps.length - 1;
+    /**
+     * @param {string} label
+     * @param {string} path
+     * @param {() => number} target
+     */
     const button = (label, path, target) =>
       h("button", {
         type: "button",
@@ -143,7 +226,7 @@ export class Stepper {
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     this.chart = h("div", { class: "chart" });
     this.chart.addEventListener("click", (event) => {
-      const point = event.target.closest("[data-step]");
+      const point = closest(event, "[data-step]");
       if (point) this.show(Number(point.dataset.step));
     });
     this.now = h("pre", { class: "now" });
@@ -253,12 +336,14 @@ export class Stepper {
 
   /** The ways to look at a step: its programs as text or as pictures, and what they become. */
   buildTabs() {
+    /** @param {import("./program.js").Picture | null} picture */
     const both = (picture) => () => {
       this.kind = "";
       this.sides.setPicture(picture, !this.stale);
       if (this.stale) this.drawPrograms();
       this.place();
     };
+    /** @param {"stages" | "llvm" | "assembly"} kind */
     const code = (kind) => () => {
       this.kind = kind;
       this.place();
@@ -303,7 +388,10 @@ export class Stepper {
     return list;
   }
 
-  /** Show a tab by its name ("program", "nest", "lowered", "llvm", "assembly"). */
+  /**
+   * Show a tab by its name ("program", "nest", "lowered", "llvm", "assembly").
+   * @param {string} name
+   */
   chooseTab(name, tell = true) {
     const at = this.views.findIndex(([known]) => known === name);
     if (at < 0) return;
@@ -323,7 +411,10 @@ export class Stepper {
     }
   }
 
-  /** Put the program after a step on the left; -1: the one before the step shown. */
+  /**
+   * Put the program after a step on the left; -1: the one before the step shown.
+   * @param {number} at
+   */
   compareWith(at, tell = true) {
     this.baseline = at >= 0 && at < this.recording.steps.length ? at : -1;
     this.base.value = String(this.baseline);
@@ -334,10 +425,14 @@ export class Stepper {
     }
   }
 
-  /** Show what Python selected. */
+  /**
+   * Show what Python selected.
+   * @param {(Data.Selection & { side: Data.Side, line: number }) | undefined} selection
+   */
   follow(selection) {
     const { pinned } = this.sides;
-    const { key, side, line, step } = selection || {};
+    if (!selection) return;
+    const { key, side, line, step } = selection;
     if (key === undefined || step !== this.step || pinned?.key === key) return;
     this.sides.pinned = { side, key };
     this.drawFamily(side, line, key);
@@ -365,9 +460,10 @@ export class Stepper {
     if (within) this.root.focus();
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const pane = event.target.closest(".pane");
+    const pane = closest(event, ".pane");
     if (event.shiftKey) {
       if (pane && /^Arrow(Left|Right)$/.test(event.key)) {
         pane.scrollLeft += event.key === "ArrowLeft" ? -40 : 40;
@@ -376,7 +472,8 @@ export class Stepper {
       return;
     }
     const last = this.recording.steps.length - 1;
-    if (event.target.closest("select")) return;
+    if (closest(event, "select")) return;
+    /** @type {Record<string, number>} */
     const targets = { ArrowLeft: this.next(-1), ArrowRight: this.next(1), Home: 0, End: last };
     if (!(event.key in targets)) return;
     event.preventDefault();
@@ -384,6 +481,11 @@ export class Stepper {
     this.show(targets[event.key]);
   }
 
+  /**
+   * @param {Data.Side} side
+   * @param {number} line
+   * @param {number | null} key
+   */
   select(side, line, key) {
     if (line < 0) {
       this.drawFamily(side, line, null);
@@ -405,7 +507,12 @@ export class Stepper {
     this.model.save_changes();
   }
 
-  /** The ancestors and descendants of what was selected, across the steps. */
+  /**
+   * The ancestors and descendants of what was selected, across the steps.
+   * @param {Data.Side} side
+   * @param {number} line
+   * @param {number | null | undefined} key
+   */
   drawFamily(side, line, key) {
     if (key === null || key === undefined) {
       this.family.replaceChildren(
@@ -421,6 +528,7 @@ export class Stepper {
     const step = this.recording.steps[this.step];
     const program = side === "before" ? step.before : step.after;
     const others = line < 0 ? [] : this.lineage.symbols(program, line);
+    /** @param {number} k */
     const chip = (k) => {
       const [kind] = this.lineage.key(k);
       const name = this.lineage.nameIn(program, k);
@@ -441,8 +549,14 @@ export class Stepper {
         name,
       );
     };
+    /**
+     * @param {number} k
+     * @param {number} at
+     */
     const called = (k, at) => `${this.lineage.key(k)[0]} ${this.lineage.nameIn(at, k)}`;
+    /** @param {{ step: number, keys: number[] }} row */
     const programOf = (row) => this.recording.steps[row.step].after;
+    /** @param {{ step: number, keys: number[] }} row */
     const names = (row) => [...new Set(row.keys.map((k) => called(k, programOf(row))))].join(", ");
     const rows = this.lineage.history(this.step, side, key).map((row) => {
       const { op } = this.recording.steps[row.step];
@@ -476,14 +590,17 @@ export class Stepper {
         .join("; ");
   }
 
-  /** Show a step; `tell` says whether the model should hear of it. */
+  /**
+   * Show a step; `tell` says whether the model should hear of it.
+   * @param {number} at
+   */
   show(at, tell = true) {
     const { steps } = this.recording;
     at = Math.max(0, Math.min(steps.length - 1, at));
     if (at === this.step) return;
     this.step = at;
     const step = steps[at];
-    this.slider.value = at;
+    this.slider.value = String(at);
     this.slider.setAttribute("aria-valuetext", `${at} of ${steps.length - 1}: ${step.op}`);
     this.count.textContent = `${at} / ${steps.length - 1}`;
     const ends = [at === 0, this.next(-1) === at, this.next(1) === at, at === steps.length - 1];
@@ -504,28 +621,40 @@ export class Stepper {
     }
   }
 
-  /** What was selected stays so where it stands in the new step's programs too. */
+  /**
+   * What was selected stays so where it stands in the new step's programs too.
+   * @param {number} at
+   */
   keep(at) {
     const { pinned } = this.sides;
     const step = this.recording.steps[at];
-    for (const side of pinned ? [pinned.side, "after", "before"] : []) {
+    const key = pinned?.key ?? -1;
+    for (const side of pinned
+      ? /** @type {Data.Side[]} */ ([pinned.side, "after", "before"])
+      : []) {
       const program = side === "before" ? step.before : step.after;
-      if (!this.lineage.keysIn(program).has(pinned.key)) continue;
-      const line = this.programs.programs[program].findIndex((l) => l.keys.includes(pinned.key));
-      this.drawFamily(side, line, pinned.key);
-      return { side, key: pinned.key };
+      if (!this.lineage.keysIn(program).has(key)) continue;
+      const line = this.programs.programs[program].findIndex((l) => l.keys.includes(key));
+      this.drawFamily(side, line, key);
+      return { side, key };
     }
     this.drawFamily("after", -1, null);
     return null;
   }
 
-  /** Whether a step left the program as it was. */
+  /**
+   * Whether a step left the program as it was.
+   * @param {number} at
+   */
   isIdle(at) {
     const step = this.recording.steps[at];
     return at > 0 && step.before === step.after;
   }
 
-  /** The step nearest to one, from it on and else before it, that is not passed over. */
+  /**
+   * The step nearest to one, from it on and else before it, that is not passed over.
+   * @param {number} at
+   */
   shownStep(at) {
     if (!this.skipping || !this.isIdle(at)) return at;
     for (let i = at; i < this.recording.steps.length; i++) if (!this.isIdle(i)) return i;
@@ -533,7 +662,10 @@ export class Stepper {
     return 0;
   }
 
-  /** The step before or after this one; this one where there is none. */
+  /**
+   * The step before or after this one; this one where there is none.
+   * @param {number} turn
+   */
   next(turn) {
     let at = this.step + turn;
     while (this.skipping && this.recording.steps[at] && this.isIdle(at)) at += turn;
@@ -591,7 +723,10 @@ export class Stepper {
     return `Step ${this.step} of ${this.recording.steps.length - 1}: ${step.op}${refused}. ${said}.`;
   }
 
-  /** The elements stay and only their content changes, so that none loses the focus. */
+  /**
+   * The elements stay and only their content changes, so that none loses the focus.
+   * @param {Data.Step} step
+   */
   drawInstruction(step) {
     const doc = this.recording.docs[step.op] || {};
     this.now.replaceChildren(...coloured(step.python));
@@ -599,7 +734,7 @@ export class Stepper {
       ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)),
     );
     const more = [];
-    if ((step.lead || []).length) {
+    if (step.lead?.length) {
       more.push(h("div", { class: "sub" }, "Asked before it"));
       more.push(h("pre", {}, coloured(step.lead.join("\n"))));
     }
@@ -620,12 +755,16 @@ export class Stepper {
           "div",
           { class: `fact ${fact.kind || ""}`, role: "listitem", title: fact.title },
           h("span", {}, fact.name),
-          h("strong", {}, (SIGN[fact.kind] || "") + fact.value),
+          h("strong", {}, (SIGN[fact.kind || ""] || "") + fact.value),
         ),
       ),
     );
   }
 
+  /**
+   * @param {number} before
+   * @param {Data.Step} step
+   */
   drawLegend(before, step) {
     const counts = this.programs.counts(before, step.after);
     const parts = MARKS.filter((mark) => counts[mark]).map((mark) =>
@@ -669,7 +808,10 @@ export class Stepper {
   }
 }
 
-/** What anywidget calls with an element to draw in; the return value takes the view down. */
+/**
+ * What anywidget calls with an element to draw in; the return value takes the view down.
+ * @param {Data.Host} host
+ */
 export function render({ model, el }) {
   const stepper = new Stepper(model, el);
   return () => stepper.remove();

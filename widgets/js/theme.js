@@ -1,6 +1,9 @@
 // Light or dark: read from what is behind the view, so that it is right in every host.
 
-/** Whether what lies behind an element is dark; the system's wish where nothing has a colour. */
+/**
+ * Whether what lies behind an element is dark; the system's wish where nothing has a colour.
+ * @param {HTMLElement} element
+ */
 export function isDark(element) {
   for (let at = element.parentElement; at; at = at.parentElement) {
     const parts = getComputedStyle(at).backgroundColor.match(/[\d.]+/g);
@@ -11,7 +14,10 @@ export function isDark(element) {
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** Keep `data-theme` of a view in step with its host. Returns the function that stops it. */
+/**
+ * Keep `data-theme` of a view in step with its host. Returns the function that stops it.
+ * @param {HTMLElement} element
+ */
 export function followTheme(element) {
   const apply = () => (element.dataset.theme = isDark(element) ? "dark" : "light");
   const later = () => setTimeout(apply, 60);

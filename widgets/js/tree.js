@@ -2,32 +2,42 @@
 //
 // Operable by keyboard as a tree: arrows move between nodes, Enter goes there.
 
-import { duration, escapeHTML, h, OWN_KEYS } from "./dom.js";
+import { closest, duration, escapeHTML, h, later, OWN_KEYS } from "./dom.js";
 
 const CELL = { least: 84, letter: 7.1, height: 46, left: 18, top: 20 };
 
 /**
  * Column and row of each node: the first child that was not refused continues its parent's row,
  * the others start rows of their own below.
+ * @param {Data.Attempt[]} nodes
  */
 export function layoutTree(nodes) {
-  const children = nodes.map(() => []);
+  const children = nodes.map(() => /** @type {number[]} */ ([]));
   for (const node of nodes) if (node.parent !== null) children[node.parent].push(node.id);
   const places = new Array(nodes.length);
   let rows = 0;
-  const stack = [[0, 0, 0]];
   // Depth first; a row is taken when it is needed, so branches never cross.
+  /**
+   * @param {number} id
+   * @param {number} column
+   * @param {number} row
+   */
   const visit = (id, column, row) => {
     places[id] = { column, row };
     const first = children[id].find((child) => !nodes[child].error) ?? children[id][0];
     if (first !== undefined) visit(first, column + 1, row);
     for (const child of children[id]) if (child !== first) visit(child, column + 1, ++rows);
   };
-  visit(...stack[0]);
+  visit(0, 0, 0);
   return { places, rows: rows + 1, children };
 }
 
-/** What a node says of itself: { name, below, spoken }. */
+/**
+ * What a node says of itself: { name, below, spoken }.
+ * @param {Data.Attempt} node
+ * @param {Data.Cost | null} cost
+ * @param {number | null | undefined} start
+ */
 function labelsOf(node, cost, start) {
   const name = node.parent === null ? "start" : node.op;
   if (node.error) return { name, below: "refused", spoken: `${name}, refused: ${node.error.rule}` };
@@ -46,28 +56,44 @@ function labelsOf(node, cost, start) {
 
 /** The drawn tree; `ongo(id)` when the reader goes to a node. */
 export class TreeView {
+  /** @type {Data.Attempt[]} */
+  nodes = later();
+  /** @type {number[][]} */
+  children = later();
+  /** @type {Map<number, number>} */
+  onward = later();
+
+  /** @param {(id: number) => void} ongo */
   constructor(ongo) {
     this.ongo = ongo;
     this.focused = 0;
     this.element = h("div", { class: "tree-box" });
     this.element.addEventListener("click", (event) => {
-      const node = event.target.closest("[data-node]");
+      const node = closest(event, "[data-node]");
       if (node) this.go(Number(node.dataset.node));
     });
     this.element.addEventListener("keydown", (event) => this.key(event));
   }
 
-  /** Draw the tree; `costOf(node)` gives what was measured, `at` is the node shown. */
+  /**
+   * Draw the tree; `costOf(node)` gives what was measured, `at` is the node shown.
+   * @param {Data.Attempt[]} nodes
+   * @param {(node: Data.Attempt) => Data.Cost | null} costOf
+   * @param {number} at
+   * @param {Map<number, number>} onward
+   */
   draw(nodes, costOf, at, onward) {
     const within = this.element.contains(document.activeElement);
     const { places, rows, children } = layoutTree(nodes);
     Object.assign(this, { nodes, children, onward });
     if (!within || !nodes[this.focused]) this.focused = at;
     const path = new Set();
-    for (let id = at; id !== null; id = nodes[id].parent) path.add(id);
+    for (let id = /** @type {number | null} */ (at); id !== null; id = nodes[id].parent)
+      path.add(id);
     const first = costOf(nodes[0]);
     const labels = nodes.map((node) => labelsOf(node, costOf(node), first && first.time));
     // A column is as wide as its longest label.
+    /** @type {number[]} */
     const widths = [];
     nodes.forEach((node, i) => {
       const { column } = places[i];
@@ -75,9 +101,11 @@ export class TreeView {
       widths[column] = Math.max(widths[column] || CELL.least, 30 + CELL.letter * letters);
     });
     const lefts = widths.map((_, i) => widths.slice(0, i).reduce((a, b) => a + b, CELL.left));
+    /** @param {number} id */
     const x = (id) => lefts[places[id].column];
+    /** @param {number} id */
     const y = (id) => CELL.top + places[id].row * CELL.height;
-    const times = nodes.map((n) => (n.error ? null : costOf(n)?.time)).filter(Boolean);
+    const times = nodes.flatMap((n) => (n.error ? [] : costOf(n)?.time || []));
     const best = times.length > 1 ? Math.min(...times) : null;
     let edges = "";
     let marks = "";
@@ -122,11 +150,18 @@ export class TreeView {
     this.reveal(at);
   }
 
+  /**
+   * @param {number} id
+   * @returns {SVGElement | null}
+   */
   item(id) {
     return this.element.querySelector(`[data-node="${id}"]`);
   }
 
-  /** Scroll within the box, and nowhere else, so that a node is in sight. */
+  /**
+   * Scroll within the box, and nowhere else, so that a node is in sight.
+   * @param {number} id
+   */
   reveal(id) {
     const rect = this.item(id)?.querySelector("rect");
     if (!rect) return;
@@ -139,6 +174,7 @@ export class TreeView {
     if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight + 8;
   }
 
+  /** @param {number} id */
   focus(id) {
     this.item(this.focused)?.setAttribute("tabindex", "-1");
     this.focused = id;
@@ -148,12 +184,14 @@ export class TreeView {
     this.reveal(id);
   }
 
+  /** @param {number} id */
   go(id) {
     this.focused = id;
     this.ongo(id);
     this.item(id)?.focus({ preventScroll: true });
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const at = this.focused;
@@ -161,6 +199,7 @@ export class TreeView {
     const siblings = parent === null ? [0] : this.children[parent];
     const place = siblings.indexOf(at);
     const next = this.onward.get(at) ?? this.children[at][0];
+    /** @type {Record<string, number>} */
     const targets = {
       ArrowLeft: parent ?? at,
       ArrowRight: next ?? at,

@@ -4,7 +4,7 @@
 // the thing that was picked. All that is compiled, checked or measured happens in the kernel; with
 // none, as in an exported page, one can walk about in what was tried.
 
-import { digits, duration, h, percent, small } from "./dom.js";
+import { closest, digits, duration, h, later, percent, small } from "./dom.js";
 import { PaletteView } from "./palette.js";
 import { Programs } from "./program.js";
 import { ProgramPane } from "./program_pane.js";
@@ -14,10 +14,62 @@ import { TreeView } from "./tree.js";
 
 const PATIENCE = 8000; // ms after which a kernel that says nothing is called silent
 
+/** @param {string} path */
 const glyph = (path) =>
   `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 
 export class WorkbenchView {
+  /** @type {Map<number, (answer: Data.Answered) => void>} */
+  waiting;
+  /** @type {Map<number, number>} */
+  onward;
+  /** @type {number | null} */
+  refused;
+  /** @type {Record<string, (message: any) => void>} */
+  heard;
+  /** @type {HTMLButtonElement} */
+  back = later();
+  /** @type {HTMLButtonElement} */
+  forth = later();
+  /** @type {HTMLSpanElement} */
+  title = later();
+  /** @type {HTMLElement} */
+  now = later();
+  /** @type {HTMLButtonElement} */
+  measureButton = later();
+  /** @type {HTMLInputElement} */
+  auto = later();
+  /** @type {HTMLLabelElement} */
+  autoLabel = later();
+  /** @type {HTMLDivElement} */
+  status = later();
+  /** @type {HTMLDivElement} */
+  facts = later();
+  /** @type {ProgramPane} */
+  program = later();
+  /** @type {HTMLDivElement} */
+  refusal = later();
+  /** @type {PaletteView} */
+  palette = later();
+  /** @type {TreeView} */
+  tree = later();
+  /** @type {PythonPanel} */
+  python = later();
+  /** @type {Data.Tree} */
+  data = later();
+  /** @type {Data.Attempt[]} */
+  nodes = later();
+  /** @type {Programs} */
+  programs = later();
+  /** @type {number} */
+  at = later();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  patience = later();
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} element
+   */
   constructor(model, element) {
     this.model = model;
     this.live = model.get("live") !== false;
@@ -53,6 +105,11 @@ export class WorkbenchView {
   // ------------------------------------------------------------------------------- the elements
 
   build() {
+    /**
+     * @param {string} label
+     * @param {string} path
+     * @param {() => void} action
+     */
     const button = (label, path, action) =>
       h("button", {
         type: "button",
@@ -125,7 +182,10 @@ export class WorkbenchView {
 
   // ------------------------------------------------------------------------- what has changed
 
-  /** Changes arrive one by one; they are drawn together. */
+  /**
+   * Changes arrive one by one; they are drawn together.
+   * @param {string} name
+   */
   later(name) {
     if (!this.pending.size) queueMicrotask(() => this.update());
     this.pending.add(name);
@@ -147,8 +207,10 @@ export class WorkbenchView {
       this.at = Math.min(wanted, this.nodes.length - 1);
       if (this.refused !== null && this.nodes[this.refused]?.parent !== this.at)
         this.refused = null;
-      for (let id = this.at; this.nodes[id].parent !== null; id = this.nodes[id].parent) {
-        this.onward.set(this.nodes[id].parent, id);
+      for (let id = this.at, above = this.nodes[id].parent; above !== null;) {
+        this.onward.set(above, id);
+        id = above;
+        above = this.nodes[id].parent;
       }
       const { program, parent } = this.node;
       this.program.show(
@@ -175,22 +237,29 @@ export class WorkbenchView {
     return this.nodes[this.at];
   }
 
+  /**
+   * @param {Data.Attempt} node
+   * @returns {Data.Cost | null}
+   */
   costOf(node) {
     if (node.error) return null;
     const known = this.model.get("costs") || {};
     return known[node.program] ?? this.data.programs[node.program].cost ?? null;
   }
 
+  /** @param {Record<string, unknown>} values */
   set(values) {
     for (const [name, value] of Object.entries(values)) this.model.set(name, value);
     this.model.save_changes();
   }
 
+  /** @param {string} text */
   say(text, kind = "") {
     this.status.className = `status ${kind}`;
     this.status.textContent = text;
   }
 
+  /** @param {number} key */
   choose(key) {
     const [kind, name] = this.data.keys[key];
     this.refused = null;
@@ -258,7 +327,7 @@ export class WorkbenchView {
   drawRefusal() {
     const node = this.refused === null ? null : this.nodes[this.refused];
     this.refusal.hidden = !node;
-    this.program.fault(node?.error.keys || []);
+    this.program.fault(node?.error?.keys || []);
     if (!node) return;
     this.refusal.replaceChildren(
       h(
@@ -275,23 +344,26 @@ export class WorkbenchView {
         "✕",
       ),
       h("code", {}, node.python),
-      h("strong", {}, ` was refused: ${node.error.rule}`),
-      h("pre", {}, node.error.message),
+      h("strong", {}, ` was refused: ${node.error?.rule}`),
+      h("pre", {}, node.error?.message),
     );
   }
 
   drawFacts() {
     const cost = this.costOf(this.node);
+    /** @type {[string, string, string][]} */
     const found = [];
     if (cost?.time) {
       const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
       found.push(["Time", duration(cost.time) + spread, ""]);
       const start = this.costOf(this.nodes[0]);
       const parent = this.node.parent === null ? null : this.costOf(this.nodes[this.node.parent]);
-      for (const [name, other] of [
+      /** @type {[string, Data.Cost | null][]} */
+      const others = [
         ["Change", parent],
         ["Since the start", start],
-      ]) {
+      ];
+      for (const [name, other] of others) {
         if (!other?.time || this.node.parent === null) continue;
         const ratio = other.time / cost.time;
         const noise = 1 + (other.spread || 0) + (cost.spread || 0);
@@ -328,13 +400,14 @@ export class WorkbenchView {
     );
   }
 
+  /** @param {number} id */
   goto(id) {
     const node = this.nodes[id];
     if (node.error) {
       this.refused = id;
       this.say(`${node.op} was refused here: ${node.error.rule}`, "bad");
       if (node.parent === this.at) return this.drawRefusal();
-      id = node.parent;
+      id = node.parent ?? 0;
     } else {
       this.refused = null;
       this.say(`attempt ${id}: ${node.python || "the program as it was"}`);
@@ -349,11 +422,13 @@ export class WorkbenchView {
   }
 
   redo() {
-    if (this.onward.has(this.at)) this.goto(this.onward.get(this.at));
+    const next = this.onward.get(this.at);
+    if (next !== undefined) this.goto(next);
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    if (event.target.matches("textarea, input[type=text], input[type=number]")) return;
+    if (closest(event, "textarea, input[type=text], input[type=number]")) return;
     if (!(event.ctrlKey || event.metaKey) || event.altKey || event.key.toLowerCase() !== "z")
       return;
     event.preventDefault();
@@ -382,6 +457,7 @@ export class WorkbenchView {
     return `${this.data.imports}\n\n\n${program}\n\n\n`;
   }
 
+  /** @param {string} text */
   async load(text) {
     const told = await this.ask({ do: "python", text });
     if (told?.ok) this.say(`read: the place is attempt ${told.node}`);
@@ -390,7 +466,12 @@ export class WorkbenchView {
 
   // ------------------------------------------------------------------------------- the kernel
 
-  /** Ask the kernel; resolves to its answer, or null if there is none. */
+  /**
+   * Ask the kernel; resolves to its answer, or null if there is none.
+   * @param {object} message
+   * @param {boolean} [quiet]
+   * @returns {Promise<Data.Answered | null>}
+   */
   ask(message, quiet = false) {
     if (!this.live) return Promise.resolve(null);
     const id = ++this.number;
@@ -412,13 +493,18 @@ export class WorkbenchView {
     });
   }
 
+  /** @param {Data.Answered} message */
   answer(message) {
-    const waiting = this.waiting.get(message?.answer);
+    const waiting = this.waiting.get(message?.answer ?? -1);
     if (!waiting) return;
-    this.waiting.delete(message.answer);
+    this.waiting.delete(message.answer ?? -1);
     waiting(message);
   }
 
+  /**
+   * @param {string} op
+   * @param {Record<string, unknown>} args
+   */
   async apply(op, args) {
     if (!this.live) return;
     const started = performance.now();
@@ -430,7 +516,7 @@ export class WorkbenchView {
       if (this.auto.checked && !this.model.get("measuring")) this.measure();
       return;
     }
-    this.say(told.rule ? `${op} was refused: ${told.rule}` : told.error, "bad");
+    this.say(told.rule ? `${op} was refused: ${told.rule}` : told.error || "", "bad");
     if (told.node !== undefined) {
       this.refused = told.node;
       this.drawRefusal();
@@ -445,7 +531,10 @@ export class WorkbenchView {
   }
 }
 
-/** What anywidget calls with an element to draw in; the return value takes the view down. */
+/**
+ * What anywidget calls with an element to draw in; the return value takes the view down.
+ * @param {Data.Host} host
+ */
 export function render({ model, el }) {
   const view = new WorkbenchView(model, el);
   return () => view.remove();

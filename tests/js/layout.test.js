@@ -1,0 +1,258 @@
+// Where things stand: scales, grids, trees, nests, memory over time, charts.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { reuseBins } from "../../widgets/js/access_chart.js";
+import { gridOf } from "../../widgets/js/access_grid.js";
+import { drawChart } from "../../widgets/js/chart.js";
+import { curve } from "../../widgets/js/graph.js";
+import { placesOf } from "../../widgets/js/machine.js";
+import { drawNest, drawNests, loopsOf, nestOf, splitArguments } from "../../widgets/js/nest.js";
+import { bytesByLevel, drawRoofline, rooflinePoints } from "../../widgets/js/roofline.js";
+import { scaleOf } from "../../widgets/js/scale.js";
+import { layoutTree } from "../../widgets/js/tree.js";
+
+/** Lines of a program as the views have them; each stands for a key of its own. */
+const lines = (/** @type {string[]} */ ...texts) =>
+  texts.map((text, key) => ({
+    text: text.trimStart(),
+    indent: text.length - text.trimStart().length,
+    keys: [key],
+  }));
+
+test("a linear scale is even and its ticks are round", () => {
+  const scale = scaleOf(0, 100, 0, 500);
+  assert.equal(scale.at(0), 0);
+  assert.equal(scale.at(50), 250);
+  assert.deepEqual(
+    scale.ticks.map(([value]) => value),
+    [0, 20, 40, 60, 80, 100],
+  );
+});
+
+test("a logarithmic scale gives each decade the same room", () => {
+  const scale = scaleOf(1e-6, 1e-3, 300, 0, { log: true });
+  assert.ok(Math.abs(scale.at(1e-5) - 200) < 1e-9);
+  for (const [value] of scale.ticks) assert.ok(value >= 0.999e-6 && value <= 1.001e-3);
+});
+
+test("a scale of one value has room around it, and whole numbers stay whole", () => {
+  assert.ok(scaleOf(5, 5, 0, 100).at(5) === 50);
+  const scale = scaleOf(0, 3, 0, 100, { whole: true, text: String });
+  assert.deepEqual(
+    scale.ticks.map(([, text]) => text),
+    ["0", "1", "2", "3"],
+  );
+});
+
+test("the elements of a buffer have a cell each", () => {
+  for (const dims of [[], [7], [128], [100], [6, 5], [2, 3, 4], [2, 3, 4, 5]]) {
+    const grid = gridOf(dims);
+    const cells = new Set();
+    for (let e = 0; e < grid.count; e++) {
+      assert.ok(grid.row(e) < grid.rows && grid.column(e) < grid.columns, `${dims}: ${e}`);
+      cells.add(`${grid.row(e)},${grid.column(e)}`);
+    }
+    assert.equal(cells.size, grid.count, String(dims));
+  }
+});
+
+test("four dimensions are a matrix of tiles", () => {
+  const grid = gridOf([2, 2, 3, 4]);
+  assert.deepEqual([grid.rows, grid.columns, grid.tall, grid.wide], [6, 8, 3, 4]);
+  assert.deepEqual([grid.row(12), grid.column(12)], [0, 4]);
+});
+
+test("in a tree of attempts branches never share a place", () => {
+  const parents = [null, 0, 1, 1, 0, 4, 4];
+  const nodes = parents.map((parent, id) => ({
+    id,
+    parent,
+    op: "split",
+    python: "",
+    lead: [],
+    program: 0,
+    error: id === 1 ? { message: "no" } : null,
+  }));
+  const { places, rows } = layoutTree(nodes);
+  assert.equal(new Set(places.map(({ column, row }) => `${column},${row}`)).size, nodes.length);
+  assert.deepEqual(places[0], { column: 0, row: 0 });
+  // The first child that was not refused goes on in its parent's row.
+  assert.equal(places[4].row, 0);
+  assert.equal(rows, 1 + Math.max(...places.map(({ row }) => row)));
+});
+
+test("memory that lives at the same time does not overlap, and what was freed is used again", () => {
+  const storages = [
+    { from: 0, to: 4, size: 100 },
+    { from: 1, to: 3, size: 50 },
+    { from: 3, to: 6, size: 40 },
+    { from: 4, to: 6, size: 90 },
+  ];
+  const places = placesOf(storages);
+  for (const a of places) {
+    for (const b of places) {
+      if (a === b || a.to <= b.from || b.to <= a.from) continue;
+      assert.ok(a.at + a.size <= b.at || b.at + b.size <= a.at);
+    }
+  }
+  assert.deepEqual(
+    places.map(({ at }) => at),
+    [0, 100, 100, 0],
+  );
+});
+
+test("arguments are divided where no bracket or string is open", () => {
+  assert.deepEqual(splitArguments('a, f(b, c), "d, e", [g, h]'), [
+    "a",
+    "f(b, c)",
+    '"d, e"',
+    "[g, h]",
+  ]);
+  assert.deepEqual(splitArguments(""), []);
+});
+
+test("loops are read off a line", () => {
+  assert.equal(loopsOf("with T.init():"), null);
+  assert.deepEqual(
+    loopsOf("for i, j in T.grid(128, n * 2):")?.map(({ name, extent }) => [name, extent]),
+    [
+      ["i", "128"],
+      ["j", "n * 2"],
+    ],
+  );
+  assert.deepEqual(loopsOf('for t in T.thread_binding(32, thread="threadIdx.x"):'), [
+    { name: "t", extent: "32", kind: "thread", thread: "threadIdx.x" },
+  ]);
+});
+
+const PROGRAM = lines(
+  "for i, j in T.grid(8, 4):",
+  '    with T.block("Y"):',
+  '        vi, vj = T.axis.remap("SR", [i, j])',
+  "        T.reads(A[vi, vj])",
+  "        Y[vi] = Y[vi] + A[vi, vj]",
+);
+
+test("a program is a nest of loops around its blocks", () => {
+  const [outer] = nestOf(PROGRAM).children;
+  const [inner] = outer.children;
+  const [block] = inner.children;
+  assert.deepEqual([outer.loop?.name, inner.loop?.name, block.name], ["i", "j", "Y"]);
+  assert.deepEqual(
+    block.iterators.map(({ name, kind }) => [name, kind]),
+    [
+      ["vi", "spatial"],
+      ["vj", "reduce"],
+    ],
+  );
+  assert.deepEqual(
+    block.children.map(({ type, line }) => [type, line]),
+    [["text", 4]],
+  );
+});
+
+test("boxes of a nest lie within the drawing, from top to bottom", () => {
+  const drawing = drawNest(nestOf(PROGRAM));
+  let last = 0;
+  for (const { y, h } of drawing.items) {
+    assert.ok(y >= last && y + h <= drawing.height);
+    last = y;
+  }
+  assert.equal(drawing.items.length, 7);
+});
+
+test("a loop that shares its line with another is marked for itself", () => {
+  const before = [{ ...PROGRAM[0], keys: [10, 11] }, ...PROGRAM.slice(1)];
+  const after = [
+    { ...PROGRAM[0], text: "for i, j in T.grid(8, 2):", keys: [10, 11] },
+    ...PROGRAM.slice(1),
+  ];
+  /** @type {Map<number, Data.Mark>} */
+  const marks = new Map([[0, "changed"]]);
+  const [, right] = drawNests(before, after, [marks, marks]);
+  assert.deepEqual(
+    right.items.slice(0, 2).map(({ mark }) => mark),
+    ["", "changed"],
+  );
+});
+
+/** @returns {any} */
+const recording = () => ({
+  machine: { peak_gflops: 100, bandwidth: { L1: 400, memory: 20 } },
+  programs: [4, 2, 2].map((time, i) => ({
+    cost: {
+      time,
+      gflops: 10 / time,
+      counts: {
+        flops: 1e9,
+        bytes_read: 3e9,
+        bytes_written: 1e9,
+        levels: [{ name: "L1", lookups: 10, misses: 5, bytes_in: 3e8 * (i + 1), bytes_out: 1e8 }],
+      },
+    },
+  })),
+  steps: [0, 1, 1, 2].map((after) => ({ op: "split", after, error: null })),
+});
+
+test("each level carries the bytes of the one that misses into it", () => {
+  assert.deepEqual(bytesByLevel(recording().programs[0].cost.counts), { L1: 4e9, memory: 4e8 });
+});
+
+test("a program is one point of the roofline, with all the steps that lead to it", () => {
+  const points = rooflinePoints(recording(), "memory");
+  assert.deepEqual(
+    points.map(({ steps }) => steps),
+    [[0], [1, 2], [3]],
+  );
+  assert.equal(points[0].intensity, 2.5);
+  const svg = drawRoofline(recording(), "memory", 1, 600);
+  assert.equal(svg.match(/class="point/g)?.length, 3);
+  assert.equal(svg.match(/NaN|undefined/), null);
+  assert.equal(drawRoofline({ ...recording(), machine: {} }, "memory", 1, 600), "");
+});
+
+test("the chart of times has a point a step and a line over those that were timed", () => {
+  const points = [1e-3, null, 1e-4].map((time, i) => ({
+    time,
+    refused: i === 1,
+    wrong: false,
+    idle: false,
+    label: `step ${i} <`,
+  }));
+  const svg = drawChart(points, 1e-5, 2, 400);
+  assert.equal(svg.match(/data-step/g)?.length, 3);
+  assert.equal(svg.match(/<polyline[^>]*points="([^"]*)"/)?.[1].split(" ").length, 2);
+  assert.ok(svg.includes("step 0 &lt;") && !svg.includes("NaN"));
+  assert.equal(drawChart([{ ...points[1] }], null, 0, 400), "");
+});
+
+test("uses of a line are counted by powers of two of their distance", () => {
+  /** @type {any} */
+  const result = {
+    names: ["L1", "memory"],
+    reuse: [-1, 0, 1, 2, 3, 9],
+    found: [1, 0, 0, 0, 0, 1],
+  };
+  assert.deepEqual(
+    reuseBins(result).map(({ from, to, found }) => [from, to, ...found]),
+    [
+      [0, 0, 1, 0],
+      [1, 1, 1, 0],
+      [2, 3, 2, 0],
+      [4, 7, 0, 0],
+      [8, 15, 0, 1],
+      [-1, -1, 0, 1],
+    ],
+  );
+});
+
+test("an edge goes through its points", () => {
+  assert.equal(
+    curve([
+      [0, 0],
+      [10, 20],
+    ]),
+    "M0,0C0,10 10,10 10,20",
+  );
+});

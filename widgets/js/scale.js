@@ -1,0 +1,43 @@
+// Scales of the charts: where a value stands in pixels, and the values that are written at an axis.
+
+import { digits } from "./dom.js";
+
+/** @typedef {{ at: (value: number) => number, ticks: [number, string][] }} Scale */
+
+/**
+ * A scale from values to pixels: { at(value), ticks: [[value, text], ...] }.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} from
+ * @param {number} to
+ * @param {{ log?: boolean, text?: (value: number) => string, whole?: boolean }} [options]
+ * @returns {Scale}
+ */
+export function scaleOf(low, high, from, to, { log = false, text = digits, whole = false } = {}) {
+  if (!(high > low)) [low, high] = log ? [low / 1.5, high * 1.5] : [low - 1, high + 1];
+  const place = log ? Math.log : (/** @type {number} */ v) => v;
+  /** @param {number} value */
+  const at = (value) =>
+    from + ((place(value) - place(low)) / (place(high) - place(low))) * (to - from);
+  /** @type {[number, string][]} */
+  const ticks = [];
+  if (log) {
+    const decades = Math.log10(high / low);
+    const steps = decades > 4 ? [1] : decades > 1.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+      for (const step of steps) {
+        const value = step * 10 ** power;
+        if (value >= low * 0.999 && value <= high * 1.001) ticks.push([value, text(value)]);
+      }
+    }
+  } else {
+    const raw = (high - low) / 6;
+    const unit = 10 ** Math.floor(Math.log10(raw));
+    let step = [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= raw) ?? 10 * unit;
+    if (whole) step = Math.max(1, Math.round(step));
+    for (let value = Math.ceil(low / step) * step; value <= high + step / 1e6; value += step) {
+      ticks.push([value, text(Number(value.toPrecision(6)))]);
+    }
+  }
+  return { at, ticks };
+}
