@@ -32,11 +32,13 @@ BELOW = {
     "lower": ("arith", "target"),
     "topi": ("te",),
     "runtime": ("reading",),
+    "workers": ("ir",),
     "target": ("reading",),
     "backend": ("tir", "arith", "lower", "runtime", "target"),
     "relax": ("script", "topi", "dlight", "arith", "lower", "backend", "runtime"),
-    "observe": ("script", "tir", "schedule", "backend", "lower", "relax"),
-    "meta_schedule": ("schedule", "backend", "runtime", "observe", "te", "dlight"),
+    "observe": ("script", "tir", "schedule", "backend", "lower", "relax", "workers"),
+    "meta_schedule": ("schedule", "backend", "runtime", "observe", "te", "dlight",
+                      "workers"),
 }
 # single files that may use more than their package
 MORE = {"mlc_lab.meta_schedule.relax_integration": ("relax",)}

@@ -1,6 +1,4 @@
-"""Worker processes, model by model: pools, references, clusters, the rank of predictions."""
-
-import time
+"""What is measured, model by model: references, placements, the rank of predictions."""
 
 import numpy as np
 import pytest
@@ -8,56 +6,12 @@ import pytest
 from mlc_lab import meta_schedule as ms
 from mlc_lab.meta_schedule.context import TuneContext
 from mlc_lab.meta_schedule.cost_model import TreeModel
-from mlc_lab.meta_schedule.measure.pool import Worker, WorkerPool
 from mlc_lab.meta_schedule.measure.runner import Reference, RunnerResult
-from mlc_lab.meta_schedule.measure.worker import _Task, difference, robust
+from mlc_lab.meta_schedule.measure.service import _Task, difference, robust
 from mlc_lab.meta_schedule.search_strategy import MeasureCandidate
 from mlc_lab.meta_schedule.workload import arguments, as_workload
 
 from .programs import TARGET, matmul
-
-
-def test_a_pool_outlives_its_workers():
-    pool = WorkerPool(1, lambda: Worker("build"))
-    try:
-        first = pool.submit({"do": "ping"}, 60).result()
-        assert first["status"] == "ok"
-        died = pool.submit({"do": "crash", "how": "crash"}, 60).result()
-        assert died["status"] == "crash" and "SIGSEGV" in died["reason"]
-        hung = pool.submit({"do": "crash", "how": "hang"}, 0.5).result()
-        assert hung["status"] == "timeout" and "0.5 s" in hung["reason"]
-        again = pool.submit({"do": "ping"}, 60).result()
-        assert again["status"] == "ok" and again["pid"] != first["pid"]
-        unknown = pool.submit({"do": "sing"}, 60).result()
-        assert unknown["status"] == "error"
-        odd = pool.submit({"do": "ping", "what": lambda: None}, 60).result()
-        assert odd["status"] == "error" and "pickle" in odd["reason"]
-    finally:
-        pool.close()
-
-
-def test_memory_is_limited():
-    pool = WorkerPool(1, lambda: Worker("run", memory=256 << 20))
-    try:
-        reply = pool.submit({"do": "crash", "how": "memory", "bytes": 1 << 30}, 60).result()
-        assert reply["status"] == "memory"
-        small = pool.submit({"do": "crash", "how": "memory", "bytes": 1 << 20}, 60).result()
-        assert small["status"] == "ok"
-    finally:
-        pool.close()
-
-
-def test_what_has_not_begun_can_be_dropped():
-    pool = WorkerPool(1, lambda: Worker("build"))
-    try:
-        pool.submit({"do": "ping"}, 60).result()
-        running = pool.submit({"do": "crash", "how": "hang"}, 1)
-        waiting = pool.submit({"do": "ping"}, 60)
-        time.sleep(0.2)
-        pool.cancel()
-        assert waiting.cancelled() and running.result()["status"] == "timeout"
-    finally:
-        pool.close()
 
 
 def test_results_are_compared_with_the_tolerance_of_their_type():

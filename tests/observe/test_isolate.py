@@ -118,6 +118,6 @@ def test_only_the_programs_asked_for_are_measured(monkeypatch):
 def test_the_child_is_gone_afterwards():
     apart = Isolated(module())
     apart.cost(module(), 0.001)
-    process = apart.process
+    worker = apart.worker
     apart.close()
-    assert process.poll() is not None and apart.process is None
+    assert not worker.alive and apart.worker is None

@@ -42,7 +42,7 @@ from typing import Any
 from ...reading import MISTAKES, DataError, read_json, reason, shown
 from ...schedule import Schedule, Trace
 from ...target import Target
-from ..measure.worker import robust
+from ..measure.service import robust
 from ..workload import TensorInfo, Workload
 
 

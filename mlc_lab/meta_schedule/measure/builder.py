@@ -10,7 +10,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Sequence
 
-from .pool import shared_pool, usable_cpus
+from ...workers.pool import shared_pool, usable_cpus
+
+#: what the worker processes serve
+SERVICE = f"{__package__}.service"
 
 
 class BuilderInput(NamedTuple):
@@ -112,7 +115,7 @@ class LocalBuilder(Builder):
         cpus = usable_cpus()
         self.max_workers = max_workers or max(1, min(8, len(cpus) - 1))
         self.timeout_sec, self.memory_mb, self.f_build = timeout_sec, memory_mb, f_build
-        self.pool = shared_pool("build", self.max_workers, cpus[:-1], memory_mb << 20, 1)
+        self.pool = shared_pool(SERVICE, "build", self.max_workers, cpus[:-1], memory_mb << 20, 1)
 
     def submit(self, build_input: BuilderInput) -> Future:
         """A future of one result."""

@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Sequence
 
+from ...workers.pool import Worker, shared_pool, usable_cpus
 from ..workload import TensorInfo
-from .builder import then
-from .pool import Worker, shared_pool, usable_cpus
-from .worker import robust
+from .builder import SERVICE, then
+from .service import robust
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class LocalRunner(Runner):
             cpus = usable_cpus()
             where = cpus[-threads:] if threads <= len(cpus) else []
             pool = self._pools[threads] = shared_pool(
-                "run", 1, where, self.memory_mb << 20, threads)
+                SERVICE, "run", 1, where, self.memory_mb << 20, threads)
         return pool
 
     def prepare(self, reference: Reference, threads: int = 1) -> Future:

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from ..measure.runner import RunnerInput
-from ..measure.worker import robust
+from ..measure.service import robust
 from .task_record import TaskRecord
 
 #: programs that are measured again at most, and how far from the best they may be

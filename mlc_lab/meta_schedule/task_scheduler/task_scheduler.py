@@ -11,10 +11,10 @@ from concurrent.futures import CancelledError
 from typing import Any, Sequence
 
 from ...ir.diagnostics import MLCError
+from ...workers.pool import usable_cpus
 from ..cost_model import CostModel
 from ..database import Database, TuningRecord
 from ..measure.builder import Builder, BuilderInput, BuilderResult
-from ..measure.pool import usable_cpus
 from ..measure.runner import Reference, Runner, RunnerInput, RunnerResult
 from ..workload import arguments
 from . import confirm, table

@@ -1,9 +1,6 @@
-"""A worker process: builds candidates, or runs and times them, one request after the other.
+"""What a worker process of a search does: builds candidates, or runs, checks and times them.
 
-Started by `pool.py` as `python -c "...worker.main()"`, so the user's `__main__` is not imported
-again. Requests and answers are pickles with a length before them, over standard input and output.
-Whatever a candidate does (crash, hang, eat memory) happens here; the pool sees a dead or silent
-process and starts another one. When the parent is gone, so is the worker.
+A service of `mlc_lab/workers`: `HANDLERS` is what a request may ask for.
 """
 
 from __future__ import annotations
@@ -11,42 +8,12 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import pickle
-import queue
 import statistics
-import struct
-import sys
 import tempfile
-import threading
 import time
 from typing import Any
 
-LENGTH = struct.Struct("<Q")
 PAGE = 4096
-
-
-def send(file: Any, value: Any) -> None:
-    """Write one message."""
-    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    file.write(LENGTH.pack(len(data)) + data)
-    file.flush()
-
-
-def receive(file: Any) -> Any:
-    """Read one message; EOFError when the other side is gone."""
-    return pickle.loads(receive_bytes(file))
-
-
-def receive_bytes(file: Any) -> bytes:
-    """Read one message as it was sent."""
-    head = file.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    (size,) = LENGTH.unpack(head)
-    data = file.read(size)
-    if len(data) < size:
-        raise EOFError
-    return data
 
 
 def build(request: dict) -> dict:
@@ -368,12 +335,12 @@ def alone() -> Any:
         os.close(file)
 
 
-def ping(request: dict) -> dict:
+def load(role: str) -> None:
     """Load what building and running need, so that the first request does not wait for it."""
     from ...runtime import jit, native_library
 
     jit.host_machine().target_machine  # noqa: B018  (makes it)
-    if request.get("role") == "build":
+    if role == "build":
         from ... import lower, target
         from ...backend import llvm, machine
 
@@ -382,85 +349,7 @@ def ping(request: dict) -> dict:
         from ...observe import measure as _  # noqa: F401
 
         native_library.native_address("mlc_lab_time_calls")
-    return {"status": "ok", "pid": os.getpid()}
 
 
-def crash(request: dict) -> dict:
-    """For tests of the pool: die, hang, or eat memory."""
-    how = request["how"]
-    if how == "crash":
-        os.kill(os.getpid(), 11)
-    elif how == "hang":
-        time.sleep(3600)
-    elif how == "memory":
-        hog = bytearray(request["bytes"])
-        return {"status": "ok", "size": len(hog)}
-    return {"status": "ok"}
-
-
-HANDLERS = {"build": build, "prepare": prepare, "run": run, "ping": ping, "crash": crash}
-
-
-def answer(request: dict) -> dict:
-    """Handle one request; errors become answers."""
-    try:
-        return HANDLERS[request["do"]](request)
-    except MemoryError:
-        return {"status": "memory", "reason": "it asked for more memory than a worker may use"}
-    except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        return {"status": "error", "reason": what[:4000]}
-
-
-def limit_memory(extra: int) -> None:
-    """Let this process take at most `extra` bytes more than it has."""
-    try:
-        import resource
-
-        with open("/proc/self/statm") as file:
-            now = int(file.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (now + extra, resource.RLIM_INFINITY))
-    except (ImportError, OSError, ValueError):
-        pass  # no such limit on this system
-
-
-def main() -> None:
-    """Serve requests until standard input ends."""
-    source = os.fdopen(os.dup(0), "rb")
-    sink = os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)  # what kernels print must not mix with the answers
-    requests: queue.Queue = queue.Queue()
-
-    def listen() -> None:
-        try:
-            while True:
-                requests.put(receive_bytes(source))
-        except (EOFError, OSError):
-            os._exit(0)  # the parent is gone: stop, whatever a kernel is doing
-
-    threading.Thread(target=listen, daemon=True).start()
-    limited = False
-    while True:
-        # Read by this thread: reading imports modules, as `ping` does, and two threads that import
-        # modules which need each other may see one of them half done.
-        request = pickle.loads(requests.get())
-        if request.get("do") == "setup":
-            with contextlib.suppress(OSError, AttributeError):
-                if request.get("cpus"):
-                    os.sched_setaffinity(0, request["cpus"])
-            ping({"role": request.get("role")})
-            if request.get("memory"):
-                limit_memory(request["memory"])
-                limited = True
-            continue
-        reply = answer(request)
-        if reply["status"] == "memory" and not limited:
-            reply["reason"] = "the machine has no more memory"
-        try:
-            send(sink, reply)
-        except OSError:
-            os._exit(0)
-        if reply["status"] == "memory":
-            sys.exit(0)
+#: what a worker of a search does
+HANDLERS = {"build": build, "prepare": prepare, "run": run}

@@ -19,44 +19,62 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
-from .worker import receive, send
+from .messages import LENGTH, decode, encode, receive, send
 
-_ROOT = str(Path(__file__).resolve().parents[3])
-_CODE = "from mlc_lab.meta_schedule.measure.worker import main; main()"
+_ROOT = str(Path(__file__).resolve().parents[2])
 
 
 class Worker:
-    """One process; `call` gives it a request and waits for the answer."""
+    """One process; `call` gives it a request and waits for the answer.
 
-    def __init__(self, role: str, cpus: Sequence[int] = (), memory: int | None = None,
-                 threads: int = 1) -> None:
+    Parameters
+    ----------
+    service: the module whose handlers answer.
+    role: what its `load` is told.
+    cpus: the cores that it may use, all if there are none.
+    memory: bytes that it may take beyond what it has when it is ready; None for any.
+    threads: for parallel loops; None for as many as here.
+    """
+
+    def __init__(self, service: str, role: str = "", cpus: Sequence[int] = (),
+                 memory: int | None = None, threads: int | None = 1) -> None:
         environment = dict(os.environ)
         path = environment.get("PYTHONPATH", "")
         environment["PYTHONPATH"] = _ROOT + (os.pathsep + path if path else "")
-        environment["MLC_LAB_NUM_THREADS"] = str(threads)
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            environment[name] = "1"
+        if threads is not None:
+            environment["MLC_LAB_NUM_THREADS"] = str(threads)
+            for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+                environment[name] = "1"
+        code = f"from mlc_lab.workers.child import main; main({service!r})"
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment, start_new_session=True)
         self.answers: queue.Queue = queue.Queue()
         threading.Thread(target=_listen, args=(self.process.stdout, self.answers),
                          daemon=True).start()
-        send(self.process.stdin, {"do": "setup", "role": role, "cpus": list(cpus),
-                                  "memory": memory})
+        weakref.finalize(self, _stop, self.process)
+        send(self.process.stdin, {"role": role, "cpus": list(cpus), "memory": memory})
 
     def call(self, request: dict, timeout: float) -> dict:
-        """The answer; after a status of "crash" or "timeout" the process is gone."""
+        """The answer; after a status of "crash" or "timeout" the process is gone.
+
+        Raises TypeError for a request that cannot be sent.
+        """
+        data = encode(request)
         try:
-            send(self.process.stdin, request)
+            self.process.stdin.write(LENGTH.pack(len(data)) + data)
+            self.process.stdin.flush()
             reply = self.answers.get(timeout=timeout)
         except queue.Empty:
             self.close()
             return {"status": "timeout",
                     "reason": f"no answer within {timeout:g} s; it was stopped"}
-        except OSError:
+        except (OSError, ValueError):
             reply = None
-        if reply is None:
+        except BaseException:  # an interrupt: the answer to this request must not be read later
+            self.close()
+            raise
+        if not isinstance(reply, dict) or not isinstance(reply.get("status"), str):
             self.close(wait=2)
             return {"status": "crash", "reason": _death(self.process.returncode)}
         if reply["status"] == "memory":
@@ -70,31 +88,41 @@ class Worker:
 
     def close(self, wait: float = 0) -> None:
         """Stop the process, at once after `wait` seconds."""
+        _stop(self.process, wait)
+
+
+def _stop(process: subprocess.Popen, wait: float = 0) -> None:
+    try:
+        process.wait(timeout=wait)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
         try:
-            self.process.wait(timeout=wait)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            try:
-                pipe.close()
-            except OSError:
-                pass
+            pipe.close()
+        except OSError:
+            pass
 
 
 def _listen(pipe: Any, answers: queue.Queue) -> None:
     try:
         while True:
-            answers.put(receive(pipe))
-    except (EOFError, OSError, ValueError):
+            answers.put(decode(receive(pipe)))
+    except (EOFError, OSError, ValueError):  # what it ran may have written into its answers
         answers.put(None)
+
+
+#: what a process died of, in words
+_DEATHS = {"SIGSEGV": "it touched memory that is not its own", "SIGFPE": "it divided by zero",
+           "SIGABRT": "it aborted", "SIGILL": "it used an instruction this machine does not have",
+           "SIGBUS": "it touched memory that is not there",
+           "SIGKILL": "the system does that when memory runs out"}
 
 
 def _death(code: int | None) -> str:
     if code is not None and code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        more = " (the system does that when memory runs out)" if name == "SIGKILL" else ""
-        return f"the process died of {name}{more}"
+        return f"the process died of {name}" + (f": {_DEATHS[name]}" if name in _DEATHS else "")
     return f"the process ended with code {code}"
 
 
@@ -161,7 +189,7 @@ class WorkerPool:
             if reply["status"] == "unprepared" and again is not None:
                 trouble = again(worker)
                 reply = trouble or worker.call(request, timeout)
-        except Exception as error:  # e.g. a request that cannot be pickled
+        except Exception as error:  # e.g. a request that cannot be sent
             reply = {"status": "error", "reason": f"{type(error).__name__}: {error}"}
         future.set_result(reply)
 
@@ -191,14 +219,14 @@ def _close_all() -> None:
 _shared: dict[tuple, WorkerPool] = {}
 
 
-def shared_pool(role: str, count: int, cpus: Sequence[int], memory: int | None, threads: int
-                ) -> WorkerPool:
+def shared_pool(service: str, role: str, count: int, cpus: Sequence[int], memory: int | None,
+                threads: int) -> WorkerPool:
     """The process's pool of that description: the next search finds its workers running."""
-    key = (role, count, tuple(cpus), memory, threads)
+    key = (service, role, count, tuple(cpus), memory, threads)
     pool = _shared.get(key)
     if pool is None or pool._closed:
         pool = _shared[key] = WorkerPool(
-            count, lambda: Worker(role, cpus, memory, threads))
+            count, lambda: Worker(service, role, cpus, memory, threads))
     pool.start()
     return pool
 

@@ -1,0 +1,96 @@
+"""The process of a worker: answers one request after the other with the handlers of a service.
+
+Started by `pool.py`, so that the user's `__main__` is not imported again. Whatever a request does
+(crash, hang, eat memory) happens here; the pool sees a dead or silent process and starts another
+one. When the parent is gone, so is the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import queue
+import sys
+import threading
+from typing import Any
+
+from .messages import decode, receive, send
+
+
+def main(service: str) -> None:
+    """Serve requests, by the module called `service`, until standard input ends."""
+    source = os.fdopen(os.dup(0), "rb")
+    sink = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)  # what programs print must not mix with the answers
+    requests: queue.Queue = queue.Queue()
+
+    def listen() -> None:
+        try:
+            while True:
+                requests.put(receive(source))
+        except (EOFError, OSError, ValueError):
+            os._exit(0)  # the parent is gone: stop, whatever a program is doing
+
+    threading.Thread(target=listen, daemon=True).start()
+    module: Any = None
+    limited = False
+    while True:
+        # Read by this thread: reading may import modules, as `load` does, and two threads that
+        # import modules which need each other may see one of them half done.
+        request = decode(requests.get())
+        if module is None:  # the first one says what the process may use
+            module = importlib.import_module(service)
+            limited = _set_up(module, request)
+            continue
+        reply = answer(module, request)
+        if reply["status"] == "memory" and not limited:
+            reply["reason"] = "the machine has no more memory"
+        try:
+            send(sink, reply)
+        except OSError:
+            os._exit(0)
+        if reply["status"] == "memory":
+            sys.exit(0)
+
+
+def _set_up(module: Any, request: dict) -> bool:
+    """Take the cores and the memory that are given; whether memory is limited."""
+    with contextlib.suppress(OSError, AttributeError):
+        if request.get("cpus"):
+            os.sched_setaffinity(0, request["cpus"])
+    load = getattr(module, "load", None)
+    if load is not None:
+        load(request.get("role"))
+    return bool(request.get("memory")) and limit_memory(request["memory"])
+
+
+def answer(module: Any, request: dict) -> dict:
+    """Handle one request; errors become answers."""
+    try:
+        if request["do"] == "ping":
+            return {"status": "ok", "pid": os.getpid()}
+        return module.HANDLERS[request["do"]](request)
+    except MemoryError:
+        return {"status": "memory", "reason": "it asked for more memory than a worker may use"}
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        return {"status": "error", "reason": what[:4000]}
+
+
+def limit_memory(extra: int) -> bool:
+    """Let this process take at most `extra` bytes more than it has, where the system can do that.
+    """
+    try:
+        import resource
+
+        with open("/proc/self/statm") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        wanted = now + extra if hard == resource.RLIM_INFINITY else min(now + extra, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    except (ImportError, OSError, ValueError):
+        return False
+    return True

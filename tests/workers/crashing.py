@@ -1,0 +1,36 @@
+"""A service for tests of workers: it dies, hangs, eats memory, or answers nonsense."""
+
+import os
+import sys
+import time
+
+
+def crash(request):
+    os.kill(os.getpid(), 11)
+
+
+def hang(request):
+    time.sleep(3600)
+
+
+def take(request):
+    return {"status": "ok", "size": len(bytearray(request["bytes"]))}
+
+
+def echo(request):
+    return {"status": "ok", "value": request["value"], "types": [
+        type(v).__name__ for v in request["value"]]}
+
+
+def garble(request):
+    """What a kernel could do that finds the pipe: write bytes of its own into the answers."""
+    for number in range(3, 64):
+        try:
+            os.write(number, bytes(request["bytes"]))
+        except OSError:
+            continue
+    sys.stdout.flush()
+    return {"status": "ok"}
+
+
+HANDLERS = {"crash": crash, "hang": hang, "take": take, "echo": echo, "garble": garble}
