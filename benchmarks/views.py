@@ -25,7 +25,7 @@ import mlc_lab as tvm
 from mlc_lab.observe.session import record
 from mlc_lab.script import from_source
 from mlc_lab_widgets import Stepper, static
-from mlc_lab_widgets.export import packed
+from mlc_lab_widgets.stepper import packed
 
 STAGE = """\
         for i, j, k in T.grid(64, 64, 64):

@@ -1,13 +1,19 @@
 """Views of what the compiler did, as Jupyter widgets and as HTML files with no kernel.
 
-Import name: `mlc_lab_widgets`. One module a view, one JavaScript file a view (in `js/`), one shared
-style. A view draws a recording (`mlc_lab.observe.recording`) and contains no compiler logic.
+Import name: `mlc_lab_widgets`. A view is one Python file here, and a script and a style in `js/`.
+It draws a recording (`mlc_lab.observe.recording`) and contains no compiler logic.
 
-    Stepper    the steps of a schedule: programs side by side, cost, correctness (needs anywidget)
-    Workbench  schedule by clicking, every attempt kept in a tree (needs anywidget)
-    AccessView what a program reads and writes in time order, in simulated caches
-    Compare    two schedules, a step of one beside a step of the other; `compare(a, b)` makes one
-    page       recordings as one HTML page (needs nothing)
+    Stepper      the steps of a schedule: programs side by side, cost, correctness
+    Compare      two schedules, a step of one beside a step of the other; `compare(a, b)` makes one
+    Workbench    schedule by clicking, every attempt kept in a tree
+    AccessView   what a program reads and writes in time order, in simulated caches
+    GraphView    a computation graph
+    PassView     a pipeline of passes: programs and graphs before and after each
+    MachineView  a run of the virtual machine
+    TuningBoard  a search for schedules
+    page         recordings as one HTML page
+
+Widgets need the extra `lab`; pages need nothing.
 """
 
 from __future__ import annotations
@@ -15,24 +21,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .export import page
+#: views, and what makes them, by the module that has them
+_VIEWS = {
+    "AccessView": ".access",
+    "Compare": ".comparison",
+    "GraphView": ".graph",
+    "MachineView": ".machine",
+    "PassView": ".passes",
+    "Stepper": ".stepper",
+    "TuningBoard": ".board",
+    "Workbench": ".workbench",
+    "compare": ".comparison",
+    "page": ".stepper",
+}
 
-#: views by the module that has them
-_VIEWS = {"AccessView": ".access", "Compare": ".comparison", "compare": ".comparison",
-          "Stepper": ".stepper", "Workbench": ".workbench"}  # fmt: skip
-
-__all__ = ["AccessView", "Compare", "Stepper", "Workbench", "compare", "page"]
+__all__ = list(_VIEWS)
 
 
 def __getattr__(name: str) -> Any:
-    """Widgets load when they are asked for, so that pages can be written without anywidget."""
+    """A view is loaded when it is asked for."""
     if name not in _VIEWS:
         raise AttributeError(f"module mlc_lab_widgets has no attribute {name!r}")
-    try:
-        return getattr(import_module(_VIEWS[name], __name__), name)
-    except ImportError as error:
-        raise ImportError(
-            f"the notebook views need {error.name}, which is not installed.\n"
-            "Install it with:  pip install 'mlc-lab[lab]'\n"
-            "Without it, `recording.html(path)` writes the same view as an HTML page."
-        ) from None
+    return getattr(import_module(_VIEWS[name], __name__), name)

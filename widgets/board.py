@@ -1,19 +1,18 @@
-"""The tuning board as a notebook widget: charts of a search, live or afterwards."""
+"""The tuning board as a widget and as a page: charts of a search, live or afterwards."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any
 
-import traitlets
-
-from . import bundle
-from .board_page import STYLES, static_html
-from .view import View
+from . import bundle, export
+from .view import View, traitlets
 
 #: seconds between two drawings while a search runs
 PERIOD = 0.7
+STYLES = ("stepper.css", "board.css")
 
 
 class TuningBoard(View):
@@ -128,3 +127,16 @@ def _kernel_id() -> str:
         return ""
     stem = name.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".json")
     return stem.removeprefix("kernel-")
+
+
+def static_html(board: Any) -> str:
+    """The best trials as text, for untrusted notebooks and static renderers."""
+    return (f"<details open><summary><b>{escape(board.title)}: the best trials</b></summary>"
+            f'<pre style="font-size:12px;overflow-x:auto">{escape(board.table())}</pre></details>')
+
+
+def page(boards: Sequence[Any], title: str) -> str:
+    """One HTML page with each board."""
+    views = [({"board": board.to_dict(), "selected": "", "live": False, "running": False,
+               "kernel": "", "reply": {}}, static_html(board)) for board in boards]
+    return export.write(views, title, "board.js", STYLES)

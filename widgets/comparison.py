@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import traitlets
-
 from mlc_lab.observe.compare import joined
 
 from . import bundle, export, static
-from .view import View
+from .view import View, traitlets
 
 
 class Compare(View):
@@ -28,7 +26,7 @@ class Compare(View):
     comparison   both recordings as plain data (see `mlc_lab.observe.compare`).
     """
 
-    _esm = bundle.module("compare.js")
+    _esm = bundle.module("comparison.js")
     _css = bundle.style("stepper.css")
 
     comparison = traitlets.Dict().tag(sync=True)
@@ -61,7 +59,8 @@ class Compare(View):
         """The same view as one HTML page with no kernel; written to `path` if given."""
         values = {name: getattr(self, name) for name in ("comparison", "left", "right")}
         title = self.comparison["title"]
-        text = export.write([({**values, "selection": {}}, self._static()[1])], title, "compare.js")
+        view = {**values, "selection": {}}, self._static()[1]
+        text = export.write([view], title, "comparison.js")
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text

@@ -1,20 +1,17 @@
 """A page that shows views with no kernel, no server and no network: one HTML file.
 
 `write` makes the page of any view: of its script, its style sheets, and for each place on the page
-the values of the model's traits and static HTML for where scripts do not run. `page` is that for
-the stepper.
+the values of the model's traits and static HTML for where scripts do not run.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from . import bundle, static
+from . import bundle
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -51,18 +48,6 @@ def embed(data: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def packed(recording: Any) -> dict[str, Any]:
-    """A recording as plain data for a view, its `code` compressed: it is ten times the rest.
-
-    The view takes {"gzip": text} in the place of `code`: JSON, compressed, in base 64.
-    """
-    data = recording.to_dict()
-    if data.get("code"):
-        text = json.dumps(data["code"], separators=(",", ":")).encode()
-        data["code"] = {"gzip": base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()}
-    return data
-
-
 def write(
     views: Sequence[tuple[dict[str, Any], str]],
     title: str,
@@ -84,17 +69,3 @@ def write(
         title=escape(title), style=bundle.style(*styles),
         views="\n".join(parts), script=bundle.script(entry) + bundle.script("page.js"),
     )  # fmt: skip
-
-
-def page(recordings: Sequence[Any], title: str = "Schedules", guess: bool = False) -> str:
-    """One HTML page with the stepper of each recording; readable text where scripts do not run.
-
-    With `guess` the viewer says what a step does before it is shown.
-    """
-    fallback = static.hidden if guess else static.html
-    views = [
-        ({"recording": packed(recording), "step": 0, "selection": {}, "guess": guess},
-         fallback(recording))
-        for recording in recordings
-    ]  # fmt: skip
-    return write(views, title, "stepper.js", styles=("stepper.css", "counts.css", "guess.css"))

@@ -1,14 +1,15 @@
-"""A run of the virtual machine as a notebook widget: bytecode, registers, memory over time."""
+"""A run of the virtual machine as a widget and as a page: bytecode, registers, memory over time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
 from typing import Any
 
-import traitlets
+from . import bundle, export
+from .view import StepView, traitlets
 
-from . import bundle
-from .machine_page import STYLES, static_html
-from .view import StepView
+STYLES = ("stepper.css", "machine.css")
 
 
 class MachineView(StepView):
@@ -38,3 +39,15 @@ class MachineView(StepView):
 
     def _static(self) -> tuple[str, str]:
         return self.source.table(), static_html(self.source)
+
+
+def static_html(run: Any) -> str:
+    """The kernels of the run, for untrusted notebooks and static renderers."""
+    return (f"<details open><summary><b>{escape(repr(run)[1:-1])}</b></summary>"
+            f'<pre style="font-size:12px;overflow-x:auto">{escape(run.table())}</pre></details>')
+
+
+def page(runs: Sequence[Any], title: str) -> str:
+    """One HTML page with the view of each run."""
+    views = [({"run": run.to_dict(), "step": 0}, static_html(run)) for run in runs]
+    return export.write(views, title, "machine.js", STYLES)

@@ -1,14 +1,15 @@
-"""The pass view as a notebook widget: a pipeline, pass by pass, as programs and as graphs."""
+"""The pass view as a widget and as a page: a pipeline, pass by pass, as programs and as graphs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
 from typing import Any
 
-import traitlets
+from . import bundle, export
+from .view import StepView, traitlets
 
-from . import bundle
-from .passes_page import STYLES, static_html
-from .view import StepView
+STYLES = ("stepper.css", "graph.css", "passes.css")
 
 
 class PassView(StepView):
@@ -38,3 +39,16 @@ class PassView(StepView):
 
     def _static(self) -> tuple[str, str]:
         return self.source.table(), static_html(self.source)
+
+
+def static_html(recording: Any) -> str:
+    """The passes with their times, for untrusted notebooks and static renderers."""
+    return (f"<details open><summary><b>{escape(recording.title)}</b></summary>"
+            f'<pre style="font-size:12px;overflow-x:auto">{escape(recording.table())}</pre>'
+            "</details>")
+
+
+def page(recordings: Sequence[Any], title: str) -> str:
+    """One HTML page with the pass view of each recording."""
+    views = [({"passes": r.to_dict(), "step": 0}, static_html(r)) for r in recordings]
+    return export.write(views, title, "passes.js", STYLES)

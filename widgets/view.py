@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
-import traitlets
+from .traits import AnyWidget, traitlets
+
+__all__ = ["StepView", "View", "traitlets"]
 
 
-class View(anywidget.AnyWidget):
+class View(AnyWidget):
     """A widget that can also be shown as text and as static HTML."""
 
     def _static(self) -> tuple[str, str]:

@@ -1,20 +1,20 @@
-"""The workbench as a notebook widget: schedule by clicking, every attempt kept in a tree."""
+"""The workbench as a widget and as a page: schedule by clicking, every attempt kept in a tree."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any
 
-import traitlets
-
-from . import bundle, workbench_page
-from .view import View
-
+from . import bundle, export
+from .static import cost_text
+from .view import View, traitlets
 
 #: lines of a preview that are sent to the view
 PREVIEW = 80
+_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
 
 
 class Workbench(View):
@@ -252,7 +252,7 @@ class Workbench(View):
 
     def _static(self) -> tuple[str, str]:
         text = f"Workbench of {self.bench.recording.title}: {len(self.bench.attempts)} attempts"
-        return text, workbench_page.static_html(self.bench.to_dict())
+        return text, static_html(self.bench.to_dict())
 
 
 _REQUESTS: dict[str, Callable[[Workbench, dict[str, Any]], dict[str, Any]]] = {
@@ -260,3 +260,69 @@ _REQUESTS: dict[str, Callable[[Workbench, dict[str, Any]], dict[str, Any]]] = {
     "python": Workbench._asked_python, "measure": Workbench._asked_measure,
     "stop": Workbench._asked_stop,
 }  # fmt: skip
+
+
+def page(trees: Sequence[dict[str, Any]], title: str = "Attempts") -> str:
+    """One HTML page with a workbench for each tree, readable where scripts do not run."""
+    views = [
+        ({"tree": tree, "node": tree["at"], "selection": {}, "palette": {}, "costs": {},
+          "live": False}, static_html(tree))
+        for tree in trees
+    ]  # fmt: skip
+    return export.write(views, title, "workbench.js", styles=("stepper.css", "workbench.css"))
+
+
+def _program(tree: dict[str, Any], number: int) -> str:
+    lines = tree["programs"][number]["lines"]
+    return "\n".join(tree["lines"][i][0] for i in lines)
+
+
+def _pre(text: str) -> str:
+    return f'<pre style="{_PRE}">{escape(text)}</pre>'
+
+
+def static_html(tree: dict[str, Any]) -> str:
+    """A tree as HTML of which nothing is lost where scripts and styles are not allowed.
+
+    An outline of the attempts with their times, each unfolding to its Python and what refused it,
+    and the program at the place where the tree stands.
+    """
+    nodes = tree["nodes"]
+    depth: list[int] = []
+    for node in nodes:
+        depth.append(0 if node["parent"] is None else depth[node["parent"]] + 1)
+    children: dict[int | None, list[int]] = {}
+    for number, node in enumerate(nodes):
+        children.setdefault(node["parent"], []).append(number)
+    rows = []
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        waiting += reversed(children.get(number, []))
+        node = nodes[number]
+        cost = None if node.get("error") else tree["programs"][node["program"]].get("cost")
+        head = f"{'· ' * depth[number]}{number}. {node['python'] or 'the program as it was'}"
+        told = cost_text(cost)
+        summary = escape(head) + (f" <i>({escape(told)})</i>" if told else "")
+        body = _pre("\n".join([*node["lead"], node["python"]])) if node["python"] else ""
+        if node.get("error"):
+            summary += " <b>refused</b>"
+            body += _pre(node["error"]["message"])
+        elif number == 0:
+            body = _pre(_program(tree, node["program"]))
+        if number == tree["at"]:
+            summary = f"<b>{summary}</b>"
+        rows.append(f"<details><summary>{summary}</summary>{body}</details>")
+    at = nodes[tree["at"]]
+    lines: list[str] = []
+    node = at
+    while node["parent"] is not None:
+        lines[:0] = [*node["lead"], node["python"]]
+        node = nodes[node["parent"]]
+    python = "\n".join([tree.get("prelude", ""), *lines])
+    return (
+        f"<div><p><b>Attempts at {escape(tree['title'])}</b></p>{''.join(rows)}"
+        f"<details><summary>The program at attempt {at['id']}</summary>"
+        f"{_pre(_program(tree, at['program']))}</details>"
+        f"<details><summary>Its schedule as Python</summary>{_pre(python)}</details></div>"
+    )

@@ -191,7 +191,7 @@ class Board:
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The whole board as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.board_page import page
+        from mlc_lab_widgets.board import page
 
         text = page([self], title or self.title)
         if path is not None:

@@ -245,7 +245,7 @@ class AccessTrace:
     def html(self, path: str | Path | None = None, caches: Any = None,
              title: str | None = None) -> str:
         """The access view as one HTML page with no kernel; written to `path` if given."""
-        from mlc_lab_widgets.access_page import page
+        from mlc_lab_widgets.access import page
 
         text = page(self, caches, title)
         if path is not None:

@@ -139,7 +139,7 @@ class Graph:
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The graph view as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.graph_page import page
+        from mlc_lab_widgets.graph import page
 
         text = page([self], title or f"Graph of {self.title}")
         if path is not None:

@@ -57,7 +57,7 @@ class MachineRun:
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The run as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.machine_page import page
+        from mlc_lab_widgets.machine import page
 
         text = page([self], title or f"A run of {self.data['title']}")
         if path is not None:

@@ -186,7 +186,7 @@ class PassRecording:
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The pass view as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.passes_page import page
+        from mlc_lab_widgets.passes import page
 
         text = page([self], title or self.title)
         if path is not None:

@@ -228,7 +228,7 @@ class Recording:
         every step into it (see `add_code`). With `guess` the viewer says what a step does before
         it is shown. Returns the page's text.
         """
-        from mlc_lab_widgets.export import page
+        from mlc_lab_widgets.stepper import page
 
         if code and not self.code:
             self.add_code()

@@ -426,7 +426,7 @@ class Workbench(AttemptTree):
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """Everything tried so far as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.workbench_page import page
+        from mlc_lab_widgets.workbench import page
 
         text = page([self.to_dict()], title or self.recording.title)
         if path is not None:

@@ -84,7 +84,7 @@ def test_a_style_asks_for_nothing(name):
 
 @pytest.mark.parametrize("name, module", [
     ("access.js", "access.AccessView"), ("board.js", "board.TuningBoard"),
-    ("compare.js", "comparison.Compare"), ("graph.js", "graph.GraphView"),
+    ("comparison.js", "comparison.Compare"), ("graph.js", "graph.GraphView"),
     ("machine.js", "machine.MachineView"), ("passes.js", "passes.PassView"),
     ("stepper.js", "stepper.Stepper"), ("workbench.js", "workbench.Workbench"),
 ])  # fmt: skip

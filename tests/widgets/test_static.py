@@ -1,11 +1,16 @@
 """The static form of a recording: all it may use is what survives an untrusted notebook."""
 
+import os
+import subprocess
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import handmade
 
 from mlc_lab_widgets import page, static
 
+GOLDEN = Path(__file__).parent / "golden_recording.json"
 SURVIVES = {"div", "p", "b", "i", "span", "pre", "details", "summary"}
 
 
@@ -48,3 +53,27 @@ def test_markup_in_programs_is_escaped():
     written = page([recording], "</title>")
     assert written.count("</script>") == 2  # the data and the module, each once
     assert "<script>alert" not in written
+
+
+ALONE = """
+import sys
+for name in ("anywidget", "traitlets", "ipywidgets"):
+    sys.modules[name] = None  # an import of it fails
+import mlc_lab_widgets
+from mlc_lab.observe.recording import Recording
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    recording = Recording.from_json(file.read())
+assert "<title>Steps</title>" in mlc_lab_widgets.page([recording], "Steps")
+try:
+    mlc_lab_widgets.Stepper(recording)
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_pages_need_no_anywidget_and_widgets_say_what_is_missing():
+    done = subprocess.run([sys.executable, "-c", ALONE, str(GOLDEN)], capture_output=True,
+                          text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'mlc-lab[lab]'" in done.stdout

@@ -8,8 +8,8 @@ from test_stepper_page import CONTRAST
 
 from mlc_lab.observe import measure
 from mlc_lab.observe.workbench import Workbench
-from mlc_lab_widgets.workbench_page import page as write_page
-from mlc_lab_widgets.workbench_page import static_html
+from mlc_lab_widgets.workbench import page as write_page
+from mlc_lab_widgets.workbench import static_html
 from tests.observe.schedules import module, schedule
 
 
