@@ -19,7 +19,7 @@ from .workload import as_workload
 def tune_tir(mod: Any, target: Any = None, work_dir: Any = None,
              max_trials_global: int | None = None, *, max_trials_per_task: int | None = None,
              num_trials_per_iter: int = 64, builder: Any = "local", runner: Any = "local",
-             database: Any = "json", cost_model: Any = "xgb", measure_callbacks: Any = "default",
+             database: Any = "sqlite", cost_model: Any = "xgb", measure_callbacks: Any = "default",
              task_scheduler: Any = "gradient", space: Any = "post-order-apply",
              strategy: Any = "evolutionary", num_tuning_cores: Any = "physical",
              seed: int | None = None, task_name: str | None = None, verbose: bool = True,

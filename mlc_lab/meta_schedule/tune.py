@@ -22,7 +22,8 @@ def open_database(database: Any, work_dir: Any) -> Database:
     """The database of a search: the one given, or the file in `work_dir`."""
     if isinstance(database, Database):
         return database
-    if database == "memory" or (work_dir is None and database in ("json", "sqlite", None)):
+    kind = "sqlite" if database is None else database
+    if kind == "memory" or work_dir is None and kind in ("json", "sqlite"):
         return Database.create("memory")
     directory = os.fspath(work_dir)
     try:
@@ -32,7 +33,7 @@ def open_database(database: Any, work_dir: Any) -> Database:
                             "a directory you may write in") from None
     if not os.access(directory, os.W_OK):
         raise DatabaseError(f"the work_dir {directory!r} may only be read; choose another one")
-    return Database.create("sqlite", work_dir=directory)
+    return Database.create(kind, work_dir=directory)
 
 
 def only_structural(module_equality: str) -> None:
@@ -55,7 +56,7 @@ def _cores(given: Any) -> int | None:
 def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | None = None,
                work_dir: Any = None, max_trials_global: int | None = None,
                max_trials_per_task: int | None = None, num_trials_per_iter: int = 64,
-               builder: Any = "local", runner: Any = "local", database: Any = "json",
+               builder: Any = "local", runner: Any = "local", database: Any = "sqlite",
                cost_model: Any = "xgb", measure_callbacks: Any = "default",
                task_scheduler: Any = "gradient", module_equality: str = "structural",
                post_optimization: bool = False, num_tuning_cores: Any = "physical",

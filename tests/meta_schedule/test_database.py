@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import random
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from mlc_lab import meta_schedule as ms
 from mlc_lab.meta_schedule.database import TuningRecord
+from mlc_lab.meta_schedule.tune import open_database
 from mlc_lab.schedule import Schedule
 
 from .programs import TARGET, matmul, stochastic
@@ -28,9 +30,11 @@ def record(database, times, status="ok", target=TARGET, mod=None):
     return made
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "json"])
 def database(request, tmp_path):
-    if request.param == "memory":
+    if request.param == "json":
+        yield ms.database.JSONDatabase(work_dir=tmp_path)
+    elif request.param == "memory":
         yield ms.database.MemoryDatabase()
     else:
         yield ms.database.SQLiteDatabase(tmp_path / "tuning.db")
@@ -99,16 +103,49 @@ def environment():
     return {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(here), here])}
 
 
-def test_the_old_name_and_create(tmp_path):
-    old = ms.database.JSONDatabase(str(tmp_path / "w.json"), str(tmp_path / "r.json"))
-    record(old, [1e-3])
+def test_databases_by_their_kinds(tmp_path):
+    record(ms.database.create("sqlite", work_dir=tmp_path), [1e-3])
     assert len(ms.database.create("sqlite", work_dir=tmp_path)) == 1
     assert len(ms.database.create("memory")) == 0
     with pytest.raises(ValueError, match="no database 'xml'"):
         ms.database.create("xml")
     with pytest.raises(ms.DatabaseError, match="there is no database"):
-        ms.database.JSONDatabase(str(tmp_path / "no" / "w.json"), allow_missing=False)
+        ms.database.JSONDatabase(work_dir=tmp_path / "no", allow_missing=False)
+    with pytest.raises(ms.DatabaseError, match="is a SQLite database"):
+        ms.database.JSONDatabase(tmp_path / "database.db", tmp_path / "r.json")
+    with pytest.raises(ms.DatabaseError, match="cannot be written"):
+        ms.database.JSONDatabase(work_dir=tmp_path / "no")
 
+
+def test_a_json_database_is_json(tmp_path):
+    """Two processes write, lines are cut off and damaged: what is whole is there."""
+    one = ms.database.create("json", work_dir=tmp_path)
+    first = record(one, [1e-3, 2e-3])
+    two = ms.database.JSONDatabase(one.path_workload, one.path_tuning_record)
+    record(two, [], "crash")
+    first.times, first.status = (5e-3,), "ok"
+    one.revise_tuning_record(first)
+    for path in (one.path_workload, one.path_tuning_record):
+        with open(path) as file:
+            assert all(isinstance(json.loads(line), list) for line in file)
+    with open(one.path_tuning_record, "a") as file:
+        file.write('[1, 2]\n["abc", "cut')
+    with pytest.warns(UserWarning, match="damaged lines"):
+        again = ms.database.JSONDatabase(work_dir=tmp_path)
+    assert [(r.times, r.status) for r in again.get_all_tuning_records()] == [
+        ((5e-3,), "ok"), ((), "crash")]
+    record(again, [4e-3])
+    with pytest.warns(UserWarning, match="damaged lines"):
+        copy = pickle.loads(pickle.dumps(again))
+    assert copy.query_best(matmul()).time == 4e-3 and len(copy) == 3
+    assert copy.query_best(matmul()).as_schedule() is not None
+
+
+@pytest.mark.parametrize("kind", ["json", "sqlite"])
+def test_a_search_keeps_its_records_in_the_kind_that_is_asked_for(kind, tmp_path):
+    database = open_database(kind, tmp_path)
+    assert type(database) is {"json": ms.database.JSONDatabase,
+                              "sqlite": ms.database.SQLiteDatabase}[kind]
 
 def test_union_and_pruning():
     one, two, three = (ms.database.MemoryDatabase() for _ in range(3))

@@ -5,16 +5,17 @@
     database.py  `Database`: programs, records and what is asked of them
     file.py      the SQLite file under it: its tables, and what can go wrong with it
     kinds.py     databases on disk, in memory, or several asked as one
+    json_file.py two files of JSON lines
 
 A database is one file (write-ahead log: several processes may share it, and a killed one loses
-nothing) or lives in memory.
+nothing), two files of JSON, or lives in memory.
 """
 
 from ..workload import Workload
 from .database import Database
 from .file import SCHEMA, DatabaseError
+from .json_file import JSONDatabase
 from .kinds import (
-    JSONDatabase,
     MemoryDatabase,
     OrderedUnionDatabase,
     PyDatabase,

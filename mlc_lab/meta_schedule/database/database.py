@@ -279,7 +279,7 @@ class Database(SessionLog):
 
     @staticmethod
     def create(kind: str | "Database" = "sqlite", *args: Any, **options: Any) -> "Database":
-        """A database by kind: "sqlite" (or "json", its old name) with a path, "memory", "union".
+        """A database by kind: "sqlite" with a path, "json" with two, "memory", "union".
 
         The other arguments are those of its class. Raises ValueError for another kind.
         """

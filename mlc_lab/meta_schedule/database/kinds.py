@@ -28,28 +28,6 @@ class SQLiteDatabase(Database, kind="sqlite"):
         super().__init__(os.fspath(path))
 
 
-class JSONDatabase(SQLiteDatabase, kind="json"):
-    """TVM's name of the database on disk. The paths of its two files name one SQLite file.
-
-    Raises ValueError without a path, DatabaseError where the file must be there and is not.
-    """
-
-    def __init__(self, path_workload: Any = None, path_tuning_record: Any = None, *,
-                 work_dir: Any = None, allow_missing: bool = True,
-                 module_equality: str = "structural") -> None:
-        path = path_tuning_record or path_workload
-        if path is not None and str(path).endswith(".json"):
-            path = os.path.join(os.path.dirname(os.fspath(path)), "database.db")
-        if path is None and work_dir is None:
-            raise ValueError("JSONDatabase needs work_dir, or a path")
-        if not allow_missing and path is not None and not os.path.exists(path):
-            raise DatabaseError(f"there is no database {path}")
-        super().__init__(path, work_dir=work_dir)
-        #: as given, to open the database again
-        self.path_workload = self.path if path_workload is None else path_workload
-        self.path_tuning_record = self.path if path_tuning_record is None else path_tuning_record
-
-
 class MemoryDatabase(Database, kind="memory"):
     """A database that ends with the process."""
 
@@ -274,5 +252,5 @@ def create(kind: Any = "sqlite", *args: Any, **options: Any) -> Database:
     return Database.create(kind, *args, **options)
 
 
-__all__ = ["JSONDatabase", "MemoryDatabase", "OrderedUnionDatabase", "PyDatabase", "SQLiteDatabase",
+__all__ = ["MemoryDatabase", "OrderedUnionDatabase", "PyDatabase", "SQLiteDatabase",
            "UnionDatabase", "create"]
