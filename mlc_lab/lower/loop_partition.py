@@ -41,10 +41,14 @@ from ..tir.stmt import (
     AttrStmt, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
 from .common import all_statements, function_pass
+from .implied import DropImplied
 from .simplify import NO_OP, Simplifier
 
 #: a function is not partitioned further when it has grown by this many nodes
 _GROWTH = 20000
+#: iterations at the edge of so many loops at once are not divided further: each edge has a version
+#: with and one without the next, and a loop that is split again and again has many conditions
+_EDGES = 3
 #: a statement is a small part of those it stands among when it takes no more than such a share of
 #: their iterations, of which there are at least so many
 _SMALL, _MANY = 8, 256
@@ -186,6 +190,8 @@ class _Partition(Mutator):
         self.outer: list[tuple[Var, Any]] = []
         self.known: list[PrimExpr] = []
         self.budget = _GROWTH
+        #: how many conditions around keep being checked here
+        self.edges = 0
 
     def visit(self, node: Any) -> Any:
         """Only statements hold loops."""
@@ -263,7 +269,8 @@ class _Partition(Mutator):
         """A small part of a loop's body: twice under an `if`, rather than the whole loop twice."""
         analyzer = self._analyzer()
         for found in _conditions(item):
-            if found.aside or not found.loops or self.budget <= 0 or not self._of_loops(found):
+            if found.aside or not found.loops or not self._of_loops(found) or (
+                    self.budget <= 0 or self.edges >= _EDGES):
                 continue
             e = found.expr
             excess = analyzer.simplify(_COMPARISONS[type(e)](e.a, e.b))
@@ -300,7 +307,7 @@ class _Partition(Mutator):
              analyzer: Analyzer) -> Stmt | None:
         """The loop in pieces for one condition, and for all that change where it does (those of an
         initialisation and of its update); None if there is nothing to gain."""
-        if self.budget <= 0 or leaves_loop(node.body, ("tir.break_loop",)):
+        if self.budget <= 0 or self.edges >= _EDGES or leaves_loop(node.body, ("tir.break_loop",)):
             return None
         own = self._excess(node, found, analyzer)
         if own is None:
@@ -346,8 +353,11 @@ class _Partition(Mutator):
                 known is None or analyzer.can_prove(low >= high) for low, high, known in ranges):
             return None
         self.budget -= sum(1 for _ in pre_order(node.body))
-        parts = [self._piece(node, low, high, _decided(node.body, e, known), analyzer)
-                 for low, high, known in ranges]
+        parts = []
+        for low, high, known in ranges:
+            self.edges += known is None
+            parts.append(self._piece(node, low, high, _decided(node.body, e, known), analyzer))
+            self.edges -= known is None
         parts = [p for p in parts if p is not NO_OP]
         return seq(*parts) if parts else NO_OP
 
@@ -400,12 +410,14 @@ class _Partition(Mutator):
         self.budget -= sum(1 for _ in pre_order(body))
         contrary = self._analyzer().simplify(op.logical_not(holds))
         bodies = []
-        for condition, version in ((holds, _decided(body, e, True)),
-                                   (contrary, body)):
+        for condition, version, edge in ((holds, _decided(body, e, True), 0),
+                                         (contrary, body, 1)):
             self.known.append(condition)
+            self.edges += edge
             # its own variables: the two versions are two programs
             version = substitute(_renamed(version), self._certain(condition))
             bodies.append(further(self._simplified(version)))
+            self.edges -= edge
             self.known.pop()
         then, other = bodies
         return IfThenElse(holds, then, None if other is NO_OP else other)
@@ -438,7 +450,7 @@ def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
     """Loops cut so that their main part has no bound checks."""
     if not any(type(s) is IfThenElse for s in all_statements(func.body)):
         return func
-    body = _Partition().visit(func.body)
+    body = _Partition().visit(DropImplied().visit(func.body))
     return func.with_body(body if body is not NO_OP else Evaluate(IntImm("int32", 0)))
 
 

@@ -1,10 +1,14 @@
 """LoopPartition: the main part of a loop has no branches."""
 
+import numpy as np
 import pytest
+from mlc_lab import build
 from mlc_lab.ir.module import IRModule
 from mlc_lab.lower import LoopPartition, lower
 from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
+from mlc_lab.tir import And
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
 from .programs import arguments, check_stages, matmul, run
@@ -200,3 +204,54 @@ def test_a_loop_that_is_left_early_is_not_cut():
                 break
 
     assert isinstance(partitioned(main), S.For)
+
+
+@pytest.mark.parametrize("extent", ["n", "100"])
+def test_a_loop_that_is_split_again_and_again_is_cut_as_one(extent):
+    """Each split leaves a condition, and the first of them says all that the others do."""
+    func = from_source(f"""
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, ({extent},), "float32")
+    B = T.match_buffer(b, ({extent},), "float32")
+    for i in range({extent}):
+        with T.block("B"):
+            v = T.axis.spatial({extent}, i)
+            B[v] = A[v] + T.float32(1)
+""")
+    sch = Schedule(func)
+    for _ in range(7):
+        sch.split(sch.get_loops("B")[0], [None, 3])
+    body = lower(sch.mod)["main"].body
+    assert sum(isinstance(s, S.For) for s in pre_order(body)) <= 40
+    assert all(not isinstance(s.condition, And) for s in ifs(body))
+    x, y = np.arange(100, dtype="float32"), np.zeros(100, "float32")
+    build(sch.mod)(x, y)
+    assert np.array_equal(y, x + 1)
+
+
+def test_the_corners_of_many_loops_keep_their_conditions():
+    """Five loops that do not divide by their tiles have 2 ** 5 kinds of corners."""
+    loops = "abcde"
+    places = ", ".join("v" + x for x in loops)
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({'5, ' * 5}), "float32"), B: T.Buffer(({'5, ' * 5}), "float32")):
+    for {', '.join(loops)} in T.grid({', '.join('5' * 5)}):
+        with T.block("B"):
+            {places} = T.axis.remap("SSSSS", [{', '.join(loops)}])
+            B[{places}] = A[{places}] * T.float32(2)
+""")
+    sch = Schedule(func)
+    inner = []
+    for loop in sch.get_loops("B"):
+        outer, rest = sch.split(loop, [None, 2])
+        inner.append(rest)
+    sch.reorder(*sch.get_loops("B")[::2], *inner)
+    body = lower(sch.mod)["main"].body
+    assert sum(isinstance(s, S.BufferStore) for s in pre_order(body)) <= 30
+    x = np.random.default_rng(0).random((5,) * 5, "float32")
+    y = np.zeros_like(x)
+    build(sch.mod)(x, y)
+    assert np.array_equal(y, 2 * x)

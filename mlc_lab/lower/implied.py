@@ -1,0 +1,69 @@
+"""Conditions that follow from others beside them are dropped.
+
+A loop that is split twice is guarded twice: `(a * 2 + b) * 2 + c < n and a * 2 + b < (n + 1) // 2`.
+The second condition follows from the first, as c is not negative. Each condition that is left makes
+LoopPartition cut all loops around it, so that ten of them are a thousand pieces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arith.expr_util import INDEX_DTYPES, conjuncts
+from ..arith.linear_form import follows
+from ..tir import op
+from ..tir.expr import GE, GT, LE, LT, BufferLoad, Call, IterVar, PrimExpr, Var
+from ..tir.functor import Mutator, pre_order
+from ..tir.stmt import AttrStmt, For, IfThenElse, Stmt
+
+
+class DropImplied(Mutator):
+    """Rewrites the conditions of `if` statements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loops: list[tuple[Var, PrimExpr, PrimExpr]] = []
+
+    def visit(self, node: Any) -> Any:
+        """Only statements matter."""
+        return super().visit(node) if isinstance(node, Stmt) else node
+
+    def visit_For(self, node: For) -> Stmt:
+        self.loops.append((node.loop_var, node.min, node.extent))
+        new = self.default(node)
+        self.loops.pop()
+        return new
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        if not isinstance(node.node, IterVar):
+            return self.default(node)
+        var = node.node.var
+        self.loops.append((var, op.const(0, var.dtype), node.value))
+        new = self.default(node)
+        self.loops.pop()
+        return new
+
+    def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
+        new = self.default(node)
+        condition = self._shorter(node.condition)
+        return new if condition is node.condition else new.replace(condition=condition)
+
+    def _shorter(self, condition: PrimExpr) -> PrimExpr:
+        parts = conjuncts(condition)
+        if sum(map(_is_bound, parts)) < 2:
+            return condition
+        kept = list(parts)
+        for part in reversed(parts):  # the condition on all of an index comes before its digits'
+            others = [p for p in kept if p is not part]
+            if _is_bound(part) and follows(part, self.loops, list(filter(_is_bound, others))):
+                kept = others
+        return condition if len(kept) == len(parts) else op.all(*kept)
+
+
+def _is_bound(e: PrimExpr) -> bool:
+    """Whether a condition compares indices, which do not wrap around, and reads no memory."""
+    return type(e) in (LT, LE, GT, GE) and e.a.dtype in INDEX_DTYPES and not any(
+        type(n) in (BufferLoad, Call) for n in pre_order(e))
+
+
+__all__ = ["DropImplied"]
