@@ -9,7 +9,7 @@ import { curve } from "../../widgets/js/graph.js";
 import { placesOf } from "../../widgets/js/machine.js";
 import { drawNest, drawNests, loopsOf, nestOf, splitArguments } from "../../widgets/js/nest.js";
 import { bytesByLevel, drawRoofline, rooflinePoints } from "../../widgets/js/roofline.js";
-import { scaleOf } from "../../widgets/js/scale.js";
+import { linear, logarithmic, powersOfTen, scaleOf } from "../../widgets/js/scale.js";
 import { layoutTree } from "../../widgets/js/tree.js";
 
 /** Lines of a program as the views have them; each stands for a key of its own. */
@@ -28,6 +28,13 @@ test("a linear scale is even and its ticks are round", () => {
     scale.ticks.map(([value]) => value),
     [0, 20, 40, 60, 80, 100],
   );
+});
+
+test("scales run both ways, and decades are the powers of ten within a range", () => {
+  assert.equal(linear(0, 10, 100, 0)(2.5), 75);
+  assert.ok(Math.abs(logarithmic(1, 100, 0, 10)(10) - 5) < 1e-12);
+  assert.deepEqual(powersOfTen(0.005, 1000), [0.01, 0.1, 1, 10, 100, 1000]);
+  assert.deepEqual(powersOfTen(2, 9), []);
 });
 
 test("a logarithmic scale gives each decade the same room", () => {

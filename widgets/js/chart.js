@@ -1,6 +1,7 @@
 // The time of each step as a small picture: one point a step, the scale logarithmic.
 
 import { duration, escapeHTML } from "./dom.js";
+import { logarithmic, powersOfTen } from "./scale.js";
 
 /**
  * @typedef {{ time: number | null | undefined, refused: boolean, wrong: boolean, idle: boolean, label: string }} Point
@@ -16,10 +17,9 @@ const PAD = { left: 56, right: 16, top: 10, bottom: 20 };
  * @param {number} high
  */
 function decades(low, high) {
-  const found = [];
-  for (let e = Math.ceil(Math.log10(low)); e <= Math.floor(Math.log10(high)); e++) found.push(e);
+  const found = powersOfTen(low, high);
   const stride = Math.ceil(found.length / 4) || 1;
-  return found.filter((_, i) => i % stride === 0).map((e) => 10 ** e);
+  return found.filter((_, i) => i % stride === 0);
 }
 
 /**
@@ -38,12 +38,10 @@ export function drawChart(points, floor, current, width) {
   let high = Math.max(...times) * 1.25;
   if (high / low < 4) [low, high] = [low / 2, high * 2];
   const span = width - PAD.left - PAD.right;
-  const tall = HEIGHT - PAD.top - PAD.bottom;
   /** @param {number} i */
   const x = (i) => PAD.left + (points.length > 1 ? (span * i) / (points.length - 1) : span / 2);
-  /** @param {number} t */
-  const y = (t) => PAD.top + (tall * Math.log(high / t)) / Math.log(high / low);
   const bottom = HEIGHT - PAD.bottom;
+  const y = logarithmic(low, high, bottom, PAD.top);
 
   let svg = "";
   for (const t of decades(low, high)) {

@@ -4,10 +4,18 @@
 // counts of its step. Points are buttons: a click, or Enter on the focused one, goes to the step.
 
 import { digits, escapeHTML } from "./dom.js";
+import { logarithmic, powersOfTen } from "./scale.js";
 
 const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
 const ROOF_TALL = 260;
 const ROOF_DASHES = ["", "8 3", "3 3", "10 3 2 3", "1 3"];
+
+/**
+ * A power of ten at an axis: "0.01", "1,000".
+ * @param {number} value
+ */
+const power = (value) =>
+  value < 1 ? value.toFixed(Math.round(-Math.log10(value))) : value.toLocaleString("en-US");
 
 /**
  * Bytes that each level's bandwidth carries: L1 serves the core, memory the misses of the last.
@@ -67,30 +75,19 @@ export function drawRoofline(recording, level, current, width) {
   const [y0, y1] = [Math.min(...points.map((p) => p.gflops)) / 3, peak * 2];
   const span = width - EDGES.left - EDGES.right;
   const tall = ROOF_TALL - EDGES.top - EDGES.bottom;
-  /** @param {number} v */
-  const x = (v) => EDGES.left + (span * Math.log(v / x0)) / Math.log(x1 / x0);
-  /** @param {number} v */
-  const y = (v) => ROOF_TALL - EDGES.bottom - (tall * Math.log(v / y0)) / Math.log(y1 / y0);
   const bottom = ROOF_TALL - EDGES.bottom;
+  const x = logarithmic(x0, x1, EDGES.left, width - EDGES.right);
+  const y = logarithmic(y0, y1, bottom, EDGES.top);
   let svg = "";
-  /**
-   * @param {number} low
-   * @param {number} high
-   */
-  const powers = (low, high) => {
-    const found = [];
-    for (let e = Math.ceil(Math.log10(low)); e <= Math.floor(Math.log10(high)); e++) found.push(e);
-    return found;
-  };
-  for (const e of powers(x0, x1)) {
+  for (const value of powersOfTen(x0, x1)) {
     svg +=
-      `<line class="grid" x1="${x(10 ** e)}" x2="${x(10 ** e)}" y1="${EDGES.top}" y2="${bottom}"/>` +
-      `<text x="${x(10 ** e)}" y="${bottom + 14}" text-anchor="middle">${e < 0 ? 10 ** e : (10 ** e).toLocaleString("en-US")}</text>`;
+      `<line class="grid" x1="${x(value)}" x2="${x(value)}" y1="${EDGES.top}" y2="${bottom}"/>` +
+      `<text x="${x(value)}" y="${bottom + 14}" text-anchor="middle">${power(value)}</text>`;
   }
-  for (const e of powers(y0, y1)) {
+  for (const value of powersOfTen(y0, y1)) {
     svg +=
-      `<line class="grid" x1="${EDGES.left}" x2="${width - EDGES.right}" y1="${y(10 ** e)}" y2="${y(10 ** e)}"/>` +
-      `<text x="${EDGES.left - 6}" y="${y(10 ** e) + 4}" text-anchor="end">${e < 0 ? (10 ** e).toFixed(-e) : (10 ** e).toLocaleString("en-US")}</text>`;
+      `<line class="grid" x1="${EDGES.left}" x2="${width - EDGES.right}" y1="${y(value)}" y2="${y(value)}"/>` +
+      `<text x="${EDGES.left - 6}" y="${y(value) + 4}" text-anchor="end">${power(value)}</text>`;
   }
   Object.entries(bandwidth).forEach(([name, speed], i) => {
     const start = Math.max(x0, y0 / speed);

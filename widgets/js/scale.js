@@ -5,6 +5,41 @@ import { digits } from "./dom.js";
 /** @typedef {{ at: (value: number) => number, ticks: [number, string][] }} Scale */
 
 /**
+ * From values to pixels, evenly.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} from where `low` stands
+ * @param {number} to where `high` stands
+ * @returns {(value: number) => number}
+ */
+export const linear = (low, high, from, to) => (value) =>
+  from + ((value - low) / (high - low)) * (to - from);
+
+/**
+ * From values to pixels, the same room for each decade.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} from where `low` stands
+ * @param {number} to where `high` stands
+ * @returns {(value: number) => number}
+ */
+export const logarithmic = (low, high, from, to) => (value) =>
+  from + (Math.log(value / low) / Math.log(high / low)) * (to - from);
+
+/**
+ * The powers of ten within a range.
+ * @param {number} low
+ * @param {number} high
+ */
+export function powersOfTen(low, high) {
+  const found = [];
+  for (let e = Math.ceil(Math.log10(low)); e <= Math.floor(Math.log10(high)); e++) {
+    found.push(10 ** e);
+  }
+  return found;
+}
+
+/**
  * A scale from values to pixels: { at(value), ticks: [[value, text], ...] }.
  * @param {number} low
  * @param {number} high
@@ -15,10 +50,7 @@ import { digits } from "./dom.js";
  */
 export function scaleOf(low, high, from, to, { log = false, text = digits, whole = false } = {}) {
   if (!(high > low)) [low, high] = log ? [low / 1.5, high * 1.5] : [low - 1, high + 1];
-  const place = log ? Math.log : (/** @type {number} */ v) => v;
-  /** @param {number} value */
-  const at = (value) =>
-    from + ((place(value) - place(low)) / (place(high) - place(low))) * (to - from);
+  const at = (log ? logarithmic : linear)(low, high, from, to);
   /** @type {[number, string][]} */
   const ticks = [];
   if (log) {
