@@ -7,6 +7,7 @@ not count.
 """
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -166,6 +167,35 @@ def test_every_package_has_a_layer():
     modules = {p.stem for p in LAB.glob("*.py")} - {"__init__", "__main__"}
     assert packages - set(BELOW) <= TOP, packages - set(BELOW) - TOP
     assert modules - set(BELOW) <= TOP, f"give these a place: {modules - set(BELOW) - TOP}"
+
+
+def import_graph():
+    """module -> the modules that it imports, wherever in it."""
+    modules = {module_name(p): p for p in sources()}
+    graph = {module: set() for module in modules}
+    for module, path in modules.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for _, dotted, _ in imports(tree, module, path.name == "__init__.py"):
+            target = dotted if dotted in modules else dotted.rpartition(".")[0]
+            if target in modules and target != module:
+                graph[module].add(target)
+    return graph
+
+
+def test_no_module_imports_one_that_imports_it():
+    """Imports inside of functions count: what a file asks of those that are built on it is a row of
+    `extensions.py`."""
+    try:
+        tuple(graphlib.TopologicalSorter(import_graph()).static_order())
+    except graphlib.CycleError as error:
+        raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
+
+
+def test_every_row_of_the_extensions_is_asked_for():
+    from mlc_lab import extensions
+
+    text = "".join(p.read_text(encoding="utf-8") for p in sources())
+    assert [row for row in extensions.ROWS if f'above("{row}")' not in text] == []
 
 
 def test_an_upward_import_is_found(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Iterator
 
+from ..above import above
 from ..ir.recursion import deep
 from ..tir.expr import EQ, LE, LT, GE, GT, IntImm, PrimExpr, Range, SizeVar, Sub, Var, const_index
 from ..tir.op import equal
@@ -322,9 +323,7 @@ class Analyzer:
     def int_set(self, e: Any, dom_map: Any = None) -> Any:
         """The set of values of `e` as the variables of `dom_map` (by default: all bound ones)
         run over their domains; see `eval_set`."""
-        from .interval_arithmetic import eval_set
-
-        return eval_set(const_index(e), self.ranges if dom_map is None else dom_map, self)
+        return above("eval_set")(const_index(e), self.ranges if dom_map is None else dom_map, self)
 
 
 _ORDERED = (LT, LE, GT, GE)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+from ..above import above
 from ..tir.expr import IntImm, Max, Min, PrimExpr, Range, Var, const_index, int32
 from . import expr_util as U
 from .expr_util import same
@@ -41,9 +42,7 @@ class IntSet:
     @staticmethod
     def vector(vec: PrimExpr) -> "IntSet":
         """The lanes of a vector expression."""
-        from .interval_arithmetic import eval_set
-
-        return eval_set(vec, {})
+        return above("eval_set")(vec, {})
 
     @staticmethod
     def nothing() -> "IntSet":
@@ -146,9 +145,7 @@ def analyzer_or_new(given: Any) -> Any:
     """The analyzer that was given, or one that knows nothing."""
     if given is not None:
         return given
-    from .analyzer import Analyzer
-
-    return Analyzer()
+    return above("Analyzer")()
 
 
 def plus(a: PrimExpr, c: int) -> PrimExpr:

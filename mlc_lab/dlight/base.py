@@ -6,6 +6,7 @@ import functools
 import os
 from typing import Any, Iterable
 
+from ..above import above
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
 from ..schedule import Schedule, ScheduleError
@@ -111,10 +112,8 @@ class Start:
     @functools.cached_property
     def inlined(self) -> Schedule:
         """With cheap intermediate results computed where they are used."""
-        from .stages import inline_cheap
-
         sch = self.plain.copy()
-        inline_cheap(sch)
+        above("inline_cheap")(sch)
         return sch
 
 
@@ -177,9 +176,7 @@ class ApplyDefaultSchedule(Pass):
         if len(rules) == 1 and isinstance(rules[0], (list, tuple)):
             rules = tuple(rules[0])
         if not rules:
-            from .cpu import default_rules
-
-            rules = tuple(default_rules())
+            rules = tuple(above("default rules")())
         self.rules, self.target = rules, target
         super().__init__(self._run, PassInfo("ApplyDefaultSchedule"))
 

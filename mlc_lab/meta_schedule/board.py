@@ -31,6 +31,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..above import above
 from ..ir.diagnostics import MLCError
 
 FORMAT = "mlc-lab/board"
@@ -185,14 +186,12 @@ class Board:
 
     def show(self, running: bool = False) -> Any:
         """The board as a notebook widget; `running` while a search still adds to it."""
-        from mlc_lab_widgets.board import TuningBoard
-
+        TuningBoard = above("view of a search").TuningBoard
         return TuningBoard(self, running=running)
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The whole board as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.board import page
-
+        page = above("view of a search").page
         text = page([self], title or self.title)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")

@@ -47,6 +47,7 @@ from typing import Any
 
 import numpy as np
 
+from ..above import above
 from .. import tir
 from ..ir import dtype as dt
 from ..ir.module import IRModule
@@ -238,15 +239,13 @@ class AccessTrace:
 
     def show(self, caches: Any = None) -> Any:
         """The access view of this trace as a notebook widget, in `caches` at first."""
-        from mlc_lab_widgets import AccessView
-
+        AccessView = above("view of accesses").AccessView
         return AccessView(self, caches)
 
     def html(self, path: str | Path | None = None, caches: Any = None,
              title: str | None = None) -> str:
         """The access view as one HTML page with no kernel; written to `path` if given."""
-        from mlc_lab_widgets.access import page
-
+        page = above("view of accesses").page
         text = page(self, caches, title)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")

@@ -37,6 +37,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..above import above
 from ..ir.dtype import bytes_of
 from ..ir.module import GlobalVar, IRModule
 from ..tir import PrimFunc
@@ -74,9 +75,7 @@ class Graph:
     def layout(self, opened: Iterable[str] | None = None, engine: str | None = None) -> dict:
         """Where to draw what, with the named groups open (None: all of them)."""
         opened = set(self.groups() if opened is None else opened)
-        from .graph_drawing import Drawing
-
-        return Drawing(self, opened, engine).place()
+        return above("drawing of a graph").Drawing(self, opened, engine).place()
 
     def to_dict(self) -> dict[str, Any]:
         """The graph as plain data, laid out with its groups shut and open."""
@@ -104,8 +103,7 @@ class Graph:
         """The graph in the DOT language, groups as clusters, to be drawn by Graphviz."""
         import graphviz
 
-        from .graph_drawing import lines_of
-
+        lines_of = above("drawing of a graph").lines_of
         drawing = graphviz.Digraph(self.title, node_attr={"shape": "box", "fontname": "monospace",
                                                           "fontsize": "10"})
         inside: dict[str | None, list[dict]] = {}
@@ -130,17 +128,14 @@ class Graph:
 
     def svg(self, path: str | Path | None = None, opened: Iterable[str] | None = None) -> str:
         """The drawing as SVG, with all groups open; written to `path` if given."""
-        from .graph_drawing import svg_of
-
-        text = svg_of(self, self.layout(opened))
+        text = above("drawing of a graph").svg_of(self, self.layout(opened))
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The graph view as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.graph import page
-
+        page = above("view of a graph").page
         text = page([self], title or f"Graph of {self.title}")
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -148,8 +143,7 @@ class Graph:
 
     def show(self) -> Any:
         """The graph as a notebook widget."""
-        from mlc_lab_widgets.graph import GraphView
-
+        GraphView = above("view of a graph").GraphView
         return GraphView(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

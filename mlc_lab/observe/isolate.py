@@ -1,8 +1,8 @@
 """Measures programs in a process of its own: one that crashes or hangs takes nothing with it.
 
-`Isolated` is the side that asks; `HANDLERS` is what the process does, a service of
-`mlc_lab/workers`. The process is kept for the next program, and started anew after a crash or a
-timeout. Memory is limited where the system can do that.
+This is the side that asks; what the process does stands in `isolated.py`. It is kept for the next
+program, and started anew after a crash or a timeout. Memory is limited where the system can do
+that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 from ..ir.module import IRModule
 from ..workers.pool import Worker
+
+_SERVICE = f"{__package__}.isolated"
 
 #: seconds for building, running, checking and timing one program
 TIMEOUT = 30.0
@@ -50,7 +52,7 @@ class Isolated:
 
     def _start(self) -> None:
         """Start a child and let it run the reference once."""
-        self.worker = Worker(__name__, memory=self.memory, threads=None)
+        self.worker = Worker(_SERVICE, memory=self.memory, threads=None)
         self._ask(self.setup)
         if self.unchecked:
             return  # it crashed or hung before: once is enough
@@ -81,42 +83,3 @@ class Isolated:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-
-# --------------------------------------------------------------------------------- in the child
-
-#: the programs, the reference first, and what measures them
-_modules: list[Any] = [None]
-_session: Any = None
-
-
-def load(role: str) -> None:
-    """Load what measuring needs before memory is limited."""
-    from . import measure, recording  # noqa: F401
-
-
-def _begin(request: dict[str, Any]) -> dict[str, Any]:
-    from . import measure
-    from .recording import Recording
-
-    global _session
-    _session = measure.Measurement(
-        Recording(), _modules, target=request["target"], sizes=request["sizes"],
-        trusted=request["trusted"])
-    return {"status": "ok", "cost": {}}
-
-
-def _run_reference(request: dict[str, Any]) -> dict[str, Any]:
-    _modules[0] = request["module"]
-    return {"status": "ok", "cost": _session.reference()}
-
-
-def _measure(request: dict[str, Any]) -> dict[str, Any]:
-    from . import measure
-
-    measure.TIME_EACH = request["seconds"]
-    _modules[1:] = [request["module"]]
-    return {"status": "ok", "cost": _session.one(1)}
-
-
-HANDLERS = {"begin": _begin, "reference": _run_reference, "cost": _measure}

@@ -25,6 +25,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..above import above
+
 FORMAT = "mlc-lab/machine-run"
 VERSION = 1
 
@@ -51,14 +53,12 @@ class MachineRun:
 
     def show(self) -> Any:
         """The run as a notebook widget."""
-        from mlc_lab_widgets.machine import MachineView
-
+        MachineView = above("view of a run").MachineView
         return MachineView(self)
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The run as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.machine import page
-
+        page = above("view of a run").page
         text = page([self], title or f"A run of {self.data['title']}")
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..above import above
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo, PassInstrument, Sequential
 from .graph import Graph, GraphError, graph_of
@@ -180,14 +181,12 @@ class PassRecording:
 
     def show(self) -> Any:
         """The pass view as a notebook widget."""
-        from mlc_lab_widgets.passes import PassView
-
+        PassView = above("view of passes").PassView
         return PassView(self)
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The pass view as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.passes import page
-
+        page = above("view of passes").page
         text = page([self], title or self.title)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")

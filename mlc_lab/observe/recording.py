@@ -62,6 +62,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..above import above
 from ..reading import DataError, read_json
 
 FORMAT = "mlc-lab/recording"
@@ -143,18 +144,14 @@ class Recording:
         Lowered stages, optimised LLVM IR, assembly and instruction mix, each line with the numbers
         of the program's lines that it came from.
         """
-        from .lowered import code_of
-
-        return code_of(self, [program], target)
+        return above("code of programs")(self, [program], target)
 
     def add_code(self, target: Any = "llvm", programs: Iterable[int] | None = None) -> Recording:
         """Keep the stages, LLVM IR and assembly of all programs (or some) in `code`, so that an
         exported page can show them. About 0.1 s and 10 to 50 kB a program. Returns the recording.
         """
-        from .lowered import code_of
-
         chosen = range(len(self.programs)) if programs is None else programs
-        self.code = code_of(self, chosen, target)
+        self.code = above("code of programs")(self, chosen, target)
         return self
 
     # ------------------------------------------------------------------------ reading, writing
@@ -228,8 +225,7 @@ class Recording:
         every step into it (see `add_code`). With `guess` the viewer says what a step does before
         it is shown. Returns the page's text.
         """
-        from mlc_lab_widgets.stepper import page
-
+        page = above("view of a recording").page
         if code and not self.code:
             self.add_code()
         text = page([self], title or self.title, guess)
@@ -243,8 +239,7 @@ class Recording:
         `picture` is "program" (both programs, changes marked, unchanged parts folded) or "nest"
         (their loop nests); `theme` "light" or "dark". Raises IndexError if there is no such step.
         """
-        from mlc_lab_widgets.picture import scene_of
-
+        scene_of = above("picture of a recording").scene_of
         return scene_of(self, step, picture, theme).svg()
 
     def step_png(self, step: int, path: str | Path, picture: str = "program",
@@ -253,8 +248,7 @@ class Recording:
 
         `scale` is how many pixels of the file a pixel of the picture takes in each direction.
         """
-        from mlc_lab_widgets.picture import scene_of
-
+        scene_of = above("picture of a recording").scene_of
         scene_of(self, step, picture, theme).png(path, scale)
 
     def show(self, guess: bool = False) -> Any:
@@ -262,8 +256,7 @@ class Recording:
 
         With `guess` the viewer says what a step does before it is shown.
         """
-        from mlc_lab_widgets import Stepper
-
+        Stepper = above("view of a recording").Stepper
         return Stepper(self, guess=guess)
 
 

@@ -25,6 +25,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
+from ..above import above
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
 from ..reading import DataError, read_json
@@ -410,9 +411,7 @@ class Workbench(AttemptTree):
             data = read_json(text, "this tree of attempts")
         except DataError as error:
             raise WorkbenchError(str(error)) from None
-        from .workbench_file import read
-
-        return read(cls, data)
+        return above("read a tree of attempts")(cls, data)
 
     def explore(self, node: Attempt | int | None = None, guess: bool = False) -> Any:
         """The stepper of the way to a node (the current one), as a notebook widget."""
@@ -420,14 +419,12 @@ class Workbench(AttemptTree):
 
     def show(self) -> Any:
         """The workbench as a notebook widget."""
-        from mlc_lab_widgets import Workbench as View
-
+        View = above("view of a workbench").Workbench
         return View(self)
 
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """Everything tried so far as one HTML page without a kernel; written to `path` if given."""
-        from mlc_lab_widgets.workbench import page
-
+        page = above("view of a workbench").page
         text = page([self.to_dict()], title or self.recording.title)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")

@@ -362,15 +362,11 @@ class Function(BaseFunc, Expr):
 
     def bind_params(self, binding_map: Mapping[Any, Any]) -> "Function":
         """The function with parameters (by name or Var) fixed to values."""
-        from .transform.bind_params import bind_params
-
-        return bind_params(self, binding_map)
+        return above("bind_params")(self, binding_map)
 
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> "Function":
         """The function with symbolic dimensions (by name or tir.Var) fixed."""
-        from .transform.bind_symbolic_vars import bind_symbolic_vars
-
-        return bind_symbolic_vars(self, binding_map)
+        return above("bind_symbolic_vars")(self, binding_map)
 
     def graph(self) -> Any:
         """The computation graph: a view in a notebook, with `.svg(path)` and `.html(path)`."""
@@ -468,9 +464,7 @@ def get_shape_of(expr: Expr) -> Expr:
         raise TypeError(f"only a tensor has a shape, this is {info}")
     if info.shape is not None:
         return info.shape
-    from .op import shape_of
-
-    return shape_of(expr)
+    return above("shape_of")(expr)
 
 
 def call_global(var: GlobalVar, args: tuple) -> Expr:

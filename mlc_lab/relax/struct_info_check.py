@@ -12,7 +12,7 @@ from ..arith import Analyzer
 from ..ir.structural import structural_equal
 from ..tir import expr as E
 from ..tir import op as O
-from .struct_info import (
+from .struct_info_nodes import (
     OBJECT, FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo,
     TensorStructInfo, TupleStructInfo,
 )

@@ -7,7 +7,7 @@ from typing import Callable, Iterable, Mapping
 from ..arith import Analyzer
 from ..tir import expr as E
 from ..tir.functor import free_vars, substitute
-from .struct_info import (
+from .struct_info_nodes import (
     Expr, FuncStructInfo, PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo,
     TensorStructInfo, TupleStructInfo, as_dim,
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from ..above import above
 from . import registry, timing
 from .device import Device, device
 from .torch_bits import guard
@@ -219,9 +220,7 @@ class Module:
         load; that takes a C compiler (option ``cc``, or the variable ``CC``, or ``cc``). ``.ll``
         and ``.s`` write the code as text.
         """
-        from .export import export_library
-
-        return export_library(self, os.fspath(file_name), **options)
+        return above("export of a library")(self, os.fspath(file_name), **options)
 
     def save(self, file_name: str | os.PathLike[str], fmt: str = "") -> None:
         """Write object code, LLVM IR or assembly, by ``fmt`` or by the ending of the name."""
@@ -235,9 +234,7 @@ class Module:
 
 def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
     """The module in a file that ``export_library`` wrote. See :mod:`mlc_lab.runtime.export`."""
-    from .export import load_module as load
-
-    return load(os.fspath(path), fmt)
+    return above("load of a library")(os.fspath(path), fmt)
 
 
 @functools.cache

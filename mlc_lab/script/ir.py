@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..above import above
 from ..ir.module import GlobalVar
 from .tir import Form, Range
 
@@ -29,8 +30,7 @@ def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:
     The class's source is parsed; nothing in it runs. Raises DiagnosticError at the place of a
     mistake.
     """
-    from . import entry
-
+    entry = above("decorators of scripts")
     if mod is None:
         return lambda cls: entry.decorate_class(cls, 2, check_well_formed)
     return entry.decorate_class(mod, 2, check_well_formed)

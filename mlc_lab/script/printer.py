@@ -17,6 +17,7 @@ import keyword
 import re
 from typing import Any, Callable, Iterable
 
+from ..above import above
 from ..ir.module import GlobalVar, IRModule
 from ..ir.node import Node
 from ..ir.recursion import deep
@@ -463,10 +464,8 @@ def script(obj: Any, *, printer: type = Printer, print_line_numbers: bool = Fals
     that prints. Raises TypeError for an object that has no script form.
     """
     if obj_to_underline or obj_to_annotate:
-        from .spans import script_with_marks
-
-        return script_with_marks(obj, obj_to_underline or (), obj_to_annotate or {},
-                                 num_context_lines, **options)
+        return above("script with marks")(
+            obj, obj_to_underline or (), obj_to_annotate or {}, num_context_lines, **options)
     for ignored in ("show_object_address", "path_to_underline", "path_to_annotate",
                     "extra_config", "show_all_struct_info", "show_all_ty"):
         options.pop(ignored, None)

@@ -425,8 +425,7 @@ def prim_func(func: Any = None, private: bool = False, check_well_formed: bool =
     unless `check_well_formed` is False. Inside a class (under @I.ir_module) the
     class's decorator does the parsing. Raises DiagnosticError at the place of a mistake.
     """
-    from . import entry
-
+    entry = above("decorators of scripts")
     if func is None:
         return lambda f: entry.decorate_function(f, private, 2, check_well_formed)
     return entry.decorate_function(func, private, 2, check_well_formed)
@@ -438,8 +437,7 @@ def macro(func: Any = None, *, hygienic: bool = True) -> Any:
     A hygienic macro sees the names of the place where it is defined, another one those of the
     place where it is called.
     """
-    from . import entry
-
+    entry = above("decorators of scripts")
     if func is None:
         return lambda f: entry.decorate_macro(f, hygienic, 2)
     return entry.decorate_macro(func, hygienic, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf, prod
 from typing import Any, Sequence
 
+from ..above import above
 from ..ir import dtype as dt
 from ..ir.node import Node, node, plain
 from .expr import (
@@ -54,8 +55,7 @@ class Buffer(Node):
 
     def vstore(self, begin: Sequence[Any], value: PrimExpr) -> Any:
         """Store `value` at `begin`."""
-        from .stmt import BufferStore
-
+        BufferStore = above("BufferStore")
         begin = tuple(map(const_index, begin if isinstance(begin, (tuple, list)) else [begin]))
         lanes = dt.lanes_of(value.dtype)
         if lanes > 1:
@@ -92,8 +92,7 @@ class Buffer(Node):
 
     def __getitem__(self, indices: Any) -> Any:
         """A load; with slices the region (`T.reads(A[0:4, i])`)."""
-        from .stmt import BufferRegion
-
+        BufferRegion = above("BufferRegion")
         if not isinstance(indices, tuple):
             indices = (indices,)
         if any(isinstance(i, slice) for i in indices):

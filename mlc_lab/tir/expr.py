@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
+from ..above import above
 from ..ir.dtype import canonical, element_of, int_range, lanes_of, with_lanes
 from ..ir.node import Node, defines, ignored, node, plain, uses
 
@@ -54,9 +55,7 @@ class PrimExpr(Node):
 
     def astype(self, dtype: str, span: Any = None) -> "PrimExpr":
         """This value cast to `dtype`; itself when it already has it."""
-        from .op import cast
-
-        return cast(self, dtype)
+        return above("cast")(self, dtype)
 
     def __bool__(self) -> bool:
         raise ValueError(
@@ -319,9 +318,8 @@ class Select(PrimExpr):
     def __init__(self, condition: Any, true_value: Any, false_value: Any, span: Any = None
                  ) -> None:
         if not (isinstance(true_value, PrimExpr) and isinstance(false_value, PrimExpr)):
-            from .op import match_values  # Python numbers take the type of the other side
-
-            true_value, false_value = match_values(true_value, false_value)
+            # Python numbers take the type of the other side
+            true_value, false_value = above("match_values")(true_value, false_value)
         self._init(condition, true_value, false_value)
 
 

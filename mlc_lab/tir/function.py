@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Mapping, Sequence
 
+from ..above import above
 from ..ir import module as ir_module
 from ..ir.module import BaseFunc, normalize_attrs
 from ..ir.node import Node, defines, node, plain
@@ -57,9 +58,7 @@ class PrimFunc(BaseFunc):
         `param_map` maps parameter Vars (or shape Vars) to integers or expressions, or handle
         parameters to Buffers whose concrete shapes fix the symbolic ones.
         """
-        from .functor import specialize
-
-        return specialize(self, param_map)
+        return above("specialize")(self, param_map)
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -165,8 +164,8 @@ class IndexMap:
     def map_indices(self, indices: Sequence[Any]) -> list[Any]:
         """The final indices for given initial ones."""
         from .expr import const_index
-        from .functor import substitute
 
+        substitute = above("substitute")
         table = dict(zip(self.initial_indices, map(const_index, indices)))
         return [substitute(e, table) for e in self.final_indices]
 

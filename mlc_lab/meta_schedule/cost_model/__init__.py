@@ -6,5 +6,8 @@ from .tree_model import TreeModel
 
 XGBModel = TreeModel  # TVM's name; its trees are boosted
 create = CostModel.create
+#: the models by name
+MAKERS = {"xgb": TreeModel, "trees": TreeModel, "boosted-trees": TreeModel,
+          "random": RandomModel, "none": lambda: None}
 
 __all__ = ["CostModel", "PyCostModel", "RandomModel", "TreeModel", "XGBModel", "create"]

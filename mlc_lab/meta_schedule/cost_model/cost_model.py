@@ -6,6 +6,8 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from ...above import above
+
 
 class CostModel:
     """To write one: override `predict`, and `update` if it learns.
@@ -37,11 +39,7 @@ class CostModel:
 
         "xgb" (TVM's name) and "trees" are trees, "random" is random, "none" no model.
         """
-        from .random_model import RandomModel
-        from .tree_model import TreeModel
-
-        makers = {"xgb": TreeModel, "trees": TreeModel, "boosted-trees": TreeModel,
-                  "random": RandomModel, "none": lambda: None}
+        makers = above("cost models")
         if isinstance(kind, str):
             if kind not in makers:
                 raise ValueError(f"there is no cost model {kind!r}; choose one of "

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ...above import above
 from ...ir.module import IRModule
 from ...reading import MISTAKES, reason
 from ...schedule import Schedule, Trace
@@ -248,9 +249,7 @@ class Database(SessionLog):
     def board(self, task: str | None = None, **options: Any) -> Any:
         """The tuning board of what is in here: charts of the searches, each trial's trace, editing
         and measuring of decisions. See `mlc_lab.meta_schedule.board.Board` for the options."""
-        from ..board import Board
-
-        return Board(self, task, **options)
+        return above("tuning board")(self, task, **options)
 
     def dump_pruned(self, destination: "Database") -> None:
         """Copy the best record of each program and target to another database."""

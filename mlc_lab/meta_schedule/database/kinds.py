@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import Any, Callable, Iterator
 
+from ...above import above
 from ...ir.module import IRModule
 from ...schedule import Schedule
 from ..workload import Workload, as_workload
@@ -182,9 +183,7 @@ class UnionDatabase(Database, kind="union"):
 
     def board(self, task: str | None = None, **options: Any) -> Any:
         """The tuning board of all, laid over each other."""
-        from ..board import Board
-
-        return Board(list(self.databases), task, **options)
+        return above("tuning board")(list(self.databases), task, **options)
 
     def __len__(self) -> int:
         return sum(map(len, self.databases))

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Sequence
 
+from ...above import above
 from ...workers.pool import Worker, shared_pool, usable_cpus
 from ..workload import TensorInfo
 from .builder import SERVICE, then
@@ -221,9 +222,7 @@ class Runner:
         """The runner called `kind` ("local"), or the one given."""
         if isinstance(kind, str):
             if kind == "dask":
-                from .dask_runner import DaskRunner
-
-                return DaskRunner(**options)
+                return above("DaskRunner")(**options)
             if kind != "local":
                 raise ValueError(f'there is no runner {kind!r}; "local" measures in a process '
                                  'here, "dask" on the workers of a cluster')
@@ -319,9 +318,7 @@ def _result(reply: dict) -> RunnerResult:
 def __getattr__(name: str) -> Any:
     """DaskRunner, which needs another package, is loaded when it is asked for."""
     if name == "DaskRunner":
-        from .dask_runner import DaskRunner
-
-        return DaskRunner
+        return above("DaskRunner")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

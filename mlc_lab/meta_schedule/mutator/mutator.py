@@ -6,6 +6,7 @@ import functools
 import inspect
 from typing import Any
 
+from ...above import above
 from ...schedule import Trace
 from ..part import Part
 
@@ -38,9 +39,7 @@ class Mutator(Part):
     @staticmethod
     def create(kind: str = "llvm") -> dict["Mutator", float]:
         """The mutators of a kind of target with their probabilities."""
-        from . import for_cpu
-
-        return for_cpu(None)
+        return above("mutators")(None)
 
 
 def sampling(trace: Trace, kind: str) -> list[tuple[int, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...above import above
 from ..part import Part
 
 
@@ -25,9 +26,7 @@ class Postproc(Part):
     @staticmethod
     def create(kind: str = "llvm") -> list["Postproc"]:
         """The postprocessors of a kind of target."""
-        from . import for_cpu
-
-        return for_cpu(None)
+        return above("postprocessors")(None)
 
 
 PyPostproc = Postproc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...above import above
 from ..part import Part
 
 
@@ -20,9 +21,7 @@ class ScheduleRule(Part):
     @staticmethod
     def create(kind: str = "llvm") -> list["ScheduleRule"]:
         """The rules of a kind of target."""
-        from . import for_cpu
-
-        return for_cpu(None)
+        return above("schedule rules")(None)
 
 
 PyScheduleRule = ScheduleRule

@@ -8,6 +8,9 @@ from .replay_trace import ReplayTrace
 from .search_strategy import PySearchStrategy, SearchStrategy
 
 create = SearchStrategy.create
+#: the strategies by name
+MAKERS = {"evolutionary": EvolutionarySearch, "replay-trace": ReplayTrace,
+          "replay-func": ReplayFunc, "e-greedy": GreedySearch, "random": ReplayTrace}
 
 __all__ = ["EvolutionarySearch", "GreedySearch", "MeasureCandidate", "PySearchStrategy",
            "ReplayFunc", "ReplayTrace", "SearchStrategy", "create"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ...above import above
 from .candidate import MeasureCandidate
 
 
@@ -66,13 +67,7 @@ class SearchStrategy:
     @staticmethod
     def create(kind: Any = "evolutionary", **options: Any) -> "SearchStrategy":
         """The strategy called `kind`, or the one given."""
-        from .evolutionary_search import EvolutionarySearch
-        from .greedy_search import GreedySearch
-        from .replay_func import ReplayFunc
-        from .replay_trace import ReplayTrace
-
-        makers = {"evolutionary": EvolutionarySearch, "replay-trace": ReplayTrace,
-                  "replay-func": ReplayFunc, "e-greedy": GreedySearch, "random": ReplayTrace}
+        makers = above("search strategies")
         if isinstance(kind, str):
             if kind not in makers:
                 raise ValueError(f"there is no search strategy {kind!r}; choose one of "

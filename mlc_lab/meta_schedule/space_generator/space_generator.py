@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...above import above
 from ...ir.diagnostics import MLCError
 from ...schedule import Schedule
 
@@ -57,20 +58,17 @@ class SpaceGenerator:
     @staticmethod
     def create(kind: Any = "post-order-apply", **options: Any) -> "SpaceGenerator":
         """The generator called `kind`, or the one given; a function becomes a ScheduleFn."""
-        from .post_order_apply import PostOrderApply
-        from .schedule_fn import ScheduleFn
-        from .space_generator_union import SpaceGeneratorUnion
-
-        makers = {"post-order-apply": PostOrderApply, "union": SpaceGeneratorUnion}
+        makers = above("space generators")
         if isinstance(kind, str):
             if kind not in makers:
                 raise ValueError(f"there is no space generator {kind!r}; choose one of "
-                                 f"{', '.join(makers)}, or give ScheduleFn(function)")
+                                 f"{', '.join(filter(None, makers))}, or give "
+                                 "ScheduleFn(function)")
             return makers[kind](**options)
         if isinstance(kind, SpaceGenerator):
             return kind
         if callable(kind):
-            return ScheduleFn(kind, **options)
+            return makers[None](kind, **options)
         raise TypeError(f"a space is a SpaceGenerator, a function or a name, not {kind!r}")
 
 

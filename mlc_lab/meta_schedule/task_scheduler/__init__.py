@@ -6,6 +6,8 @@ from .task_record import TaskRecord
 from .task_scheduler import PyTaskScheduler, TaskScheduler, TuneError
 
 create = TaskScheduler.create
+#: the schedulers by name
+MAKERS = {"round-robin": RoundRobin, "gradient": GradientBased}
 
 __all__ = ["GradientBased", "PyTaskScheduler", "RoundRobin", "TaskRecord", "TaskScheduler",
            "TuneError", "create"]

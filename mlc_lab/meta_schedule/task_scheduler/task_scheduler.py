@@ -10,6 +10,7 @@ import time
 from concurrent.futures import CancelledError
 from typing import Any, Sequence
 
+from ...above import above
 from ...ir.diagnostics import MLCError
 from ...workers.pool import usable_cpus
 from ..cost_model import CostModel
@@ -263,10 +264,7 @@ class TaskScheduler:
     @staticmethod
     def create(kind: Any = "gradient", **options: Any) -> "TaskScheduler":
         """The scheduler called `kind` ("round-robin", "gradient"), or the one given."""
-        from .gradient_based import GradientBased
-        from .round_robin import RoundRobin
-
-        makers = {"round-robin": RoundRobin, "gradient": GradientBased}
+        makers = above("task schedulers")
         if isinstance(kind, str):
             if kind not in makers:
                 raise ValueError(f"there is no task scheduler {kind!r}; choose one of "

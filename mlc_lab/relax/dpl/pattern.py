@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any, Callable, Mapping, Sequence
 
+from ...above import above
 from ...ir.module import GlobalVar
 from ...ir.structural import structural_equal
 from ...tir import expr as E
@@ -474,8 +475,7 @@ class StructInfoPattern(_Restricted):
 
 def __getattr__(name: str) -> Any:
     """The constructors of `make.py`, which TVM has in this module."""
-    from . import make
-
+    make = above("constructors of patterns")
     if name in make.__all__:
         return getattr(make, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

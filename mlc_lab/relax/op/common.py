@@ -366,11 +366,9 @@ def same_at_run_time(call: Call) -> list[tuple[Any, Any, bool]]:
     """The pairs of dimensions, or of what is computed from them, that must agree and may not, and
     whether one may be named for the other."""
     global _later
-    from .registry import infer_call
-
     before, _later = _later, []
     try:
-        infer_call(call)
+        above("infer_call")(call)
         return _later
     finally:
         _later = before

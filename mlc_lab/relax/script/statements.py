@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable
 
+from ...above import above
 from ...ir.diagnostics import DiagnosticError
 from ...ir.module import GlobalVar
 from ...reading import MISTAKES, limits
@@ -443,9 +444,7 @@ class RelaxFunction:
 
     def recursive_function(self, node: ast.FunctionDef) -> None:
         """A local function that mentions itself: its variable is known before its body."""
-        from .parser import head_info
-
-        info = head_info(self.parser, node)
+        info = above("head of a Relax function")(self.parser, node)
         if isinstance(info.ret, ObjectStructInfo):
             raise self.parser.error(node, f"{node.name} calls itself: what it gives must be "
                                           "declared", "write -> R.Tensor(...) after its parameters")

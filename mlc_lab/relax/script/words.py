@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing
 from typing import Any
 
+from ...above import above
 from ...script import allowed
 from ...script.values import Expands
 from ...tir import expr as _E
@@ -30,12 +31,11 @@ class Word(Expands):
 
     def expand_in_script(self, parser: Any, node: Any, args: list, kwargs: dict) -> Any:
         """What the word does where it is called in a script."""
-        from .parser import WORDS
-
+        words = above("words of R")
         first = args[:1] if self.name == "emit_te" else []  # that one takes a function of topi
         args = first + [allowed.passed(a, parser.interpreted) for a in args[len(first):]]
         kwargs = {k: allowed.passed(v, parser.interpreted) for k, v in kwargs.items()}
-        return parser.called(node, WORDS[self.name], [parser, node, *args], kwargs)
+        return parser.called(node, words[self.name], [parser, node, *args], kwargs)
 
 
 dataflow, output, func_attr, func_name = map(Word, ("dataflow", "output", "func_attr", "func_name"))

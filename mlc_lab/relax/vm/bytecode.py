@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ...above import above
+
 #: numbers that stand for no register: the result is dropped; the argument is the machine
 VOID_REGISTER = -1
 VM_REGISTER = -2
@@ -198,9 +200,7 @@ class Executable:
     def __getitem__(self, name: str) -> Any:
         """A function, on a machine of the executable's own."""
         if self._holder is None:
-            from .machine import VirtualMachine
-
-            self._holder = VirtualMachine(self)
+            self._holder = above("virtual machine")(self)
         return self._holder[name]
 
     def export_library(self, file_name: Any, **options: Any) -> str:
@@ -208,9 +208,7 @@ class Executable:
 
         `relax.vm.load(path)` and `tvm.runtime.load_module(path)` read it. See `saving.py`.
         """
-        from .saving import save
-
-        return save(self, file_name)
+        return above("save a virtual machine's file")(self, file_name)
 
     def __repr__(self) -> str:
         forms = ", ".join(f"{n} ({'compiled' if n in self.compiled else 'bytecode'})"

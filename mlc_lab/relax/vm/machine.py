@@ -16,6 +16,7 @@ from typing import Any, Callable
 import numpy as np
 import tvm_ffi
 
+from ...above import above
 from ...runtime import NDArray, array, device, registry, timing
 from ...runtime.ndarray import from_dlpack
 from .builtins import BUILTINS, Storage
@@ -52,9 +53,7 @@ class VirtualMachine:
     def __init__(self, rt_mod: Any, device: Any = None, memory_cfg: Any = None,
                  profile: bool = False, exec_mode: str | None = None) -> None:
         if isinstance(rt_mod, (str, os.PathLike)):
-            from .saving import load
-
-            rt_mod = load(rt_mod)
+            rt_mod = above("load a virtual machine's file")(rt_mod)
         if not isinstance(rt_mod, Executable):
             raise TypeError("a VirtualMachine runs what relax.build gives, not a "
                             f"{type(rt_mod).__name__}" + (
@@ -190,21 +189,15 @@ class VirtualMachine:
 
     def profile(self, func_name: str, *args: Any) -> Any:
         """Run a function by its bytecode and measure every call; prints as a table."""
-        from .inspecting import profile
-
-        return profile(self, func_name, args)
+        return above("inspecting of a virtual machine").profile(self, func_name, args)
 
     def trace(self, func_name: str, *args: Any, values: bool = False) -> Any:
         """Run a function by its bytecode and record every step; see `inspecting.Trace`."""
-        from .inspecting import trace
-
-        return trace(self, func_name, args, values)
+        return above("inspecting of a virtual machine").trace(self, func_name, args, values)
 
     def memory_plan(self, func_name: str) -> dict[str, Any]:
         """Where the tensors of a function lie and when, as data; see `inspecting.memory_plan`."""
-        from .inspecting import memory_plan
-
-        return memory_plan(self.executable, func_name)
+        return above("inspecting of a virtual machine").memory_plan(self.executable, func_name)
 
     def set_instrument(self, instrument: Callable | None) -> None:
         """Call `instrument(func, name, before, return_value, *args)` around every call of bytecode.

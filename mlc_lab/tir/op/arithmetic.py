@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ...above import above
 from ...ir import dtype as dt
 from ...ir.transform import PassContext
 from ..expr import (
@@ -166,9 +167,8 @@ def _is_value(b: Any, kwargs: dict[str, Any]) -> bool:
 
 
 def _reduction(name: str, a: Any, axis: Any, kwargs: dict[str, Any]) -> Any:
-    from .. import reduction
-
-    return getattr(reduction, name)(a, *([axis] if axis is not None else []), **kwargs)
+    reduction = getattr(above("reductions of TE"), name)
+    return reduction(a, *([axis] if axis is not None else []), **kwargs)
 
 
 __all__ = [

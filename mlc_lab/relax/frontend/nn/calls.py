@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Sequence
 
+from ....above import above
 from .... import tir
 from ....tir import PrimFunc
 from ... import op as R
@@ -80,9 +81,7 @@ def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
 
     It takes part in what is exported with `debug=True`; raises RuntimeError without.
     """
-    from .exporter import Exporter
-
-    io = Exporter.current().io_effect
+    io = above("exporter of nn").current().io_effect
     if io is None:
         raise RuntimeError("nn.op.print_ and debug_func need an effect in every function: export "
                            "the module with export_tvm(spec, debug=True)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
+from ....above import above
 from . import tensor
 from .tensor import Parameter
 
@@ -112,10 +113,9 @@ class Module:
         functions take and give what `nn.op.print_` needs, and `_initialize_effect` makes the first.
         With `allow_extern` a third value lists external modules: there are none here.
         """
-        from .exporter import Exporter
         from .spec import ModuleSpec
 
-        mod, params = Exporter(debug=debug).build(ModuleSpec.from_raw(spec, self))
+        mod, params = above("exporter of nn")(debug=debug).build(ModuleSpec.from_raw(spec, self))
         return (mod, params, []) if allow_extern else (mod, params)
 
     def jit(self, spec: Any, device: Any = "cpu", pipeline: Any = "default",

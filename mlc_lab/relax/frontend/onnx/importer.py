@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ....above import above
 from ....ir.dtype import canonical
 from ....ir.module import IRModule
 from ....runtime import array
@@ -76,10 +77,7 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
     except ImportError as error:
         raise ImportError("importing ONNX models needs the package onnx: pip install onnx"
                           ) from error
-    from . import (  # noqa: F401
-        control, elementwise, layers, picking, pooling, quantized, recurrent, resizing, sequences,
-        tensors,
-    )
+    above("rules of ONNX")
 
     if not hasattr(model, "graph"):
         model = onnx.load(model)

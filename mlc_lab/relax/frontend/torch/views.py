@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Sequence
 
+from ....above import above
 from ....tir import op as O
 from ... import op
 from ...expr import PrimValue, ShapeExpr
@@ -202,9 +203,7 @@ def _select(im: Importer, x: Any, dim: int, index: Any) -> Any:
     dim = im.axis(dim, im.ndim(x))
     size = im.shape(x)[dim]
     if is_tensor(index):
-        from .indexing import taken
-
-        return taken(im, x, index, dim)
+        return above("take of torch")(im, x, index, dim)
     begin = from_end(index, size)
     if isinstance(begin, int) and isinstance(size, int) and not 0 <= begin < size:
         raise IndexError(f"the index {index} is outside of a dimension of {size}")

@@ -1,0 +1,34 @@
+"""What the process does that `isolate.py` keeps: a service of `mlc_lab/workers`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import measure
+from .recording import Recording
+
+#: the programs, the reference first, and what measures them
+_modules: list[Any] = [None]
+_session: Any = None
+
+
+def _begin(request: dict[str, Any]) -> dict[str, Any]:
+    global _session
+    _session = measure.Measurement(
+        Recording(), _modules, target=request["target"], sizes=request["sizes"],
+        trusted=request["trusted"])
+    return {"status": "ok", "cost": {}}
+
+
+def _run_reference(request: dict[str, Any]) -> dict[str, Any]:
+    _modules[0] = request["module"]
+    return {"status": "ok", "cost": _session.reference()}
+
+
+def _measure(request: dict[str, Any]) -> dict[str, Any]:
+    measure.TIME_EACH = request["seconds"]
+    _modules[1:] = [request["module"]]
+    return {"status": "ok", "cost": _session.one(1)}
+
+
+HANDLERS = {"begin": _begin, "reference": _run_reference, "cost": _measure}
