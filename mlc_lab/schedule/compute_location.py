@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -255,12 +255,23 @@ def _longest(extent: PrimExpr, analyzer: Analyzer) -> PrimExpr | None:
     A loop of fixed extent can be vectorized and unrolled; it computes a little twice. None where
     the extent is fixed already or depends on what has no bound, as a symbolic size.
     """
-    if type(extent) is IntImm or not all(v in analyzer.ranges for v in free_vars(extent)):
+    if type(extent) is IntImm or not _are_bounded(free_vars(extent), analyzer):
         return None
     found = analyzer.const_int_bound(extent)
     if not 0 < found.max_value < 2**31:
         return None
     return IntImm(extent.dtype, int(found.max_value))
+
+
+def _are_bounded(names: Iterable[Var], analyzer: Analyzer) -> bool:
+    """Whether variables run over ranges of known lengths: those of others end where their type
+    does, as that of a loop up to a symbolic size."""
+    for name in names:
+        rng = analyzer.ranges.get(name)
+        if rng is None or type(rng.extent) is not IntImm or not _are_bounded(
+                free_vars(rng.min), analyzer):
+            return False
+    return True
 
 
 def _reads_are_covered(state: ScheduleState, stmt: Block, values: list[PrimExpr],

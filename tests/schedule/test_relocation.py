@@ -1,7 +1,9 @@
 """compute_at and reverse_compute_at keep what a block computes and what others read."""
 
+import numpy as np
 import pytest
 
+from mlc_lab.build import build
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source, tir as T
 
@@ -295,6 +297,34 @@ def main(a: T.handle, z: T.handle):
     sch = Schedule(func)
     sch.compute_at("Y", sch.get_loops("Z")[0])
     assert "2147483647" not in sch.mod.script()
+
+
+def test_loops_that_grow_with_a_loop_up_to_a_symbolic_size_have_no_longest():
+    """Not what an int32 can hold: there a loop ran two thousand million times."""
+    func = from_source("""
+@T.prim_func
+def main(a: T.handle, z: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,))
+    Z = T.match_buffer(z, (n,))
+    Y = T.alloc_buffer((n,))
+    for i in range(n):
+        with T.block("Y"):
+            v = T.axis.spatial(n, i)
+            Y[v] = A[v]
+    for i in range(n):
+        with T.block("Z"):
+            v = T.axis.spatial(n, i)
+            Z[v] = Y[v] + Y[0]
+""")
+    sch = Schedule(func)
+    sch.compute_at("Y", sch.get_loops("Z")[0])
+    assert "2147483647" not in sch.mod.script() and "range(i + 1)" in sch.mod.script()
+    run = build(sch.mod)
+    for n in (1, 5):
+        a, z = np.arange(1, n + 1, dtype="float32"), np.zeros(n, "float32")
+        run(a, z)
+        assert np.array_equal(z, a + 1)
 
 
 def test_a_declared_region_that_grows_with_a_loop_inside():
