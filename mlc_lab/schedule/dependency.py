@@ -225,6 +225,12 @@ class BlockScope:
         """The blocks that write a buffer's memory, in program order."""
         return self.writers.get(buffer.data, [])
 
+    def makes_all(self, block: Block, buffer: Buffer) -> bool:
+        """Whether what is in a buffer, as far as anybody may read it, was written by a block: it is
+        new in the scope, and nobody else writes it there, a statement outside of blocks neither."""
+        return buffer.data in self.own and not any(
+            buffer.data in s.writes for s in self.sites if s.block is not block)
+
     def deps_into(self, block: Block) -> list[Dependency]:
         """Dependences that end at `block`."""
         return self._into.get(block, [])

@@ -248,7 +248,7 @@ def may_be_staged(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer
     stored_in_time(state, scope, block, buffer, location, more=chosen)
     if not _always_runs(state, block):
         _in_bounds(stmt, buffer, indices)
-        if buffer not in scope.stmt.alloc_buffers:
+        if not state.scope(scope).makes_all(stmt, buffer):
             raise Refusal("every_element_is_written", f"block {stmt.name_hint} may not run for all "
                           "values of its iterators; for the others the copy holds nothing that "
                           f"could be stored to {buffer.name}", nodes=[state.realize_of(block)])

@@ -101,7 +101,8 @@ def only_what_was_written(state: ScheduleState, scope: StmtSRef, writer: StmtSRe
     A buffer that lives in the scope and has one writer may take the garbage, nobody can have read
     more there.
     """
-    if buffer in scope.stmt.alloc_buffers or _writes_all(state, writer, buffer, at, span):
+    if state.scope(scope).makes_all(writer.stmt, buffer) or _writes_all(
+            state, writer, buffer, at, span):
         return
     raise Refusal("every_element_is_written", f"block {writer.stmt.name_hint} may leave elements "
                   f"of {buffer.name} alone among those that are stored from the copy, which holds "

@@ -364,5 +364,5 @@ class Stages(Pieces):
             kinds += [self.update_stage, self.update_stage, self.nested_stage, self.tuple_stage,
                       self.scan_stage, self.scatter_stage]
         if self.odd > 30:
-            kinds.append(self.bare_stage)
+            kinds += [self.bare_stage] * 2
         return self.draw.choice(kinds)(outer)

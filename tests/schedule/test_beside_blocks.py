@@ -245,3 +245,33 @@ def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
             C[v] = B[v] + T.float32(1)
 """)
     refused(func, lambda s: getattr(s, act)("B" if act == "compute_inline" else "C"), "only_writer")
+
+
+@pytest.mark.parametrize("act", [
+    lambda s: s.cache_write("B", 0, "global"),  # which stores no more than the half
+    lambda s: s.reindex("B", ("write", 0)),
+    lambda s: s.reindex_cache_write("B", 0, "global", lambda v: v)])
+@pytest.mark.parametrize("statement, legal", [
+    ("B[i] = T.float32(7)", False), ("C[i] = A[i]", True)])
+def test_a_copy_that_is_stored_leaves_what_a_statement_wrote(act, statement, legal):
+    """The block writes half of the buffer, which is new here: only it may have written the rest."""
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4,))
+    for i in range(4):
+        {statement}
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            T.where(i < 2)
+            B[v] = A[v] * T.float32(2)
+    for i in range({4 - 2 * legal}):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            C[v] = B[v] + T.float32(1)
+""")
+    try:
+        kept(func, act)
+    except ScheduleError as error:
+        assert not legal and error.rule == "every_element_is_written"

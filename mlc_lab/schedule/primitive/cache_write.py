@@ -74,7 +74,7 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     stored_in_time(state, scope, block, buffer, location, direct)
     span = fixed(region_at(state, block, region, location.at), buffer)
     only_what_was_written(state, scope, block, buffer, location.at, span)
-    local = buffer in scope.stmt.alloc_buffers
+    local = state.scope(scope).makes_all(block.stmt, buffer)
     if not all(covered(state, d, buffer, scope, span) if location.at is scope else local
                for d in direct):
         raise Refusal("copy_holds_what_is_read", "a block of consumer_blocks may read elements of "

@@ -91,6 +91,11 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
     one_name(site.stmt.body, buffer)
     scope = state.scope_root(block)
     only_writer(state, scope, buffer)
+    stray = next((s for s in state.scope(scope).sites if s.block is None
+                  and buffer.data in s.reads | s.writes), None)
+    if stray is not None:
+        raise Refusal("used_by_blocks", f"a statement outside of blocks uses {buffer.name}, of "
+                      "which a window alone would be kept", nodes=[stray.node])
     stage_pipeline(state, scope)
     complete_or_reduction(state, block, scope)
     consumers = [s for s in state.child_blocks(scope) if s is not block
