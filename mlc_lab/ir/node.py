@@ -25,6 +25,7 @@ microsecond because the generated `__init__` calls the slots' own setters.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any, Callable
 
@@ -144,10 +145,9 @@ def _no_fields(self: Node, names: Any) -> None:
 
 
 def _generate(cls: type, own_init: bool) -> None:
-    """Write the constructor, `replace`, `children` and `map_children` of a node class."""
+    """Write the constructor of a node class; what else follows is written when it is called."""
     names = [name for name, _ in cls.fields]
-    scope: dict[str, Any] = {**vars(sys.modules[cls.__module__]), "_map_tuple": _map_tuple,
-                             "cls": cls}
+    scope: dict[str, Any] = {**vars(sys.modules[cls.__module__]), "cls": cls}
     for klass in reversed(cls.__mro__):
         for name in klass.__dict__.get("__slots__", ()):
             if name != "__weakref__":
@@ -166,36 +166,64 @@ def _generate(cls: type, own_init: bool) -> None:
     body = f"    self = new(cls)\n    {setters}{extra}\n    return self"
     exec(f"def raw({', '.join(names)}):\n{body}", {**scope, "new": object.__new__}, out := {})
     cls.from_fields = staticmethod(out["raw"])
-    scope["raw"], scope["_kept"], scope["_no_fields"] = out["raw"], _KEPT, _no_fields
+    for name in ("replace", *(("children", "map_children") if cls._child_names else ())):
+        if name not in cls.__dict__:
+            setattr(cls, name, _WRITTEN_LATER[name])
+
+
+def _written_later(name: str) -> Callable:
+    """Stands for a method until it is called first: most classes are never asked for theirs, and a
+    program that starts should not wait for them."""
+
+    def first(self: Node, *args: Any, **kwargs: Any) -> Any:
+        cls = type(self)
+        setattr(cls, name, _WRITERS[name](cls))
+        return getattr(self, name)(*args, **kwargs)
+
+    return functools.wraps(getattr(Node, name))(first)
+
+
+def _write(cls: type, name: str, head: str, body: list[str]) -> Callable:
+    scope: dict[str, Any] = {"_map_tuple": _map_tuple, "_kept": _KEPT, "_no_fields": _no_fields,
+                             "raw": cls.from_fields}
+    exec(f"def {name}(self{head}):\n" + "\n".join(f"    {line}" for line in body), scope)
+    return functools.wraps(getattr(Node, name))(scope[name])
+
+
+def _write_replace(cls: type) -> Callable:
+    names = [name for name, _ in cls.fields]
+    star = "*, " if names else ""
     given = "".join(f"{name}=_kept, " for name in names)
     args = ", ".join(f"self.{name} if {name} is _kept else {name}" for name in names)
-    exec(f"def replace(self, *, {given}**others):\n    if others: _no_fields(self, others)\n"
-         f"    return raw({args})" if names else
-         "def replace(self, **others):\n    if others: _no_fields(self, others)\n"
-         "    return raw()", scope)
-    scope["replace"].__doc__ = Node.replace.__doc__
-    if "replace" not in cls.__dict__:
-        cls.replace = scope["replace"]
+    return _write(cls, "replace", f", {star}{given}**others", [
+        "if others: _no_fields(self, others)", f"return raw({args})"])
+
+
+def _write_children(cls: type) -> Callable:
+    body = ["out = []"]
+    for name in cls._child_names:
+        body.append(f"{name} = self.{name}")
+        body.append(f"if type({name}) is tuple: out += {name}")
+        body.append(f"elif {name} is not None: out.append({name})")
+    return _write(cls, "children", "", [*body, "return out"])
+
+
+def _write_map_children(cls: type) -> Callable:
     kids = cls._child_names
-    if kids:
-        body = ["    out = []"]
-        for name in kids:
-            body.append(f"    {name} = self.{name}")
-            body.append(f"    if type({name}) is tuple: out += {name}")
-            body.append(f"    elif {name} is not None: out.append({name})")
-        exec("def children(self):\n" + "\n".join(body) + "\n    return out", scope)
-        cls.children = scope["children"]
-        body = []
-        for name in kids:
-            body.append(f"    {name} = self.{name}")
-            body.append(f"    if type({name}) is tuple: n_{name} = _map_tuple({name}, fn)")
-            body.append(f"    else: n_{name} = {name} if {name} is None else fn({name})")
-        same = " and ".join(f"n_{name} is {name}" for name in kids)
-        body.append(f"    if {same}: return self")
-        args = ", ".join(f"n_{n}" if n in kids else f"self.{n}" for n in names)
-        body.append(f"    return raw({args})")
-        exec("def map_children(self, fn):\n" + "\n".join(body), scope)
-        cls.map_children = scope["map_children"]
+    body = []
+    for name in kids:
+        body.append(f"{name} = self.{name}")
+        body.append(f"if type({name}) is tuple: n_{name} = _map_tuple({name}, fn)")
+        body.append(f"else: n_{name} = {name} if {name} is None else fn({name})")
+    same = " and ".join(f"n_{name} is {name}" for name in kids)
+    args = ", ".join(f"n_{n}" if n in kids else f"self.{n}" for n, _ in cls.fields)
+    return _write(cls, "map_children", ", fn", [
+        *body, f"if {same}: return self", f"return raw({args})"])
+
+
+_WRITERS = {"replace": _write_replace, "children": _write_children,
+            "map_children": _write_map_children}
+_WRITTEN_LATER = {name: _written_later(name) for name in _WRITERS}
 
 
 def node(cls: Any = None, *, namespace: str = "") -> Any:
