@@ -14,7 +14,7 @@ from ..arith.linear_form import follows
 from ..tir import op
 from ..tir.expr import GE, GT, LE, LT, BufferLoad, Call, IterVar, PrimExpr, Var
 from ..tir.functor import Mutator, pre_order
-from ..tir.stmt import AttrStmt, For, IfThenElse, Stmt
+from ..tir.stmt import TRUE, AttrStmt, For, IfThenElse, Stmt
 
 
 class DropImplied(Mutator):
@@ -46,6 +46,8 @@ class DropImplied(Mutator):
     def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
         new = self.default(node)
         condition = self._shorter(node.condition)
+        if op.is_const_int(condition, 1):
+            return new.then_case
         return new if condition is node.condition else new.replace(condition=condition)
 
     def _shorter(self, condition: PrimExpr) -> PrimExpr:
@@ -57,7 +59,9 @@ class DropImplied(Mutator):
             others = [p for p in kept if p is not part]
             if _is_bound(part) and follows(part, self.loops, list(filter(_is_bound, others))):
                 kept = others
-        return condition if len(kept) == len(parts) else op.all(*kept)
+        if len(kept) == len(parts):
+            return condition
+        return op.all(*kept) if kept else TRUE
 
 
 def _is_bound(e: PrimExpr) -> bool:

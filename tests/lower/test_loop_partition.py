@@ -231,6 +231,21 @@ def main(a: T.handle, b: T.handle):
     assert np.array_equal(y, x + 1)
 
 
+def test_conditions_that_all_follow_from_the_loops_are_dropped():
+    @T.prim_func
+    def main(a: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n,), "float32")
+        for i in range(n):
+            if i < n and i + 1 > 0 and i // 2 < (n + 1) // 2:
+                A[i] = T.float32(1)
+            else:
+                A[0] = T.float32(2)
+
+    body = LoopPartition()(IRModule({"main": main}))["main"].body
+    assert not ifs(body)
+
+
 def test_the_corners_of_many_loops_keep_their_conditions():
     """Five loops that do not divide by their tiles have 2 ** 5 kinds of corners."""
     loops = "abcde"
