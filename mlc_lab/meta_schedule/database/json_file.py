@@ -19,7 +19,7 @@ import warnings
 from typing import Any, Iterator
 
 from ...reading import MISTAKES, DataError, read_json, reason
-from ..workload import Workload
+from ..workload import Workload, coarse_key
 from .file import DatabaseError
 from .kinds import MemoryDatabase
 from .record import COLUMNS, TuningRecord, times_of
@@ -53,6 +53,8 @@ class JSONDatabase(MemoryDatabase, kind="json"):
         self.path_tuning_record = os.fspath(path_tuning_record or os.path.join(
             os.fspath(work_dir), "database_tuning_record.json"))
         self._reading = True
+        #: keys of the programs that are in the file
+        self._written: set[str] = set()
         for path, take in ((self.path_workload, self._take_workload),
                            (self.path_tuning_record, self._take_record)):
             if not os.path.exists(path):
@@ -72,7 +74,10 @@ class JSONDatabase(MemoryDatabase, kind="json"):
 
     def _take_workload(self, line: Any) -> None:
         workload = Workload.from_json(line)
-        self.commit_workload(workload.mod)
+        self._do("INSERT OR IGNORE INTO workloads VALUES (?, ?, ?, ?)",
+                 (workload.shash, coarse_key(workload.mod), "main", line[1]))
+        self._known[workload.shash] = workload
+        self._written.add(workload.shash)
 
     def _take_record(self, line: Any) -> None:
         key, said, more = line
@@ -92,9 +97,9 @@ class JSONDatabase(MemoryDatabase, kind="json"):
 
     def commit_workload(self, mod: Any) -> Workload:
         """The program's entry, made if there is none."""
-        known = len(self._all("SELECT key FROM workloads", ()))
         found = super().commit_workload(mod)
-        if not self._reading and len(self._all("SELECT key FROM workloads", ())) > known:
+        if found.shash not in self._written:
+            self._written.add(found.shash)
             _add(self.path_workload, json.dumps(found.as_json()))
         return found
 
