@@ -3,12 +3,11 @@
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
-from mlc_lab.script import from_source, tir as T
-from mlc_lab.tir.functor import pre_order
-from mlc_lab.tir.stmt import For, ForKind
+from mlc_lab.script import tir as T
+from mlc_lab.tir.stmt import ForKind
 
 from .common import (
-    blocks_and_loops, chain, check, check_compiled, kept, matmul, mm_relu, refused, row_sum,
+    blocks_and_loops, chain, check, check_compiled, matmul, mm_relu, refused, row_sum,
 )
 
 
@@ -478,92 +477,3 @@ def test_a_reduction_of_a_triangle_is_not_bound_to_threads():
     k_0, k_1 = sch.split(sch.get_loops("B")[2], [None, 4])
     with pytest.raises(ScheduleError, match="affine_binding"):
         sch.bind(k_1, "threadIdx.x")
-
-
-@pytest.mark.parametrize("first", [0, 1])
-def test_nested_loops_are_not_bound_to_one_axis(first):
-    """Only iterations with the same number in both would run."""
-    sch, _ = schedule(row_sum)
-    i = sch.split(sch.get_loops("B")[0], [None, 4])
-    sch.bind(i[first], "blockIdx.x")
-    with pytest.raises(ScheduleError, match="axis_has_one_index"):
-        sch.bind(i[1 - first], "blockIdx.x")
-    sch.bind(i[1 - first], "blockIdx.y")
-
-
-def copy_of_sums(sch):
-    """A loop on threads that decompose_reduction copies."""
-    i, _ = sch.get_loops("B")
-    sch.bind(i, "threadIdx.x")
-    sch.decompose_reduction("B", i)
-
-
-def copy_of_slices(sch):
-    """A loop on threads that rfactor copies."""
-    i, k = sch.get_loops("B")
-    sch.bind(i, "blockIdx.x")
-    sch.rfactor(k, 0)
-
-
-@pytest.mark.parametrize("copy", [copy_of_sums, copy_of_slices])
-def test_a_copy_of_a_loop_on_threads_is_bound_by_a_variable_of_its_own(copy):
-    sch, original = schedule(row_sum)
-    copy(sch)
-    bound = [n.thread_binding.var for n in pre_order(sch.mod["main"].body)
-             if type(n) is For and n.thread_binding is not None]
-    assert len(bound) == 2 and bound[0] is not bound[1]
-    check(sch, original)
-
-
-@pytest.mark.parametrize("place, act", [
-    ("v", kept), ("7 - v", lambda func, act: refused(func, act, "threads_keep_their_own"))])
-def test_each_thread_reads_what_it_wrote_to_its_own_memory(place, act):
-    func = from_source(f"""
-@T.prim_func
-def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
-    L = T.alloc_buffer((8,), scope="local")
-    for b in range(4):
-        for i in range(8):
-            with T.block("L"):
-                v, w = T.axis.remap("SS", [i, b])
-                L[v] = A[w, v]
-        for i in range(8):
-            with T.block("B"):
-                v, w = T.axis.remap("SS", [i, b])
-                B[w, v] = L[{place}]
-""")
-
-    def bind(sch):
-        sch.bind(sch.get_loops("L")[0], "blockIdx.x")
-        sch.bind(sch.get_loops("L")[1], "threadIdx.x")
-        sch.bind(sch.get_loops("B")[1], "threadIdx.x")
-
-    act(func, bind)
-
-
-@pytest.mark.parametrize("place, act", [
-    ("v", kept), ("7 - v", lambda func, act: refused(func, act, "threads_keep_their_own"))])
-def test_memory_that_a_kernel_allocates_is_each_threads_own(place, act):
-    """Its scope is "global", which nobody could divide among the iterations of a kernel."""
-    func = from_source(f"""
-@T.prim_func
-def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
-    for b in T.thread_binding(4, thread="blockIdx.x"):
-        with T.block("row"):
-            w = T.axis.spatial(4, b)
-            M = T.alloc_buffer((8,))
-            for i in range(8):
-                with T.block("M"):
-                    v = T.axis.spatial(8, i)
-                    M[v] = A[w, v]
-            for i in range(8):
-                with T.block("B"):
-                    v = T.axis.spatial(8, i)
-                    B[w, v] = M[{place}]
-""")
-
-    def bind(sch):
-        sch.bind(sch.get_loops("M")[0], "threadIdx.x")
-        sch.bind(sch.get_loops("B")[0], "threadIdx.x")
-
-    act(func, bind)
