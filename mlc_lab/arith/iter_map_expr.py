@@ -9,7 +9,7 @@ Factors, extents, scales and bases are Python ints where they are constant, expr
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Sequence, Union
+from typing import Any, Iterable, Iterator, Sequence, Union
 
 from ..tir.expr import Add, IntImm, PrimExpr, Sub, const_index
 from . import expr_util as U
@@ -170,6 +170,14 @@ def collect_splits(bindings: Sequence[IterSumExpr]) -> dict[IterMark, list[IterS
     for binding in bindings:
         visit(binding)
     return splits
+
+
+def marks_within(mark: IterMark) -> Iterator[IterMark]:
+    """A mark and those of the sums that it was made of."""
+    yield mark
+    if isinstance(mark.source, IterSumExpr):
+        for split in mark.source.args:
+            yield from marks_within(split.source)
 
 
 # ------------------------------------------------------------------------------- written out

@@ -12,7 +12,8 @@ from ..tir.expr import (
 )
 from . import expr_util as U
 from .iter_map_expr import (
-    IterMark, IterSplitExpr, IterSumExpr, Number, Numbers, Unresolved, collect_splits, number,
+    IterMark, IterSplitExpr, IterSumExpr, Number, Numbers, Unresolved, collect_splits,
+    marks_within, number,
 )
 
 
@@ -338,11 +339,11 @@ class IterMapRewriter:
 
         Alone, the topmost part still takes all its values if the limit lies in its last round.
         """
-        used = [s for s in fused.flat if s.source in splits]
+        used = [s for s in fused.flat if any(m in splits for m in marks_within(s.source))]
         if not used:
             return
         top = fused.flat[0]
-        if used == [top] and self.n.equal(fused.offset, 0) and not self.n.at_least(
+        if used == [top] and top.source in splits and self.n.equal(fused.offset, 0) and not self.n.at_least(
                 self.n.mul(self.n.sub(top.extent, 1), top.scale), fused.mark.extent) and all(
                 type(v) is int for v in (top.extent, top.scale, fused.mark.extent)):
             return
@@ -419,6 +420,14 @@ def _read_mul(s: IterMapRewriter, e: Mul) -> Any:
                         for i in a.args], s.n.mul(a.base, b), a.dtype)
 
 
+def _divisor(n: Numbers, b: Number, scale: Number, e: PrimExpr) -> Number:
+    """How many steps of an iterator a divisor spans. Raises Unresolved where it counts downwards:
+    the parts of a mark are divided from its first value on."""
+    if type(b) is int and b <= 0 or type(scale) is int and scale <= 0:
+        raise Unresolved(f"{e!r} divides an iterator that counts downwards")
+    return n.div(b, scale)
+
+
 def _read_div(s: IterMapRewriter, e: FloorDiv) -> Any:
     a, b = s.read(e.a), s.read(e.b)
     if type(b) is IterSumExpr:
@@ -438,7 +447,7 @@ def _read_div(s: IterMapRewriter, e: FloorDiv) -> Any:
         return IterSumExpr([new], n.div(base, b), e.dtype)
     if not n.divides(split.scale, b):
         raise Unresolved(f"{e!r} divides by {b!r}, which the scale {split.scale!r} does not divide")
-    divisor = n.div(b, split.scale)  # (x * s + base) // (d * s) = (x + base // s) // d
+    divisor = _divisor(n, b, split.scale, e)  # (x * s + base) // (d * s) = (x + base // s) // d
     base = n.div(base, split.scale)
     if s.pads:
         split, base = s.padded(split, base, divisor)
@@ -479,7 +488,7 @@ def _read_mod(s: IterMapRewriter, e: FloorMod) -> Any:
     if not n.divides(split.scale, b):
         raise Unresolved(f"{e!r} takes a remainder by {b!r}, which the scale {split.scale!r} does "
                          "not divide")
-    divisor, scale = n.div(b, split.scale), split.scale
+    divisor, scale = _divisor(n, b, split.scale, e), split.scale
     small = n.mod(base, scale)  # (x * s + q * s + r) % (d * s) = ((x + q) % d) * s + r
     base = n.div(base, scale)
     if s.pads:

@@ -21,6 +21,7 @@ from .common import function_of
 I, J, K = VARS = tuple(Var(n, "int32") for n in "ijk")
 EXTENTS = st.lists(st.sampled_from([1, 2, 3, 4, 6, 8]), min_size=3, max_size=3)
 CONSTANTS = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
+DIVISORS = st.sampled_from([1, 2, 2, 3, 3, 4, 4, 6, 8, 12, -2, -3])
 
 
 def const(value):
@@ -34,9 +35,10 @@ def indices():
     def extend(inner):
         return st.one_of(
             st.builds(lambda a, c, b: a * c + b, inner, CONSTANTS, inner),
-            st.builds(lambda a, c: a // c, inner, CONSTANTS),
-            st.builds(lambda a, c: a % c, inner, CONSTANTS),
+            st.builds(lambda a, c: a // c, inner, DIVISORS),
+            st.builds(lambda a, c: a % c, inner, DIVISORS),
             st.builds(lambda a, c: a + c, inner, st.integers(0, 4)),
+            st.builds(lambda a, c: c - a, inner, st.integers(0, 4)),
             st.builds(lambda a, c: a * c, inner, CONSTANTS))
 
     return st.lists(st.recursive(leaf, extend, max_leaves=3), min_size=1, max_size=3)
@@ -48,7 +50,10 @@ def predicates():
                       st.sampled_from(VARS), st.integers(1, 40))
     single = st.builds(lambda a, n: a < n, st.sampled_from(VARS), st.integers(1, 8))
     lower = st.builds(lambda a, n: a >= n, st.sampled_from(VARS), st.integers(0, 3))
-    return st.one_of(st.just(TRUE), st.just(TRUE), limit, single, lower,
+    total = st.builds(lambda a, b: a + b, st.sampled_from(VARS), st.sampled_from(VARS))
+    part = st.one_of(st.builds(lambda a, c, n: a % c >= n, total, CONSTANTS, st.integers(0, 5)),
+                     st.builds(lambda a, c, n: a // c >= n, total, CONSTANTS, st.integers(0, 3)))
+    return st.one_of(st.just(TRUE), st.just(TRUE), limit, single, lower, part,
                      st.builds(tir.logical_and, limit, single))
 
 
@@ -266,6 +271,20 @@ def test_regions_are_bounded_as_promised(exprs, extents, predicate, relaxed, siz
             assert touched == box(strict)
         if lower is not None:
             assert box(lower) <= touched
+
+
+def test_what_counts_downwards_is_not_divided_from_its_first_value_on():
+    """(2 - i) % 2 was bounded by 3 and 0, and a buffer of that shape had a negative extent."""
+    region = [Range.from_min_extent((2 - I) % 2, const(1))]
+    assert estimate_region_strict_bound(region, {I: Range(0, 3)}) is None
+    (bound,) = estimate_region_upper_bound(region, {I: Range(0, 3)})
+    assert (bound.min_value.value, bound.max_value.value) == (0, 1)
+
+
+def test_a_limit_of_a_sum_within_a_remainder_limits_its_iterators():
+    region = [Range.from_min_extent(I, const(1))]
+    doms = {I: Range(0, 6), J: Range(0, 3)}
+    assert estimate_region_strict_bound(region, doms, (I + J) % 8 >= 5) is None
 
 
 def test_a_tile_touches_a_tile():
