@@ -343,7 +343,8 @@ class IterMapRewriter:
         if not used:
             return
         top = fused.flat[0]
-        if used == [top] and top.source in splits and self.n.equal(fused.offset, 0) and not self.n.at_least(
+        if used == [top] and top.source in splits and self.n.equal(
+                fused.offset, 0) and not self.n.at_least(
                 self.n.mul(self.n.sub(top.extent, 1), top.scale), fused.mark.extent) and all(
                 type(v) is int for v in (top.extent, top.scale, fused.mark.extent)):
             return
