@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from mlc_lab.observe.alignment import slots_of
+
 from . import bundle, export
 from .view import StepView, traitlets
 
@@ -32,13 +34,19 @@ class PassView(StepView):
 
     def __init__(self, recording: Any, step: int = 0, **traits: Any) -> None:
         self.source = recording
-        super().__init__(passes=recording.to_dict(), step=step, **traits)
+        super().__init__(passes=packed(recording), step=step, **traits)
 
     def _steps(self) -> int:
         return len(self.passes.get("seconds", ()))
 
     def _static(self) -> tuple[str, str]:
         return self.source.table(), static_html(self.source)
+
+
+def packed(recording: Any) -> dict[str, Any]:
+    """A recording as plain data for a view: with the `slots` that align its programs."""
+    data = recording.to_dict()
+    return {**data, "recording": {**data["recording"], "slots": slots_of(data["recording"])}}
 
 
 def static_html(recording: Any) -> str:
@@ -50,5 +58,5 @@ def static_html(recording: Any) -> str:
 
 def page(recordings: Sequence[Any], title: str) -> str:
     """One HTML page with the pass view of each recording."""
-    views = [({"passes": r.to_dict(), "step": 0}, static_html(r)) for r in recordings]
+    views = [({"passes": packed(r), "step": 0}, static_html(r)) for r in recordings]
     return export.write(views, title, "passes.js", STYLES)

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from html import escape
-from typing import Any
+from typing import Any, Union
 
-from .nest import Node, nest_of
+from mlc_lab.observe import nest as nests
+from mlc_lab.observe.alignment import Row, keyed, rows
+
 from .static import cost_text
 
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 SIZE, CHAR, ROW = 12.0, 7.23, 18.0  # of the text: height, width of a character, of a line; pixels
 PAD, GAP = 16.0, 14.0
 CONTEXT, LEAST = 3, 8  # unchanged lines kept around a change; fewer than so many are not folded
-NEST_HEAD, NEST_SIDE, NEST_GAP = 23.0, 8.0, 6.0
+ITERATORS = ("spatial", "reduce", "scan", "opaque")
 LONGEST = 92  # characters of a line that are drawn
 
 #: colours by theme; the tints of the marks are those of the views
@@ -46,6 +47,9 @@ SIGNS = {"new": "+", "removed": "−", "changed": "~", "moved": "↕"}
 _TOKEN = re.compile(r"""(?P<comment>\#.*$)|(?P<string>"(?:[^"\\]|\\.)*")|(?P<keyword>@[\w.]+
     |\b(?:for|in|with|if|else|elif|while|def|class|and|or|not|return|True|False|None|assert)\b)
     |(?P<builtin>\b[TRI]\.\w+(?:\.\w+)*)|(?P<number>\b\d[\w.]*)|(?P<other>\s+|\w+|.)""", re.X)
+
+
+Part = Union[nests.Box, nests.Row]
 
 
 @dataclass
@@ -137,54 +141,22 @@ def _cut(text: str) -> str:
 # ------------------------------------------------------------------------------------- comparing
 
 
-def aligned(recording: Any, before: int, after: int) -> list[tuple[int, int, str, str]]:
-    """Rows of two programs: line numbers (or -1) and marks of the left and of the right."""
-    sides = [[(recording.lines[i][0].strip(), tuple(recording.lines[i][1]))
-              for i in recording.programs[p].lines] for p in (before, after)]  # fmt: skip
-    rows: list[list[Any]] = []
-    for tag, a0, a1, b0, b1 in SequenceMatcher(None, *sides, autojunk=False).get_opcodes():
-        if tag == "equal":
-            rows += [[a, b, "", ""] for a, b in zip(range(a0, a1), range(b0, b1))]
-            continue
-        b = b0
-        for a in range(a0, a1):
-            keys = set(sides[0][a][1])
-            found = next((n for n in range(b, b1) if keys & set(sides[1][n][1])), None)
-            if found is None:
-                rows.append([a, -1, "", ""])
-                continue
-            rows += [[-1, n, "", ""] for n in range(b, found)]
-            same = sides[0][a][0] == sides[1][found][0]
-            rows.append([a, found, *(("", "") if same else ("changed", "changed"))])
-            b = found + 1
-        rows += [[-1, n, "", ""] for n in range(b, b1)]
-    for side, absent in enumerate(("removed", "new")):
-        paired = {row[1 - side] for row in rows if row[0] >= 0 and row[1] >= 0}
-        where = {key: n for n, (_, keys) in enumerate(sides[1 - side]) for key in keys}
-        for row in rows:
-            if row[1 - side] < 0:
-                there = {where[key] for key in sides[side][row[side]][1] if key in where}
-                # One line that became two has changed; one whose counterpart is elsewhere moved.
-                row[2 + side] = absent if not there else "changed" if there <= paired else "moved"
-    return [tuple(row) for row in rows]
-
-
-def _folded(rows: list[tuple[int, int, str, str]]) -> list[Any]:
+def _folded(found: list[Row]) -> list[Row | int]:
     """The rows with long unchanged runs replaced by their length."""
-    changed = [i for i, row in enumerate(rows) if row[2] or row[3]]
+    changed = [i for i, row in enumerate(found) if row.left_mark or row.right_mark]
     if not changed:
-        return list(rows)
-    out: list[Any] = []
+        return list(found)
+    out: list[Row | int] = []
     at = 0
-    for i in [*changed, len(rows)]:
+    for i in [*changed, len(found)]:
         first = at if at == 0 else at + CONTEXT
-        last = i - CONTEXT if i < len(rows) else i
+        last = i - CONTEXT if i < len(found) else i
         if last - first >= LEAST:
-            out += [*rows[at:first], last - first, *rows[last:i]]
+            out += [*found[at:first], last - first, *found[last:i]]
         else:
-            out += rows[at:i]
-        if i < len(rows):
-            out.append(rows[i])
+            out += found[at:i]
+        if i < len(found):
+            out.append(found[i])
         at = i + 1
     return out
 
@@ -216,22 +188,22 @@ def program(recording: Any, number: int, theme: str = "light") -> Scene:
     top = _head(scene, recording, number)
     if step.before == step.after:  # there is nothing to face: one program, whole
         count = len(recording.programs[step.after].lines)
-        rows: list[Any] = [(n, -1, "", "") for n in range(count)]
+        shown: list[Row | int] = [Row(n, -1, "", "") for n in range(count)]
     else:
-        rows = _folded(aligned(recording, step.before, step.after))
+        shown = _folded(rows(keyed(recording, step.before), keyed(recording, step.after)))
     texts = [recording.text(p).split("\n") for p in (step.before, step.after)]
     columns = 1 if step.before == step.after else 2
     widths = []
     for side in range(columns):
-        shown = [len(_cut(texts[side][row[side]])) for row in rows
-                 if isinstance(row, tuple) and row[side] >= 0]  # fmt: skip
-        widths.append(24 + CHAR * max(shown, default=10) + 8)
+        lengths = [len(_cut(texts[side][row[side]])) for row in shown
+                   if isinstance(row, Row) and row[side] >= 0]  # fmt: skip
+        widths.append(24 + CHAR * max(lengths, default=10) + 8)
     x = PAD
     for side in range(columns):
-        scene.rectangle(x, top, widths[side], ROW * len(rows) + 8, "", "edge")
-        for at, row in enumerate(rows):
+        scene.rectangle(x, top, widths[side], ROW * len(shown) + 8, "", "edge")
+        for at, row in enumerate(shown):
             y = top + 4 + ROW * at
-            if not isinstance(row, tuple):
+            if not isinstance(row, Row):
                 scene.rectangle(x + 1, y, widths[side] - 2, ROW, "soft")
                 scene.text(x + 24, y + 13, f"⋯ {row} unchanged lines" if side == 0 else "⋯", "dim")
                 continue
@@ -243,7 +215,7 @@ def program(recording: Any, number: int, theme: str = "light") -> Scene:
                 scene.code(x + 24, y + 13, texts[side][line])
         x += widths[side] + GAP
     scene.width = max(x - GAP + PAD, _widest(scene))
-    scene.height = top + ROW * len(rows) + 8 + PAD
+    scene.height = top + ROW * len(shown) + 8 + PAD
     return scene
 
 
@@ -259,26 +231,25 @@ def nest(recording: Any, number: int, theme: str = "light") -> Scene:
     programs = [step.after] if step.before == step.after else [step.before, step.after]
     marks: list[dict[int, str]] = [{}, {}]
     if len(programs) == 2:
-        for a, b, left, right in aligned(recording, *programs):
-            marks[0][a], marks[1][b] = left, right
-    trees = [nest_of(recording, p) for p in programs]
-    loops = [{node.keys[0]: node for node in tree.walk() if node.kind == "loop" and node.keys}
-             for tree in trees]  # fmt: skip
+        for row in rows(*(keyed(recording, p) for p in programs)):
+            marks[0][row.left], marks[1][row.right] = row.left_mark, row.right_mark
+    trees = [nests.nest_of(recording, p) for p in programs]
+    known = [{part.keys[0]: part for box in tree.walk() for part in _own(box)} for tree in trees]
     x, height = PAD, 0.0
     for side, tree in enumerate(trees):
-        other = loops[1 - side] if len(trees) == 2 else None
+        other = known[1 - side] if len(trees) == 2 else {}
 
-        def mark_of(node: Node, side: int = side, other: Any = other) -> str:
-            mark = marks[side].get(node.line, "")
-            if node.kind != "loop" or not node.keys or other is None or mark in ("", "moved"):
+        def mark_of(part: Part, side: int = side, other: dict[int, Part] = other) -> str:
+            """Several loops or iterators may share a line: each is judged by itself."""
+            mark = marks[side].get(part.line, "")
+            if mark in ("", "moved") or not part.keys or part.keys[0] not in known[side]:
                 return mark
-            met = other.get(node.keys[0])
+            met = other.get(part.keys[0])
             if met is None:
                 return ("removed", "new")[side]
-            return "" if (met.head, met.note) == (node.head, node.note) else "changed"
+            return "" if _said(met) == _said(part) else "changed"
 
-        _measure(tree)
-        _paint(scene, tree, x, top, tree.width, mark_of)
+        _paint(scene, tree, x, top, mark_of)
         x += tree.width + GAP * 1.5
         height = max(height, tree.height)
     scene.width = max(x - GAP * 1.5 + PAD, _widest(scene))
@@ -286,45 +257,43 @@ def nest(recording: Any, number: int, theme: str = "light") -> Scene:
     return scene
 
 
-def _measure(node: Node) -> None:
-    for child in node.children:
-        _measure(child)
-    if node.kind == "text":
-        node.width, node.height = CHAR * (len(_cut(node.head)) + 2) + 6, ROW + 2
-        return
-    frame = 0.0 if node.kind == "root" else 2 * NEST_SIDE
-    rows = [CHAR * len(_cut(text)) + 74 for _, text in node.rows]
-    head = CHAR * (len(_cut(node.head)) + 2 + len(node.note)) + 34
-    node.width = max([0.0 if node.kind == "root" else head, *rows,
-                      *(child.width for child in node.children)]) + frame  # fmt: skip
-    node.height = sum(child.height + NEST_GAP for child in node.children) + ROW * len(node.rows)
-    node.height += 0 if node.kind == "root" else NEST_HEAD + 2
+def _own(box: nests.Box) -> list[Part]:
+    """The loop, or the iterators of the block, that a box stands for."""
+    parts = [box] if box.kind == "loop" else [row for row in box.rows if row.role in ITERATORS]
+    return [part for part in parts if len(part.keys) == 1]
 
 
-def _paint(scene: Scene, node: Node, x: float, y: float, width: float, mark_of: Any) -> None:
-    mark = mark_of(node)
-    ink = f"{mark}-ink" if mark else "fg"
-    sign = f"{SIGNS[mark]} " if mark else ""
-    if node.kind == "text":
-        scene.rectangle(x, y, width, ROW, mark or "soft")
-        scene.text(x + 4, y + 13, sign + _cut(node.head), ink)
-        return
-    if node.kind != "root":
-        fill = node.tint if node.kind == "loop" else "bg"
-        edge = ink if mark else "dim" if node.kind == "block" else "edge"
-        scene.rectangle(x, y, width, node.height, fill, edge)
-        if mark:
-            scene.rectangle(x, y, 4, node.height, ink)
-        scene.text(x + NEST_SIDE + 2, y + 16, sign + _cut(node.head), ink, True)
-        scene.text(x + width - NEST_SIDE - CHAR * len(node.note), y + 16, node.note, "dim")
-        x, y, width = x + NEST_SIDE, y + NEST_HEAD, width - 2 * NEST_SIDE
-        for role, text in node.rows:
-            scene.text(x + 2, y + 13, role, "dim")
-            scene.text(x + 66, y + 13, _cut(text))
-            y += ROW
-    for child in node.children:
-        _paint(scene, child, x, y, width, mark_of)
-        y += child.height + NEST_GAP
+def _said(part: Part) -> tuple[str, str]:
+    """What is compared to tell whether a loop or an iterator changed."""
+    return (part.role, part.text) if isinstance(part, nests.Row) else (part.head, part.note)
+
+
+def _paint(scene: Scene, root: nests.Box, left: float, top: float, mark_of: Any) -> None:
+    """Draw the boxes of a nest where it has put them, below and right of a point."""
+    for box in root.walk():
+        x, y = left + box.x, top + box.y
+        mark = mark_of(box) if box is not root else ""
+        ink = f"{mark}-ink" if mark else "fg"
+        head = (f"{SIGNS[mark]} " if mark else "") + nests.cut(box.head)
+        if box.kind == "text":
+            scene.rectangle(x, y, box.width, box.height - 2, mark or "soft")
+            scene.text(x + 3, y + 13, head, ink)
+        elif box is not root:
+            fill = box.tint if box.kind == "loop" else "bg"
+            edge = ink if mark else "dim" if box.kind == "block" else "edge"
+            scene.rectangle(x, y, box.width, box.height, fill, edge)
+            if mark:
+                scene.rectangle(x, y, 4, box.height, ink)
+            scene.text(x + nests.SIDE + 2, y + 16, head, ink, True)
+            note = x + box.width - nests.SIDE - CHAR * len(box.note)
+            scene.text(note, y + 16, box.note, "dim")
+        for row in box.rows:
+            mark = mark_of(row)
+            if mark:
+                width = box.width - 2 * nests.SIDE + 4
+                scene.rectangle(x + nests.SIDE - 2, top + row.y, width, nests.ROW - 2, mark)
+            scene.text(x + nests.SIDE + 2, top + row.y + 13, row.role, "dim")
+            scene.text(x + nests.SIDE + nests.ROLE - 2, top + row.y + 13, nests.cut(row.text))
 
 
 PICTURES = {"program": program, "nest": nest}

@@ -7,9 +7,10 @@ them the lines that changed, as a unified diff by the identity of the lines.
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from html import escape
 from typing import Any
+
+from mlc_lab.observe.alignment import keyed, rows
 
 CONTEXT = 2
 # Tints that can be read on white and on black.
@@ -43,28 +44,25 @@ def cost_text(cost: dict[str, Any] | None) -> str:
     return ", ".join(parts)
 
 
-def _numbered(recording: Any, program: int) -> list[tuple[str, tuple[int, ...]]]:
-    return [
-        (text.strip(), tuple(keys))
-        for text, keys in (recording.lines[i] for i in recording.programs[program].lines)
-    ]
-
-
 def difference(recording: Any, before: int, after: int) -> list[tuple[str, str]]:
     """Unified diff of two programs: (" ", "+", "-" or "@", line) a line, two lines of context."""
     old, new = recording.text(before).split("\n"), recording.text(after).split("\n")
-    lines = (_numbered(recording, program) for program in (before, after))
-    matcher = SequenceMatcher(None, *lines, autojunk=False)
+    found = rows(keyed(recording, before), keyed(recording, after))
+    changed = [n for n, row in enumerate(found) if row.left_mark or row.right_mark]
+    near = {n + k for n in changed for k in range(-CONTEXT, CONTEXT + 1)}
     out: list[tuple[str, str]] = []
-    for number, group in enumerate(matcher.get_grouped_opcodes(CONTEXT)):
-        if number:
+    added: list[tuple[str, str]] = []  # what is new stands below what it replaces
+    for n, row in enumerate(found):
+        if row.left_mark or row.right_mark:
+            out += [("-", old[row.left])] if row.left >= 0 else []
+            added += [("+", new[row.right])] if row.right >= 0 else []
+            continue
+        out, added = out + added, []
+        if n in near:
+            out.append((" ", new[row.right]))
+        elif n - 1 in near and any(m > n for m in changed) and out:
             out.append(("@", "..."))
-        for tag, a0, a1, b0, b1 in group:
-            if tag == "equal":
-                out += [(" ", line) for line in new[b0:b1]]
-            else:
-                out += [("-", line) for line in old[a0:a1]] + [("+", line) for line in new[b0:b1]]
-    return out
+    return out + added
 
 
 def _pre(text: str) -> str:

@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlc_lab.observe.alignment import slots_of
+
 from . import bundle, export, static
 from .view import StepView, traitlets
 
@@ -123,10 +125,10 @@ class Stepper(StepView):
         program = self.source.programs[step.before if side == "before" else step.after]
         for line, index in enumerate(program.lines):
             text, keys = self.source.lines[index]
+            renamed = any(part[:2] == [kind, name] for part in self.source.parts_of(index))
             for key in keys:
                 known, called = self.source.keys[key]
-                renamed = known == "block" and f'.block("{name}")' in text
-                if known == kind and (called == name or renamed):
+                if known == kind and (called == name or renamed and kind == "block"):
                     self.selection = {"step": self.step, "side": side, "line": line,
                                       "text": text.strip(), "keys": list(keys), "key": key,
                                       "kind": kind, "name": name}  # fmt: skip
@@ -154,11 +156,13 @@ class Stepper(StepView):
 
 
 def packed(recording: Any) -> dict[str, Any]:
-    """A recording as plain data for a view, its `code` compressed: it is ten times the rest.
+    """A recording as plain data for a view: with the `slots` that align its programs, and its
+    `code` compressed, since that is ten times the rest.
 
     The view takes {"gzip": text} in the place of `code`: JSON, compressed, in base 64.
     """
     data = recording.to_dict()
+    data["slots"] = slots_of(data)
     if data.get("code"):
         text = json.dumps(data["code"], separators=(",", ":")).encode()
         data["code"] = {"gzip": base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()}

@@ -8,14 +8,15 @@ Both have their own keys. Where they stand for the same thing they get the same 
 3. of what is left, lines that read the same, each taken once in order.
 
 Everything else stays apart. The result is plain data: {"format": "mlc-lab/comparison",
-"version": 1, "title": text, "recording": a recording with the steps of both, "split": number of
-steps of the first}.
+"version": 1, "title": text, "recording": a recording with the steps of both, and the `slots` that
+align its programs (`alignment.py`), "split": number of steps of the first}.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from .alignment import slots_of
 from .recording import Recording
 
 FORMAT = "mlc-lab/comparison"
@@ -36,12 +37,15 @@ def joined(first: Recording, second: Recording, title: str | None = None) -> dic
         **one,
         "keys": [list(key) for key in keys],
         "lines": one["lines"] + [[text, [table[k] for k in at]] for text, at in second.lines],
+        "parts": [recording.parts_of(line) for recording in (first, second)
+                  for line in range(len(recording.lines))],
         "programs": one["programs"] + [
             {**p, "lines": [n + lines for n in p["lines"]]} for p in two["programs"]],
         "docs": {**two["docs"], **one["docs"]},
         "steps": one["steps"] + [_moved(step, table, programs) for step in two["steps"]],
     }  # fmt: skip
     data.pop("code", None)
+    data["slots"] = slots_of(data, [(first.steps[0].before, programs + second.steps[0].before)])
     name = title or f"{first.title} / {second.title}"
     return {"format": FORMAT, "version": VERSION, "title": name, "recording": data,
             "split": len(first.steps), "preludes": [first.prelude, second.prelude]}

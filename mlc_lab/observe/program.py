@@ -11,6 +11,9 @@ stay the same as long as the thing does:
 
 A statement has two keys because some rewrites rebuild it: then its place still faces it with what
 it became.
+
+The printer also says what stands in a line (the `parts` of a recording), since it knows the loops,
+iterators and buffers that it writes there; no view reads the text again.
 """
 
 from __future__ import annotations
@@ -22,16 +25,24 @@ from typing import Any
 from ..ir.module import IRModule
 from ..ir.recursion import deep
 from ..schedule.provenance import Note
-from ..script.print_stmt import grid_of
+from ..script.print_stmt import AXIS_WORDS, LOOP_WORDS, grid_of
 from ..script.printer import Printer
 from ..tir import stmt as s
 from ..tir.buffer import Buffer
-from ..tir.expr import IterVar, Var
+from ..tir.expr import IntImm, IterVar, Var
 from .recording import Recorder
 
 #: lines of a block that are neither its head nor an iterator: first word -> role
 _ROLE = re.compile(r"(?:with )?\w+\.(where|reads|writes|block_attr|init|func_attr)\(")
-_AXIS = re.compile(r"([\w, ]+) = \w+\.axis\.")
+_REGIONS = ("where", "reads", "writes")
+_TITLE = re.compile(r"(?:def|class) \w+")
+
+
+#: what a part of a line is, its name or text, and more by kind: see `recording.py`
+Part = tuple[Any, ...]
+Parts = tuple[Part, ...]
+_ASIDE: Parts = (("aside",),)
+_LOOP_KINDS = {**LOOP_WORDS, s.ForKind.UNROLLED: "unrolled"}
 
 
 class KeyedPrinter(Printer):
@@ -40,8 +51,10 @@ class KeyedPrinter(Printer):
     def __init__(self, recorder: Recorder, **options: Any) -> None:
         super().__init__(**options)
         self.recorder = recorder
-        #: keys of each line, in step with `self.out`
+        #: keys of each line, and what stands in it, in step with `self.out`
         self.keys: list[tuple[int, ...]] = []
+        self.parts: list[Parts] = []
+        self._defined: list[Any] = []  # what was given a name since the last line
         self._stack: list[Any] = []
         self._blocks: list[tuple[str, Any]] = []
         self._leaves: dict[tuple[str, int, bool], int] = {}
@@ -81,12 +94,19 @@ class KeyedPrinter(Printer):
         self._params.append(buffer)
         return super().param(buffer, text)
 
+    def define(self, obj: Any, hint: str, frame: Any = None) -> str:
+        self._defined.append(obj)
+        return super().define(obj, hint, frame)
+
     # ----------------------------------------------------------------------------- the lines
 
     def line(self, text: str) -> None:
-        keys = self._keys_of(text)
+        keys, parts = self._keys_of(text), self._parts_of(text)
         super().line(text)
-        self._note(keys)
+        self._fill(len(self.out) - 1)
+        self.keys.append(keys)
+        self.parts.append(parts)
+        self._defined.clear()
 
     def insert(self, frame: Any, text: str, node: Any = None) -> None:
         before = list(self.out)
@@ -94,14 +114,12 @@ class KeyedPrinter(Printer):
         self._fill(len(before))
         at = next((i for i, line in enumerate(before) if line is not self.out[i]), len(before))
         self.keys.insert(at, ())
-
-    def _note(self, keys: tuple[int, ...]) -> None:
-        self._fill(len(self.out) - 1)
-        self.keys.append(keys)
+        self.parts.insert(at, ())
 
     def _fill(self, count: int) -> None:
         """Lines that the printer added past `line`, such as the blank one between functions."""
         self.keys += [()] * (count - len(self.keys))
+        self.parts += [_ASIDE] * (count - len(self.parts))
 
     def _name(self, node: Any) -> str:
         """What a variable or buffer is called in the text."""
@@ -134,15 +152,67 @@ class KeyedPrinter(Printer):
     def _block_keys(self, node: Any, text: str) -> tuple[int, ...]:
         key, identity = self.recorder.key, self._blocks[-1]
         block = node.block if type(node) is s.BlockRealize else node
-        axis = _AXIS.match(text)
-        if axis:
-            left = set(axis[1].split(", "))
-            variables = [iv.var for iv in block.iter_vars if self.names.get(iv.var) in left]
+        variables = [iv.var for _, iv in self._iterators(block)]
+        if variables:
             return tuple(key("iterator", self._name(var), var) for var in variables)
         role = _ROLE.match(text)
         if role and role[1] == "init":
             self._init_indent = len(self.indent)
         return (key("block", block.name_hint, _hashable(identity), role[1] if role else ""),)
+
+    def _iterators(self, block: s.Block) -> list[tuple[int, IterVar]]:
+        """The iterators that the line defines, each with its place in the block."""
+        new = set(map(id, self._defined))
+        return [(i, iv) for i, iv in enumerate(block.iter_vars) if id(iv.var) in new] if new else []
+
+    # ------------------------------------------------------------------- what stands in a line
+
+    def _parts_of(self, text: str) -> Parts:
+        """The parts of a line: see `parts` at the head of `recording.py`."""
+        if self._buffer is not None:
+            return (self._buffer_part(self._buffer),)
+        node = self._stack[-1] if self._stack else None
+        if type(node) is s.For:
+            loops = (grid_of(node) if self.sugar else []) or [node]
+            return tuple(self._loop_part(loop) for loop in loops)
+        if text[0] in "@#":
+            return _ASIDE
+        if type(node) is s.BlockRealize or type(node) is s.Block:
+            block = node.block if type(node) is s.BlockRealize else node
+            values = node.iter_values if type(node) is s.BlockRealize else ()
+            iterators = self._iterators(block)
+            if iterators:
+                return tuple(self._iterator_part(iv, values[i] if i < len(values) else None)
+                             for i, iv in iterators)  # fmt: skip
+            role = _ROLE.match(text)
+            if role is None:
+                return (("block", block.name_hint),)
+            if role[1] in _REGIONS:
+                return ((role[1], text[role.end() : -1]),)
+        if not text.endswith(":"):
+            return ()
+        title = _TITLE.match(text)
+        if title is None:
+            return (("group", text.removeprefix(f"with {self.T}.")[:-1].removesuffix("()")),)
+        params = [self._buffer_part(b) for b in self._params] if text.startswith("def ") else []
+        return (("group", title[0]), *params)
+
+    def _loop_part(self, loop: s.For) -> Part:
+        extent = self.loop_extent(loop)
+        if not (type(loop.min) is IntImm and loop.min.value == 0):
+            extent = f"{self.expr(loop.min)} .. {self.expr(loop.min + loop.extent)}"
+        thread = loop.thread_binding.thread_tag if loop.thread_binding is not None else ""
+        kind = "thread" if thread else _LOOP_KINDS.get(loop.kind, "serial")
+        return ("loop", self._name(loop.loop_var), extent, kind, thread)
+
+    def _iterator_part(self, iv: IterVar, value: Any) -> Part:
+        extent = self.expr(iv.dom.extent)
+        bound = extent if value is None else self.expr(value)
+        return ("iterator", self._name(iv.var), AXIS_WORDS[iv.iter_type][0], bound, extent)
+
+    def _buffer_part(self, buffer: Any) -> Part:
+        shape = [self.expr(extent) for extent in buffer.shape]
+        return ("buffer", self._name(buffer), shape, buffer.dtype, buffer.scope())
 
 
 def keys_of(nodes: Iterable[Any], recorder: Recorder) -> list[int]:
@@ -215,6 +285,14 @@ def _hashable(identity: tuple[str, Any]) -> Any:
     """An identity as `Recorder.key` takes it: an object stands for itself, texts for a tuple."""
     kind, what = identity
     return what if kind == "iterator" else identity
+
+
+def number_of(mod: IRModule, recorder: Recorder) -> int:
+    """The number of a module's program in a recording; it is recorded if it is new."""
+    printer = KeyedPrinter(recorder)
+    lines = print_lines(mod, printer)
+    parts = printer.parts + [_ASIDE] * (len(lines) - len(printer.parts))
+    return recorder.program((*line, what) for line, what in zip(lines, parts))
 
 
 def lines_of(mod: IRModule, recorder: Recorder) -> list[tuple[str, tuple[int, ...]]]:

@@ -10,6 +10,7 @@ One JSON object. Version 1:
               the peak is that of all cores the program may use; {} if nothing was measured
     flops     floating point operations that the program performs, or null if it cannot be counted
     lines     [[text, [key, ...]], ...]: every distinct line of all programs, once
+    parts     [[part, ...], ...]: what stands in each line, as below; may be absent
     keys      [[kind, name], ...]: what a key (an index into this list) stands for
     programs  [{"lines": [index into lines, ...], "cost": cost or null}, ...]: each program once
     docs      {instruction: {"meaning": one sentence, "doc": the rest}}
@@ -21,6 +22,20 @@ A **key** is the identity of something in the program: a loop (by its variable),
 iterator, a statement. The same key in two programs means the same object, because the IR is
 immutable and a rewrite keeps what it does not change; so a view finds a moved loop again without
 comparing text. Lines that stand for no object of their own (decorators) have no keys.
+
+A **part** says what stands in a line, in the order of its keys, so that no view reads the text:
+
+    ["loop", name, extent, kind, thread]         the extent is "16", "n * 2" or "1 .. n"; the kind
+                                                 "serial", "parallel", "vectorized", "unrolled",
+                                                 "thread"; the thread "threadIdx.x" or ""
+    ["block", name]
+    ["iterator", name, kind, value, extent]      the kind "spatial", "reduce", "scan", "opaque"
+    ["reads" or "writes" or "where", text]       regions and predicate of a block
+    ["buffer", name, [extent, ...], dtype, scope]
+    ["group", title]                             the head of any other scope: "def main", "init"
+    ["aside"]                                    a decorator or a comment
+
+A line without parts is a statement. Extents and values are texts.
 
 Step 0 is the program as it was: op "start". `lead` are instructions that only looked something up
 (`get_block`, `get_loops`) since the step before. A refused primitive is a step whose `before` and
@@ -110,6 +125,7 @@ class Recording:
     machine: dict[str, Any] = field(default_factory=dict)
     flops: float | None = None
     lines: list[tuple[str, list[int]]] = field(default_factory=list)
+    parts: list[list[Any]] = field(default_factory=list)
     keys: list[tuple[str, str]] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)
     docs: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -117,6 +133,10 @@ class Recording:
     code: dict[str, Any] = field(default_factory=dict)
     #: the modules that the programs are the text of, where they are at hand; not written
     modules: list[Any] = field(default_factory=list, compare=False, repr=False)
+
+    def parts_of(self, line: int) -> list[Any]:
+        """What stands in a line, by its index in `lines`; an older recording does not say."""
+        return self.parts[line] if self.parts else []
 
     def text(self, program: int) -> str:
         """TVMScript of a program, by its number."""
@@ -167,6 +187,7 @@ class Recording:
             "machine": self.machine,
             "flops": self.flops,
             "lines": [[text, list(keys)] for text, keys in self.lines],
+            **({"parts": self.parts} if any(self.parts) else {}),
             "keys": [list(key) for key in self.keys],
             "programs": [{"lines": p.lines, "cost": p.cost} for p in self.programs],
             "docs": self.docs,
@@ -183,6 +204,7 @@ class Recording:
             machine=data.get("machine", {}),
             flops=data.get("flops"),
             lines=[(text, list(keys)) for text, keys in data["lines"]],
+            parts=data.get("parts", []),
             keys=[(kind, name) for kind, name in data["keys"]],
             programs=[Program(list(p["lines"]), p.get("cost")) for p in data["programs"]],
             docs=data["docs"],
@@ -321,6 +343,7 @@ def validate(data: Any) -> None:
         pair = isinstance(line, (list, tuple)) and len(line) == 2 and isinstance(line[0], str)
         _need(pair, f"lines[{i}]", "is no pair of text and keys")
         _indices(line[1], len(data["keys"]), f"lines[{i}]")
+    _parts(data.get("parts", []), len(data["lines"]))
     for i, program in enumerate(data["programs"]):
         _need(isinstance(program, dict), f"programs[{i}]", "is no object")
         _indices(program.get("lines"), len(data["lines"]), f"programs[{i}].lines")
@@ -350,6 +373,28 @@ def validate(data: Any) -> None:
               f"{where}.error", "has no message")  # fmt: skip
         _need(not error or step["before"] == step["after"], f"{where}.after",
               "is another program though the step was refused")  # fmt: skip
+
+
+#: what follows the name of each kind of part
+_PARTS: dict[str, tuple[type, ...]] = {
+    "loop": (str, str, str, str), "block": (str,), "iterator": (str, str, str, str),
+    "reads": (str,), "writes": (str,), "where": (str,), "buffer": (str, list, str, str),
+    "group": (str,), "aside": (),
+}  # fmt: skip
+
+
+def _parts(parts: Any, lines: int) -> None:
+    _need(isinstance(parts, list), "parts", "is no list")
+    _need(not parts or len(parts) == lines, "parts", f"has {len(parts)} entries for {lines} lines")
+    for i, line in enumerate(parts):
+        _need(isinstance(line, (list, tuple)), f"parts[{i}]", "is no list")
+        for part in line:
+            kinds = _PARTS.get(part[0]) if isinstance(part, (list, tuple)) and part and isinstance(
+                part[0], str) else None  # fmt: skip
+            _need(kinds is not None and tuple(map(type, part[1:])) == kinds, f"parts[{i}]",
+                  f"has {part!r}, which is no part")  # fmt: skip
+            for text in part[2] if part[0] == "buffer" else ():
+                _need(isinstance(text, str), f"parts[{i}]", "has a shape that is no list of texts")
 
 
 def _code(code: Any, programs: int) -> None:
@@ -421,14 +466,16 @@ class Recorder:
         """The key that an object already has, or None."""
         return self._keys.get((kind, _which(identity), role))
 
-    def program(self, lines: Iterable[tuple[str, Iterable[int]]]) -> int:
-        """The number of a program given as (text, keys) a line; the same program, the same one."""
+    def program(self, lines: Iterable[tuple[Any, ...]]) -> int:
+        """The number of a program given as (text, keys, parts) a line; the same program, the same
+        one. The parts may be left out: then views show its lines, and no loop nest."""
         numbers = []
-        for text, keys in lines:
+        for text, keys, *rest in lines:
             line = (text, tuple(keys))
             found = self._lines.setdefault(line, len(self._lines))
             if found == len(self.recording.lines):
                 self.recording.lines.append((text, list(line[1])))
+                self.recording.parts.append([list(part) for parts in rest for part in parts])
             numbers.append(found)
         known = self._programs.setdefault(tuple(numbers), len(self._programs))
         if known == len(self.recording.programs):

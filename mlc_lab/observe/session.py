@@ -11,7 +11,7 @@ from ..ir.module import IRModule
 from ..schedule import Schedule
 from .count_steps import count_steps
 from .measure import Measurement
-from .program import keys_of, lines_of, origins_of
+from .program import keys_of, number_of, origins_of
 from .recording import Recorder, Recording, save_all
 
 
@@ -41,7 +41,7 @@ def record(sch: Schedule, title: str | None = None) -> ScheduleRecording:
     modules: list[IRModule] = []
 
     def number(mod: IRModule) -> int:
-        found = recorder.program(lines_of(mod, recorder))
+        found = number_of(mod, recorder)
         if found == len(modules):
             modules.append(mod)
         return found

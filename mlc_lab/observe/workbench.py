@@ -35,7 +35,7 @@ from ..schedule.schedule import Schedule
 from ..schedule.state import StmtSRef
 from ..tir.function import PrimFunc
 from ..tir.stmt import For
-from .program import keys_of, lines_of, origins_of
+from .program import keys_of, number_of, origins_of
 from .recording import Recorder, Recording, Step
 from .workbench_find import WorkbenchError, by_key, by_name, home_of, name_for, variable
 from .workbench_palette import Entry, Palette, bind, explain
@@ -100,7 +100,7 @@ class Workbench(AttemptTree):
         return self.at.schedule.mod
 
     def _program(self, mod: IRModule) -> int:
-        number = self.recorder.program(lines_of(mod, self.recorder))
+        number = number_of(mod, self.recorder)
         if number == len(self.modules):
             self.modules.append(mod)
         return number

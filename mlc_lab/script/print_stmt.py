@@ -45,7 +45,8 @@ def _seq(p: Printer, s: S.SeqStmt) -> None:
         p.stmt(item)
 
 
-_LOOP_NAMES = {S.ForKind.PARALLEL: "parallel", S.ForKind.VECTORIZED: "vectorized",
+#: the word of a loop, by its kind; "serial" for all others
+LOOP_WORDS = {S.ForKind.PARALLEL: "parallel", S.ForKind.VECTORIZED: "vectorized",
                S.ForKind.UNROLLED: "unroll", S.ForKind.THREAD_BINDING: "thread_binding"}
 
 
@@ -101,14 +102,15 @@ def _for(p: Printer, s: S.For) -> None:
         head = "range"
     else:
         p.used.add("T")
-        head = f"{p.T}.{_LOOP_NAMES.get(s.kind, 'serial')}"
+        head = f"{p.T}.{LOOP_WORDS.get(s.kind, 'serial')}"
     name = p.loop_name(s)
     p.line(f"for {name} in {head}({', '.join(args)}):")
     p.loop_body(s, s.body)
     p.leave()
 
 
-_AXIS = {0: ("spatial", "S"), 2: ("reduce", "R"), 3: ("scan", ""), 4: ("opaque", "")}
+#: how an iterator is written, by its type: its word, its letter in T.axis.remap
+AXIS_WORDS = {0: ("spatial", "S"), 2: ("reduce", "R"), 3: ("scan", ""), 4: ("opaque", "")}
 
 
 def _block_axes(p: Printer, block: S.Block, values: tuple | None) -> None:
@@ -125,7 +127,7 @@ def _block_axes(p: Printer, block: S.Block, values: tuple | None) -> None:
         if len(pending) == 1:
             single(pending[0])
         elif pending:
-            letters = "".join(_AXIS[block.iter_vars[i].iter_type][1] for i in pending)
+            letters = "".join(AXIS_WORDS[block.iter_vars[i].iter_type][1] for i in pending)
             sources = p.exprs(values[i] for i in pending)
             names = ", ".join([p.define(block.iter_vars[i].var, block.iter_vars[i].var.name)
                                for i in pending])
@@ -142,7 +144,7 @@ def _block_axes(p: Printer, block: S.Block, values: tuple | None) -> None:
         bound = values is not None and index < len(values)
         value = f", {p.expr(values[index])}" if bound else ""
         name = p.define(iv.var, iv.var.name)
-        p.line(f"{name} = {p.T}.axis.{_AXIS[iv.iter_type][0]}({dom}{value})")
+        p.line(f"{name} = {p.T}.axis.{AXIS_WORDS[iv.iter_type][0]}({dom}{value})")
 
     for index, iv in enumerate(block.iter_vars):
         bound = bool(loops) and index < len(values) and iv.iter_type in (0, 2)
@@ -315,4 +317,4 @@ STMT: dict[type, Callable[[Printer, Any], None]] = Rows({
     S.While: _while,
 })
 
-__all__ = ["STMT", "grid_of", "is_true"]
+__all__ = ["AXIS_WORDS", "LOOP_WORDS", "STMT", "grid_of", "is_true"]

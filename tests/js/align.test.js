@@ -2,77 +2,32 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { align, changedWords, folds, heaviestChain } from "../../widgets/js/diff.js";
+import { changedWords, folds, numbersOf, rows } from "../../widgets/js/diff.js";
 import { Lineage } from "../../widgets/js/lineage.js";
 import { marksOf, Programs } from "../../widgets/js/program.js";
 
 const line = (/** @type {string} */ text, /** @type {number[]} */ ...keys) => ({ text, keys });
 
-test("the heaviest chain rises on both sides", () => {
-  assert.deepEqual(
-    heaviestChain(
-      [
-        [0, 2, 1],
-        [1, 0, 1],
-        [2, 1, 1],
-        [3, 3, 5],
-      ],
-      4,
-    ).map(([a, b]) => [a, b]),
-    [
-      [1, 0],
-      [2, 1],
-      [3, 3],
-    ],
-  );
-  assert.deepEqual(heaviestChain([], 0), []);
+test("runs stand for the numbers in them", () => {
+  assert.deepEqual(numbersOf([0, 2, 5, 3]), [0, 1, 5, 6, 7]);
+  assert.deepEqual(numbersOf([]), []);
 });
 
-test("equal programs have no marks", () => {
-  const program = [line("for i in range(8):", 1), line("A[i] = 0", 2)];
-  assert.deepEqual(align(program, program), [
-    { left: 0, right: 0, leftMark: "", rightMark: "" },
-    { left: 1, right: 1, leftMark: "", rightMark: "" },
+test("lines that share a slot face each other, the others are marked by what they stand for", () => {
+  const before = [line("a", 1), line("b", 2), line("c", 3), line("d", 4)];
+  const after = [line("c", 3), line("a!", 1), line("new", 9), line("b", 2)];
+  const found = rows(before, after, [
+    [1, 3, 4, 5],
+    [0, 1, 2, 3],
   ]);
-});
-
-test("a line is known by its key and not by its text", () => {
-  const before = [line("for i in range(8):", 1), line("x", 2)];
-  const after = [line("for i in T.parallel(8):", 1), line("x", 2)];
-  assert.deepEqual(align(before, after)[0], {
-    left: 0,
-    right: 0,
-    leftMark: "changed",
-    rightMark: "changed",
-  });
-  const other = [line("for i in range(8):", 9), line("x", 2)];
-  const marks = align(before, other).flatMap((row) => [row.leftMark, row.rightMark]);
-  assert.ok(marks.includes("removed") && marks.includes("new"));
-});
-
-test("a line that changed places is moved, not removed and new", () => {
-  const before = [line("a", 1), line("b", 2), line("c", 3)];
-  const after = [line("c", 3), line("a", 1), line("b", 2)];
-  const rows = align(before, after);
-  assert.deepEqual(
-    rows.filter((row) => row.rightMark).map((row) => [row.right, row.rightMark]),
-    [[0, "moved"]],
-  );
-  assert.deepEqual(
-    rows.filter((row) => row.leftMark).map((row) => [row.left, row.leftMark]),
-    [[2, "moved"]],
-  );
-});
-
-test("each line stands in one row, in order", () => {
-  const texts = "abcdefgh".split("");
-  const before = texts.map((text, i) => line(text, i));
-  const after = [...before.slice(4), line("new", 99), ...before.slice(0, 3)];
-  const rows = align(before, after);
-  const left = rows.map((row) => row.left).filter((n) => n >= 0);
-  const right = rows.map((row) => row.right).filter((n) => n >= 0);
-  assert.deepEqual(left, [...before.keys()]);
-  assert.deepEqual(right, [...after.keys()]);
+  assert.deepEqual(found, [
+    { left: -1, right: 0, leftMark: "", rightMark: "moved" },
+    { left: 0, right: 1, leftMark: "changed", rightMark: "changed" },
+    { left: -1, right: 2, leftMark: "", rightMark: "new" },
+    { left: 1, right: 3, leftMark: "", rightMark: "" },
+    { left: 2, right: -1, leftMark: "moved", rightMark: "" },
+    { left: 3, right: -1, leftMark: "removed", rightMark: "" },
+  ]);
 });
 
 test("changed words of a line", () => {
@@ -84,17 +39,17 @@ test("changed words of a line", () => {
 
 test("long unchanged runs are folded, but for the lines around a change", () => {
   /** @type {Data.Row[]} */
-  const rows = Array.from({ length: 40 }, (_, i) => ({
+  const forty = Array.from({ length: 40 }, (_, i) => ({
     left: i,
     right: i,
     leftMark: "",
     rightMark: i === 20 ? "changed" : "",
   }));
-  assert.deepEqual(folds(rows), [
+  assert.deepEqual(folds(forty), [
     [0, 16],
     [24, 39],
   ]);
-  assert.deepEqual(folds(rows.slice(0, 10)), []);
+  assert.deepEqual(folds(forty.slice(0, 10)), []);
 });
 
 /**
@@ -113,6 +68,19 @@ const recording = () => ({
     ["    A[i] = 0", [3]],
     ["for i_0, i_1 in T.grid(4, 2):", [1, 2]],
     ["    A[i_0 * 2 + i_1] = 0", [3]],
+  ],
+  parts: [
+    [["loop", "i", "8", "serial", ""]],
+    [],
+    [
+      ["loop", "i_0", "4", "serial", ""],
+      ["loop", "i_1", "2", "serial", ""],
+    ],
+    [],
+  ],
+  slots: [
+    [0, 1, 2, 1],
+    [1, 2],
   ],
   programs: [
     { lines: [0, 1], cost: null },

@@ -7,18 +7,10 @@ import { gridOf } from "../../widgets/js/access_grid.js";
 import { drawChart } from "../../widgets/js/chart.js";
 import { curve } from "../../widgets/js/graph.js";
 import { placesOf } from "../../widgets/js/machine.js";
-import { drawNest, drawNests, loopsOf, nestOf, splitArguments } from "../../widgets/js/nest.js";
+import { drawNest, drawNests, nestOf } from "../../widgets/js/nest.js";
 import { bytesByLevel, drawRoofline, rooflinePoints } from "../../widgets/js/roofline.js";
 import { linear, logarithmic, powersOfTen, scaleOf } from "../../widgets/js/scale.js";
 import { layoutTree } from "../../widgets/js/tree.js";
-
-/** Lines of a program as the views have them; each stands for a key of its own. */
-const lines = (/** @type {string[]} */ ...texts) =>
-  texts.map((text, key) => ({
-    text: text.trimStart(),
-    indent: text.length - text.trimStart().length,
-    keys: [key],
-  }));
 
 test("a linear scale is even and its ticks are round", () => {
   const scale = scaleOf(0, 100, 0, 500);
@@ -109,52 +101,47 @@ test("memory that lives at the same time does not overlap, and what was freed is
   );
 });
 
-test("arguments are divided where no bracket or string is open", () => {
-  assert.deepEqual(splitArguments('a, f(b, c), "d, e", [g, h]'), [
-    "a",
-    "f(b, c)",
-    '"d, e"',
-    "[g, h]",
-  ]);
-  assert.deepEqual(splitArguments(""), []);
-});
-
-test("loops are read off a line", () => {
-  assert.equal(loopsOf("with T.init():"), null);
-  assert.deepEqual(
-    loopsOf("for i, j in T.grid(128, n * 2):")?.map(({ name, extent }) => [name, extent]),
-    [
-      ["i", "128"],
-      ["j", "n * 2"],
+/** @type {Data.Line[]} */
+const PROGRAM = [
+  {
+    text: "for i, j in T.grid(8, 4):",
+    indent: 0,
+    keys: [0, 1],
+    parts: [
+      ["loop", "i", "8", "serial", ""],
+      ["loop", "j", "4", "vectorized", ""],
     ],
-  );
-  assert.deepEqual(loopsOf('for t in T.thread_binding(32, thread="threadIdx.x"):'), [
-    { name: "t", extent: "32", kind: "thread", thread: "threadIdx.x" },
-  ]);
-});
-
-const PROGRAM = lines(
-  "for i, j in T.grid(8, 4):",
-  '    with T.block("Y"):',
-  '        vi, vj = T.axis.remap("SR", [i, j])',
-  "        T.reads(A[vi, vj])",
-  "        Y[vi] = Y[vi] + A[vi, vj]",
-);
+  },
+  { text: 'with T.block("Y"):', indent: 4, keys: [2], parts: [["block", "Y"]] },
+  {
+    text: 'vi, vj = T.axis.remap("SR", [i, j])',
+    indent: 8,
+    keys: [3, 4],
+    parts: [
+      ["iterator", "vi", "spatial", "i", "8"],
+      ["iterator", "vj", "reduce", "j", "4"],
+    ],
+  },
+  { text: "T.reads(A[vi, vj])", indent: 8, keys: [5], parts: [["reads", "A[vi, vj]"]] },
+  { text: "Y[vi] = Y[vi] + A[vi, vj]", indent: 8, keys: [6], parts: [] },
+];
 
 test("a program is a nest of loops around its blocks", () => {
   const [outer] = nestOf(PROGRAM).children;
   const [inner] = outer.children;
   const [block] = inner.children;
-  assert.deepEqual([outer.loop?.name, inner.loop?.name, block.name], ["i", "j", "Y"]);
+  assert.deepEqual([outer.head, inner.head, block.head], ["i : 8", "j : 4", "Y"]);
+  assert.deepEqual([outer.note, inner.note], ["", "vectorized"]);
   assert.deepEqual(
-    block.iterators.map(({ name, kind }) => [name, kind]),
+    block.rows.map(({ text, role }) => [text, role]),
     [
-      ["vi", "spatial"],
-      ["vj", "reduce"],
+      ["vi = i", "spatial"],
+      ["vj = j", "reduce"],
+      ["A[vi, vj]", "reads"],
     ],
   );
   assert.deepEqual(
-    block.children.map(({ type, line }) => [type, line]),
+    block.children.map(({ kind, line }) => [kind, line]),
     [["text", 4]],
   );
 });
@@ -170,9 +157,10 @@ test("boxes of a nest lie within the drawing, from top to bottom", () => {
 });
 
 test("a loop that shares its line with another is marked for itself", () => {
-  const before = [{ ...PROGRAM[0], keys: [10, 11] }, ...PROGRAM.slice(1)];
+  const before = PROGRAM;
+  /** @type {Data.Line[]} */
   const after = [
-    { ...PROGRAM[0], text: "for i, j in T.grid(8, 2):", keys: [10, 11] },
+    { ...PROGRAM[0], parts: [PROGRAM[0].parts[0], ["loop", "j", "2", "vectorized", ""]] },
     ...PROGRAM.slice(1),
   ];
   /** @type {Map<number, Data.Mark>} */

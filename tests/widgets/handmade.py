@@ -141,8 +141,42 @@ DOCS = {
 }
 
 
+KINDS = {"T.vectorized": "vectorized", "T.parallel": "parallel"}
+AXES = {"S": "spatial", "R": "reduce", "spatial": "spatial", "reduce": "reduce"}
+
+
+def buffers(code):
+    found = re.findall(r"(\w+)(?:: T\.Buffer| = T\.alloc_buffer)\(\(([\d, ]+)\)", code)
+    return [["buffer", name, shape.rstrip(",").split(", "), "float32", "global"]
+            for name, shape in found]  # fmt: skip
+
+
+def parts_of(code):
+    """What stands in a line, as the printer would say it."""
+    loop = re.match(r"for ([\w, ]+) in (range|T\.\w+)\((.*)\):", code)
+    if loop:
+        names, extents = loop[1].split(", "), loop[3].split(", ")
+        return [["loop", name, extent, KINDS.get(loop[2], "serial"), ""]
+                for name, extent in zip(names, extents)]  # fmt: skip
+    if block := re.match(r'with T\.block\("(\w+)"\)', code):
+        return [["block", block[1]]]
+    if remap := re.match(r'([\w, ]+) = T\.axis\.remap\("(\w+)", \[(.*)\]\)', code):
+        return [["iterator", name, AXES[kind], value, "128"] for name, kind, value in
+                zip(remap[1].split(", "), remap[2], remap[3].split(", "))]  # fmt: skip
+    if axis := re.match(r"(\w+) = T\.axis\.(\w+)\((\d+), (.*)\)", code):
+        return [["iterator", axis[1], AXES[axis[2]], axis[4], axis[3]]]
+    if region := re.match(r"T\.(reads|writes)\((.*)\)", code):
+        return [[region[1], region[2]]]
+    if code.startswith(("@", "#")):
+        return [["aside"]]
+    head = re.match(r"((?:def|class) \w+)", code)
+    if head or code == "with T.init():":
+        return [["group", head[1] if head else "init"], *buffers(code)]
+    return buffers(code)
+
+
 def keyed(recorder, text):
-    """(line, keys) of a program, keys read off the text as the printer would give them."""
+    """(line, keys, parts) of a program, read off the text as the printer would give them."""
     block = "root"
     for line in text.splitlines():
         keys = []
@@ -169,7 +203,7 @@ def keyed(recorder, text):
         elif re.match(r"[YC]\[", code):
             init = "T.float32(0.0)" in code and "max" not in code
             keys.append(recorder.key("statement", "", "init" if init else block))
-        yield line, keys
+        yield line, keys, parts_of(code)
 
 
 #: what comes from what: step -> {new: [old, ...]}, as (kind, name, identity)

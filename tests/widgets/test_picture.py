@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import handmade
 import pytest
 
-from mlc_lab_widgets import picture
+from mlc_lab.observe.alignment import keyed, rows
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -51,7 +51,8 @@ def test_both_programs_stand_side_by_side_with_their_marks():
 def test_marks_are_those_of_the_lines():
     recording = handmade.recording()
     step = recording.steps[3]
-    marks = [row[2:] for row in picture.aligned(recording, step.before, step.after)]
+    sides = [keyed(recording, program) for program in (step.before, step.after)]
+    marks = [row[2:] for row in rows(*sides)]
     left, right = [m[0] for m in marks], [m[1] for m in marks]
     assert "removed" in left and "new" in right and "changed" in right
 

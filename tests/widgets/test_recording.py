@@ -11,6 +11,8 @@ from mlc_lab.observe.recording import (
 )  # fmt: skip
 
 GOLDEN = Path(__file__).with_name("golden_recording.json")
+#: as recordings were written before they said what stands in a line
+WITHOUT_PARTS = Path(__file__).with_name("golden_recording_without_parts.json")
 
 
 def test_json_round_trip_is_the_identity():
@@ -25,6 +27,14 @@ def test_the_format_is_as_it_was_released():
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert handmade.recording().to_dict() == golden
     assert Recording.from_dict(golden).to_dict() == golden
+
+
+def test_a_recording_without_parts_is_read_and_drawn():
+    data = json.loads(WITHOUT_PARTS.read_text(encoding="utf-8"))
+    old = Recording.from_dict(data)
+    assert old.to_dict() == data
+    assert old.lines == handmade.recording().lines and not old.parts
+    assert "for i, j, k in T.grid(128, 128, 128):" in old.step_svg(0, "nest")
 
 
 def test_each_line_and_each_program_is_stored_once():
@@ -55,6 +65,9 @@ def test_python_so_far_leaves_a_refused_instruction_as_a_comment():
         (lambda d: d.update(steps=[]), "steps is empty"),
         (lambda d: d["programs"][1]["lines"].append(10**6), "no valid index"),
         (lambda d: d["lines"][0][1].append(-1), r"lines\[0\] has -1"),
+        (lambda d: d["parts"].pop(), r"parts has \d+ entries for"),
+        (lambda d: d["parts"][0].append(["loop", "i", 8]), r"parts\[0\] has .*'loop', 'i', 8"),
+        (lambda d: d["parts"][0].append(["buffer", "A", [8], "float32", ""]), "list of texts"),
         (lambda d: d["steps"][2].pop("python"), r"steps\[2\].python is no text"),
         (lambda d: d["steps"][4].update(after=0), "though the step was refused"),
         (lambda d: d["programs"][0]["cost"].update(time="fast"), r"cost.time is no number"),

@@ -13,19 +13,17 @@ import { sure } from "./dom.js";
  */
 
 const KINDS = new Set(["loop", "block", "iterator", "buffer"]);
+const SCOPES = new Set(["loop", "block", "group"]); // names in such a line hold within it
 
 /**
- * Names that a line defines, in the order of its keys: "for i, j in" gives ["i", "j"].
- * @param {string} text
+ * Names that a line defines, in the order of its traceable keys; that of a block is quoted.
+ * @param {Data.Line} line
+ * @returns {string[]}
  */
-function defined(text) {
-  const loop = /^for (.+?) in /.exec(text) || /^([\w, ]+) = T\.axis\./.exec(text);
-  if (loop) return loop[1].split(", ");
-  const block = /^with T\.(?:s?block)\("((?:[^"\\]|\\.)*)"/.exec(text);
-  if (block) return [`"${block[1]}"`];
-  const buffer = /^(\w+) = T\.\w+\(/.exec(text);
-  return buffer ? [buffer[1]] : [];
-}
+const defined = ({ parts }) =>
+  parts
+    .filter(([kind]) => KINDS.has(kind))
+    .map(([kind, name]) => (kind === "block" ? `"${name}"` : String(name)));
 
 export class Lineage {
   /** @type {Map<number, Set<number>>} */
@@ -201,7 +199,7 @@ export class Lineage {
       const names = new Map();
       for (const line of this.programs.programs[program]) {
         const keys = line.keys.filter((k) => this.traceable(k));
-        defined(line.text).forEach((name, i) => {
+        defined(line).forEach((name, i) => {
           if (keys[i] !== undefined) names.set(keys[i], name.replace(/^"|"$/g, ""));
         });
       }
@@ -222,17 +220,12 @@ export class Lineage {
     let top = null;
     const found = this.programs.programs[program].map((line) => {
       while (top && line.text && top.until > line.indent) top = top.outer;
-      const names = line.text.startsWith("def ") ? [] : defined(line.text);
       const keys = line.keys.filter((key) => this.traceable(key));
-      const inside = line.text.startsWith("for ") || line.text.startsWith("with ");
-      names.forEach((name, i) => {
+      const inside = SCOPES.has(line.parts[0]?.[0]);
+      defined(line).forEach((name, i) => {
         if (keys[i] === undefined) return;
         top = { name, key: keys[i], until: line.indent + (inside ? 1 : 0), outer: top };
       });
-      if (line.text.startsWith("def ")) {
-        for (const key of keys)
-          top = { name: this.key(key)[1], key, until: line.indent + 1, outer: top };
-      }
       return top;
     });
     this.scopes.set(program, found);

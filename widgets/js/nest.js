@@ -1,22 +1,21 @@
 // The loop nest of a program as a picture: loops are nested boxes, blocks are boxes within them.
 //
-// Read off the lines of TVMScript, whose form the printer fixes: a header and what is indented
-// under it. Sizes are in pixels; text is set in a monospace face whose width is known.
+// The tree follows from the parts of a recording's lines and from their indentation. Where each box
+// stands is worked out by the rule and the sizes of mlc_lab/observe/nest.py, which draws the same
+// picture where no script runs. Sizes are in pixels; text is set in a monospace face whose width is
+// known.
 
 import { escapeHTML, sure } from "./dom.js";
 
-/** @typedef {{ name: string, extent: string, kind: string, thread: string }} Loop */
-
 /**
- * @typedef {{ tag?: string, text: string, name?: string, role?: string, kind?: string, loop?: Loop, line: number, keys: number[] }} Part
- * something that has a mark of its own: a node, or a row of a block
+ * @typedef {{ text: string, role: string, line: number, keys: number[] }} Part a row of a block: an
+ * iterator or a region
  */
 
 /**
- * @typedef {{ type: "root" | "loop" | "block" | "group" | "text", indent: number, line: number,
- *   keys: number[], children: Nest[], loop?: Loop, name?: string, text: string, tag?: string,
- *   iterators: Part[], regions: Part[], rows: Part[], head: string, note: string,
- *   w: number, h: number }} Nest a node of the tree of a program's lines
+ * @typedef {{ kind: "root" | "loop" | "block" | "group" | "text", line: number, indent: number,
+ *   head: string, note: string, tint: string, said: string, keys: number[], rows: Part[],
+ *   children: Box[], w: number, h: number }} Box
  */
 
 const CHAR = 7.25; // width of one character at 12 px
@@ -24,166 +23,91 @@ const ROW = 19;
 const GAP = 6;
 const SIDE = 8;
 const HEAD = 23;
+const ROLE = 58; // beside the text of a row: what it is
+const NOTE = 34; // beside a head: its sign, and the space before its note
 const LONGEST = 64; // characters of a line that are shown
-/** @type {Record<string, string>} */
-const KIND_OF = {
-  "T.parallel": "parallel",
-  "T.vectorized": "vectorized",
-  "T.unroll": "unrolled",
-  "T.thread_binding": "thread",
-};
+const ROWS = new Set(["iterator", "reads", "writes", "where"]);
+const ITERATORS = new Set(["spatial", "reduce", "scan", "opaque"]);
 /** @type {Record<string, string>} */
 const MARK_SIGNS = { new: "+ ", changed: "~ ", moved: "↕ ", removed: "− " };
-/** @type {Record<string, string>} */
-const ITERATOR_KINDS = { S: "spatial", R: "reduce", spatial: "spatial", reduce: "reduce" };
-
 /**
- * Parts of an argument list, divided at the commas that stand in no bracket or string.
- * @param {string} text
+ * @param {Box["kind"]} kind
+ * @param {number} line
+ * @param {number} indent
+ * @param {Partial<Box>} more
+ * @returns {Box}
  */
-export function splitArguments(text) {
-  const parts = [];
-  let depth = 0;
-  let quoted = "";
-  let from = 0;
-  for (let i = 0; i < text.length; i++) {
-    const c = text[i];
-    if (quoted) quoted = c === quoted ? "" : quoted;
-    else if (c === '"' || c === "'") quoted = c;
-    else if ("([{".includes(c)) depth++;
-    else if (")]}".includes(c)) depth--;
-    else if (c === "," && depth === 0) {
-      parts.push(text.slice(from, i).trim());
-      from = i + 1;
-    }
-  }
-  const last = text.slice(from).trim();
-  return last ? [...parts, last] : parts;
-}
+const box = (kind, line, indent, more) => ({
+  kind,
+  line,
+  indent,
+  head: "",
+  note: "",
+  tint: "",
+  said: "",
+  keys: [],
+  rows: [],
+  children: [],
+  w: 0,
+  h: 0,
+  ...more,
+});
 
 /**
- * Loops of a `for` line: [{ name, extent, kind, thread }], or null if it is none.
- * @param {string} text
- * @returns {Loop[] | null}
+ * The rows of a block that a line of iterators or regions gives.
+ * @param {Data.Line} line
+ * @param {number} n
+ * @returns {Part[]}
  */
-export function loopsOf(text) {
-  const found = /^for (.+?) in (range|T\.\w+)\((.*)\):/.exec(text);
-  if (!found) return null;
-  const names = found[1].split(", ");
-  const given = splitArguments(found[3]);
-  const plain = given.filter((part) => !/^\w+=/.test(part));
-  const thread = /thread="([^"]+)"/.exec(found[3]);
-  const kind = KIND_OF[found[2]] || "serial";
-  if (found[2] === "T.grid") {
-    return names.map((name, i) => ({ name, extent: plain[i], kind, thread: "" }));
-  }
-  const extent = plain.length > 1 ? `${plain[0]} .. ${plain[1]}` : plain[0];
-  return [{ name: names[0], extent, kind, thread: thread ? thread[1] : "" }];
-}
+const rowsOf = ({ parts, keys }, n) =>
+  parts.flatMap((part, i) => {
+    if (part[0] === "iterator")
+      return [
+        { role: part[2], text: `${part[1]} = ${part[3]}`, line: n, keys: keys.slice(i, i + 1) },
+      ];
+    return part[1] ? [{ role: part[0], text: String(part[1]), line: n, keys }] : [];
+  });
 
 /**
- * Iterators of an `axis` line: [{ name, kind, text }], or null.
- * @param {string} text
- * @returns {{ name: string, kind: string, text: string }[] | null}
- */
-function iteratorsOf(text) {
-  const remap = /^(.+) = T\.axis\.remap\("(\w+)", \[(.*)\]\)/.exec(text);
-  if (remap) {
-    const values = splitArguments(remap[3]);
-    return remap[1].split(", ").map((name, i) => ({
-      name,
-      kind: ITERATOR_KINDS[remap[2][i]] || "",
-      text: values[i],
-    }));
-  }
-  const one = /^(\w+) = T\.axis\.(\w+)\((.*)\)$/.exec(text);
-  if (!one) return null;
-  const [domain, value] = splitArguments(one[3]);
-  const kind = ITERATOR_KINDS[one[2]] || one[2];
-  return [{ name: one[1], kind, text: value === undefined ? domain : value }];
-}
-
-/**
- * The tree of a program's lines: nodes { type, line, ... children }. Types: "loop", "block",
- * "group" (function, init, condition, allocation in a `with`) and "text".
+ * The tree of a program's lines.
  * @param {Data.Line[]} lines
- * @returns {Nest}
+ * @returns {Box}
  */
 export function nestOf(lines) {
-  /** @type {Nest} */
-  const root = { ...NODE, children: [] };
+  const root = box("root", -1, -1, {});
   const open = [root];
   lines.forEach((line, n) => {
-    const { text } = line;
-    if (!text || text.startsWith("@") || text.startsWith("#")) return;
-    while (open[open.length - 1].indent >= line.indent) open.pop();
-    const above = open[open.length - 1];
-    /** @param {Nest} node */
+    const { text, indent, keys, parts } = line;
+    const kind = parts.length ? parts[0][0] : "text";
+    if (!text || kind === "aside") return;
+    while (open[open.length - 1].indent >= indent) open.pop();
+    let above = open[open.length - 1];
+    /** @param {Box} node */
     const put = (node) => (above.children.push(node), node);
-    /** @param {Nest["type"]} type */
-    const here = (type) => ({ ...NODE, type, line: n, indent: line.indent, keys: line.keys });
-    const loops = loopsOf(text);
-    if (loops) {
-      const keys =
-        line.keys.length === loops.length ? line.keys.map((k) => [k]) : loops.map(() => line.keys);
-      let into = above;
-      loops.forEach((loop, i) => {
-        const node = { ...here("loop"), keys: keys[i], loop, children: [] };
-        into.children.push(node);
-        into = node;
-      });
-      open.push(into);
-      return;
-    }
-    const block = /^with T\.s?block\("((?:[^"\\]|\\.)*)"/.exec(text);
-    if (block) {
-      open.push(
-        put({ ...here("block"), name: block[1], iterators: [], regions: [], children: [] }),
-      );
-      return;
-    }
-    if (above.type === "block") {
-      const iterators = iteratorsOf(text);
-      if (iterators) {
-        iterators.forEach((it, i) =>
-          above.iterators.push({ ...it, tag: it.kind, line: n, keys: [line.keys[i]] }),
+    if (kind === "loop") {
+      for (const [i, part] of parts.entries()) {
+        const [, name, extent, tint, thread] = /** @type {Data.LoopPart} */ (part);
+        above = put(
+          box("loop", n, indent, {
+            head: `${name} : ${extent}`,
+            note: thread || (tint === "serial" ? "" : tint),
+            tint,
+            said: `loop ${name}, extent ${extent}, ${thread || tint}`,
+            keys: keys.slice(i, i + 1),
+          }),
         );
-        return;
       }
-      const region = /^T\.(reads|writes|where)\((.*)\)$/.exec(text);
-      if (region) {
-        if (region[2])
-          above.regions.push({ role: region[1], text: region[2], line: n, keys: line.keys });
-        return;
-      }
-    }
-    if (text.endsWith(":")) {
-      const said = /^(def \w+|class \w+)/.exec(text);
-      const shown = said ? said[1] : text.replace(/^with T\.|:$/g, "").replace(/\(\)$/, "");
-      open.push(put({ ...here("group"), text: shown, children: [] }));
-      return;
-    }
-    put({ ...here("text"), text, children: [] });
+      open.push(above);
+    } else if (kind === "block" || kind === "group") {
+      const head = String(parts[0][1]);
+      const note = kind === "block" ? "block" : "";
+      open.push(put(box(kind, n, indent, { head, note, said: `${kind} ${head}`, keys })));
+    } else if (ROWS.has(kind)) {
+      above.rows.push(...rowsOf(line, n));
+    } else put(box("text", n, indent, { head: text, said: text, keys }));
   });
   return root;
 }
-
-/** @type {Nest} */
-const NODE = {
-  type: "root",
-  indent: -1,
-  line: -1,
-  keys: [],
-  children: [],
-  text: "",
-  iterators: [],
-  regions: [],
-  rows: [],
-  head: "",
-  note: "",
-  w: 0,
-  h: 0,
-};
 
 /** @param {string} text */
 const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
@@ -191,49 +115,25 @@ const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…
 const wide = (text) => Math.ceil(cut(text).length * CHAR);
 
 /**
- * Measure a node: gives it w and h, and its rows of text.
- * @param {Nest} node
+ * Give a box its width and height, from the inside out.
+ * @param {Box} node
  */
 function measure(node) {
   node.children.forEach(measure);
-  const { type } = node;
-  node.rows = [];
-  if (type === "loop") {
-    const { name, extent, kind, thread } = /** @type {Loop} */ (node.loop);
-    node.head = `${name} : ${extent}`;
-    node.note = thread || (kind === "serial" ? "" : kind);
-  } else if (type === "block") {
-    node.head = node.name || "";
-    node.note = "block";
-    for (const it of node.iterators) {
-      node.rows.push({
-        text: `${it.name} = ${it.text}`,
-        tag: it.kind,
-        line: it.line,
-        keys: it.keys,
-      });
-    }
-    for (const region of node.regions) {
-      node.rows.push({ text: region.text, tag: region.role, line: region.line, keys: region.keys });
-    }
-  } else if (type === "group") {
-    node.head = node.text;
-    node.note = "";
-  } else if (type === "text") {
-    node.w = wide(node.text) + 4;
+  if (node.kind === "text") {
+    node.w = wide(node.head) + 4;
     node.h = ROW;
     return;
   }
-  const rowWidth = Math.max(0, ...node.rows.map((r) => wide(r.text) + 58));
-  const headWidth = type === "root" ? 0 : wide(node.head) + wide(node.note) + 34;
-  const inner = Math.max(0, ...node.children.map((c) => c.w));
-  const frame = type === "root" ? 0 : 2 * SIDE;
-  node.w = Math.max(rowWidth, headWidth, inner) + frame;
-  node.h =
-    (type === "root" ? 0 : HEAD) +
-    node.rows.length * ROW +
-    node.children.reduce((sum, c) => sum + c.h + GAP, 0) +
-    (type === "root" ? 0 : 2);
+  node.w = Math.max(
+    0,
+    ...node.rows.map((row) => wide(row.text) + ROLE),
+    ...node.children.map((child) => child.w),
+  );
+  node.h = ROW * node.rows.length + node.children.reduce((sum, child) => sum + child.h + GAP, 0);
+  if (node.kind === "root") return;
+  node.w = Math.max(node.w, wide(node.head) + wide(node.note) + NOTE) + 2 * SIDE;
+  node.h += HEAD + 2;
 }
 
 /**
@@ -251,47 +151,42 @@ const tag = (n, keys, label) =>
   `data-n="${n}" data-k=" ${keys.join(" ")} " aria-label="${escapeHTML(label)}"`;
 
 /**
- * @param {Nest} node
+ * @param {Box} node
  * @param {number} x
  * @param {number} y
  * @param {number} width
- * @param {(node: Part) => Data.Mark} marks
+ * @param {(node: Box | Part) => Data.Mark} marks
  * @param {Data.Drawing["items"]} out
  */
 function paint(node, x, y, width, marks, out) {
-  if (node.type === "text") {
-    const mark = marks(node);
+  let top = y;
+  let left = x;
+  let inner = width;
+  const mark = node.kind === "root" ? "" : marks(node);
+  const sign = MARK_SIGNS[mark] || "";
+  if (node.kind === "text") {
     out.push({
       y,
       h: ROW,
       mark,
       html:
-        `<g class="n-text ${mark}" ${tag(node.line, node.keys, node.text)}>` +
+        `<g class="n-text ${mark}" ${tag(node.line, node.keys, node.said)}>` +
         `<rect x="${x}" y="${y}" width="${width}" height="${ROW - 2}" rx="2"/>` +
-        `<text x="${x + 3}" y="${y + 13}">${escapeHTML(MARK_SIGNS[mark] || "")}${escapeHTML(cut(node.text))}</text>` +
-        `${hint(node.text)}</g>`,
+        `<text x="${x + 3}" y="${y + 13}">${sign}${escapeHTML(cut(node.head))}</text>` +
+        `${hint(node.head)}</g>`,
     });
     return;
   }
-  let top = y;
-  let left = x;
-  let inner = width;
-  if (node.type !== "root") {
-    const mark = marks(node);
-    const { loop } = node;
-    const kind = loop ? loop.kind : "";
-    const said = loop
-      ? `loop ${loop.name}, extent ${loop.extent}, ${loop.thread || loop.kind}`
-      : `${node.type} ${node.head}`;
+  if (node.kind !== "root") {
     out.push({
       y,
       h: node.h,
       mark,
       html:
-        `<g class="n-${node.type} ${kind} ${mark}" ${tag(node.line, node.keys, said)}>` +
+        `<g class="n-${node.kind} ${node.tint} ${mark}" ${tag(node.line, node.keys, node.said)}>` +
         `<rect x="${x}" y="${y}" width="${width}" height="${node.h}" rx="4"/>` +
         (mark ? `<rect class="bar" x="${x}" y="${y}" width="4" height="${node.h}" rx="2"/>` : "") +
-        `<text class="h" x="${x + SIDE + 2}" y="${y + 16}">${MARK_SIGNS[mark] || ""}${escapeHTML(cut(node.head))}</text>` +
+        `<text class="h" x="${x + SIDE + 2}" y="${y + 16}">${sign}${escapeHTML(cut(node.head))}</text>` +
         (node.note
           ? `<text class="kind" x="${x + width - SIDE}" y="${y + 16}" text-anchor="end">${escapeHTML(node.note)}</text>`
           : "") +
@@ -307,10 +202,10 @@ function paint(node, x, y, width, marks, out) {
         h: ROW,
         mark: changed,
         html:
-          `<g class="n-row ${changed}" ${tag(row.line, row.keys, `${row.tag} ${row.text}`)}>` +
+          `<g class="n-row ${changed}" ${tag(row.line, row.keys, `${row.role} ${row.text}`)}>` +
           `<rect x="${left - 2}" y="${top}" width="${inner + 4}" height="${ROW - 2}" rx="2"/>` +
-          `<text class="role" x="${left + 2}" y="${top + 13}">${row.tag}</text>` +
-          `<text x="${left + 56}" y="${top + 13}">${escapeHTML(cut(row.text))}</text>` +
+          `<text class="role" x="${left + 2}" y="${top + 13}">${row.role}</text>` +
+          `<text x="${left + ROLE - 2}" y="${top + 13}">${escapeHTML(cut(row.text))}</text>` +
           `${hint(row.text)}</g>`,
       });
       top += ROW;
@@ -325,8 +220,8 @@ function paint(node, x, y, width, marks, out) {
 /**
  * A tree that `nestOf` gave as a drawing for `LazyDrawing`. `marks(node)`: "", "new", "changed",
  * "moved" or "removed".
- * @param {Nest} root
- * @param {(node: Part) => Data.Mark} [marks]
+ * @param {Box} root
+ * @param {(node: Box | Part) => Data.Mark} [marks]
  * @returns {Data.Drawing}
  */
 export function drawNest(root, marks = () => "") {
@@ -339,17 +234,17 @@ export function drawNest(root, marks = () => "") {
 
 /**
  * What a loop or an iterator says of itself: what is compared to tell whether it changed.
- * @param {Part} part
+ * @param {Box | Part} part
  */
-const wordsOf = ({ loop, tag, text }) =>
-  loop ? `${loop.extent} ${loop.kind} ${loop.thread}` : `${tag} ${text}`;
+const wordsOf = (part) => ("role" in part ? `${part.role} ${part.text}` : part.said);
 
 /**
- * @param {Nest} node
- * @param {Map<number, Part>} [found]
+ * The loops and iterators that have a key of their own, by it.
+ * @param {Box} node
+ * @param {Map<number, Box | Part>} [found]
  */
 function partsByKey(node, found = new Map()) {
-  const parts = node.type === "loop" ? [node] : node.type === "block" ? node.iterators : [];
+  const parts = node.kind === "loop" ? [node] : node.rows.filter((row) => ITERATORS.has(row.role));
   for (const part of parts) if (part.keys.length === 1) found.set(part.keys[0], part);
   for (const child of node.children) partsByKey(child, found);
   return found;

@@ -1,7 +1,7 @@
 // Two programs side by side: aligned, coloured, changes marked, long unchanged runs folded.
 
 import { closest, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
-import { align, changedWords, folds } from "./diff.js";
+import { changedWords, folds, numbersOf, rows } from "./diff.js";
 import { tokens } from "./highlight.js";
 import { LazyDrawing, LazyRows, ROW_HEIGHT, TALL } from "./rows.js";
 
@@ -46,10 +46,12 @@ export class Programs {
 
   /** @param {Data.Texts} recording */
   constructor(recording) {
-    this.lines = recording.lines.map(([text, keys]) => {
+    this.lines = recording.lines.map(([text, keys], n) => {
       const indent = text.length - text.trimStart().length;
-      return { text: text.slice(indent), indent, keys: keys || [] };
+      const parts = recording.parts?.[n] || [];
+      return { text: text.slice(indent), indent, keys: keys || [], parts };
     });
+    this.slots = recording.slots || [];
     this.programs = recording.programs.map((p) => p.lines.map((i) => this.lines[i]));
     this.tokens = new Map();
     this.aligned = new Map();
@@ -64,7 +66,9 @@ export class Programs {
   rows(before, after) {
     const name = `${before}:${after}`;
     if (!this.aligned.has(name)) {
-      this.aligned.set(name, align(this.programs[before], this.programs[after]));
+      const slots = [before, after].map((n) => numbersOf(this.slots[n]));
+      const pair = /** @type {[number[], number[]]} */ (slots);
+      this.aligned.set(name, rows(this.programs[before], this.programs[after], pair));
     }
     return sure(this.aligned.get(name));
   }

@@ -103,9 +103,21 @@ declare namespace Data {
   /** What the text of programs is kept in: of a recording, and of a tree of attempts. */
   interface Texts {
     lines: [string, number[]][];
+    parts?: Part[][];
     keys: [string, string][];
     programs: { lines: number[]; cost: Cost | null }[];
+    /** For each program the slots of its lines as runs, see alignment.py. */
+    slots?: number[][];
   }
+
+  /** What stands in a line: see recording.py. */
+  type LoopPart = ["loop", string, string, string, string];
+  type Part =
+    | LoopPart
+    | ["iterator", string, string, string, string]
+    | ["buffer", string, string[], string, string]
+    | ["block" | "reads" | "writes" | "where" | "group", string]
+    | ["aside"];
 
   interface Recording extends Texts {
     title: string;
@@ -153,6 +165,7 @@ declare namespace Data {
     text: string;
     indent: number;
     keys: number[];
+    parts: Part[];
   }
 
   /** A row of two aligned programs: numbers of lines, -1 for none. */
