@@ -8,7 +8,6 @@ import { marksOf } from "./program.js";
 
 /** @type {Record<string, string>} */
 const SIGN_OF = { new: "+", removed: "−", changed: "~", moved: "↕" };
-const LOOP_HEAD = /^for (.*) in (.*):$/;
 
 /** The pane; `onpick(key)` when the reader picks a loop or block. */
 export class ProgramPane {
@@ -135,38 +134,31 @@ export class ProgramPane {
    * @param {Data.Line} line
    */
   code(line) {
-    const kinds = this.data.keys;
+    const all = this.programs.tokensOf(line);
     /** @param {[string, string]} token */
     const span = ([kind, text]) =>
       kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text);
-    const all = this.programs.tokensOf(line);
-    const keys = line.keys.filter((key) => ["loop", "block"].includes(kinds[key][0]));
-    const head = LOOP_HEAD.exec(line.text);
-    if (head && kinds[line.keys[0]]?.[0] === "loop") {
-      const extents = (head[2].match(/\((.*)\)/)?.[1] || "").split(", ");
-      const end = all.findIndex(([, text]) => text === "in");
+    const [first] = line.parts;
+    if (first?.[0] === "loop") {
       let which = 0;
       return all
-        .map(([kind, text], i) => {
-          if (i >= end || kind !== "name" || which >= keys.length) return span([kind, text]);
-          const extent = keys.length > 1 ? extents[which] : extents[0];
-          return this.pick(
-            keys[which++],
-            `loop ${text}${extent ? `, extent ${extent}` : ""}`,
-            escapeHTML(text),
-          );
+        .map((token) => {
+          const part = /** @type {Data.LoopPart | undefined} */ (line.parts[which]);
+          if (token[0] !== "name" || token[1] !== part?.[1]) return span(token);
+          const said = `loop ${part[1]}, extent ${part[2]}`;
+          return this.pick(line.keys[which++], said, escapeHTML(part[1]));
         })
         .join("");
     }
-    const block = /\bT\.s?block\("([^"]*)"/.exec(line.text);
-    if (block && keys.length) {
-      const at = all.findIndex(([, text]) => /^T\.s?block$/.test(text));
+    if (first?.[0] === "block") {
+      const at = all.findIndex(([kind]) => kind === "builtin");
       /**
        * @param {number} from
        * @param {number} [to]
        */
       const part = (from, to) => all.slice(from, to).map(span).join("");
-      return part(0, at) + this.pick(keys[0], `block ${block[1]}`, part(at, at + 4)) + part(at + 4);
+      const pick = this.pick(line.keys[0], `block ${first[1]}`, part(at, at + 4));
+      return part(0, at) + pick + part(at + 4);
     }
     return all.map(span).join("");
   }
