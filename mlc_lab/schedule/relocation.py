@@ -16,13 +16,14 @@ from ..tir.stmt import (
     Allocate, AllocateConst, AttrStmt, Block, BlockRealize, DeclBuffer, For, IfThenElse, LetStmt,
     Stmt,
 )
+from .conflict import first_clash, later
 from .dependency import BlockScope, Site, inside
 from .error import Refusal
 from .executed import (
     in_bounds, iterations, reaches, reduces_in_order, runs_everywhere, tiles_cover, why_not_whole,
 )
 from .footprint import Access, instance, loops_of
-from .order import Place, flow, passed
+from .order import Place, common, drives_reduction, flow, passed
 from .repeatable import order_matters, why_not_repeatable
 from .state import ScheduleState, StmtSRef
 
@@ -42,6 +43,7 @@ def may_be_computed_at(state: ScheduleState, scope: StmtSRef, block: StmtSRef, l
     _wrappers_stay(graph, site, place, forward)
     if forward:
         _readers_follow(graph, site, place)
+        _what_is_read_is_final(graph, site, place)
     _runs_again(block.stmt, site)
     if block.stmt.init is not None:
         _is_reduced_whole(site, realize, (*around, *own), around)
@@ -101,6 +103,33 @@ def _readers_follow(graph: BlockScope, site: Site, place: Place) -> None:
                    f"is not under loop {place.loops[-1].loop_var.name}"),
                 nodes=[other.node, place.loops[-1]],
                 hint="choose a place that comes before all that read it")
+
+
+def _what_is_read_is_final(graph: BlockScope, site: Site, place: Place) -> None:
+    """Who reads under loops that are around the block too must not see a reduction half done, or
+    what stood there before: at the new place all that is read is complete."""
+    kept = common(site.loops, place.loops)
+    shared = [lp.loop_var for lp in site.loops[:kept]]
+    settled = flow(graph).settled
+    if all(m in graph.own and settled(m) for m in site.writes) and not any(
+            drives_reduction(site, var) for var in shared):
+        return
+    writes = [a for a in site.within(kept) if a.write]
+    for other in graph.sites:
+        if other is site or other.reads.isdisjoint(site.writes):
+            continue
+        reads = [a for a in other.within(kept) if not a.write]
+        found = first_clash(reads, writes, loops_of(site.loops[:kept]),
+                            later(shared, other.index < site.index), graph.around,
+                            steady=graph.steady)
+        if found is not None:
+            raise Refusal(
+                "what_is_read_is_final", f"{other.name} reads elements of {found.name} that block "
+                f"{site.name} writes again in a later iteration of the loops around both: computed "
+                "where they are read, they would be complete at once",
+                nodes=[other.node, site.node],
+                conflict=lambda: found.text(other.name, site.name),
+                hint="leave the block where it is")
 
 
 def _runs_again(block: Block, site: Site) -> None:

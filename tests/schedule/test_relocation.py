@@ -412,3 +412,58 @@ def test_what_a_triangle_leaves_out_is_not_read_where_it_was_not_written():
     assert refused(wider, at("B", "C")).rule == "stage_pipeline"
     kept(from_source(TRIANGLES.format(written="12", read="i + 1", axes=AXES["remap"])),
          at("B", "C"))
+
+
+def partial_sums(shared):
+    """A reduction over a loop (of `shared` turns) in which its sums are read before they are
+    complete."""
+    return from_source(f'''
+@T.prim_func
+def main(A: T.Buffer((5, 4), "float32"), C: T.Buffer((3, 3), "float32")):
+    S = T.alloc_buffer((5,))
+    for k in range({shared}):
+        for i in range(5):
+            with T.block("S"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    S[vi] = T.float32(0)
+                S[vi] = S[vi] + A[vi, vk]
+        for j in range(3):
+            with T.block("C"):
+                vk = T.axis.spatial(3, k)
+                vj = T.axis.spatial(3, j)
+                C[vk, vj] = S[vj] + S[vj + 2]
+''')  # fmt: skip
+
+
+def test_sums_that_are_read_before_they_are_complete_are_not_computed_at_once():
+    error = refused(partial_sums(3), at("S", "C", 1))
+    assert error.rule == "what_is_read_is_final" and "k = 1, i = 0: S writes it" in error.conflict
+    kept(partial_sums(1), at("S", "C", 1))  # of one turn, they are complete
+
+
+def test_sums_of_a_loop_that_was_split_are_read_before_they_are_complete():
+    def split(sch):
+        sch.split(sch.get_loops("S")[0], [2, 2])
+        at("S", "C", 2)(sch)
+
+    assert refused(partial_sums(3), split).rule == "what_is_read_is_final"
+
+
+def test_whole_sums_of_each_turn_move_to_who_reads_them():
+    @T.prim_func
+    def rows(A: T.Buffer((6, 4), "float32"), C: T.Buffer((6, 3), "float32")):
+        S = T.alloc_buffer((6,))
+        for i in range(6):
+            for k in range(4):
+                with T.block("S"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        S[vi] = T.float32(0)
+                    S[vi] = S[vi] + A[vi, vk]
+            for j in range(3):
+                with T.block("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = S[vi] * T.float32(2)
+
+    kept(rows, at("S", "C", 1))
