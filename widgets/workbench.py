@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+from mlc_lab.observe.alignment import slots_of
+
 from . import bundle, export
 from .static import cost_text
 from .view import View, traitlets
@@ -56,7 +58,7 @@ class Workbench(View):
         self._thread: threading.Thread | None = None
         self._stop = False
         self._following = False
-        super().__init__(tree=bench.to_dict(), node=bench.at.id, **traits)
+        super().__init__(tree=packed(bench.to_dict()), node=bench.at.id, **traits)
         bench.listeners.append(self._follow)
         self.on_msg(self._message)
 
@@ -113,7 +115,7 @@ class Workbench(View):
         try:
             with self.hold_sync():
                 if len(self.bench.attempts) != len(self.tree.get("nodes", ())):
-                    self.tree = self.bench.to_dict()
+                    self.tree = packed(self.bench.to_dict())
                 self.node = self.bench.at.id
                 self._show_costs()
                 self._keep_selection()
@@ -248,7 +250,7 @@ class Workbench(View):
                     self._show_costs()
         finally:
             self.measuring = False
-            self.tree = self.bench.to_dict()
+            self.tree = packed(self.bench.to_dict())
 
     def _static(self) -> tuple[str, str]:
         text = f"Workbench of {self.bench.recording.title}: {len(self.bench.attempts)} attempts"
@@ -265,11 +267,19 @@ _REQUESTS: dict[str, Callable[[Workbench, dict[str, Any]], dict[str, Any]]] = {
 def page(trees: Sequence[dict[str, Any]], title: str = "Attempts") -> str:
     """One HTML page with a workbench for each tree, readable where scripts do not run."""
     views = [
-        ({"tree": tree, "node": tree["at"], "selection": {}, "palette": {}, "costs": {},
+        ({"tree": packed(tree), "node": tree["at"], "selection": {}, "palette": {}, "costs": {},
           "live": False}, static_html(tree))
         for tree in trees
     ]  # fmt: skip
     return export.write(views, title, "workbench.js", styles=("stepper.css", "workbench.css"))
+
+
+def packed(tree: dict[str, Any]) -> dict[str, Any]:
+    """A tree of attempts as a view takes it: with the `slots` that align its programs."""
+    nodes = tree["nodes"]
+    made = [(nodes[node["parent"]]["program"], node["program"])
+            for node in nodes if node["parent"] is not None]  # fmt: skip
+    return {**tree, "slots": slots_of(tree, made)}
 
 
 def _program(tree: dict[str, Any], number: int) -> str:

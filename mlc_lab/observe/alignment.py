@@ -204,11 +204,12 @@ def keyed(recording: Any, program: int) -> list[Keyed]:
 def slots_of(data: dict[str, Any], steps: Iterable[tuple[int, int]] = ()) -> list[list[int]]:
     """The slots of the programs of a recording as plain data, as runs.
 
-    `steps` are pairs of programs to be aligned besides those that the recording's steps make.
+    `steps` are pairs of programs to be aligned besides those that the recording's steps make: of a
+    tree of attempts, all.
     """
     lines = [(text.strip(), tuple(keys)) for text, keys in data["lines"]]
     programs = [[lines[i] for i in program["lines"]] for program in data["programs"]]
-    made = [(step["before"], step["after"]) for step in data["steps"]]
+    made = [(step["before"], step["after"]) for step in data.get("steps", ())]
     return [runs_of(numbers) for numbers in woven(programs, [*steps, *made])]
 
 

@@ -7,6 +7,7 @@ before or after what it used to follow. Each of these needs a reason why nobody 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ..arith import Analyzer, detect_iter_map
 from ..arith.expr_util import conjuncts
@@ -128,7 +129,7 @@ def _what_is_read_is_final(graph: BlockScope, site: Site, place: Place) -> None:
                 f"{site.name} writes again in a later iteration of the loops around both: computed "
                 "where they are read, they would be complete at once",
                 nodes=[other.node, site.node],
-                conflict=lambda: found.text(other.name, site.name),
+                conflict=partial(found.text, other.name, site.name),
                 hint="leave the block where it is")
 
 
