@@ -36,11 +36,9 @@ after `StaticPlanBlockMemory()`::
         return d
 
 A tensor that the function returns, that a branch sees, or that goes to a function which may keep
-it, has memory of its own. Storage is reused for the tensor whose size fits best, and grows where
-it is somewhat too small; the factor within which sizes count as near is TVM's. Symbolic sizes are
-taken at the bounds the function states (`tir_var_upper_bound`), else storage is shared by tensors
-of provably equal size. Reference: T. Chen et al., "Training Deep Nets with Sublinear Memory Cost"
-(2016), the memory plan of its appendix.
+it, has memory of its own. Which of the others share storage is the planner's decision
+(`relax/memory_plan.py`). Symbolic sizes are taken at the bounds the function states
+(`tir_var_upper_bound`).
 """
 
 from __future__ import annotations
@@ -48,7 +46,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...ir.module import GlobalVar, IRModule
-from ...ir.structural import structural_equal
 from ...ir.transform import Pass
 from ...tir import expr as E
 from ...tir.function import PrimFunc
@@ -57,25 +54,16 @@ from ...tir.op import as_int
 from ..expr import (
     Binding, Call, Expr, ExternFunc, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding,
 )
+from ..memory_plan import Piece, share
 from ..op import memory
 from ..struct_info import OBJECT, TupleStructInfo
 from .lowering import byte_size, expand_bindings
 from .rewriting import attr, make_function_pass, op_name, used_vars
 
-#: storage is reused for tensors of at most this many times fewer or more bytes
-_NEAR = 16
 _ALLOC = "relax.builtin.alloc_tensor"
 #: calls whose result is the memory of their first argument
 VIEWS = {"relax.reshape", "relax.flatten", "relax.memory.view", "relax.expand_dims",
          "relax.squeeze", "relax.memory.ensure_zero_offset"}
-
-
-class Storage:
-    """Memory that several tensors take turns in."""
-
-    def __init__(self, size: Any, dtype: str) -> None:
-        self.size, self.dtype = size, dtype
-        self.var: Var | None = None
 
 
 class Lifetime(NamedTuple):
@@ -84,7 +72,7 @@ class Lifetime(NamedTuple):
 
     var: Var
     size: Any
-    storage: Storage
+    storage: Piece
     first: int
     last: int
 
@@ -161,25 +149,15 @@ def plan(func: Function, mod: IRModule) -> list[Lifetime]:
     which they are made."""
     live = _Liveness(func, mod)
     bounds = _upper_bounds(func)
-    ends: dict[int, list[Var]] = {}
-    for var, at in live.last.items():
-        ends.setdefault(at, []).append(var)
-    free: list[Storage] = []
-    placed: dict[Var, Lifetime] = {}
+    made = []
     for var, at in live.made.items():
-        for before in sorted(a for a in ends if a < at):
-            for ended in ends.pop(before):
-                if ended in placed:
-                    free.append(placed[ended].storage)
-        if var in live.escaped:
-            continue
-        call_info = var.struct_info_
-        size = _bounded(byte_size(call_info.shape, call_info.dtype), bounds)
-        storage = _take(free, size)
-        if storage is None:
-            storage = Storage(size, call_info.dtype)
-        placed[var] = Lifetime(var, size, storage, at, live.last[var])
-    return list(placed.values())
+        if var not in live.escaped:
+            info = var.struct_info_
+            size = _bounded(byte_size(info.shape, info.dtype), bounds)
+            made.append((var, size, info.dtype, at, live.last[var]))
+    storages = share(row[1:] for row in made)
+    return [Lifetime(var, size, storage, first, last)
+            for (var, size, _, first, last), storage in zip(made, storages)]
 
 
 def _upper_bounds(func: Function) -> dict[str, int]:
@@ -201,30 +179,9 @@ def _bounded(size: Any, bounds: dict[str, int]) -> Any:
     return as_int(new) if as_int(new) is not None else new
 
 
-def _take(free: list[Storage], size: Any) -> Storage | None:
-    """The free storage that fits best, taken out of the list; grown where it was too small."""
-    if not isinstance(size, int):
-        for storage in free:
-            if not isinstance(storage.size, int) and structural_equal(storage.size, size) is True:
-                free.remove(storage)
-                return storage
-        return None
-    near = [s for s in free if isinstance(s.size, int)]
-    larger = [s for s in near if size <= s.size <= size * _NEAR]
-    smaller = [s for s in near if s.size < size <= s.size * _NEAR]
-    if larger:
-        best = min(larger, key=lambda s: s.size)
-    elif smaller:
-        best = max(smaller, key=lambda s: s.size)
-        best.size = size
-    else:
-        return None
-    free.remove(best)
-    return best
-
-
 def _rewrite(func: Function, mod: IRModule) -> Function:
     lifetimes = {life.var: life for life in plan(func, mod)}
+    names: dict[Piece, Var] = {}
     if not lifetimes:
         return func
 
@@ -234,12 +191,12 @@ def _rewrite(func: Function, mod: IRModule) -> Function:
             return [binding]
         out: list[Binding] = []
         storage = life.storage
-        if storage.var is None:
-            storage.var = Var("storage", OBJECT)
-            out.append(VarBinding(storage.var, memory.alloc_storage(
+        if storage not in names:
+            names[storage] = Var("storage", OBJECT)
+            out.append(VarBinding(names[storage], memory.alloc_storage(
                 [storage.size], 0, "global", storage.dtype)))
         shape, dtype = binding.value.args[:2]
-        out.append(VarBinding(binding.var, memory.alloc_tensor(storage.var, 0, shape, dtype, 0)))
+        out.append(VarBinding(binding.var, memory.alloc_tensor(names[storage], 0, shape, dtype, 0)))
         return out
 
     return expand_bindings(func, one)
@@ -260,13 +217,13 @@ def memory_use(func: Function, mod: IRModule) -> dict[str, Any]:
     steps = sorted({life.first for life in lives})
     return {
         "unplanned": sum(life.size for life in lives),
-        "planned": sum({id(life.storage): life.storage.size for life in lives}.values()),
+        "planned": sum(storage.size for storage in {life.storage for life in lives}),
         "lower_bound": max((sum(x.size for x in lives if x.first <= at <= x.last)
                             for at in steps), default=0),
         "tensors": len(lives),
-        "storages": len({id(life.storage) for life in lives}),
+        "storages": len({life.storage for life in lives}),
     }
 
 
-__all__ = ["Expr", "Lifetime", "StaticPlanBlockMemory", "Storage", "Tuple", "TupleGetItem", "VIEWS",
+__all__ = ["Expr", "Lifetime", "StaticPlanBlockMemory", "Tuple", "TupleGetItem", "VIEWS",
            "attr", "memory_use", "plan"]

@@ -4,10 +4,9 @@ kernels.
 A function has one where it neither branches nor calls anything but kernels of the module; `places`
 finds out and makes the plan. Its calls of kernels with pointers are written here as LLVM IR beside
 the kernels. Checks of arguments become the table that every native function has; symbolic
-dimensions lie in a table on the stack. Planned memory is one block: each storage of the bytecode
-gets the lowest place that is free while it is in use, behind those the storages whose size the
-call tells. The block is kept from call to call; a call that finds it in use by another thread, or
-too small, takes one of its own.
+dimensions lie in a table on the stack. Planned memory is one block, as `relax/memory_plan.py` packs
+it; behind the storages of known size are those whose size the call tells. The block is kept from
+call to call; a call that finds it in use by another thread, or too small, takes one of its own.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from ...backend.llvm_packed import dl_dtype
 from ...runtime import native_library
 from ...runtime.abi import Symbol, declare_native, quoted, write_packed
 from ...runtime.llir import FunctionText
+from ..memory_plan import ALIGN
 from .bytecode import Executable
 from .places import (
-    ALIGN,
     Call,
     Check,
     Dim,

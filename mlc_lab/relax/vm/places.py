@@ -15,11 +15,9 @@ from ...backend.llvm_packed import dl_dtype
 from ...ir.dtype import bytes_of
 from ...runtime.abi import Arg as AbiArg
 from ...runtime.abi import Symbol
+from ..memory_plan import Piece, pack
 from .builtins import ASSERT_HEAP, ASSERT_IMM, SKIP, STORE, where
 from .bytecode import CallInstr, Executable, Ret, VMFunction
-
-#: pieces of planned memory start at multiples of this
-ALIGN = 128
 
 
 class NotCompiled(Exception):
@@ -86,26 +84,6 @@ class Check(NamedTuple):
     what: str
     relation: str
     more: bool = False
-
-
-@dataclass
-class Piece:
-    """A storage of the bytecode: bytes, the steps between which it is used, and its place.
-
-    One of known size has an `offset` in the block. Of the others those whose uses do not overlap
-    share a `lane`, as large as the largest of them. `output` numbers the result that a piece is.
-    """
-
-    size: Dim
-    first: int = -1
-    last: int = -1
-    offset: int = 0
-    output: int = -1
-    lane: int = -1
-
-    def apart(self, other: Piece) -> bool:
-        """Whether the two are never in use at one time."""
-        return other.last < self.first or self.last < other.first
 
 
 @dataclass
@@ -449,29 +427,9 @@ _READERS = {
 
 
 def place(plan: Plan) -> None:
-    """Give each piece the lowest place that is free while it is used, large ones first; those of
-    unknown size a lane that is free, in the order of their uses."""
-    inside = [p for p in plan.pieces if p.output < 0 and p.first >= 0]
-    placed: list[Piece] = []
-    for piece in sorted((p for p in inside if isinstance(p.size, int)), key=lambda p: -p.size):
-        at = 0
-        for other in sorted(placed, key=lambda p: p.offset):
-            if not piece.apart(other) and at < other.offset + other.size \
-                    and other.offset < at + piece.size:
-                at = aligned(other.offset + other.size)
-        piece.offset = at
-        placed.append(piece)
-    plan.block = max((p.offset + aligned(p.size) for p in placed), default=0)
-    lanes: list[Piece] = []  # the last piece of each
-    for piece in sorted((p for p in inside if isinstance(p.size, Slot)), key=lambda p: p.first):
-        piece.lane = next((k for k, last in enumerate(lanes) if piece.apart(last)), len(lanes))
-        lanes[piece.lane:piece.lane + 1] = [piece]
+    """Give each piece that is no result its place in the block of the function."""
+    plan.block = pack([p for p in plan.pieces if p.output < 0 and p.first >= 0])
 
 
-def aligned(size: int) -> int:
-    """The next multiple of ALIGN, at least one."""
-    return max(1, -(-size // ALIGN)) * ALIGN
-
-
-__all__ = ["ALIGN", "Call", "Check", "NotCompiled", "Piece", "Plan", "Product", "Reader", "Slot",
-           "Tensor", "aligned", "place", "product"]
+__all__ = ["Call", "Check", "NotCompiled", "Piece", "Plan", "Product", "Reader", "Slot", "Tensor",
+           "place", "product"]
