@@ -346,6 +346,8 @@ class ExprCompiler:
         name = e.args[0]
         text = name.value if isinstance(name, E.StringImm) else ""
         parts = text.split(".")
+        if parts[:4] == _SUM_OF_LANES:
+            return self._sum_of_lanes(e)
         fn = MATH.get(parts[1]) if len(parts) > 1 and parts[0] == "llvm" else None
         if fn is None:
             raise InterpError(f"the interpreter has no meaning for the LLVM intrinsic {name!r}")
@@ -353,6 +355,18 @@ class ExprCompiler:
         if len(rest) and type(rest[0]) is E.IntImm and dt.is_uint(rest[0].dtype):
             rest = rest[1:]  # TVM counts the signature's types first
         return _math_code(fn, [self.expr(a) for a in rest], e.dtype)
+
+    def _sum_of_lanes(self, e: E.Call) -> Code:
+        """A number and the lanes of a vector, added one after the other."""
+        start, vector, finish = self.expr(e.args[1]), self.expr(e.args[2]), fit(e.dtype)
+
+        def total(env: list) -> float:
+            value = start(env)
+            for lane in vector(env).tolist():
+                value = finish(value + lane)
+            return value
+
+        return total
 
     def _packed(self, e: E.Call) -> Code:
         name = e.args[0].value
@@ -426,6 +440,9 @@ class ExprCompiler:
     def _is_null(self, e: E.Call) -> Code:
         value = self.expr(e.args[0])
         return lambda env: value(env) is None
+
+
+_SUM_OF_LANES = ["llvm", "vector", "reduce", "fadd"]
 
 
 def _vector_cast(value: Code, source: str, target: str) -> Code:

@@ -200,6 +200,8 @@ class CallGen(BitsGen):
         operands = ", ".join(f"{t} {self.visit(a)}" for t, a in zip(types, args, strict=True))
         ret = register_type(e.dtype)
         self.unit.text.declare(ret, text, types)
+        if e.op.name == "tir.call_llvm_pure_intrin" and ret != "void":
+            return self.op(f"call {ret} @{text}({operands})")
         return self.emit_call(ret, text, operands)
 
     def emit_call(self, ret: str, symbol: str, operands: str) -> str:

@@ -90,14 +90,9 @@ class Emitter(FunctionText):
         #: of each loop around that is left early: the labels of its next round and of its end, and
         #: how many workspaces there were outside of it
         self.exits: list[tuple[str, str, int]] = []
-        self.vector_accesses = 0  # loads and stores of vectors written so far
-        self.vector_copies = 0  # how many more come of unrolling loops of few iterations
         self.stored: Buffer | None = None  # what the store being written stores to
-        self.sums = 0  # loads so far by stores of the buffer that they store to
         self.work = 0.0  # stores the function makes, where that is known; infinite where not
         self.repeats = 1.0  # how often the code being written runs
-        self.loops_written = 0
-        self.loops_kept = 0  # loops written so far that LLVM is asked not to unroll
         self._known: dict[str, str] = {}
         self._log: list[str] = []
 
@@ -158,7 +153,6 @@ class Emitter(FunctionText):
         align, lanes = lane_bytes(dtype), dt.lanes_of(dtype)
         element = memory_element(dtype)
         ty = element if lanes == 1 else f"<{lanes} x {element}>"
-        self.vector_accesses += lanes > 1
         if predicate is not None and lanes > 1:
             value = self._masked_load(address, ty, element, lanes, align, predicate)
         else:
@@ -187,7 +181,6 @@ class Emitter(FunctionText):
         align, lanes = lane_bytes(dtype), dt.lanes_of(dtype)
         element = memory_element(dtype)
         ty = element if lanes == 1 else f"<{lanes} x {element}>"
-        self.vector_accesses += lanes > 1
         if dt.is_bool(dtype):
             value = self.op(f"zext {register_type(dtype)} {value} to {ty}")
         if predicate is not None and lanes > 1:

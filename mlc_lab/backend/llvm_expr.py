@@ -190,7 +190,6 @@ class ExprGen(ArithGen):
 
     def expr_load(self, e: tir.BufferLoad) -> str:
         buffer, dtype = e.buffer, e.dtype
-        self.sums += buffer is self.stored
         predicate = self.visit(e.predicate) if e.predicate is not None else self.mask
         last = e.indices[-1] if e.indices else None
         lanes = dt.lanes_of(last.dtype) if last is not None else 1

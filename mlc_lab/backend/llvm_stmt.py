@@ -7,29 +7,18 @@ from typing import Any
 
 from .. import tir
 from ..ir import dtype as dt
+from ..lower.common import annotation_int
+from ..lower.limit_unroll import UNROLL_COUNT
 from ..runtime.abi import declare_native, quoted
 from ..tir import ForKind
 from ..tir.functor import leaves_loop
 from .llvm_calls import CallGen
 from .llvm_emit import CodegenError, const_int
-from .llvm_patterns import even_pieces, sum_of_lanes
 from .llvm_types import element_type, iota, memory_element, register_type
 
 # Constant allocations up to this many bytes live on the stack.
 _STACK_BYTES = 16 * 1024
 _ALIGN = 64
-# Loops with so many accesses of vectors are not unrolled at LLVM's will, unless they have few
-# iterations: the program says how wide and how deep, and more copies of the body cost time to
-# compile. An innermost one is unrolled once where that leaves no rest: a product of 128 gains 3%.
-# Nor are loops around one that stays a loop. Loops of few iterations within each other multiply:
-# so many accesses may come of an innermost one, fewer of a nest of them (LLVM then takes a tenth
-# less for a packed convolution, which is no slower), and more where there are very few iterations
-# that add to what earlier ones left in registers, such as those over a filter of 3 by 3.
-_VECTORS_ENOUGH = 8
-_VECTORS_MANY = 64
-_FEW, _VERY_FEW = 8, 4
-_COPIES, _COPIES_OF_NESTS = 32, 8
-_COPIES_OF_SUMS = 256
 
 
 class StmtGen(CallGen):
@@ -68,10 +57,6 @@ class StmtGen(CallGen):
                 "code is made for one thread here; use parallel and vectorize instead, or run "
                 "it with mlc_lab.backend.interp.interpret"
             )
-        lanes = sum_of_lanes(s)
-        if lanes is not None and self._apart(lanes[0].buffer, lanes[1].buffer):
-            self._add_lanes(*lanes)
-            return
         low = self.index(s.min)
         extent = self.index(s.extent)
         before = self.nonzero
@@ -79,35 +64,18 @@ class StmtGen(CallGen):
             self.nonzero = set(before)
             self.learn_at_least(s.extent, 1)
         self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
-                        self.is_nonneg(s.min), lambda: self.run(s.body), _is_elementwise(s),
+                        self.is_nonneg(s.min), lambda: self.run(s.body), _copies_of(s),
                         leaves_loop(s.body))
         self.nonzero = before
 
-    def _apart(self, a: tir.Buffer, b: tir.Buffer) -> bool:
-        """Whether two buffers are known to share no memory."""
-        return a.data is not b.data and (a.data in self.objects or b.data in self.objects)
-
-    def _add_lanes(self, store: tir.BufferStore, load: tir.BufferLoad) -> None:
-        """Add the lanes of a vector to what is stored, the first lane first."""
-        dtype = store.value.dtype
-        ty = f"{element_type(dtype)} {self.visit(store.value.a)}"
-        vector = self.visit(load)
-        lanes = dt.lanes_of(load.dtype)
-        name = f"llvm.vector.reduce.fadd.v{lanes}f{dt.bits_of(dtype)}"
-        wide = register_type(load.dtype)
-        self.unit.text.declare(element_type(dtype), name, [element_type(dtype), wide])
-        total = self.op(f"call {element_type(dtype)} @{name}({ty}, {wide} {vector})")
-        flat = self.flat_index(store.buffer, store.indices) if store.indices else "0"
-        self.store_to(self.slot_address(store.buffer, flat), total, dtype)
-
     def count_loop(
         self, var: tir.Var, low: str, high: str, extent: str, nonneg: bool, body: Callable,
-        as_written: bool = False, leaves: bool = False,
+        copies: int = 0, leaves: bool = False,
     ) -> None:
         """A loop of ``var`` from ``low`` up to, not including, ``high`` (i64 operands).
 
-        ``as_written`` asks LLVM not to unroll it, ``leaves`` says that T.break or T.continue is
-        in it.
+        LLVM makes ``copies`` of its body, with 0 as many as it likes; ``leaves`` says that T.break
+        or T.continue is in it.
         """
         known = extent[0] != "%"
         if nonneg:
@@ -132,9 +100,7 @@ class StmtGen(CallGen):
             outside = self.repeats
             self.repeats *= int(extent) if known else float("inf")
             i = self.wide[var] = self.fresh()
-            place, vectors, kept = len(self.lines), self.vector_accesses, self.loops_kept
-            copies, sums = self.vector_copies, self.sums
-            written = self.loops_written
+            place = len(self.lines)
             self.lines.append("")
             if leaves:
                 again = self.new_label("again")
@@ -148,28 +114,8 @@ class StmtGen(CallGen):
             self.lines[place] = (
                 f"  {i} = phi i64 [{low}, %{before}], [{step}, %{self.block}]"
             )
-            accesses = self.vector_accesses - vectors
-            # A loop of vectors around another: LLVM would write out row after row of a copy.
-            nest = accesses and self.loops_written > written
-            self.loops_written += 1
-            large = accesses >= _VECTORS_ENOUGH
-            copies = accesses + self.vector_copies - copies
-            few = known and int(extent) <= _FEW
-            if few:
-                many = int(extent) <= _VERY_FEW and self.sums > sums
-                few = copies * int(extent) <= (
-                    _COPIES_OF_SUMS if many else _COPIES_OF_NESTS if nest else _COPIES)
-            inner = self.loops_kept > kept
-            if inner or ((as_written or large or nest) and not few):
-                self.loops_kept += 1
-                twice = (large and not inner and accesses <= _VECTORS_MANY and known
-                         and int(extent) % 2 == 0)
-                self.cond_br(more, head, end,
-                             f", !llvm.loop {self.unit.loop_note(2 if twice else 1)}")
-            else:
-                self.cond_br(more, head, end)
-                if few:
-                    self.vector_copies += copies * (int(extent) - 1)
+            note = f", !llvm.loop {self.unit.loop_note(copies)}" if copies > 0 else ""
+            self.cond_br(more, head, end, note)
         self.label(end)
 
     def leaving(self, again: str, end: str, body: Callable) -> None:
@@ -254,7 +200,7 @@ class StmtGen(CallGen):
         gen.learn_at_least(s.extent, 1)
         gen.error_slot = "%error"
         gen.count_loop(s.loop_var, "%low", "%high", "%low", self.is_nonneg(s.min),
-                       lambda: gen.run(s.body))
+                       lambda: gen.run(s.body), _copies_of(s))
         gen.ret("i32 0")
         self.unit.text.functions.append(gen)
 
@@ -273,16 +219,6 @@ class StmtGen(CallGen):
     def stmt_store(self, s: tir.BufferStore) -> None:
         self.work += self.repeats
         self.stored = s.buffer
-        pieces = even_pieces(s)
-        if pieces is not None:
-            # All values first: a piece may read what another one writes.
-            values = [self.visit(piece.value) for piece in pieces]
-            for piece, value in zip(pieces, values, strict=True):
-                last = piece.indices[-1]
-                first = last.base if type(last) is tir.Ramp else last
-                base = self.flat_index(piece.buffer, (*piece.indices[:-1], first))
-                self.store_to(self.slot_address(piece.buffer, base), value, piece.value.dtype)
-            return
         buffer, dtype = s.buffer, s.value.dtype
         lanes = dt.lanes_of(s.indices[-1].dtype) if s.indices else 1
         predicate = self.visit(s.predicate) if s.predicate is not None and lanes > 1 else None
@@ -437,19 +373,9 @@ class StmtGen(CallGen):
         self.run(s.body)
 
 
-def _is_elementwise(s: tir.For) -> bool:
-    """Whether a loop only stores to places that differ from one iteration to the next.
-
-    LLVM makes vectors of such a loop. Unrolling it first, which is what LLVM does with short ones,
-    takes it longer to arrive at the same.
-    """
-    body = s.body
-    stores = body.seq if type(body) is tir.SeqStmt else (body,)
-    return all(
-        type(store) is tir.BufferStore
-        and any(tir.uses_var(index, s.loop_var) for index in store.indices)
-        for store in stores
-    )
+def _copies_of(s: tir.For) -> int:
+    """How often LLVM is to copy the body of a loop; 0 where nothing is said."""
+    return annotation_int(s.annotations.get(UNROLL_COUNT))
 
 
 def free_variables(s: Any) -> list[tir.Var]:

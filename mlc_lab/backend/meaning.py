@@ -283,6 +283,11 @@ def call(e: E.Call, env: Env, lane: int) -> Any:
             return 0
         case "call_extern" | "call_pure_extern":
             fn, args = c_function(args[0].value), args[1:]
+        case "call_llvm_pure_intrin" if args[0].value.startswith("llvm.vector.reduce.fadd."):
+            total = value(args[1], env)
+            for n in range(dt.lanes_of(args[2].dtype)):
+                total = fit(kind)(total + value(args[2], env, n))
+            return total
         case "call_llvm_intrin" | "call_llvm_pure_intrin":
             fn = MATH.get(args[0].value.split(".")[1])
             args = args[2:] if dt.is_uint(args[1].dtype) else args[1:]  # a count of types is first

@@ -7,6 +7,7 @@ from .common import LowerError
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
+from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
 from .lower_cross_thread_reduction import LowerCrossThreadReduction
 from .lower_init_block import LowerInitBlock
@@ -17,16 +18,18 @@ from .pipeline import default_passes, lower, stage_names, stages
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
+from .split_vector import SplitVector
 from .storage_rewrite import StorageRewrite
+from .sum_lanes import SumLanes
 from .thread_sync import ThreadSync
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
 from .verify_kernels import VerifyKernels
 
 __all__ = [
-    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "LoopPartition",
-    "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
+    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "LimitUnroll",
+    "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
     "LowerMatchBuffer", "LowerOpaqueBlock", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
-    "Simplify", "StorageRewrite", "ThreadSync", "UnrollLoop", "VectorizeLoop", "VerifyKernels",
-    "default_passes", "lower", "stage_names", "stages",
+    "Simplify", "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnrollLoop",
+    "VectorizeLoop", "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
 ]

@@ -1,17 +1,21 @@
 """The way from scheduled TensorIR to flat loops, as a named list of passes.
 
-    blocks                                      loops                        memory
-    PlanAndUpdateBufferAllocationLocation  ->   LoopPartition           ->   StorageRewrite
-    LowerInitBlock                              VectorizeLoop                RemoveNoOp
-    ConvertBlocksToOpaque                       UnrollLoop                   Simplify
-    CompactBufferAllocation                                                  LowerIntrin
+    blocks                                    loops              memory              processor
+    PlanAndUpdateBufferAllocationLocation  -> LoopPartition  ->  StorageRewrite  ->  LowerIntrin
+    LowerInitBlock                            VectorizeLoop      RemoveNoOp          SumLanes
+    ConvertBlocksToOpaque                     UnrollLoop         Simplify            LimitUnroll
+    CompactBufferAllocation                                                          SplitVector
     LowerMatchBuffer
     LowerOpaqueBlock
     FlattenBuffer
     Simplify
 
-For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and ThreadSync follows (until then,
-threads that exchange values do not wait for each other).
+What comes out is what is compiled: the code generator (`backend/llvm.py`) translates it, statement
+by statement.
+
+For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and ThreadSync follows LowerIntrin
+in place of the last three, which are for LLVM (until then, threads that exchange values do not wait
+for each other).
 
 `lower(mod)` runs all; `lower(mod, until="FlattenBuffer")` stops after a stage; `stages(mod)` keeps
 the module after every stage, to be looked at.
@@ -29,6 +33,7 @@ from .common import all_statements
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
+from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
 from .lower_cross_thread_reduction import LowerCrossThreadReduction
 from .lower_init_block import LowerInitBlock
@@ -38,7 +43,9 @@ from .lower_opaque_block import LowerOpaqueBlock
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
+from .split_vector import SplitVector
 from .storage_rewrite import StorageRewrite
+from .sum_lanes import SumLanes
 from .thread_sync import ThreadSync
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
@@ -68,8 +75,8 @@ def has_thread_axes(mod: IRModule) -> bool:
 def default_passes(target: Any = None, simple_mode: bool = False, gpu: bool | None = None
                    ) -> list[Pass]:
     """The passes for a target, in order. `simple_mode` keeps loops as they were written: no
-    partition, vectors, unrolling or reuse of memory. `gpu` admits thread axes (by default where
-    the target has them)."""
+    partition, vectors, unrolling or reuse of memory, and nothing for LLVM. `gpu` admits thread axes
+    (by default where the target has them)."""
     gpu = is_gpu(target) if gpu is None else gpu
     passes = [VerifyKernels(), LowerCrossThreadReduction()] if gpu else []
     passes += [
@@ -80,6 +87,8 @@ def default_passes(target: Any = None, simple_mode: bool = False, gpu: bool | No
     if not simple_mode:
         passes += [LoopPartition(), VectorizeLoop(), UnrollLoop(), StorageRewrite(), RemoveNoOp(),
                    Simplify(), LowerIntrin(target)]
+        if not gpu:
+            passes += [SumLanes(), LimitUnroll(), SplitVector()]
     if gpu:
         passes.append(ThreadSync())
     return passes

@@ -74,7 +74,9 @@ def _value(expr: Any) -> int:
         name = getattr(expr.op, "name", "")
         if name == "tir.if_then_else":
             return max(map(_value, expr.args[1:]))
-        own = _CALL_COST.get(name, 1) * lanes_of(expr.dtype)
+        # LLVM's sum of the lanes of a vector gives one number
+        counted = expr.args[-1] if name == "tir.call_llvm_pure_intrin" else expr
+        own = _CALL_COST.get(name, 1) * lanes_of(counted.dtype)
         return own + sum(map(_value, expr.args))
     if kind is e.Let:
         return _value(expr.value) + _value(expr.body)

@@ -212,6 +212,12 @@ class CountingGen(StmtGen):
         super().stmt_evaluate(s)
         self.statement = outer
 
+    def stmt_let(self, s: tir.LetStmt) -> None:
+        outer, self.statement = self.statement, s
+        self.bind(s.var, s.value)
+        self.statement = outer
+        self.run(s.body)
+
     def load_from(self, address: str, dtype: str, predicate: str | None = None) -> str:
         self.report(address, dtype, False, predicate)
         return super().load_from(address, dtype, predicate)
@@ -325,6 +331,7 @@ CountingGen.stmt_table = {
     tir.For: CountingGen.stmt_for,
     tir.BufferStore: CountingGen.stmt_store,
     tir.Evaluate: CountingGen.stmt_evaluate,
+    tir.LetStmt: CountingGen.stmt_let,
     tir.Allocate: CountingGen.stmt_allocate,
     tir.AllocateConst: CountingGen.stmt_allocate_const,
 }

@@ -45,7 +45,7 @@ def vectorize(func, mod, ctx):
 
 def test_a_pass_after_the_first_phase():
     s, args = doubled(lambda x: x * 2.0)
-    assert "range(64)" in tvm.lower(s, args).script()
+    assert "for i in T.serial(64, " in tvm.lower(s, args).script()
     with PassContext(config={"tir.add_lower_pass": [(1, vectorize)]}):
         assert "B[outer * 8:outer * 8 + 8] = A[outer * 8:" in tvm.lower(s, args).script()
         x = np.arange(64, dtype="float32")

@@ -1,11 +1,18 @@
-"""Statements that are rewritten for LLVM give the very numbers that they give as written."""
+"""SumLanes: sums over a vector give the very numbers that the loops give."""
 
 import numpy as np
 import pytest
 
 import mlc_lab as tvm
 from mlc_lab.backend.interp import interpret
+from mlc_lab.backend.meaning import evaluate
+from mlc_lab.ir.module import IRModule
+from mlc_lab.ir.structural import structural_equal
+from mlc_lab.lower import SumLanes, lower
+from mlc_lab.observe import flops
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
+from .programs import arguments, run
 
 
 def lanes_added(count, dtype):
@@ -105,31 +112,33 @@ def test_memory_that_two_arguments_share():
     assert (both.numpy() == want).all()
 
 
-def tile_of(rows, lanes):
+def test_the_loop_is_one_store_of_a_sum():
+    mod = IRModule({"main": lanes_added(8, "float32")})
+    flat = lower(mod, until="LowerIntrin")
+    out = SumLanes()(flat)
+    text = out.script()
+    assert ('C[i] = T.call_llvm_pure_intrin("float32", "llvm.vector.reduce.fadd.v8f32", C[i], '
+            "R_2[i * 8:i * 8 + 8])") in text
+    assert structural_equal(from_source(text), out, True) is True
+    assert flops.count(out) == flops.count(flat) == 48
+    args = arguments(mod["main"])
+    for a, b, c in zip(run(mod, args), run(out, args), defined(out, args)):
+        assert (a == b).all() and (a == c).all()
+    assert SumLanes()(out) is out
+
+
+def defined(mod, args):
+    """The arrays after a run by the definition."""
+    arrays = [a.copy() for a in args]
+    evaluate(mod, *arrays)
+    return arrays
+
+
+def test_what_may_share_memory_stays_a_loop():
     @T.prim_func
-    def tile(A: T.Buffer((rows, 20), "float32"), B: T.Buffer((20, lanes), "float32"),
-             C: T.Buffer((rows, lanes), "float32")):
-        T.func_attr({"tir.noalias": True})
-        for k in range(20):
-            for i in T.unroll(rows):
-                for j in T.vectorized(lanes):
-                    C[i, j] = C[i, j] + A[i, k] * B[k, j]
+    def add(R: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        for k in range(8):
+            C[2] = C[2] + R[k]
 
-    return tile
-
-
-@pytest.mark.parametrize("lanes", [3, 5, 7, 9, 11, 17, 21, 31, 33, 49])
-def test_a_tile_of_odd_vectors_stays_in_registers(lanes):
-    """Vectors of powers of two, and a scalar for the last lane: LLVM can hold those."""
-    func = tile_of(3, lanes)
-    rng = np.random.default_rng(lanes)
-    a, b, c = (rng.standard_normal(s).astype("float32") for s in ((3, 20), (20, lanes), (3, lanes)))
-    want = c + a @ b
-    lib = tvm.build(func, target="llvm")
-    out = tvm.nd.array(c.copy())
-    lib["tile"](tvm.nd.array(a), tvm.nd.array(b), out)
-    np.testing.assert_allclose(out.numpy(), want, rtol=1e-5, atol=1e-5)
-    args = [a, b, c.copy()]
-    interpret(func, *args)
-    np.testing.assert_allclose(args[2], want, rtol=1e-5, atol=1e-5)
-    assert f"<{lanes} x float>" not in lib.get_source("ll")
+    mod = IRModule({"main": add})
+    assert SumLanes()(mod) is mod

@@ -1,0 +1,164 @@
+"""LimitUnroll: how often LLVM may copy the body of a loop is said at the loop.
+
+Before::
+
+    for i in range(128):
+        B[i] = A[i] * T.float32(2)
+
+After::
+
+    for i in T.serial(128, annotations={"unroll_count": 1}):
+        B[i] = A[i] * T.float32(2)
+
+`unroll_count` is the number of copies that LLVM makes of the body: 1 leaves the loop as it is, 2
+halves its iterations. A loop without it is unrolled by LLVM's own rules. Whoever has set one keeps
+it.
+
+Loops are left as they are where more copies cost time to compile and gain nothing:
+
+- loops that only store elements one after the other: LLVM makes vectors of them, and when it
+  unrolls them first, as it does with short ones, it takes longer to arrive at the same;
+- loops with many accesses of vectors: how wide and how deep is written in the program. An innermost
+  one is unrolled once where that leaves no rest; a product of 128 gains 3 %;
+- loops around one that stays a loop, and loops of vectors around others, of which LLVM would write
+  out row after row.
+
+Loops of few iterations are unrolled all the same, as long as the copies within each other stay few.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import dtype as dt
+from ..ir.transform import Pass
+from ..tir.buffer import Buffer
+from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Ramp
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator, uses_var
+from ..tir.op import as_int
+from ..tir.stmt import BufferStore, For, ForKind, Stmt
+from .common import all_statements, annotation_int, function_pass, statements
+
+#: the annotation of a loop
+UNROLL_COUNT = "unroll_count"
+
+# A body with so many accesses of vectors is large; one with more than `_MANY` is not doubled.
+_LARGE, _MANY = 8, 64
+# Loops of few iterations within each other multiply. So many accesses may come of an innermost one;
+# fewer of a nest (LLVM then takes a tenth less for a packed convolution, which is no slower); more
+# of very few iterations that add to what earlier ones left in registers, such as those over a
+# filter of 3 by 3.
+_FEW, _VERY_FEW = 8, 4
+_COPIES, _COPIES_OF_NEST, _COPIES_OF_SUM = 32, 8, 256
+
+
+class _Limit(Mutator):
+    """Counts what has been visited so far; a loop asks for the differences that its body makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.accesses = 0  # loads and stores of vectors
+        self.copied = 0  # how many more come of unrolling loops of few iterations
+        self.sums = 0  # loads of vectors by stores to their buffer
+        self.loops = 0  # loops of more than one iteration
+        self.kept = 0  # loops that stay as they are
+        self.stored: Buffer | None = None
+
+    def visit(self, node: Any) -> Any:
+        """Statements are rewritten, and the vectors in expressions counted."""
+        if isinstance(node, Stmt):
+            return super().visit(node)
+        stack = [node]
+        while stack:
+            item = stack.pop()
+            if "x" in getattr(item, "dtype", ""):
+                if type(item) is BufferLoad:
+                    self.accesses += _accesses(item, load=True)
+                    self.sums += item.buffer is self.stored
+                stack.extend(item.children())
+            elif type(item) is Call:  # it may make a number of a vector
+                stack.extend(a for a in item.args if isinstance(a, PrimExpr))
+        return node
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        self.accesses += _accesses(node, load=False)
+        self.stored = node.buffer
+        self.default(node)
+        self.stored = None
+        return node
+
+    def visit_For(self, node: For) -> Stmt:
+        if node.kind is ForKind.PARALLEL:  # a function of its own, which is called once
+            inner = _Limit()
+            return inner.limit(node, inner.visit(node.body), [0] * 5, None)
+        before = self.counts()
+        body = self.visit(node.body)
+        count = as_int(node.extent)
+        if count is not None and count <= 1:
+            return _with(node, body, None)
+        return self.limit(node, body, before, count)
+
+    def counts(self) -> list[int]:
+        return [self.accesses, self.copied, self.sums, self.loops, self.kept]
+
+    def limit(self, node: For, body: Stmt, before: list[int], count: int | None) -> For:
+        """The loop of `count` iterations (None: unknown), whose body has been visited."""
+        accesses, copied, sums, loops, kept = (a - b for a, b in zip(self.counts(), before))
+        self.loops += 1
+        own = annotation_int(node.annotations.get(UNROLL_COUNT))
+        nest = accesses > 0 and loops > 0
+        copies = accesses + copied
+        few = count is not None and count <= _FEW and copies * count <= (
+            _COPIES_OF_SUM if count <= _VERY_FEW and sums else _COPIES_OF_NEST if nest else _COPIES)
+        if own <= 0 and not kept and (few or not (
+                accesses >= _LARGE or nest or _only_stores_in_turn(node))):
+            if few:
+                self.copied += copies * (count - 1)
+            return _with(node, body, None)
+        self.kept += 1
+        even = count is not None and count % 2 == 0
+        twice = _LARGE <= accesses <= _MANY and even and not kept
+        return _with(node, body, own if own > 0 else 2 if twice else 1)
+
+
+def _with(node: For, body: Stmt, copies: int | None) -> For:
+    """A loop with another body, and how often it is copied."""
+    notes = node.annotations
+    if copies is not None and annotation_int(notes.get(UNROLL_COUNT)) != copies:
+        notes = {**notes, UNROLL_COUNT: IntImm("int32", copies)}
+    if body is node.body and notes is node.annotations:
+        return node
+    return For.from_fields(node.loop_var, node.min, node.extent, node.kind, body,
+                           node.thread_binding, notes)
+
+
+def _accesses(node: Any, load: bool) -> int:
+    """How many vectors a load or store moves: neighbours are one, or as many as SplitVector makes
+    of them; every other element two."""
+    last = node.indices[-1] if node.indices else None
+    if type(last) is not Ramp:
+        return int(dt.lanes_of(node.buffer.dtype) > 1)
+    parts = (last.lanes >> 1).bit_count()  # a last single lane is no vector
+    return {1: parts, -1: load, 2: 2 * load}.get(as_int(last.stride), 0)
+
+
+def _only_stores_in_turn(loop: For) -> bool:
+    """Whether a loop only stores to places that differ from one iteration to the next. (Sums of
+    the lanes of vectors are no such stores: there LLVM finds nothing to make vectors of.)"""
+    return loop.kind is not ForKind.PARALLEL and all(
+        type(s) is BufferStore and any(uses_var(index, loop.loop_var) for index in s.indices)
+        and getattr(getattr(s.value, "op", None), "name", "") != "tir.call_llvm_pure_intrin"
+        for s in statements(loop.body))
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Loops that say how often their bodies may be copied."""
+    if not any(type(s) is For for s in all_statements(func.body)):
+        return func
+    return func.with_body(_Limit().visit(func.body))
+
+
+def LimitUnroll() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("LimitUnroll", _rewrite)

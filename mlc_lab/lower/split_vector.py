@@ -1,0 +1,124 @@
+"""SplitVector: stores of vectors whose lanes are no power of two become several.
+
+Before::
+
+    C[0:12] = A[0:12] * T.Broadcast(B[0], 12)
+
+After::
+
+    with T.LetStmt(A[0:8] * T.Broadcast(B[0], 8)) as part0:
+        part1: T.float32x4 = A[8:12] * T.Broadcast(B[0], 4)
+        C[0:8] = part0
+        C[8:12] = part1
+
+Registers have a power of two of lanes, and LLVM keeps other vectors that live across a loop in
+single lanes. A last single lane is stored as a scalar. All values are computed before one of them
+is stored, as they are in the whole vector: a part may read what another one writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..ir import dtype as dt
+from ..ir.transform import Pass
+from ..tir.expr import (
+    Add, And, Broadcast, BufferLoad, Call, Cast, Div, EQ, FloorDiv, FloorMod, GE, GT, LE, LT, Max,
+    Min, Mod, Mul, NE, Not, Or, Ramp, Select, Sub, Var,
+)
+from ..tir.function import PrimFunc
+from ..tir.functor import Mutator
+from ..tir.op import PURE, as_int, effect_of
+from ..tir.stmt import BufferStore, LetStmt, Stmt, seq
+from .common import all_statements, function_pass
+
+
+class _Indivisible(Exception):
+    """An expression whose lanes cannot be taken apart here."""
+
+
+_LANEWISE = (
+    Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, EQ, NE, LT, LE, GT, GE, And, Or, Not,
+    Select,
+)  # fmt: skip
+_ELEMENTWISE = {
+    f"tir.{name}"
+    for name in ("exp", "exp2", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "fabs", "floor",
+                 "ceil", "trunc", "round", "sin", "cos", "pow", "fma")
+}
+
+
+def _lanes(e: Any, start: int, count: int, lanes: int) -> Any:
+    """Lanes `start` to `start + count` of an expression of `lanes` lanes."""
+    kind = type(e)
+    if dt.lanes_of(e.dtype) != lanes:
+        raise _Indivisible
+    if kind is Ramp and dt.lanes_of(e.base.dtype) == 1:
+        first = e.base + e.stride * start
+        return first if count == 1 else Ramp(first, e.stride, count)
+    if kind is Broadcast and dt.lanes_of(e.value.dtype) == 1:
+        return e.value if count == 1 else Broadcast(e.value, count)
+    if kind in _LANEWISE:
+        return e.map_children(lambda c: _lanes(c, start, count, lanes))
+    if kind is Cast:
+        return Cast(dt.with_lanes(e.dtype, count), _lanes(e.value, start, count, lanes))
+    if kind is BufferLoad and e.predicate is None and len(e.indices) == 1:
+        return BufferLoad(e.buffer, [_lanes(e.indices[0], start, count, lanes)])
+    if kind is Call and effect_of(e) == PURE and e.op.name in _ELEMENTWISE:
+        args = [_lanes(a, start, count, lanes) for a in e.args]
+        return Call(dt.with_lanes(e.dtype, count), e.op, args)
+    raise _Indivisible
+
+
+def _is_uneven(s: Stmt) -> bool:
+    """Whether a statement stores neighbours whose number is no power of two."""
+    if type(s) is not BufferStore or not s.indices or s.predicate is not None:
+        return False
+    last = s.indices[-1]
+    return (type(last) is Ramp and last.lanes & (last.lanes - 1) != 0 and as_int(last.stride) == 1
+            and dt.lanes_of(last.base.dtype) == 1 and not s.buffer.strides
+            and dt.lanes_of(s.value.dtype) == last.lanes)
+
+
+def _parts(lanes: int) -> Iterator[tuple[int, int]]:
+    """Start and count of each part, the largest power of two first."""
+    start = 0
+    while start < lanes:
+        count = 1 << ((lanes - start).bit_length() - 1)
+        yield start, count
+        start += count
+
+
+class _Split(Mutator):
+    def visit(self, node: Any) -> Any:
+        """Only statements are split."""
+        return super().visit(node) if isinstance(node, Stmt) else node
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        if not _is_uneven(node):
+            return node
+        last = node.indices[-1]
+        parts = list(_parts(last.lanes))
+        places = [(*node.indices[:-1], _lanes(last, *part, last.lanes)) for part in parts]
+        try:
+            values = [_lanes(node.value, *part, last.lanes) for part in parts]
+        except _Indivisible:
+            return node
+        names = [Var(f"part{k}", value.dtype) for k, value in enumerate(values)]
+        body = seq(*(BufferStore(node.buffer, name, at) for name, at in zip(names, places)))
+        for name, value in reversed(list(zip(names, values))):
+            body = LetStmt(name, value, body)
+        return body
+
+
+def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    """Stores of vectors of a power of two of lanes."""
+    if not any(map(_is_uneven, all_statements(func.body))):
+        return func
+    return func.with_body(_Split().visit(func.body))
+
+
+def SplitVector() -> Pass:
+    """The pass, see the file's text."""
+    return function_pass("SplitVector", _rewrite)
