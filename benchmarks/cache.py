@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from observe.programs import matmul, tiled  # noqa: E402
 
 from mlc_lab.lower.pipeline import as_module  # noqa: E402
-from mlc_lab.observe.cache import CacheHierarchy, as_hierarchy  # noqa: E402
+from mlc_lab.machine.caches import CacheHierarchy, as_hierarchy  # noqa: E402
 from mlc_lab.observe.counts import count_accesses, read_counts  # noqa: E402
 from mlc_lab.observe.instrument import call, instrument  # noqa: E402
 from mlc_lab.observe.measure import _build, random_arrays  # noqa: E402

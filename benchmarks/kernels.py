@@ -250,13 +250,13 @@ def main():
     if options.serve:
         serve(options.serve)
         return
-    from mlc_lab.backend import peak
+    from mlc_lab.machine import peak, vector_bits
     from mlc_lab.runtime import jit
 
     triple, cpu, _ = jit.host_cpu()
     os.environ["MLC_LAB_BENCH_TARGET"] = json.dumps({"kind": "llvm", "mcpu": cpu})
     # The register tile that the vector registers hold.
-    tile = (8, 32) if peak.vector_bits() == 512 else (4, 16)
+    tile = (8, 32) if vector_bits() == 512 else (4, 16)
     top = peak.measure_peak()
     print(f"{cpu}, {top / 1e9:.1f} GFLOP/s a core, register tile {tile[0]}x{tile[1]}")
     print(f"{'kernel':<20} {'ours ms':>9} {'tvm ms':>9} {'ratio':>6} {'best':>6}"

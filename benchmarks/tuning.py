@@ -58,7 +58,7 @@ def own_time(function, repeat=9):
 
 def peak():
     """Operations a second of one core."""
-    from mlc_lab.backend.peak import measure_peak
+    from mlc_lab.machine.peak import measure_peak
 
     return max(measure_peak() for _ in range(3))
 

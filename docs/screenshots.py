@@ -17,7 +17,7 @@ import conftest  # noqa: E402, F401  (finds the widgets of this checkout)
 from browser import FLAGS, chromium_path, open_page  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
-from mlc_lab.backend.peak import vector_bits  # noqa: E402
+from mlc_lab.machine import vector_bits  # noqa: E402
 from mlc_lab.observe.session import record  # noqa: E402
 from mlc_lab.observe.workbench import Workbench  # noqa: E402
 from mlc_lab.schedule import Schedule, ScheduleError  # noqa: E402

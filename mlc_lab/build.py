@@ -106,8 +106,8 @@ def as_module(inputs: Any, args: Sequence[Any] | None = None, name: str | None =
 
 def _build_llvm(mod: IRModule, target: Target) -> Module:
     from .backend import llvm
-    from .backend.machine import machine_of
     from .lower import lower
+    from .machine.of_target import machine_of
 
     where = machine_of(target)
     names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, tir.PrimFunc)]

@@ -100,7 +100,7 @@ def test_doctor_reports_the_machine_as_json():
 
 
 def test_doctor_measures_peak_and_bandwidth():
-    pytest.importorskip("mlc_lab.backend.peak")
+    pytest.importorskip("mlc_lab.machine.peak")
     done = mlc_lab("doctor", "--json")
     measured = json.loads(done.stdout)["measured"]
     assert measured["peak_gflops"]["float32"] > 1

@@ -15,6 +15,7 @@ from typing import Any
 from .. import tir
 from ..ir.module import IRModule
 from ..ir.recursion import deep
+from ..machine.of_target import has_avx512, missing_features
 from ..runtime import jit
 from ..runtime.abi import write_packed
 from ..runtime.export import META_SYMBOL, meta_global, module_of, sources_of
@@ -24,7 +25,6 @@ from ..runtime.native import SYMBOLS
 from .llvm_abi import RETURN_SLOT, Signature, parameter_texts, signature_of
 from .llvm_emit import CodegenError, Unit
 from .llvm_stmt import StmtGen
-from .machine import has_avx512, missing_features
 
 __all__ = ["CodegenError", "META_SYMBOL", "build", "compile_module", "generate", "why_not_here"]
 

@@ -11,7 +11,7 @@ from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
 from ..schedule import Schedule, ScheduleError
 from ..target import Target
-from ..target.vectors import VectorUnit, vector_unit
+from ..machine.vectors import VectorUnit, vector_unit
 from ..tir.expr import IterVar
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order, uses_var

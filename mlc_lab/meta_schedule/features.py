@@ -20,7 +20,8 @@ import numpy as np
 
 from ..ir.structural import structural_hash
 from ..observe import flops
-from ..observe.cache import CacheLevel
+from ..machine.caches import CacheLevel
+from ..machine.hardware import Hardware
 from ..tir import expr as e
 from ..tir.functor import pre_order
 from ..tir.op import as_int
@@ -28,7 +29,6 @@ from ..tir.stmt import (
     Block, BlockRealize, BufferStore, For, ForKind, IfThenElse, SeqStmt,
 )
 from .analysis import linear, memory_step
-from .hardware import Hardware
 from .packed_reads import KEY, PackedRead, packed_reads
 
 #: stores that get features, the most expensive ones first

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 _HOME = {
-    "CacheHierarchy": "cache", "CacheLevel": "cache", "accesses": "access",
-    "count_accesses": "counts", "reuse_distances": "replay", "simulate": "replay",
+    "CacheHierarchy": "..machine.caches", "CacheLevel": "..machine.caches", "accesses": ".access",
+    "count_accesses": ".counts", "reuse_distances": ".replay", "simulate": ".replay",
 }  # fmt: skip
 
 
@@ -25,4 +25,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    return getattr(importlib.import_module(home, __name__), name)

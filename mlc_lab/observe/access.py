@@ -53,9 +53,10 @@ from ..ir import dtype as dt
 from ..ir.module import IRModule
 from ..lower import lower
 from ..lower.pipeline import as_module
+from ..machine.caches import CacheHierarchy, as_hierarchy
 from ..script.spans import print_with_spans
 from ..tir.functor import pre_order
-from .cache import CacheHierarchy, LevelCount, as_hierarchy
+from .cache import LevelCount
 from .instrument import ROW_HEAD, Place, Program, Site, call, concrete, instrument
 from .replay import FIRST_USE, Simulation, reuse_distances, simulate
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from ..backend.llvm import generate
 from ..backend.llvm_stmt import StmtGen
-from ..backend.machine import machine_of
 from ..ir.module import IRModule
+from ..machine.of_target import machine_of
 from ..runtime import jit
 from ..target import Target
 from .lowering import Line

@@ -23,8 +23,8 @@ nothing in any scheme of replacement, so that case, by far the most frequent, is
 
 from __future__ import annotations
 
+from ..machine.caches import CacheHierarchy, CacheLevel
 from ..runtime.llir import FunctionText, ModuleText
-from .cache import CacheHierarchy, CacheLevel
 
 #: sets of more ways are searched by a loop, not by one vector comparison
 VECTOR_WAYS = 32

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..ir.module import IRModule
-from .cache import CacheHierarchy, as_hierarchy
+from ..machine.caches import CacheHierarchy, as_hierarchy, cache_bytes
 from .counts import count_accesses
 from .measure import Measurement, _first_line, _with_progress
 from .outside import why_not
@@ -32,7 +32,7 @@ from .recording import Recording
 @functools.cache
 def bandwidths() -> dict[str, float]:
     """Bytes a second that one core reads from each level and from memory, measured once."""
-    from ..backend.peak import cache_bytes, measure_bandwidth
+    from ..machine.peak import measure_bandwidth
 
     found = {}
     for level in (*cache_bytes(), "memory"):

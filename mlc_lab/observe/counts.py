@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..lower.pipeline import as_module
+from ..machine.caches import CacheHierarchy, as_hierarchy
 from . import flops
-from .cache import CacheHierarchy, LevelCount, as_hierarchy, level_counts
+from .cache import LevelCount, level_counts
 from .cache_code import SITE_HEAD, site_words
 from .instrument import Program, Site, call, instrument
 

@@ -6,11 +6,11 @@ import importlib.util
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
+
+from ..machine.caches import cache_bytes, system_caches
 
 CORE = ("mlc-lab", "numpy", "llvmlite", "apache-tvm-ffi")
 OPTIONAL = (
@@ -34,38 +34,6 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def caches() -> list[dict[str, Any]]:
-    """Caches of the first core: level, type, size in bytes, line in bytes, ways; [] if unknown."""
-    found = []
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            read = {p: (index / p).read_text().strip() for p in ("level", "type", "size")}
-            size = int(read["size"].rstrip("KM")) * {"K": 1024, "M": 1 << 20}[read["size"][-1]]
-            entry = {"level": int(read["level"]), "type": read["type"].lower(), "bytes": size}
-            entry["line"] = int((index / "coherency_line_size").read_text())
-            entry["ways"] = int((index / "ways_of_associativity").read_text())
-        except (OSError, ValueError, KeyError):
-            continue
-        found.append(entry)
-    if not found and sys.platform == "darwin":
-        kinds = {"l1d": (1, "data"), "l1i": (1, "instruction"), "l2": (2, "unified")}
-        for name, (level, kind) in kinds.items():
-            text = _command("sysctl", "-n", f"hw.{name}cachesize")
-            if text and text.isdigit():
-                found.append({"level": level, "type": kind, "bytes": int(text)})
-    return found
-
-
-def _command(*words: str) -> str | None:
-    """First line that a command prints, or None if it cannot be run."""
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    lines = done.stdout.strip().splitlines()
-    return lines[0] if done.returncode == 0 and lines else None
-
-
 def cpu() -> dict[str, Any]:
     """Name and features as LLVM sees them, cores, and caches."""
     import llvmlite.binding as llvm
@@ -78,15 +46,15 @@ def cpu() -> dict[str, Any]:
         "features": sorted(features),
         "cores": os.cpu_count(),
         "cores_usable": usable,
-        "caches": caches(),
+        "caches": system_caches(),
     }
 
 
 def measured() -> dict[str, Any]:
     """Peaks of one core, measured now: multiply-adds by type, bytes read by level of memory."""
-    from ..backend import peak
+    from ..machine import peak
 
-    levels = [*sorted(peak.cache_bytes()), "memory"]
+    levels = [*sorted(cache_bytes()), "memory"]
     return {
         "peak_gflops": {t: round(peak.measure_peak(t) / 1e9, 1) for t in ("float32", "float64")},
         "bandwidth_gbs": {at: round(peak.measure_bandwidth(at) / 1e9, 1) for at in levels},

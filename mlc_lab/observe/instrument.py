@@ -24,12 +24,12 @@ from ..backend import llvm
 from ..ir import dtype as dt
 from ..ir.module import IRModule
 from ..lower import lower
+from ..machine.caches import CacheHierarchy
 from ..runtime import jit, linking, native_library
 from ..runtime.llir import ModuleText
 from ..runtime.module import SYMBOL_PREFIX
 from ..runtime.native import SYMBOLS
 from ..tir.functor import pre_order
-from .cache import CacheHierarchy
 from .cache_code import write_simulator
 from .measure import Unmeasurable, is_parallel, only_function, random_arrays
 from .report_code import PAGE, ROW_HEAD, CountingGen, Place, Plan, Site, register_arrays

@@ -112,7 +112,7 @@ def calls_python(mod: IRModule) -> bool:
 
 def _peak_of_one_core(dtype: str) -> float | None:
     """FMA peak of one core in GFLOP/s for a dtype, measured once a process; None if unknown."""
-    from ..backend import peak
+    from ..machine import peak
 
     if dtype not in ("float16", "float32", "float64"):
         return None
@@ -125,7 +125,7 @@ def _peak_of_one_core(dtype: str) -> float | None:
 def _build(mod: IRModule, target: Any) -> Any:
     """Compile for this machine: what `mlc_lab.build` does, which lies above this package."""
     from ..backend import llvm
-    from ..backend.machine import machine_of
+    from ..machine.of_target import machine_of
     from ..lower import lower
     from ..target import Target
 

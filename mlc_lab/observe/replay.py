@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..machine.caches import CacheError, CacheHierarchy, as_hierarchy
 from ..runtime import jit, linking
 from ..runtime.llir import ModuleText
-from .cache import CacheError, CacheHierarchy, LevelCount, as_hierarchy, level_counts
+from .cache import LevelCount, level_counts
 from .cache_code import SITE_HEAD, site_words, write_replay, write_simulator
 
 #: reuse distance of the first use of a line

@@ -19,8 +19,8 @@ from ..backend.llvm_emit import CodegenError
 from ..backend.llvm_stmt import StmtGen
 from ..backend.llvm_types import iota, lane_bytes, memory_element
 from ..ir import dtype as dt
+from ..machine.caches import CacheHierarchy
 from ..tir.functor import pre_order
-from .cache import CacheHierarchy
 from .cache_code import site_words
 
 #: every buffer starts at a multiple of this in the arena: a page, as large arrays do

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..backend import llvm
-from ..backend.machine import machine_of
 from ..ir.module import IRModule
 from ..ir.transform import Pass
 from ..lower import lower
+from ..machine.of_target import machine_of
 from ..target import Target
 from .pipeline import default_pipeline, get_pipeline
 from .vm.bytecode import Executable

@@ -13,7 +13,7 @@ from mlc_lab.dlight.base import Machine
 from mlc_lab.ir import IRModule
 from mlc_lab.script import tir as T
 from mlc_lab.target import Target
-from mlc_lab.target.vectors import vector_unit
+from mlc_lab.machine.vectors import vector_unit
 
 ONE = "llvm -num-cores=1"
 TWO = "llvm -num-cores=2"

@@ -6,7 +6,7 @@ import pytest
 from mlc_lab import meta_schedule as ms
 from mlc_lab.meta_schedule.context import TuneContext
 from mlc_lab.meta_schedule.features import WIDTH, features_of, stores_of
-from mlc_lab.meta_schedule.hardware import Hardware
+from mlc_lab.machine.hardware import Hardware
 from mlc_lab.script import from_source
 
 from .programs import PROGRAMS, TARGET, matmul, stochastic

@@ -127,7 +127,7 @@ def test_a_space_without_a_valid_program_says_why():
 
 def test_features_are_numbers_of_one_width_and_see_the_tile():
     from mlc_lab.meta_schedule.features import STORES, WIDTH, features_of, stores_of
-    from mlc_lab.meta_schedule.hardware import Hardware
+    from mlc_lab.machine.hardware import Hardware
 
     hw = Hardware()
     context = TuneContext(matmul(48), target=TARGET, search_strategy="replay-trace", rand_state=1)

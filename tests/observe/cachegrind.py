@@ -16,7 +16,7 @@ import pytest
 
 from mlc_lab.backend import llvm
 from mlc_lab.lower.pipeline import as_module
-from mlc_lab.observe.cache import as_hierarchy
+from mlc_lab.machine.caches import as_hierarchy
 from mlc_lab.observe.instrument import CountingGen, instrument
 from mlc_lab.runtime import jit
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlc_lab.observe import cache
-from mlc_lab.observe.cache import (
+from mlc_lab.machine import caches as cache
+from mlc_lab.machine.caches import (
     REPLACEMENTS,
     CacheError,
     CacheHierarchy,

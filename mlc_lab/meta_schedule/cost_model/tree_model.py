@@ -21,10 +21,10 @@ from typing import Any, Iterator, Sequence
 import numpy as np
 
 from ...ir.diagnostics import MLCError
+from ...machine.hardware import hardware_of
 from ...reading import DataError
 from ...reading.arrays import read_arrays
 from ..features import features_of
-from ..hardware import hardware_of
 from .cost_model import CostModel
 
 #: measurements before trees are grown

@@ -20,7 +20,7 @@ def build(request: dict) -> dict:
     """Lower and compile `module` for `target`: the object code and its description."""
     from ...target import Target
     from ...backend import llvm
-    from ...backend.machine import machine_of
+    from ...machine.of_target import machine_of
     from ...lower import lower
 
     start = time.perf_counter()
@@ -307,7 +307,7 @@ def _flush() -> None:
     if _scratch is None:
         import numpy as np
 
-        from ...backend.peak import cache_bytes
+        from ...machine.caches import cache_bytes
 
         _scratch = np.zeros(2 * max(cache_bytes().values(), default=1 << 25), dtype="uint8")
     _scratch += 1
@@ -342,9 +342,9 @@ def load(role: str) -> None:
     jit.host_machine().target_machine  # noqa: B018  (makes it)
     if role == "build":
         from ... import lower, target
-        from ...backend import llvm, machine
+        from ...backend import llvm
 
-        del lower, target, llvm, machine
+        del lower, target, llvm
     else:
         from ...observe import measure as _  # noqa: F401
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...machine.hardware import hardware_of
 from ...schedule import Refusal, ScheduleError
 from ...schedule.guards import parallelizable
 from ...tir import op
 from ...tir.functor import pre_order, uses_var
 from ...tir.stmt import For, ForKind
 from ..analysis import BlockFacts, vector_axis
-from ..hardware import hardware_of
 from .common import cpu_vector_extent, leaf_blocks, root_block
 from .postproc import Postproc
 

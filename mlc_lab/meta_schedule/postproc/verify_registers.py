@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...machine.hardware import hardware_of
 from ..features import stores_of
-from ..hardware import hardware_of
 from .postproc import Postproc
 
 

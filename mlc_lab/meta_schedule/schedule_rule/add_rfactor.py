@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...machine.hardware import hardware_of
 from ...schedule import ScheduleError
 from ..analysis import BlockFacts, prefers_partial_sums
-from ..hardware import hardware_of
 from .schedule_rule import ScheduleRule
 
 

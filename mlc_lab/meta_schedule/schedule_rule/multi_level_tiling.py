@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Sequence
 
+from ...machine.hardware import hardware_of
 from ...schedule import ScheduleError
 from ...tir import op
 from ..analysis import BlockFacts, needs_tiling, packable, reused_along, vector_axis
-from ..hardware import hardware_of
 from ..packed_reads import KEY
 from ..postproc.common import is_output, is_spatial
 from .schedule_rule import ScheduleRule

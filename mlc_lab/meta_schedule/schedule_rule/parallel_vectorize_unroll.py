@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..hardware import hardware_of
+from ...machine.hardware import hardware_of
 from ..postproc.common import is_output, root_block
 from .schedule_rule import ScheduleRule
 

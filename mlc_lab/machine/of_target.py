@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..runtime import jit
 from ..target import Target
-from ..target.vectors import AVX2_PROCESSORS, AVX512_PROCESSORS
+from .vectors import AVX2_PROCESSORS, AVX512_PROCESSORS
 
 # What code for a processor takes for granted.
 _NEEDS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-from .target import Target
+from ..target import Target
 
 #: processors (by LLVM's names) whose vectors have 512 bits
 AVX512_PROCESSORS = (
@@ -61,4 +61,9 @@ def vector_unit(target: Any) -> VectorUnit:
     return VectorUnit(128, 32 if arch in ("aarch64", "arm64") else 16)
 
 
-__all__ = ["AVX2_PROCESSORS", "AVX512_PROCESSORS", "VectorUnit", "vector_unit"]
+def vector_bits() -> int:
+    """The width of this machine's vector registers, in bits."""
+    return vector_unit("llvm").bits
+
+
+__all__ = ["AVX2_PROCESSORS", "AVX512_PROCESSORS", "VectorUnit", "vector_bits", "vector_unit"]

@@ -6,7 +6,8 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from ..observe.cache import CacheHierarchy, CacheLevel
+from .caches import CacheHierarchy, CacheLevel
+from .vectors import VectorUnit, vector_unit
 
 
 @dataclass(frozen=True)
@@ -33,25 +34,14 @@ class Hardware:
 
 
 @functools.cache
-def _of(features: str, triple: str) -> Hardware:
+def _of(unit: VectorUnit) -> Hardware:
     caches = CacheHierarchy.machine().levels
-    have = features.split(",")
-    arm = triple.startswith(("aarch64", "arm64"))
-    wide = "+avx512f" in have
-    width = 64 if wide else 32 if "+avx" in have else 16
-    return Hardware(width, 32 if wide or arm else 16, caches=(*caches, *caches[-1:] * 3)[:3])
+    return Hardware(unit.bits // 8, unit.registers, caches=(*caches, *caches[-1:] * 3)[:3])
 
 
 def hardware_of(target: Any = None) -> Hardware:
-    """The processor of a target; candidates run here, so mostly this one."""
-    from ..backend.machine import has_avx512, machine_of
-    from ..target import Target
-
-    where = machine_of(Target(target or "llvm"))
-    features = where.features
-    if has_avx512(where) and "+avx512f" not in features:
-        features += ",+avx512f,+avx"
-    return _of(features, where.triple)
+    """The processor of a target, with the caches of this machine: candidates run here."""
+    return _of(vector_unit(target))
 
 
 __all__ = ["Hardware", "hardware_of"]

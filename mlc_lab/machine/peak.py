@@ -10,27 +10,19 @@ from __future__ import annotations
 import ctypes
 import functools
 import time
-from pathlib import Path
 
 import numpy as np
 
 from ..runtime import jit, linking
+from .caches import cache_bytes
+from .vectors import vector_bits
 
-__all__ = ["cache_bytes", "measure_bandwidth", "measure_peak", "peak", "vector_bits"]
+__all__ = ["measure_bandwidth", "measure_peak", "peak"]
 
 # Enough chains of dependent operations to fill two units with a latency of five cycles, and few
 # enough for sixteen registers.
 _CHAINS = 12
 _TYPES = {"float32": ("float", 32), "float64": ("double", 64), "float16": ("half", 16)}
-
-
-@functools.cache
-def vector_bits() -> int:
-    """The width of the host's vector registers, in bits."""
-    features = jit.host_cpu()[2].split(",")
-    if "+avx512f" in features:
-        return 512
-    return 256 if "+avx" in features else 128
 
 
 @functools.cache
@@ -135,22 +127,6 @@ def measure_peak(dtype: str = "float32", seconds: float = 0.1) -> float:
 def peak(dtype: str = "float32") -> float:
     """``measure_peak(dtype)``, measured once in a process."""
     return measure_peak(dtype)
-
-
-@functools.cache
-def cache_bytes() -> dict[str, int]:
-    """The size of each data cache of the first core, by level; usual sizes where unknown."""
-    sizes = {"L1": 32 << 10, "L2": 512 << 10, "L3": 8 << 20}
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            if (index / "type").read_text().strip() == "Instruction":
-                continue
-            text = (index / "size").read_text().strip()
-            level = "L" + (index / "level").read_text().strip()
-            sizes[level] = int(text.rstrip("KM")) * {"K": 1 << 10, "M": 1 << 20}[text[-1]]
-        except (OSError, ValueError, KeyError):
-            continue
-    return sizes
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlc_lab.backend import peak
+from mlc_lab.machine import peak
 
 
 def test_the_peak_is_plausible_and_double_precision_is_half():
