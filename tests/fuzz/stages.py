@@ -350,6 +350,25 @@ class Stages(Pieces):
                 "    " + line for line in nested([head], body))]
         return nested([head], body)
 
+    def running_stage(self, outer: list[Axis]) -> list[str]:
+        """A loop that drives a reduction, and around who reads what it has combined so far."""
+        array, i, k = self.array(self.some_dims()), self.name("i"), self.name("k")
+        if array.dtype == "bool":
+            return self.map_stage(outer)
+        axis = Axis(i, self.dim())
+        names = [self.name("v") for _ in array.dims]
+        loops, lines, _ = self.plain([(n, d, "S") for n, d in zip(names, array.dims)])
+        axes = [*(Axis(n, d) for n, d in zip(names, array.dims)), Axis(k, axis.dim)]
+        here = f"{array.name}[{', '.join(names)}]"
+        start = "with T.init():", f"    {here} = T.{array.dtype}(0)"
+        update = f"{here} = {here} + {self.value(axes, array.dtype, 1)}"
+        lines = [*lines, f"{k} = T.axis.reduce({axis.dim.text}, {i})"]
+        body = self.block(loops, lines, [], [*start, update])
+        array.ready = True
+        for _ in range(self.draw.choice([1, 2])):
+            body += self.stage([*outer, axis], False)
+        return nested([f"for {i} in range({axis.dim.text}):"], body)
+
     def params(self) -> list[str]:
         """Conditions on scalars of the function."""
         found = [a for a in self.arrays if a.limit is not None]
@@ -359,7 +378,7 @@ class Stages(Pieces):
         kinds = [self.map_stage] * 4 + [self.reduce_stage] * 2 + [
             self.window_stage, self.window_stage, self.pad_stage]
         if loops:
-            kinds.append(self.loop_stage)
+            kinds += [self.loop_stage, self.running_stage]
         if self.odd:
             kinds += [self.update_stage, self.update_stage, self.nested_stage, self.tuple_stage,
                       self.scan_stage, self.scatter_stage]
