@@ -9,6 +9,7 @@
 For those who change it:
 
     python dev.py js        check the scripts of the views and bundle them anew (needs node 20)
+    python dev.py types     write the stubs of T and R anew, and check types (needs node 20)
     python dev.py check     ruff, and the tests of style, layers and documents: half a minute
     python dev.py coverage  every test, with the lines that it ran: a table, and htmlcov/index.html
     python dev.py package   build sdist and wheel into dist/, and try each in an empty environment
@@ -177,6 +178,14 @@ def node_tools() -> bool:
     return True
 
 
+def types() -> int:
+    """Write the stubs anew and run pyright."""
+    if not node_tools():
+        sys.exit("this needs npm (with node 20 or newer), and npm to be able to install")
+    made = run("tests/checker/make_stubs.py")
+    return made or npm("exec", "--", "pyright", "--pythonpath", str(PYTHON))
+
+
 def scripts() -> int:
     """Bundle the scripts of the views anew and check them."""
     if not node_tools():
@@ -186,7 +195,7 @@ def scripts() -> int:
 
 #: what runs without the environment of the checkout
 ALONE = {"js": scripts, "lessons": lessons, "release": release}
-VERBS = ("lab", "test", "setup", "fuzz", "check", "coverage", "package", *ALONE)
+VERBS = ("lab", "test", "setup", "fuzz", "check", "coverage", "package", "types", *ALONE)
 
 
 def main() -> int:
@@ -218,6 +227,8 @@ def main() -> int:
     if verb == "check":
         return run("-m", "pytest", "-q", "-p", "no:xdist", "tests/test_style.py",
                    "tests/test_layers.py", "tests/test_docs.py", "tests/test_readme.py", *rest)
+    if verb == "types":
+        return types()
     if verb == "package":
         return package()
     if verb == "fuzz":

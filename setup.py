@@ -46,7 +46,7 @@ setup(
     packages=[*find_packages(include=["mlc_lab", "mlc_lab.*"]), *WIDGETS],
     package_dir={"mlc_lab_widgets": "widgets"},
     package_data={
-        "": ["*.json", "*.npz"],
+        "": ["*.json", "*.npz", "*.pyi", "py.typed"],
         "mlc_lab_widgets": ["bundles/*.js", "js/*.js", "js/*.css"],
     },
     data_files=list(lessons()),

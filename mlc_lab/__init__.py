@@ -90,14 +90,14 @@ def __dir__() -> list[str]:
 class _CallableModule(ModuleType):
     """A module that is called like the function of its own name: `build(...)`, `lower(...)`."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
 
 
 class _Facade(ModuleType):
     """This package. Importing a part of it passes by here."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, ModuleType):
             if name in ("build", "lower") and type(value) is ModuleType:
                 value.__class__ = _CallableModule

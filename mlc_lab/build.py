@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import tir
 from .ir.module import IRModule
 from .runtime import Module
 from .target import Target
 
+if TYPE_CHECKING:
+    from .target.target import TargetLike
+
 __all__ = ["BUILDERS", "build", "compile"]
 
 
 def build(
-    inputs: Any,
+    inputs: object,
     args: Sequence[Any] | None = None,
-    target: Any = None,
-    target_host: Any = None,
-    runtime: Any = None,
+    target: TargetLike = None,
+    target_host: TargetLike = None,
+    runtime: object = None,
     name: str | None = None,
 ) -> Module:
     """Lower and compile a program for a target.
@@ -60,9 +63,8 @@ def build(
     return BUILDERS[target.kind.name](mod, target)
 
 
-def compile(
-    mod: Any, target: Any = None, *, relax_pipeline: Any = "default", tir_pipeline: Any = "default",
-) -> Any:
+def compile(mod: Any, target: TargetLike = None, *, relax_pipeline: object = "default",
+            tir_pipeline: object = "default") -> Any:
     """Build a module of either kind: with functions of Relax an executable, else a runtime module.
 
     See `relax.build` and `build`.
@@ -75,13 +77,14 @@ def compile(
     return build(mod, target=target)
 
 
-def _target(target: Any, host: Any) -> Target:
+def _target(target: TargetLike, host: TargetLike) -> Target:
     if target is None:
         target = Target.current() or "llvm"
     return Target(target, host) if host is not None else Target(target)
 
 
-def as_module(inputs: Any, args: Sequence[Any] | None = None, name: str | None = None) -> IRModule:
+def as_module(inputs: Any, args: Sequence[Any] | None = None, name: str | None = None
+              ) -> IRModule:
     """A program in any of its forms as a module."""
     if isinstance(inputs, IRModule):
         return inputs

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 
-def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
+def assert_allclose(actual: object, desired: object, rtol: float = 1e-7, atol: float = 1e-7
+                    ) -> None:
     """Raise AssertionError unless two arrays agree: |actual - desired| <= atol + rtol * |desired|.
 
     Tensors of this package, of torch and of anything with DLPack are taken as they are.

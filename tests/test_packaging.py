@@ -63,8 +63,10 @@ def test_the_sdist_has_what_tests_and_builds_need(sdist):
 
 def test_the_wheel_has_every_source_file(wheel):
     names = set(wheel.namelist())
-    for path in (ROOT / "mlc_lab").rglob("*.py"):
-        assert path.relative_to(ROOT).as_posix() in names
+    for path in (ROOT / "mlc_lab").rglob("*.py*"):
+        if path.suffix in (".py", ".pyi", ".typed"):
+            assert path.relative_to(ROOT).as_posix() in names
+    assert {"mlc_lab/py.typed", "mlc_lab/script/tir.pyi"} <= names
     for path in (ROOT / "widgets").rglob("*"):
         if path.suffix in (".py", ".js", ".css", ".html"):
             assert f"mlc_lab_widgets/{path.relative_to(ROOT / 'widgets').as_posix()}" in names

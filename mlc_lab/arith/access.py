@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..tir import op
 from ..tir.buffer import Buffer
@@ -15,6 +15,9 @@ from .analyzer import Analyzer
 from .int_set import IntSet, union
 from .interval_arithmetic import eval_set
 from .region import estimate_region_strict_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: calls that take the address of what they are given
 POINTER_CALLS = {"tir.address_of", "tir.tvm_access_ptr"}
@@ -240,7 +243,7 @@ def hull(accesses: list[Access], depth: int, analyzer: Analyzer) -> list[IntSet]
     return [union(list(sets), analyzer) for sets in zip(*boxes)]
 
 
-def bind_loops(analyzer: Analyzer, path: Any) -> None:
+def bind_loops(analyzer: Analyzer, path: Iterable[Stmt]) -> None:
     """Tell an analyzer the domains of the loops on a path."""
     for item in path:
         if type(item) is For:

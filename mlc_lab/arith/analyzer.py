@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from ..above import above
 from ..ir.recursion import deep
@@ -16,6 +16,9 @@ from .const_int_bound import (
 from .expr_util import ARITHMETIC, INDEX_DTYPES, DoesNotFit, conjuncts, is_data, same
 from .modular_set import ModularSet, ModularSetAnalyzer
 from .rewrite_simplify import RewriteSimplifier
+
+if TYPE_CHECKING:
+    from ..tir.expr import ExprLike
 
 
 class Analyzer:
@@ -266,7 +269,7 @@ class Analyzer:
 
     # ------------------------------------------------------------------- proving
 
-    def can_prove(self, cond: Any) -> bool:
+    def can_prove(self, cond: PrimExpr) -> bool:
         """Whether a condition holds for all values that the variables can take."""
         if isinstance(cond, bool):
             return cond
@@ -275,7 +278,7 @@ class Analyzer:
         result = self.simplify(cond)
         return type(result) is IntImm and result.value != 0
 
-    def can_prove_equal(self, a: Any, b: Any) -> bool:
+    def can_prove_equal(self, a: ExprLike, b: ExprLike) -> bool:
         """Whether a == b always."""
         if a is b:
             return True
@@ -293,12 +296,12 @@ class Analyzer:
             return (type(diff) is IntImm and diff.value == 0) or self.bounds.of(diff) == (0, 0)
         return self.can_prove(equal(a, b))
 
-    def can_prove_greater_equal(self, e: Any, lower: int) -> bool:
+    def can_prove_greater_equal(self, e: ExprLike, lower: int) -> bool:
         """Whether e >= lower always."""
         e = const_index(e)
         return self.bounds.of(e)[0] >= lower or self.bounds.of(self.simplify(e))[0] >= lower
 
-    def can_prove_less(self, e: Any, upper: int) -> bool:
+    def can_prove_less(self, e: PrimExpr, upper: int) -> bool:
         """Whether e < upper always."""
         e = const_index(e)
         return self.bounds.of(e)[1] < upper or self.bounds.of(self.simplify(e))[1] < upper
@@ -310,17 +313,17 @@ class Analyzer:
         return self.bounds.of(e)
 
     @deep
-    def const_int_bound(self, e: Any) -> ConstIntBound:
+    def const_int_bound(self, e: PrimExpr) -> ConstIntBound:
         """The smallest and largest value; `ConstIntBound.POS_INF`/`NEG_INF` if unbounded."""
         return ConstIntBound(*self.bounds.of(const_index(e)))
 
     @deep
-    def modular_set(self, e: Any) -> ModularSet:
+    def modular_set(self, e: PrimExpr) -> ModularSet:
         """(coeff, base) such that e = coeff * k + base."""
         return self.modular.of(const_index(e))
 
     @deep
-    def int_set(self, e: Any, dom_map: Any = None) -> Any:
+    def int_set(self, e: PrimExpr, dom_map: Any = None) -> Any:
         """The set of values of `e` as the variables of `dom_map` (by default: all bound ones)
         run over their domains; see `eval_set`."""
         return above("eval_set")(const_index(e), self.ranges if dom_map is None else dom_map, self)

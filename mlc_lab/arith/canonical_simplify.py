@@ -15,7 +15,7 @@ simplifier, from which this class derives.
 from __future__ import annotations
 
 from math import gcd
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..tir.expr import (
     LT, Add, BufferLoad, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, SizeVar, Sub,
@@ -24,6 +24,9 @@ from ..tir.expr import (
 from . import expr_util as U
 from .expr_util import INDEX_DTYPES, DoesNotFit, imm, same
 from .rewrite_simplify import _HANDLERS, RewriteSimplifier, _arith, _less, _rebuilt
+
+if TYPE_CHECKING:
+    from ..tir.expr import ExprLike
 
 #: upper factor of a term whose index is not reduced
 INF = (1 << 63) - 1
@@ -506,7 +509,7 @@ def _mod(s: CanonicalSimplifier, e: Mod) -> Any:
     return s.reduce_term(s.to_term(a), c, TRUNC, dtype)
 
 
-def _symbolic(s: CanonicalSimplifier, e: Any, a: Any, b: Any) -> PrimExpr:
+def _symbolic(s: CanonicalSimplifier, e: PrimExpr, a: ExprLike, b: ExprLike) -> PrimExpr:
     """A division by something that is not a positive constant: the rewrite rules apply."""
     a, b = s.normal(a), s.normal(b)
     if type(a) is IntImm and type(b) is IntImm and b.value:

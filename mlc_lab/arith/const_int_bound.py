@@ -6,7 +6,7 @@ Bounds are Python ints; `POS_INF` and `NEG_INF` (2**63 - 1 and its negative, as 
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from ..ir import dtype as dt
 from ..tir.expr import (
@@ -15,6 +15,9 @@ from ..tir.expr import (
 )
 from ..tir.functor import uses_var
 from .expr_util import INDEX_DTYPES, conjuncts, is_data, same, truncdiv
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 POS_INF = (1 << 63) - 1
 NEG_INF = -POS_INF
@@ -95,7 +98,7 @@ Bound = tuple
 class ConstIntBoundAnalyzer:
     """Bounds of expressions under what is known of variables and the constraints in force."""
 
-    def __init__(self, parent: Any) -> None:
+    def __init__(self, parent: Analyzer) -> None:
         self.parent = parent
         self.vars: dict[Var, Bound] = {}
         self.known: dict[type, list[tuple[PrimExpr, Bound]]] = {}  # of expressions, by type

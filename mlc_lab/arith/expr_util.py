@@ -6,7 +6,7 @@ what was well typed) and fold constants; `tir/op/` has the ones that match types
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..ir.dtype import int_range, is_float
 from ..ir.structural import structural_equal
@@ -15,6 +15,9 @@ from ..tir.expr import (
     FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Not, Or, PrimExpr, ProducerLoad, Ramp, Select,
     SizeVar, StringImm, Sub, Var, int32,
 )
+
+if TYPE_CHECKING:
+    from ..tir.expr import ExprLike
 
 TRUE = IntImm("bool", 1)
 FALSE = IntImm("bool", 0)
@@ -57,7 +60,7 @@ def truncmod(a: int, b: int) -> int:
 # ------------------------------------------------------------------------------- sameness
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: ExprLike, b: ExprLike) -> bool:
     """Whether two expressions are the same tree (variables by identity)."""
     if a is b:
         return True
@@ -317,6 +320,6 @@ def negate(cond: PrimExpr) -> PrimExpr:
 _NEGATED = {LT: GE, LE: GT, GT: LE, GE: LT, EQ: NE, NE: EQ}
 
 
-def is_one(e: Any) -> bool:
+def is_one(e: PrimExpr) -> bool:
     """Whether e is the constant 1."""
     return type(e) is IntImm and e.value == 1

@@ -6,7 +6,7 @@ The functions here are also methods of `IndexMap` once `arith` is imported.
 from __future__ import annotations
 
 from math import lcm
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..tir.expr import EQ, LE, LT, NE, And, IntImm, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
@@ -21,6 +21,9 @@ from .iter_map_expr import (
 )
 from .iter_map_inverse import inverse_affine_iter_map
 from .iter_map_rewriter import IterMapRewriter
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 
 def as_ranges(shape: Sequence[Any], index_map: IndexMap) -> list[Range]:
@@ -44,7 +47,8 @@ class NoBounds(ValueError):
     """A map has an index that may be anything, such as a quotient by what may be 0."""
 
 
-def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None) -> list[Range]:
+def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer | None = None
+               ) -> list[Range]:
     """The ranges of the final indices as the initial ones run over `ranges`."""
     analyzer = new_analyzer(analyzer)
     doms = dict(zip(index_map.initial_indices, as_ranges(ranges, index_map)))
@@ -59,26 +63,29 @@ def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None)
     return out
 
 
-def map_shape(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None) -> list[PrimExpr]:
+def map_shape(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | None = None
+              ) -> list[PrimExpr]:
     """The shape of a buffer of `shape` after the map: one extent a final index."""
     analyzer = new_analyzer(analyzer)
     return shape_of(map_ranges(index_map, shape, analyzer), analyzer)
 
 
-def shape_of(ranges: Sequence[Range], analyzer: Any = None) -> list[PrimExpr]:
+def shape_of(ranges: Sequence[Range], analyzer: Analyzer | None = None) -> list[PrimExpr]:
     """The shape of a buffer that has room for ranges of indices (see `map_ranges`)."""
     return [r.extent if is_const_int(r.min, 0) else
             new_analyzer(analyzer).simplify(r.min + r.extent) for r in ranges]
 
 
-def is_bijective(index_map: IndexMap, ranges: Sequence[Any], analyzer: Any = None) -> bool:
+def is_bijective(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer | None = None
+                 ) -> bool:
     """Whether the map is one to one onto the box of its final ranges."""
     doms = dict(zip(index_map.initial_indices, as_ranges(ranges, index_map)))
     return bool(detect_iter_map(index_map.final_indices, doms, TRUE, "bijective", analyzer).indices
                 ) or not index_map.final_indices
 
 
-def inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None) -> IndexMap:
+def inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | None = None
+            ) -> IndexMap:
     """The map from final to initial indices.
 
     Raises ValueError if the map is not bijective on `shape` (see `non_surjective_inverse`).
@@ -94,7 +101,7 @@ def inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None) -> 
 
 
 def non_surjective_inverse(index_map: IndexMap, shape: Sequence[Any],
-                           analyzer: Any = None) -> tuple[IndexMap, PrimExpr]:
+                           analyzer: Analyzer | None = None) -> tuple[IndexMap, PrimExpr]:
     """The inverse on the smallest box that holds all final indices, and where it is padding.
 
     The condition is in the variables of the inverse: where it holds, the index comes from outside
@@ -133,7 +140,7 @@ def non_surjective_inverse(index_map: IndexMap, shape: Sequence[Any],
     return IndexMap(outputs, final), where
 
 
-def padded_inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Any = None,
+def padded_inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | None = None,
                    ranges: Sequence[Range] | None = None) -> tuple[IndexMap, PrimExpr]:
     """The inverse on the box of `map_shape`, which starts at 0 where the map may not, and where it
     is padding. `ranges`: those of `map_ranges`, if they are known. Raises ValueError if the map
@@ -174,7 +181,8 @@ class _PaddingRewriter(IterMapRewriter):
 
     pads = True
 
-    def __init__(self, analyzer: Any, iters: Mapping[Var, Range], needs: list[_Need]) -> None:
+    def __init__(self, analyzer: Analyzer | None, iters: Mapping[Var, Range], needs: list[_Need]
+                 ) -> None:
         super().__init__(analyzer, iters, trivial=False)
         self.needs = needs
         self.replaced: dict[IterMark, tuple[IterMark, int]] = {}
@@ -225,7 +233,7 @@ class _Again(Exception):
 
 
 def _padded_map(indices: Sequence[PrimExpr], doms: Mapping[Var, Range],
-                analyzer: Any) -> tuple[list[IterSumExpr], PrimExpr]:
+                analyzer: Analyzer | None) -> tuple[list[IterSumExpr], PrimExpr]:
     """A bijective map onto a padded box, and the condition (on iterators) of the padding."""
     found = detect_iter_map(indices, doms, TRUE, "bijective", analyzer, False)
     if found.indices or not indices:

@@ -5,12 +5,15 @@ A set is an interval; which set an expression has is in `interval_arithmetic.py`
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..above import above
 from ..tir.expr import IntImm, Max, Min, PrimExpr, Range, Var, const_index, int32
 from . import expr_util as U
 from .expr_util import same
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 #: stand for no bound above and below; compare with `is`
 POS_INF_EXPR = Var("pos_inf", "handle")
@@ -94,27 +97,27 @@ class IntSet:
         """The one value of a single point."""
         return self.min_value
 
-    def can_prove_positive(self, analyzer: Any = None) -> bool:
+    def can_prove_positive(self, analyzer: Analyzer | None = None) -> bool:
         """Whether all values are > 0."""
         return self.has_lower_bound() and analyzer_or_new(analyzer).can_prove_greater_equal(
             self.min_value, 1)
 
-    def can_prove_non_negative(self, analyzer: Any = None) -> bool:
+    def can_prove_non_negative(self, analyzer: Analyzer | None = None) -> bool:
         """Whether all values are >= 0."""
         return self.has_lower_bound() and analyzer_or_new(analyzer).can_prove_greater_equal(
             self.min_value, 0)
 
-    def can_prove_negative(self, analyzer: Any = None) -> bool:
+    def can_prove_negative(self, analyzer: Analyzer | None = None) -> bool:
         """Whether all values are < 0."""
         return self.has_upper_bound() and analyzer_or_new(analyzer).can_prove_less(
             self.max_value, 0)
 
-    def can_prove_non_positive(self, analyzer: Any = None) -> bool:
+    def can_prove_non_positive(self, analyzer: Analyzer | None = None) -> bool:
         """Whether all values are <= 0."""
         return self.has_upper_bound() and analyzer_or_new(analyzer).can_prove_less(
             self.max_value, 1)
 
-    def can_prove_single_point(self, analyzer: Any = None) -> bool:
+    def can_prove_single_point(self, analyzer: Analyzer | None = None) -> bool:
         """Whether the set is one value."""
         return self.is_single_point() or (
             self.has_lower_bound() and self.has_upper_bound()
@@ -161,7 +164,7 @@ def is_infinite(e: PrimExpr) -> bool:
 
 
 def _choice(build: type, fold: Callable, wins: PrimExpr, loses: PrimExpr) -> Callable:
-    def choose(a: PrimExpr, b: PrimExpr, analyzer: Any) -> PrimExpr:
+    def choose(a: PrimExpr, b: PrimExpr, analyzer: Analyzer | None) -> PrimExpr:
         if a is wins or b is wins:
             return wins
         if a is loses or a is b:
@@ -180,7 +183,7 @@ smaller = _choice(Min, U.minimum, NEG_INF_EXPR, POS_INF_EXPR)
 larger = _choice(Max, U.maximum, POS_INF_EXPR, NEG_INF_EXPR)
 
 
-def union(sets: Sequence[IntSet], analyzer: Any = None) -> IntSet:
+def union(sets: Sequence[IntSet], analyzer: Analyzer | None = None) -> IntSet:
     """The smallest interval that contains all of `sets`."""
     analyzer = analyzer_or_new(analyzer)
     low, high = POS_INF_EXPR, NEG_INF_EXPR
@@ -194,7 +197,7 @@ def union(sets: Sequence[IntSet], analyzer: Any = None) -> IntSet:
 union_lower_bound = union
 
 
-def intersect(sets: Sequence[IntSet], analyzer: Any = None) -> IntSet:
+def intersect(sets: Sequence[IntSet], analyzer: Analyzer | None = None) -> IntSet:
     """The interval common to all of `sets`; `nothing` where that is known to be empty."""
     analyzer = analyzer_or_new(analyzer)
     low, high = NEG_INF_EXPR, POS_INF_EXPR

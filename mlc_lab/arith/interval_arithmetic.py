@@ -6,7 +6,7 @@ variables that have no domain. One function a node type says what it does to int
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ..tir.expr import (
     EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let,
@@ -20,8 +20,11 @@ from .int_set import (
     union,
 )
 
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
-def eval_set(e: Any, dom_map: Mapping[Var, Any], analyzer: Any = None) -> IntSet:
+
+def eval_set(e: PrimExpr, dom_map: Mapping[Var, Any], analyzer: Analyzer | None = None) -> IntSet:
     """The values of an expression (or of a Range) as variables run over `dom_map`.
 
     `dom_map` maps Vars to IntSets or Ranges, whose bounds may mention other variables of it. The
@@ -43,7 +46,7 @@ def eval_set(e: Any, dom_map: Mapping[Var, Any], analyzer: Any = None) -> IntSet
 class _Evaluator:
     """The sets of expressions while variables run over `domains`; what is found is kept."""
 
-    def __init__(self, dom_map: Mapping[Var, Any], analyzer: Any) -> None:
+    def __init__(self, dom_map: Mapping[Var, Any], analyzer: Analyzer | None) -> None:
         self.domains = dom_map
         self.analyzer = analyzer
         self.sets: dict[Var, IntSet] = {}
@@ -121,7 +124,7 @@ def _of_intervals(case: Callable[[_Evaluator, Any, IntSet, IntSet], IntSet]) -> 
     A node whose operands are points is a point itself.
     """
 
-    def visit(s: _Evaluator, e: Any) -> IntSet:
+    def visit(s: _Evaluator, e: PrimExpr) -> IntSet:
         a, b = s.of(e.a), s.of(e.b)
         if a.min_value is a.max_value and b.min_value is b.max_value:
             if a.min_value is e.a and b.min_value is e.b:
@@ -179,7 +182,7 @@ def _mul(s: _Evaluator, e: Mul, a: IntSet, b: IntSet) -> IntSet:
 
 
 def _divide(build: Callable) -> Callable:
-    def case(s: _Evaluator, e: Any, a: IntSet, b: IntSet) -> IntSet:
+    def case(s: _Evaluator, e: PrimExpr, a: IntSet, b: IntSet) -> IntSet:
         divisor = b.min_value
         if e.dtype not in INDEX_DTYPES or not b.is_single_point() or (
                 type(divisor) is IntImm and divisor.value == 0):
@@ -235,7 +238,7 @@ def _max(s: _Evaluator, e: Max, a: IntSet, b: IntSet) -> IntSet:
 # ------------------------------------------------------------------------------- other nodes
 
 
-def _compare(s: _Evaluator, e: Any) -> IntSet:
+def _compare(s: _Evaluator, e: PrimExpr) -> IntSet:
     kids = [s.of(k) for k in e.children()]
     if all(k.min_value is k.max_value for k in kids):
         return IntSet(e, e) if all(k.min_value is o for k, o in zip(kids, e.children())) else (

@@ -15,7 +15,7 @@ Factors, extents, scales and bases are Python ints where they are constant, expr
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..tir.expr import Add, IntImm, PrimExpr, Range, Sub, Var, const_index
 from . import expr_util as U
@@ -26,6 +26,9 @@ from .iter_map_expr import (
 )
 from .iter_map_predicate import read_predicate, uses_iter
 from .iter_map_rewriter import IterMapRewriter
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 
 class IterMapResult(NamedTuple):
@@ -51,8 +54,9 @@ def ranges_are_independent(iters: Mapping[Var, Range]) -> bool:
 
 
 def detect_iter_map(indices: Sequence[Any], input_iters: Mapping[Var, Range],
-                    predicate: Any = TRUE, check_level: Any = "surjective", analyzer: Any = None,
-                    simplify_trivial_iterators: bool = True) -> IterMapResult:
+                    predicate: PrimExpr = TRUE, check_level: Any = "surjective",
+                    analyzer: Analyzer | None = None, simplify_trivial_iterators: bool = True
+                    ) -> IterMapResult:
     """Write `indices` as an iteration map of `input_iters` restricted to `predicate`.
 
     `check_level` is "surjective" (every combination of values of the indices occurs), "bijective"
@@ -78,8 +82,9 @@ def detect_iter_map(indices: Sequence[Any], input_iters: Mapping[Var, Range],
     return IterMapResult(out, [], U.FALSE)
 
 
-def prepared_rewriter(input_iters: Mapping[Var, Range], predicate: Any, analyzer: Any,
-                      trivial: bool, windows: bool) -> tuple[IterMapRewriter, dict[Var, Range]]:
+def prepared_rewriter(input_iters: Mapping[Var, Range], predicate: PrimExpr,
+                      analyzer: Analyzer | None, trivial: bool, windows: bool
+                      ) -> tuple[IterMapRewriter, dict[Var, Range]]:
     """A rewriter that has read the predicate, and the ranges as the predicate narrows them."""
     iters = dict(input_iters)
     for var, rng in iters.items():
@@ -108,8 +113,8 @@ def _level(value: Any) -> str:
                          "'nocheck'") from None
 
 
-def normalize_to_iter_sum(index: Any, input_iters: Mapping[Var, Range],
-                          analyzer: Any = None) -> IterSumExpr:
+def normalize_to_iter_sum(index: PrimExpr, input_iters: Mapping[Var, Range],
+                          analyzer: Analyzer | None = None) -> IterSumExpr:
     """An index as a sum of splits, by falling scale; what is not affine goes into the base."""
     analyzer = new_analyzer(analyzer)
     rewriter = IterMapRewriter(analyzer, input_iters)
@@ -135,8 +140,8 @@ def _best_effort(s: IterMapRewriter, e: PrimExpr) -> IterSumExpr:
 
 
 def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
-                      input_pred: Any = TRUE, check_level: Any = "surjective",
-                      analyzer: Any = None,
+                      input_pred: PrimExpr = TRUE, check_level: Any = "surjective",
+                      analyzer: Analyzer | None = None,
                       simplify_trivial_iterators: bool = True) -> list[PrimExpr]:
     """Indices in the normal form of iteration maps, e.g. `i_0 * 4 + i_1`.
 

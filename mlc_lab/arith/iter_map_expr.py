@@ -9,11 +9,14 @@ Factors, extents, scales and bases are Python ints where they are constant, expr
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence, Union
 
 from ..tir.expr import Add, IntImm, PrimExpr, Sub, const_index
 from . import expr_util as U
 from .expr_util import imm
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 #: an int where it is constant
 Number = Union[int, PrimExpr]
@@ -80,7 +83,7 @@ def expression(value: Number, dtype: str) -> PrimExpr:
 class Numbers:
     """Arithmetic on factors and extents: ints at once, symbols through the analyzer."""
 
-    def __init__(self, analyzer: Any) -> None:
+    def __init__(self, analyzer: Analyzer | None) -> None:
         self.analyzer = analyzer
 
     def _build(self, build: Any, a: Number, b: Number) -> Number:
@@ -144,7 +147,7 @@ def _typed(a: Number, b: Number) -> tuple[PrimExpr, PrimExpr]:
     return expression(a, dtype), expression(b, dtype)
 
 
-def new_analyzer(analyzer: Any) -> Any:
+def new_analyzer(analyzer: Analyzer | None) -> Any:
     """`analyzer`, or a new one where none is given."""
     if analyzer is not None:
         return analyzer
@@ -221,7 +224,7 @@ def sum_to_expr(total: IterSumExpr, n: Numbers, dtype: str | None = None) -> Pri
     return U.add(out, base if base.dtype == dtype else base.astype(dtype))
 
 
-def normalize_iter_map_to_expr(e: Any, analyzer: Any = None) -> PrimExpr:
+def normalize_iter_map_to_expr(e: PrimExpr, analyzer: Analyzer | None = None) -> PrimExpr:
     """An IterSumExpr, IterSplitExpr or IterMark as an ordinary expression."""
     n = Numbers(new_analyzer(analyzer))
     if isinstance(e, IterSumExpr):

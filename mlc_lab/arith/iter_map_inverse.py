@@ -6,7 +6,7 @@ splits of one mark are added up again. At the end each input iterator has its va
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..tir.expr import Add, PrimExpr, Sub, Var, const_index
 from . import expr_util as U
@@ -14,9 +14,12 @@ from .iter_map_expr import (
     IterMark, IterSumExpr, Numbers, collect_splits, expression, new_analyzer,
 )
 
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
 
 def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[Any],
-                            analyzer: Any = None) -> dict[Var, PrimExpr]:
+                            analyzer: Analyzer | None = None) -> dict[Var, PrimExpr]:
     """The input iterators as expressions of `outputs`, the values of the indices.
 
     `iter_map` is the `indices` of a successful `detect_iter_map`, bijective for the inverse to be

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
 from ..tir.expr import GE, GT, LE, LT, Add, IntImm, PrimExpr, Range, SizeVar, Sub, Var
 from . import expr_util as U
 from .expr_util import INDEX_DTYPES, conjuncts, imm
 from .iter_map_expr import Number, Numbers, Unresolved, number
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 
 class _Constraint(NamedTuple):
@@ -32,7 +35,7 @@ def _size(e: PrimExpr) -> int:
 
 
 def read_predicate(predicate: PrimExpr, iters: dict[Var, Range],
-                   analyzer: Any) -> list[_Constraint]:
+                   analyzer: Analyzer | None) -> list[_Constraint]:
     """The bounds that a conjunction of comparisons sets; narrows `iters` for single iterators.
 
     Raises Unresolved for a condition of another form that uses an iterator.

@@ -5,7 +5,7 @@ See `iter_map.py` for what iteration maps are and `detect_iter_map` for the way 
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..tir.expr import (
     Add, Cast, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Range, SizeVar, Sub, Var,
@@ -15,6 +15,9 @@ from .iter_map_expr import (
     IterMark, IterSplitExpr, IterSumExpr, Number, Numbers, Unresolved, collect_splits,
     marks_within, number,
 )
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 
 class _Fused(NamedTuple):
@@ -31,8 +34,8 @@ class IterMapRewriter:
     #: whether `padded` is asked before a division; see `index_map.py`
     pads = False
 
-    def __init__(self, analyzer: Any, input_iters: Mapping[Var, Range], trivial: bool = True,
-                 windows: bool = False) -> None:
+    def __init__(self, analyzer: Analyzer | None, input_iters: Mapping[Var, Range],
+                 trivial: bool = True, windows: bool = False) -> None:
         self.windows = windows  # whether sums may overlap, as in a sliding window
         self.uneven = windows  # whether divisors need not divide the extent
         self.analyzer = analyzer
@@ -388,7 +391,7 @@ class IterMapRewriter:
 # ------------------------------------------------------------------------------- by node type
 
 
-def _read_add(s: IterMapRewriter, e: Any) -> Any:
+def _read_add(s: IterMapRewriter, e: PrimExpr) -> Any:
     a, b = s.read(e.a), s.read(e.b)
     sign = 1 if type(e) is Add else -1
     if type(a) is not IterSumExpr and type(b) is not IterSumExpr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..tir.expr import (
     EQ, GE, GT, LE, LT, Add, FloorDiv, IntImm, Mul, PrimExpr, SizeVar, Sub, Var, const_index,
@@ -12,6 +12,9 @@ from .expr_util import conjuncts, imm
 from .int_set import NEG_INF_EXPR, POS_INF_EXPR, IntSet, as_set
 from .interval_arithmetic import eval_set
 from .iter_map_expr import new_analyzer
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 
 def uses_any(e: PrimExpr, variables: Any) -> bool:
@@ -131,7 +134,8 @@ def deduce_bound(var: Var, cond: PrimExpr, hint_map: Mapping[Var, Any],
     return IntSet(low, high)
 
 
-def _solve(var: Var, item: PrimExpr, relax: Mapping[Var, Any], analyzer: Any) -> IntSet | None:
+def _solve(var: Var, item: PrimExpr, relax: Mapping[Var, Any], analyzer: Analyzer | None
+           ) -> IntSet | None:
     kind = type(item)
     if kind not in _TURNED:
         return None
@@ -166,7 +170,7 @@ def _solve(var: Var, item: PrimExpr, relax: Mapping[Var, Any], analyzer: Any) ->
 
 
 def _peel(var: Var, a: PrimExpr, b: PrimExpr, kind: type,
-          analyzer: Any) -> tuple[PrimExpr, PrimExpr, type] | None:
+          analyzer: Analyzer | None) -> tuple[PrimExpr, PrimExpr, type] | None:
     """One operator of the left side moved to the right, the comparison kept equivalent."""
     cls = type(a)
     if cls is Add:
@@ -196,7 +200,7 @@ def _peel(var: Var, a: PrimExpr, b: PrimExpr, kind: type,
 
 
 def _peel_product(x: PrimExpr, c: PrimExpr, b: PrimExpr, kind: type,
-                  analyzer: Any) -> tuple[PrimExpr, PrimExpr, type] | None:
+                  analyzer: Analyzer | None) -> tuple[PrimExpr, PrimExpr, type] | None:
     one = imm(1, b.dtype)
     if analyzer.can_prove_less(c, 0):
         c = analyzer.simplify(U.sub(imm(0, c.dtype), c))

@@ -171,7 +171,7 @@ class Reader:
     def _opaque(self, e: PrimExpr, point: Point) -> Form:
         return self._new(self._key(e, point))[0]
 
-    def _key(self, e: Any, point: Point) -> Any:
+    def _key(self, e: PrimExpr, point: Point) -> Any:
         """What an expression that is not linear depends on: equal keys mean equal values."""
         if isinstance(e, (IntImm, FloatImm, StringImm)):
             return e.dtype, e.value

@@ -6,7 +6,7 @@ one iteration to the next: it may be allocated inside of the loop.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from ..tir import op
 from ..tir.buffer import Buffer
@@ -19,6 +19,9 @@ from .analyzer import Analyzer
 from .linear_form import Reader
 from .omega import plus
 from .region import estimate_region_strict_bound
+
+if TYPE_CHECKING:
+    from ..tir.stmt import BufferRegion
 
 
 def innermost_place(buffer: Buffer, accesses: Sequence[Access]) -> Stmt | None:
@@ -157,7 +160,7 @@ def _only_bounds(e: PrimExpr, write: Access, depth: int, analyzer: Analyzer) -> 
     return analyzer.can_prove(substitute(e, inner))
 
 
-def _covers(write: Any, read: Any, dim: PrimExpr, analyzer: Analyzer) -> bool:
+def _covers(write: BufferRegion, read: BufferRegion, dim: PrimExpr, analyzer: Analyzer) -> bool:
     """Whether one interval holds another, as far as both lie inside of the buffer."""
     if not write.has_lower_bound() or not write.has_upper_bound():
         return False

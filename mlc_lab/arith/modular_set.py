@@ -6,7 +6,7 @@ coeff 0 means the constant `base`; coeff 1 means that nothing is known. 0 <= bas
 from __future__ import annotations
 
 from math import gcd
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from ..ir import dtype as dt
 from ..tir.expr import (
@@ -14,6 +14,9 @@ from ..tir.expr import (
     Select, SizeVar, Sub, Var,
 )
 from .expr_util import ARITHMETIC, INDEX_DTYPES, conjuncts
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 
 class ModularSet(NamedTuple):
@@ -53,7 +56,7 @@ def intersect(a: ModularSet, b: ModularSet) -> ModularSet:
 class ModularSetAnalyzer:
     """Modular sets of expressions under what is known of variables."""
 
-    def __init__(self, parent: Any) -> None:
+    def __init__(self, parent: Analyzer) -> None:
         self.parent = parent
         self.vars: dict[Var, ModularSet] = {}
         self.memo: dict[PrimExpr, ModularSet] = {}
@@ -122,7 +125,7 @@ def _mul(s: ModularSetAnalyzer, e: Mul) -> ModularSet:
     return make(gcd(gcd(a.coeff * b.coeff, a.coeff * b.base), a.base * b.coeff), a.base * b.base)
 
 
-def _divide(s: ModularSetAnalyzer, e: Any) -> ModularSet:
+def _divide(s: ModularSetAnalyzer, e: PrimExpr) -> ModularSet:
     if type(e.b) is not IntImm or e.b.value == 0 or not dt.is_integer(e.dtype):
         return ANYTHING
     a, c = s.of(e.a), e.b.value
@@ -139,7 +142,7 @@ def _divide(s: ModularSetAnalyzer, e: Any) -> ModularSet:
     return ANYTHING
 
 
-def _modulo(s: ModularSetAnalyzer, e: Any) -> ModularSet:
+def _modulo(s: ModularSetAnalyzer, e: PrimExpr) -> ModularSet:
     if type(e.b) is not IntImm or e.b.value == 0:
         return ANYTHING
     a, c = s.of(e.a), abs(e.b.value)
@@ -153,7 +156,7 @@ def _modulo(s: ModularSetAnalyzer, e: Any) -> ModularSet:
     return make(step, a.base) if s.parent.const_int_bound_tuple(e.a)[0] >= 0 else ANYTHING
 
 
-def _either(s: ModularSetAnalyzer, e: Any) -> ModularSet:
+def _either(s: ModularSetAnalyzer, e: PrimExpr) -> ModularSet:
     return union(s.of(e.a), s.of(e.b))
 
 

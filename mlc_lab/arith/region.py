@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..tir.expr import IntImm, Range, SizeVar, Var, const_index
 from . import expr_util as U
@@ -14,12 +14,16 @@ from .iter_map_expr import Numbers, Unresolved, expression, new_analyzer
 from .iter_map_predicate import uses_iter
 from .iter_map_rewriter import IterMapRewriter
 
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
+    from .analyzer import Analyzer
+
 _VARS = (Var, SizeVar)
 
 
 def estimate_region_strict_bound(region: Sequence[Range], var_dom: Mapping[Var, Range],
-                                 predicate: Any = TRUE,
-                                 analyzer: Any = None) -> list[IntSet] | None:
+                                 predicate: PrimExpr = TRUE,
+                                 analyzer: Analyzer | None = None) -> list[IntSet] | None:
     """Exactly the indices that `region` touches as the variables run over `var_dom`.
 
     One IntSet a dimension, or None if the region touched is not a box that is filled without gaps
@@ -40,7 +44,7 @@ def estimate_region_strict_bound(region: Sequence[Range], var_dom: Mapping[Var, 
 
 
 def _plain(region: Sequence[Range], var_dom: Mapping[Var, Range],
-           predicate: Any) -> list[IntSet] | None:
+           predicate: PrimExpr) -> list[IntSet] | None:
     """The common case: each dimension starts at a variable of its own or at something fixed."""
     if not (predicate is True or type(predicate) is IntImm and predicate.value):
         return None
@@ -101,14 +105,15 @@ def _touched(total: Any, rng: Range, rewriter: IterMapRewriter, n: Numbers) -> I
 
 
 def estimate_region_lower_bound(region: Sequence[Range], var_dom: Mapping[Var, Range],
-                                predicate: Any = TRUE,
-                                analyzer: Any = None) -> list[IntSet] | None:
+                                predicate: PrimExpr = TRUE,
+                                analyzer: Analyzer | None = None) -> list[IntSet] | None:
     """A box that is certainly touched whole; None if none is known. See the strict bound."""
     return estimate_region_strict_bound(region, var_dom, predicate, analyzer)
 
 
 def estimate_region_upper_bound(region: Sequence[Range], var_dom: Mapping[Var, Range],
-                                predicate: Any = TRUE, analyzer: Any = None) -> list[IntSet]:
+                                predicate: PrimExpr = TRUE, analyzer: Analyzer | None = None
+                                ) -> list[IntSet]:
     """A box outside of which nothing is touched: exact where that is possible."""
     analyzer = new_analyzer(analyzer)
     found = estimate_region_strict_bound(region, var_dom, predicate, analyzer)
@@ -122,7 +127,8 @@ def estimate_region_upper_bound(region: Sequence[Range], var_dom: Mapping[Var, R
     return out
 
 
-def _relaxed(rng: Range, var_dom: Mapping[Var, Range], predicate: Any, analyzer: Any) -> IntSet:
+def _relaxed(rng: Range, var_dom: Mapping[Var, Range], predicate: PrimExpr,
+             analyzer: Any) -> IntSet:
     """Interval arithmetic over the domains, narrowed by what the predicate says of single loops."""
     predicate = const_index(predicate)
     domains: dict[Var, Any] = dict(var_dom)

@@ -6,7 +6,7 @@ difference, so what is known of variables and the constraints in force is used e
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..ir import dtype as dt
 from ..tir import op
@@ -21,6 +21,9 @@ from .expr_util import (
     ARITHMETIC, BUILDERS, FALSE, INDEX_DTYPES, TRUE, DoesNotFit, imm, logical_and, logical_not,
     logical_or, negate, same, sub,
 )
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 #: (node type, type of a, type of b) -> compiled rules (or None where no rule fits)
 _RULES: dict[tuple, Callable | None] = {}
@@ -43,7 +46,7 @@ def _rules(key: tuple) -> Callable | None:
 class RewriteSimplifier:
     """Simplifies by rules. One per Analyzer; results are remembered until a fact changes."""
 
-    def __init__(self, parent: Any) -> None:
+    def __init__(self, parent: Analyzer) -> None:
         self.parent = parent
         self.memo: dict[PrimExpr, PrimExpr] = {}
         self.var_map: dict[Var, PrimExpr] = {}
@@ -290,7 +293,7 @@ def _is_of_floats(e: PrimExpr) -> bool:
     return type(e) in (LT, LE, EQ, NE) and not _comparable(e.a.dtype)
 
 
-def _float_compare(s: RewriteSimplifier, e: Any) -> PrimExpr:
+def _float_compare(s: RewriteSimplifier, e: PrimExpr) -> PrimExpr:
     a, b = s.visit(e.a), s.visit(e.b)
     return op.fold_comparison(type(e), a, b) or _rebuilt(e, a, b)
 

@@ -6,7 +6,7 @@ outside the subspace and `inner` only those in it.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ..tir.expr import LT, PrimExpr, Range, Sub, Var
 from . import expr_util as U
@@ -16,6 +16,9 @@ from .iter_map_expr import (
     IterMark, IterSplitExpr, IterSumExpr, Number, Numbers, Unresolved, collect_splits, expression,
     new_analyzer, sum_to_expr,
 )
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
 
 
 class _Division(NamedTuple):
@@ -29,8 +32,8 @@ class _Division(NamedTuple):
 
 
 def subspace_divide(bindings: Sequence[Any], input_iters: Mapping[Var, Range],
-                    sub_iters: Iterable[Var], predicate: Any = TRUE,
-                    check_level: Any = "surjective", analyzer: Any = None,
+                    sub_iters: Iterable[Var], predicate: PrimExpr = TRUE,
+                    check_level: Any = "surjective", analyzer: Analyzer | None = None,
                     simplify_trivial_iterators: bool = True) -> list[tuple[Any, Any]]:
     """Divide `bindings` by the subspace of `sub_iters`.
 

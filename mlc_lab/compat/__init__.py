@@ -10,7 +10,6 @@ TVMScript.
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from .finder import TvmFinder
 
@@ -53,12 +52,12 @@ def uninstall() -> None:
             del sys.modules[name]
 
 
-def load_ipython_extension(ipython: Any) -> None:
+def load_ipython_extension(ipython: object) -> None:
     """What `%load_ext mlc_lab` does."""
     install()
 
 
-def unload_ipython_extension(ipython: Any) -> None:
+def unload_ipython_extension(ipython: object) -> None:
     """What `%unload_ext mlc_lab` does."""
     uninstall()
 

@@ -39,7 +39,7 @@ class _AliasLoader(Loader):
 class TvmFinder(MetaPathFinder):
     """Finds `tvm.*`."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> Any:
         """The spec of an alias; ModuleNotFoundError says what is not here."""
         if not fullname.startswith("tvm."):
             return None

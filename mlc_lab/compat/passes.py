@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
@@ -11,15 +11,21 @@ from ..tir.access import block_access_regions
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars
 
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..schedule.schedule import Schedule
+    from ..tir.stmt import Block
 
-def prim_func_pass(pass_func: Any = None, opt_level: int = 0, name: str | None = None,
-                   required: Sequence[str] = (), traceable: bool = False) -> Any:
+
+def prim_func_pass(pass_func: Callable[..., Any] | None = None, opt_level: int = 0,
+                   name: str | None = None, required: Sequence[str] = (), traceable: bool = False
+                   ) -> Any:
     """Decorator: a function (func, mod, ctx) -> PrimFunc as a pass over all PrimFuncs.
 
     A class has `transform_function(self, func, mod, ctx)` and is called to make the pass.
     """
 
-    def make_pass(transform: Callable, title: str, doc: Any) -> Pass:
+    def make_pass(transform: Callable, title: str, doc: str | None) -> Pass:
         def run(mod: IRModule, ctx: PassContext) -> IRModule:
             new = mod.copy()
             for var, func in mod.functions.items():
@@ -33,7 +39,7 @@ def prim_func_pass(pass_func: Any = None, opt_level: int = 0, name: str | None =
     def decorate(target: Any) -> Any:
         title = name or target.__name__
         if isinstance(target, type):
-            def make(*args: Any, **kwargs: Any) -> Pass:
+            def make(*args: object, **kwargs: object) -> Pass:
                 return make_pass(target(*args, **kwargs).transform_function, title, target.__doc__)
 
             make.__name__, make.__doc__ = target.__name__, target.__doc__
@@ -48,8 +54,8 @@ def Apply(ftransform: Callable[[PrimFunc], PrimFunc]) -> Pass:
     return prim_func_pass(lambda func, mod, ctx: ftransform(func), name="Apply")
 
 
-def verify_trace_roundtrip(sch: Any, mod: Any, *, debug_mask: str | int = "all",
-                           text_format: Any = None) -> Any:
+def verify_trace_roundtrip(sch: Schedule, mod: IRModule | PrimFunc, *,
+                           debug_mask: str | int = "all", text_format: Any = None) -> Any:
     """Replay a schedule's trace, by way of JSON, on the module it began with.
 
     Returns the new schedule; AssertionError where it comes to another program or another trace.
@@ -57,6 +63,7 @@ def verify_trace_roundtrip(sch: Any, mod: Any, *, debug_mask: str | int = "all",
     from ..schedule import Schedule, Trace
 
     again = Schedule(mod, debug_mask=debug_mask)
+    assert sch.trace is not None and again.trace is not None
     Trace.apply_json_to_schedule(sch.trace.as_json(), again)
     if not structural_equal(again.mod, sch.mod):
         raise AssertionError(f"the replayed trace comes to another program:\n{again.mod.script()}")
@@ -65,7 +72,8 @@ def verify_trace_roundtrip(sch: Any, mod: Any, *, debug_mask: str | int = "all",
     return again
 
 
-def assert_structural_equal_ignore_global_symbol(func1: Any, func2: Any, *args: Any) -> None:
+def assert_structural_equal_ignore_global_symbol(func1: IRModule | PrimFunc,
+                                                 func2: Any, *args: Any) -> None:
     """ValueError where two functions differ in more than the name they are known by."""
     from ..ir.structural import assert_structural_equal
 
@@ -73,7 +81,7 @@ def assert_structural_equal_ignore_global_symbol(func1: Any, func2: Any, *args: 
                             func2.with_attr("global_symbol", ""), *args)
 
 
-def get_block_access_region(block: Any, buffer_var_map: Any = None) -> list[list[Any]]:
+def get_block_access_region(block: Block, buffer_var_map: Any = None) -> list[list[Any]]:
     """[reads, writes, opaque] of a block, found from its body."""
     return [list(part) for part in block_access_regions(block, buffer_var_map)]
 
@@ -83,13 +91,13 @@ def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
     return bool(structural_equal(lhs, rhs))
 
 
-def undefined_vars(node: Any, defs: Sequence[Any] = ()) -> list[Any]:
+def undefined_vars(node: Node, defs: Sequence[Any] = ()) -> list[Any]:
     """Variables that are used but not bound in `node` and not among `defs`."""
     known = set(defs)
     return [v for v in free_vars(node) if v not in known]
 
 
-def estimate_tir_flops(mod: Any) -> float:
+def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
     """The floating point operations that a program does."""
     from ..observe.flops import count
 

@@ -93,7 +93,8 @@ class ScheduleRule:
         """The rule in its forms, the best first; the next is tried where one is refused."""
         return [self]
 
-    def apply(self, func: PrimFunc, target: Any, tunable: bool = False) -> Schedule | None:
+    def apply(self, func: PrimFunc, target: Target | str | None, tunable: bool = False
+              ) -> Schedule | None:
         """The function scheduled for a target, or None where the rule does not fit it."""
         return first_fitting([self], func, target)
 
@@ -117,7 +118,8 @@ class Start:
         return sch
 
 
-def first_fitting(rules: Iterable[ScheduleRule], func: PrimFunc, target: Any) -> Schedule | None:
+def first_fitting(rules: Iterable[ScheduleRule], func: PrimFunc, target: Target | str | None
+                  ) -> Schedule | None:
     """The function as the first of the rules that fits schedules it; None where none does."""
     machine = Machine(Target(target if target is not None else "llvm"))
     start = Start(func)
@@ -172,7 +174,7 @@ class ApplyDefaultSchedule(Pass):
         By default the current target, or this machine.
     """
 
-    def __init__(self, *rules: ScheduleRule, target: Any = None) -> None:
+    def __init__(self, *rules: ScheduleRule, target: Target | str | None = None) -> None:
         if len(rules) == 1 and isinstance(rules[0], (list, tuple)):
             rules = tuple(rules[0])
         if not rules:
@@ -196,7 +198,7 @@ class ApplyDefaultSchedule(Pass):
         return IRModule(functions, mod.attrs, mod.global_infos)
 
 
-def default_schedule(func: PrimFunc, target: Any, rules: Any) -> PrimFunc:
+def default_schedule(func: PrimFunc, target: Target | str | None, rules: Any) -> PrimFunc:
     """The function as the first fitting rule schedules it; itself where none fits."""
     empty = any(as_int(node.extent) == 0 for node in pre_order(func.body) if type(node) is For)
     sch = None if empty else first_fitting(rules, func, target)  # no tile fits into no elements

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..schedule import Schedule, ScheduleError
 from ..tir.expr import Add, BufferLoad, Cast, Mul, Var
@@ -29,6 +29,10 @@ from .base import Machine, ScheduleRule
 from .stages import (
     Stage, memory_stride, schedule_elementwise, stages, volume,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ..schedule.instruction import BlockRV, LoopRV
 
 #: a panel is packed when it is read for at least so many tiles of rows
 _PACK_FROM = 3
@@ -170,7 +174,7 @@ def worthwhile(stage: Stage, roles: Roles, lanes: int) -> bool:
     return unit or rows is None or rows >= lanes
 
 
-def fill_then_copy(sch: Schedule, rv: Any) -> None:
+def fill_then_copy(sch: Schedule, rv: BlockRV) -> None:
     """Padding as a fill and a copy, both of which are vectors without conditions."""
     try:
         sch.decompose_padding(rv, sch.get_loops(rv)[0])
@@ -264,7 +268,7 @@ def _canonical(sch: Schedule, stage: Stage, roles: Roles, plan: _Plan) -> dict[s
             flat = flat * size + value
         return flat
 
-    def remap(*iters: Any) -> list[Any]:
+    def remap(*iters: Sequence[Any]) -> list[Any]:
         def pick(group: list[Var]) -> list[Any]:
             return [iters[place[v]] for v in group]
         return [*pick(roles.batch), *pick(roles.rows), *pick(columns), join(pick(plan.joined)),
@@ -295,7 +299,7 @@ def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, place: dict[Var, in
         return
     first, count = at[0], len(at)
 
-    def flat(*axes: Any) -> list[Any]:
+    def flat(*axes: Sequence[LoopRV]) -> list[Any]:
         return [*axes[:first], join(list(axes[first:first + count])), *axes[first + count:]]
 
     for rv in consumers:
@@ -308,7 +312,7 @@ def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, place: dict[Var, in
     sch.transform_layout(stage.rv, ("write", 0), flat)
 
 
-def _tile(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan, machine: Machine) -> None:
+def _tile(sch: Schedule, rv: BlockRV, count: dict[str, int], plan: _Plan, machine: Machine) -> None:
     """Tile the canonical block, pack its panels, and attach what follows."""
     if plan.pack:
         panel, lane = _pack(sch, rv, count, plan)
@@ -342,7 +346,7 @@ def _untouched(sch: Schedule, stage: Stage) -> bool:
     return stage.is_spatial and all(sch.get(x).kind == 0 for x in sch.get_loops(stage.rv))
 
 
-def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> tuple[Any, int]:
+def _pack(sch: Schedule, rv: BlockRV, count: dict[str, int], plan: _Plan) -> tuple[Any, int]:
     """The block that copies the vector operand into panels as wide as the tile.
 
     Gives it, and which of its iterators counts columns: all of them, or where the last panel is
@@ -375,7 +379,7 @@ def _pack(sch: Schedule, rv: Any, count: dict[str, int], plan: _Plan) -> tuple[A
     return panel, -1 if ragged else axis
 
 
-def _fill_tiles(sch: Schedule, rv: Any, panel: Any, lane: int, width: int) -> Any:
+def _fill_tiles(sch: Schedule, rv: BlockRV, panel: Any, lane: int, width: int) -> Any:
     """Let the sum run over whole tiles of columns, on zeros where there are none.
 
     So one program does for all tiles, and only what is written knows of the end. Gives the block

@@ -31,7 +31,7 @@ After, on vectors of eight (the blocks' bindings left out)::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..schedule import Schedule, ScheduleError
 from ..tir.expr import BufferLoad, Var
@@ -41,6 +41,10 @@ from .base import Machine, ScheduleRule
 from .stages import (
     Stage, memory_stride, schedule_elementwise, stages, volume,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ..schedule.instruction import BlockRV
 
 #: vectors of results that are accumulated at once when there are whole ones: a multiply-add takes
 #: four cycles and two begin in each, so eight sums keep the multipliers busy
@@ -110,7 +114,7 @@ def _attempt(sch: Schedule, step: Any, *args: Any) -> Any:
 # ------------------------------------------------------------------------------ shared loops
 
 
-def _extents(sch: Schedule, rv: Any) -> list[Any]:
+def _extents(sch: Schedule, rv: BlockRV) -> list[Any]:
     """The extents of the loops of the output around a block, up to its first sum."""
     stage = Stage(sch, rv)
     outputs, sums = _loops_by_kind(sch, stage, 0)
@@ -152,7 +156,7 @@ def _attached(sch: Schedule, found: list[Stage], shared: int) -> list[Any]:
             if any(sch.get_sref(x) is loop for x in sch.get_loops(stage.rv))]
 
 
-def _spread(sch: Schedule, rv: Any, shared: int) -> int:
+def _spread(sch: Schedule, rv: BlockRV, shared: int) -> int:
     """Threads for the shared loops, which become one; gives how many they are then."""
     loops = sch.get_loops(rv)[:shared]
     sch.parallel(sch.fuse(*loops) if len(loops) > 1 else loops[0])
@@ -192,7 +196,7 @@ def _target(stage: Stage) -> BufferLoad:
     return BufferLoad(stage.store.buffer, stage.store.indices)
 
 
-def _sum_in_lanes(sch: Schedule, rv: Any, machine: Machine) -> Any:
+def _sum_in_lanes(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
     """Let each lane of a vector sum its part of a reduction along memory.
 
     Several results are summed side by side, a vector each, or two where registers go to a number of
@@ -228,7 +232,7 @@ def _holds_numbers(stage: Stage, summed: Var) -> bool:
                for load in stage.loads())
 
 
-def _sum_in_turns(sch: Schedule, rv: Any, machine: Machine) -> Any:
+def _sum_in_turns(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
     """Let several sums of each result take turns, which would wait for itself otherwise: a
     multiply-add takes the time of eight.
 
@@ -251,7 +255,7 @@ def _sum_in_turns(sch: Schedule, rv: Any, machine: Machine) -> Any:
     return sch.rfactor(sch.split(loop, [None, turns])[1], 0)
 
 
-def _accumulate_in_turns(sch: Schedule, parts: Any, adder: Any) -> None:
+def _accumulate_in_turns(sch: Schedule, parts: Any, adder: BlockRV) -> None:
     """Each of the partial sums in a vector of its own, and these added at the end."""
     stage = Stage(sch, parts)
     outputs, sums = _loops_by_kind(sch, stage, 0)
@@ -290,7 +294,7 @@ def _join_sums(sch: Schedule, stage: Stage) -> None:
         return
     sizes = [stage.extents[v] for v in joined[1:]]
 
-    def flat(*iters: Any) -> list[Any]:
+    def flat(*iters: Sequence[Any]) -> list[Any]:
         value = iters[-len(joined)]
         for it, size in zip(iters[len(iters) - len(joined) + 1:], sizes):
             value = value * size + it
@@ -299,7 +303,7 @@ def _join_sums(sch: Schedule, stage: Stage) -> None:
     sch.transform_block_layout(stage.rv, flat)
 
 
-def _accumulate(sch: Schedule, rv: Any, below: int, machine: Machine, adder: Any,
+def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder: BlockRV,
                 spread: bool) -> None:
     """Accumulate a vector of neighbouring results at once, in a block whose first `below` loops are
     left alone. `spread` asks for threads.
@@ -410,7 +414,7 @@ def _width(extent: int, lanes: int) -> int:
     return lanes * next(n for n in (4, 2, 1) if extent % (n * lanes) == 0)
 
 
-def _add_lanes(sch: Schedule, adder: Any) -> None:
+def _add_lanes(sch: Schedule, adder: BlockRV) -> None:
     """Result after result, the lanes of each in one loop, which is one addition of a vector."""
     lane, row = sch.get_loops(adder)[-2:]
     sch.reorder(row, lane)

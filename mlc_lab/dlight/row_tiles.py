@@ -23,7 +23,7 @@ Recomputation in Image Processing Pipelines", PLDI 2013, of which this is the sl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from ..arith import Analyzer
 from ..tir import op as O
@@ -34,6 +34,9 @@ from ..tir.functor import Mutator, substitute
 from ..tir.op import as_int
 from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt, seq
 from .stages import Stage, strided_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: pooled rows in a tile: at most so many, and at least so many where a tile overlaps the next
 _MOST, _FEWEST = 10, 4
@@ -239,7 +242,7 @@ class _Move(Mutator):
         super().__init__()
         self.tile, self.origins, self.analyzer = tile, origins, Analyzer()
 
-    def _indices(self, buffer: Buffer, indices: Any) -> tuple[Buffer, list]:
+    def _indices(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> tuple[Buffer, list]:
         new, origin = self.origins[buffer]
         row = self.analyzer.simplify(indices[2] - origin(self.tile))
         return new, [indices[0], self.tile, indices[1], row, *indices[3:]]

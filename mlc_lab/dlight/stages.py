@@ -7,7 +7,7 @@ loops its vectors and threads.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..arith import Analyzer
 from ..schedule import Schedule, ScheduleError
@@ -16,6 +16,10 @@ from ..tir.functor import pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import Block, BufferStore
 from .base import Machine
+
+if TYPE_CHECKING:
+    from ..schedule.instruction import BlockRV
+    from ..tir.buffer import Buffer
 
 #: calls that cost no more than an addition
 _CHEAP_CALLS = {"tir.if_then_else", "tir.likely", "tir.fabs", "tir.bitwise_and", "tir.bitwise_or",
@@ -37,7 +41,7 @@ class Stage:
         Its body, where that is a single store.
     """
 
-    def __init__(self, sch: Schedule, rv: Any) -> None:
+    def __init__(self, sch: Schedule, rv: BlockRV) -> None:
         self.rv = rv
         self.block: Block = sch.get(rv)
         self.spatial = [iv.var for iv in self.block.iter_vars if iv.iter_type == 0]
@@ -85,7 +89,7 @@ class Stage:
                    for node in pre_order(self.block.body))
 
 
-def volume(extents: Any) -> int | None:
+def volume(extents: Sequence[Any]) -> int | None:
     """The product of extents, None where one is not a constant."""
     extents = list(extents)
     return None if any(e is None for e in extents) else prod(extents)
@@ -177,7 +181,7 @@ def _pads_nothing(stage: Stage) -> bool:
 # ------------------------------------------------------------------------------ nests
 
 
-def schedule_elementwise(sch: Schedule, rv: Any, machine: Machine, below: int = 0,
+def schedule_elementwise(sch: Schedule, rv: BlockRV, machine: Machine, below: int = 0,
                          threads: bool = True) -> None:
     """Vectors, and threads where they pay, for a block that stores one value an iteration.
 
@@ -230,7 +234,7 @@ def _joinable(stage: Stage, count: int) -> int:
     return best
 
 
-def _outside_loads(e: Any) -> list[Any]:
+def _outside_loads(e: PrimExpr) -> list[Any]:
     """The variables of an expression that stand outside of loads' indices."""
     if type(e) is BufferLoad:
         return []
@@ -243,7 +247,7 @@ def _outside_loads(e: Any) -> list[Any]:
     return out
 
 
-def _runs_through(buffer: Any, indices: Sequence[PrimExpr], suffix: Sequence[Var],
+def _runs_through(buffer: Buffer, indices: Sequence[PrimExpr], suffix: Sequence[Var],
                   sizes: Sequence[int | None]) -> bool:
     """Whether an access goes through dimensions in row-major order, or does not move at all."""
     if not any(uses_var(index, v) for index in indices for v in suffix):

@@ -9,11 +9,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from .module import GlobalVar
 from .node import NODE_TYPES, Node
+
+if TYPE_CHECKING:
+    from ..tir.buffer import Buffer
+    from ..tir.expr import PrimExpr
 
 Check = Callable[[Any], bool]
 _PLAIN: dict[str, Check] = {
@@ -111,7 +115,7 @@ def _class(name: str, module: str) -> type:
 
 
 @lru_cache(maxsize=1024)
-def _is_dtype(value: Any) -> bool:
+def _is_dtype(value: object) -> bool:
     if not isinstance(value, str) or len(value) > 40:
         return False
     try:
@@ -136,12 +140,12 @@ def _lanes(lanes: int) -> str:
         f"a vector has 1 to {dt.MAX_LANES} lanes, not {lanes}")
 
 
-def _access(buffer: Any, indices: tuple) -> str:
+def _access(buffer: Buffer, indices: tuple) -> str:
     return "" if len(indices) == len(buffer.shape) else (
         f"{buffer.name} has {len(buffer.shape)} dimension(s), it is accessed with {len(indices)}")
 
 
-def _numbers(low: Any, extent: Any) -> str:
+def _numbers(low: PrimExpr, extent: PrimExpr) -> str:
     wrong = [x.dtype for x in (low, extent) if not x.dtype.startswith(("int", "uint", "bool"))]
     if wrong:
         return f"its bounds are whole numbers, not of type {wrong[0]}"
@@ -156,11 +160,11 @@ def _real(dtype: str, value: float) -> str:
     return "" if dt.is_float(dtype) else f"a number of type {dtype} is an IntImm"
 
 
-def _same_types(a: Any, b: Any) -> str:
+def _same_types(a: PrimExpr, b: PrimExpr) -> str:
     return "" if a.dtype == b.dtype else f"its parts are of the types {a.dtype} and {b.dtype}"
 
 
-def _arithmetic(a: Any, b: Any) -> str:
+def _arithmetic(a: PrimExpr, b: PrimExpr) -> str:
     if a.dtype.startswith(("handle", "void")):
         return f"one computes with numbers, not with a {a.dtype}"
     return _same_types(a, b)

@@ -16,8 +16,8 @@ class GlobalVar(Node):
     is the one field that is set after construction, since a function may call itself.
     """
 
-    name_hint: str = plain
-    struct_info_: Any = ignored
+    name_hint: str = plain()
+    struct_info_: Any = ignored()
     __hash__ = object.__hash__
 
     def __init__(self, name_hint: str, struct_info: Any = None) -> None:
@@ -35,7 +35,7 @@ class GlobalVar(Node):
         """Record what is known of the function."""
         type(self).__dict__["struct_info_"].__set__(self, struct_info)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         """A call of the function, as an expression of the language of the arguments."""
         return above("call of a function")(self, args)
 
@@ -49,7 +49,7 @@ class GlobalVar(Node):
 class BaseFunc(Node):
     """Base of the functions a module can hold; `attrs` is a dict."""
 
-    def with_attr(self, key: Any, value: Any = None) -> "BaseFunc":
+    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> "BaseFunc":
         """A copy with attribute `key` set (or all of a dict)."""
         changes = key if isinstance(key, Mapping) else {key: value}
         return self.replace(attrs={**(self.attrs or {}), **normalize_attrs(changes)})
@@ -58,11 +58,11 @@ class BaseFunc(Node):
         """A copy without attribute `key`."""
         return self.replace(attrs={k: v for k, v in (self.attrs or {}).items() if k != key})
 
-    def script(self, **options: Any) -> str:
+    def script(self, **options: object) -> str:
         """TVMScript of the function."""
         return above("script")(self, **options)
 
-    def show(self, *args: Any, **options: Any) -> None:
+    def show(self, *args: object, **options: object) -> None:
         """Print the script highlighted."""
         above("show")(self, *args, **options)
 
@@ -92,7 +92,7 @@ class IRModule:
     def __init__(self, functions: Mapping[Any, BaseFunc] | None = None,
                  attrs: Mapping[str, Any] | None = None,
                  global_infos: Mapping[str, Any] | None = None) -> None:
-        self.functions: dict[GlobalVar, BaseFunc] = {}
+        self.functions: dict[GlobalVar, Any] = {}  # of BaseFunc, of whatever language
         self._by_name: dict[str, GlobalVar] = {}
         self.attrs = dict(attrs or {})
         self.global_infos = dict(global_infos or {})
@@ -105,24 +105,24 @@ class IRModule:
         name = (func.attrs or {}).get("global_symbol")
         return IRModule({str(name) if name is not None else "main": func})
 
-    def __getitem__(self, var: Any) -> BaseFunc:
+    def __getitem__(self, var: str | GlobalVar) -> Any:
         """The function of a GlobalVar or a name."""
         if isinstance(var, str):
             var = self.get_global_var(var)
         return self.functions[var]
 
-    def __setitem__(self, var: Any, func: BaseFunc) -> None:
+    def __setitem__(self, var: str | GlobalVar, func: BaseFunc) -> None:
         if isinstance(var, str):
             var = self._by_name.get(var) or GlobalVar(var)
         self.update_func(var, func)
 
-    def __delitem__(self, var: Any) -> None:
+    def __delitem__(self, var: str | GlobalVar) -> None:
         if isinstance(var, str):
             var = self.get_global_var(var)
         del self.functions[var]
         del self._by_name[var.name_hint]
 
-    def __contains__(self, var: Any) -> bool:
+    def __contains__(self, var: object) -> bool:
         return var in self._by_name if isinstance(var, str) else var in self.functions
 
     def __iter__(self) -> Iterator[GlobalVar]:
@@ -147,7 +147,7 @@ class IRModule:
         """All GlobalVars in order of definition."""
         return list(self.functions)
 
-    def update_func(self, var: Any, func: BaseFunc) -> None:
+    def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Set the function of `var`, adding it if it is new."""
         if isinstance(var, str):
             var = self._by_name.get(var) or GlobalVar(var)
@@ -189,11 +189,11 @@ class IRModule:
         """A module attribute, None where there is none."""
         return self.attrs.get(key)
 
-    def script(self, **options: Any) -> str:
+    def script(self, **options: object) -> str:
         """TVMScript of the module."""
         return above("script")(self, **options)
 
-    def show(self, *args: Any, **options: Any) -> None:
+    def show(self, *args: object, **options: object) -> None:
         """Print the script highlighted: HTML in a notebook, colours in a terminal."""
         above("show")(self, *args, **options)
 
@@ -209,6 +209,6 @@ class IRModule:
         """The module when no printer is there."""
         return f"IRModule({list(self._by_name)})"
 
-    def same_as(self, other: Any) -> bool:
+    def same_as(self, other: object) -> bool:
         """Whether `other` is this very module."""
         return self is other

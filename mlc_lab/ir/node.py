@@ -6,9 +6,9 @@ fallback repr.
 
     @node
     class For(Stmt):
-        loop_var: Var = defines          # binds a variable: compared up to renaming
+        loop_var: Var = defines()        # binds a variable: compared up to renaming
         min: PrimExpr                    # no tag: a child, visited and compared
-        kind: ForKind = plain            # data: compared with ==
+        kind: ForKind = plain()          # data: compared with ==
         body: Stmt
 
 Tags
@@ -19,6 +19,9 @@ Tags
 `plain`    data that is not a node: str, int, enum, dict of attributes (whose values may be nodes).
 `ignored`  carried along, but no part of what the node means (never compared).
 
+To a type checker a node class is a frozen dataclass, whose tags are field specifiers; that is why
+they are called.
+
 Fields are stored in slots and set once, in the constructor. Construction stays well under a
 microsecond because the generated `__init__` calls the slots' own setters.
 """
@@ -27,9 +30,15 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..above import above
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, dataclass_transform
+else:
+    def dataclass_transform(**_: object) -> Callable[[Callable], Callable]:
+        return lambda decorator: decorator
 
 
 class _Tag:
@@ -41,12 +50,18 @@ class _Tag:
     def __repr__(self) -> str:
         return self.name
 
+    def __call__(self) -> Any:
+        return self
+
 
 child = _Tag("child")
-defines = _Tag("defines")
-uses = _Tag("uses")
-plain = _Tag("plain")
-ignored = _Tag("ignored")
+if TYPE_CHECKING:
+    def defines() -> Any: ...
+    def uses() -> Any: ...
+    def plain() -> Any: ...
+    def ignored() -> Any: ...
+else:
+    defines, uses, plain, ignored = map(_Tag, ("defines", "uses", "plain", "ignored"))
 
 #: every declared node class by name, for JSON and for the test that checks the grammar
 NODE_TYPES: dict[str, type] = {}
@@ -63,6 +78,10 @@ class Node:
     #: of a node that others bind (a variable): the fields that two such must agree in
     bound_parts: tuple[str, ...] | None = None
 
+    if TYPE_CHECKING:
+        #: set every field of a node under construction, in order (see `node`)
+        def _init(self, *values: Any) -> None: ...
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(
             f"{type(self).__name__} is immutable: build a new node, "
@@ -72,31 +91,31 @@ class Node:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
 
-    def same_as(self, other: Any) -> bool:
+    def same_as(self, other: object) -> bool:
         """Whether `other` is this very object."""
         return self is other
 
-    def replace(self, **changes: Any) -> "Node":
+    def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         return type(self).from_fields(**changes)
 
     @classmethod
-    def from_fields(cls, *values: Any) -> "Node":
+    def from_fields(cls, *values: Any, **named: Any) -> Self:
         """Construct from field values in declaration order, without conversions."""
-        return cls(*values)
+        return cls(*values, **named)
 
-    def children(self) -> list["Node"]:
+    def children(self) -> list[Any]:
         """The child nodes in field order, tuples flattened and None left out."""
         return []
 
-    def map_children(self, fn: Callable[["Node"], "Node"]) -> "Node":
+    def map_children(self, fn: Callable[[Any], Any]) -> Self:
         """This node with `fn` applied to each child; the same object when none changed."""
         return self
 
-    def __copy__(self) -> "Node":
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Node":
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
     def __reduce__(self) -> Any:
@@ -226,6 +245,8 @@ _WRITERS = {"replace": _write_replace, "children": _write_children,
 _WRITTEN_LATER = {name: _written_later(name) for name in _WRITERS}
 
 
+@dataclass_transform(frozen_default=True, eq_default=False,
+                     field_specifiers=(defines, uses, plain, ignored))
 def node(cls: Any = None, *, namespace: str = "") -> Any:
     """Class decorator: make `cls` a node type from its annotated fields.
 

@@ -170,7 +170,7 @@ def deep(fn: F) -> F:
     return walk  # type: ignore[return-value]
 
 
-def with_room_for(root: Any, action: Callable[[], Any]) -> Any:
+def with_room_for(root: object, action: Callable[[], Any]) -> Any:
     """The result of `action`, which walks over a node and must not begin twice: it gets a large
     stack beforehand where the node is deep."""
     if _room.large or depth(root) <= USUAL_DEPTH:
@@ -182,7 +182,7 @@ def with_room_for(root: Any, action: Callable[[], Any]) -> Any:
 USUAL_DEPTH = 150
 
 
-def depth(root: Any) -> int:
+def depth(root: object) -> int:
     """How many nodes lie on the longest way down from a node, itself included."""
     levels, level = 0, {id(root): root}
     while level:

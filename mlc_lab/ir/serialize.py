@@ -49,7 +49,7 @@ def register_enum(cls: type) -> None:
 
 
 @makes_many
-def save_json(obj: Any, escape: bool = False) -> str:
+def save_json(obj: object, escape: bool = False) -> str:
     """The JSON text of a node, module, or container of them.
 
     With `escape` the text may stand in a Python string literal in triple quotes.
@@ -91,7 +91,7 @@ class _Saver:
         self.work: list[tuple[int, Any]] = []
         self.keep: list[Any] = []  # ids stay unique while what they name is alive
 
-    def refer(self, obj: Any) -> dict:
+    def refer(self, obj: object) -> dict:
         number = self.numbers.get(id(obj))
         if number is None:
             number = self.numbers[id(obj)] = len(self.records)
@@ -160,7 +160,7 @@ def _module(functions: Any, attrs: Any, infos: Any) -> IRModule:
     return IRModule(functions, attrs, infos)
 
 
-def _operator(cls: type, name: Any) -> Any:
+def _operator(cls: type, name: object) -> Any:
     if not isinstance(name, str):
         raise SerializeError("the name of an operator is a string")
     if name.startswith("relax."):
@@ -174,7 +174,7 @@ _DEFINITIONS = frozenset(("Var", "SizeVar", "Buffer", "GlobalVar", "Op", "relax.
 
 
 class _Loader:
-    def __init__(self, records: Any) -> None:
+    def __init__(self, records: object) -> None:
         if not isinstance(records, list) or not all(
                 isinstance(r, list) and len(r) == 2 and isinstance(r[0], str) for r in records):
             raise SerializeError("this saved IR is damaged: its nodes are no list of names with "
@@ -185,7 +185,7 @@ class _Loader:
         #: parts that what is loaded may have, those it holds twice counted twice
         self.most = limits.WORK + 100 * len(records)
 
-    def load(self, root: Any) -> Any:
+    def load(self, root: object) -> Any:
         stack = list(self.references(root))
         path: set[int] = set()
         known: dict[int, list[int]] = {}
@@ -215,7 +215,7 @@ class _Loader:
             stack.extend(missing)
         return self.value(root)
 
-    def references(self, value: Any) -> list[int]:
+    def references(self, value: object) -> list[int]:
         """The numbers of the records that a value refers to."""
         found: list[int] = []
         stack, count = [value], len(self.records)
@@ -245,7 +245,7 @@ class _Loader:
                                  "and over")
         return total
 
-    def make(self, name: str, fields: Any) -> Any:
+    def make(self, name: str, fields: object) -> Any:
         if name.startswith("+"):
             if name[1:] not in _OTHERS:
                 raise SerializeError(f"there is no {name[1:]!r}")
@@ -270,7 +270,7 @@ class _Loader:
             return GlobalVar(*values)
         return getattr(cls, "from_saved", cls.from_fields)(*values)
 
-    def value(self, item: Any) -> Any:
+    def value(self, item: object) -> Any:
         if not isinstance(item, dict):
             return item
         (tag, content), = item.items()

@@ -21,7 +21,7 @@ class Mismatch:
 
     __slots__ = ("path", "lhs", "rhs", "reason")
 
-    def __init__(self, path: str, lhs: Any, rhs: Any, reason: str) -> None:
+    def __init__(self, path: str, lhs: object, rhs: object, reason: str) -> None:
         self.path, self.lhs, self.rhs, self.reason = path, lhs, rhs, reason
 
     def __bool__(self) -> bool:
@@ -251,7 +251,7 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool | 
     return True if comparer.same(lhs, rhs) else comparer.mismatch
 
 
-def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+def assert_structural_equal(lhs: object, rhs: object, map_free_vars: bool = False) -> None:
     """Raise ValueError with the path of the first difference and both scripts if not equal."""
     answer = structural_equal(lhs, rhs, map_free_vars)
     if answer is not True:

@@ -147,7 +147,7 @@ class PassContext:
             instrument.enter_pass_ctx()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         PassContext._stack.pop()
         for instrument in self.instruments:
             instrument.exit_pass_ctx()
@@ -193,7 +193,7 @@ class Pass:
             instrument.run_after_pass(mod, self.info)
         return mod
 
-    def explore(self, mod: IRModule, **options: Any) -> Any:
+    def explore(self, mod: IRModule, **options: object) -> Any:
         """Run it on a module and keep the program and graph before and after every pass in it: a
         view in a notebook, with `.result`, `.table()` and `.html(path)`."""
         return above("explore_passes")(mod, self, **options)
@@ -227,7 +227,7 @@ def module_pass(pass_func: Any = None, opt_level: int = 0, name: str | None = No
     def decorate(target: Any) -> Any:
         info = PassInfo(name or target.__name__, opt_level, tuple(required))
         if isinstance(target, type):
-            def make(*args: Any, **kwargs: Any) -> Pass:
+            def make(*args: object, **kwargs: object) -> Pass:
                 instance = target(*args, **kwargs)
                 made = Pass(lambda mod, ctx: instance.transform_module(mod, ctx), info)
                 made.instance = instance

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .caches import CacheHierarchy, CacheLevel
 from .vectors import VectorUnit, vector_unit
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def _of(unit: VectorUnit) -> Hardware:
     return Hardware(unit.bits // 8, unit.registers, caches=(*caches, *caches[-1:] * 3)[:3])
 
 
-def hardware_of(target: Any = None) -> Hardware:
+def hardware_of(target: TargetLike = None) -> Hardware:
     """The processor of a target, with the caches of this machine: candidates run here."""
     return _of(vector_unit(target))
 

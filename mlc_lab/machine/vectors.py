@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..target import Target
+
+if TYPE_CHECKING:
+    from .target import TargetLike
 
 #: processors (by LLVM's names) whose vectors have 512 bits
 AVX512_PROCESSORS = (
@@ -43,7 +46,7 @@ def _host() -> tuple[str, frozenset[str]]:
     return binding.get_process_triple().split("-")[0], have
 
 
-def vector_unit(target: Any) -> VectorUnit:
+def vector_unit(target: TargetLike) -> VectorUnit:
     """The vector registers of a target's machine; for a plain ``llvm`` target, of this one."""
     target = Target(target if target is not None else "llvm")
     arch, features = _host()

@@ -7,7 +7,7 @@ as packed layouts have them, are followed where the parts do not mix.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..schedule.guards import REDUCE, SPATIAL
 from ..tir import expr as e
@@ -15,11 +15,17 @@ from ..tir.functor import pre_order
 from ..tir.op import as_int
 from ..tir.stmt import Block, BufferStore
 
+if TYPE_CHECKING:
+    from ..schedule.instruction import BlockRV
+    from ..schedule.schedule import Schedule
+    from ..tir.buffer import Buffer
+    from ..tir.expr import PrimExpr
+
 #: variable -> coefficient; the constant part is left out
 Linear = dict
 
 
-def linear(expr: Any, env: Mapping[Any, Linear], extents: Mapping[Any, int]) -> Linear | None:
+def linear(expr: PrimExpr, env: Mapping[Any, Linear], extents: Mapping[Any, int]) -> Linear | None:
     """Coefficients of the loop variables in an index; None where it is not linear.
 
     `env` gives block iterators in terms of loops, `extents` the extent of each loop variable.
@@ -62,7 +68,7 @@ def linear(expr: Any, env: Mapping[Any, Linear], extents: Mapping[Any, int]) -> 
     return None
 
 
-def strides(buffer: Any) -> list[int] | None:
+def strides(buffer: Buffer) -> list[int] | None:
     """Elements from one index to the next in each dimension, of a compact buffer."""
     shape = [as_int(d) for d in buffer.shape]
     if None in shape:
@@ -77,7 +83,7 @@ def strides(buffer: Any) -> list[int] | None:
     return out[::-1]
 
 
-def memory_step(buffer: Any, indices: Any, env: Mapping, extents: Mapping) -> Linear | None:
+def memory_step(buffer: Buffer, indices: Any, env: Mapping, extents: Mapping) -> Linear | None:
     """How many elements an access moves by for one step of each loop; None if unknown."""
     steps = strides(buffer)
     if steps is None or len(steps) != len(indices):
@@ -111,7 +117,7 @@ class BlockFacts:
     the loads other than of the result.
     """
 
-    def __init__(self, sch: Any, block: Any) -> None:
+    def __init__(self, sch: Schedule, block: BlockRV) -> None:
         self.sch, self.block = sch, block
         sref = sch.get_sref(block)
         self.stmt: Block = sref.stmt

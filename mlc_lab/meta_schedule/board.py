@@ -29,10 +29,13 @@ import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir.diagnostics import MLCError
+
+if TYPE_CHECKING:
+    from .database.database import Database
 
 FORMAT = "mlc-lab/board"
 VERSION = 1
@@ -84,7 +87,7 @@ class Board:
                 "trials": trials, "axes": _axes(trials), "rounds": _rounds(trials),
                 "lines": lines.all}
 
-    def _sessions(self, number: int, database: Any, rows: Sequence[dict]) -> list[dict]:
+    def _sessions(self, number: int, database: Database, rows: Sequence[dict]) -> list[dict]:
         flop = {}
         for row in rows:
             flop[row["session"]] = row["flop"] or flop.get(row["session"], 0.0)
@@ -212,7 +215,7 @@ class Board:
                 for t in trials[:count]]
         return "\n".join(rows) or "no trial succeeded"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    def _repr_mimebundle_(self, **kwargs: object) -> Any:
         try:
             return self.show()._repr_mimebundle_(**kwargs)
         except ImportError:

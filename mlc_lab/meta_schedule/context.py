@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
@@ -16,6 +16,11 @@ from .space_generator import SpaceError, SpaceGenerator
 from ..tir.functor import pre_order
 from ..tir.stmt import Block
 from .workload import TensorInfo, as_workload, count_flops
+
+if TYPE_CHECKING:
+    from ..tir.function import PrimFunc
+    from .cost_model.cost_model import CostModel
+    from .database.database import Database
 
 
 class Draft(NamedTuple):
@@ -40,9 +45,11 @@ class TuneContext:
     rand_state: seed of every random choice.
     """
 
-    def __init__(self, mod: Any, *, target: Any = None, space_generator: Any = "post-order-apply",
-                 search_strategy: Any = "evolutionary", task_name: str = "main",
-                 rand_state: int = -1, num_threads: int | None = None, logger: Any = None) -> None:
+    def __init__(self, mod: IRModule | PrimFunc, *, target: Target | str | None = None,
+                 space_generator: object = "post-order-apply",
+                 search_strategy: object = "evolutionary", task_name: str = "main",
+                 rand_state: int = -1, num_threads: int | None = None, logger: object = None
+                 ) -> None:
         del logger
         self.mod: IRModule = as_workload(mod)
         self.target = Target(target if target is not None else Target.current() or "llvm")
@@ -162,8 +169,8 @@ class TuneContext:
     # ------------------------------------------------------------------ TVM's way in
 
     def pre_tuning(self, max_trials: int, num_trials_per_iter: int = 64,
-                   design_spaces: list | None = None, database: Any = None, cost_model: Any = None
-                   ) -> None:
+                   design_spaces: list | None = None, database: Database | None = None,
+                   cost_model: CostModel | None = None) -> None:
         """Begin a search by hand."""
         self.search_strategy.pre_tuning(
             max_trials, num_trials_per_iter, design_spaces or self.generate_design_space(),

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..target.target import Target
 
 
-def default_rules(target: Any) -> list[Any]:
+def default_rules(target: Target | str | None) -> list[Any]:
     """Schedule rules for CPUs, in the order in which they are tried at a block."""
     from . import schedule_rule as rules
 
     return rules.for_cpu(target)
 
 
-def default_postprocs(target: Any) -> list[Any]:
+def default_postprocs(target: Target | str | None) -> list[Any]:
     """Postprocessors for CPUs, in the order they run."""
     from . import postproc
 
     return postproc.for_cpu(target)
 
 
-def default_mutators(target: Any) -> dict[Any, float]:
+def default_mutators(target: Target | str | None) -> dict[Any, float]:
     """Mutators with the probability of each."""
     from . import mutator
 
     return mutator.for_cpu(target)
 
 
-def num_cores(target: Any) -> int:
+def num_cores(target: Target | str | None) -> int:
     """How many threads a program for this target may use."""
     from ..runtime import native_library
 

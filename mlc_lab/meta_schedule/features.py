@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from types import MappingProxyType
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from ..tir.stmt import (
 )
 from .analysis import linear, memory_step
 from .packed_reads import KEY, PackedRead, packed_reads
+
+if TYPE_CHECKING:
+    from ..tir.function import PrimFunc
 
 #: stores that get features, the most expensive ones first
 STORES = 4
@@ -47,7 +50,7 @@ class Loop:
 
     __slots__ = ("extent", "kind", "var")
 
-    def __init__(self, var: Any, extent: int, kind: Any) -> None:
+    def __init__(self, var: Any, extent: int, kind: object) -> None:
         self.var, self.extent, self.kind = var, extent, kind
 
 
@@ -264,7 +267,7 @@ def _conflict(steps: dict | None, loops: list[Loop], size: int, cache: CacheLeve
     return worst
 
 
-def stores_of(func: Any, hardware: Hardware) -> list[StoreFeatures]:
+def stores_of(func: PrimFunc, hardware: Hardware) -> list[StoreFeatures]:
     """Features of every store of a scheduled function, the most expensive first.
 
     Reads that are to be packed count as packed already, and so do the copies.

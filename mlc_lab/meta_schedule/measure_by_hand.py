@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..target import Target
 from .database import TuningRecord
@@ -10,6 +10,9 @@ from .defaults import num_cores
 from .measure.builder import Builder, BuilderInput
 from .measure.runner import Reference, Runner, RunnerInput
 from .workload import arguments
+
+if TYPE_CHECKING:
+    pass
 
 
 def measure_record(parent: TuningRecord, sch: Any, changed: str) -> TuningRecord:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .context import TuneContext
 
 
 class Part:
@@ -10,7 +13,7 @@ class Part:
 
     context: Any = None
 
-    def initialize_with_tune_context(self, context: Any) -> None:
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Called once, with the task (target, rng, mod, ...)."""
         self.context = context
 

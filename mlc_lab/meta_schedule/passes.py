@@ -19,21 +19,21 @@ from .relax_integration import _kernels, apply_database, tune_relax
 from .tune import open_database
 
 
-def _target(target: Any = None) -> Target:
+def _target(target: Target | str | None = None) -> Target:
     return Target(target if target is not None else Target.current() or "llvm")
 
 
 def MetaScheduleTuneIRMod(
         params: Mapping[str, Any] | None, work_dir: str, max_trials_global: int,
         max_trials_per_task: int | None = None, op_names: Sequence[str] | None = None,
-        target: Any = None) -> Pass:
+        target: Target | str | None = None) -> Pass:
     """Search for schedules of all kernels of a model and keep them in `work_dir`.
 
     The module stays as it is. See `meta_schedule.tune_relax`; the target is the one of
     `with target:` where none is given.
     """
     @module_pass(opt_level=0, name="MetaScheduleTuneIRMod")
-    def tune(mod: IRModule, _: Any) -> IRModule:
+    def tune(mod: IRModule, _: object) -> IRModule:
         tune_relax(mod, params, _target(target), work_dir, max_trials_global,
                    max_trials_per_task=max_trials_per_task, op_names=op_names)
         return mod
@@ -42,20 +42,20 @@ def MetaScheduleTuneIRMod(
 
 
 def MetaScheduleTuneTIR(work_dir: str, max_trials_global: int,
-                        target: Any = None) -> Pass:
+                        target: Target | str | None = None) -> Pass:
     """Search for schedules of the TensorIR functions of a module; see MetaScheduleTuneIRMod."""
     return MetaScheduleTuneIRMod(None, work_dir, max_trials_global, target=target)
 
 
-def MetaScheduleApplyDatabase(work_dir: str | None = None,
-                              enable_warning: bool = False, target: Any = None) -> Pass:
+def MetaScheduleApplyDatabase(work_dir: str | None = None, enable_warning: bool = False,
+                              target: Target | str | None = None) -> Pass:
     """Replace every kernel that a database knows by its fastest schedule.
 
     The database is the one of `with database:`, else the one in `work_dir`; raises ValueError where
     there is neither. With `enable_warning`, kernels that it does not know are named.
     """
     @module_pass(opt_level=0, name="MetaScheduleApplyDatabase")
-    def apply(mod: IRModule, _: Any) -> IRModule:
+    def apply(mod: IRModule, _: object) -> IRModule:
         database = Database.current()
         if database is None:
             if work_dir is None:
@@ -72,8 +72,8 @@ def MetaScheduleApplyDatabase(work_dir: str | None = None,
     return apply
 
 
-def static_shape_tuning(total_trials: int, target: Any = None, work_dir: str = "tuning_logs",
-                        cpu_weight_prepack: bool = False,
+def static_shape_tuning(total_trials: int, target: Target | str | None = None,
+                        work_dir: str = "tuning_logs", cpu_weight_prepack: bool = False,
                         max_trials_per_task: int | None = None) -> Pass:
     """`get_pipeline("static_shape_tuning")`: fused, tuned, and each kernel with the best schedule.
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .task_scheduler.task_scheduler import TaskScheduler
 
 
 class Progress:
@@ -17,7 +20,7 @@ class Progress:
     def __init__(self, quiet: bool = False) -> None:
         self.quiet, self.bar, self.board = quiet, None, None
 
-    def start(self, scheduler: Any) -> None:
+    def start(self, scheduler: TaskScheduler) -> None:
         """The search begins."""
         self.begun = time.perf_counter()
         if self.quiet:
@@ -33,7 +36,7 @@ class Progress:
         self.bar = tqdm(total=total, file=sys.stdout, unit="trial", dynamic_ncols=True,
                         initial=sum(t.trials for t in scheduler.tasks))
 
-    def update(self, scheduler: Any, record: Any) -> None:
+    def update(self, scheduler: TaskScheduler, record: Any) -> None:
         """A trial is done."""
         if self.board is not None:
             self.board.refresh(force=False)
@@ -50,7 +53,7 @@ class Progress:
         if self.bar is not None:
             self.bar.set_postfix_str("the best ones once more")
 
-    def finish(self, scheduler: Any) -> None:
+    def finish(self, scheduler: TaskScheduler) -> None:
         """The search is over."""
         if self.board is not None:
             self.board.finish()
@@ -69,7 +72,7 @@ class Progress:
                           f"{task.wanted} trials: all programs of its space were tried")
 
 
-def _live_board(scheduler: Any) -> Any:
+def _live_board(scheduler: TaskScheduler) -> Any:
     """A tuning board in the output of the notebook cell that searches; None where there is none."""
     shell = sys.modules.get("IPython")
     shell = shell.get_ipython() if shell is not None else None

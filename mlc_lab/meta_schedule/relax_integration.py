@@ -9,7 +9,7 @@ What is found takes the place of the kernels, and the rest of the passes of `rel
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
@@ -23,6 +23,9 @@ from .space_generator import SpaceGenerator
 from .space_generator.post_order_apply import default_schedule
 from .tune import DEFAULT_TRIALS, only_structural, tune_tasks
 from .workload import TensorInfo, as_workload, coarse_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass
@@ -99,8 +102,9 @@ def _bare(func: PrimFunc) -> PrimFunc:
     return func
 
 
-def extract_tasks(mod: IRModule, target: Any = None, params: Mapping[str, Any] | None = None, *,
-                  module_equality: str = "structural") -> list[ExtractedTask]:
+def extract_tasks(mod: IRModule, target: Target | str | None = None,
+                  params: Mapping[str, Any] | None = None, *, module_equality: str = "structural"
+                  ) -> list[ExtractedTask]:
     """The distinct kernels of a model."""
     only_structural(module_equality)
     target = Target(target if target is not None else Target.current() or "llvm")
@@ -120,10 +124,11 @@ def extract_tasks(mod: IRModule, target: Any = None, params: Mapping[str, Any] |
     return tasks
 
 
-def extracted_tasks_to_tune_contexts(
-        extracted_tasks: Sequence[ExtractedTask], work_dir: Any = None,
-        space: Any = "post-order-apply", strategy: Any = "evolutionary", seed: int | None = None,
-        **_: Any) -> tuple[list[TuneContext], list[float]]:
+def extracted_tasks_to_tune_contexts(extracted_tasks: Sequence[ExtractedTask],
+                                     work_dir: str | Path | None = None,
+                                     space: object = "post-order-apply",
+                                     strategy: object = "evolutionary", seed: int | None = None,
+                                     **_: object) -> tuple[list[TuneContext], list[float]]:
     """(contexts, weights) of tasks, as tune_tasks takes them."""
     contexts = [TuneContext(
         t.mod, target=t.target, space_generator=SpaceGenerator.create(space).clone(),
@@ -149,11 +154,12 @@ def _begins_at_default(task: ExtractedTask) -> bool:
     return True
 
 
-def tune_relax(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None,
-               work_dir: Any = None, max_trials_global: int | None = None, *,
-               max_trials_per_task: int | None = None, op_names: Sequence[str] | None = None,
-               space: Any = "post-order-apply", strategy: Any = "evolutionary",
-               seed: int | None = None, **options: Any) -> Database:
+def tune_relax(mod: IRModule, params: Mapping[str, Any] | None = None,
+               target: Target | str | None = None, work_dir: str | Path | None = None,
+               max_trials_global: int | None = None, *, max_trials_per_task: int | None = None,
+               op_names: Sequence[str] | None = None, space: object = "post-order-apply",
+               strategy: object = "evolutionary", seed: int | None = None, **options: Any
+               ) -> Database:
     """Search for fast schedules of all kernels of a model.
 
     `op_names` keeps only kernels whose name contains one of them. With the generated space, kernels
@@ -180,7 +186,8 @@ def tune_relax(mod: IRModule, params: Mapping[str, Any] | None = None, target: A
                       max_trials_per_task=max_trials_per_task, **options)
 
 
-def apply_database(database: Database, mod: IRModule, target: Any = None) -> IRModule:
+def apply_database(database: Database, mod: IRModule, target: Target | str | None = None
+                   ) -> IRModule:
     """The module with every kernel the database knows replaced by its fastest schedule."""
     from ..dlight.base import SCHEDULED
 
@@ -202,7 +209,7 @@ def apply_database(database: Database, mod: IRModule, target: Any = None) -> IRM
     return mod
 
 
-def compile_relax(database: Database, mod: IRModule, target: Any = None,
+def compile_relax(database: Database, mod: IRModule, target: Target | str | None = None,
                   params: Mapping[str, Any] | None = None, enable_warning: bool = False) -> Any:
     """Build a model with the schedules of a database; kernels it does not know get the default.
 

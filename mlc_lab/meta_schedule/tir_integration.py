@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..ir.module import IRModule
 from ..schedule import Schedule
@@ -15,16 +15,19 @@ from .space_generator import SpaceGenerator
 from .tune import tune_tasks
 from .workload import as_workload
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def tune_tir(mod: Any, target: Any = None, work_dir: Any = None,
-             max_trials_global: int | None = None, *, max_trials_per_task: int | None = None,
-             num_trials_per_iter: int = 64, builder: Any = "local", runner: Any = "local",
-             database: Any = "sqlite", cost_model: Any = "xgb", measure_callbacks: Any = "default",
-             task_scheduler: Any = "gradient", space: Any = "post-order-apply",
-             strategy: Any = "evolutionary", num_tuning_cores: Any = "physical",
+
+def tune_tir(mod: IRModule | PrimFunc, target: Target | str | None = None,
+             work_dir: str | Path | None = None, max_trials_global: int | None = None, *,
+             max_trials_per_task: int | None = None, num_trials_per_iter: int = 64,
+             builder: object = "local", runner: object = "local", database: object = "sqlite",
+             cost_model: object = "xgb", measure_callbacks: object = "default",
+             task_scheduler: object = "gradient", space: object = "post-order-apply",
+             strategy: object = "evolutionary", num_tuning_cores: int | str = "physical",
              seed: int | None = None, task_name: str | None = None, verbose: bool = True,
-             module_equality: str = "structural",
-             special_space: Mapping[str, Any] | None = None,
+             module_equality: str = "structural", special_space: Mapping[str, Any] | None = None,
              post_optimization: bool = False, num_threads: int | None = None) -> Database:
     """Search for a fast schedule of a tensor program.
 
@@ -74,7 +77,7 @@ def tune_tir(mod: Any, target: Any = None, work_dir: Any = None,
         num_tuning_cores=num_tuning_cores, verbose=verbose)
 
 
-def _parts(mod: Any, task_name: str | None) -> list[tuple[str, IRModule]]:
+def _parts(mod: IRModule | PrimFunc, task_name: str | None) -> list[tuple[str, IRModule]]:
     """The programs of a module, by task name."""
     if isinstance(mod, IRModule):
         funcs = {v.name_hint: f for v, f in mod.functions.items() if isinstance(f, PrimFunc)}
@@ -85,7 +88,8 @@ def _parts(mod: Any, task_name: str | None) -> list[tuple[str, IRModule]]:
     return [(task_name or "main", as_workload(mod))]
 
 
-def compile_tir(database: Database, mod: Any, target: Any = None) -> Schedule:
+def compile_tir(database: Database, mod: IRModule | PrimFunc, target: Target | str | None = None
+                ) -> Schedule:
     """The fastest schedule that a search found for a program.
 
     `.mod` is the scheduled module, `.trace` the trace. Raises ValueError where the database has no

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .context import TuneContext
 from .cost_model import CostModel
@@ -14,11 +14,14 @@ from .measure_callback import MeasureCallback
 from .progress import Progress
 from .task_scheduler import TaskScheduler
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 #: trials where no number was given
 DEFAULT_TRIALS = 64
 
 
-def open_database(database: Any, work_dir: Any) -> Database:
+def open_database(database: object, work_dir: Any) -> Database:
     """The database of a search: the one given, or the file in `work_dir`."""
     if isinstance(database, Database):
         return database
@@ -54,12 +57,12 @@ def _cores(given: Any) -> int | None:
 
 
 def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | None = None,
-               work_dir: Any = None, max_trials_global: int | None = None,
+               work_dir: str | Path | None = None, max_trials_global: int | None = None,
                max_trials_per_task: int | None = None, num_trials_per_iter: int = 64,
-               builder: Any = "local", runner: Any = "local", database: Any = "sqlite",
-               cost_model: Any = "xgb", measure_callbacks: Any = "default",
-               task_scheduler: Any = "gradient", module_equality: str = "structural",
-               post_optimization: bool = False, num_tuning_cores: Any = "physical",
+               builder: object = "local", runner: object = "local", database: object = "sqlite",
+               cost_model: object = "xgb", measure_callbacks: object = "default",
+               task_scheduler: object = "gradient", module_equality: str = "structural",
+               post_optimization: bool = False, num_tuning_cores: int | str = "physical",
                verbose: bool = True) -> Database:
     """Tune several tasks together. Returns the database; see tune_tir for the arguments."""
     only_structural(module_equality)

@@ -43,7 +43,7 @@ class TensorInfo(NamedTuple):
         return out
 
     @staticmethod
-    def from_json(json_obj: Any) -> "TensorInfo":
+    def from_json(json_obj: object) -> "TensorInfo":
         """What `as_json` wrote. Raises DataError for something else."""
         if not isinstance(json_obj, (list, tuple)) or len(json_obj) != 3 or (
                 json_obj[0] != "TENSOR"):
@@ -72,7 +72,7 @@ class ArgInfo:
         return TensorInfo.from_prim_func(as_workload(mod)["main"])
 
     @staticmethod
-    def from_json(json_obj: Any) -> TensorInfo:
+    def from_json(json_obj: object) -> TensorInfo:
         """What `as_json` wrote. Raises DataError for something else."""
         return TensorInfo.from_json(json_obj)
 
@@ -128,7 +128,7 @@ def coarse_key(mod: IRModule) -> str:
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:32]
 
 
-def as_workload(program: Any) -> IRModule:
+def as_workload(program: IRModule | PrimFunc) -> IRModule:
     """A program (IRModule with one function, PrimFunc, Schedule) as a module with "main"."""
     if isinstance(program, PrimFunc):
         return IRModule({"main": program.with_attr("global_symbol", "main")})

@@ -32,12 +32,12 @@ class _Variables(PyExprVisitor):
         self.globals: dict[GlobalVar, None] = {}
         self.called: dict[GlobalVar, None] = {}
 
-    def visit_var_(self, expr: Any) -> None:
+    def visit_var_(self, expr: Expr) -> None:
         self.used[expr] = None
 
     visit_dataflow_var_ = visit_var_
 
-    def visit_global_var_(self, expr: Any) -> None:
+    def visit_global_var_(self, expr: Expr) -> None:
         self.globals[expr] = None
 
     def visit_var_def_(self, var: Any) -> None:
@@ -45,13 +45,13 @@ class _Variables(PyExprVisitor):
 
     visit_dataflow_var_def_ = visit_var_def_
 
-    def visit_call_(self, expr: Any) -> None:
+    def visit_call_(self, expr: Expr) -> None:
         if isinstance(expr.op, GlobalVar):
             self.called[expr.op] = None
         super().visit_call_(expr)
 
 
-def _variables(expr: Any) -> _Variables:
+def _variables(expr: Expr) -> _Variables:
     found = _Variables()
     found.visit_expr(expr)
     return found
@@ -84,15 +84,15 @@ def called_global_vars(expr: Expr) -> list[GlobalVar]:
     return list(_variables(expr).called)
 
 
-def _bindings(func: Any) -> list[Binding]:
+def _bindings(func: Function) -> list[Binding]:
     found: list[Binding] = []
 
     class Collect(PyExprVisitor):
-        def visit_var_binding_(self, binding: Any) -> None:
+        def visit_var_binding_(self, binding: Binding) -> None:
             found.append(binding)
             super().visit_var_binding_(binding)
 
-        def visit_match_cast_(self, binding: Any) -> None:
+        def visit_match_cast_(self, binding: Binding) -> None:
             found.append(binding)
             super().visit_match_cast_(binding)
 
@@ -166,7 +166,7 @@ def defined_symbolic_vars(func: Function) -> list[E.Var]:
 def _symbolic_vars(func: Function) -> list[E.Var]:
     found: dict[E.Var, None] = {}
 
-    def note(expr: Any) -> None:
+    def note(expr: Expr) -> None:
         info = getattr(expr, "struct_info_", None)
         if info is not None and not isinstance(expr, (Function, ExternFunc)):
             found.update(dict.fromkeys(tir_vars_in_struct_info(info)))
@@ -181,7 +181,7 @@ def _symbolic_vars(func: Function) -> list[E.Var]:
 # ------------------------------------------------------------------------------- purity
 
 
-def is_impure_call(call: Any) -> bool:
+def is_impure_call(call: Expr) -> bool:
     """Whether a call may have effects."""
     if not isinstance(call, Call):
         return False
@@ -193,26 +193,26 @@ def is_impure_call(call: Any) -> bool:
 
 
 class _Impure(PyExprVisitor):
-    def __init__(self, own_name: Any) -> None:
+    def __init__(self, own_name: GlobalVar | None) -> None:
         self.own, self.found = own_name, None
 
-    def visit_call_(self, expr: Any) -> None:
+    def visit_call_(self, expr: Expr) -> None:
         if self.found is None and expr.op is not self.own and is_impure_call(expr):
             self.found = expr
         super().visit_call_(expr)
 
-    def visit_function_(self, expr: Any) -> None:
+    def visit_function_(self, expr: Expr) -> None:
         """What a function inside does happens when it is called."""
 
 
-def find_impure_call(expr: Any, own_name: Any = None) -> Call | None:
+def find_impure_call(expr: Expr, own_name: GlobalVar | None = None) -> Call | None:
     """The first call in an expression or function body that may have effects, or None."""
     finder = _Impure(own_name)
     finder.visit_expr(expr.body if isinstance(expr, Function) else expr)
     return finder.found
 
 
-def contains_impure_call(expr: Any, own_name: Any = None) -> bool:
+def contains_impure_call(expr: Expr, own_name: GlobalVar | None = None) -> bool:
     """Whether an expression or function body holds a call that may have effects.
 
     Calls of `own_name` (a recursive function's own variable) do not count.
@@ -276,7 +276,7 @@ def remove_all_unused(func: Function) -> Function:
     return clean(func)
 
 
-def has_reshape_pattern(func: Any) -> bool:
+def has_reshape_pattern(func: Function) -> bool:
     """Whether a PrimFunc only moves its input to another shape, element by element in order."""
     from .transform.rewrite_dataflow_reshape import has_reshape_pattern as check
 

@@ -14,7 +14,7 @@ value is bound to a variable; every expression knows its struct info.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ..ir.module import GlobalVar, IRModule
 from ..ir.recursion import with_room_for
@@ -34,6 +34,9 @@ from .struct_info import (
     OBJECT, FuncStructInfo, ObjectStructInfo, StructInfo,
     definable_tir_vars, erase_to_well_defined, struct_info_lca,
 )
+
+if TYPE_CHECKING:
+    from ..ir.module import BaseFunc
 
 _LEAVES = (Var, DataflowVar, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc,
            GlobalVar, E.Op)
@@ -128,7 +131,7 @@ class BlockBuilder:
         """Give no variable this name that is not asked for."""
         self._names.setdefault(name, 0)
 
-    def emit(self, expr: Any, name_hint: str = "") -> Var:
+    def emit(self, expr: Expr, name_hint: str = "") -> Var:
         """Bind a value (an Expr, or a tuple of them) to a new variable."""
         return self._emit(as_expr(expr), name_hint, self.current_block_is_dataflow())
 
@@ -169,11 +172,11 @@ class BlockBuilder:
         self.emit_normalized(MatchCast(var, value, info))
         return var
 
-    def emit_output(self, output: Any, name_hint: str = "") -> Var:
+    def emit_output(self, output: Expr | Sequence[Any], name_hint: str = "") -> Var:
         """Bind a value to a variable that is seen outside the dataflow block."""
         return self._emit(as_expr(output), name_hint or "gv", False)
 
-    def call_te(self, func: Callable, *args: Any, **kwargs: Any) -> Call:
+    def call_te(self, func: Callable, *args: object, **kwargs: object) -> Call:
         """A call of the TensorIR function that a tensor expression makes; not emitted yet."""
         from .te_call import call_te
 
@@ -189,7 +192,7 @@ class BlockBuilder:
         hint = kwargs.pop("name_hint", "")
         return self.emit(self.call_te(func, *args, **kwargs), hint)
 
-    def emit_func_output(self, output: Any, params: Any = None) -> GlobalVar:
+    def emit_func_output(self, output: Expr | Sequence[Expr], params: Any = None) -> GlobalVar:
         """The result of the function, which is then added to the module."""
         if not self._functions:
             raise RuntimeError("emit_func_output belongs in `with bb.function(...):`")
@@ -229,7 +232,7 @@ class BlockBuilder:
         """The module, when everything was emitted."""
         return self.get()
 
-    def add_func(self, func: Any, func_name: str) -> GlobalVar:
+    def add_func(self, func: BaseFunc, func_name: str) -> GlobalVar:
         """Add a function, or find one that is structurally equal; its GlobalVar."""
         key = _key(func)
         for var in self._keyed().get(key, ()):
@@ -242,7 +245,7 @@ class BlockBuilder:
         self._keyed().setdefault(key, []).append(var)
         return var
 
-    def update_func(self, var: GlobalVar, func: Any) -> None:
+    def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Put a function in the place of another."""
         if isinstance(func, Function):
             var.set_struct_info(func.struct_info_)
@@ -280,7 +283,7 @@ class BlockBuilder:
             return expr
         return self._emit(expr, "", self.current_block_is_dataflow())
 
-    def normalize(self, expr: Any) -> Any:
+    def normalize(self, expr: Expr) -> Any:
         """An expression in normal form, its struct info known.
 
         Nested values are bound in the open block. Raises StructInfoError where arguments misfit.
@@ -449,7 +452,7 @@ _NORMALIZE: dict[type, Callable[[BlockBuilder, Any], Any]] = {
 }
 
 
-def _key(func: Any) -> Any:
+def _key(func: BaseFunc) -> Any:
     """What structurally equal functions share."""
     return func.outline() if isinstance(func, PrimFunc) else structural_hash(func)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..tir import expr as E
 from .expr import Binding, BindingBlock, DataflowBlock, Expr, Var
 from .struct_info import ShapeStructInfo
+
+if TYPE_CHECKING:
+    from .block_builder import BlockBuilder
 
 
 class Frame:
@@ -27,7 +30,7 @@ class Frame:
 class FunctionScope:
     """`with bb.function(name, params): ...`"""
 
-    def __init__(self, builder: Any, name: str, params: Any, attrs: Any,
+    def __init__(self, builder: BlockBuilder, name: str, params: Any, attrs: Any,
                  is_pure: bool) -> None:
         self.builder, self.name, self.is_pure = builder, name, is_pure
         self.params = params
@@ -42,7 +45,7 @@ class FunctionScope:
         builder.begin_binding_block()
         type(builder)._stack.append(builder)
 
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         builder = self.builder
         type(builder)._stack.pop()
         builder._functions.pop()
@@ -63,7 +66,7 @@ class FunctionScope:
 class DataflowScope:
     """`with bb.dataflow(): ...`"""
 
-    def __init__(self, builder: Any) -> None:
+    def __init__(self, builder: BlockBuilder) -> None:
         self.builder = builder
 
     def __enter__(self) -> None:
@@ -72,7 +75,7 @@ class DataflowScope:
             builder._functions[-1].close_block()
         builder.begin_dataflow_block()
 
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         if kind is not None:
             return
         builder = self.builder
@@ -88,13 +91,13 @@ class TestingScope:
 
     __test__ = False
 
-    def __init__(self, builder: Any, def_vars: Sequence[E.Var]) -> None:
+    def __init__(self, builder: BlockBuilder, def_vars: Sequence[E.Var]) -> None:
         self.builder, self.variables = builder, def_vars
 
     def __enter__(self) -> None:
         self.builder.begin_scope([Var("shape", ShapeStructInfo(self.variables))])
 
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         self.builder.end_scope()
 
 

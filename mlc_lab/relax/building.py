@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..backend import llvm
 from ..ir.module import IRModule
@@ -15,18 +15,21 @@ from .vm.bytecode import Executable
 from .vm.codegen import generate, kernels_of
 from .vm.native import compile_functions, fill_constants
 
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
+
 EXEC_MODES = ("compiled", "bytecode")
 
 
 def build(
     mod: Any,
-    target: Any = None,
+    target: TargetLike = None,
     params: Mapping[str, Any] | None = None,
-    pipeline: Any = "default",
+    pipeline: object = "default",
     exec_mode: str = "compiled",
     *,
-    relax_pipeline: Any = None,
-    tir_pipeline: Any = None,
+    relax_pipeline: object = None,
+    tir_pipeline: object = None,
     system_lib: bool | None = None,
 ) -> Executable:
     """Build a module for the virtual machine.
@@ -91,7 +94,7 @@ def build(
     return executable
 
 
-def _pipeline(pipeline: Any, target: Target) -> Any:
+def _pipeline(pipeline: object, target: Target) -> Any:
     if isinstance(pipeline, str):
         if pipeline == "default":
             return default_pipeline(target)

@@ -46,11 +46,11 @@ class Var(Expr):
     """A variable: a parameter or what a binding introduces. Two are the same only as objects."""
 
     bound_parts = ("struct_info_",)
-    name_hint: str = plain
-    struct_info_: StructInfo | None = plain
+    name_hint: str = plain()
+    struct_info_: StructInfo | None = plain()
 
     def __init__(self, name_hint: str, struct_info: StructInfo | None = None,
-                 span: Any = None) -> None:
+                 span: object = None) -> None:
         if struct_info is not None and not isinstance(struct_info, StructInfo):
             struct_info = as_struct_info(struct_info)
         self._init(str(name_hint), struct_info)
@@ -78,10 +78,11 @@ register_bindable(Var, DataflowVar)
 class Constant(Expr):
     """A tensor known when the program is built; `data` is an NDArray."""
 
-    data: Any = plain
-    struct_info_: StructInfo | None = ignored
+    data: Any = plain()
+    struct_info_: StructInfo | None = ignored()
 
-    def __init__(self, data: Any, struct_info: StructInfo | None = None, span: Any = None) -> None:
+    def __init__(self, data: Any, struct_info: StructInfo | None = None, span: object = None
+                 ) -> None:
         if type(data).__name__ != "NDArray":
             from ..runtime import array
 
@@ -100,9 +101,9 @@ class Constant(Expr):
 class PrimValue(Expr):
     """A scalar of the host program as a value."""
 
-    value: E.PrimExpr = plain
+    value: E.PrimExpr = plain()
 
-    def __init__(self, value: Any, span: Any = None) -> None:
+    def __init__(self, value: Any, span: object = None) -> None:
         if not isinstance(value, E.PrimExpr):
             value = O.const(value, "int64") if isinstance(value, int) and not isinstance(
                 value, bool) else O.const(value)
@@ -118,9 +119,9 @@ class PrimValue(Expr):
 class StringImm(Expr):
     """A string as a value."""
 
-    value: str = plain
+    value: str = plain()
 
-    def __init__(self, value: str, span: Any = None) -> None:
+    def __init__(self, value: str, span: object = None) -> None:
         self._init(str(value))
 
     @property
@@ -133,9 +134,9 @@ class StringImm(Expr):
 class DataTypeImm(Expr):
     """A data type as a value."""
 
-    value: str = plain
+    value: str = plain()
 
-    def __init__(self, value: str, span: Any = None) -> None:
+    def __init__(self, value: str, span: object = None) -> None:
         self._init(canonical(str(value)))
 
     @property
@@ -148,12 +149,12 @@ class DataTypeImm(Expr):
 class ExternFunc(Expr, BaseFunc):
     """A function registered under a global name, outside the module."""
 
-    global_symbol: str = plain
-    struct_info_: StructInfo | None = ignored
-    attrs: dict | None = ignored
+    global_symbol: str = plain()
+    struct_info_: StructInfo | None = ignored()
+    attrs: dict | None = ignored()
 
     def __init__(self, global_symbol: str, struct_info: StructInfo | None = None,
-                 span: Any = None) -> None:
+                 span: object = None) -> None:
         if struct_info is None:
             struct_info = FuncStructInfo(None, OBJECT, False)
         self._init(str(global_symbol), struct_info, {})
@@ -167,9 +168,9 @@ class Tuple(Expr):
     """Several values as one."""
 
     fields_: tuple[Node, ...]
-    struct_info_: StructInfo | None = ignored
+    struct_info_: StructInfo | None = ignored()
 
-    def __init__(self, fields: Sequence[Any], span: Any = None) -> None:
+    def __init__(self, fields: Sequence[Any], span: object = None) -> None:
         fields = tuple(map(as_expr, fields))
         infos = tuple([f.struct_info_ for f in fields])
         self._init(fields, None if None in infos else TupleStructInfo.from_fields(infos))
@@ -192,10 +193,10 @@ class TupleGetItem(Expr):
     """One item of a tuple."""
 
     tuple_value: Expr
-    index: int = plain
-    struct_info_: StructInfo | None = ignored
+    index: int = plain()
+    struct_info_: StructInfo | None = ignored()
 
-    def __init__(self, tuple_value: Expr, index: int, span: Any = None) -> None:
+    def __init__(self, tuple_value: Expr, index: int, span: object = None) -> None:
         info = tuple_value.struct_info_
         item = None
         if isinstance(info, TupleStructInfo):
@@ -218,12 +219,12 @@ class Call(Expr):
 
     op: Node
     args: tuple[Node, ...]
-    attrs: dict | None = plain
-    sinfo_args: tuple[StructInfo, ...] = plain
-    struct_info_: StructInfo | None = ignored
+    attrs: dict | None = plain()
+    sinfo_args: tuple[StructInfo, ...] = plain()
+    struct_info_: StructInfo | None = ignored()
 
     def __init__(self, op: Any, args: Sequence[Any], attrs: Any = None,
-                 sinfo_args: Sequence[StructInfo] | None = None, span: Any = None,
+                 sinfo_args: Sequence[StructInfo] | None = None, span: object = None,
                  struct_info: StructInfo | None = None) -> None:
         if type(op) is str:
             op = Op.get(op)
@@ -245,9 +246,10 @@ class If(Expr):
     cond: Expr
     true_branch: Expr
     false_branch: Expr
-    struct_info_: StructInfo | None = ignored
+    struct_info_: StructInfo | None = ignored()
 
-    def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Any = None) -> None:
+    def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: object = None
+                 ) -> None:
         true_branch, false_branch = as_body(true_branch), as_body(false_branch)
         a, b = true_branch.struct_info_, false_branch.struct_info_
         self._init(cond, true_branch, false_branch,
@@ -266,10 +268,10 @@ class Binding(Node):
 class VarBinding(Binding):
     """var = value"""
 
-    var: Var = defines
+    var: Var = defines()
     value: Node
 
-    def __init__(self, var: Var, value: Expr, span: Any = None) -> None:
+    def __init__(self, var: Var, value: Expr, span: object = None) -> None:
         self._init(var, value)
 
 
@@ -277,11 +279,11 @@ class VarBinding(Binding):
 class MatchCast(Binding):
     """var = R.match_cast(value, struct_info): checked at run time, defines symbolic variables."""
 
-    var: Var = defines
+    var: Var = defines()
     value: Expr
-    struct_info: StructInfo = plain
+    struct_info: StructInfo = plain()
 
-    def __init__(self, var: Var, value: Expr, struct_info: StructInfo, span: Any = None) -> None:
+    def __init__(self, var: Var, value: Expr, struct_info: StructInfo, span: object = None) -> None:
         self._init(var, value, as_struct_info(struct_info))
 
 
@@ -291,7 +293,7 @@ class BindingBlock(Node):
 
     bindings: tuple[Binding, ...]
 
-    def __init__(self, bindings: Sequence[Binding], span: Any = None) -> None:
+    def __init__(self, bindings: Sequence[Binding], span: object = None) -> None:
         self._init(tuple(bindings))
 
 
@@ -306,9 +308,9 @@ class SeqExpr(Expr):
 
     blocks: tuple[BindingBlock, ...]
     body: Node
-    struct_info_: StructInfo | None = ignored
+    struct_info_: StructInfo | None = ignored()
 
-    def __init__(self, blocks: Sequence[BindingBlock], body: Expr, span: Any = None) -> None:
+    def __init__(self, blocks: Sequence[BindingBlock], body: Expr, span: object = None) -> None:
         self._init(tuple(blocks), body, body.struct_info_)
 
 
@@ -324,15 +326,15 @@ def as_body(expr: Expr) -> SeqExpr:
 class Function(BaseFunc, Expr):
     """A function of the graph level."""
 
-    params: tuple[Var, ...] = defines
+    params: tuple[Var, ...] = defines()
     body: Expr
-    ret_struct_info: StructInfo = plain
-    is_pure: bool = plain
-    attrs: dict = plain
+    ret_struct_info: StructInfo = plain()
+    is_pure: bool = plain()
+    attrs: dict = plain()
 
     def __init__(self, params: Sequence[Var], body: Expr,
                  ret_struct_info: StructInfo | None = None, is_pure: bool = True,
-                 attrs: Mapping[str, Any] | None = None, span: Any = None) -> None:
+                 attrs: Mapping[str, Any] | None = None, span: object = None) -> None:
         params = tuple(params)
         for p in params:
             if not isinstance(p, Var):
@@ -355,7 +357,7 @@ class Function(BaseFunc, Expr):
 
     @staticmethod
     def create_empty(params: Sequence[Var], ret_struct_info: StructInfo, is_pure: bool = True,
-                     attrs: Any = None, span: Any = None) -> "Function":
+                     attrs: Any = None, span: object = None) -> "Function":
         """A function of which only the head is known, its body None."""
         return Function.from_fields(tuple(params), None, ret_struct_info, is_pure,
                                     normalize_attrs(attrs))

@@ -39,7 +39,7 @@ _DEFS = {Var: "visit_var_def_", DataflowVar: "visit_dataflow_var_def_"}
 class ExprFunctor:
     """Dispatch to a method by the type of the node."""
 
-    def visit_expr(self, expr: Any) -> Any:
+    def visit_expr(self, expr: Expr) -> Any:
         """Visit an expression. Raises WellFormedError for a node of another language."""
         name = METHODS.get(type(expr))
         if name is None:
@@ -69,10 +69,10 @@ class PyExprVisitor(ExprFunctor):
     def visit_struct_info(self, info: StructInfo | None) -> None:
         """Visit the struct info of a definition or call; does nothing by default."""
 
-    def visit_span(self, span: Any) -> None:
+    def visit_span(self, span: object) -> None:
         """Does nothing; kept for classes written for TVM."""
 
-    def _leaf(self, expr: Any) -> None:
+    def _leaf(self, expr: Expr) -> None:
         pass
 
     visit_var_ = visit_dataflow_var_ = visit_global_var_ = visit_constant_ = _leaf
@@ -147,7 +147,7 @@ class PyExprMutator(ExprFunctor):
 
     # --------------------------------------------------------------------------- for methods
 
-    def visit_expr(self, expr: Any) -> Any:
+    def visit_expr(self, expr: Expr) -> Any:
         """The rewritten expression, in normal form; the same object when nothing changed."""
         new = ExprFunctor.visit_expr(self, expr)
         if isinstance(new, (Op, GlobalVar, PrimFunc)) or (new is expr and _settled(expr)):
@@ -208,7 +208,7 @@ class PyExprMutator(ExprFunctor):
     def visit_dataflow_var_(self, expr: DataflowVar) -> Expr:
         return self.visit_var_(expr)
 
-    def _leaf(self, expr: Any) -> Any:
+    def _leaf(self, expr: Expr) -> Any:
         return expr
 
     visit_global_var_ = visit_constant_ = visit_string_imm_ = visit_data_type_imm_ = _leaf
@@ -339,7 +339,7 @@ class PyExprMutator(ExprFunctor):
         self.builder_.emit_normalized(MatchCast(new, self.builder_.as_leaf(value), info))
 
 
-def _settled(expr: Any) -> bool:
+def _settled(expr: Expr) -> bool:
     """Whether an expression that did not change needs no normalization."""
     return getattr(expr, "struct_info_", None) is not None
 
@@ -372,7 +372,7 @@ class _PostOrder(PyExprVisitor):
         self.fn = fn
         self.seen: set[int] = set()
 
-    def visit_expr(self, expr: Any) -> None:
+    def visit_expr(self, expr: Expr) -> None:
         if id(expr) in self.seen:
             return
         super().visit_expr(expr)
@@ -380,7 +380,7 @@ class _PostOrder(PyExprVisitor):
         self.fn(expr)
 
 
-def post_order_visit(expr: Any, fn: Callable[[Any], None]) -> None:
+def post_order_visit(expr: Expr, fn: Callable[[Any], None]) -> None:
     """Call `fn` on every expression under `expr`, once each, parts before wholes."""
     _PostOrder(fn).visit_expr(expr)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from ..arith import Analyzer
 from ..ir.module import GlobalVar
@@ -19,16 +19,19 @@ from .struct_info import (
     struct_info_base_check, substitute_struct_info, erase_to_well_defined,
 )
 
+if TYPE_CHECKING:
+    from .expr import Expr
+
 LEAVES = frozenset((Var, DataflowVar, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm,
                     ExternFunc, GlobalVar))
 
 
-def is_leaf(expr: Any) -> bool:
+def is_leaf(expr: Expr) -> bool:
     """Whether an expression may be an argument as it stands, tuples left aside."""
     return type(expr) in LEAVES
 
 
-def is_leaf_tuple(expr: Any) -> bool:
+def is_leaf_tuple(expr: Expr) -> bool:
     """Whether it is a tuple of leaves (or of such tuples)."""
     return type(expr) is Tuple and all(is_leaf(f) or is_leaf_tuple(f) for f in expr.fields_)
 

@@ -12,12 +12,16 @@ tuned is what runs.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..above import NAMES, name_above
 from ..dlight import ApplyDefaultSchedule
 from ..ir.transform import Pass, Sequential
 from . import transform as T
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from ..target.target import Target
 
 
 def zero_passes() -> list[Pass]:
@@ -40,12 +44,12 @@ def sharing_passes() -> list[Pass]:
     return [T.RewriteDataflowReshape(), T.DeadCodeElimination(), T.ShareKernels()]
 
 
-def kernel_passes(target: Any) -> list[Pass]:
+def kernel_passes(target: Target | str | None) -> list[Pass]:
     """Which kernels there are, each once and with a schedule."""
     return [*sharing_passes(), ApplyDefaultSchedule(target=target)]
 
 
-def lowering_passes(target: Any = None) -> list[Pass]:
+def lowering_passes(target: Target | str | None = None) -> list[Pass]:
     """From calls of kernels to a program for the virtual machine."""
     return [
         T.ToNonDataflow(), T.RemovePurityChecking(), T.CallTIRRewrite(),
@@ -59,14 +63,14 @@ def zero_pipeline(*, enable_log: bool = False) -> Pass:
     return Sequential(zero_passes(), name="zero_pipeline")
 
 
-def default_build_pipeline(target: Any = None) -> Pass:
+def default_build_pipeline(target: Target | str | None = None) -> Pass:
     """`get_pipeline("default_build")`: lowered without fusion, as TVM builds by default."""
     return Sequential([T.LambdaLift(), T.LegalizeOps(), *kernel_passes(target),
                        *lowering_passes(target)],
                       name="default_build_pipeline")
 
 
-def default_pipeline(target: Any = None) -> Pass:
+def default_pipeline(target: Target | str | None = None) -> Pass:
     """`get_pipeline("default")`: fused, every kernel scheduled, lowered for the machine."""
     return Sequential([*graph_passes(), *kernel_passes(target), *lowering_passes(target)],
                       name="default_pipeline")
@@ -77,7 +81,7 @@ def kernels_pipeline() -> Pass:
     return Sequential([*graph_passes(), *sharing_passes()], name="kernels_pipeline")
 
 
-def scheduled_pipeline(target: Any = None) -> Pass:
+def scheduled_pipeline(target: Target | str | None = None) -> Pass:
     """`get_pipeline("scheduled")`: the second half of "default", which keeps the schedules that
     kernels have and gives the default to the others."""
     return Sequential([ApplyDefaultSchedule(target=target), *lowering_passes(target)],
@@ -91,7 +95,7 @@ PIPELINES: dict[str, Any] = {
 }
 
 
-def get_pipeline(name: str = "zero", **options: Any) -> Pass:
+def get_pipeline(name: str = "zero", **options: object) -> Pass:
     """The pipeline of that name. Raises ValueError with the names there are."""
     if name not in PIPELINES:
         if name in NAMES["relax.pipeline"]:
@@ -101,7 +105,7 @@ def get_pipeline(name: str = "zero", **options: Any) -> Pass:
     return PIPELINES[name](**options)
 
 
-def get_default_pipeline(target: Any = None) -> Pass:
+def get_default_pipeline(target: Target | str | None = None) -> Pass:
     """The pipeline that `relax.build` uses for a target."""
     return default_pipeline(target)
 
@@ -111,7 +115,7 @@ def register_pipeline(name: str) -> Any:
     if name in PIPELINES:
         raise ValueError(f"a pipeline {name!r} is registered already")
 
-    def register(make: Any) -> Any:
+    def register(make: Callable[..., Any]) -> Any:
         PIPELINES[name] = make
         return make
 

@@ -40,7 +40,7 @@ class Expr(Node):
         """Later TVM's name for `struct_info`."""
         return self.struct_info
 
-    def __call__(self, *args: Any, attrs: Any = None) -> "Expr":
+    def __call__(self, *args: object, attrs: Any = None) -> "Expr":
         return _maker("call_expr")(self, args, attrs)
 
     def __getitem__(self, index: int) -> "Expr":
@@ -82,7 +82,7 @@ def _maker(name: str) -> Callable[..., Any]:
 
 
 def _operator(name: str, swap: bool = False) -> Callable[[Any, Any], Any]:
-    def apply(self: Expr, other: Any) -> Any:
+    def apply(self: Expr, other: object) -> Any:
         return _maker(name)(other, self) if swap else _maker(name)(self, other)
 
     return apply
@@ -122,7 +122,7 @@ class StructInfo(Node):
     """Base of the kinds of struct info. `==` compares structurally."""
 
     # type tests are frequent: the kind of a struct info is its class
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, StructInfo)
                                  and structural_equal(self, other) is True)
 
@@ -140,7 +140,7 @@ class StructInfo(Node):
 class ObjectStructInfo(StructInfo):
     """Any value at all."""
 
-    def __init__(self, span: Any = None) -> None:
+    def __init__(self, span: object = None) -> None:
         self._init()
 
 
@@ -148,10 +148,10 @@ class ObjectStructInfo(StructInfo):
 class PrimStructInfo(StructInfo):
     """A scalar of the host program; `value` where it is known."""
 
-    dtype: str = plain
-    value: E.PrimExpr | None = plain
+    dtype: str = plain()
+    value: E.PrimExpr | None = plain()
 
-    def __init__(self, dtype: Any = None, value: Any = None, span: Any = None) -> None:
+    def __init__(self, dtype: Any = None, value: Any = None, span: object = None) -> None:
         if isinstance(dtype, E.PrimExpr):
             dtype, value = dtype.dtype, dtype
         if value is not None and not isinstance(value, E.PrimExpr):
@@ -169,10 +169,10 @@ class PrimStructInfo(StructInfo):
 class ShapeStructInfo(StructInfo):
     """A shape: its values where they are known, else its number of dimensions (-1: unknown)."""
 
-    values: tuple[E.PrimExpr, ...] | None = plain
-    ndim: int = plain
+    values: tuple[E.PrimExpr, ...] | None = plain()
+    ndim: int = plain()
 
-    def __init__(self, values: Any = None, ndim: int = -1, span: Any = None) -> None:
+    def __init__(self, values: Any = None, ndim: int = -1, span: object = None) -> None:
         if values is not None:
             values = tuple(map(as_dim, values))
             ndim = len(values)
@@ -185,9 +185,9 @@ class ShapeStructInfo(StructInfo):
 class ShapeExpr(Expr):
     """A shape as a value."""
 
-    values: tuple[E.PrimExpr, ...] = plain
+    values: tuple[E.PrimExpr, ...] = plain()
 
-    def __init__(self, values: Sequence[Any], span: Any = None) -> None:
+    def __init__(self, values: Sequence[Any], span: object = None) -> None:
         self._init(tuple(map(as_dim, values)))
 
     @property
@@ -212,13 +212,13 @@ class TensorStructInfo(StructInfo):
     `dtype` is "" where it is unknown, `ndim` -1 where that is. `vdevice` is carried along.
     """
 
-    shape: Expr | None = plain
-    dtype: str = plain
-    ndim: int = plain
-    vdevice: Any = ignored
+    shape: Expr | None = plain()
+    dtype: str = plain()
+    ndim: int = plain()
+    vdevice: Any = ignored()
 
     def __init__(self, shape: Any = None, dtype: Any = "float32", vdevice: Any = None,
-                 ndim: int = -1, span: Any = None) -> None:
+                 ndim: int = -1, span: object = None) -> None:
         if shape is not None and not isinstance(shape, Expr):
             if isinstance(shape, (int, E.PrimExpr)):
                 raise TypeError("the shape of a tensor is a tuple of dimensions, write "
@@ -268,9 +268,9 @@ class TensorStructInfo(StructInfo):
 class TupleStructInfo(StructInfo):
     """A tuple of values."""
 
-    fields_: tuple[StructInfo, ...] = plain
+    fields_: tuple[StructInfo, ...] = plain()
 
-    def __init__(self, fields: Sequence[StructInfo], span: Any = None) -> None:
+    def __init__(self, fields: Sequence[StructInfo], span: object = None) -> None:
         self._init(tuple(fields))
 
 
@@ -294,18 +294,18 @@ class FuncStructInfo(StructInfo):
     `derive` then computes the struct info of a call (`derive(call) -> StructInfo`).
     """
 
-    params: tuple[StructInfo, ...] | None = plain
-    ret: StructInfo = plain
-    purity: bool = plain
-    derive: Any = ignored
+    params: tuple[StructInfo, ...] | None = plain()
+    ret: StructInfo = plain()
+    purity: bool = plain()
+    derive: Any = ignored()
 
     def __init__(self, params: Any, ret: StructInfo, purity: bool = True, derive: Any = None,
-                 span: Any = None) -> None:
+                 span: object = None) -> None:
         self._init(None if params is None else tuple(params), ret, bool(purity), derive)
 
     @staticmethod
     def opaque_func(*, ret: StructInfo | None = None, derive_func: Any = None,
-                    purity: bool = False, span: Any = None) -> "FuncStructInfo":
+                    purity: bool = False, span: object = None) -> "FuncStructInfo":
         """A function of which only the result is known."""
         return FuncStructInfo(None, ret if ret is not None else ObjectStructInfo(), purity,
                               derive_func)

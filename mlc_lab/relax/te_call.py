@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..te import Tensor, create_prim_func, placeholder
 from ..tir import expr as E
@@ -13,11 +13,14 @@ from .struct_info import (
     PrimStructInfo, ShapeStructInfo, TensorStructInfo, TupleStructInfo, as_dim,
 )
 
+if TYPE_CHECKING:
+    from .block_builder import BlockBuilder
+
 
 class _Arguments:
     """Turns arguments of a te function, and remembers what the TensorIR function takes."""
 
-    def __init__(self, builder: Any) -> None:
+    def __init__(self, builder: BlockBuilder) -> None:
         self.builder = builder
         self.tensors: list[Tensor] = []
         self.exprs: list[Expr] = []
@@ -51,7 +54,7 @@ class _Arguments:
         self.exprs.append(expr)
         return made
 
-    def convert(self, value: Any) -> Any:
+    def convert(self, value: object) -> Any:
         """An argument as the te function takes it."""
         if isinstance(value, Expr):
             return self.convert_expr(value)
@@ -102,7 +105,7 @@ def _unbound(own: list[E.Var], tensors: list[Tensor]) -> list[E.Var]:
     return [v for v in own if v not in given]
 
 
-def call_te(builder: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Call:
+def call_te(builder: BlockBuilder, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Call:
     """The call of the TensorIR function made of `func(*args, **kwargs)`; see BlockBuilder."""
     hint = kwargs.pop("primfunc_name_hint", None)
     attrs = kwargs.pop("primfunc_attrs", None)

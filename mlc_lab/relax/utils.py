@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.structural import structural_equal
 from .block_builder import BlockBuilder
@@ -10,13 +10,16 @@ from .expr import Expr, Function, Tuple, as_expr, const
 from .expr_functor import PyExprMutator
 from .te_call import call_te
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def convert_to_expr(value: Any) -> Expr:
+
+def convert_to_expr(value: object) -> Expr:
     """A Python value as a Relax expression; tuples and lists become Tuples."""
     return as_expr(value)
 
 
-def gen_call_tir_inputs(func: Any, *args: Any, **kwargs: Any) -> tuple:
+def gen_call_tir_inputs(func: Callable[..., Any], *args: object, **kwargs: object) -> tuple:
     """(PrimFunc, call arguments, out_sinfo, tir_vars) of a tensor expression's function."""
     builder = BlockBuilder()
     call = call_te(builder, func, args, dict(kwargs))

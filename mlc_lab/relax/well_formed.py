@@ -18,7 +18,7 @@ tir_arguments        a call_tir whose arguments do not fit the TensorIR function
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
@@ -39,8 +39,11 @@ from .struct_info import (
     prims_of, struct_info_base_check, surely_different,
 )
 
+if TYPE_CHECKING:
+    from .expr import Binding, Expr
 
-def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
+
+def well_formed(obj: object, check_struct_info: bool = True) -> bool:
     """Whether a function or module is well formed. `verify_well_formed` says why not."""
     try:
         verify_well_formed(obj, check_struct_info)
@@ -49,7 +52,7 @@ def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
     return True
 
 
-def verify_well_formed(obj: Any, check_struct_info: bool = True) -> bool:
+def verify_well_formed(obj: object, check_struct_info: bool = True) -> bool:
     """Raise WellFormedError at the first broken rule: its name, the place, what would help."""
     if not isinstance(obj, IRModule):
         check_function(obj, None, check_struct_info)
@@ -86,7 +89,7 @@ class _Checker(PyExprVisitor):
 
     # ------------------------------------------------------------------------- variables
 
-    def visit_var_(self, expr: Any) -> None:
+    def visit_var_(self, expr: Expr) -> None:
         if expr in self.visible:
             return
         if expr in self.escaped:
@@ -97,7 +100,7 @@ class _Checker(PyExprVisitor):
 
     visit_dataflow_var_ = visit_var_
 
-    def visit_global_var_(self, expr: Any) -> None:
+    def visit_global_var_(self, expr: Expr) -> None:
         if self.mod is not None and expr not in self.mod.functions:
             same = expr.name_hint in self.mod
             hint = ("there is another GlobalVar of that name: use mod.get_global_var"
@@ -120,7 +123,7 @@ class _Checker(PyExprVisitor):
 
     visit_dataflow_var_def_ = visit_var_def_
 
-    def symbols_of(self, info: StructInfo | None, node: Any) -> None:
+    def symbols_of(self, info: StructInfo | None, node: object) -> None:
         """The symbols of a struct info must be defined."""
         for value in prims_of(info):
             for var in free_vars(value) if type(value) is not E.IntImm else ():
@@ -131,7 +134,7 @@ class _Checker(PyExprVisitor):
 
     # ------------------------------------------------------------------------- bindings
 
-    def visit_var_binding_(self, binding: Any) -> None:
+    def visit_var_binding_(self, binding: Binding) -> None:
         saved, self.binding = self.binding, binding
         value = binding.value
         if isinstance(value, If) and self.in_dataflow:
@@ -155,7 +158,7 @@ class _Checker(PyExprVisitor):
                           f"{show(binding.var.struct_info_)} and bound to {show(have)}")
         self.binding = saved
 
-    def visit_match_cast_(self, binding: Any) -> None:
+    def visit_match_cast_(self, binding: Binding) -> None:
         saved, self.binding = self.binding, binding
         self.visit_expr(binding.value)
         if not is_leaf(binding.value) and not is_leaf_tuple(binding.value):
@@ -178,13 +181,13 @@ class _Checker(PyExprVisitor):
 
     # ------------------------------------------------------------------------- expressions
 
-    def visit_seq_expr_(self, expr: Any) -> None:
+    def visit_seq_expr_(self, expr: Expr) -> None:
         super().visit_seq_expr_(expr)
         if not is_leaf(expr.body) and not is_leaf_tuple(expr.body):
             self.fail("not_normal", expr.body, "the value of a body must be a variable, constant "
                                                "or tuple", "bind it to a variable first")
 
-    def visit_if_(self, expr: Any) -> None:
+    def visit_if_(self, expr: Expr) -> None:
         self.visit_expr(expr.cond)
         for branch in (expr.true_branch, expr.false_branch):
             visible, symbols = set(self.visible), set(self.symbols)
@@ -195,7 +198,7 @@ class _Checker(PyExprVisitor):
         for item in expr.fields_:
             self.argument(item, expr)
 
-    def visit_tuple_getitem_(self, expr: Any) -> None:
+    def visit_tuple_getitem_(self, expr: Expr) -> None:
         self.argument(expr.tuple_value, expr)
 
     def argument(self, item: Any, owner: Any) -> None:
@@ -206,11 +209,11 @@ class _Checker(PyExprVisitor):
                                                         "normalize with a BlockBuilder")
         self.visit_expr(item)
 
-    def visit_shape_expr_(self, expr: Any) -> None:
+    def visit_shape_expr_(self, expr: Expr) -> None:
         if self.check_info:
             self.symbols_of(expr.struct_info_, self.binding)
 
-    def visit_prim_value_(self, expr: Any) -> None:
+    def visit_prim_value_(self, expr: Expr) -> None:
         if self.check_info:
             self.symbols_of(expr.struct_info_, self.binding)
 

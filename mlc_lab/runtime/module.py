@@ -212,7 +212,7 @@ class Module:
 
     # -- saving -----------------------------------------------------------------------------------
 
-    def export_library(self, file_name: str | os.PathLike[str], **options: Any) -> str:
+    def export_library(self, file_name: str | os.PathLike[str], **options: object) -> str:
         """Write the module to a file and return its path.
 
         ``.o`` writes object code, which :func:`load_module` loads without any linker. ``.so``,

@@ -9,12 +9,18 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..reading import shown
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm
 from ..tir.function import IndexMap
 from .error import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from inspect import Parameter
+    from .instruction import InstructionKind
+    from .schedule import Schedule
 
 _LARGEST = 1 << 63
 
@@ -23,7 +29,7 @@ class _Unfit(Exception):
     """A value is not of the kind that is declared."""
 
 
-def _whole(sch: Any, value: Any) -> Any:
+def _whole(sch: Schedule, value: Any) -> Any:
     """A whole number, or a random variable of one."""
     if type(value) is not int:
         if isinstance(value, PrimExpr):
@@ -39,7 +45,7 @@ def _whole(sch: Any, value: Any) -> Any:
     return value
 
 
-def _real(sch: Any, value: Any) -> Any:
+def _real(sch: Schedule, value: Any) -> Any:
     if isinstance(value, (IntImm, FloatImm)):
         value = value.value
     if isinstance(value, (int, float)):
@@ -55,7 +61,7 @@ def _real(sch: Any, value: Any) -> Any:
     return float(value)
 
 
-def _flag(sch: Any, value: Any) -> Any:
+def _flag(sch: Schedule, value: Any) -> Any:
     if type(value) is bool:
         return value
     if isinstance(value, (int, IntImm)) or type(value).__module__ == "numpy":
@@ -65,7 +71,7 @@ def _flag(sch: Any, value: Any) -> Any:
     raise _Unfit
 
 
-def _text(sch: Any, value: Any) -> Any:
+def _text(sch: Schedule, value: object) -> Any:
     if isinstance(value, str):
         return value
     if isinstance(value, StringImm):
@@ -73,7 +79,7 @@ def _text(sch: Any, value: Any) -> Any:
     raise _Unfit
 
 
-def _factor(sch: Any, value: Any) -> Any:
+def _factor(sch: Schedule, value: object) -> Any:
     """A factor may also be an expression of the function's sizes."""
     if value is None:
         return value
@@ -89,7 +95,7 @@ def _optional(check: Callable) -> Callable:
 
 
 def _each(check: Callable) -> Callable:
-    def of_a_sequence(sch: Any, value: Any) -> Any:
+    def of_a_sequence(sch: Schedule, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
             if isinstance(value, (str, bytes, dict, PrimExpr)) or not (
                     hasattr(value, "__len__") and hasattr(value, "__getitem__")):
@@ -116,12 +122,12 @@ _CHECKS: dict[str, tuple[Callable, str]] = {
 }
 
 
-def checks_of(params: Any) -> list[tuple[str, Callable, str]]:
+def checks_of(params: Sequence[Parameter]) -> list[tuple[str, Callable, str]]:
     """The checks for the parameters of a primitive: (name, check, what is expected)."""
     return [(p.name, *_CHECKS[p.annotation]) for p in params if p.annotation in _CHECKS]
 
 
-def fitting(sch: Any, kind: Any, args: dict[str, Any]) -> None:
+def fitting(sch: Schedule, kind: InstructionKind, args: dict[str, Any]) -> None:
     """Refuse arguments of the wrong kinds; numbers of numpy become Python's."""
     for name, check, expected in kind.checks:
         value = args[name]
@@ -131,12 +137,12 @@ def fitting(sch: Any, kind: Any, args: dict[str, Any]) -> None:
             raise unfit(name, value, expected) from None
 
 
-def unfit(name: str, value: Any, expected: str) -> Refusal:
+def unfit(name: str, value: object, expected: str) -> Refusal:
     """The refusal of an argument of the wrong kind."""
     return Refusal("argument_kinds", f"{name}= is {shown(value)}: it must be {expected}")
 
 
-def mapping(name: str, given: Any, make: Callable[[], Any]) -> Any:
+def mapping(name: str, given: object, make: Callable[[], Any]) -> Any:
     """What `make` makes of a function that is the argument `name`.
 
     Where the function fails, or gives what are no indices, that is told as a refusal.

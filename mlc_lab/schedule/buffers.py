@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 from ..arith import Analyzer
 from ..reading import shown
@@ -22,12 +22,15 @@ from .instruction import BlockRV
 from .provenance import came_from
 from .state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
 READ, WRITE = "read", "write"
 
 # ------------------------------------------------------------------------------- arguments
 
 
-def block_argument(sch: Any, args: dict[str, Any], name: str = "block") -> Block:
+def block_argument(sch: Schedule, args: dict[str, Any], name: str = "block") -> Block:
     """A block argument given by name becomes a BlockRV; the block it stands for."""
     if isinstance(args[name], str):
         args[name] = sch.get_block(args[name])
@@ -86,7 +89,7 @@ def buffer_position(block: Block, buffer: Any, required: str | None = None) -> t
 def index_of(required: str, name: str) -> Callable[[Any, dict[str, Any]], None]:
     """A `normalize` for primitives that record a buffer as its index among reads or writes."""
 
-    def normalize(sch: Any, args: dict[str, Any]) -> None:
+    def normalize(sch: Schedule, args: dict[str, Any]) -> None:
         consumers = args.get("consumer_blocks")
         if isinstance(consumers, (str, BlockRV)):
             consumers = [consumers]
@@ -172,7 +175,7 @@ class Redirect(Mutator):
 
     def __init__(self, table: Mapping[Buffer, Buffer],
                  offsets: Mapping[Buffer, Sequence[PrimExpr]] | None = None,
-                 analyzer: Any = None) -> None:
+                 analyzer: Analyzer = None) -> None:
         super().__init__()
         self.buffers = dict(table)
         self.data = {old.data: new.data for old, new in table.items()}

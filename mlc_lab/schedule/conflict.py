@@ -109,7 +109,7 @@ class Bad(NamedTuple):
 always = Bad(lambda box: True, ((Relation(), (Relation(),)),), True)
 
 
-def apart(*variables: Any) -> Bad:
+def apart(*variables: Var) -> Bad:
     """Bad: different iterations of one of these loops."""
     return Bad(lambda box: any(box.get(v, ZERO) != ZERO for v in variables),
                _alone(Relation((), *sides) for v in variables for sides in (((v,),), ((), (v,)))),

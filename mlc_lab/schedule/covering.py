@@ -9,7 +9,7 @@ is, are asked element by element (`executed.reaches`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arith import Analyzer, estimate_region_lower_bound, estimate_region_upper_bound
 from ..arith.access import conjuncts
@@ -25,6 +25,9 @@ from .guards import element_range
 from .independence import surroundings
 from .state import ScheduleState, StmtSRef
 from .witness import loop_triples, unwritten_read
+
+if TYPE_CHECKING:
+    from ..tir.stmt import BufferRegion
 
 
 def region_cover(state: ScheduleState, scope: StmtSRef,
@@ -72,7 +75,7 @@ def _scanned_before(state: ScheduleState, scope: StmtSRef, producers: list[StmtS
 
 
 def _written_before(state: ScheduleState, scope: StmtSRef, producer: StmtSRef,
-                    consumer: StmtSRef, read: Any) -> bool:
+                    consumer: StmtSRef, read: BufferRegion) -> bool:
     """Whether a producer has written all that a consumer reads of a buffer.
 
     In the outermost scope this depends on the two loop nests alone, which most steps leave as they
@@ -101,7 +104,7 @@ def _nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> Any:
 
 
 def _too_early(state: ScheduleState, scope: StmtSRef, producer: StmtSRef, consumer: StmtSRef,
-               region: Any) -> str:
+               region: BufferRegion) -> str:
     lca = lowest_common_ancestor(state, scope, [producer, consumer])
     shared = [] if lca is scope else [*state.loops_above(lca), lca]
     own = [s.stmt for s in state.loops_above(consumer) if s not in shared]
@@ -150,8 +153,8 @@ def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: S
     return estimate_region_upper_bound(bound_region, domains, predicate, analyzer)
 
 
-def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Any,
-            consumer: StmtSRef, read: Any) -> bool:
+def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: BufferRegion,
+            consumer: StmtSRef, read: BufferRegion) -> bool:
     if _writes_all(state, lca, producer, written):
         return True
     have = relaxed_region(state, producer, written.region, lca, lower=True)
@@ -163,8 +166,8 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: An
         state, lca, producer, written, consumer, read)
 
 
-def _box_covers(state: ScheduleState, lca: StmtSRef, have: list, consumer: StmtSRef, read: Any
-                ) -> bool:
+def _box_covers(state: ScheduleState, lca: StmtSRef, have: list, consumer: StmtSRef,
+                read: Any) -> bool:
     """Whether all that a block reads below `lca` is in a box."""
     need = relaxed_region(state, consumer, read.region, lca, lower=False)
     analyzer = Analyzer()
@@ -185,15 +188,15 @@ def _box_covers(state: ScheduleState, lca: StmtSRef, have: list, consumer: StmtS
     return True
 
 
-def _each_is_written(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Any,
-                     consumer: StmtSRef, read: Any) -> bool:
+def _each_is_written(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: BufferRegion,
+                     consumer: StmtSRef, read: BufferRegion) -> bool:
     """Whether there is, for each element that a block reads, an iteration of the producer below
     `lca` that writes it. This knows of triangles, which no box is."""
     def below(block: StmtSRef) -> list[For]:
         above = state.loops_above(block)
         return [s.stmt for s in (above[above.index(lca) + 1:] if lca in above else above)]
 
-    def points(block: StmtSRef, region: Any) -> list[PrimExpr] | None:
+    def points(block: StmtSRef, region: BufferRegion) -> list[PrimExpr] | None:
         """The indices in terms of loops; None if they are no points."""
         realize = state.realize_of(block)
         values = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
@@ -210,7 +213,8 @@ def _each_is_written(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, wr
                    conjuncts(state.realize_of(consumer).predicate))
 
 
-def _writes_all(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Any) -> bool:
+def _writes_all(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: BufferRegion
+                ) -> bool:
     """Whether it is seen at a glance that the loops below `lca` write each element of a buffer."""
     domains = {iv.var: iv.dom for iv in producer.stmt.iter_vars}
     for r, dim in zip(written.region, written.buffer.shape):

@@ -45,14 +45,14 @@ class _Linear:
         self.ranges = dict(ranges)
         self._known: dict[Any, Any] = {}
 
-    def of(self, e: Any) -> tuple[dict, float, float] | None:
+    def of(self, e: PrimExpr) -> tuple[dict, float, float] | None:
         """(factors, low, high): e is the sum of factor * atom plus something in low .. high."""
         if e in self._known:
             return self._known[e]
         form = self._known[e] = self._of(e)
         return form
 
-    def _of(self, e: Any) -> tuple[dict, float, float] | None:
+    def _of(self, e: PrimExpr) -> tuple[dict, float, float] | None:
         kind = type(e)
         if kind is IntImm:
             return {}, e.value, e.value
@@ -69,7 +69,7 @@ class _Linear:
         low, high = self.span(form)
         return form if bounds[0] <= low and high <= bounds[1] else ({}, *bounds)
 
-    def _unbounded(self, kind: type, e: Any) -> tuple[dict, float, float] | None:
+    def _unbounded(self, kind: type, e: PrimExpr) -> tuple[dict, float, float] | None:
         """The form where numbers of all types are integers without bounds."""
         if kind is Add or kind is Sub:
             a, b = self.of(e.a), self.of(e.b)
@@ -97,7 +97,7 @@ class _Linear:
             return {}, low, high
         return None
 
-    def divided(self, kind: type, e: Any) -> tuple[dict, float, float] | None:
+    def divided(self, kind: type, e: PrimExpr) -> tuple[dict, float, float] | None:
         by = op.as_int(e.b)
         inner = self.of(e.a)
         if by is None or by <= 0 or inner is None:
@@ -381,7 +381,7 @@ class _Side(NamedTuple):
     linear: _Linear
     own: set
 
-    def split(self, e: Any, shared: set) -> tuple[dict, dict, dict, float, float] | None:
+    def split(self, e: PrimExpr, shared: set) -> tuple[dict, dict, dict, float, float] | None:
         """(moving, shared, still, low, high): an index as three sums and the rest."""
         form = self.linear.of(e)
         if form is None:
@@ -494,7 +494,7 @@ def _tie(box: Distance, names: set) -> bool:
     return changed
 
 
-def _segment(atom: Any, var: Any) -> tuple[float, float] | None:
+def _segment(atom: Any, var: Var) -> tuple[float, float] | None:
     """(low, high): the atom is var // low % (high / low); None if it is not of this form."""
     if atom is var:
         return 1, inf

@@ -268,7 +268,7 @@ def reduces_in_order(realize: BlockRealize, loops: Sequence[For]) -> bool:
     return digits == sorted(digits)
 
 
-def _leaves(total: Any, lower: int = 1, extent: Any = None) -> list:
+def _leaves(total: PrimExpr, lower: int = 1, extent: PrimExpr = None) -> list:
     """(loop, lower factor) of the parts of a sum, the most significant first; None for a part that
     is not known."""
     out: list = []

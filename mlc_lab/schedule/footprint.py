@@ -13,7 +13,7 @@ not, all of the buffer is taken to be read and written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..ir.node import NODE_TYPES
@@ -27,6 +27,9 @@ from ..tir.stmt import (
     IfThenElse, LetStmt, Stmt, While,
 )
 from .reducer import tuple_update, update_of
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
 
 #: one dimension of a region: its first index and how many there are; None: all there are
 Span = tuple[PrimExpr, PrimExpr] | None
@@ -80,7 +83,7 @@ class Access(NamedTuple):
 _found: "WeakKeyDictionary[Stmt, tuple[Access, ...]]" = WeakKeyDictionary()
 
 
-def footprint(stmt: Any) -> tuple[Access, ...]:
+def footprint(stmt: Stmt) -> tuple[Access, ...]:
     """Every access of a statement (or an expression), in program order.
 
     Of a Block: in terms of its iterators, its init first; what it allocates itself is left out.
@@ -93,7 +96,7 @@ def footprint(stmt: Any) -> tuple[Access, ...]:
     return found
 
 
-def _accesses(node: Any) -> tuple[Access, ...]:
+def _accesses(node: Node) -> tuple[Access, ...]:
     walk = _Walk()
     if type(node) is Block:
         walk.block(node)
@@ -198,7 +201,7 @@ class _Walk:
         """An expression in terms of what is not replaced."""
         return substitute(e, self.table) if self.table else e
 
-    def add(self, buffer: Buffer, spans: tuple[Span, ...] | None, write: bool, node: Any,
+    def add(self, buffer: Buffer, spans: tuple[Span, ...] | None, write: bool, node: Node,
             pointer: bool = False) -> None:
         """Note an access of a buffer, which may be a view."""
         while buffer in self.views:
@@ -207,7 +210,7 @@ class _Walk:
         self.out.append(Access(buffer.data, buffer, spans, write, self.loops, self.conditions, node,
                                self.site, pointer, update, self.init))
 
-    def unknown(self, data: Var, write: bool, node: Any) -> None:
+    def unknown(self, data: Var, write: bool, node: Node) -> None:
         """Note the use of a pointer to no known buffer."""
         self.out.append(Access(data, None, None, write, self.loops, self.conditions, node,
                                self.site, True))
@@ -241,7 +244,7 @@ class _Walk:
 
     # ------------------------------------------------------------------------- walking
 
-    def visit(self, node: Any) -> None:
+    def visit(self, node: Node) -> None:
         """Collect what a statement or expression accesses."""
         kind = type(node)
         method = _METHODS.get(kind)
@@ -325,7 +328,7 @@ class _Walk:
                 else:
                     self.unknown(data, write, node)
 
-    def pointer(self, data: Var, node: Any, buffer: Buffer | None = None) -> None:
+    def pointer(self, data: Var, node: Node, buffer: Buffer | None = None) -> None:
         """A pointer that is handed on: what the block around declares, else all of it."""
         said = [(w, self.declared[data, w]) for w in (False, True) if (data, w) in self.declared]
         for write, regions in said:
@@ -339,13 +342,13 @@ class _Walk:
             else:
                 self.unknown(data, write, node)
 
-    def say(self, regions: Sequence[BufferRegion], write: bool, node: Any) -> None:
+    def say(self, regions: Sequence[BufferRegion], write: bool, node: Node) -> None:
         """Note declared regions as accesses."""
         for region in regions:
             self.add(region.buffer, tuple((self.now(r.min), self.now(r.extent))
                                           for r in region.region), write, node, True)
 
-    def under(self, condition: PrimExpr, *nodes: Any) -> None:
+    def under(self, condition: PrimExpr, *nodes: Node) -> None:
         """Visit what happens only where a condition holds."""
         kept = self.conditions
         self.conditions = (*kept, self.now(condition))
@@ -382,13 +385,13 @@ class _Walk:
         self.visit(body)
         self.conditions, self.leaves = kept
 
-    def let(self, node: Any) -> None:
+    def let(self, node: Node) -> None:
         self.visit(node.value)
         self.table[node.var] = self.now(node.value)
         self.visit(node.body)
         del self.table[node.var]
 
-    def allocate(self, node: Any) -> None:
+    def allocate(self, node: Node) -> None:
         self.inner.add(node.buffer_var)
         for item in node.children():
             self.visit(item)
@@ -460,7 +463,7 @@ class _Walk:
         self.declared, self.site = around, site
 
 
-def _shows_memory(e: Any) -> bool:
+def _shows_memory(e: Node) -> bool:
     return isinstance(e, (Buffer, BufferLoad)) or isinstance(e, Var) and e.dtype == "handle"
 
 

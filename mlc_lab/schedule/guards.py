@@ -14,7 +14,7 @@ What a scope of such blocks must be is in `covering.py`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arith import Analyzer, detect_iter_map
 from ..arith.access import conjuncts
@@ -29,32 +29,36 @@ from .repeatable import builds_on
 from .state import ScheduleState, StmtSRef, child_realizes
 from .witness import loop_triples, touched_twice
 
+if TYPE_CHECKING:
+    from ..tir.buffer import Buffer
+    from ..tir.stmt import BufferRegion
+
 SPATIAL, REDUCE, OPAQUE = IterVar.DataPar, IterVar.CommReduce, IterVar.Opaque
 KIND_NAMES = {SPATIAL: "spatial", REDUCE: "reduction", IterVar.Ordered: "scan", OPAQUE: "opaque"}
 
 
-def is_block(sref: Any) -> None:
+def is_block(sref: StmtSRef) -> None:
     """The reference must be a block."""
     if not (isinstance(sref, StmtSRef) and type(sref.stmt) is Block):
         raise Refusal("expects_block", "this argument must be a block (from sch.get_block), got "
                       + _what(sref))
 
 
-def is_loop(sref: Any) -> None:
+def is_loop(sref: StmtSRef) -> None:
     """The reference must be a loop."""
     if not (isinstance(sref, StmtSRef) and type(sref.stmt) is For):
         raise Refusal("expects_loop", "this argument must be a loop (from sch.get_loops), got "
                       + _what(sref))
 
 
-def is_block_or_loop(sref: Any) -> None:
+def is_block_or_loop(sref: StmtSRef) -> None:
     """The reference must be a block or a loop."""
     if not isinstance(sref, StmtSRef):
         raise Refusal("expects_block_or_loop", "this argument must be a block or a loop, got "
                       + _what(sref))
 
 
-def _what(value: Any) -> str:
+def _what(value: object) -> str:
     if isinstance(value, StmtSRef):
         return "a block" if type(value.stmt) is Block else "a loop"
     return f"{type(value).__name__} {value!r}"
@@ -154,7 +158,7 @@ def why_not_dominant(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> 
     return ""
 
 
-def _other_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef, buffer: Any) -> list:
+def _other_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef, buffer: Buffer) -> list:
     """The blocks of the scope (or below the loop) but `block` that write the buffer."""
     if type(scope.stmt) is For:
         found = [b.stmt for b in state.child_blocks(scope)
@@ -185,7 +189,8 @@ def _loops_of(state: ScheduleState, block: StmtSRef) -> list:
     return loop_triples([s.stmt for s in state.loops_above(block)])
 
 
-def element_range(state: ScheduleState, block: StmtSRef, region: Any) -> list[tuple[Any, Any]]:
+def element_range(state: ScheduleState, block: StmtSRef, region: BufferRegion
+                  ) -> list[tuple[Any, Any]]:
     """First and last index of a block's region in each dimension, in the loops around it."""
     realize = state.realize_of(block)
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}

@@ -9,14 +9,30 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from ..tir.function import IndexMap
 from .arguments import checks_of
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    import random
+    from typing import Concatenate, Literal, ParamSpec, TypeVar, overload
 
-class BlockRV:
+    from .schedule import Schedule
+    from .state import ScheduleState
+    from .state import StmtSRef as _Resolved
+
+    _P = ParamSpec("_P")
+    _R = TypeVar("_R")
+else:
+    # To a checker a random variable is the reference that it resolves to: then the signature of a
+    # primitive is that of its method.
+    _Resolved = object
+
+
+class BlockRV(_Resolved):
     """A name for a block in a schedule; it follows the block through rewrites."""
 
     __slots__ = ("__weakref__",)
@@ -25,7 +41,7 @@ class BlockRV:
         return f"BlockRV(0x{id(self) & 0xFFFFFF:06x})"
 
 
-class LoopRV:
+class LoopRV(_Resolved):
     """A name for a loop in a schedule; it follows the loop through rewrites."""
 
     __slots__ = ("__weakref__",)
@@ -128,6 +144,22 @@ class InstructionKind:
         return f"InstructionKind({self.name})"
 
 
+if TYPE_CHECKING:
+    @overload
+    def primitive(name: str, *, pure: bool = False, sampling: Literal[False] = False,
+                  normalize: Callable[[Schedule, dict[str, Any]], None] | None = None,
+                  positional: bool = False, traced: bool = True, moves: bool = False
+                  ) -> Callable[[Callable[Concatenate[ScheduleState, _P], _R]],
+                                Callable[Concatenate[Schedule, _P], _R]]: ...
+    @overload
+    def primitive(name: str, *, pure: bool = False, sampling: Literal[True],
+                  normalize: Callable[[Schedule, dict[str, Any]], None] | None = None,
+                  positional: bool = False, traced: bool = True, moves: bool = False
+                  ) -> Callable[[Callable[Concatenate[ScheduleState, random.Random, _P],
+                                          tuple[_R, Any]]],
+                                Callable[Concatenate[Schedule, _P], _R]]: ...
+
+
 def primitive(name: str, *, pure: bool = False, sampling: bool = False,
               normalize: Callable | None = None, positional: bool = False,
               traced: bool = True, moves: bool = False) -> Callable[[Callable], Callable]:
@@ -140,7 +172,7 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
     def decorate(fn: Callable) -> Callable:
         kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves)
 
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def method(self: Schedule, *args: object, **kwargs: Any) -> Any:
             return self.apply(kind, kind.bind(args, kwargs))
 
         method.__name__ = fn.__name__
@@ -215,7 +247,7 @@ class Instruction(NamedTuple):
 _OMIT_EMPTY = {"CacheRead": ("consumer_blocks",), "CacheWrite": ("consumer_blocks",)}
 
 
-def _rvs_in(values: Any) -> Any:
+def _rvs_in(values: Iterable[object]) -> Any:
     for value in values:
         if isinstance(value, (BlockRV, LoopRV)):
             yield value
@@ -230,7 +262,7 @@ def _rvs_in(values: Any) -> Any:
             yield from _rvs_in(value)
 
 
-def python_text(value: Any, names: Mapping[Any, str]) -> str:
+def python_text(value: object, names: Mapping[Any, str]) -> str:
     """A value of an argument as Python source."""
     if value is None or isinstance(value, bool):
         return repr(value)

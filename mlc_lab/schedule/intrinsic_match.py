@@ -8,7 +8,7 @@ description's index.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..arith import Analyzer
 from ..arith.linear_form import follows
@@ -26,6 +26,9 @@ from ..tir.stmt import (
 )
 from .error import Refusal
 from .provenance import came_from
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
 
 
 class Matched(NamedTuple):
@@ -64,7 +67,7 @@ class _Matcher:
         self.starts: dict[Buffer, list[PrimExpr]] = {}
         self.analyzer = Analyzer()
 
-    def fail(self, theirs: Any, ours: Any, why: str) -> None:
+    def fail(self, theirs: Node | None, ours: Node | None, why: str) -> None:
         """Refuse, pointing at our part and quoting theirs."""
         quote = ""
         if theirs is not None:
@@ -188,7 +191,7 @@ class _Matcher:
         theirs = substitute(theirs, self.vars)
         return bool(self.analyzer.can_prove(op.equal(ours, op.cast(theirs, ours.dtype))))
 
-    def expression(self, ours: Any, theirs: Any, at: Any) -> None:
+    def expression(self, ours: Any, theirs: Any, at: Node | None) -> None:
         """Match two expressions; `at` is the statement of ours."""
         if isinstance(theirs, Var):
             mapped = self.vars.get(theirs)
@@ -220,7 +223,7 @@ class _Matcher:
         for a, b in zip(mine, other):
             self.expression(a, b, at)
 
-    def access(self, ours: Any, theirs: Any, at: Any = None) -> None:
+    def access(self, ours: Any, theirs: Any, at: Node | None = None) -> None:
         """Match an access of a buffer: ours must be the start of the part plus theirs."""
         buffer, wanted = ours.buffer, theirs.buffer
         at = ours if at is None else at
@@ -279,7 +282,7 @@ class _Matcher:
         return starts
 
 
-    def stays_inside(self, region: BufferRegion, at: Any) -> None:
+    def stays_inside(self, region: BufferRegion, at: Node | None) -> None:
         """An implementation may touch all of a view: none of it may lie outside of the buffer."""
         loops = [(iv.var, iv.dom.min, iv.dom.extent) for iv in self.block.iter_vars]
         for rng, dim in zip(region.region, region.buffer.shape):

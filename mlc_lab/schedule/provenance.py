@@ -16,7 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..tir.expr import Var
 
 Made = TypeVar("Made")
 #: (what is new, what it came from)
@@ -36,7 +40,7 @@ def noting() -> Iterator[list[Note]]:
         _notes.reset(token)
 
 
-def came_from(new: Made, *sources: Any) -> Made:
+def came_from(new: Made, *sources: Node) -> Made:
     """Say that `new` came from `sources` (nodes, variables or buffers). Returns `new`."""
     notes = _notes.get()
     if notes is not None:
@@ -44,7 +48,7 @@ def came_from(new: Made, *sources: Any) -> Made:
     return new
 
 
-def renewed(var: Any) -> Any:
+def renewed(var: Var) -> Any:
     """A new variable of the same name and type, which comes from `var`."""
     return came_from(var.with_name(var.name), var)
 

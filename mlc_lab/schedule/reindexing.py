@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..arith import Analyzer
 from ..arith.index_map import map_shape, non_surjective_inverse
@@ -35,8 +35,11 @@ from .repeatable import builds_on, changes_itself, why_not_repeatable
 from .staging import copy_holds, stored_in_time
 from .state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from .schedule import Schedule
 
-def block_index_map(sch: Any, args: dict[str, Any], name: str = "index_map") -> None:
+
+def block_index_map(sch: Schedule, args: dict[str, Any], name: str = "index_map") -> None:
     """A function of a block's iterators as an IndexMap."""
     block = block_argument(sch, args)
     if not isinstance(args[name], IndexMap):
@@ -47,7 +50,7 @@ def block_index_map(sch: Any, args: dict[str, Any], name: str = "index_map") -> 
 
 
 def index_and_map(kind: str, name: str) -> Any:
-    def normalize(sch: Any, args: dict[str, Any]) -> None:
+    def normalize(sch: Schedule, args: dict[str, Any]) -> None:
         index_of(kind, name)(sch, args)
         block_index_map(sch, args)
 

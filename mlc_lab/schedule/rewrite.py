@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from ..arith import Analyzer, iter_map_simplify
 from ..tir.access import block_access_regions
@@ -16,6 +16,9 @@ from .footprint import reads_memory
 from .provenance import came_from, renewed
 from .state import ScheduleState, StmtSRef
 from .truth import with_true_regions
+
+if TYPE_CHECKING:
+    pass
 
 
 class _SimplifyBindings(Mutator):

@@ -6,7 +6,7 @@ The primitives are functions in `primitive/`, one file each; here they are liste
 from __future__ import annotations
 
 import random
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..above import above
 from ..arith.expr_util import DoesNotFit
@@ -27,6 +27,9 @@ from .provenance import Note, noting
 from .state import ScheduleState, StmtSRef, function_named
 from .threads import threads_agree
 from .trace import Trace
+
+if TYPE_CHECKING:
+    from ..tir.stmt import Stmt
 
 
 #: walks over the whole program, which may be deep
@@ -70,8 +73,9 @@ class Schedule:
     every step with the module before and after it, refused ones included.
     """
 
-    def __init__(self, mod: Any, *, seed: int | None = None, debug_mask: str | int = "none",
-                 error_render_level: str = "detail", enable_check: bool = True) -> None:
+    def __init__(self, mod: Any, *, seed: int | None = None,
+                 debug_mask: str | int = "none", error_render_level: str = "detail",
+                 enable_check: bool = True) -> None:
         if isinstance(mod, PrimFunc):
             if "global_symbol" in mod.attrs:
                 mod = mod.with_attr("global_symbol", "main")
@@ -117,31 +121,31 @@ class Schedule:
         except Refusal as why:
             raise ScheduleError("work_on", f"sch.work_on({func_name!r})", why, self.mod) from None
 
-    def show(self, *args: Any, **options: Any) -> None:
+    def show(self, *args: object, **options: object) -> None:
         """Print the module and the trace, highlighted."""
         above("show")(self.mod, *args, **options)
         if self.trace is not None:
             self.trace.show()
 
-    def explore(self, *args: Any, **options: Any) -> Any:
+    def explore(self, *args: object, **options: object) -> Any:
         """The stepper: every step so far with program, cost and check (needs the `lab` extra)."""
         return above("explore")(self, *args, **options)
 
-    def accesses(self, *args: Any, **options: Any) -> Any:
+    def accesses(self, *args: object, **options: object) -> Any:
         """What the program as it is now reads and writes, in time order; `.show()` draws it."""
         return above("accesses")(self, *args, **options)
 
-    def count_accesses(self, *args: Any, **options: Any) -> Any:
+    def count_accesses(self, *args: object, **options: object) -> Any:
         """Exact counts of cache hits and misses, this machine's caches or `caches=`."""
         return above("count_accesses")(self, *args, **options)
 
-    def workbench(self, *args: Any, **options: Any) -> Any:
+    def workbench(self, *args: object, **options: object) -> Any:
         """Go on scheduling by clicking, from the steps so far (needs the `lab` extra)."""
         return above("workbench")(self, *args, **options)
 
     # ------------------------------------------------------------------ random variables
 
-    def get(self, rv: Any) -> Any:
+    def get(self, rv: object) -> Any:
         """What a random variable stands for now: a Block, a For, or an int.
 
         IndexError: the variable is not this schedule's, or what it stood for is gone.
@@ -149,7 +153,7 @@ class Schedule:
         value = self._known(rv)
         return value.stmt if isinstance(value, StmtSRef) else value
 
-    def get_sref(self, rv_or_stmt: Any) -> StmtSRef:
+    def get_sref(self, rv_or_stmt: BlockRV | LoopRV | Stmt) -> StmtSRef:
         """The reference of a random variable or of a statement of the module."""
         if isinstance(rv_or_stmt, (BlockRV, LoopRV)):
             return self._known(rv_or_stmt)
@@ -157,7 +161,7 @@ class Schedule:
             return self.state.refs[rv_or_stmt]
         raise ValueError("the statement is not part of the module under schedule")
 
-    def known_sref(self, rv: Any) -> StmtSRef | None:
+    def known_sref(self, rv: object) -> StmtSRef | None:
         """What a block or loop variable refers to (its `stmt` is None once that is gone); None for
         a number, and for a variable of another schedule."""
         value = self._symbols.get(rv)
@@ -174,13 +178,13 @@ class Schedule:
         self._names[rv] = stmt.loop_var.name if type(stmt) is For else stmt.name_hint
         return rv
 
-    def _known(self, rv: Any) -> Any:
+    def _known(self, rv: object) -> Any:
         try:
             return self._resolve(rv)
         except Refusal as err:
             raise IndexError("; ".join(filter(None, (err.message, err.hint)))) from None
 
-    def remove_rv(self, rv: Any) -> None:
+    def remove_rv(self, rv: object) -> None:
         """Forget a random variable."""
         if rv not in self._symbols:
             raise ValueError(f"{rv!r} is not known to this schedule")
@@ -264,7 +268,7 @@ class Schedule:
             return [self._wrap(v) for v in value]
         return None
 
-    def _name(self, rv: Any) -> None:
+    def _name(self, rv: object) -> None:
         prefix = "b" if isinstance(rv, BlockRV) else "l" if isinstance(rv, LoopRV) else "v"
         self._names[rv] = f"{prefix}{len(self._names)}"
 
@@ -349,7 +353,7 @@ class Schedule:
         self.steps.append(Step(instruction, None, mod, mod, error, call))
         return error
 
-    def text_of(self, value: Any) -> str:
+    def text_of(self, value: object) -> str:
         """An argument as the trace writes it."""
         return python_text(value, self._names)
 

@@ -8,7 +8,7 @@ the copy is stored back, and storing back must not touch what was not written.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..arith import Analyzer
 from ..tir import op
@@ -26,6 +26,9 @@ from .footprint import Access, footprint
 from .order import Place, passed, stays_within
 from .repeatable import box_of, name_of
 from .state import ScheduleState, StmtSRef
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 
 def place_of(state: ScheduleState, scope: StmtSRef, location: Location) -> Place:
@@ -122,7 +125,7 @@ def _writes_all(state: ScheduleState, writer: StmtSRef, buffer: Buffer, at: Stmt
     if type(at.stmt) is For:
         state.loop_domains_into(at, analyzer)
 
-    def equal(a: Any, b: Any) -> bool:
+    def equal(a: PrimExpr, b: PrimExpr) -> bool:
         return a is b or analyzer.can_prove_equal(a, b)
 
     for access in writes:

@@ -35,7 +35,8 @@ class StmtSRef:
     __slots__ = ("stmt", "parent", "func", "__weakref__")
 
     def __init__(self, stmt: Stmt | None, parent: "StmtSRef | None", func: GlobalVar) -> None:
-        self.stmt, self.parent, self.func = stmt, parent, func
+        self.stmt: Any = stmt
+        self.parent, self.func = parent, func
 
     def same_as(self, other: object) -> bool:
         """Whether `other` is this very reference."""
@@ -53,7 +54,7 @@ class ScheduleState:
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod.copy()
-        self.refs: dict[Stmt, StmtSRef] = {}
+        self.refs: dict[Stmt, Any] = {}  # StmtSRefs, which callers get as random variables
         self.roots: dict[GlobalVar, StmtSRef] = {}
         self.cache: dict[Any, Any] = {}
         self._inner: dict[Stmt, dict[Any, Any]] = {}

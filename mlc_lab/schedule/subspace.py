@@ -113,8 +113,8 @@ def _from_zero(source: IterSumExpr | IterSplitExpr, analyzer: Analyzer) -> tuple
     return normalize_iter_map_to_expr(moving, analyzer), source.base
 
 
-def _start(block: StmtSRef, inner_loops: Sequence[StmtSRef], iv: IterVar, outer: Any, extent: Any,
-           inner: Any) -> PrimExpr:
+def _start(block: StmtSRef, inner_loops: Sequence[StmtSRef], iv: IterVar, outer: PrimExpr,
+           extent: PrimExpr, inner: PrimExpr) -> PrimExpr:
     """The first value of an iterator that is outer * extent + inner."""
     dtype = iv.var.dtype
     parts = [op.cast(const_index(e), dtype) for e in (outer, extent, inner)]

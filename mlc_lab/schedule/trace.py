@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ..above import above
 from ..ir.diagnostics import DiagnosticError
@@ -25,6 +25,9 @@ from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import IndexMap
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
 from .trace_values import ValueReader, checked
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
 
 
 class Trace:
@@ -116,7 +119,7 @@ class Trace:
 
     # ---------------------------------------------------------------------------- replay
 
-    def apply_to_schedule(self, sch: Any, remove_postproc: bool = False,
+    def apply_to_schedule(self, sch: Schedule, remove_postproc: bool = False,
                           decision_provider: Callable | None = None) -> None:
         """Apply every instruction to `sch`.
 
@@ -220,7 +223,7 @@ class Trace:
         return trace
 
     @staticmethod
-    def apply_json_to_schedule(json_obj: Any, sch: Any) -> None:
+    def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
         """Replay a trace kept as JSON on `sch`."""
         Trace.from_json(json_obj).apply_to_schedule(sch)
 
@@ -239,7 +242,7 @@ class _Sizes(dict):
     """What variables of a trace stand for in a schedule: RVs as they are entered, sizes of the
     function by their names."""
 
-    def __init__(self, sch: Any, known: Any = ()) -> None:
+    def __init__(self, sch: Schedule, known: Any = ()) -> None:
         super().__init__(known)
         self.sch = sch
 

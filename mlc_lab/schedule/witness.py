@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from ..ir import dtype as dt
 from ..tir import expr as E
 from ..tir.numbers import convert, fit
 from ..tir.stmt import For
+
+if TYPE_CHECKING:
+    from ..tir.buffer import Buffer
+    from ..tir.expr import PrimExpr
 
 #: loop values tried for one example, in all
 LIMIT = 4096
@@ -40,7 +44,7 @@ class Unknown(Exception):
     """The expression has no value here: it depends on data or on a symbolic size."""
 
 
-def evaluate(expr: Any, values: dict[Any, int]) -> int:
+def evaluate(expr: PrimExpr, values: dict[Any, int]) -> int:
     """The value of an integer expression where its variables have `values`, as the program that
     computes it gets it: what does not fit into its type wraps around."""
     kind = type(expr)
@@ -89,7 +93,7 @@ def _points(loops: Loops, every: bool, start: dict | None = None) -> Iterator[di
         yield {**(start or {}), **{var: v for (var, _, _), v in zip(loops, values)}}
 
 
-def unwritten_read(consumer: str, producers: str, buffer: Any, shared: Loops, own: Loops,
+def unwritten_read(consumer: str, producers: str, buffer: Buffer, shared: Loops, own: Loops,
                    read: Sequence[tuple[Any, Any]], written: Sequence[tuple[Any, Any]],
                    predicate: Any = None) -> str:
     """An element that the consumer reads before it is written, as a sentence; "" if none is found.
@@ -120,7 +124,7 @@ def unwritten_read(consumer: str, producers: str, buffer: Any, shared: Loops, ow
 
 def touched_twice(first: str, first_loops: Loops, first_region: Sequence[tuple[Any, Any]],
                   second: str, second_loops: Loops, second_region: Sequence[tuple[Any, Any]],
-                  buffer: Any, verbs: tuple[str, str] = ("writes", "writes")) -> str:
+                  buffer: Buffer, verbs: tuple[str, str] = ("writes", "writes")) -> str:
     """An element that two blocks touch, with the loop values where they do; "" if none is found."""
     try:
         for point in _points(first_loops, every=False):
@@ -136,7 +140,7 @@ def touched_twice(first: str, first_loops: Loops, first_region: Sequence[tuple[A
         return ""
 
 
-def _outside(read: Sequence, written: Sequence, buffer: Any, point: dict) -> list[int] | None:
+def _outside(read: Sequence, written: Sequence, buffer: Buffer, point: dict) -> list[int] | None:
     """An element of the read box that is not in the written box, clipped to the buffer."""
     corner = []
     found = False
@@ -255,12 +259,12 @@ class _Points:
         self.table = {var: values[which] for var, values in self.table.items()}
         self.count = len(which)
 
-    def values(self, e: Any) -> np.ndarray:
+    def values(self, e: PrimExpr) -> np.ndarray:
         """An expression at every point."""
         out = self._value(e)
         return np.full(self.count, out, np.int64) if np.ndim(out) == 0 else out
 
-    def _value(self, e: Any) -> Any:
+    def _value(self, e: PrimExpr) -> Any:
         kind = type(e)
         if kind is E.IntImm:
             return e.value

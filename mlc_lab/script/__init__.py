@@ -6,6 +6,8 @@
 `from_source`).
 """
 
+from typing import TYPE_CHECKING
+
 from ..above import above
 from . import ir, tir
 from .entry import from_source
@@ -13,6 +15,9 @@ from .ir import ir_module
 from .printer import Printer, script
 from .show import show
 from .spans import Printed, Span, print_with_spans
+
+if TYPE_CHECKING:
+    from ..relax.script import names as relax  # noqa: F401
 
 
 def __getattr__(name: str) -> object:

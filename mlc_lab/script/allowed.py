@@ -40,7 +40,7 @@ class ScriptFunction:
         self.__signature__ = inspect.Signature(
             [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.call(*args)
 
 
@@ -63,7 +63,7 @@ def offer(module: types.ModuleType, names: Iterable[str]) -> None:
         _offer_value(value)
 
 
-def _offer_value(value: Any) -> None:
+def _offer_value(value: object) -> None:
     if callable(value) and not isinstance(value, types.ModuleType) and not hasattr(
             value, "script_kind"):  # a decorator is no function of a script
         OFFERED[id(value)] = value
@@ -212,7 +212,7 @@ _MATH = {id(f): f for f in (
     math.tan, math.tanh, math.trunc)}
 
 
-def may_call(fn: Any) -> bool:
+def may_call(fn: Callable[..., Any]) -> bool:
     """Whether a function builds IR or computes with numbers, and does nothing else."""
     known = id(fn)
     if known in OFFERED or known in _MATH or isinstance(fn, (T.DtypeName, ScriptFunction)):
@@ -229,7 +229,7 @@ def may_call(fn: Any) -> bool:
     return isinstance(fn, str) and callable(fn)  # buffer.scope()
 
 
-def is_helper(fn: Any) -> bool:
+def is_helper(fn: Callable[..., Any]) -> bool:
     """Whether a value is a function of the user's, which is read from its source."""
     return type(fn) is types.FunctionType and not (fn.__module__ or "").startswith("mlc_lab.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..ir import dtype as dt
 from ..reading.python_text import parse_expression, written
@@ -19,6 +19,9 @@ from .indexing import buffer_indices, load, vector_indices
 from .source import Source
 from .values import Pending
 
+if TYPE_CHECKING:
+    from ..tir.stmt import Stmt
+
 
 class AssignmentParser(Evaluator):
     """Assignments, and the bodies that what they make goes into."""
@@ -29,7 +32,7 @@ class AssignmentParser(Evaluator):
         #: one list a body that is open, innermost last
         self.items_of: list[list[Any]] = []
 
-    def emit(self, stmt: Any) -> None:
+    def emit(self, stmt: Stmt) -> None:
         """Add a statement, or a function from the rest of the body to a statement."""
         self.items_of[-1].append(stmt)
 
@@ -59,7 +62,7 @@ class AssignmentParser(Evaluator):
                                            "buffers can be stored to")
         self.assign(target, self.eval(node.value), node)
 
-    def assign(self, target: ast.AST, value: Any, node: ast.AST) -> None:
+    def assign(self, target: ast.AST, value: object, node: ast.AST) -> None:
         """Bind a value to a name or to several."""
         if isinstance(target, ast.Name):
             self.bind(target.id, value, node)
@@ -82,7 +85,7 @@ class AssignmentParser(Evaluator):
         else:
             raise self.error(target, "cannot assign to this")
 
-    def bind(self, name: str, value: Any, node: ast.AST) -> None:
+    def bind(self, name: str, value: object, node: ast.AST) -> None:
         """Bind one name as TVM does: definitions are named, values become lets."""
         if isinstance(value, Pending):
             self.define(name, self.settle(value, name))
@@ -153,7 +156,7 @@ class AssignmentParser(Evaluator):
         else:
             raise self.error(target, "cannot assign to this")
 
-    def store(self, target: ast.Subscript, buffer: Any, value: Any,
+    def store(self, target: ast.Subscript, buffer: Any, value: object,
               parts: list[Any] | None = None, value_node: ast.AST | None = None) -> None:
         """`buffer[indices] = value`; Python numbers take the buffer's type."""
         if not isinstance(buffer, Buffer):
@@ -172,7 +175,7 @@ class AssignmentParser(Evaluator):
         value = self.converted(value_node or target, T.as_expr(value), wanted, buffer)
         self.emit(S.BufferStore(buffer, value, indices))
 
-    def converted(self, node: ast.AST, value: Any, wanted: str, buffer: Buffer) -> E.PrimExpr:
+    def converted(self, node: ast.AST, value: object, wanted: str, buffer: Buffer) -> E.PrimExpr:
         """A stored value in the buffer's type: numbers are converted, pointers are not."""
         if is_number(value):
             kind = dt.element_of(wanted)

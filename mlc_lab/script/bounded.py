@@ -46,7 +46,7 @@ class Budget:
                              f"unfold to more than {limits.WORK} parts",
                              "compute large values outside of the script and mention them by name")
 
-    def again(self, tree: Any) -> None:
+    def again(self, tree: ast.AST) -> None:
         """Count that a part of the text (a node of the syntax tree, or a list) is gone over."""
         known = self._weights.get(id(tree))
         if known is None:
@@ -55,12 +55,12 @@ class Budget:
             known = self._weights[id(tree)] = weight, tree
         self.spend(known[0])
 
-    def use(self, value: Any) -> None:
+    def use(self, value: object) -> None:
         """Count a value that a name brings in."""
         if isinstance(value, (Node, tuple, list, dict)):
             self.spend(self.size(value))
 
-    def size(self, value: Any) -> int:
+    def size(self, value: object) -> int:
         """Parts of a value, those that it holds twice counted twice."""
         sizes = self._sizes
         known = sizes.get(id(value))
@@ -94,7 +94,7 @@ class Budget:
         self.calls -= 1
 
 
-def _parts(value: Any) -> list[Any]:
+def _parts(value: object) -> list[Any]:
     if isinstance(value, Node):
         return value.children() or [
             part for name, _ in type(value).fields
@@ -107,7 +107,7 @@ def _parts(value: Any) -> list[Any]:
 # ------------------------------------------------------------------------------- operators
 
 
-def checked(value: Any) -> Any:
+def checked(value: object) -> Any:
     """A number or sequence that was computed, if it is not too large. Raises LimitError."""
     if type(value) is int:
         if value.bit_length() > limits.INT_BITS:
@@ -159,7 +159,7 @@ def binary(budget: Budget, op: type, apply: Callable, a: Any, b: Any) -> Any:
                      "compute the value outside of the script and mention it by name")
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value is a number of Python or numpy."""
     if isinstance(value, (bool, int, float)):
         return True
@@ -170,7 +170,7 @@ def is_number(value: Any) -> bool:
         isinstance(value, numpy.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf")
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ndarray)
 
@@ -179,7 +179,7 @@ def _short(number: int) -> str:
     return str(number) if abs(number) < 10**9 else f"a number of {number.bit_length()} bits"
 
 
-def _spent(budget: Budget, value: Any) -> Any:
+def _spent(budget: Budget, value: object) -> Any:
     """A new sequence, its elements counted."""
     budget.spend(len(value) // 16 if isinstance(value, str) else budget.size(value))
     return value
@@ -214,7 +214,7 @@ def percent(text: str, values: Any) -> str:
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?(\d*)[,_]?(?:\.(\d+))?[bcdeEfFgGnosxX%]?")
 
 
-def formatted(value: Any, spec: str, conversion: int = -1) -> str:
+def formatted(value: object, spec: str, conversion: int = -1) -> str:
     """A value in an f-string, with its format bounded."""
     _formatted(value)
     found = _SPEC.fullmatch(spec)
@@ -227,7 +227,7 @@ def formatted(value: Any, spec: str, conversion: int = -1) -> str:
     return format(value, spec)
 
 
-def _formatted(value: Any) -> None:
+def _formatted(value: object) -> None:
     """Raise NotAllowed for a value that would be written as text by code of its own."""
     if isinstance(value, (tuple, list, dict)):
         for part in _parts(value):
@@ -279,7 +279,7 @@ def contains(a: Any, b: Any) -> bool:
     return a in b
 
 
-def truth(value: Any) -> bool:
+def truth(value: object) -> bool:
     """Whether a value counts as true. Raises NotAllowed where code of its class would say."""
     if isinstance(value, (bool, int, float, str, tuple, list, dict, range, Node)) or value is None:
         return bool(value)
@@ -309,7 +309,7 @@ def element(budget: Budget, base: Any, index: Any) -> Any:
 _NO_KEY = "functions are not passed on in a script: order the values outside and mention them"
 
 
-def _all_items(budget: Budget, value: Any) -> list[Any] | tuple:
+def _all_items(budget: Budget, value: object) -> list[Any] | tuple:
     found = items(value)
     budget.spend(len(found) // 8)
     return found
@@ -319,7 +319,7 @@ def _ordered(name: str) -> Callable:
     plain: dict[str, Callable] = {"min": min, "max": max, "sorted": sorted}
     fn = plain[name]
 
-    def order(budget: Budget, *args: Any, **options: Any) -> Any:
+    def order(budget: Budget, *args: object, **options: object) -> Any:
         if "key" in options:
             raise NotAllowed(f"{name} has no key= in a script", _NO_KEY)
         values = _all_items(budget, args[0]) if len(args) == 1 else args
@@ -364,7 +364,7 @@ def _int(budget: Budget, value: Any = 0, base: Any = None) -> Any:
     return checked(_number(int, value) if base is None else int(value, base))
 
 
-def _number(kind: type, value: Any) -> Any:
+def _number(kind: type, value: object) -> Any:
     """int, float or bool of a number, a string or a constant."""
     if isinstance(value, str) or is_number(value) or isinstance(value, (E.IntImm, E.FloatImm)):
         return kind(value)
@@ -374,7 +374,7 @@ def _number(kind: type, value: Any) -> Any:
     raise TypeError(f"{kind.__name__} takes a number or a string, not a {type(value).__name__}")
 
 
-def _str(budget: Budget, value: Any = "") -> str:
+def _str(budget: Budget, value: object = "") -> str:
     _formatted(value)
     return _spent(budget, checked(str(value)))
 
@@ -385,7 +385,7 @@ def _len(budget: Budget, value: Any) -> int:
     return len(items(value))
 
 
-def _dict(budget: Budget, *args: Any, **values: Any) -> dict:
+def _dict(budget: Budget, *args: object, **values: Any) -> dict:
     made = dict(args[0] if isinstance(args[0], dict) else map(tuple, items(args[0]))
                 ) if args else {}
     return {**made, **values}
@@ -399,13 +399,13 @@ def _isinstance(budget: Budget, value: Any, kinds: Any) -> bool:
     return isinstance(value, kinds)
 
 
-def _slice(budget: Budget, *args: Any) -> slice:
+def _slice(budget: Budget, *args: object) -> slice:
     return slice(*args)
 
 
 def _lists(fn: Callable) -> Callable:
     """A builtin that takes a sequence, with a list as its result."""
-    def build(budget: Budget, *args: Any, **options: Any) -> Any:
+    def build(budget: Budget, *args: object, **options: object) -> Any:
         return fn(*[_all_items(budget, a) if not isinstance(a, int) else a for a in args],
                   **options)
 

@@ -95,7 +95,7 @@ def _in_class_body(frame: types.FrameType) -> bool:
         frame.f_code.co_name != "<module>")
 
 
-def decorate_function(fn: Any, private: bool, depth: int, check: bool = True,
+def decorate_function(fn: Callable[..., Any], private: bool, depth: int, check: bool = True,
                       parse: Callable[[Parser, ast.FunctionDef], Any] | None = None) -> Any:
     """What @T.prim_func does to a Python function; `depth` is the caller's frame.
 
@@ -133,7 +133,7 @@ def _class_source(cls: type, frame: types.FrameType) -> tuple[Source, ast.ClassD
     return source, tree
 
 
-def decorate_macro(fn: Any, hygienic: bool, depth: int) -> Any:
+def decorate_macro(fn: Callable[..., Any], hygienic: bool, depth: int) -> Any:
     """What @T.macro does."""
     frame = sys._getframe(depth)
     if _in_class_body(frame):
@@ -240,7 +240,7 @@ def _parse_text(text: str, extra_vars: Mapping[str, Any]) -> tuple[Parser, Any]:
     return owner, result
 
 
-def imported_names(parser: Parser, node: Any) -> dict[str, Any]:
+def imported_names(parser: Parser, node: ast.AST) -> dict[str, Any]:
     """What the import lines of a text bind; only script modules are known."""
     found: dict[str, Any] = {}
     for alias in node.names:

@@ -244,7 +244,7 @@ class Evaluator(Scopes):
                 parts.append(bounded.formatted(self.eval(item.value), spec, item.conversion))
         return bounded.checked("".join(parts))
 
-    def eval_comprehension(self, node: Any) -> list[Any]:
+    def eval_comprehension(self, node: ast.AST) -> list[Any]:
         """[f(x) for x in values if test], over Python values."""
         out: list[Any] = []
 
@@ -264,7 +264,7 @@ class Evaluator(Scopes):
         self.scopes.pop()
         return bounded.checked(out)
 
-    def assign_names(self, target: ast.AST, value: Any) -> None:
+    def assign_names(self, target: ast.AST, value: object) -> None:
         """Bind plain Python values to a target, without any IR."""
         if isinstance(target, ast.Name):
             self.define(target.id, value)
@@ -284,7 +284,7 @@ class Evaluator(Scopes):
         names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
         scopes = list(self.scopes)
 
-        def call(*args: Any) -> Any:
+        def call(*args: object) -> Any:
             if len(args) != len(names):
                 raise TypeError(f"the lambda takes {len(names)} value(s), got {len(args)}")
             saved, self.scopes = self.scopes, [*scopes, dict(zip(names, args))]
@@ -345,7 +345,7 @@ class Evaluator(Scopes):
                 kwargs[name] = allowed.passed(value, self.interpreted)
         return args, kwargs
 
-    def one_value(self, value: Any) -> Any:
+    def one_value(self, value: object) -> Any:
         """A value that the program or a function takes. Raises NotAllowed for what is none."""
         return value if type(value) in PASSED else allowed.passed(value, self.interpreted)
 

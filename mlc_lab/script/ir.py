@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..above import above
-from ..ir.module import GlobalVar
+from ..ir.module import GlobalVar, IRModule
 from .tir import Form, Range
+
+if TYPE_CHECKING:
+    from typing import overload
+
 
 class ModuleForm(Form):
     """A word for the body of a module, whose meaning is in the parser. Python runs that body too,
@@ -15,7 +19,7 @@ class ModuleForm(Form):
     def __repr__(self) -> str:
         return f"I.{self.name}"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: object, **kwargs: object) -> None:
         """Nothing."""
 
 
@@ -24,7 +28,15 @@ module_get_attrs = ModuleForm("module_get_attrs")
 module_global_infos = ModuleForm("module_global_infos")
 
 
-def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:
+if TYPE_CHECKING:
+    @overload
+    def ir_module(mod: type, check_well_formed: bool = True) -> IRModule: ...
+    @overload
+    def ir_module(mod: None = None, check_well_formed: bool = True
+                  ) -> Callable[[type], IRModule]: ...
+
+
+def ir_module(mod: type | None = None, check_well_formed: bool = True) -> Any:
     """Decorator: a class of functions as an IRModule.
 
     The class's source is parsed; nothing in it runs. Raises DiagnosticError at the place of a

@@ -78,7 +78,7 @@ class Macro(Expands):
             bound[spec.kwarg.arg] = rest
         return bound
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise TypeError(f"macro {self.tree.name} can only be called in a script")
 
 

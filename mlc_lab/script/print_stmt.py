@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .printer import Printer
 
 
-def is_true(value: Any) -> bool:
+def is_true(value: object) -> bool:
     """Whether a condition is the constant True."""
     return type(value) is E.IntImm and value.value == 1
 

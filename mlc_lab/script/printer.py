@@ -48,7 +48,7 @@ class Frame:
 
     __slots__ = ("node", "names", "start", "indent")
 
-    def __init__(self, node: Any, start: int, indent: str) -> None:
+    def __init__(self, node: Node, start: int, indent: str) -> None:
         self.node, self.start, self.indent = node, start, indent
         self.names: list[tuple[Any, str]] = []
 
@@ -86,7 +86,7 @@ class Printer:
         """Add a line at the current indentation."""
         self.out.append(self.indent + text)
 
-    def enter(self, node: Any, start: int | None = None) -> Frame:
+    def enter(self, node: Node, start: int | None = None) -> Frame:
         """Open the frame of a node; `start` is the line where the node's text begins."""
         frame = Frame(node, len(self.out) if start is None else start, self.indent)
         self.frames.append(frame)
@@ -114,7 +114,7 @@ class Printer:
             self.lowest[hint] = number - 1  # all numbers below are taken, until a frame is left
         return name
 
-    def define(self, obj: Any, hint: str, frame: Frame | None = None) -> str:
+    def define(self, obj: object, hint: str, frame: Frame | None = None) -> str:
         """Give a variable or buffer its name in a frame (the innermost by default)."""
         name = self.unique(hint)
         self.taken.add(name)
@@ -122,7 +122,7 @@ class Printer:
         (frame or self.frames[-1]).names.append((obj, name))
         return name
 
-    def define_as(self, obj: Any, text: str, frame: Frame | None = None) -> None:
+    def define_as(self, obj: object, text: str, frame: Frame | None = None) -> None:
         """Let an object be written as `text` (`A.data`) while the frame lasts."""
         self.names[obj] = text
         (frame or self.frames[-1]).names.append((obj, ""))
@@ -155,7 +155,7 @@ class Printer:
         self.insert(frame, f"{name} = {text}", buffer)
         return name
 
-    def insert(self, frame: Frame, text: str, node: Any = None) -> None:
+    def insert(self, frame: Frame, text: str, node: Node | None = None) -> None:
         """Add a line to a frame, before the statement of it that is being printed."""
         index = next(k for k, f in enumerate(self.frames) if f is frame)
         inner = self.frames[index + 1:]
@@ -165,7 +165,7 @@ class Printer:
         for f in inner:
             f.start += 1
 
-    def lowest_frame(self, obj: Any) -> Frame | None:
+    def lowest_frame(self, obj: object) -> Frame | None:
         """The innermost open frame that holds every use of an undefined object."""
         if not self.frames:
             return None
@@ -181,7 +181,7 @@ class Printer:
 
     # --------------------------------------------------------------------------- expressions
 
-    def expr(self, node: Any, outer: int = 0) -> str:
+    def expr(self, node: Node, outer: int = 0) -> str:
         """An expression; parenthesised if it binds weaker than `outer`."""
         return EXPR[type(node)](self, node, outer)
 
@@ -219,7 +219,7 @@ class Printer:
                 parts.append(f"{self.expr(low)}:{self.expr(O.add(low, extent))}")
         return f"{self.buffer_name(region.buffer)}[{', '.join(parts) or '()'}]"
 
-    def attr(self, value: Any) -> str:
+    def attr(self, value: object) -> str:
         """A value of an attribute or annotation."""
         if value is None or isinstance(value, (bool, int)):
             return repr(value)
@@ -264,7 +264,7 @@ class Printer:
             extra += f', index_dtype="{dtypes.pop()}"'
         return f"{self.T}.index_map(lambda {', '.join(names)}: {body}{extra})"
 
-    def meta(self, value: Any) -> str:
+    def meta(self, value: object) -> str:
         """A reference to an object that has no script form."""
         kind = _meta_kind(value)
         known = self.metadata.setdefault(kind, [])
@@ -317,7 +317,8 @@ class Printer:
         self.body(node)
         self.indent = saved
 
-    def scoped(self, node: Any, name: str | None, rhs: str, body: S.Stmt, concise: bool) -> None:
+    def scoped(self, node: Node, name: str | None, rhs: str, body: S.Stmt, concise: bool
+               ) -> None:
         """`name = rhs` before the body where it may stay open, else `with rhs as name:`."""
         if concise:
             self.line(f"{name} = {rhs}" if name else rhs)
@@ -374,7 +375,7 @@ class Printer:
             self.line("pass")
         self.indent = ""
 
-    def function(self, func: Any, name: str) -> None:
+    def function(self, func: PrimFunc, name: str) -> None:
         """A function of a module."""
         FUNCTION_PRINTERS[type(func)][1](self, func, name)
 
@@ -440,7 +441,7 @@ class Printer:
         raise TypeError(f"{kind.__name__} has no script form")
 
 
-def _meta_kind(value: Any) -> str:
+def _meta_kind(value: object) -> str:
     if hasattr(value, "__array__"):
         return "runtime.NDArray"
     module = type(value).__module__.replace("mlc_lab.", "")
@@ -450,9 +451,9 @@ def _meta_kind(value: Any) -> str:
 FUNCTION_PRINTERS[PrimFunc] = (1, prim_func)
 
 
-def script(obj: Any, *, printer: type = Printer, print_line_numbers: bool = False,
+def script(obj: object, *, printer: type = Printer, print_line_numbers: bool = False,
            num_context_lines: int | None = None, obj_to_underline: Any = None,
-           obj_to_annotate: Any = None, **options: Any) -> str:
+           obj_to_annotate: Any = None, **options: object) -> str:
     """The TVMScript of a module, function, statement or expression.
 
     Options, as in TVM: `name` of a function or module, `show_meta`, `ir_prefix`, `tir_prefix`,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..tir import expr as E
 from ..tir import op as O
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..tir.expr import PrimExpr
 
 
 def same_expr(a: Any, b: Any) -> bool:
@@ -51,7 +55,7 @@ def extent_between(start: Any, stop: Any) -> Any:
     return O.sub(stop, start)
 
 
-def linear(e: Any) -> dict[Any, int]:
+def linear(e: PrimExpr) -> dict[Any, int]:
     """An integer expression as {term: factor}; the constant is under None.
 
     Terms that are not variables stand for themselves by identity, or by a structurally equal term
@@ -59,7 +63,7 @@ def linear(e: Any) -> dict[Any, int]:
     """
     out: dict[Any, int] = {}
 
-    def add(node: Any, factor: int) -> None:
+    def add(node: Node, factor: int) -> None:
         kind = type(node)
         if kind is E.IntImm:
             out[None] = out.get(None, 0) + factor * node.value

@@ -31,11 +31,11 @@ class Scopes:
 
     # --------------------------------------------------------------------------- errors, names
 
-    def error(self, node: Any, message: str, hint: str = "") -> DiagnosticError:
+    def error(self, node: ast.AST, message: str, hint: str = "") -> DiagnosticError:
         """The error for a mistake at a node of the syntax tree."""
         return self.source.error(node, message, hint)
 
-    def define(self, name: str, value: Any) -> None:
+    def define(self, name: str, value: object) -> None:
         """Bind a name in the innermost scope."""
         self.scopes[-1][name] = value
 
@@ -79,7 +79,7 @@ class Scopes:
             "define it before this line, or in the scope around the function")
         return self.error(node, f"undefined name {name!r}", hint)
 
-    def mistake(self, node: Any, error: BaseException) -> DiagnosticError:
+    def mistake(self, node: ast.AST, error: BaseException) -> DiagnosticError:
         """The error at a node for what was raised while its value was made."""
         return self.error(node, reason(error), getattr(error, "hint", ""))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from html import escape
 from typing import Any
+from html import escape
 
 from .printer import script
 
@@ -62,7 +62,8 @@ def _notebook() -> bool:
     return shell is not None and type(shell).__name__ != "TerminalInteractiveShell"
 
 
-def show(obj: Any, style: str | None = None, black_format: bool = False, **options: Any) -> None:
+def show(obj: Any, style: str | None = None, black_format: bool = False, **options: Any
+         ) -> None:
     """Print the script of `obj`. `style`: see `highlight_html`."""
     show_text(script(obj, **options), style)
 

@@ -7,13 +7,17 @@ script, whose strings are escaped); one scan at the end turns the marks into pos
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..ir.diagnostics import render_source
 from ..ir.recursion import deep
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
 from .printer import Printer
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..tir.function import PrimFunc
 
 _MARK = re.compile("\x01(\\d+)\x02|\x03")
 
@@ -39,11 +43,11 @@ class Printed(NamedTuple):
     text: str
     spans: list
 
-    def of(self, node: Any, role: str | None = None) -> list:
+    def of(self, node: Node, role: str | None = None) -> list:
         """The places of one node."""
         return [s for s in self.spans if s[0] is node and (role is None or s.role == role)]
 
-    def find(self, node: Any) -> Any:
+    def find(self, node: Node) -> Any:
         """The first place of a node as (line0, col0, line1, col1), or None."""
         for span in self.spans:
             if span[0] is node:
@@ -61,18 +65,18 @@ class SpanPrinter(Printer):
         self.pending = ""
         super().__init__(**options)
 
-    def open(self, node: Any, role: str) -> str:
+    def open(self, node: Node, role: str) -> str:
         self.marked.append((node, role))
         return f"\x01{len(self.marked) - 1}\x02"
 
-    def mark(self, node: Any, text: str, role: str) -> str:
+    def mark(self, node: Node, text: str, role: str) -> str:
         return f"{self.open(node, role)}{text}\x03"
 
     def line(self, text: str) -> None:
         self.out.append(self.indent + self.pending + text)
         self.pending = ""
 
-    def expr(self, node: Any, outer: int = 0) -> str:
+    def expr(self, node: Node, outer: int = 0) -> str:
         text = super().expr(node, outer)
         return self.mark(node, text, "expr") if self.expressions else text
 
@@ -114,10 +118,10 @@ class SpanPrinter(Printer):
     def param(self, buffer: Buffer, text: str) -> str:
         return self.mark(buffer, text, "buffer")
 
-    def insert(self, frame: Any, text: str, node: Any = None) -> None:
+    def insert(self, frame: Any, text: str, node: Node | None = None) -> None:
         super().insert(frame, self.mark(node, text, "buffer") if node is not None else text, node)
 
-    def function(self, func: Any, name: str) -> None:
+    def function(self, func: PrimFunc, name: str) -> None:
         self.pending += self.open(func, "stmt")
         super().function(func, name)
         self.out[-1] += "\x03"
@@ -132,7 +136,7 @@ class _ExprSpanPrinter(SpanPrinter):
     expressions = True
 
 
-def print_with_spans(obj: Any, *, exprs: bool = False, **options: Any) -> Printed:
+def print_with_spans(obj: object, *, exprs: bool = False, **options: object) -> Printed:
     """The script of `obj` and where its nodes stand in it.
 
     Every statement, block, loop and buffer definition has a span; every expression too where
@@ -170,8 +174,8 @@ def print_with_spans(obj: Any, *, exprs: bool = False, **options: Any) -> Printe
     return Printed("\n".join(clean), spans)
 
 
-def script_with_marks(obj: Any, underline: Sequence[Any], annotate: Mapping[Any, str],
-                      context: int | None = None, **options: Any) -> str:
+def script_with_marks(obj: object, underline: Sequence[Any], annotate: Mapping[Any, str],
+                      context: int | None = None, **options: object) -> str:
     """The script with the places of some nodes underlined, and comments after others."""
     printed = print_with_spans(obj, exprs=True, **options)
     lines = printed.text.split("\n")
@@ -193,8 +197,8 @@ def script_with_marks(obj: Any, underline: Sequence[Any], annotate: Mapping[Any,
     return render_source("\n".join(lines), wanted, context if context and context > 0 else None)
 
 
-def script_underlined(obj: Any, nodes: Sequence[Any], context: int | None = None,
-                      **options: Any) -> str:
+def script_underlined(obj: object, nodes: Sequence[Any], context: int | None = None,
+                      **options: object) -> str:
     """The script with `nodes` underlined, for errors; `context` keeps that many lines around."""
     return script_with_marks(obj, nodes, {}, context, **options)
 

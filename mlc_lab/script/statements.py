@@ -238,7 +238,7 @@ class StatementParser(AssignmentParser):
     def visit_pass(self, node: ast.Pass) -> None:
         pass
 
-    def visit_jump(self, node: Any) -> None:
+    def visit_jump(self, node: ast.AST) -> None:
         name = "tir.break_loop" if isinstance(node, ast.Break) else "tir.continue_loop"
         self.emit(S.Evaluate(E.Call("void", name, ())))
 

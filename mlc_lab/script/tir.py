@@ -7,7 +7,7 @@ script (`T.block`, `T.grid`, `T.reads`, ...) are `Form`s: the parser knows what 
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..above import above
 from ..ir import dtype as dt
@@ -19,6 +19,11 @@ from ..tir.function import IndexMap
 from ..tir.stmt import BufferRegion
 from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..tir.expr import ExprLike
+
 
 class Form:
     """A word of the script language whose meaning is in the parser."""
@@ -29,7 +34,7 @@ class Form:
     def __repr__(self) -> str:
         return f"T.{self.name}"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise TypeError(f"T.{self.name} only has a meaning inside a function under @T.prim_func, "
                         "whose source is parsed; it cannot be called from plain Python")
 
@@ -43,7 +48,7 @@ class DtypeName:
     def __repr__(self) -> str:
         return f"T.{self.dtype}"
 
-    def __call__(self, expr: Any = None, is_size_var: bool = False) -> Any:
+    def __call__(self, expr: ExprLike | str | None = None, is_size_var: bool = False) -> Any:
         """`expr` as this type; without one, a new variable of it."""
         if expr is None:
             return (E.SizeVar if is_size_var else E.Var)("", self.dtype)
@@ -55,7 +60,7 @@ class DtypeName:
 class HandleName(DtypeName):
     """T.handle: the type of pointers. T.handle("float32", "shared") is a new typed pointer."""
 
-    def __call__(self, dtype: Any = None, storage_scope: str = "global", *,
+    def __call__(self, dtype: object = None, storage_scope: str = "global", *,
                  is_size_var: bool = False) -> Any:
         """A new pointer variable; an expression is cast."""
         if dtype is None:
@@ -70,10 +75,11 @@ class HandleName(DtypeName):
 class BufferName(Form):
     """T.Buffer(shape, dtype): the annotation of a parameter, or a buffer over existing data."""
 
-    def __call__(self, shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None,
+    def __call__(self, shape: Any, dtype: Any = "float32",
+                 data: Any = None, strides: Any = None,
                  elem_offset: Any = None, scope: str = "global", align: int = -1,
-                 offset_factor: int = 0, buffer_type: str = "", axis_separators: Any = None,
-                 **_: Any) -> _Buffer:
+                 offset_factor: int = 0, buffer_type: str = "",
+                 axis_separators: Any = None, **_: object) -> _Buffer:
         """A buffer of `shape`; dimensions given by name become new variables."""
         shape = shape if isinstance(shape, (tuple, list)) else (shape,)
         shape = [E.Var(s, "int32") if isinstance(s, str) else s for s in shape]
@@ -91,7 +97,7 @@ class BufferName(Form):
         return key if typed else (key,)
 
 
-def _stride_vars(strides: Any, shape: Any) -> Any:
+def _stride_vars(strides: Sequence[Any] | None, shape: Any) -> Any:
     if not strides:
         return None
     first = shape[0] if shape else 0
@@ -100,7 +106,7 @@ def _stride_vars(strides: Any, shape: Any) -> Any:
     return [made.setdefault(s, E.Var(s, dtype)) if isinstance(s, str) else s for s in strides]
 
 
-def dtype_of(value: Any) -> str:
+def dtype_of(value: ExprLike) -> str:
     """A dtype given as string, as T.float32 or as a numpy dtype."""
     if isinstance(value, DtypeName):
         return value.dtype
@@ -112,7 +118,7 @@ def dtype_of(value: Any) -> str:
     return dt.canonical(name)
 
 
-def as_expr(value: Any) -> Any:
+def as_expr(value: ExprLike) -> Any:
     """A value as an operand: regions with constant extents become vector loads."""
     if type(value) is BufferRegion:
         indices = []
@@ -139,7 +145,7 @@ def as_expr(value: Any) -> Any:
 def _raw(cls: type) -> Callable:
     """The node itself, nothing folded: how the printer writes what folding would change."""
 
-    def build(a: Any, b: Any) -> Any:
+    def build(a: ExprLike, b: ExprLike) -> Any:
         a, b = as_expr(a), as_expr(b)
         if not isinstance(a, E.PrimExpr):
             a = O.convert(a, b if isinstance(b, E.PrimExpr) else None)
@@ -152,11 +158,11 @@ def _raw(cls: type) -> Callable:
     return build
 
 
-def _value(v: Any, like: Any = None) -> Any:
+def _value(v: Any, like: E.PrimExpr | None = None) -> Any:
     return O.convert(as_expr(v), like)
 
 
-def Not(a: Any) -> Any:
+def Not(a: ExprLike) -> Any:
     """The node Not(a), without folding."""
     return E.Not(_value(a))
 
@@ -171,7 +177,7 @@ def cast(value: Any, dtype: Any) -> Any:
     return O.cast(_value(value), dtype_of(dtype))
 
 
-def Select(condition: Any, true_value: Any, false_value: Any) -> Any:
+def Select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> Any:
     """true_value where condition holds, else false_value; both sides may be evaluated."""
     a, b = as_expr(true_value), as_expr(false_value)
     a, b = _value(a, b if isinstance(b, E.PrimExpr) else None), _value(
@@ -190,7 +196,7 @@ def Broadcast(value: Any, lanes: Any) -> Any:
     return E.Broadcast(_value(value), int(lanes))
 
 
-def Shuffle(vectors: Any, indices: Any) -> Any:
+def Shuffle(vectors: Sequence[ExprLike], indices: Sequence[ExprLike]) -> Any:
     """Lanes picked by constant `indices` out of the concatenation of `vectors`."""
     return E.Shuffle(tuple(map(_value, vectors)), tuple(map(_value, indices)))
 
@@ -199,7 +205,7 @@ ramp, broadcast = Ramp, Broadcast
 
 
 def _folding(fn: Callable) -> Callable:
-    def build(*args: Any, dtype: Any = None, **options: Any) -> Any:
+    def build(*args: Any, dtype: object = None, **options: Any) -> Any:
         # older scripts write the result type: T.exp(x, dtype="float32"); it follows from the rest
         return fn(*[as_expr(a) for a in args], **options)
 
@@ -209,7 +215,7 @@ def _folding(fn: Callable) -> Callable:
 
 
 def _two(fn: Callable, plain: Callable) -> Callable:
-    def build(a: Any, b: Any, *rest: Any) -> Any:
+    def build(a: ExprLike, b: ExprLike, *rest: ExprLike) -> Any:
         out = as_expr(a)
         for other in (b, *rest):
             other = as_expr(other)
@@ -228,7 +234,8 @@ def _given(op: str, short: str) -> Callable:
     """The function of an intrinsic whose result type its row does not fix."""
     rule = GIVEN_DTYPES.get(op)
 
-    def build(*args: Any, dtype: Any = None, annotations: Any = None) -> Any:
+    def build(*args: object, dtype: Any = None, annotations: Mapping[str, Any] | None = None
+              ) -> Any:
         values = list(args)
         if op in DTYPE_FIRST:
             if dtype is None:
@@ -256,7 +263,8 @@ def _given(op: str, short: str) -> Callable:
     return build
 
 
-def call_intrin(dtype: Any, func_name: Any, *args: Any, annotations: Any = None) -> Any:
+def call_intrin(dtype: Any, func_name: str | E.PrimExpr, *args: Any,
+                annotations: Any = None) -> Any:
     """A call of an intrinsic by name with the result type given."""
     name = func_name.value if isinstance(func_name, E.StringImm) else func_name
     if not isinstance(name, str):
@@ -265,14 +273,14 @@ def call_intrin(dtype: Any, func_name: Any, *args: Any, annotations: Any = None)
     return E.Call(dtype_of(dtype), name, [_value(a) for a in args], annotations)
 
 
-def address_of(load: Any, *indices: Any, dtype: Any = None) -> Any:
+def address_of(load: E.PrimExpr | _Buffer, *indices: ExprLike, dtype: object = None) -> Any:
     """The pointer to an element, T.address_of(A[i, j]); `dtype` may say that it is a handle."""
     if isinstance(load, _Buffer):
         load = E.BufferLoad(load, indices or [0] * len(load.shape))
     return E.Call("handle", "tir.address_of", (as_expr(load),))
 
 
-def call_packed(*args: Any) -> Any:
+def call_packed(*args: object) -> Any:
     """A call of a registered function by name."""
     return E.Call("int32", "tir.tvm_call_packed", [
         _value(a) if not isinstance(a, _Buffer) else a.data for a in args])
@@ -286,7 +294,7 @@ def type_annotation(dtype: Any) -> Any:
     return E.Call(dtype_of(dtype), "tir.type_annotation", ())
 
 
-def let(var: Any, value: Any, body: Any) -> Any:
+def let(var: E.Var, value: ExprLike, body: ExprLike) -> Any:
     """body with var standing for value."""
     return O.let(var, as_expr(value), as_expr(body))
 
@@ -309,31 +317,31 @@ _ITER_TYPES = {"DataPar": 0, "ThreadIndex": 1, "CommReduce": 2, "Ordered": 3, "D
                "Opaque": 4, "Unrolled": 5, "Vectorized": 6, "Parallelized": 7, "Tensorized": 8}
 
 
-def iter_var(var: Any, dom: Any, iter_type: str, thread_tag: str = "") -> Any:
+def iter_var(var: E.Var | str, dom: E.Range | None, iter_type: str, thread_tag: str = "") -> Any:
     """An iterator: T.iter_var(i, I.Range(0, 8), "DataPar", "")"""
     return E.IterVar(dom, var, _ITER_TYPES[iter_type], thread_tag)
 
 
-def reduce(combiner: Any, source: Any, init: Any, axis: Any, condition: Any = True,
-           value_index: int = 0) -> Any:
+def reduce(combiner: E.CommReducer, source: Sequence[ExprLike], init: Sequence[ExprLike],
+           axis: Sequence[E.IterVar], condition: ExprLike = True, value_index: int = 0) -> Any:
     """A reduction expression."""
     return E.Reduce(combiner, tuple(map(_value, source)), tuple(axis), _value(condition),
                     value_index, tuple(map(_value, init)))
 
 
-def index_map(mapping: Callable, *, inverse_index_map: Any = None,
+def index_map(mapping: Callable, *, inverse_index_map: Callable[..., Any] | None = None,
               index_dtype: str = "int32") -> IndexMap:
     """A map of indices: T.index_map(lambda i, j: (i // 4, j, i % 4))"""
     return IndexMap.from_func(mapping, inverse_index_map=inverse_index_map,
                               index_dtype=index_dtype)
 
 
-def target(config: Any, host: Any = None) -> Any:
+def target(config: object, host: object = None) -> Any:
     """A target in a function's attributes, kept as written."""
     return config
 
 
-def Range(begin: Any, end: Any = None) -> Any:
+def Range(begin: ExprLike, end: ExprLike | None = None) -> Any:
     """The integers begin .. end - 1."""
     if end is None:
         return E.Range(begin)
@@ -343,7 +351,7 @@ def Range(begin: Any, end: Any = None) -> Any:
     return E.Range.from_min_extent(begin, extent_between(begin, E.const_index(end)))
 
 
-def meta_var(value: Any) -> Any:
+def meta_var(value: ExprLike) -> Any:
     """A value that a script's assignment binds as it is, without a let."""
     return MetaVar(value)
 
@@ -351,7 +359,7 @@ def meta_var(value: Any) -> Any:
 class MetaVar:
     """What T.meta_var returns."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: ExprLike) -> None:
         self.value = value
 
 
@@ -417,8 +425,8 @@ def _fill() -> None:
     scope["axis"] = _Axis
 
 
-def prim_func(func: Any = None, private: bool = False, check_well_formed: bool = True,
-              **options: Any) -> Any:
+def prim_func(func: Callable[..., Any] | None = None, private: bool = False,
+              check_well_formed: bool = True, **options: object) -> Any:
     """Decorator: a Python function as a PrimFunc. `private` leaves out `global_symbol`.
 
     The function's source is parsed and never executed; the program is checked to be well formed
@@ -431,7 +439,7 @@ def prim_func(func: Any = None, private: bool = False, check_well_formed: bool =
     return entry.decorate_function(func, private, 2, check_well_formed)
 
 
-def macro(func: Any = None, *, hygienic: bool = True) -> Any:
+def macro(func: Callable[..., Any] | None = None, *, hygienic: bool = True) -> Any:
     """Decorator: a function whose body is inlined where a script calls it.
 
     A hygienic macro sees the names of the place where it is defined, another one those of the

@@ -29,7 +29,7 @@ def lowest_common(root: Any) -> dict[Any, tuple]:
                 b = b[0]
         return a
 
-    def note(obj: Any, chain: tuple) -> None:
+    def note(obj: object, chain: tuple) -> None:
         known = found.get(obj)
         found[obj] = chain if known is None else meet(known, chain)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
+
+if TYPE_CHECKING:
+    import ast
 
 from ..ir.module import GlobalVar
 from ..tir import expr as E
@@ -23,7 +26,7 @@ class Pending:
 class Expands:
     """What the parser unfolds where a script calls it: a macro, a word of a language."""
 
-    def expand_in_script(self, parser: Any, node: Any, args: list[Any], kwargs: dict[str, Any]
+    def expand_in_script(self, parser: Any, node: ast.AST, args: list[Any], kwargs: dict[str, Any]
                          ) -> Any:
         """The value of a call; statements go to the parser."""
         raise NotImplementedError
@@ -43,14 +46,14 @@ class Hidden:
         self.reason, self.hint = reason, hint
 
 
-def is_floating(value: Any) -> bool:
+def is_floating(value: object) -> bool:
     """Whether a value is of a floating point type."""
     if isinstance(value, E.PrimExpr):
         return value.dtype.startswith(("float", "bfloat"))
     return isinstance(value, float) or str(getattr(value, "dtype", "")).startswith("float")
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """What a value is, for a message."""
     if isinstance(value, Buffer):
         return f"buffer {value.name}"

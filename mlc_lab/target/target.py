@@ -6,10 +6,16 @@ import os
 import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..reading import DataError, limits, read_json, shown, similar
 from .kind import KINDS, TAGS, TargetKind
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+    #: what a target is made from; None for this machine's default
+    TargetLike: TypeAlias = "Target | str | Mapping[str, Any] | None"
 
 #: the targets of the `with` statements that are open, innermost last
 _entered: ContextVar[tuple[Target, ...]] = ContextVar("targets", default=())
@@ -31,12 +37,14 @@ class Target:
     host: Target | None
     tag: str
 
-    def __new__(cls, target: Any = "llvm", host: Any = None) -> Target:
+    def __new__(cls, target: TargetLike = "llvm", host: TargetLike = None
+                ) -> Target:
         if isinstance(target, Target) and host is None:
             return target
         return super().__new__(cls)
 
-    def __init__(self, target: Any = "llvm", host: Any = None) -> None:
+    def __init__(self, target: TargetLike = "llvm", host: TargetLike = None
+                 ) -> None:
         """Raises DataError (a ValueError) for an unknown kind or option, naming near ones."""
         if target is self:
             return
@@ -67,7 +75,7 @@ class Target:
         set_(self, "tag", tag)
         set_(self, "host", None if host is None else Target(host))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a target cannot be changed; make a new one")
 
     def __getattr__(self, name: str) -> Any:
@@ -172,7 +180,7 @@ class Target:
     def __reduce__(self) -> Any:
         return Target, (self.export(),)
 
-    def with_host(self, host: Any) -> Target:
+    def with_host(self, host: TargetLike) -> Target:
         """The same target with another host."""
         return Target(self.export(), host)
 
@@ -202,12 +210,13 @@ class Target:
         raise ValueError('there is no current target; use `with Target("llvm"):`')
 
     @staticmethod
-    def canon_target(target: Any) -> Target | None:
+    def canon_target(target: TargetLike) -> Target | None:
         """``target`` as a Target, None as None."""
         return None if target is None else Target(target)
 
     @staticmethod
-    def canon_target_and_host(target: Any, host: Any = None) -> tuple[Target, Target | None]:
+    def canon_target_and_host(target: TargetLike, host: TargetLike = None
+                              ) -> tuple[Target, Target | None]:
         """A target and its host as Targets."""
         target = Target(target, host) if host is not None else Target(target)
         return target, target.host
@@ -229,7 +238,7 @@ def _near(name: str, names: Any) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def _read(target: Any) -> Mapping[str, Any]:
+def _read(target: TargetLike) -> Mapping[str, Any]:
     """The options of a target in any of its forms."""
     if isinstance(target, Target):
         return target.export()

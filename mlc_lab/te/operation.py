@@ -16,7 +16,7 @@ from .tensor import (
 )
 
 
-def _shape(shape: Any) -> tuple[PrimExpr, ...]:
+def _shape(shape: Sequence[Any] | int | PrimExpr) -> tuple[PrimExpr, ...]:
     return tuple(map(extent_of, shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 
@@ -24,22 +24,23 @@ def _from_zero(extent: PrimExpr) -> Range:
     return Range.from_min_extent(IntImm(extent.dtype, 0), extent)
 
 
-def var(name: str = "tindex", dtype: str = "int32", span: Any = None) -> Var:
+def var(name: str = "tindex", dtype: str = "int32", span: object = None) -> Var:
     """A symbolic size or scalar parameter."""
     return Var(name, dtype)
 
 
-def size_var(name: str = "size", dtype: str = "int32", span: Any = None) -> SizeVar:
+def size_var(name: str = "size", dtype: str = "int32", span: object = None) -> SizeVar:
     """A symbolic size, known not to be negative."""
     return SizeVar(name, dtype)
 
 
-def placeholder(shape: Any, dtype: str | None = None, name: str = "placeholder") -> Tensor:
+def placeholder(shape: Sequence[Any] | int | PrimExpr, dtype: str | None = None,
+                name: str = "placeholder") -> Tensor:
     """An input tensor of `shape` elements of `dtype` (float32 by default)."""
     return PlaceholderOp(name, _shape(shape), canonical(dtype or "float32")).output(0)
 
 
-def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = None) -> IterVar:
+def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: object = None) -> IterVar:
     """An axis to reduce over. `dom` is (begin, end), a Range, or the end alone."""
     if not isinstance(dom, Range):
         if isinstance(dom, (tuple, list)):
@@ -55,7 +56,7 @@ def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = No
     return IterVar(dom, Var(name, dom.extent.dtype), IterVar.CommReduce, thread_tag)
 
 
-def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Any = None) -> IterVar:
+def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: object = None) -> IterVar:
     """A GPU thread axis: `thread_axis("threadIdx.x")` or `thread_axis((0, 64), "threadIdx.x")`."""
     if isinstance(dom, str):
         tag, dom = dom, None
@@ -83,8 +84,8 @@ def _axis_names(fcompute: Callable, ndim: int, varargs_names: Sequence[str] | No
     return names
 
 
-def compute(shape: Any, fcompute: Callable, name: str = "compute", tag: str = "",
-            attrs: Mapping[str, Any] | None = None,
+def compute(shape: Sequence[Any] | int | PrimExpr, fcompute: Callable, name: str = "compute",
+            tag: str = "", attrs: Mapping[str, Any] | None = None,
             varargs_names: Sequence[str] | None = None) -> Any:
     """A tensor of `shape` whose element at i, j, ... is `fcompute(i, j, ...)`.
 
@@ -193,7 +194,7 @@ def _listed(buffers: Any) -> list[Buffer]:
 
 
 def extern_primfunc(inputs: Sequence[Tensor], primfunc: PrimFunc, name: str | None = None,
-                    **attrs: Any) -> Any:
+                    **attrs: Mapping[str, Any] | None) -> Any:
     """The tensors that a PrimFunc computes; its first parameters are `inputs`, the rest outputs."""
     buffers = primfunc.buffers
     count = len(inputs)

@@ -6,7 +6,7 @@ replays everything on the one Schedule there is (`mlc_lab.schedule`), see `repla
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..ir.module import IRModule
 from ..schedule import Schedule as TirSchedule
@@ -18,6 +18,9 @@ from .create_prim_func import operations
 from .replay import replayed
 from .rfactor import factored
 from .tensor import ComputeOp, Operation, ScanOp, Tensor
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 
 class _StageOp(Operation):
@@ -63,7 +66,7 @@ class Stage:
     def __repr__(self) -> str:
         return f"stage({self.op.name})"
 
-    def _leaf(self, axis: Any) -> IterVar:
+    def _leaf(self, axis: IterVar) -> IterVar:
         if not any(axis is iv for iv in self.leaf_iter_vars):
             have = ", ".join(iv.var.name for iv in self.leaf_iter_vars)
             name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
@@ -74,7 +77,7 @@ class Stage:
                              f"{have}")
         return axis
 
-    def is_time(self, axis: Any) -> bool:
+    def is_time(self, axis: IterVar) -> bool:
         """Whether an axis is the time of the scan that this is, or is a step of."""
         if self.scan is not None:
             return axis is self.op.axis[0] or self.scan.is_time(axis)
@@ -96,7 +99,8 @@ class Stage:
 
     # ------------------------------------------------------------------------------- loops
 
-    def split(self, parent: IterVar, factor: Any = None, nparts: Any = None) -> tuple:
+    def split(self, parent: IterVar, factor: Any = None,
+              nparts: int | PrimExpr | None = None) -> tuple:
         """Split a loop: `factor` is the extent of the inner one, or `nparts` of the outer one."""
         if (factor is None) == (nparts is None):
             raise ValueError("split takes either factor= or nparts=")
@@ -114,7 +118,7 @@ class Stage:
         self._record("split", (parent, factor, nparts), (outer, inner))
         return outer, inner
 
-    def fuse(self, *axes: Any) -> IterVar:
+    def fuse(self, *axes: IterVar) -> IterVar:
         """Fuse adjacent loops, outermost first, into one."""
         axes = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else axes
         places = [self._place(a) for a in axes]
@@ -139,7 +143,8 @@ class Stage:
             self.leaf_iter_vars[at] = axis
         self._record("reorder", axes)
 
-    def tile(self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any) -> tuple:
+    def tile(self, x_parent: IterVar, y_parent: IterVar, x_factor: int | PrimExpr,
+             y_factor: int | PrimExpr) -> tuple:
         """Split two loops and put the tiles innermost: (x.outer, y.outer, x.inner, y.inner)."""
         xo, xi = self.split(x_parent, factor=x_factor)
         yo, yi = self.split(y_parent, factor=y_factor)
@@ -163,7 +168,7 @@ class Stage:
         self._record("bind", (self._leaf(ivar), thread_ivar.thread_tag))
         self.schedule.threads[thread_ivar.var] = thread_ivar.thread_tag
 
-    def set_store_predicate(self, predicate: Any) -> None:
+    def set_store_predicate(self, predicate: PrimExpr) -> None:
         """Store only where `predicate` holds, an expression of thread axes: `tx.var.equal(0)`.
 
         The threads that a reduction runs across take part in it all the same, and its result is

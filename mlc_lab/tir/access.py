@@ -6,7 +6,7 @@ one box. What cannot be bounded becomes the whole dimension, as in TVM.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from ..ir.node import Node
 from ..ir.recursion import deep
@@ -22,13 +22,21 @@ from .stmt import (
     IfThenElse, LetStmt, MatchBufferRegion, Stmt,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+    from .expr import PrimExpr
+
+    #: the least and the greatest value of an index; None where one of them is not known
+    Interval: TypeAlias = "tuple[PrimExpr, PrimExpr] | None"
+
 _OPPOSITE = {LT: GE, LE: GT, GT: LE, GE: LT, EQ: NE, NE: EQ}
 _MIRROR = {LT: GT, LE: GE, GT: LT, GE: LE, EQ: EQ, NE: NE}
 
 
 def contains_block(node: Stmt) -> bool:
     """Whether there is a block at or under a statement."""
-    stack: list[Node] = [node]
+    stack: list[Any] = [node]
     while stack:
         item = stack.pop()
         if type(item) is BlockRealize:
@@ -129,7 +137,7 @@ class _Detector:
         for item in node.children():
             self.visit(item)
 
-    def under(self, condition: Any, node: Any) -> None:
+    def under(self, condition: PrimExpr, node: Node) -> None:
         """Visit a node with the loops' bounds narrowed by a condition that holds there."""
         saved = dict(self.bounds)
         for var, low, high in self.narrowed(condition, True):
@@ -177,7 +185,7 @@ class _Detector:
             elif op is EQ:
                 yield var, limit, limit
 
-    def span(self, low: Any, extent: Any) -> Any:
+    def span(self, low: PrimExpr, extent: PrimExpr) -> Any:
         """The interval min .. min + extent - 1, with what its ends depend on relaxed."""
         first = self.interval(low)
         last = self.interval(O.sub(O.add(low, extent), 1))
@@ -256,7 +264,7 @@ class _Detector:
         return any(self.varies(k) for k in e.children())
 
     @staticmethod
-    def combine(kind: type, a: Any, b: Any) -> Any:
+    def combine(kind: type, a: Interval, b: Interval) -> Any:
         if a is None or b is None:
             if kind is FloorMod and b is not None and b[0] is b[1] and type(b[0]) is IntImm and (
                     b[0].value > 0):
@@ -288,7 +296,7 @@ class _Detector:
         return IntImm(b[0].dtype, 0), IntImm(b[0].dtype, factor - 1)
 
     @staticmethod
-    def union(a: Any, b: Any) -> Any:
+    def union(a: Interval, b: Interval) -> Any:
         """The smallest interval over two, ends compared where their difference is constant."""
         if a is None or b is None:
             return None
@@ -384,14 +392,14 @@ def _terms(e: Any, factor: int, out: dict) -> None:
         out[e] = out.get(e, 0) + factor
 
 
-def _difference(a: Any, b: Any) -> dict:
+def _difference(a: PrimExpr, b: PrimExpr) -> dict:
     out: dict = {}
     _terms(a, 1, out)
     _terms(b, -1, out)
     return {k: v for k, v in out.items() if v != 0}
 
 
-def _smaller(a: Any, b: Any, want_min: bool) -> Any:
+def _smaller(a: PrimExpr, b: PrimExpr, want_min: bool) -> Any:
     if a is b:
         return a
     rest = _difference(a, b)
@@ -400,19 +408,19 @@ def _smaller(a: Any, b: Any, want_min: bool) -> Any:
     return O.min_value_of(a, b) if want_min else O.max_value_of(a, b)
 
 
-def _larger(a: Any, b: Any) -> Any:
+def _larger(a: PrimExpr, b: PrimExpr) -> Any:
     """The larger of two lower bounds; the first where they cannot be compared."""
     rest = _difference(a, b)
     return b if set(rest) == {None} and rest[None] < 0 else a
 
 
-def _lesser(a: Any, b: Any) -> Any:
+def _lesser(a: PrimExpr, b: PrimExpr) -> Any:
     """The smaller of two upper bounds; the first where they cannot be compared."""
     rest = _difference(a, b)
     return b if set(rest) == {None} and rest[None] > 0 else a
 
 
-def _divided(e: Any, by: IntImm) -> Any:
+def _divided(e: PrimExpr, by: IntImm) -> Any:
     """e // by, with the multiples of `by` in a sum divided one by one."""
     terms: dict = {}
     _terms(e, 1, terms)
@@ -425,7 +433,7 @@ def _divided(e: Any, by: IntImm) -> Any:
     return O.floordiv(e, by)
 
 
-def _extent(low: Any, high: Any) -> Any:
+def _extent(low: PrimExpr, high: PrimExpr) -> Any:
     """high - low + 1; a constant where the symbolic parts cancel."""
     rest = _difference(high, low)
     constant = rest.pop(None, 0) + 1
@@ -436,7 +444,7 @@ def _extent(low: Any, high: Any) -> Any:
     return O.sub(O.add(high, 1), low)
 
 
-def _tidy(e: Any) -> Any:
+def _tidy(e: PrimExpr) -> Any:
     """x + 3 - 1 as x + 2: constants gathered at the end of a sum that has several."""
     count, stack = 0, [e]
     while stack:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, prod
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..above import above
 from ..ir import dtype as dt
@@ -11,6 +11,9 @@ from ..ir.node import Node, node, plain
 from .expr import (
     BufferLoad, FloatImm, IntImm, PointerType, PrimExpr, PrimType, Ramp, Var, const_index,
 )
+
+if TYPE_CHECKING:
+    from .expr import ExprLike
 
 
 @node
@@ -22,15 +25,15 @@ class Buffer(Node):
     """
 
     data: Var
-    dtype: str = plain
+    dtype: str = plain()
     shape: tuple[PrimExpr, ...]
     strides: tuple[PrimExpr, ...]
     elem_offset: PrimExpr | None
-    name: str = plain
-    data_alignment: int = plain
-    offset_factor: int = plain
-    buffer_type: int = plain
-    axis_separators: tuple[int, ...] = plain
+    name: str = plain()
+    data_alignment: int = plain()
+    offset_factor: int = plain()
+    buffer_type: int = plain()
+    axis_separators: tuple[int, ...] = plain()
 
     __hash__ = object.__hash__
     __iter__ = None  # `for x in buffer` would read elements without end
@@ -62,8 +65,8 @@ class Buffer(Node):
             begin = begin[:-1] + (Ramp(begin[-1], IntImm(begin[-1].dtype, 1), lanes),)
         return BufferStore(self, value, begin)
 
-    def access_ptr(self, access_mask: Any, ptr_type: str = "handle", content_lanes: int = 1,
-                   offset: Any = 0, extent: Any = None) -> PrimExpr:
+    def access_ptr(self, access_mask: int | str, ptr_type: str = "handle", content_lanes: int = 1,
+                   offset: ExprLike = 0, extent: ExprLike | None = None) -> PrimExpr:
         """A pointer into the buffer for intrinsics; `access_mask` is "r", "w" or "rw"."""
         from .op import call_intrin
 
@@ -191,7 +194,7 @@ def extent_of(value: Any, where: str = "a shape") -> PrimExpr:
     return value
 
 
-def _integer(value: Any, where: str, what: str) -> PrimExpr:
+def _integer(value: ExprLike, where: str, what: str) -> PrimExpr:
     value = const_index(value)
     if isinstance(value, PrimExpr) and not dt.is_integer(value.dtype):
         raise ValueError(f"{where} has the {what} {value!r} of type {value.dtype}: it must be an "
@@ -199,10 +202,12 @@ def _integer(value: Any, where: str, what: str) -> PrimExpr:
     return value
 
 
-def decl_buffer(shape: Any, dtype: str | None = None, name: str = "buffer", data: Any = None,
-                strides: Any = None, elem_offset: Any = None, scope: str = "",
-                data_alignment: int = -1, offset_factor: int = 0, buffer_type: str = "",
-                axis_separators: Any = None, span: Any = None) -> Buffer:
+def decl_buffer(shape: Any, dtype: str | None = None,
+                name: str = "buffer", data: Var | None = None,
+                strides: Sequence[ExprLike] | None = None, elem_offset: ExprLike | None = None,
+                scope: str = "", data_alignment: int = -1, offset_factor: int = 0,
+                buffer_type: str = "", axis_separators: Sequence[int] | None = None,
+                span: object = None) -> Buffer:
     """Declare a buffer of `shape` elements of `dtype`.
 
     Without `data` a new pointer variable in `scope` is made. `data_alignment` is in bytes (64 by

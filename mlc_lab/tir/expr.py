@@ -13,8 +13,65 @@ from ..ir.dtype import canonical, element_of, int_range, lanes_of, with_lanes
 from ..ir.node import Node, defines, ignored, node, plain, uses
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Protocol, SupportsIndex
+
+    from typing_extensions import TypeAlias
+
     from ..ir.module import GlobalVar
     from .buffer import Buffer
+
+    class Convertible(Protocol):
+        """What stands for an expression: an element of a te.Tensor."""
+
+        def asobject(self) -> PrimExpr: ...
+
+    #: what is taken where an expression is wanted
+    ExprLike: TypeAlias = "PrimExpr | IterVar | float | SupportsIndex | Convertible"
+
+    class _Value(Node):
+        """What `op/python_operators.py` gives to expressions, and to iterators for their variable.
+        """
+
+        dtype: str
+
+        def __add__(self, other: ExprLike) -> PrimExpr: ...
+        def __radd__(self, other: ExprLike) -> PrimExpr: ...
+        def __sub__(self, other: ExprLike) -> PrimExpr: ...
+        def __rsub__(self, other: ExprLike) -> PrimExpr: ...
+        def __mul__(self, other: ExprLike) -> PrimExpr: ...
+        def __rmul__(self, other: ExprLike) -> PrimExpr: ...
+        def __truediv__(self, other: ExprLike) -> PrimExpr: ...
+        def __rtruediv__(self, other: ExprLike) -> PrimExpr: ...
+        def __floordiv__(self, other: ExprLike) -> PrimExpr: ...
+        def __rfloordiv__(self, other: ExprLike) -> PrimExpr: ...
+        def __mod__(self, other: ExprLike) -> PrimExpr: ...
+        def __rmod__(self, other: ExprLike) -> PrimExpr: ...
+        def __and__(self, other: ExprLike) -> PrimExpr: ...
+        def __rand__(self, other: ExprLike) -> PrimExpr: ...
+        def __or__(self, other: ExprLike) -> PrimExpr: ...
+        def __ror__(self, other: ExprLike) -> PrimExpr: ...
+        def __xor__(self, other: ExprLike) -> PrimExpr: ...
+        def __rxor__(self, other: ExprLike) -> PrimExpr: ...
+        def __lshift__(self, other: ExprLike) -> PrimExpr: ...
+        def __rlshift__(self, other: ExprLike) -> PrimExpr: ...
+        def __rshift__(self, other: ExprLike) -> PrimExpr: ...
+        def __rrshift__(self, other: ExprLike) -> PrimExpr: ...
+        def __lt__(self, other: ExprLike) -> PrimExpr: ...
+        def __le__(self, other: ExprLike) -> PrimExpr: ...
+        def __gt__(self, other: ExprLike) -> PrimExpr: ...
+        def __ge__(self, other: ExprLike) -> PrimExpr: ...
+        def __eq__(self, other: object) -> PrimExpr: ...  # pyright: ignore
+        def __ne__(self, other: object) -> PrimExpr: ...  # pyright: ignore
+        def __hash__(self) -> int: ...
+        def __neg__(self) -> PrimExpr: ...
+        def __invert__(self) -> PrimExpr: ...
+        def astype(self, dtype: str, span: object = None) -> PrimExpr: ...
+        def equal(self, other: ExprLike, span: object = None) -> PrimExpr: ...
+    #: what an intrinsic takes: an expression, a buffer, a region
+    Argument: TypeAlias = Any
+else:
+    _Value = Argument = Node
 
 _BOOL = {"int32": "bool", "int64": "bool", "float32": "bool", "bool": "bool"}
 
@@ -28,7 +85,7 @@ def bool_like(dtype: str) -> str:
 class PrimType(Node):
     """The type of a scalar or vector value."""
 
-    dtype: str = plain
+    dtype: str = plain()
 
 
 @node
@@ -36,16 +93,16 @@ class PointerType(Node):
     """The type of a pointer to elements of `element_type` in memory of `storage_scope`."""
 
     element_type: Node
-    storage_scope: str = plain
+    storage_scope: str = plain()
 
-    def __init__(self, element_type: Any, storage_scope: str = "") -> None:
+    def __init__(self, element_type: Node | str, storage_scope: str = "") -> None:
         if isinstance(element_type, str):
             element_type = PrimType(element_type)
         self._init(element_type, "" if storage_scope == "global" else storage_scope)
 
 
 @node
-class PrimExpr(Node):
+class PrimExpr(_Value):
     """Base of all expressions. `dtype` is derived from the operands or given."""
 
     derived = {"dtype": "None"}
@@ -53,7 +110,7 @@ class PrimExpr(Node):
     # == builds an expression, so identity decides dict membership
     __hash__ = object.__hash__
 
-    def astype(self, dtype: str, span: Any = None) -> "PrimExpr":
+    def astype(self, dtype: str, span: object = None) -> "PrimExpr":
         """This value cast to `dtype`; itself when it already has it."""
         return above("cast")(self, dtype)
 
@@ -73,12 +130,12 @@ class PrimExpr(Node):
 class Var(PrimExpr):
     """A variable. Two Vars are the same only if they are one object; the name is for people."""
 
-    derived: dict = {}
-    name: str = plain
-    dtype: str = plain
-    type_annotation: PointerType | PrimType | None = ignored
+    derived = {}
+    name: str = plain()
+    dtype: str = plain()
+    type_annotation: PointerType | PrimType | None = ignored()
 
-    def __init__(self, name: str, dtype: Any = "int32", span: Any = None) -> None:
+    def __init__(self, name: str, dtype: Any = "int32", span: object = None) -> None:
         if isinstance(dtype, str):
             dtype = canonical(dtype)
             self._init(name, dtype, None)
@@ -130,11 +187,11 @@ def _must_hold(dtype: str, value: int) -> None:
 class IntImm(PrimExpr):
     """An integer or bool constant. Raises ValueError for a value that the type cannot hold."""
 
-    derived: dict = {}
-    dtype: str = plain
-    value: int = plain
+    derived = {}
+    dtype: str = plain()
+    value: int = plain()
 
-    def __init__(self, dtype: str, value: int, span: Any = None) -> None:
+    def __init__(self, dtype: str, value: int, span: object = None) -> None:
         value = int(value)
         if not 0 <= value < 128:  # all types hold these
             _must_hold(dtype, value)
@@ -156,11 +213,11 @@ class IntImm(PrimExpr):
 class FloatImm(PrimExpr):
     """A floating point constant."""
 
-    derived: dict = {}
-    dtype: str = plain
-    value: float = plain
+    derived = {}
+    dtype: str = plain()
+    value: float = plain()
 
-    def __init__(self, dtype: str, value: float, span: Any = None) -> None:
+    def __init__(self, dtype: str, value: float, span: object = None) -> None:
         self._init(dtype, float(value))
 
     def __float__(self) -> float:
@@ -171,8 +228,8 @@ class FloatImm(PrimExpr):
 class StringImm(PrimExpr):
     """A string constant: pragma values, names of extern functions."""
 
-    derived: dict = {"dtype": "'handle'"}
-    value: str = plain
+    derived = {"dtype": "'handle'"}
+    value: str = plain()
 
     def __str__(self) -> str:
         return self.value
@@ -182,8 +239,8 @@ class StringImm(PrimExpr):
 class Cast(PrimExpr):
     """`value` converted to `dtype`."""
 
-    derived: dict = {}
-    dtype: str = plain
+    derived = {}
+    dtype: str = plain()
     value: PrimExpr
 
 
@@ -191,7 +248,7 @@ class Cast(PrimExpr):
 class BinaryOp(PrimExpr):
     """Base of the operations on two operands of one type."""
 
-    derived: dict = {"dtype": "a.dtype"}
+    derived = {"dtype": "a.dtype"}
     a: PrimExpr
     b: PrimExpr
 
@@ -245,7 +302,7 @@ class Max(BinaryOp):
 class CmpOp(BinaryOp):
     """Base of the comparisons; the result is bool."""
 
-    derived: dict = {"dtype": "bool_like(a.dtype)"}
+    derived = {"dtype": "bool_like(a.dtype)"}
 
 
 @node
@@ -288,21 +345,21 @@ class GE(CmpOp):
 class And(BinaryOp):
     """a and b"""
 
-    derived: dict = {"dtype": "bool_like(a.dtype)"}
+    derived = {"dtype": "bool_like(a.dtype)"}
 
 
 @node
 class Or(BinaryOp):
     """a or b"""
 
-    derived: dict = {"dtype": "bool_like(a.dtype)"}
+    derived = {"dtype": "bool_like(a.dtype)"}
 
 
 @node
 class Not(PrimExpr):
     """not a"""
 
-    derived: dict = {"dtype": "bool_like(a.dtype)"}
+    derived = {"dtype": "bool_like(a.dtype)"}
     a: PrimExpr
 
 
@@ -310,20 +367,20 @@ class Not(PrimExpr):
 class Select(PrimExpr):
     """true_value where condition holds, else false_value; both sides may be evaluated."""
 
-    derived: dict = {"dtype": "true_value.dtype"}
+    derived = {"dtype": "true_value.dtype"}
     condition: PrimExpr
     true_value: PrimExpr
     false_value: PrimExpr
 
-    def __init__(self, condition: Any, true_value: Any, false_value: Any, span: Any = None
-                 ) -> None:
+    def __init__(self, condition: ExprLike, true_value: ExprLike, false_value: ExprLike,
+                 span: object = None) -> None:
         if not (isinstance(true_value, PrimExpr) and isinstance(false_value, PrimExpr)):
             # Python numbers take the type of the other side
             true_value, false_value = above("match_values")(true_value, false_value)
         self._init(condition, true_value, false_value)
 
 
-def load_dtype(buffer: Any, indices: Sequence[PrimExpr]) -> str:
+def load_dtype(buffer: Buffer, indices: Sequence[PrimExpr]) -> str:
     """Element type of an access: the buffer's, with the lanes of a vector index."""
     if not indices:
         return buffer.dtype
@@ -338,13 +395,13 @@ def load_dtype(buffer: Any, indices: Sequence[PrimExpr]) -> str:
 class BufferLoad(PrimExpr):
     """buffer[indices]. A vector index (Ramp) in the last place loads a vector."""
 
-    derived: dict = {"dtype": "load_dtype(buffer, indices)"}
-    buffer: Buffer = uses
+    derived = {"dtype": "load_dtype(buffer, indices)"}
+    buffer: Buffer = uses()
     indices: tuple[PrimExpr, ...]
     predicate: PrimExpr | None
 
-    def __init__(self, buffer: Any, indices: Sequence[Any], predicate: Any = None,
-                 span: Any = None) -> None:
+    def __init__(self, buffer: Buffer, indices: Sequence[Any], predicate: PrimExpr | None = None,
+                 span: object = None) -> None:
         self._init(buffer, tuple(map(const_index, indices)), predicate)
 
 
@@ -352,8 +409,8 @@ class BufferLoad(PrimExpr):
 class ProducerLoad(PrimExpr):
     """producer[indices]: a read of a te.Tensor, gone once a PrimFunc is made of it."""
 
-    derived: dict = {"dtype": "producer.dtype"}
-    producer: Any = uses
+    derived = {"dtype": "producer.dtype"}
+    producer: Any = uses()
     indices: tuple[PrimExpr, ...]
 
 
@@ -361,26 +418,26 @@ class ProducerLoad(PrimExpr):
 class Ramp(PrimExpr):
     """The vector base, base + stride, ... of `lanes` elements."""
 
-    derived: dict = {"dtype": "with_lanes(base.dtype, lanes * lanes_of(base.dtype))"}
+    derived = {"dtype": "with_lanes(base.dtype, lanes * lanes_of(base.dtype))"}
     base: PrimExpr
     stride: PrimExpr
-    lanes: int = plain
+    lanes: int = plain()
 
 
 @node
 class Broadcast(PrimExpr):
     """The vector of `lanes` times `value`."""
 
-    derived: dict = {"dtype": "with_lanes(value.dtype, lanes * lanes_of(value.dtype))"}
+    derived = {"dtype": "with_lanes(value.dtype, lanes * lanes_of(value.dtype))"}
     value: PrimExpr
-    lanes: int = plain
+    lanes: int = plain()
 
 
 @node
 class Shuffle(PrimExpr):
     """Lanes picked by constant `indices` out of the concatenation of `vectors`."""
 
-    derived: dict = {"dtype": "with_lanes(element_of(vectors[0].dtype), len(indices))"}
+    derived = {"dtype": "with_lanes(element_of(vectors[0].dtype), len(indices))"}
     vectors: tuple[PrimExpr, ...]
     indices: tuple[PrimExpr, ...]
 
@@ -389,8 +446,8 @@ class Shuffle(PrimExpr):
 class Let(PrimExpr):
     """body with var bound to value."""
 
-    derived: dict = {"dtype": "body.dtype"}
-    var: Var = defines
+    derived = {"dtype": "body.dtype"}
+    var: Var = defines()
     value: PrimExpr
     body: PrimExpr
 
@@ -399,7 +456,7 @@ class Let(PrimExpr):
 class Op(Node):
     """A named intrinsic, e.g. `tir.exp`; the table of them is in `tir/op/intrinsic.py`."""
 
-    name: str = plain
+    name: str = plain()
 
     @staticmethod
     def get(name: str) -> "Op":
@@ -418,14 +475,14 @@ OPS: dict[str, Op] = {}
 class Call(PrimExpr):
     """A call of an intrinsic (Op) or of a function of the module (GlobalVar)."""
 
-    derived: dict = {}
-    dtype: str = plain
-    op: Op | GlobalVar = plain
-    args: tuple[Node, ...]
-    annotations: dict | None = plain
+    derived = {}
+    dtype: str = plain()
+    op: Op | GlobalVar = plain()
+    args: tuple[Argument, ...]
+    annotations: dict | None = plain()
 
-    def __init__(self, dtype: str, op: Any, args: Sequence[Any], annotations: Any = None,
-                 span: Any = None) -> None:
+    def __init__(self, dtype: str, op: str | Op | GlobalVar, args: Sequence[Any],
+                 annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
         self._init(dtype, Op.get(op) if isinstance(op, str) else op, tuple(args), annotations)
 
 
@@ -436,7 +493,7 @@ class Range(Node):
     min: PrimExpr
     extent: PrimExpr
 
-    def __init__(self, begin: Any, end: Any = None, span: Any = None) -> None:
+    def __init__(self, begin: ExprLike, end: ExprLike | None = None, span: object = None) -> None:
         begin = const_index(begin)
         if end is None:
             self._init(IntImm(begin.dtype, 0), begin)
@@ -444,23 +501,23 @@ class Range(Node):
             self._init(begin, const_index(end) - begin)
 
     @staticmethod
-    def from_min_extent(min: Any, extent: Any, span: Any = None) -> "Range":
+    def from_min_extent(min: ExprLike, extent: ExprLike, span: object = None) -> "Range":
         """The range that starts at `min` and has `extent` elements."""
         return Range.from_fields(min if isinstance(min, PrimExpr) else const_index(min),
                                  extent if isinstance(extent, PrimExpr) else const_index(extent))
 
 
 @node
-class IterVar(Node):
+class IterVar(_Value):
     """A block's iterator (or a TE axis): a variable over a domain, with a kind.
 
     `iter_type` is one of the class constants; `thread_tag` names a GPU thread axis.
     """
 
     dom: Range | None
-    var: Var = defines
-    iter_type: int = plain
-    thread_tag: str = plain
+    var: Var = defines()
+    iter_type: int = plain()
+    thread_tag: str = plain()
 
     DataPar = 0
     ThreadIndex = 1
@@ -472,8 +529,8 @@ class IterVar(Node):
     Parallelized = 7
     Tensorized = 8
 
-    def __init__(self, dom: Any, var: Any, iter_type: int = 0, thread_tag: str = "",
-                 span: Any = None) -> None:
+    def __init__(self, dom: Any, var: Var | str,
+                 iter_type: int = 0, thread_tag: str = "", span: object = None) -> None:
         if dom is not None and not isinstance(dom, Range):
             dom = Range(*dom) if isinstance(dom, (tuple, list)) else Range(dom)
         if isinstance(var, str):
@@ -485,8 +542,8 @@ class IterVar(Node):
 class CommReducer(Node):
     """A commutative, associative combiner: result of (lhs, rhs), with its identity element."""
 
-    lhs: tuple[Var, ...] = defines
-    rhs: tuple[Var, ...] = defines
+    lhs: tuple[Var, ...] = defines()
+    rhs: tuple[Var, ...] = defines()
     result: tuple[PrimExpr, ...]
     identity_element: tuple[PrimExpr, ...]
 
@@ -495,12 +552,12 @@ class CommReducer(Node):
 class Reduce(PrimExpr):
     """A reduction in TE: combiner over source for all values of axis."""
 
-    derived: dict = {"dtype": "source[value_index].dtype"}
+    derived = {"dtype": "source[value_index].dtype"}
     combiner: CommReducer
     source: tuple[PrimExpr, ...]
-    axis: tuple[IterVar, ...] = defines
+    axis: tuple[IterVar, ...] = defines()
     condition: PrimExpr
-    value_index: int = plain
+    value_index: int = plain()
     init: tuple[PrimExpr, ...]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Mapping, Sequence
 
 from ..above import above
 from ..ir import module as ir_module
@@ -11,6 +11,9 @@ from ..ir.node import Node, defines, node, plain
 from .buffer import Buffer
 from .expr import IntImm, Var
 from .stmt import Stmt, annotation_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ir_module.attr_converter = annotation_value
 
@@ -23,15 +26,15 @@ class PrimFunc(BaseFunc):
     `tir.noalias` and the like; `ret_type` is a dtype string or None.
     """
 
-    params: tuple[Var, ...] = defines
-    buffer_map: Mapping[Var, Buffer] = defines
-    attrs: Mapping[str, Any] = plain
-    ret_type: Any = plain
+    params: tuple[Var, ...] = defines()
+    buffer_map: Mapping[Var, Buffer] = defines()
+    attrs: Mapping[str, Any] = plain()
+    ret_type: Any = plain()
     body: Stmt
 
-    def __init__(self, params: Sequence[Any], body: Stmt, ret_type: Any = None,
+    def __init__(self, params: Sequence[Any], body: Stmt, ret_type: object = None,
                  buffer_map: Mapping[Var, Buffer] | None = None,
-                 attrs: Mapping[str, Any] | None = None, span: Any = None) -> None:
+                 attrs: Mapping[str, Any] | None = None, span: object = None) -> None:
         buffers = dict(buffer_map or {})
         variables = []
         for param in params:
@@ -114,7 +117,7 @@ class IndexMap:
     AXIS_SEPARATOR = "axis_separator"
 
     def __init__(self, initial_indices: Sequence[Var], final_indices: Sequence[Any],
-                 inverse_index_map: Any = None) -> None:
+                 inverse_index_map: IndexMap | Callable[..., Any] | None = None) -> None:
         from .expr import const_index
 
         self.initial_indices = tuple(initial_indices)
@@ -122,15 +125,16 @@ class IndexMap:
         self.inverse_index_map = inverse_index_map
 
     @staticmethod
-    def from_func(mapping_function: Any, ndim: int | None = None, inverse_index_map: Any = None,
-                  *, index_dtype: str = "int32") -> "IndexMap":
+    def from_func(mapping_function: Callable[..., Any], ndim: int | None = None,
+                  inverse_index_map: IndexMap | Callable[..., Any] | None = None, *,
+                  index_dtype: str = "int32") -> "IndexMap":
         """The map of a Python function; `ndim` is needed where it takes *args."""
         return IndexMap.from_func_with_separators(
             mapping_function, ndim, inverse_index_map, index_dtype=index_dtype)[0]
 
     @staticmethod
-    def from_func_with_separators(mapping_function: Any, ndim: int | None = None,
-                                  inverse_index_map: Any = None, *,
+    def from_func_with_separators(mapping_function: Callable[..., Any], ndim: int | None = None,
+                                  inverse_index_map: IndexMap | Callable[..., Any] | None = None, *,
                                   index_dtype: str = "int32") -> tuple["IndexMap", list[int]]:
         """The map and the places of axis separators in its result."""
         import inspect

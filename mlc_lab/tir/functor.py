@@ -9,7 +9,7 @@ object, so identity tells what a step left alone.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
 from ..ir import dtype as dt
@@ -25,6 +25,9 @@ from .stmt import (
     LetStmt, MatchBufferRegion, SeqStmt, Stmt, While, map_annotations, seq,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _LEAVES = {"Var", "SizeVar", "IntImm", "FloatImm", "StringImm"}
 
 
@@ -33,7 +36,7 @@ class Dispatch:
 
     _table: dict[type, Callable] = {}
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         table: dict[type, Callable] = {}
         for node_type in NODE_TYPES.values():
@@ -170,7 +173,7 @@ class Mutator(Dispatch):
             return new
         return new.replace(loop_var=var, annotations=notes)
 
-    def _annotations(self, notes: Any) -> Any:
+    def _annotations(self, notes: Mapping[str, Any]) -> Any:
         """Annotations with the expressions in them rewritten."""
         return map_annotations(notes, self.visit) if notes else notes
 
@@ -236,9 +239,9 @@ def _rewrite_tuple(mutator: Mutator, items: tuple) -> tuple:
 # ------------------------------------------------------------------------------- walks
 
 
-def pre_order(root: Node) -> Iterator[Node]:
+def pre_order(root: Node) -> Iterator[Any]:
     """Every node under `root`, parents first, in program order (iterator domains included)."""
-    stack = [root]
+    stack: list[Any] = [root]
     while stack:
         item = stack.pop()
         yield item
@@ -249,7 +252,7 @@ def pre_order(root: Node) -> Iterator[Node]:
         stack += kids
 
 
-def post_order_visit(root: Node, fvisit: Callable[[Node], None]) -> None:
+def post_order_visit(root: Node, fvisit: Callable[[Any], None]) -> None:
     """Call `fvisit` on every node, children first."""
     stack = [(root.body if isinstance(root, PrimFunc) else root, False)]
     while stack:
@@ -261,9 +264,9 @@ def post_order_visit(root: Node, fvisit: Callable[[Node], None]) -> None:
             stack.extend((sub, False) for sub in reversed(item.children()))
 
 
-def pre_order_visit(root: Node, fvisit: Callable[[Node], Any]) -> None:
+def pre_order_visit(root: Node, fvisit: Callable[[Any], Any]) -> None:
     """Call `fvisit` on every node, parents first; a False result skips the node's children."""
-    stack = [root]
+    stack: list[Any] = [root]
     while stack:
         item = stack.pop()
         if fvisit(item) is not False:
@@ -324,7 +327,7 @@ def uses_var(root: Node, var: Any) -> bool:
         test = var
     else:
         test = var.__contains__
-    stack = [root]
+    stack: list[Any] = [root]
     while stack:
         item = stack.pop()
         if isinstance(item, Var):
@@ -340,7 +343,7 @@ def uses_var(root: Node, var: Any) -> bool:
 def variables_of(expressions: Iterable[PrimExpr]) -> set[Var]:
     """All variables that occur in some expressions."""
     found: set[Var] = set()
-    stack: list[Node] = list(expressions)
+    stack: list[Any] = list(expressions)
     while stack:
         item = stack.pop()
         if isinstance(item, Var):
@@ -503,7 +506,8 @@ def _builders() -> dict[type, Callable]:
 _BUILDERS = _builders()
 
 
-def ir_transform(root: Any, preorder: Any, postorder: Any, only: Any = None) -> Any:
+def ir_transform(root: Any, preorder: Callable[[Any], Any] | None,
+                 postorder: Callable[[Any], Any] | None, only: Sequence[str] | None = None) -> Any:
     """TVM's generic rewrite: `preorder(node)` may replace a node before its children are seen,
     `postorder(node)` after; None keeps it. `only` lists type names such as "tir.For"."""
     names = {n.rsplit(".", 1)[-1] for n in only} if only else None

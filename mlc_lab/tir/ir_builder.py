@@ -13,7 +13,7 @@ Used for bodies of `te.extern` that no single expression describes: scans, sorts
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from ..ir import dtype as dt
 from . import op as O
@@ -23,6 +23,11 @@ from .stmt import (
     TRUE, Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind,
     IfThenElse, LetStmt, Stmt, While, seq,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from ..ir.node import Node
+    from .expr import ExprLike
 
 _KINDS = {"serial": ForKind.SERIAL, "parallel": ForKind.PARALLEL, "unroll": ForKind.UNROLLED,
           "vectorize": ForKind.VECTORIZED}
@@ -45,7 +50,7 @@ class BufferVar:
         """The pointer."""
         return self.buffer.data
 
-    def _at(self, index: Any) -> list[PrimExpr]:
+    def _at(self, index: ExprLike | tuple[ExprLike, ...]) -> list[PrimExpr]:
         given = list(index) if isinstance(index, (tuple, list)) else [index]
         indices = [const_index(i) for i in given]
         shape = self.buffer.shape
@@ -60,10 +65,10 @@ class BufferVar:
             flat = O.floordiv(flat, d)
         return [flat, *reversed(out)] if shape else []
 
-    def __getitem__(self, index: Any) -> PrimExpr:
+    def __getitem__(self, index: ExprLike | tuple[ExprLike, ...]) -> PrimExpr:
         return BufferLoad(self.buffer, self._at(index))
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: ExprLike | tuple[ExprLike, ...], value: ExprLike) -> None:
         value = O.cast(O.convert(value, BufferLoad(self.buffer, self._at(index))),
                        self.buffer.dtype)
         self._builder.emit(BufferStore(self.buffer, value, self._at(index)))
@@ -75,7 +80,7 @@ class IRBuilder:
     def __init__(self) -> None:
         self._stack: list[list[Any]] = [[]]
 
-    def emit(self, stmt: Any) -> None:
+    def emit(self, stmt: Stmt | PrimExpr | Callable[[Stmt], Stmt]) -> None:
         """Add a statement, or a function that makes one of the statements that follow it."""
         if isinstance(stmt, PrimExpr):
             stmt = Evaluate(stmt)
@@ -91,12 +96,12 @@ class IRBuilder:
         return seq(*rest)
 
     @contextmanager
-    def _scope(self, wrap: Any, value: Any = None) -> Iterator[Any]:
+    def _scope(self, wrap: Callable[[Stmt], Stmt], value: Var | None = None) -> Iterator[Any]:
         self._stack.append([])
         yield value
         self.emit(wrap(self._close()))
 
-    def for_range(self, begin: Any, end: Any, name: str = "i", dtype: str | None = None,
+    def for_range(self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None,
                   kind: str = "serial") -> Any:
         """A loop over begin .. end; `kind` is serial, parallel, unroll or vectorize."""
         if kind not in _KINDS:
@@ -114,7 +119,7 @@ class IRBuilder:
         """A loop that runs while `condition` holds."""
         return self._scope(lambda body: While(condition, body))
 
-    def if_scope(self, cond: Any) -> Any:
+    def if_scope(self, cond: PrimExpr) -> Any:
         """What is done where `cond` holds."""
         return self._scope(lambda body: IfThenElse(cond, body))
 
@@ -130,20 +135,20 @@ class IRBuilder:
         """A scope of its own, for allocations."""
         return self._scope(lambda body: body)
 
-    def scope_attr(self, node: Any, attr_key: str, value: Any) -> None:
+    def scope_attr(self, node: Node, attr_key: str, value: ExprLike | str) -> None:
         """The rest of the scope is under an attribute."""
         value = StringImm(value) if isinstance(value, str) else O.convert(value)
         self.emit(lambda body: AttrStmt(node, attr_key, value, body))
 
-    def let(self, var_name: Any, value: Any) -> Var:
+    def let(self, var_name: Var | str, value: ExprLike) -> Var:
         """A variable with a value, for the rest of the scope."""
         value = O.convert(value)
         var = var_name if isinstance(var_name, Var) else Var(var_name, value.dtype)
         self.emit(lambda body: LetStmt(var, value, body))
         return var
 
-    def allocate(self, dtype: str, shape: Any, name: str = "buf", axis_separators: Any = None,
-                 scope: str = "") -> BufferVar:
+    def allocate(self, dtype: str, shape: ExprLike | Sequence[ExprLike], name: str = "buf",
+                 axis_separators: Sequence[int] | None = None, scope: str = "") -> BufferVar:
         """Memory for the rest of the scope."""
         sizes: Sequence[Any] = shape if isinstance(shape, (list, tuple)) else [shape]
         buffer = decl_buffer(list(sizes), dt.canonical(dtype), name, scope=scope or "global")
@@ -151,7 +156,7 @@ class IRBuilder:
                                         DeclBuffer(buffer, body), {}))
         return BufferVar(self, buffer)
 
-    def buffer_ptr(self, buffer: Buffer, shape: Any = None) -> BufferVar:
+    def buffer_ptr(self, buffer: Buffer, shape: ExprLike | Sequence[ExprLike] = None) -> BufferVar:
         """A buffer to read and write with `[]`."""
         return BufferVar(self, buffer)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from . import op
 from .expr import CommReducer, IntImm, IterVar, PrimExpr, Reduce, Var
+
+if TYPE_CHECKING:
+    pass
 
 
 def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") -> Callable:
@@ -15,7 +18,9 @@ def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") 
     dtypes) gives the identity. The result is called as `reducer(expr, axis=, where=, init=)`.
     """
 
-    def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
+    def reduce(expr: Any, axis: IterVar | Sequence[IterVar],
+               where: PrimExpr | None = None, init: Any = None
+               ) -> Any:
         axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
         if not all(isinstance(a, IterVar) for a in axes):
             raise TypeError(f"{name}: axis= takes te.reduce_axis iterators, got {axis!r}")

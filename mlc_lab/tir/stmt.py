@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ..ir.node import Node, defines, node, plain, uses
 from .buffer import Buffer
 from .expr import (
     IntImm, IterVar, PrimExpr, Range, StringImm, Var, const_index, index_of_type,
 )
+
+if TYPE_CHECKING:
+    from .expr import ExprLike
 
 
 @node
@@ -33,7 +36,7 @@ class ForKind(IntEnum):
 class LetStmt(Stmt):
     """body with var bound to value."""
 
-    var: Var = defines
+    var: Var = defines()
     value: PrimExpr
     body: Stmt
 
@@ -42,8 +45,8 @@ class LetStmt(Stmt):
 class AttrStmt(Stmt):
     """body under the attribute attr_key = value of `node` (pragmas, thread extents)."""
 
-    node: Any = plain
-    attr_key: str = plain
+    node: Any = plain()
+    attr_key: str = plain()
     value: PrimExpr
     body: Stmt
 
@@ -61,13 +64,13 @@ class AssertStmt(Stmt):
 class BufferStore(Stmt):
     """buffer[indices] = value"""
 
-    buffer: Buffer = uses
+    buffer: Buffer = uses()
     value: PrimExpr
     indices: tuple[PrimExpr, ...]
     predicate: PrimExpr | None
 
-    def __init__(self, buffer: Buffer, value: Any, indices: Sequence[Any], predicate: Any = None,
-                 span: Any = None) -> None:
+    def __init__(self, buffer: Buffer, value: Any, indices: Sequence[Any],
+                 predicate: PrimExpr | None = None, span: object = None) -> None:
         self._init(buffer, value, tuple(map(const_index, indices)), predicate)
 
 
@@ -75,31 +78,31 @@ class BufferStore(Stmt):
 class Allocate(Stmt):
     """body with buffer_var pointing to fresh memory of product(extents) elements."""
 
-    buffer_var: Var = defines
-    dtype: str = plain
+    buffer_var: Var = defines()
+    dtype: str = plain()
     extents: tuple[PrimExpr, ...]
     condition: PrimExpr
     body: Stmt
-    annotations: Mapping[str, Any] = plain
+    annotations: Mapping[str, Any] = plain()
 
 
 @node
 class AllocateConst(Stmt):
     """body with buffer_var pointing to constant `data` (a numpy array)."""
 
-    buffer_var: Var = defines
-    dtype: str = plain
+    buffer_var: Var = defines()
+    dtype: str = plain()
     extents: tuple[PrimExpr, ...]
-    data: Any = plain
+    data: Any = plain()
     body: Stmt
-    annotations: Mapping[str, Any] = plain
+    annotations: Mapping[str, Any] = plain()
 
 
 @node
 class DeclBuffer(Stmt):
     """body in which `buffer` is declared over its existing data pointer."""
 
-    buffer: Buffer = defines
+    buffer: Buffer = defines()
     body: Stmt
 
 
@@ -109,7 +112,7 @@ class SeqStmt(Stmt):
 
     seq: tuple[Stmt, ...]
 
-    def __init__(self, seq: Sequence[Stmt], span: Any = None) -> None:
+    def __init__(self, seq: Sequence[Stmt], span: object = None) -> None:
         self._init(tuple(seq))
 
     def __getitem__(self, i: int) -> Stmt:
@@ -127,8 +130,8 @@ class IfThenElse(Stmt):
     then_case: Stmt
     else_case: Stmt | None
 
-    def __init__(self, condition: PrimExpr, then_case: Stmt, else_case: Any = None,
-                 span: Any = None) -> None:
+    def __init__(self, condition: PrimExpr, then_case: Stmt, else_case: Stmt | None = None,
+                 span: object = None) -> None:
         self._init(condition, then_case, else_case)
 
 
@@ -147,16 +150,17 @@ class For(Stmt):
     domain) of a THREAD_BINDING loop.
     """
 
-    loop_var: Var = defines
+    loop_var: Var = defines()
     min: PrimExpr
     extent: PrimExpr
-    kind: ForKind = plain
+    kind: ForKind = plain()
     body: Stmt
-    thread_binding: IterVar | None = plain
-    annotations: Mapping[str, Any] = plain
+    thread_binding: IterVar | None = plain()
+    annotations: Mapping[str, Any] = plain()
 
-    def __init__(self, loop_var: Var, min: Any, extent: Any, kind: int, body: Stmt,
-                 thread_binding: Any = None, annotations: Any = None, span: Any = None) -> None:
+    def __init__(self, loop_var: Var, min: ExprLike, extent: ExprLike, kind: int, body: Stmt,
+                 thread_binding: IterVar | None = None,
+                 annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
         self._init(loop_var, const_index(min), const_index(extent), ForKind(kind), body,
                    thread_binding, dict(annotations) if annotations else EMPTY)
 
@@ -173,7 +177,7 @@ class While(Stmt):
 class BufferRegion(Node):
     """The box buffer[min : min + extent, ...]; one Range per dimension."""
 
-    buffer: Buffer = uses
+    buffer: Buffer = uses()
     region: tuple[Range, ...]
 
     @staticmethod
@@ -211,7 +215,7 @@ class BufferRegion(Node):
 class MatchBufferRegion(Node):
     """buffer is another name (with its own shape and strides) for the region `source`."""
 
-    buffer: Buffer = defines
+    buffer: Buffer = defines()
     source: BufferRegion
 
 
@@ -223,20 +227,21 @@ class Block(Stmt):
     all reduction iterators are at their start) and then `body`.
     """
 
-    iter_vars: tuple[IterVar, ...] = defines
+    iter_vars: tuple[IterVar, ...] = defines()
     reads: tuple[BufferRegion, ...]
     writes: tuple[BufferRegion, ...]
-    name_hint: str = plain
-    alloc_buffers: tuple[Buffer, ...] = defines
+    name_hint: str = plain()
+    alloc_buffers: tuple[Buffer, ...] = defines()
     match_buffers: tuple[MatchBufferRegion, ...]
-    annotations: Mapping[str, Any] = plain
+    annotations: Mapping[str, Any] = plain()
     init: Stmt | None
     body: Stmt
 
     def __init__(self, iter_vars: Sequence[IterVar], reads: Sequence[BufferRegion],
-                 writes: Sequence[BufferRegion], name_hint: str, body: Stmt, init: Any = None,
-                 alloc_buffers: Any = (), match_buffers: Any = (), annotations: Any = None,
-                 span: Any = None) -> None:
+                 writes: Sequence[BufferRegion], name_hint: str, body: Stmt,
+                 init: Stmt | None = None, alloc_buffers: Sequence[Buffer] | None = (),
+                 match_buffers: Sequence[MatchBufferRegion] | None = (),
+                 annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
         self._init(tuple(iter_vars), tuple(reads), tuple(writes), name_hint,
                    tuple(alloc_buffers or ()), tuple(match_buffers or ()),
                    dict(annotations) if annotations else EMPTY, init, body)
@@ -250,8 +255,8 @@ class BlockRealize(Stmt):
     predicate: PrimExpr
     block: Block
 
-    def __init__(self, iter_values: Sequence[Any], predicate: Any, block: Block,
-                 span: Any = None) -> None:
+    def __init__(self, iter_values: Sequence[Any], predicate: PrimExpr | None, block: Block,
+                 span: object = None) -> None:
         if isinstance(predicate, bool):
             predicate = IntImm("bool", int(predicate))
         self._init(tuple(map(const_index, iter_values)), predicate, block)

@@ -20,7 +20,7 @@ unknown_function      a call of a function that the module does not have
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir import dtype as dt
@@ -35,6 +35,9 @@ from .stmt import (
     Allocate, AllocateConst, AssertStmt, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore,
     DeclBuffer, For, IfThenElse, LetStmt, Stmt, While,
 )
+
+if TYPE_CHECKING:
+    from ..ir.module import BaseFunc
 
 
 @deep
@@ -63,12 +66,13 @@ class Broken(Exception):
     `node` is what offends, `place` the statement or binding it stands in.
     """
 
-    def __init__(self, rule: str, node: Any, message: str, place: Any, hint: str) -> None:
+    def __init__(self, rule: str, node: Node | None, message: str, place: Node | None, hint: str
+                 ) -> None:
         super().__init__(message)
         self.rule, self.node, self.message, self.hint = rule, node, message, hint
         self.place = place
 
-    def error(self, func: Any) -> WellFormedError:
+    def error(self, func: BaseFunc) -> WellFormedError:
         """The error for whoever asked: the rule, the program with the place underlined, a hint."""
         shown = None
         for candidate in (self.node, self.place):
@@ -102,12 +106,12 @@ class _Checker:
         self.stmt: Any = None
         self.seen: set[Buffer] = set()
 
-    def fail(self, rule: str, node: Any, message: str, hint: str = "") -> None:
+    def fail(self, rule: str, node: Node | None, message: str, hint: str = "") -> None:
         raise Broken(rule, node, message, self.stmt, hint)
 
     # ------------------------------------------------------------------------- scopes
 
-    def bind(self, var: Var, node: Any) -> None:
+    def bind(self, var: Var, node: Node) -> None:
         if var in self.defined:
             self.fail("bound_twice", node, f"variable {var.name} is bound again inside its own "
                                            "scope", "give each loop and iterator its own variable")
@@ -121,7 +125,7 @@ class _Checker:
         """Make a buffer known; returns the variables that its declaration defines."""
         new: list[Var] = []
 
-        def take(var: Any) -> None:
+        def take(var: object) -> None:
             if isinstance(var, Var) and var not in self.defined:
                 self.defined[var] = self.depth
                 new.append(var)
@@ -202,7 +206,7 @@ class _Checker:
                       f"bind an iterator to it, v{var.name} = T.axis.spatial(..., {var.name}), and "
                       "use that")
 
-    def access(self, node: Any) -> None:
+    def access(self, node: BufferLoad | BufferStore) -> None:
         buffer = node.buffer
         self.known(buffer, node)
         if len(node.indices) != len(buffer.shape):
@@ -213,7 +217,7 @@ class _Checker:
                 self.fail("index_type", node, f"an index of {buffer.name} has type {index.dtype}",
                           "an index must be an integer")
 
-    def known(self, buffer: Buffer, node: Any) -> None:
+    def known(self, buffer: Buffer, node: Node) -> None:
         if buffer in self.buffers:
             return
         if buffer.data not in self.defined:
@@ -221,7 +225,7 @@ class _Checker:
                       f"buffer {buffer.name} is used where nothing allocates or declares it",
                       "make it with T.alloc_buffer, or use it inside the block that allocates it")
 
-    def condition(self, node: Any, what: str) -> None:
+    def condition(self, node: PrimExpr, what: str) -> None:
         self.expr(node)
         if not dt.is_bool(node.dtype):
             self.fail("condition_type", node, f"the condition of {what} has type {node.dtype}")

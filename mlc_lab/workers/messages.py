@@ -21,7 +21,7 @@ _KIND = "$"
 LARGEST = 1 << 36
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     """A value as bytes. Raises TypeError for what cannot be sent, such as a function."""
     data: list[bytes] = []
     text = json.dumps(_plain(value, data)).encode()
@@ -40,7 +40,7 @@ def decode(message: bytes) -> Any:
         raise ValueError(f"the message makes no sense: {type(error).__name__}: {error}") from None
 
 
-def send(file: Any, value: Any) -> None:
+def send(file: Any, value: object) -> None:
     """Write one message."""
     data = encode(value)
     file.write(LENGTH.pack(len(data)) + data)
@@ -83,7 +83,7 @@ def _plain(value: Any, data: list[bytes]) -> Any:
         if array.dtype.hasobject:
             raise TypeError("an array of Python objects cannot be sent to a worker")
         raw = array.reshape(-1).view(np.uint8).tobytes()
-        return {_KIND: "array", "dtype": array.dtype.name, "shape": list(np.shape(value)),
+        return {_KIND: "array", "dtype": array.dtype.name, "shape": list(np.asarray(value).shape),
                 **_put(raw, data)}
     raise TypeError(f"{type(value).__name__} cannot be sent to a worker: what travels is text, "
                     "numbers, bytes, arrays, modules, lists of them, and dicts by names or numbers")

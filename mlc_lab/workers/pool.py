@@ -62,8 +62,10 @@ class Worker:
         """
         data = encode(request)
         try:
-            self.process.stdin.write(LENGTH.pack(len(data)) + data)
-            self.process.stdin.flush()
+            stdin = self.process.stdin
+            assert stdin is not None
+            stdin.write(LENGTH.pack(len(data)) + data)
+            stdin.flush()
             reply = self.answers.get(timeout=timeout)
         except queue.Empty:
             self.close()
@@ -97,7 +99,7 @@ def _stop(process: subprocess.Popen, wait: float = 0) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    for pipe in (process.stdin, process.stdout):
+    for pipe in filter(None, (process.stdin, process.stdout)):
         try:
             pipe.close()
         except OSError:

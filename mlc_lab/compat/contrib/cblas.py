@@ -27,13 +27,13 @@ for _name in (_MATMUL, _BATCHED):
     register_func(_name, _product, override=True)
 
 
-def matmul(lhs: Any, rhs: Any, transa: bool = False, transb: bool = False, **kwargs: Any) -> Any:
+def matmul(lhs: Any, rhs: Any, transa: bool = False, transb: bool = False, **kwargs: object) -> Any:
     """The product of two matrices; `transa` and `transb` say which of them is transposed."""
     return _call(_MATMUL, [], lhs, rhs, transa, transb, kwargs)
 
 
 def batch_matmul(lhs: Any, rhs: Any, transa: bool = False, transb: bool = False,
-                 **kwargs: Any) -> Any:
+                 **kwargs: object) -> Any:
     """The products of matrices, one for each of the first dimension."""
     return _call(_BATCHED, [lhs.shape[0]], lhs, rhs, transa, transb, kwargs)
 

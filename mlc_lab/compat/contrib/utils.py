@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any
 
 
 class TempDirectory:
@@ -42,7 +41,7 @@ class TempDirectory:
     def __enter__(self) -> "TempDirectory":
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.remove()
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
 from ...above import above
+
+if TYPE_CHECKING:
+    from ..context import TuneContext
 
 
 class CostModel:
@@ -21,10 +24,11 @@ class CostModel:
     def save(self, path: str) -> None:
         """Write what was learnt."""
 
-    def update(self, context: Any, candidates: Sequence[Any], results: Sequence[Any]) -> None:
+    def update(self, context: TuneContext, candidates: Sequence[Any], results: Sequence[Any]
+               ) -> None:
         """Learn from the results of a batch."""
 
-    def predict(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
+    def predict(self, context: TuneContext, candidates: Sequence[Any]) -> np.ndarray:
         """A score for each candidate."""
         raise TypeError(f"{type(self).__name__} has to define predict(context, candidates)")
 
@@ -34,7 +38,7 @@ class CostModel:
         return True
 
     @staticmethod
-    def create(kind: Any = "xgb", **options: Any) -> "CostModel | None":
+    def create(kind: Any = "xgb", **options: object) -> "CostModel | None":
         """The model called `kind`, or the one given.
 
         "xgb" (TVM's name) and "trees" are trees, "random" is random, "none" no model.

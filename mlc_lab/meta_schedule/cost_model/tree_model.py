@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
-from typing import Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from ...reading import DataError
 from ...reading.arrays import read_arrays
 from ..features import features_of
 from .cost_model import CostModel
+
+if TYPE_CHECKING:
+    from ..context import TuneContext
 
 #: measurements before trees are grown
 _ENOUGH = 8
@@ -52,7 +55,7 @@ class TreeModel(CostModel):
     """See the file's text. One model serves all tasks of a search; features are comparable."""
 
     def __init__(self, *, num_trees: int = 100, max_depth: int | None = None, seed: int = 0,
-                 **_: Any) -> None:
+                 **_: object) -> None:
         self.num_trees, self.max_depth, self.seed = num_trees, max_depth, seed
         self.rows: list[np.ndarray] = []
         self.wrong: list[float] = []  # log2(measured / estimated)
@@ -66,7 +69,8 @@ class TreeModel(CostModel):
         """Whether trees were grown."""
         return self.trees is not None
 
-    def _features(self, context: Any, candidates: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    def _features(self, context: TuneContext, candidates: Sequence[Any]
+                  ) -> tuple[np.ndarray, np.ndarray]:
         hardware = hardware_of(context.target)
         for candidate in candidates:
             if candidate.features is None:
@@ -74,7 +78,8 @@ class TreeModel(CostModel):
         rows = np.stack([c.features[0] for c in candidates])
         return rows, np.log2([max(c.features[1], 1.0) / _CLOCK for c in candidates])
 
-    def update(self, context: Any, candidates: Sequence[Any], results: Sequence[Any]) -> None:
+    def update(self, context: TuneContext, candidates: Sequence[Any], results: Sequence[Any]
+               ) -> None:
         """Learn from a batch; failures are left out."""
         good = [(c, r.time) for c, r in zip(candidates, results)
                 if r.status == "ok" and r.time]
@@ -102,7 +107,7 @@ class TreeModel(CostModel):
         with _one_thread():
             self.trees.fit(np.stack(self.rows), np.array(self.wrong))
 
-    def log_time(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
+    def log_time(self, context: TuneContext, candidates: Sequence[Any]) -> np.ndarray:
         """log2 of the predicted seconds of each candidate."""
         rows, estimate = self._features(context, candidates)
         if self.trees is None:
@@ -111,7 +116,7 @@ class TreeModel(CostModel):
         with _one_thread():
             return estimate + self.trees.predict(rows)
 
-    def predict(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
+    def predict(self, context: TuneContext, candidates: Sequence[Any]) -> np.ndarray:
         """Predicted throughput, relative to the best measured (or to the best of these)."""
         times = self.log_time(context, candidates)
         best = self.best.get(context.task_name)

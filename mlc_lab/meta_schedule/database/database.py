@@ -6,7 +6,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...above import above
 from ...ir.module import IRModule
@@ -16,6 +16,11 @@ from ..workload import TensorInfo, Workload, as_workload, coarse_key, text_key
 from .file import DatabaseError
 from .record import COLUMNS, TuningRecord, times_of, with_derived
 from .sessions import SessionLog, columns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ...target.target import Target
+    from ...tir.function import PrimFunc
 
 
 class Database(SessionLog):
@@ -72,11 +77,11 @@ class Database(SessionLog):
                                     f"({reason(error)})") from None
         return self._known[key]
 
-    def has_workload(self, mod: Any) -> bool:
+    def has_workload(self, mod: IRModule | PrimFunc) -> bool:
         """Whether the program is known."""
         return self._find(as_workload(mod)) is not None
 
-    def commit_workload(self, mod: Any) -> Workload:
+    def commit_workload(self, mod: IRModule | PrimFunc) -> Workload:
         """The program's entry, made if there is none."""
         from ...ir.serialize import save_json
 
@@ -110,7 +115,8 @@ class Database(SessionLog):
                  [json.dumps(list(record.times)), record.time, record.status, record.reason,
                   record.id])
 
-    def _records(self, where: str, values: Any, limit: int | None = None) -> list[TuningRecord]:
+    def _records(self, where: str, values: Sequence[Any], limit: int | None = None
+                 ) -> list[TuningRecord]:
         sql = f"SELECT * FROM records {where}" + (f" LIMIT {int(limit)}" if limit else "")
         return self._good(self._all(sql, values), self._record)
 
@@ -138,7 +144,8 @@ class Database(SessionLog):
         """Every record, in the order they were made."""
         return self._records("ORDER BY id", ())
 
-    def get_top_k(self, workload: Any, top_k: int, target: Any = None) -> list[TuningRecord]:
+    def get_top_k(self, workload: object, top_k: int, target: Target | str | None = None
+                  ) -> list[TuningRecord]:
         """The fastest `top_k` records of a program (a Workload or a module), best first."""
         workload = self._as_workload(workload)
         if workload is None:
@@ -150,7 +157,8 @@ class Database(SessionLog):
     def _as_workload(self, workload: Any) -> Workload | None:
         return workload if isinstance(workload, Workload) else self._find(as_workload(workload))
 
-    def query_all(self, workload: Any = None, target: Any = None) -> list[TuningRecord]:
+    def query_all(self, workload: object = None, target: Target | str | None = None
+                  ) -> list[TuningRecord]:
         """Every record, of one program or for one target if given."""
         conditions, values = [], []
         if workload is not None:
@@ -165,13 +173,14 @@ class Database(SessionLog):
         where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
         return self._records(where + "ORDER BY id", values)
 
-    def query_best(self, workload: Any, target: Any = None) -> TuningRecord | None:
+    def query_best(self, workload: object, target: Target | str | None = None
+                   ) -> TuningRecord | None:
         """The fastest record of a program; None if there is none."""
         best = self.get_top_k(workload, 1, target)
         return best[0] if best else None
 
-    def query_tuning_record(self, mod: Any, target: Any, workload_name: str = "main"
-                            ) -> TuningRecord | None:
+    def query_tuning_record(self, mod: IRModule | PrimFunc, target: Target | str | None,
+                            workload_name: str = "main") -> TuningRecord | None:
         """The fastest record for a target; where there is none, one for a target of that kind."""
         from ...target import Target
 
@@ -183,8 +192,8 @@ class Database(SessionLog):
             best = next(alike, None)
         return best
 
-    def query_schedule(self, mod: Any, target: Any, workload_name: str = "main"
-                       ) -> Schedule | None:
+    def query_schedule(self, mod: IRModule | PrimFunc, target: Target | str | None,
+                       workload_name: str = "main") -> Schedule | None:
         """The fastest schedule for a target; None if there is none."""
         record = self.query_tuning_record(mod, target, workload_name)
         if record is None:
@@ -193,14 +202,14 @@ class Database(SessionLog):
         record.trace.apply_to_schedule(sch)
         return sch
 
-    def query_ir_module(self, mod: Any, target: Any, workload_name: str = "main"
-                        ) -> IRModule | None:
+    def query_ir_module(self, mod: IRModule | PrimFunc, target: Target | str | None,
+                        workload_name: str = "main") -> IRModule | None:
         """The fastest module for a target; None if there is none."""
         sch = self.query_schedule(mod, target, workload_name)
         return sch.mod if sch is not None else None
 
-    def query(self, mod: Any, target: Any, *, workload_name: str = "main", kind: str = "schedule"
-              ) -> Any:
+    def query(self, mod: IRModule | PrimFunc, target: Target | str | None, *,
+              workload_name: str = "main", kind: str = "schedule") -> Any:
         """The best "schedule", "record" or "ir_module"; None if there is none.
 
         Raises ValueError for another `kind`.
@@ -246,7 +255,7 @@ class Database(SessionLog):
 
     # ------------------------------------------------------------------ views and copies
 
-    def board(self, task: str | None = None, **options: Any) -> Any:
+    def board(self, task: str | None = None, **options: object) -> Any:
         """The tuning board of what is in here: charts of the searches, each trial's trace, editing
         and measuring of decisions. See `mlc_lab.meta_schedule.board.Board` for the options."""
         return above("tuning board")(self, task, **options)
@@ -268,7 +277,7 @@ class Database(SessionLog):
         Database._current.append(self)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         Database._current.remove(self)
 
     @staticmethod

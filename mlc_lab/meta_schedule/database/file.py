@@ -6,9 +6,12 @@ import os
 import sqlite3
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ir.diagnostics import MLCError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: version of the tables; another version is refused
 SCHEMA = 1
@@ -179,7 +182,7 @@ class DatabaseFile:
                                  "full, or its file gone?")
         return DatabaseError(f"{self.path}: {text}")
 
-    def _do(self, sql: str, values: Any = ()) -> Any:
+    def _do(self, sql: str, values: Sequence[Any] = ()) -> Any:
         with self._lock:
             if self._link is None:
                 raise DatabaseError(f"the database {self.path} is closed")
@@ -188,11 +191,11 @@ class DatabaseFile:
             except _TROUBLE as error:
                 raise self._explain(error) from None
 
-    def _one(self, sql: str, values: Any = ()) -> Any:
+    def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """The first row, None where there is none."""
         return next(iter(self._all(sql, values)), None)
 
-    def _all(self, sql: str, values: Any = ()) -> list:
+    def _all(self, sql: str, values: Sequence[Any] = ()) -> list:
         with self._lock:
             try:
                 return self._do(sql, values).fetchall()

@@ -16,13 +16,18 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from ...reading import MISTAKES, DataError, read_json, reason
 from ..workload import Workload, coarse_key
 from .file import DatabaseError
 from .kinds import MemoryDatabase
 from .record import COLUMNS, TuningRecord, times_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from ...ir.module import IRModule
+    from ...tir.function import PrimFunc
 
 #: what a record's own part says
 _OWN = ("trace", "times", "target", "args_info", "workload", "trace_json", "id")
@@ -41,7 +46,8 @@ class JSONDatabase(MemoryDatabase, kind="json"):
     Damaged lines are left out, with a warning.
     """
 
-    def __init__(self, path_workload: Any = None, path_tuning_record: Any = None, *,
+    def __init__(self, path_workload: str | Path | None = None,
+                 path_tuning_record: str | Path | None = None, *,
                  work_dir: Any = None, allow_missing: bool = True,
                  module_equality: str = "structural") -> None:
         if work_dir is None and (path_workload is None or path_tuning_record is None):
@@ -95,7 +101,7 @@ class JSONDatabase(MemoryDatabase, kind="json"):
                 setattr(record, name, more[name])
         self.commit_tuning_record(record)
 
-    def commit_workload(self, mod: Any) -> Workload:
+    def commit_workload(self, mod: IRModule | PrimFunc) -> Workload:
         """The program's entry, made if there is none."""
         found = super().commit_workload(mod)
         if found.shash not in self._written:

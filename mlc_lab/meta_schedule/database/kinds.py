@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ...above import above
 from ...ir.module import IRModule
@@ -14,6 +14,11 @@ from .database import Database
 from .file import DatabaseError
 from .record import TuningRecord
 
+if TYPE_CHECKING:
+    from pathlib import Path
+    from ...target.target import Target
+    from ...tir.function import PrimFunc
+
 
 class SQLiteDatabase(Database, kind="sqlite"):
     """A database in one file.
@@ -21,7 +26,8 @@ class SQLiteDatabase(Database, kind="sqlite"):
     Raises DatabaseError for a file that is of another version, damaged, or something else.
     """
 
-    def __init__(self, path: Any = None, *, work_dir: Any = None, **_: Any) -> None:
+    def __init__(self, path: str | Path | None = None, *, work_dir: str | Path | None = None,
+                 **_: object) -> None:
         if path is None:
             path = os.path.join(os.fspath(work_dir or "."), "database.db")
         if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path):
@@ -47,8 +53,8 @@ class ScheduleFnDatabase(MemoryDatabase, kind="schedule"):
         super().__init__(module_equality)
         self.schedule_fn = schedule_fn
 
-    def query_tuning_record(self, mod: Any, target: Any, workload_name: str = "main"
-                            ) -> TuningRecord | None:
+    def query_tuning_record(self, mod: Any, target: Any,
+                            workload_name: str = "main") -> TuningRecord | None:
         """The trace of the function's schedule, without times; None if it does not know `mod`."""
         sch = Schedule(as_workload(mod))
         if not self.schedule_fn(sch):
@@ -96,7 +102,7 @@ class UnionDatabase(Database, kind="union"):
 
     # -- written to the first
 
-    def commit_workload(self, mod: Any) -> Workload:
+    def commit_workload(self, mod: IRModule | PrimFunc) -> Workload:
         """Into the first."""
         return self.databases[0].commit_workload(mod)
 
@@ -119,18 +125,19 @@ class UnionDatabase(Database, kind="union"):
         """In the first, where it would go on."""
         return self.databases[0].interrupted_session(*args, **options)
 
-    def update_session(self, session: int, **changes: Any) -> None:
+    def update_session(self, session: int, **changes: object) -> None:
         """Where the search is."""
         database, ident = self._part(session)
         database.update_session(ident, **changes)
 
     # -- asked of all
 
-    def has_workload(self, mod: Any) -> bool:
+    def has_workload(self, mod: IRModule | PrimFunc) -> bool:
         """Whether one of them knows the program."""
         return any(d.has_workload(mod) for d in self.databases)
 
-    def get_top_k(self, workload: Any, top_k: int, target: Any = None) -> list[TuningRecord]:
+    def get_top_k(self, workload: object, top_k: int, target: Target | str | None = None
+                  ) -> list[TuningRecord]:
         """The best of all."""
         mod = workload.mod if isinstance(workload, Workload) else workload
         found = self._records_of(lambda d: d.get_top_k(mod, top_k, target))
@@ -140,7 +147,8 @@ class UnionDatabase(Database, kind="union"):
         """Those of all."""
         return self._records_of(lambda d: d.get_all_tuning_records())
 
-    def query_all(self, workload: Any = None, target: Any = None) -> list[TuningRecord]:
+    def query_all(self, workload: object = None, target: Target | str | None = None
+                  ) -> list[TuningRecord]:
         """Those of all, of one program or for one target if given."""
         mod = workload.mod if isinstance(workload, Workload) else workload
         return self._records_of(lambda d: d.query_all(mod, target))
@@ -181,7 +189,7 @@ class UnionDatabase(Database, kind="union"):
         database, ident = self._part(record_id)
         return database.schedule(ident)
 
-    def board(self, task: str | None = None, **options: Any) -> Any:
+    def board(self, task: str | None = None, **options: object) -> Any:
         """The tuning board of all, laid over each other."""
         return above("tuning board")(list(self.databases), task, **options)
 
@@ -201,15 +209,16 @@ class UnionDatabase(Database, kind="union"):
 class OrderedUnionDatabase(UnionDatabase, kind="ordered_union"):
     """Several databases, of which the first that has a record of a program answers for it."""
 
-    def get_top_k(self, workload: Any, top_k: int, target: Any = None) -> list[TuningRecord]:
+    def get_top_k(self, workload: object, top_k: int, target: Target | str | None = None
+                  ) -> list[TuningRecord]:
         """The best of the first that has any."""
         mod = workload.mod if isinstance(workload, Workload) else workload
         return next((r for r in (self._records_of(
             lambda d, own=own: d.get_top_k(mod, top_k, target) if d is own else [])
             for own in self.databases) if r), [])
 
-    def query_tuning_record(self, mod: Any, target: Any, workload_name: str = "main"
-                            ) -> TuningRecord | None:
+    def query_tuning_record(self, mod: IRModule | PrimFunc, target: Target | str | None,
+                            workload_name: str = "main") -> TuningRecord | None:
         """The fastest record of the first that has one for the target."""
         found = (d.query_tuning_record(mod, target, workload_name) for d in self.databases)
         return next((r for r in found if r is not None), None)
@@ -222,7 +231,8 @@ class PyDatabase(MemoryDatabase):
     What is not overridden is in memory.
     """
 
-    def query_all(self, workload: Any = None, target: Any = None) -> list[TuningRecord]:
+    def query_all(self, workload: Any = None, target: Target | str | None = None
+                  ) -> list[TuningRecord]:
         """The records, of one program or for one target if given."""
         if workload is not None and not isinstance(workload, Workload):
             workload = Workload(as_workload(workload))

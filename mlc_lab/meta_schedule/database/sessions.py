@@ -53,7 +53,7 @@ class SessionLog(DatabaseFile):
             return None
         return dict(rows[0])
 
-    def update_session(self, session: int, **changes: Any) -> None:
+    def update_session(self, session: int, **changes: object) -> None:
         """Change fields of a session."""
         if "machine" in changes:
             changes["machine"] = json.dumps(changes["machine"])

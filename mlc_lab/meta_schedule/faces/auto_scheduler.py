@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
 
 from ...ir.module import IRModule
 from ...reading import DataError, read_json, shown
@@ -32,6 +32,10 @@ from ..measure_callback import MeasureCallback
 from ..tir_integration import tune_tir
 from ..workload import as_workload, text_key
 from . import lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from ..task_scheduler.task_scheduler import TaskScheduler
 
 _workloads: dict[str, Callable] = {}
 
@@ -52,7 +56,7 @@ def register_workload(func: Any = None, f: Callable | None = None, override: boo
 class TunedSchedule(Schedule):
     """A schedule that `build(sch, args)` and `lower(sch, args)` take like one of te."""
 
-    def to_module(self, args: Any, name: str = "main") -> IRModule:
+    def to_module(self, args: object, name: str = "main") -> IRModule:
         """The scheduled module."""
         del args
         return IRModule({name: self.mod["main"].with_attr("global_symbol", name)})
@@ -61,10 +65,10 @@ class TunedSchedule(Schedule):
 class RecordToFile(MeasureCallback):
     """Appends every result to a file, one JSON line each."""
 
-    def __init__(self, filename: Any) -> None:
+    def __init__(self, filename: str | Path) -> None:
         self.filename = filename
 
-    def apply(self, task_scheduler: Any, task_id: int, measure_candidates: Sequence[Any],
+    def apply(self, task_scheduler: TaskScheduler, task_id: int, measure_candidates: Sequence[Any],
               builder_results: Sequence[Any], runner_results: Sequence[Any]) -> None:
         """Write the line of each candidate."""
         mod = task_scheduler.tasks[task_id].context.mod
@@ -108,13 +112,14 @@ def _pair(data: dict) -> tuple[MeasureInput, MeasureResult]:
             MeasureResult(tuple(data["times"]), int(failed), data.get("reason", "")))
 
 
-def load_records(filename: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     """The measurements of a file; damaged lines are passed over with a warning."""
     yield from map(_pair, lines.read(filename, _decode, "file of tuning records"))
 
 
-def load_best_record(filename: Any, workload_key: str | None = None, target: Any = None,
-                     include_compatible: bool = False) -> tuple[Any, Any]:
+def load_best_record(filename: str | Path, workload_key: str | None = None,
+                     target: Target | str | None = None, include_compatible: bool = False
+                     ) -> tuple[Any, Any]:
     """The fastest measurement, of one program if given; (None, None) if there is none."""
     del target, include_compatible  # a file of records has programs of one machine
     good = [(i, r) for i, r in load_records(filename) if not r.error_no and r.costs
@@ -130,7 +135,7 @@ class ApplyHistoryBest:
     def __init__(self, records: Any) -> None:
         self.records = records
 
-    def query(self, target: Any, workload_key: str) -> Any:
+    def query(self, target: Target | str | None, workload_key: str) -> Any:
         """The trace of the fastest record of a program; None if there is none."""
         inp, _ = load_best_record(self.records, workload_key, target)
         return inp.state if inp is not None else None
@@ -139,14 +144,14 @@ class ApplyHistoryBest:
         self._current.append(self)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self._current.remove(self)
 
 
 class RecordReader:
     """Reads a file of records."""
 
-    def __init__(self, filename: Any) -> None:
+    def __init__(self, filename: str | Path) -> None:
         self.filename = filename
 
     def read_lines(self, max_lines: int | None = None, skip_lines: int = 0) -> tuple[list, list]:
@@ -162,8 +167,8 @@ class TuningOptions:
     """How long to search and with what; see tune_tir."""
 
     def __init__(self, num_measure_trials: int = 64, early_stopping: int | None = None,
-                 num_measures_per_round: int = 64, verbose: int = 1, builder: Any = "local",
-                 runner: Any = "local", measure_callbacks: Any = None) -> None:
+                 num_measures_per_round: int = 64, verbose: int = 1, builder: object = "local",
+                 runner: object = "local", measure_callbacks: Any = None) -> None:
         self.num_measure_trials, self.num_measures_per_round = (
             num_measure_trials, num_measures_per_round)
         self.verbose, self.builder, self.runner = verbose, builder, runner
@@ -174,7 +179,7 @@ class PreloadMeasuredStates:
     """For `SketchPolicy(init_search_callbacks=[...])`: the search begins with the measurements of a
     file."""
 
-    def __init__(self, filename: Any) -> None:
+    def __init__(self, filename: str | Path) -> None:
         self.filename = filename
 
 
@@ -182,11 +187,11 @@ class XGBModel(TreeModel):
     """Boosted trees, in auto_scheduler's name."""
 
     def __init__(self, verbose_eval: int = 25, num_warmup_sample: int = 100,
-                 seed: int | None = None, **_: Any) -> None:
+                 seed: int | None = None, **_: object) -> None:
         super().__init__(seed=seed or 0)
         self.files: list[Any] = []
 
-    def update_from_file(self, file_name: Any, n_lines: int | None = None) -> None:
+    def update_from_file(self, file_name: str | Path, n_lines: int | None = None) -> None:
         """Learn from the measurements of a file, once it is known of which task."""
         self.files.append(file_name)
 
@@ -208,7 +213,8 @@ class SearchTask:
     """A program to be tuned for a target. `compute_dag` shows it as TensorIR."""
 
     def __init__(self, func: Any = None, args: Sequence[Any] = (), compute_dag: Any = None,
-                 workload_key: str | None = None, target: Any = None, **_: Any) -> None:
+                 workload_key: str | None = None, target: Target | str | None = None, **_: object
+                 ) -> None:
         if isinstance(func, str):
             if func not in _workloads:
                 raise ValueError(f"there is no workload {func!r}; there are: "
@@ -261,7 +267,7 @@ class SearchTask:
                         reason=data.get("reason") or ""))
         return database
 
-    def _best(self, path: Any) -> Any:
+    def _best(self, path: str | Path | None) -> Any:
         best, seconds = None, float("inf")
         for data in lines.read(path, _decode, "file of tuning records"):
             times = data["times"]
@@ -272,7 +278,7 @@ class SearchTask:
             raise ValueError(f"{path} has no valid record of {self.name}: tune it first")
         return best
 
-    def apply_best(self, log_file: Any = None) -> tuple[TunedSchedule, list]:
+    def apply_best(self, log_file: str | Path | None = None) -> tuple[TunedSchedule, list]:
         """(schedule, tensors) of the fastest record; `build(sch, args)` takes them.
 
         Raises ValueError where there is no record, or no file.
@@ -285,7 +291,7 @@ class SearchTask:
         sch.apply_trace(json.dumps(self._best(log_file)))
         return sch, self.tensors
 
-    def print_best(self, log_file: Any, print_mode: str = "schedule") -> str:
+    def print_best(self, log_file: str | Path | None, print_mode: str = "schedule") -> str:
         """The trace of the fastest record as Python."""
         return str(self.apply_best(log_file)[0].trace)
 

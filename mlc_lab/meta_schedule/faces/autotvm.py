@@ -56,7 +56,7 @@ def template(name: str, func: Callable | None = None) -> Any:
     Called as it is, it uses the best configuration of `apply_history_best`, or the first one.
     """
     def decorate(fn: Callable) -> Callable:
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             if _configs:
                 return fn(*args, **kwargs)
             config: Any = None
@@ -77,7 +77,7 @@ def template(name: str, func: Callable | None = None) -> Any:
 class Task:
     """A template with arguments, for a target. `config_space` is what its template defined."""
 
-    def __init__(self, name: str, args: Sequence[Any], target: Any) -> None:
+    def __init__(self, name: str, args: Sequence[Any], target: Target | str | None) -> None:
         if name not in _templates:
             raise ValueError(f"there is no template {name!r}; there are: "
                              f"{', '.join(sorted(_templates)) or 'none'}")
@@ -120,7 +120,8 @@ class Task:
         return f"Task(func_name={self.name}, args={self.args}, target={self.target})"
 
 
-def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = None) -> Task:
+def create(task_name: str, args: Sequence[Any], target: Target | str | None, target_host: Any = None
+           ) -> Task:
     """The task of a template."""
     del target_host
     return Task(task_name, args, target)
@@ -131,12 +132,12 @@ class LocalRunner(_LocalRunner):
 
     def __init__(self, timeout: float = 10, n_parallel: int = 1, number: int = 0, repeat: int = 0,
                  min_repeat_ms: float = 0, cooldown_interval: float = 0,
-                 enable_cpu_cache_flush: bool = False, **_: Any) -> None:
+                 enable_cpu_cache_flush: bool = False, **_: object) -> None:
         super().__init__(max(timeout, 10), EvaluatorConfig(
             number, repeat, min_repeat_ms, enable_cpu_cache_flush))
 
 
-def measure_option(builder: Any = "local", runner: Any = "local") -> dict:
+def measure_option(builder: object = "local", runner: object = "local") -> dict:
     """What a tuner measures with."""
     return {"builder": builder, "runner": runner}
 
@@ -156,7 +157,7 @@ class ApplyHistoryBest:
         """Add records."""
         self.records += records.load_any(found)
 
-    def query(self, target: Any, workload: Sequence[Any]) -> Any:
+    def query(self, target: Target | str | None, workload: Sequence[Any]) -> Any:
         """The fastest configuration of (name, arguments...), an undecided one if there is none."""
         return records.best_of(self.records, target, workload[0], workload[1:]) or ConfigSpace()
 
@@ -164,7 +165,7 @@ class ApplyHistoryBest:
         _histories.append(self)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _histories.remove(self)
 
 
@@ -177,7 +178,7 @@ class FallbackContext:
     def __enter__(self) -> "FallbackContext":
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...target import Target
 from ..defaults import num_cores
 from ..measure.builder import Builder, BuilderInput
 from ..measure.runner import Reference, Runner, RunnerInput, RunnerResult
 from ..workload import arguments, as_workload, text_key
+
+if TYPE_CHECKING:
+    from ...ir.module import IRModule
+    from ...tir.function import PrimFunc
 
 
 class Bench:
@@ -17,8 +21,8 @@ class Bench:
     Raises ValueError where that program itself cannot be built or run.
     """
 
-    def __init__(self, mod: Any, target: Any, builder: Any = "local", runner: Any = "local"
-                 ) -> None:
+    def __init__(self, mod: IRModule | PrimFunc, target: Target | str | None,
+                 builder: object = "local", runner: object = "local") -> None:
         self.mod, self.target = as_workload(mod), Target(target)
         self.builder, self.runner = Builder.create(builder), Runner.create(runner)
         self.threads = num_cores(self.target)

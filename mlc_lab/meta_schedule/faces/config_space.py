@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...reading import MISTAKES, DataError, reason, shown
 from ...schedule.primitive.sample_perfect_tile import divisors
 from ...tir.op import as_int
+
+if TYPE_CHECKING:
+    pass
 
 
 class InstantiationError(ValueError):
@@ -69,7 +72,7 @@ class AnnotateEntity:
     def __init__(self, anns: Sequence[str]) -> None:
         self.anns = list(anns)
 
-    def apply(self, sch: Any, op: Any, axes: Sequence[Any], **_: Any) -> list[Any]:
+    def apply(self, sch: Any, op: Any, axes: Sequence[Any], **_: object) -> list[Any]:
         """Annotate loops of `sch[op]`."""
         for how, axis in zip(self.anns, axes):
             if how == "unroll":
@@ -141,7 +144,8 @@ class ConfigSpace:
             raise ValueError(f"the knob {name!r} has nothing to choose from")
         self.space_map.setdefault(name, choices)
 
-    def define_split(self, name: str, axis: Any, policy: str = "factors", **options: Any) -> None:
+    def define_split(self, name: str, axis: Any, policy: str = "factors", **options: Any
+                     ) -> None:
         """All ways to cut an axis into `num_outputs` parts by its divisors.
 
         `max_factor` bounds the innermost part, `filter(entity)` drops ways; policy "verbose" also
@@ -192,7 +196,7 @@ class ConfigSpace:
         self._define(name, [ReorderEntity(o) for o in orders])
 
     def define_annotate(self, name: str, axes: Sequence[Any], policy: str = "try_unroll_vec",
-                        **_: Any) -> None:
+                        **_: object) -> None:
         """How loops run: policies try_vec, try_unroll and try_unroll_vec."""
         count = len(axes)
         unrolls = [["none"] * (count - u) + ["unroll"] * u for u in range(count + 1)]
@@ -288,7 +292,7 @@ class ConfigEntity:
     def __getitem__(self, name: str) -> Any:
         return self.choices[name]
 
-    def _nothing(self, *_: Any, **__: Any) -> None:
+    def _nothing(self, *_: object, **__: object) -> None:
         """Defined already."""
 
     define_split = define_reorder = define_annotate = define_knob = add_flop = _nothing

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
+
+if TYPE_CHECKING:
+    pass
 
 
 def append(path: Any, lines: Iterable[str]) -> None:

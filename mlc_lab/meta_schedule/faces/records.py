@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
 
 from ...reading import MISTAKES, DataError, read_json, reason, shown
 from ...target import Target
 from . import lines
 from .config_space import ConfigEntity
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class MeasureInput(NamedTuple):
@@ -92,7 +95,7 @@ def _plain(args: Any) -> list:
     return json.loads(json.dumps(list(args), default=str))
 
 
-def load_from_file(path: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+def load_from_file(path: str | Path | None) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     """The measurements of a log; damaged lines are passed over with a warning.
 
     Raises ValueError for a file without a good line.
@@ -100,9 +103,9 @@ def load_from_file(path: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     yield from lines.read(path, decode, "tuning log")
 
 
-def log_to_file(path: Any) -> Any:
+def log_to_file(path: str | Path | None) -> Any:
     """A callback that appends to a log."""
-    def callback(_: Any, inputs: Any, results: Any) -> None:
+    def callback(_: object, inputs: Any, results: Any) -> None:
         lines.append(path, map(encode, inputs, results))
 
     return callback
@@ -118,7 +121,8 @@ def load_any(records: Any) -> list[tuple[MeasureInput, MeasureResult]]:
     return out
 
 
-def best_of(records: Any, target: Any, name: str, args: Any) -> ConfigEntity | None:
+def best_of(records: Any, target: Target | str | None, name: str, args: object
+            ) -> ConfigEntity | None:
     """The fastest configuration of a task in a log, or among measurements."""
     best, seconds = None, float("inf")
     wanted, kind = _plain(args), Target(target).kind.name
@@ -130,7 +134,7 @@ def best_of(records: Any, target: Any, name: str, args: Any) -> ConfigEntity | N
     return best
 
 
-def pick_best(in_file: Any, out_file: Any) -> None:
+def pick_best(in_file: str | Path, out_file: str | Path) -> None:
     """Write the fastest measurement of each task and target in a log to another log."""
     best: dict[tuple, tuple] = {}
     for inp, result in load_from_file(in_file):

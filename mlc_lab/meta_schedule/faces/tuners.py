@@ -14,7 +14,7 @@ from .records import MeasureInput, MeasureResult
 class Tuner:
     """Interface: `next_batch(count)` gives numbers of configurations, `update` the results."""
 
-    def __init__(self, task: Any, seed: int | None = None, **_: Any) -> None:
+    def __init__(self, task: Any, seed: int | None = None, **_: object) -> None:
         self.task, self.space = task, task.config_space
         self.rng = random.Random(seed)
         self.tried: set[int] = set()

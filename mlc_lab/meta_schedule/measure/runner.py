@@ -118,7 +118,7 @@ class RunnerResult:
     seconds: float
     calls: int
 
-    def __init__(self, times: Any = None, status: str | None = None, reason: str = "",
+    def __init__(self, times: object = None, status: str | None = None, reason: str = "",
                  error: float | None = None, seconds: float = 0.0, calls: int = 0, *,
                  run_secs: Any = None, error_msg: str | None = None) -> None:
         times = run_secs if times is None else times
@@ -246,7 +246,7 @@ class LocalRunner(Runner):
     varies = True
 
     def __init__(self, timeout_sec: float = 30.0, evaluator_config: EvaluatorConfig | None = None,
-                 cooldown_sec: float = 0.0, memory_mb: int = 8192, **_: Any) -> None:
+                 cooldown_sec: float = 0.0, memory_mb: int = 8192, **_: object) -> None:
         self.timeout_sec, self.memory_mb = timeout_sec, memory_mb
         self.evaluator_config = evaluator_config or EvaluatorConfig()
         self.cooldown_sec = cooldown_sec
@@ -322,7 +322,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def with_config(runner: Any, **changes: Any) -> Any:
+def with_config(runner: object, **changes: object) -> Any:
     """The same local runner with other settings of its evaluator."""
     return LocalRunner(runner.timeout_sec, replace(runner.evaluator_config, **changes),
                        memory_mb=runner.memory_mb)

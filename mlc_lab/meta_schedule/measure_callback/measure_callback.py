@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
+
+if TYPE_CHECKING:
+    from ..task_scheduler.task_scheduler import TaskScheduler
 
 
 class MeasureCallback:
     """To write one: override `apply`."""
 
-    def apply(self, task_scheduler: Any, task_id: int, measure_candidates: Sequence[Any],
+    def apply(self, task_scheduler: TaskScheduler, task_id: int, measure_candidates: Sequence[Any],
               builder_results: Sequence[Any], runner_results: Sequence[Any]) -> None:
         """`task_scheduler.tasks[task_id]` is the task; the lists belong together one by one."""
         raise TypeError(f"{type(self).__name__} has to define apply(...)")
@@ -24,7 +27,7 @@ class MeasureCallback:
 class AddToDatabase(MeasureCallback):
     """TVM's name; results go into the database in any case."""
 
-    def apply(self, *_: Any) -> None:
+    def apply(self, *_: object) -> None:
         """Nothing is left to do."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .mutate_choice import MutateChoice
 from .mutate_compute_location import MutateComputeLocation
@@ -11,8 +11,11 @@ from .mutate_tile_size import MutateTileSize
 from .mutate_unroll import MutateUnroll
 from .mutator import Mutator, PyMutator
 
+if TYPE_CHECKING:
+    from ...target.target import Target
 
-def for_cpu(target: Any) -> dict[Mutator, float]:
+
+def for_cpu(target: Target | str | None) -> dict[Mutator, float]:
     """Those for CPUs with the probability of each."""
     return {MutateTileSize(): 0.75, MutateChoice(): 0.1, MutateComputeLocation(): 0.05,
             MutateUnroll(): 0.05, MutateParallel(): 0.05}

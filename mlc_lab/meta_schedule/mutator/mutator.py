@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...above import above
 from ...schedule import Trace
 from ..part import Part
+
+if TYPE_CHECKING:
+    from ...schedule.instruction import Instruction
 
 
 @functools.cache
@@ -55,7 +58,7 @@ def annotation_of(trace: Trace, output: Any) -> str | None:
     return None
 
 
-def other_choice(mutator: Mutator, trace: Trace, index: int, inst: Any) -> Trace | None:
+def other_choice(mutator: Mutator, trace: Trace, index: int, inst: Instruction) -> Trace | None:
     """The trace with another index decided in a SampleCategorical."""
     now = trace.decisions.get(index)
     weights = [float(getattr(p, "value", p)) for p in inst.args["probs"]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .disallow_dynamic_loop import DisallowDynamicLoop
 from .postproc import Postproc, PyPostproc
@@ -12,8 +12,11 @@ from .rewrite_reduction_block import RewriteReductionBlock
 from .rewrite_tensorize import RewriteTensorize
 from .verify_registers import VerifyRegisters
 
+if TYPE_CHECKING:
+    from ...target.target import Target
 
-def for_cpu(target: Any) -> list[Postproc]:
+
+def for_cpu(target: Target | str | None) -> list[Postproc]:
     """Those for CPUs, in order."""
     return [DisallowDynamicLoop(), VerifyRegisters(), RewriteLayout(),
             RewriteParallelVectorizeUnroll(), RewriteReductionBlock(), RewriteTensorize()]

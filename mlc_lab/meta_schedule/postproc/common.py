@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from ...schedule.guards import SPATIAL
 from ...schedule.state import sub_statements
 from ...tir.stmt import Block, Stmt
+
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
 
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
@@ -18,7 +22,7 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
         stack.extend(reversed(sub_statements(item)))
 
 
-def leaf_blocks(sch: Any) -> list[tuple[str, Any]]:
+def leaf_blocks(sch: Schedule) -> list[tuple[str, Any]]:
     """(name, BlockRV) of the blocks that hold no other block, in program order."""
     out = []
     for var, func in sch.mod.functions.items():
@@ -35,7 +39,7 @@ def leaf_blocks(sch: Any) -> list[tuple[str, Any]]:
     return made
 
 
-def root_block(sch: Any, func: str = "main") -> Any:
+def root_block(sch: Schedule, func: str = "main") -> Any:
     """The root block of a function."""
     return sch.get_block(sch.mod[func].body.block.name_hint, func_name=func)
 
@@ -45,7 +49,7 @@ def is_spatial(stmt: Block) -> bool:
     return all(iv.iter_type == SPATIAL for iv in stmt.iter_vars)
 
 
-def is_output(sch: Any, block: Any) -> bool:
+def is_output(sch: Schedule, block: BlockRV) -> bool:
     """Whether a block writes a parameter of its function."""
     sref = sch.get_sref(block)
     outer = set(sch.state.func_of(sref).buffer_map.values())

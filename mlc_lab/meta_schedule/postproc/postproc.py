@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...above import above
 from ..part import Part
+
+if TYPE_CHECKING:
+    from ...schedule.schedule import Schedule
 
 
 class Postproc(Part):
@@ -19,7 +22,7 @@ class Postproc(Part):
 
     stage: str | None = None
 
-    def apply(self, sch: Any) -> bool:
+    def apply(self, sch: Schedule) -> bool:
         """Change the schedule; False drops the candidate."""
         raise TypeError(f"{type(self).__name__} has to define apply(sch)")
 

@@ -15,7 +15,7 @@ is still in the cache when it is used; once, where one vector is all of that axi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schedule import ScheduleError
 from ...tir import op
@@ -28,13 +28,18 @@ from ..packed_reads import KEY
 from .common import leaf_blocks
 from .postproc import Postproc
 
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
+    from ...tir.stmt import BufferRegion
+
 
 class RewriteLayout(Postproc):
     """Carries out the annotation `meta_schedule.pack` of the rule MultiLevelTiling."""
 
     stage = "chosen"
 
-    def apply(self, sch: Any) -> bool:
+    def apply(self, sch: Schedule) -> bool:
         """Whether the packing that was asked for can be done."""
         for _, block in leaf_blocks(sch):
             wanted = sch.get(block).annotations.get(KEY)
@@ -46,7 +51,7 @@ class RewriteLayout(Postproc):
                 return False
         return True
 
-    def _pack(self, sch: Any, block: Any, where: int) -> bool:
+    def _pack(self, sch: Any, block: BlockRV, where: int) -> bool:
         facts = BlockFacts(sch, block)
         vector = vector_axis(facts)
         loops = sch.get_loops(block)
@@ -68,7 +73,7 @@ class RewriteLayout(Postproc):
             self._loops(sch, copied, at, len(read.indices), width)
         return True
 
-    def _first_loop_of(self, sch: Any, block: Any, var: Any, loops: list) -> Any:
+    def _first_loop_of(self, sch: Schedule, block: BlockRV, var: Any, loops: list) -> Any:
         """The outermost of the loops that moves an iterator of the block; None if there is none."""
         realize = sch.state.realize_of(sch.get_sref(block))
         value = next(v for iv, v in zip(realize.block.iter_vars, realize.iter_values)
@@ -79,7 +84,7 @@ class RewriteLayout(Postproc):
                 return loop
         return None
 
-    def _loops(self, sch: Any, copied: Any, at: int, dims: int, width: int) -> None:
+    def _loops(self, sch: Schedule, copied: Any, at: int, dims: int, width: int) -> None:
         """The copy as vectors, one panel after the other."""
         loops = sch.get_loops(copied)[-dims:]
         extent = op.as_int(sch.get(loops[at]).extent)
@@ -97,7 +102,7 @@ class RewriteLayout(Postproc):
             pass
 
 
-def _panels(read: Any, at: int, width: int, reduced: list) -> IndexMap:
+def _panels(read: BufferRegion, at: int, width: int, reduced: list) -> IndexMap:
     """(batch..., vector index // width, summed indices..., vector index % width)."""
     names = [Var(f"i{n}", "int32") for n in range(len(read.indices))]
     batch = [n for i, n in enumerate(names)

@@ -8,7 +8,7 @@ elements that are no vectors yet become vectors of at most n elements.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...machine.hardware import hardware_of
 from ...schedule import Refusal, ScheduleError
@@ -20,6 +20,10 @@ from ..analysis import BlockFacts, vector_axis
 from .common import cpu_vector_extent, leaf_blocks, root_block
 from .postproc import Postproc
 
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV, LoopRV
+    from ...schedule.schedule import Schedule
+
 _PREFIX = "meta_schedule."
 
 
@@ -28,7 +32,7 @@ class RewriteParallelVectorizeUnroll(Postproc):
 
     stage = "judged"
 
-    def apply(self, sch: Any) -> bool:
+    def apply(self, sch: Schedule) -> bool:
         """Always keeps the candidate; what cannot be done is left as it is."""
         root = root_block(sch)
         asked = {}
@@ -50,7 +54,7 @@ class RewriteParallelVectorizeUnroll(Postproc):
             self._unroll(sch, steps, "unroll_explicit" in asked)
         return True
 
-    def _vectorize(self, sch: Any, block: Any, most: int) -> None:
+    def _vectorize(self, sch: Schedule, block: BlockRV, most: int) -> None:
         """Make a vector of the loop along which the result is contiguous, innermost."""
         loops = sch.get_loops(block)
         if not loops or any(sch.get(lp).kind is not ForKind.SERIAL for lp in loops):
@@ -80,7 +84,7 @@ class RewriteParallelVectorizeUnroll(Postproc):
         except ScheduleError:
             pass  # e.g. a loop that is shared with another block
 
-    def _driver(self, sch: Any, block: Any, facts: BlockFacts, loops: list) -> int | None:
+    def _driver(self, sch: Schedule, block: BlockRV, facts: BlockFacts, loops: list) -> int | None:
         """Which loop moves the result by one element, and nothing else of the block."""
         axis = vector_axis(facts)
         if axis is None or facts.store is None:
@@ -102,7 +106,7 @@ class RewriteParallelVectorizeUnroll(Postproc):
         return all((facts.steps(r) or {axis.var: 2}).get(axis.var, 0) in (0, 1)
                    for r in facts.reads)
 
-    def _parallel(self, sch: Any, block: Any, jobs: int, done: set) -> None:
+    def _parallel(self, sch: Schedule, block: BlockRV, jobs: int, done: set) -> None:
         loops = sch.get_loops(block)
         if not loops or sch.get_sref(loops[0]) in done:
             return
@@ -132,14 +136,14 @@ class RewriteParallelVectorizeUnroll(Postproc):
         except ScheduleError:
             pass  # e.g. loops with a condition that depends on both
 
-    def _may_be_parallel(self, sch: Any, loop: Any) -> bool:
+    def _may_be_parallel(self, sch: Schedule, loop: LoopRV) -> bool:
         try:
             parallelizable(sch.state, sch.get_sref(loop), "parallel")
         except Refusal:
             return False
         return True
 
-    def _unroll(self, sch: Any, steps: int, explicit: bool) -> None:
+    def _unroll(self, sch: Schedule, steps: int, explicit: bool) -> None:
         done: set[Any] = set()
         for _, block in leaf_blocks(sch):
             loops = sch.get_loops(block)

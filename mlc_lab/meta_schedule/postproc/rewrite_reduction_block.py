@@ -6,7 +6,7 @@ decompose_reduction, it costs nothing inside and can be a vector store.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...schedule.guards import REDUCE
 from ...tir.expr import IntImm
@@ -15,13 +15,17 @@ from ...tir.stmt import Block, ForKind
 from .common import leaf_blocks
 from .postproc import Postproc
 
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
+
 
 class RewriteReductionBlock(Postproc):
     """Applies decompose_reduction to every block with an init, at its first reduction loop."""
 
     stage = "chosen"
 
-    def apply(self, sch: Any) -> bool:
+    def apply(self, sch: Schedule) -> bool:
         """Always keeps the candidate."""
         for _, block in leaf_blocks(sch):
             stmt: Block = sch.get(block)
@@ -36,7 +40,7 @@ class RewriteReductionBlock(Postproc):
             self._same_kinds(sch, init, loops, kinds, at)
         return True
 
-    def _same_kinds(self, sch: Any, init: Any, loops: list, kinds: list, at: int) -> None:
+    def _same_kinds(self, sch: Schedule, init: BlockRV, loops: list, kinds: list, at: int) -> None:
         """Vector and unrolled loops of the update are so in the init too."""
         made = sch.get_loops(init)[at:]
         names = {sch.get(lp).loop_var.name: kind for lp, kind in zip(loops[at:], kinds[at:])}
@@ -49,7 +53,7 @@ class RewriteReductionBlock(Postproc):
                 sch.unroll(loop)
 
 
-def first_reduction_loop(sch: Any, block: Any, loops: list) -> int | None:
+def first_reduction_loop(sch: Schedule, block: BlockRV, loops: list) -> int | None:
     """The position of the outermost loop that a reduction iterator of the block depends on."""
     sref = sch.get_sref(block)
     realize = sch.state.realize_of(sref)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...schedule import ScheduleError
 from ...tir.stmt import Block
 from .common import statements
 from .postproc import Postproc
+
+if TYPE_CHECKING:
+    from ...schedule.schedule import Schedule
 
 KEY = "meta_schedule.auto_tensorize"
 
@@ -21,7 +24,7 @@ class RewriteTensorize(Postproc):
     def __init__(self, vectorize_init_loop: bool = False) -> None:
         self.vectorize_init_loop = vectorize_init_loop
 
-    def apply(self, sch: Any) -> bool:
+    def apply(self, sch: Schedule) -> bool:
         """Whether every intrinsic that was asked for fits."""
         for var, func in sch.mod.functions.items():
             names = [b.name_hint for b in statements(func.body)
@@ -38,7 +41,7 @@ class RewriteTensorize(Postproc):
                     self._init(sch, name.removesuffix("_update") + "_init", var.name_hint)
         return True
 
-    def _init(self, sch: Any, name: str, func: str) -> None:
+    def _init(self, sch: Schedule, name: str, func: str) -> None:
         try:
             sch.vectorize(sch.get_loops(sch.get_block(name, func_name=func))[-1])
         except ScheduleError:

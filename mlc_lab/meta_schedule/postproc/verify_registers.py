@@ -7,11 +7,14 @@ unroll more than `max_unrolled` statements, since LLVM takes seconds for them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...machine.hardware import hardware_of
 from ..features import stores_of
 from .postproc import Postproc
+
+if TYPE_CHECKING:
+    from ...schedule.schedule import Schedule
 
 
 class VerifyRegisters(Postproc):
@@ -25,7 +28,7 @@ class VerifyRegisters(Postproc):
     def __init__(self, max_unrolled: int = 512, spare: int = 0) -> None:
         self.max_unrolled, self.spare = max_unrolled, spare
 
-    def apply(self, sch: Any) -> bool:
+    def apply(self, sch: Schedule) -> bool:
         """Whether every store fits."""
         hw = hardware_of(self.context.target if self.context is not None else None)
         for func in sch.mod.functions.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .add_rfactor import AddRFactor
 from .auto_inline import AutoInline
@@ -13,8 +13,11 @@ from .parallel_vectorize_unroll import ParallelizeVectorizeUnroll
 from .random_compute_location import RandomComputeLocation
 from .schedule_rule import PyScheduleRule, ScheduleRule
 
+if TYPE_CHECKING:
+    from ...target.target import Target
 
-def for_cpu(target: Any) -> list[ScheduleRule]:
+
+def for_cpu(target: Target | str | None) -> list[ScheduleRule]:
     """Those for CPUs, in the order in which they are tried at every block."""
     return [InlineConstantScalars(), AutoInline(), AddRFactor(), CrossBlockFusion(),
             MultiLevelTiling(), RandomComputeLocation(), ParallelizeVectorizeUnroll()]

@@ -19,12 +19,16 @@ are summed at once, so that it is loaded once for them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...machine.hardware import hardware_of
 from ...schedule import ScheduleError
 from ..analysis import BlockFacts, prefers_partial_sums
 from .schedule_rule import ScheduleRule
+
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
 
 
 class AddRFactor(ScheduleRule):
@@ -33,7 +37,7 @@ class AddRFactor(ScheduleRule):
     def __init__(self, max_jobs_per_core: int = 16, max_innermost_factor: int | None = 64) -> None:
         self.max_innermost_factor = max_innermost_factor or 64
 
-    def apply(self, sch: Any, block: Any) -> list[Any]:
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """With partial sums where they pay; otherwise the schedule as it is."""
         facts = BlockFacts(sch, block)
         axis = sum_axis(facts)
@@ -52,7 +56,8 @@ class AddRFactor(ScheduleRule):
             return [sch]
         return [new]
 
-    def _factor(self, sch: Any, block: Any, facts: BlockFacts, axis: Any, widths: list) -> None:
+    def _factor(self, sch: Schedule, block: BlockRV, facts: BlockFacts, axis: Any, widths: list
+                ) -> None:
         order = [a.loop for a in facts.spatial if a.loop is not None]
         order += [a.loop for a in facts.reduced if a is not axis and a.loop is not None]
         sch.reorder(*order, axis.loop)
@@ -67,7 +72,7 @@ class AddRFactor(ScheduleRule):
             sch.unroll(tile[1])
         sch.vectorize(loops[-1])
 
-    def _several(self, sch: Any, facts: BlockFacts, loops: list) -> tuple | None:
+    def _several(self, sch: Schedule, facts: BlockFacts, loops: list) -> tuple | None:
         """The loop over results that share an input, split for a few of them at once."""
         shared = [i for i, a in enumerate(facts.spatial) if a.extent > 1 and len(facts.reads) > 1
                   and any(a.var not in (facts.steps(r) or {a.var: 1}) for r in facts.reads)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schedule import ScheduleError
 from ...tir import expr as e
@@ -10,6 +10,10 @@ from ...tir.functor import pre_order
 from ...tir.stmt import BufferStore, IfThenElse
 from ..postproc.common import is_output, is_spatial
 from .schedule_rule import ScheduleRule
+
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
 
 #: intrinsics that cost much: computed once, not at every use
 _EXPENSIVE = {"tir.exp", "tir.log", "tir.tanh", "tir.sigmoid", "tir.erf", "tir.pow", "tir.sqrt",
@@ -32,7 +36,7 @@ class AutoInline(ScheduleRule):
         self.disallow_if_then_else = disallow_if_then_else
         self.disallow_op = set(disallow_op or ())
 
-    def apply(self, sch: Any, block: Any) -> list[Any]:
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """One alternative: inlined where it pays."""
         if self.into_consumer and self._pays(sch, block):
             try:
@@ -41,7 +45,7 @@ class AutoInline(ScheduleRule):
                 pass
         return [sch]
 
-    def _pays(self, sch: Any, block: Any) -> bool:
+    def _pays(self, sch: Schedule, block: BlockRV) -> bool:
         stmt = sch.get(block)
         if is_output(sch, block) or not is_spatial(stmt) or stmt.init is not None:
             return False

@@ -22,7 +22,7 @@ After::
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schedule import ScheduleError
 from ...tir.stmt import ForKind
@@ -30,11 +30,15 @@ from ..analysis import BlockFacts, needs_tiling
 from ..postproc.common import is_output, is_spatial, leaf_blocks
 from .schedule_rule import ScheduleRule
 
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
+
 
 class CrossBlockFusion(ScheduleRule):
     """See the file's text."""
 
-    def apply(self, sch: Any, block: Any) -> list[Any]:
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """The chain fused at this block, if it is the output of one."""
         if not is_output(sch, block):
             return [sch]
@@ -51,7 +55,7 @@ class CrossBlockFusion(ScheduleRule):
             return [sch]
         return [new]
 
-    def _chain(self, sch: Any, block: Any) -> list[Any]:
+    def _chain(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """Every block that `block` needs, producers first; [] where one is needed elsewhere."""
         needed, todo = {block}, [block]
         found: dict[Any, Any] = {}
@@ -70,7 +74,7 @@ class CrossBlockFusion(ScheduleRule):
                 return []
         return chain
 
-    def _rows(self, sch: Any, block: Any, before: list[Any]) -> int:
+    def _rows(self, sch: Schedule, block: BlockRV, before: list[Any]) -> int:
         """How many leading axes all sums and the output share."""
         out = BlockFacts(sch, block)
         if not out.simple:
@@ -96,6 +100,6 @@ class CrossBlockFusion(ScheduleRule):
             return len(extents)
         return rows if math.prod(extents[:rows]) > 1 else 0
 
-    def _tiled(self, sch: Any, block: Any) -> bool:
+    def _tiled(self, sch: Schedule, block: BlockRV) -> bool:
         """Whether several results are summed at once; moving the block would undo that."""
         return any(sch.get(lp).kind is ForKind.UNROLLED for lp in sch.get_loops(block))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schedule import ScheduleError
 from ...tir.expr import FloatImm, IntImm
@@ -10,11 +10,15 @@ from ...tir.stmt import BufferStore
 from ..postproc.common import is_output
 from .schedule_rule import ScheduleRule
 
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
+
 
 class InlineConstantScalars(ScheduleRule):
     """Inlines `B[()] = constant`."""
 
-    def apply(self, sch: Any, block: Any) -> list[Any]:
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """One alternative."""
         stmt = sch.get(block)
         body = stmt.body

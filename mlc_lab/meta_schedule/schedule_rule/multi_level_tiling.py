@@ -22,7 +22,7 @@ tiling of Zheng et al., "Ansor" (OSDI 2020).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ...machine.hardware import hardware_of
 from ...schedule import ScheduleError
@@ -31,6 +31,10 @@ from ..analysis import BlockFacts, needs_tiling, packable, reused_along, vector_
 from ..packed_reads import KEY
 from ..postproc.common import is_output, is_spatial
 from .schedule_rule import ScheduleRule
+
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
 
 #: sums longer than this are offered split in two, so that a panel fits the first cache
 _SPLIT_SUM = 1024
@@ -67,7 +71,7 @@ class MultiLevelTiling(ScheduleRule):
         self.structure, self.max_innermost_factor = structure, max_innermost_factor
         self.pack, self.fuse_consumer = pack, fuse_consumer
 
-    def apply(self, sch: Any, block: Any) -> list[Any]:
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """The alternatives: packed or not, the sum split or not."""
         facts = BlockFacts(sch, block)
         if not needs_tiling(facts):
@@ -91,7 +95,8 @@ class MultiLevelTiling(ScheduleRule):
 
     # ------------------------------------------------------------------ one alternative
 
-    def _tile(self, sch: Any, block: Any, facts: BlockFacts, packed: bool, split: bool) -> None:
+    def _tile(self, sch: Schedule, block: BlockRV, facts: BlockFacts, packed: bool, split: bool
+              ) -> None:
         vector = vector_axis(facts)
         assert vector is not None
         hw = hardware_of(self.context.target if self.context else None)
@@ -140,12 +145,12 @@ class MultiLevelTiling(ScheduleRule):
         if consumer is not None and not split:
             self._fuse(sch, block, consumer, (middle or outer)[-1], outer)
 
-    def _categorical(self, sch: Any, candidates: list[tuple[int, float]]) -> Any:
+    def _categorical(self, sch: Schedule, candidates: list[tuple[int, float]]) -> Any:
         total = sum(w for _, w in candidates)
         return sch.sample_categorical([c for c, _ in candidates],
                                       [round(w / total, 4) for _, w in candidates])
 
-    def _consumer(self, sch: Any, block: Any) -> Any:
+    def _consumer(self, sch: Schedule, block: BlockRV) -> Any:
         """The one elementwise consumer of the block, made if arguments may overlap; or None."""
         if not self.fuse_consumer:
             return None
@@ -161,7 +166,8 @@ class MultiLevelTiling(ScheduleRule):
             return None
         return consumers[0]
 
-    def _fuse(self, sch: Any, block: Any, consumer: Any, loop: Any, outer: list) -> None:
+    def _fuse(self, sch: Any, block: BlockRV, consumer: Any, loop: Any,
+              outer: list) -> None:
         try:
             sch.reverse_compute_at(consumer, loop, preserve_unit_loops=True)
         except ScheduleError:

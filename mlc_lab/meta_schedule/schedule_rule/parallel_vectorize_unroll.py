@@ -6,11 +6,15 @@ when everything else is decided.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...machine.hardware import hardware_of
 from ..postproc.common import is_output, root_block
 from .schedule_rule import ScheduleRule
+
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
 
 
 class ParallelizeVectorizeUnroll(ScheduleRule):
@@ -27,7 +31,7 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
         self.max_jobs_per_core, self.max_vectorize_extent = max_jobs_per_core, max_vectorize_extent
         self.unroll_max_steps, self.unroll_explicit = list(unroll_max_steps), unroll_explicit
 
-    def apply(self, sch: Any, block: Any) -> list[Any]:
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """One alternative, annotated at the output block's turn."""
         if not is_output(sch, block):
             return [sch]

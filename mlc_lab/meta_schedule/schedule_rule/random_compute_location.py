@@ -6,18 +6,22 @@ needs, right before it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schedule import ScheduleError
 from ..analysis import BlockFacts
 from ..postproc.common import is_output, is_spatial
 from .schedule_rule import ScheduleRule
 
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
+
 
 class RandomComputeLocation(ScheduleRule):
     """Samples a loop of the consumer, or the root, for elementwise blocks."""
 
-    def apply(self, sch: Any, block: Any) -> list[Any]:
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """One alternative, with a sampled place."""
         stmt = sch.get(block)
         facts = BlockFacts(sch, block)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...above import above
 from ..part import Part
+
+if TYPE_CHECKING:
+    from ...schedule.instruction import BlockRV
+    from ...schedule.schedule import Schedule
 
 
 class ScheduleRule(Part):
@@ -14,7 +18,7 @@ class ScheduleRule(Part):
     `[sch]` (changed or not) goes on with one, several schedules are alternatives.
     """
 
-    def apply(self, sch: Any, block: Any) -> list[Any]:
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """The alternatives at this block."""
         raise TypeError(f"{type(self).__name__} has to define apply(sch, block)")
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schedule import Schedule
+
+if TYPE_CHECKING:
+    from ...schedule.trace import Trace
 
 
 @dataclass
@@ -42,7 +45,7 @@ class MeasureCandidate:
         return trace_key(self.sch.trace)
 
 
-def trace_key(trace: Any) -> str:
+def trace_key(trace: Trace) -> str:
     """A text that traces with the same instructions and decisions share."""
     import json
 

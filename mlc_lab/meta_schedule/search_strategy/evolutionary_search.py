@@ -15,12 +15,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from ...schedule import Trace
 from ..mutator.mutator import annotation_of, sampling
 from .candidate import MeasureCandidate
 from .search_strategy import SearchStrategy
+
+if TYPE_CHECKING:
+    from ..cost_model.cost_model import CostModel
+    from ..database.database import Database
 
 
 #: sizes that were refused so often, and never accepted, are not tried again
@@ -54,7 +58,7 @@ class EvolutionarySearch(SearchStrategy):
         self.kept, self.max_fail_count = kept, max_fail_count
 
     def pre_tuning(self, max_trials: int, num_trials_per_iter: int, design_spaces: list,
-                   database: Any = None, cost_model: Any = None) -> None:
+                   database: Database | None = None, cost_model: CostModel | None = None) -> None:
         """Load what the database knows of the program."""
         super().pre_tuning(max_trials, num_trials_per_iter, design_spaces, database, cost_model)
         self.spaces = [s.trace.simplified() for s in design_spaces]
@@ -72,7 +76,7 @@ class EvolutionarySearch(SearchStrategy):
         if database is not None:
             self._recall(database)
 
-    def _recall(self, database: Any) -> None:
+    def _recall(self, database: Database) -> None:
         """Records of this program that lie in these spaces count as measured."""
         context = self.context
         recalled, results = [], []

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...above import above
 from .candidate import MeasureCandidate
+
+if TYPE_CHECKING:
+    from ..context import TuneContext
+    from ..cost_model.cost_model import CostModel
+    from ..database.database import Database
 
 
 class SearchStrategy:
@@ -24,12 +29,12 @@ class SearchStrategy:
     #: programs of these spaces that the database knew a time of
     recalled = 0
 
-    def initialize_with_tune_context(self, context: Any) -> None:
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Called once, with the task."""
         self.context = context
 
     def pre_tuning(self, max_trials: int, num_trials_per_iter: int, design_spaces: list,
-                   database: Any = None, cost_model: Any = None) -> None:
+                   database: Database | None = None, cost_model: CostModel | None = None) -> None:
         """Called before the search begins."""
         self.max_trials, self.num_trials_per_iter = max_trials, num_trials_per_iter
         self.design_spaces = design_spaces
@@ -65,7 +70,7 @@ class SearchStrategy:
         return max(0, min(self.num_trials_per_iter, self.max_trials - self.proposed))
 
     @staticmethod
-    def create(kind: Any = "evolutionary", **options: Any) -> "SearchStrategy":
+    def create(kind: Any = "evolutionary", **options: object) -> "SearchStrategy":
         """The strategy called `kind`, or the one given."""
         makers = above("search strategies")
         if isinstance(kind, str):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schedule import Schedule, ScheduleError
 from ..postproc.common import leaf_blocks
 from .space_generator import SpaceGenerator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from ...ir.module import IRModule
+    from ...tir.function import PrimFunc
 
 #: alternatives that are followed at most
 _MOST = 64
@@ -28,13 +33,13 @@ class PostOrderApply(SpaceGenerator):
     schedule is a candidate too.
     """
 
-    def __init__(self, f_block_filter: Any = None, sch_rules: Any = "from-target",
-                 postprocs: Any = "from-target", mutator_probs: Any = "from-target",
-                 with_default: bool = True) -> None:
+    def __init__(self, f_block_filter: Callable[..., Any] | None = None,
+                 sch_rules: object = "from-target", postprocs: object = "from-target",
+                 mutator_probs: object = "from-target", with_default: bool = True) -> None:
         super().__init__(sch_rules, postprocs, mutator_probs)
         self.f_block_filter, self.with_default = f_block_filter, with_default
 
-    def generate_design_space(self, mod: Any, seed: int = -1) -> list[Schedule]:
+    def generate_design_space(self, mod: IRModule | PrimFunc, seed: int = -1) -> list[Schedule]:
         """The alternatives that are left when all rules have seen all blocks."""
         schedules = [Schedule(mod, seed=seed, debug_mask="none")]
         names = [name for name, _ in leaf_blocks(schedules[0])]
@@ -45,7 +50,7 @@ class PostOrderApply(SpaceGenerator):
                 schedules = schedules[:_MOST]
         return schedules + self._default(mod)
 
-    def _default(self, mod: Any) -> list[Schedule]:
+    def _default(self, mod: IRModule | PrimFunc) -> list[Schedule]:
         """The default schedule of the program: one more candidate, without choices."""
         if not self.with_default:
             return []

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ...schedule import Schedule, ScheduleError
 from .space_generator import SpaceError, SpaceGenerator
+
+if TYPE_CHECKING:
+    from ...ir.module import IRModule
+    from ...tir.function import PrimFunc
 
 #: how often the choices of a space are drawn before it counts as one without a valid schedule
 DRAWS = 32
@@ -16,7 +20,7 @@ class ScheduleFn(SpaceGenerator):
     """`sch_fn(sch)` schedules in place and returns None, the schedule, or a list of schedules."""
 
     def __init__(self, sch_fn: Callable[[Schedule], Any], sch_rules: Any = (),
-                 postprocs: Any = "from-target", mutator_probs: Any = "from-target") -> None:
+                 postprocs: object = "from-target", mutator_probs: object = "from-target") -> None:
         if not callable(sch_fn):
             raise TypeError(f"ScheduleFn takes a function of a Schedule, not {sch_fn!r}")
         super().__init__(list(sch_rules) if not isinstance(sch_rules, str) else sch_rules,
@@ -28,7 +32,7 @@ class ScheduleFn(SpaceGenerator):
         """The function's name."""
         return f"ScheduleFn({getattr(self.sch_fn, '__qualname__', repr(self.sch_fn))})"
 
-    def generate_design_space(self, mod: Any, seed: int = -1) -> list[Schedule]:
+    def generate_design_space(self, mod: IRModule | PrimFunc, seed: int = -1) -> list[Schedule]:
         """Run the function. Raises SpaceError, with the line at fault, where it raises.
 
         Where a schedule is refused after random choices, others are drawn, up to `DRAWS` times.

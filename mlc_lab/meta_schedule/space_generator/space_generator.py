@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...above import above
 from ...ir.diagnostics import MLCError
 from ...schedule import Schedule
+
+if TYPE_CHECKING:
+    from ...ir.module import IRModule
+    from ...tir.function import PrimFunc
+    from ..context import TuneContext
 
 
 class SpaceError(MLCError, ValueError):
@@ -21,11 +26,11 @@ class SpaceGenerator:
 
     context: Any = None
 
-    def __init__(self, sch_rules: Any = "from-target", postprocs: Any = "from-target",
-                 mutator_probs: Any = "from-target") -> None:
+    def __init__(self, sch_rules: object = "from-target", postprocs: object = "from-target",
+                 mutator_probs: object = "from-target") -> None:
         self.sch_rules, self.postprocs, self.mutator_probs = sch_rules, postprocs, mutator_probs
 
-    def initialize_with_tune_context(self, context: Any) -> None:
+    def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Called once, with the task; fills in what depends on the target."""
         self.context = context
         from ..defaults import default_mutators, default_postprocs, default_rules
@@ -40,7 +45,7 @@ class SpaceGenerator:
         for part in (*self.sch_rules, *self.postprocs, *self.mutator_probs):
             part.initialize_with_tune_context(context)
 
-    def generate_design_space(self, mod: Any, seed: int = -1) -> list[Schedule]:
+    def generate_design_space(self, mod: IRModule | PrimFunc, seed: int = -1) -> list[Schedule]:
         """The design spaces of a program."""
         raise TypeError(f"{type(self).__name__} has to define generate_design_space(mod)")
 
@@ -56,7 +61,7 @@ class SpaceGenerator:
         return copy.copy(self)
 
     @staticmethod
-    def create(kind: Any = "post-order-apply", **options: Any) -> "SpaceGenerator":
+    def create(kind: object = "post-order-apply", **options: object) -> "SpaceGenerator":
         """The generator called `kind`, or the one given; a function becomes a ScheduleFn."""
         makers = above("space generators")
         if isinstance(kind, str):

@@ -12,11 +12,14 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..measure.runner import RunnerInput
 from ..measure.service import robust
 from .task_record import TaskRecord
+
+if TYPE_CHECKING:
+    from ..database.database import Database
 
 #: programs that are measured again at most, and how far from the best they may be
 CANDIDATES, NEAR = 12, 1.3
@@ -35,7 +38,7 @@ def note(task: TaskRecord, record: Any, build: Any) -> None:
     del task.leading[CANDIDATES:]
 
 
-def confirm(task: TaskRecord, runner: Any, database: Any) -> None:
+def confirm(task: TaskRecord, runner: object, database: Database) -> None:
     """Measure the best programs of a task again.
 
     The turns decide how the times of their records compare with each other; together they stay at

@@ -34,7 +34,7 @@ class PatternContext:
         CONTEXTS.append(self)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         CONTEXTS.remove(self)
 
     @staticmethod
@@ -131,7 +131,7 @@ class _Search:
         return True
 
 
-def _dims(expr: Any) -> Any:
+def _dims(expr: Expr) -> Any:
     info = getattr(expr, "struct_info_", None)
     return info.dims if isinstance(info, TensorStructInfo) else None
 

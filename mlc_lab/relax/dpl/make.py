@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from .pattern import (
     AttrPattern, CallPattern, ConstantPattern, DataTypePattern, DataflowVarPattern, DFPattern,
     ExprPattern, ExternFuncPattern, GlobalVarPattern, NotPattern, PrimArrPattern,
     TupleGetItemPattern, TuplePattern, UnorderedTuplePattern, VarPattern, WildcardPattern,
 )
+
+if TYPE_CHECKING:
+    from ..expr import Expr
 
 
 def wildcard() -> WildcardPattern:
@@ -23,7 +26,7 @@ def is_op(op_name: str) -> ExprPattern:
     return ExprPattern(lookup(op_name).op)
 
 
-def is_expr(expr: Any) -> ExprPattern:
+def is_expr(expr: Expr) -> ExprPattern:
     """Exactly this expression."""
     return ExprPattern(expr)
 

@@ -8,7 +8,7 @@ bindings (`var2val`, see `relax.analysis.get_var2val`).
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ...above import above
 from ...ir.module import GlobalVar
@@ -19,6 +19,9 @@ from ..expr import (
     Tuple, TupleGetItem, Var,
 )
 from ..struct_info import ShapeStructInfo, TensorStructInfo, is_base_of, same_dim
+
+if TYPE_CHECKING:
+    from ..expr import Expr
 
 #: the pattern contexts that are open, the innermost last
 CONTEXTS: list[Any] = []
@@ -33,14 +36,14 @@ class Matching:
         self.found: dict["DFPattern", Any] = {}
         self.values = values or {}
 
-    def value_of(self, expr: Any) -> Any:
+    def value_of(self, expr: Expr) -> Any:
         """What an expression is, variables followed to their values."""
         values = self.values
         while isinstance(expr, Var) and expr in values:
             expr = values[expr]
         return expr
 
-    def match(self, pattern: "DFPattern", expr: Any) -> bool:
+    def match(self, pattern: "DFPattern", expr: Expr) -> bool:
         """Whether the pattern matches here, and agrees with what it matched before."""
         known = self.found.get(pattern)
         if known is not None:
@@ -64,7 +67,7 @@ class Matching:
 class DFPattern:
     """Base of all patterns."""
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         raise TypeError(f"{type(self).__name__} says not how it matches")
 
     def parts(self) -> tuple["DFPattern", ...]:
@@ -73,11 +76,11 @@ class DFPattern:
 
     # --------------------------------------------------------------------------- asking
 
-    def match(self, expr: Any, var2val: Mapping[Var, Any] | None = None) -> bool:
+    def match(self, expr: Expr, var2val: Mapping[Var, Any] | None = None) -> bool:
         """Whether the pattern matches an expression."""
         return self.extract_matched_expr(expr, var2val) is not None
 
-    def extract_matched_expr(self, expr: Any, var2val: Mapping[Var, Any] | None = None
+    def extract_matched_expr(self, expr: Expr, var2val: Mapping[Var, Any] | None = None
                              ) -> dict["DFPattern", Any] | None:
         """What each part of the pattern matched; None where the pattern does not match."""
         m = Matching(var2val)
@@ -203,17 +206,17 @@ class PatternSeq:
 class WildcardPattern(DFPattern):
     """Anything."""
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         return True
 
 
 class ExprPattern(DFPattern):
     """One expression (an operator, say), up to structure."""
 
-    def __init__(self, expr: Any) -> None:
+    def __init__(self, expr: Expr) -> None:
         self.expr = expr
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         return value is self.expr or (not isinstance(value, E.Op) and structural_equal(
             value, self.expr) is True)
@@ -230,7 +233,7 @@ class VarPattern(DFPattern):
     def __init__(self, name: str = "") -> None:
         self.name = name
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         return isinstance(expr, self.kinds) and self.name in ("", expr.name_hint)
 
 
@@ -252,7 +255,7 @@ class ExternFuncPattern(DFPattern):
     def __init__(self, global_symbol: str = "") -> None:
         self.global_symbol = global_symbol
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         return isinstance(value, ExternFunc) and self.global_symbol in ("", value.global_symbol)
 
@@ -260,7 +263,7 @@ class ExternFuncPattern(DFPattern):
 class ConstantPattern(DFPattern):
     """A constant."""
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         return isinstance(m.value_of(expr), Constant)
 
 
@@ -270,7 +273,7 @@ class PrimArrPattern(DFPattern):
     def __init__(self, shape: Sequence[Any]) -> None:
         self.shape = tuple(shape)
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         return isinstance(value, ShapeExpr) and _same_dims(value.values, self.shape)
 
@@ -296,7 +299,7 @@ class CallPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.op, *(self.args or ()))
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         if not isinstance(value, Call) or not m.match(self.op, value.op):
             return False
@@ -317,7 +320,7 @@ class TuplePattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return self.fields or ()
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         if not isinstance(value, Tuple):
             return False
@@ -328,7 +331,7 @@ class TuplePattern(DFPattern):
 class UnorderedTuplePattern(TuplePattern):
     """A tuple of these fields in any order."""
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         if not isinstance(value, Tuple) or len(value.fields_) != len(self.fields):
             return False
@@ -345,7 +348,7 @@ class TupleGetItemPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.tuple,)
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         return (isinstance(value, TupleGetItem) and self.index in (None, -1, value.index)
                 and m.match(self.tuple, value.tuple_value))
@@ -360,7 +363,7 @@ class FunctionPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (*(self.params or ()), self.body)
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         if not isinstance(value, Function):
             return False
@@ -384,7 +387,7 @@ class OrPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.left, self.right)
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         return m.attempt(lambda: m.match(self.left, expr)) or m.attempt(
             lambda: m.match(self.right, expr))
 
@@ -398,7 +401,7 @@ class AndPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.left, self.right)
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         return m.attempt(lambda: m.match(self.left, expr) and m.match(self.right, expr))
 
 
@@ -408,7 +411,7 @@ class NotPattern(DFPattern):
     def __init__(self, to_reject: DFPattern) -> None:
         self.reject = to_reject
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         saved = dict(m.found)
         matched = m.match(self.reject, expr)
         m.found = saved
@@ -424,10 +427,10 @@ class _Restricted(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.pattern,)
 
-    def _match(self, expr: Any, m: Matching) -> bool:
+    def _match(self, expr: Expr, m: Matching) -> bool:
         return m.match(self.pattern, expr) and self.holds(expr, m)
 
-    def holds(self, expr: Any, m: Matching) -> bool:
+    def holds(self, expr: Expr, m: Matching) -> bool:
         """Whether the condition holds."""
         return True
 
@@ -435,7 +438,7 @@ class _Restricted(DFPattern):
 class AttrPattern(_Restricted):
     """A call or function with these attributes."""
 
-    def holds(self, expr: Any, m: Matching) -> bool:
+    def holds(self, expr: Expr, m: Matching) -> bool:
         value = m.value_of(expr)
         have = (getattr(value, "attrs", None) or {}) if not isinstance(value, E.Op) else {}
         return all(k in have and _same_attr(have[k], v) for k, v in self.wanted.items())
@@ -452,14 +455,14 @@ def _same_attr(have: Any, wanted: Any) -> bool:
 class DataTypePattern(_Restricted):
     """A value of one dtype."""
 
-    def holds(self, expr: Any, m: Matching) -> bool:
+    def holds(self, expr: Expr, m: Matching) -> bool:
         return getattr(expr.struct_info_, "dtype", None) == str(self.wanted)
 
 
 class ShapePattern(_Restricted):
     """A tensor or shape of these dimensions."""
 
-    def holds(self, expr: Any, m: Matching) -> bool:
+    def holds(self, expr: Expr, m: Matching) -> bool:
         info = expr.struct_info_
         dims = info.dims if isinstance(info, TensorStructInfo) else (
             info.values if isinstance(info, ShapeStructInfo) else None)
@@ -469,7 +472,7 @@ class ShapePattern(_Restricted):
 class StructInfoPattern(_Restricted):
     """A value that has a struct info (that one, or a more precise one)."""
 
-    def holds(self, expr: Any, m: Matching) -> bool:
+    def holds(self, expr: Expr, m: Matching) -> bool:
         return expr.struct_info_ is not None and is_base_of(self.wanted, expr.struct_info_)
 
 

@@ -7,7 +7,7 @@ Importing this file registers the language with `mlc_lab.script`.
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ...ir.module import GlobalVar
 from ...script import parser as script_parser
@@ -22,22 +22,25 @@ from ..well_formed import check_function
 from . import words as R
 from .statements import DataflowWord, MatchCastValue, OutputWord, RelaxFunction
 
+if TYPE_CHECKING:
+    from ...script.parser import Parser
+
 
 # ------------------------------------------------------------------------------- words
 
 
-def _function_of(parser: Any, node: ast.AST, word: str) -> RelaxFunction:
+def _function_of(parser: Parser, node: ast.AST, word: str) -> RelaxFunction:
     current = getattr(parser, "relax", None)
     if current is None:
         raise parser.error(node, f"R.{word} belongs in a function under @R.function")
     return current
 
 
-def _dataflow(parser: Any, node: ast.AST) -> DataflowWord:
+def _dataflow(parser: Parser, node: ast.AST) -> DataflowWord:
     return DataflowWord()
 
 
-def _output(parser: Any, node: ast.AST, *values: Any) -> OutputWord:
+def _output(parser: Parser, node: ast.AST, *values: Any) -> OutputWord:
     current = _function_of(parser, node, "output")
     if current.outputs is None:
         raise parser.error(node, "R.output belongs in `with R.dataflow():`")
@@ -45,22 +48,22 @@ def _output(parser: Any, node: ast.AST, *values: Any) -> OutputWord:
     return OutputWord()
 
 
-def _func_attr(parser: Any, node: ast.AST, attrs: Mapping[str, Any]) -> None:
+def _func_attr(parser: Parser, node: ast.AST, attrs: Mapping[str, Any]) -> None:
     if not isinstance(attrs, dict) or not all(isinstance(k, str) for k in attrs):
         raise parser.error(node, 'R.func_attr takes a dict by names, such as {"num_input": 1}')
     _function_of(parser, node, "func_attr").attrs.update(
         {k: annotation_value(v) for k, v in attrs.items()})
 
 
-def _match_cast(parser: Any, node: ast.AST, value: Any, struct_info: Any) -> MatchCastValue:
+def _match_cast(parser: Parser, node: ast.AST, value: object, struct_info: Any) -> MatchCastValue:
     return MatchCastValue(as_expr(value), as_struct_info(struct_info))
 
 
-def _emit(parser: Any, node: ast.AST, value: Any) -> Expr:
+def _emit(parser: Parser, node: ast.AST, value: object) -> Expr:
     return as_expr(value)
 
 
-def _emit_te(parser: Any, node: ast.AST, func: Any, *args: Any, **kwargs: Any) -> Expr:
+def _emit_te(parser: Parser, node: ast.AST, func: Any, *args: Any, **kwargs: Any) -> Expr:
     current = _function_of(parser, node, "emit_te")
     from ... import topi
 
@@ -101,7 +104,7 @@ def _global_call(functions: Mapping[str, GlobalVar], effects: Callable[[], bool]
     return call
 
 
-def _head(parser: Any, node: ast.FunctionDef, current: RelaxFunction) -> list[Var]:
+def _head(parser: Parser, node: ast.FunctionDef, current: RelaxFunction) -> list[Var]:
     """The parameters, and the symbols and result that the head declares."""
     args = node.args
     if args.vararg or args.kwarg or args.kwonlyargs or args.defaults:
@@ -122,7 +125,7 @@ def _head(parser: Any, node: ast.FunctionDef, current: RelaxFunction) -> list[Va
     return params
 
 
-def _declarations(parser: Any, node: ast.Assign) -> dict[str, E.Var]:
+def _declarations(parser: Parser, node: ast.Assign) -> dict[str, E.Var]:
     """The symbols of `n, m = T.int64(), T.int64()`, as they are declared."""
     target, value = node.targets[0], node.value
     names = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -137,7 +140,7 @@ def _declarations(parser: Any, node: ast.Assign) -> dict[str, E.Var]:
     return found
 
 
-def _builder_of(parser: Any) -> BlockBuilder:
+def _builder_of(parser: Parser) -> BlockBuilder:
     builder = getattr(parser, "relax_builder", None)
     if builder is None:
         builder = parser.relax_builder = BlockBuilder()
@@ -145,7 +148,7 @@ def _builder_of(parser: Any) -> BlockBuilder:
     return builder
 
 
-def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any]) -> Function:
+def parse_function(parser: Parser, node: ast.FunctionDef, options: Mapping[str, Any]) -> Function:
     """The Relax function that a definition under @R.function says."""
     outer = getattr(parser, "relax", None)
     builder = _builder_of(parser)
@@ -199,12 +202,12 @@ def parse_function(parser: Any, node: ast.FunctionDef, options: Mapping[str, Any
     return func
 
 
-def declare_function(parser: Any, node: ast.FunctionDef) -> None:
+def declare_function(parser: Parser, node: ast.FunctionDef) -> None:
     """Let the other functions of the module know what this one takes and gives."""
     parser.functions[node.name].set_struct_info(head_info(parser, node))
 
 
-def head_info(parser: Any, node: ast.FunctionDef) -> FuncStructInfo:
+def head_info(parser: Parser, node: ast.FunctionDef) -> FuncStructInfo:
     """What the head of a function says."""
     current = RelaxFunction(parser, _builder_of(parser), getattr(parser, "relax", None))
     parser.scopes.append({})

@@ -6,7 +6,7 @@ registered with it for the node types of Relax.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 from ...ir.diagnostics import WellFormedError
 from ...ir.module import GlobalVar
@@ -18,6 +18,9 @@ from .. import struct_info as SI
 from ..expr_functor import PyExprVisitor
 from .print_info import State, insert, prim, sequence, states_of, struct_info
 from .print_info import INFO as _INFO
+
+if TYPE_CHECKING:
+    from ..expr import Expr
 
 Printer = base.Printer
 _SCALARS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -87,7 +90,7 @@ def shape_expr(p: Printer, node: SI.ShapeExpr) -> str:
     return f"{p.R}.shape([{', '.join(prim(p, v) for v in node.values)}])"
 
 
-def attr_value(p: Printer, value: Any) -> str:
+def attr_value(p: Printer, value: object) -> str:
     """The value of an operator's attribute."""
     if isinstance(value, float):
         text = format(value, ".17g")
@@ -343,7 +346,7 @@ class _Used(PyExprVisitor):
     def __init__(self) -> None:
         self.found: set[Any] = set()
 
-    def visit_var_(self, expr: Any) -> None:
+    def visit_var_(self, expr: Expr) -> None:
         self.found.add(expr)
 
     visit_dataflow_var_ = visit_var_

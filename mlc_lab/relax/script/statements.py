@@ -7,7 +7,7 @@ source. Expressions are the script parser's.
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ...above import above
 from ...ir.diagnostics import DiagnosticError
@@ -31,6 +31,9 @@ from ..struct_info import (
     is_base_of, struct_info_base_check,
 )
 
+if TYPE_CHECKING:
+    from ...script.parser import Parser
+
 _INT64 = E.Var("", "int64")
 
 
@@ -52,7 +55,8 @@ class OutputWord:
 class RelaxFunction:
     """The state of one function being parsed."""
 
-    def __init__(self, parser: Any, builder: BlockBuilder, outer: "RelaxFunction | None") -> None:
+    def __init__(self, parser: Parser, builder: BlockBuilder, outer: "RelaxFunction | None"
+                 ) -> None:
         self.parser, self.builder, self.outer = parser, builder, outer
         self.attrs: dict[str, Any] = {}
         self.blocks: list[BindingBlock] = []
@@ -166,7 +170,7 @@ class RelaxFunction:
         except TypeError as error:
             raise self.parser.error(node, str(error)) from None
 
-    def assign(self, target: ast.AST, value: Any, node: ast.stmt, info: StructInfo | None,
+    def assign(self, target: ast.AST, value: object, node: ast.stmt, info: StructInfo | None,
                value_node: ast.AST) -> None:
         """Bind a value to a name or to several."""
         parser = self.parser
@@ -188,7 +192,7 @@ class RelaxFunction:
         for item, part in zip(target.elts, value):
             self.assign(item, part, node, None, value_node)
 
-    def bind(self, name: str, value: Any, node: ast.stmt, info: StructInfo | None,
+    def bind(self, name: str, value: object, node: ast.stmt, info: StructInfo | None,
              value_node: ast.AST) -> None:
         """Bind one name: definitions are named, values become bindings."""
         parser = self.parser
@@ -209,7 +213,7 @@ class RelaxFunction:
             parser.define(name, value)
 
     @staticmethod
-    def is_value(value: Any) -> bool:
+    def is_value(value: object) -> bool:
         """Whether a Python container holds values of the program (not struct info and the like)."""
         if isinstance(value, (tuple, list)):
             return all(map(RelaxFunction.is_value, value))

@@ -7,7 +7,7 @@ function being parsed. `Word`s only have a meaning inside a script.
 from __future__ import annotations
 
 import typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...above import above
 from ...script import allowed
@@ -15,6 +15,9 @@ from ...script.values import Expands
 from ...tir import expr as _E
 from .. import struct_info as _SI
 from ..expr import as_struct_info
+
+if TYPE_CHECKING:
+    from ...script.parser import Parser
 
 class Word(Expands):
     """A word of the script whose meaning is in the parser."""
@@ -25,11 +28,11 @@ class Word(Expands):
     def __repr__(self) -> str:
         return f"R.{self.name}"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise TypeError(f"R.{self.name} only has a meaning inside a function under @R.function, "
                         "whose source is parsed; it cannot be called from plain Python")
 
-    def expand_in_script(self, parser: Any, node: Any, args: list, kwargs: dict) -> Any:
+    def expand_in_script(self, parser: Parser, node: Any, args: list, kwargs: dict) -> Any:
         """What the word does where it is called in a script."""
         words = above("words of R")
         first = args[:1] if self.name == "emit_te" else []  # that one takes a function of topi
@@ -68,21 +71,21 @@ class Unresolved:
             RESOLVERS.pop()
 
 
-def _has_names(value: Any) -> bool:
+def _has_names(value: object) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_has_names, value))
     return isinstance(value, (str, Unresolved))
 
 
-def _dim(value: Any) -> Any:
+def _dim(value: object) -> Any:
     return RESOLVERS[-1](value) if isinstance(value, str) else value
 
 
-def _info(value: Any) -> _SI.StructInfo:
+def _info(value: object) -> _SI.StructInfo:
     return as_struct_info(value)
 
 
-def _made(make: typing.Callable[[], _SI.StructInfo], *parts: Any) -> Any:
+def _made(make: typing.Callable[[], _SI.StructInfo], *parts: object) -> Any:
     """The struct info now, or later where it names dimensions outside a script."""
     return Unresolved(make) if not RESOLVERS and any(map(_has_names, parts)) else make()
 
@@ -133,7 +136,7 @@ class _Shape(_Kind):
 class _Prim(_Kind):
     """R.Prim("int64") or R.Prim(value=n)"""
 
-    def __call__(self, dtype: Any = None, value: Any = None) -> Any:
+    def __call__(self, dtype: Any = None, value: object = None) -> Any:
         """A scalar."""
         return _made(lambda: _SI.PrimStructInfo(dtype, _dim(value)), [value])
 
@@ -145,7 +148,7 @@ class _Prim(_Kind):
 class _Tuple(_Kind):
     """R.Tuple(infos...)"""
 
-    def __call__(self, *fields: Any) -> Any:
+    def __call__(self, *fields: object) -> Any:
         """A tuple of values."""
         if len(fields) == 1 and isinstance(fields[0], (tuple, list)):
             fields = tuple(fields[0])

@@ -43,7 +43,7 @@ after `AlterOpImpl({"double": fast})`::
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ...arith.index_map import inverse, map_shape
 from ...ir.structural import structural_equal
@@ -56,6 +56,9 @@ from .rewriting import (
     IRModule, Pass, PassContext, ShapeExpr, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo,
     VarBinding, attr, make_pass, map_blocks, op_name, replace_functions, same_bindings,
 )
+
+if TYPE_CHECKING:
+    from ..struct_info import StructInfo
 
 
 def AlterOpImpl(op_impl_map: Mapping[str, PrimFunc],
@@ -187,7 +190,7 @@ class _Rewriter:
         return layout_transform(made, inverse(index_map, info.dims))
 
 
-def _infos(info: Any) -> Sequence[Any]:
+def _infos(info: StructInfo) -> Sequence[Any]:
     """The struct info of each result."""
     return info.fields_ if isinstance(info, TupleStructInfo) else (info,)
 

@@ -34,7 +34,7 @@ take scalars after their tensors are called through `R.vm.call_tir_dyn`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ir.diagnostics import WellFormedError
 from ...ir.module import IRModule
@@ -45,6 +45,9 @@ from ..op.vm import call_tir_dyn
 from ..struct_info import ShapeExpr
 from .lowering import expand_bindings, flat_items, for_effect, tensors_of, void_call
 from .rewriting import CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE, make_function_pass, op_name
+
+if TYPE_CHECKING:
+    from ..expr import Expr
 
 
 class _Rewrite:
@@ -100,16 +103,16 @@ class _Rewrite:
         return out
 
 
-    def is_constant(self, value: Any) -> bool:
+    def is_constant(self, value: Expr) -> bool:
         """Whether a value is the memory of a constant, as far as its names tell."""
         return type(value) is Constant or isinstance(value, Var) and value in self.constants
 
 
-def _callee(call: Any) -> str:
+def _callee(call: Expr) -> str:
     return getattr(call.args[0], "name_hint", None) or getattr(call.args[0], "global_symbol", "?")
 
 
-def _is_tuple(call: Any) -> bool:
+def _is_tuple(call: Expr) -> bool:
     return type(call.struct_info_).__name__ == "TupleStructInfo"
 
 

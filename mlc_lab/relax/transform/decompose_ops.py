@@ -27,7 +27,7 @@ after `DecomposeOpsForInference()`::
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from ...topi.utils import sum_type
 from .. import op as R
@@ -39,6 +39,9 @@ from .rewriting import (
     Call, Expr, Function, IRModule, Pass, PassContext, Tuple, make_pass, map_functions, op_name,
     replace_functions, walk,
 )
+
+if TYPE_CHECKING:
+    from ..block_builder import BlockBuilder
 
 
 def DecomposeOpsForInference(func_name: str | None = None) -> Pass:
@@ -82,7 +85,7 @@ class _Decompose(PyExprMutator):
         return call if rule is None else rule(self.builder_, self.builder_.normalize(call))
 
 
-def _dropout(bb: Any, call: Call) -> Expr:
+def _dropout(bb: BlockBuilder, call: Call) -> Expr:
     data = call.args[0]
     return Tuple([data, R.ones_like(data)])
 
@@ -94,7 +97,7 @@ def _others(call: Call) -> list[int]:
     return [i for i in range(ndim) if i != axis]
 
 
-def _normalized(bb: Any, call: Call, mean: Expr, variance: Expr, axes: list[int]) -> Expr:
+def _normalized(bb: BlockBuilder, call: Call, mean: Expr, variance: Expr, axes: list[int]) -> Expr:
     data, gamma, beta = call.args[:3]
     own = data.struct_info.dtype
     dtype = sum_type(own)
@@ -112,12 +115,12 @@ def _normalized(bb: Any, call: Call, mean: Expr, variance: Expr, axes: list[int]
     return out if dtype == own else bb.emit(R.astype(out, own))
 
 
-def _batch_norm_inference(bb: Any, call: Call) -> Expr:
+def _batch_norm_inference(bb: BlockBuilder, call: Call) -> Expr:
     mean, variance = call.args[3:5]
     return Tuple([_normalized(bb, call, mean, variance, _others(call)), mean, variance])
 
 
-def _batch_norm_training(bb: Any, call: Call) -> Expr:
+def _batch_norm_training(bb: BlockBuilder, call: Call) -> Expr:
     data, axes = call.args[0], _others(call)
     dtype, momentum = data.struct_info.dtype, call.attrs.momentum
     mean = bb.emit(R.mean(data, axes))
@@ -131,7 +134,7 @@ def _batch_norm_training(bb: Any, call: Call) -> Expr:
     return Tuple([out, moved(call.args[3], mean), moved(call.args[4], variance)])
 
 
-def _layer_norm(bb: Any, call: Call) -> Expr:
+def _layer_norm(bb: BlockBuilder, call: Call) -> Expr:
     own = call.args[0].struct_info.dtype
     axes, dtype = list(call.attrs.axes), sum_type(own)
     data, gamma, beta = call.args if dtype == own else (

@@ -19,8 +19,9 @@ from .rewriting import (
 )
 
 
-def function_pass(pass_func: Any = None, opt_level: int = 0, name: str | None = None,
-                  required: Sequence[str] = (), traceable: bool = False) -> Any:
+def function_pass(pass_func: Callable[..., Any] | None = None, opt_level: int = 0,
+                  name: str | None = None, required: Sequence[str] = (), traceable: bool = False
+                  ) -> Any:
     """Decorator: a function (func, mod, ctx) -> Function, or a class with `transform_function`, as
     a pass over every Relax function."""
     def over_functions(transform: Callable) -> Callable:
@@ -32,8 +33,9 @@ def function_pass(pass_func: Any = None, opt_level: int = 0, name: str | None = 
     return _decorator(pass_func, over_functions, "transform_function", opt_level, name, required)
 
 
-def dataflowblock_pass(pass_func: Any = None, opt_level: int = 0, name: str | None = None,
-                       required: Sequence[str] = (), traceable: bool = False) -> Any:
+def dataflowblock_pass(pass_func: Callable[..., Any] | None = None, opt_level: int = 0,
+                       name: str | None = None, required: Sequence[str] = (),
+                       traceable: bool = False) -> Any:
     """Decorator: a function (block, mod, ctx) -> DataflowBlock, or a class with
     `transform_dataflowblock`, as a pass over every dataflow block."""
     def over_blocks(transform: Callable) -> Callable:
@@ -48,8 +50,8 @@ def dataflowblock_pass(pass_func: Any = None, opt_level: int = 0, name: str | No
     return _decorator(pass_func, over_blocks, "transform_dataflowblock", opt_level, name, required)
 
 
-def _decorator(pass_func: Any, lift: Callable, method: str, opt_level: int, name: str | None,
-               required: Sequence[str]) -> Any:
+def _decorator(pass_func: Callable[..., Any] | None, lift: Callable, method: str, opt_level: int,
+               name: str | None, required: Sequence[str]) -> Any:
     def decorate(target: Any) -> Any:
         info = PassInfo(name or target.__name__, opt_level, tuple(required or ()))
         if not isinstance(target, type):
@@ -57,7 +59,7 @@ def _decorator(pass_func: Any, lift: Callable, method: str, opt_level: int, name
             made.__doc__ = target.__doc__
             return made
 
-        def make(*args: Any, **kwargs: Any) -> Pass:
+        def make(*args: object, **kwargs: object) -> Pass:
             instance = target(*args, **kwargs)
             made = Pass(lift(getattr(instance, method)), info)
             made.instance, made.__doc__ = instance, target.__doc__

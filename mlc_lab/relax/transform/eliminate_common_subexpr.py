@@ -32,7 +32,6 @@ Design and Implementation", section 12.4).
 
 from __future__ import annotations
 
-from typing import Any
 
 from ...ir.structural import structural_equal, structural_hash
 from .in_order import InOrder
@@ -54,13 +53,13 @@ class _Value:
 
     __slots__ = ("expr", "hash")
 
-    def __init__(self, expr: Any) -> None:
+    def __init__(self, expr: Expr) -> None:
         self.expr, self.hash = expr, structural_hash(expr)
 
     def __hash__(self) -> int:
         return self.hash
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return structural_equal(self.expr, other.expr) is True
 
 

@@ -27,7 +27,7 @@ after `FoldConstant()`::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,9 @@ from .rewriting import (
     TupleStructInfo, Var, VarBinding, is_pure_call, make_pass, map_functions, op_name,
     same_bindings, with_body,
 )
+
+if TYPE_CHECKING:
+    from ..struct_info import StructInfo
 
 #: elements of the largest tensor that is folded though it is made of nothing
 LARGEST_FROM_NOTHING = 1024
@@ -159,7 +162,7 @@ class Evaluator:
         return built
 
 
-def _static(info: Any) -> bool:
+def _static(info: StructInfo) -> bool:
     return isinstance(info, TensorStructInfo) and info.dims is not None and bool(
         info.dtype) and all(type(d) is E.IntImm for d in info.dims)
 

@@ -43,7 +43,7 @@ after `FuseOpsByPattern([("lib.matmul_relu", is_op("relax.nn.relu")(is_op("relax
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ...ir.module import normalize_attrs
 from ..dpl.pattern import CallPattern, TupleGetItemPattern, TuplePattern
@@ -55,6 +55,9 @@ from .rewriting import (
     make_pass, replace_functions, used_vars,
 )
 
+if TYPE_CHECKING:
+    from ..dpl.pattern import DFPattern
+
 
 class FusionPattern:
     """A pattern with the name of what it fuses into.
@@ -62,7 +65,7 @@ class FusionPattern:
     `annotation_patterns` names parts of the pattern for `check(context)`, which may refuse a match.
     """
 
-    def __init__(self, name: str, pattern: Any,
+    def __init__(self, name: str, pattern: DFPattern,
                  annotation_patterns: Mapping[str, Any] | None = None,
                  check: Callable[["PatternCheckContext"], bool] | None = None,
                  attrs_getter: Callable[[Mapping[str, Expr]], Mapping] | None = None) -> None:
@@ -211,7 +214,7 @@ class _Matcher:
         return True
 
 
-def _is_leaf_pattern(pattern: Any) -> bool:
+def _is_leaf_pattern(pattern: DFPattern) -> bool:
     """Whether a pattern stands for an input: a wildcard, variable, constant, shape or dtype."""
     return not isinstance(pattern, (CallPattern, TupleGetItemPattern, TuplePattern))
 

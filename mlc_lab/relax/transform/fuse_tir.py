@@ -68,7 +68,7 @@ after `FuseTIR()`::
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...ir.diagnostics import MLCError
 from ...tir import expr as E
@@ -86,6 +86,10 @@ from .rewriting import (
     ShapeExpr, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, attr,
     bindings_of, is_exported, make_pass, map_functions, op_name, used_globals,
 )
+
+if TYPE_CHECKING:
+    from ..expr import Binding
+    from ..struct_info import StructInfo
 
 
 class FuseTIRError(MLCError, ValueError):
@@ -162,7 +166,7 @@ class _CallKernels(Replacer):
     _METHODS = {**Replacer._METHODS, Call: _call}
 
 
-def _spread(info: Any, arg: Expr, tensors: list, dims: list) -> None:
+def _spread(info: StructInfo, arg: Expr, tensors: list, dims: list) -> None:
     """Sort an argument of a fused function into tensors and numbers; tuples come apart."""
     if isinstance(info, TupleStructInfo):
         for index, item in enumerate(info.fields_):
@@ -257,7 +261,7 @@ class FusedKernel:
 
     # ------------------------------------------------------------------------- parameters
 
-    def parameter(self, name: str, info: Any, inputs: list[Buffer]) -> Any:
+    def parameter(self, name: str, info: StructInfo, inputs: list[Buffer]) -> Any:
         """Buffers for a parameter; numbers go to `dims`."""
         if isinstance(info, TensorStructInfo):
             if info.dims is None:
@@ -291,7 +295,7 @@ class FusedKernel:
 
     # ------------------------------------------------------------------------- body
 
-    def binding(self, binding: Any) -> None:
+    def binding(self, binding: Binding) -> None:
         """Add what one binding computes."""
         value = binding.value
         if type(binding) is VarBinding and op_name(value) == CALL_TIR:

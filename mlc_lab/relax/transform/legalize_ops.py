@@ -171,7 +171,7 @@ class _RowBuilder:
         made = self._legalizer.settled(expr, self._depth)
         return self._legalizer.builder_.emit(made, name_hint)
 
-    def emit_te(self, func: Callable, *args: Any, **kwargs: Any) -> Any:
+    def emit_te(self, func: Callable, *args: object, **kwargs: object) -> Any:
         """Bind what a TensorIR function made of a te function gives."""
         return self.emit(self.call_te(func, *args, **kwargs))
 

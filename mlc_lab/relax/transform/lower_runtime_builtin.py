@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
+
 from ...ir.module import IRModule
 from ...ir.transform import Pass
 from ..expr import Call, Expr, ExternFunc, Function, ShapeExpr
@@ -49,7 +50,7 @@ def _extern(name: str, args: Any, call: Call) -> Call:
                             call.struct_info_)
 
 
-def _lower(call: Any) -> Expr:
+def _lower(call: Expr) -> Expr:
     name = op_name(call)
     if name in BUILTINS:
         return _extern(BUILTINS[name], call.args, call)

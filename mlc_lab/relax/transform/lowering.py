@@ -6,7 +6,7 @@ binding becomes several. Branches of an If are such lists too.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ...tir import expr as E
 from ...tir.op import as_int
@@ -14,6 +14,9 @@ from ..expr import (
     Binding, BindingBlock, Call, Expr, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding,
 )
 from ..struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
+
+if TYPE_CHECKING:
+    from ..struct_info import StructInfo
 
 VOID = TupleStructInfo(())
 
@@ -91,7 +94,7 @@ def flat_items(args: Expr) -> list[Expr]:
     return [args]
 
 
-def tensors_of(info: Any) -> list[TensorStructInfo]:
+def tensors_of(info: StructInfo) -> list[TensorStructInfo]:
     """The outputs that a struct info of a call describes."""
     return list(info.fields_) if isinstance(info, TupleStructInfo) else [info]
 

@@ -21,7 +21,7 @@ has no effects all the same, seen from outside.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ir.module import IRModule
 from ...ir.transform import Pass
@@ -29,8 +29,11 @@ from ..expr import Call, Function
 from .lowering import map_bindings
 from .rewriting import make_function_pass, op_name
 
+if TYPE_CHECKING:
+    from ..expr import Expr
 
-def _plain_call(call: Any) -> Any:
+
+def _plain_call(call: Expr) -> Any:
     name = op_name(call)
     if name in ("relax.call_pure_packed", "relax.call_inplace_packed"):
         return Call.from_fields(call.args[0], call.args[1:], None, call.sinfo_args,

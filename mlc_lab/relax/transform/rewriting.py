@@ -7,7 +7,7 @@ most passes are loops over lists of bindings, and what they leave alone stays th
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...ir.module import GlobalVar, IRModule
 from ...ir.node import Node
@@ -23,6 +23,9 @@ from ..normal import merge_blocks
 from ..struct_info import (
     ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, map_struct_info,
 )
+
+if TYPE_CHECKING:
+    from ...ir.module import BaseFunc
 
 #: calls of functions of the module or of a registry, destination passed
 CALL_TIR, CALL_TIR_INPLACE = "relax.call_tir", "relax.call_tir_inplace"
@@ -102,7 +105,7 @@ def fresh_name(taken: Any, hint: str) -> str:
     return f"{hint}{number}"
 
 
-def add_function(mod: IRModule, func: Any, hint: str, reuse: bool = False) -> GlobalVar:
+def add_function(mod: IRModule, func: BaseFunc, hint: str, reuse: bool = False) -> GlobalVar:
     """Put a function into a module (that the caller owns) under a fresh name.
 
     With `reuse` a function of the module whose name begins so and that is structurally equal is
@@ -121,17 +124,17 @@ def add_function(mod: IRModule, func: Any, hint: str, reuse: bool = False) -> Gl
 # ------------------------------------------------------------------------------- looking
 
 
-def op_name(expr: Any) -> str:
+def op_name(expr: Expr) -> str:
     """The name of the operator that a call calls; "" for what is no call of an operator."""
     return expr.op.name if type(expr) is Call and isinstance(expr.op, E.Op) else ""
 
 
-def is_call_tir(expr: Any) -> bool:
+def is_call_tir(expr: Expr) -> bool:
     """Whether an expression calls a TensorIR function of the module."""
     return op_name(expr) in (CALL_TIR, CALL_TIR_INPLACE)
 
 
-def attr(func: Any, key: str, default: Any = None) -> Any:
+def attr(func: BaseFunc, key: str, default: object = None) -> Any:
     """An attribute of a function as a plain Python value."""
     value = (func.attrs or {}).get(key, default)
     if isinstance(value, (E.IntImm, E.FloatImm)):
@@ -139,7 +142,7 @@ def attr(func: Any, key: str, default: Any = None) -> Any:
     return str(value) if isinstance(value, E.StringImm) else value
 
 
-def is_exported(func: Any) -> bool:
+def is_exported(func: BaseFunc) -> bool:
     """Whether a function is an entry of the module: it has a global symbol."""
     return attr(func, "global_symbol") is not None
 
@@ -209,7 +212,7 @@ def bindings_of(func: Function) -> Iterator[Binding]:
             yield from block.bindings
 
 
-def contains_impure_call(expr: Node, own_name: Any = None) -> bool:
+def contains_impure_call(expr: Node, own_name: GlobalVar | None = None) -> bool:
     """Whether evaluating an expression may have effects. An inner function is only a value."""
     stack = [expr]
     while stack:
@@ -268,7 +271,7 @@ class Replacer:
 
         return Analyzer().simplify(new)
 
-    def info(self, info: Any) -> Any:
+    def info(self, info: StructInfo) -> Any:
         """A struct info: its dimensions and shape variables replaced."""
         if info is None or not (self.dims or self.vars):
             return info
@@ -389,7 +392,7 @@ def with_body(func: Function, body: Expr, ret: StructInfo | None = None) -> Func
                                 func.attrs)
 
 
-def map_blocks(expr: Any, fn: Callable[[BindingBlock], Any]) -> Any:
+def map_blocks(expr: Expr, fn: Callable[[BindingBlock], Any]) -> Any:
     """`fn` applied to every binding block under an expression, inner blocks first.
 
     `fn` answers a block, or a list of blocks that takes its place. Empty blocks are left out.

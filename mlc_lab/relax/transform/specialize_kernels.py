@@ -54,7 +54,7 @@ with DeadCodeElimination.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ir.module import GlobalVar, IRModule
 from ...ir.serialize import load_json, save_json
@@ -71,6 +71,9 @@ from .rewriting import (
     with_body,
 )
 
+if TYPE_CHECKING:
+    from ..expr import Binding
+
 
 class _Specialize:
     """Specialises the calls of one module."""
@@ -86,7 +89,7 @@ class _Specialize:
         new = tuple(self.binding(b) for b in block.bindings)
         return block if all(a is b for a, b in zip(new, block.bindings)) else type(block)(new)
 
-    def binding(self, binding: Any) -> Any:
+    def binding(self, binding: Binding) -> Any:
         """One binding: a call of a symbolic kernel with fixed sizes calls another."""
         call = binding.value
         if type(binding) is not VarBinding or op_name(call) not in (CALL_TIR, CALL_DPS_PACKED):

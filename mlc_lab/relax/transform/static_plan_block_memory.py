@@ -94,14 +94,14 @@ class _Liveness:
                 self.at += 1
         self.escape(body.body if type(body) is SeqExpr else body)
 
-    def allocations(self, expr: Any) -> frozenset[Var]:
+    def allocations(self, expr: Expr) -> frozenset[Var]:
         """The allocations that an expression may refer to."""
         found: set[Var] = set()
         for var in used_vars(expr):
             found |= self.memory.get(var, frozenset())
         return frozenset(found)
 
-    def escape(self, expr: Any) -> None:
+    def escape(self, expr: Expr) -> None:
         """What `expr` refers to lives longer than can be seen."""
         self.escaped |= self.allocations(expr)
 

@@ -110,7 +110,7 @@ class _Lower:
         if type(self.func.body) is SeqExpr:
             expr(self.func.body.body)
 
-    def emit(self, name: str, *args: Any, out: StructInfo = VOID) -> Var | None:
+    def emit(self, name: str, *args: object, out: StructInfo = VOID) -> Var | None:
         """A call of a function of the machine."""
         args = tuple(a if isinstance(a, Expr) else StringImm(a) if isinstance(a, str)
                      else PrimValue(a) for a in args)
@@ -203,7 +203,7 @@ class _Lower:
 
     # -- the program ------------------------------------------------------------------------------
 
-    def leaf(self, expr: Any) -> Any:
+    def leaf(self, expr: Expr) -> Any:
         """An argument, with symbolic shapes and scalars made from the heap."""
         kind = type(expr)
         if kind is ShapeExpr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tir.expr import Var
 from ...tir.functor import leaves_loop
@@ -13,9 +13,12 @@ from ..instruction import primitive
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import LoopRV
+
 
 @primitive("AddUnitLoop")
-def add_unit_loop(state: ScheduleState, block_or_loop: StmtSRef) -> StmtSRef:
+def add_unit_loop(state: ScheduleState, block_or_loop: StmtSRef) -> LoopRV:
     """Put a loop of extent 1 around a block or loop.
 
     Before::

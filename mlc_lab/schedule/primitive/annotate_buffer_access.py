@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...arith import Analyzer
 from ...tir import op
@@ -18,8 +18,11 @@ from ..instruction import RangesMap, primitive
 from ..state import ScheduleState, StmtSRef
 from ..truth import undeclared
 
+if TYPE_CHECKING:
+    from ..schedule import Schedule
 
-def _ranges(sch: Any, args: dict[str, Any]) -> None:
+
+def _ranges(sch: Schedule, args: dict[str, Any]) -> None:
     """A function of the iterators that gives points and (begin, end) pairs, as a RangesMap."""
     block = block_argument(sch, args)
     given = args["gen_new_ranges"]

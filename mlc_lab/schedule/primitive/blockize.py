@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...ir.structural import structural_equal
 from ...tir.functor import substitute, uses_var
@@ -18,8 +18,12 @@ from ..state import ScheduleState, StmtSRef, child_realizes
 from ..subspace import Halves, blockized, divide_block, relaxed_regions
 from ..truth import with_true_regions
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+    from ..schedule import Schedule
 
-def _names(sch: Any, args: dict[str, Any]) -> None:
+
+def _names(sch: Schedule, args: dict[str, Any]) -> None:
     target = args["target"]
     if isinstance(target, (list, tuple)):
         args["target"] = [sch.get_block(b) if isinstance(b, str) else b for b in target]
@@ -28,7 +32,7 @@ def _names(sch: Any, args: dict[str, Any]) -> None:
 
 
 @primitive("Blockize", normalize=_names)
-def blockize(state: ScheduleState, target: Any, preserve_unit_iters: bool = True) -> StmtSRef:
+def blockize(state: ScheduleState, target: Any, preserve_unit_iters: bool = True) -> BlockRV:
     """Turn the loop nest at a loop into one block that isolates what is inside it.
 
     The new block is called `<block>_o`; each iterator v of the block inside is cut in two, v_o of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ir.dtype import lanes_of
 from ...ir.structural import structural_equal
@@ -19,10 +19,14 @@ from ..instruction import primitive
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef, child_realizes
 
+if TYPE_CHECKING:
+    from ...tir.buffer import Buffer
+    from ..instruction import BlockRV
+
 
 @primitive("CacheIndex", moves=True)
 def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_thresh: int = 0
-                ) -> list[StmtSRef]:
+                ) -> list[BlockRV]:
     """Compute the indices at which a block reads once, into buffers `index_var_0`, ...
 
     For each index that is an expression of iterators a block `index_<n>` fills a buffer over just
@@ -120,7 +124,7 @@ def _computed_indices(stmt: Block, own: dict) -> list[tuple[PrimExpr, int]]:
     return [(e, n) for e, n in found]
 
 
-def _filling(buffer: Any, used: list[IterVar], index: PrimExpr, number: int
+def _filling(buffer: Buffer, used: list[IterVar], index: PrimExpr, number: int
              ) -> tuple[Stmt, Block]:
     loops = [(came_from(Var(f"ax{k}", iv.var.dtype), iv.var), iv.dom.extent)
              for k, iv in enumerate(used)]

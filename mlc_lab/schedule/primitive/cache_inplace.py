@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...ir.structural import structural_equal
 from ...tir.buffer import Buffer
 from ...tir.stmt import ForKind
@@ -17,10 +19,13 @@ from ..move import replace_realize
 from ..staging import fixed, whole
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("CacheInplace", moves=True, normalize=index_of(READ, "read_buffer_index"))
 def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int | str | Buffer,
-                  storage_scope: str) -> list[StmtSRef]:
+                  storage_scope: str) -> list[BlockRV]:
     """Copy what a block reads and writes of a buffer before it, and back after it.
 
     Both copying blocks, which are returned, are called `<buffer>_<scope>` and stand right beside

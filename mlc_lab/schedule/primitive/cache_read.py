@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...arith import Analyzer
 from ...tir.buffer import Buffer
@@ -21,10 +21,13 @@ from ..instruction import primitive
 from ..staging import copy_holds, covered, fixed, whole
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("CacheRead", moves=True, normalize=index_of(READ, "read_buffer_index"))
 def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | str | Buffer,
-               storage_scope: str, consumer_blocks: Sequence[StmtSRef] | None = None) -> StmtSRef:
+               storage_scope: str, consumer_blocks: Sequence[StmtSRef] | None = None) -> BlockRV:
     """Copy a buffer into another kind of memory and let its readers read the copy.
 
     The copying block, which is returned, is called `<buffer>_<scope>`. It goes right before the

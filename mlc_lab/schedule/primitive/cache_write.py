@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from ...arith import Analyzer
 from ...tir.buffer import Buffer
@@ -22,10 +22,13 @@ from ..repeatable import builds_on
 from ..staging import covered, fixed, only_what_was_written, stored_in_time
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("CacheWrite", moves=True, normalize=index_of(WRITE, "write_buffer_index"))
 def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int | str | Buffer,
-                storage_scope: str, consumer_blocks: Sequence[StmtSRef] | None = None) -> StmtSRef:
+                storage_scope: str, consumer_blocks: Sequence[StmtSRef] | None = None) -> BlockRV:
     """Let a block write into another kind of memory, from where a new block stores the result.
 
     The storing block, which is returned, is called `<buffer>_<scope>`. It goes right before the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...arith import Analyzer, detect_linear_equation
 from ...tir import op
@@ -20,9 +20,12 @@ from ..provenance import came_from, renewed
 from ..rewrite import copied_loop, fresh_vars
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("DecomposePadding", moves=True)
-def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
+def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> BlockRV:
     """Split a block that stores a value or, outside of a box, a constant: first fill, then copy.
 
     The block `<block>_pad_const`, which is returned, stores the constant everywhere, right before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...arith.expr_util import conjuncts
 from ...tir import op
 from ...tir.access import block_access_regions
@@ -20,9 +22,12 @@ from ..provenance import came_from, renewed
 from ..rewrite import copied_loop, fresh_vars, replace_block
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("DecomposeReduction")
-def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
+def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> BlockRV:
     """Move a reduction's init out of its block, to right before `loop`; the init block is returned.
 
     The block keeps the update and is called `<name>_update`, the new one `<name>_init`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...arith import Analyzer
 from ...ir.dtype import int_range
 from ...tir import op
@@ -15,9 +17,12 @@ from ..provenance import came_from
 from ..rewrite import pair_blocks, simplify_bindings, widen_iterators
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import LoopRV
+
 
 @primitive("Fuse")
-def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = True) -> StmtSRef:
+def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = True) -> LoopRV:
     """Fuse nested loops, given outermost first, into one over the product of their extents.
 
     Before::

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tir.stmt import Block
 from ..error import Refusal
 from ..instruction import primitive
-from ..state import ScheduleState, StmtSRef, function_named
+from ..state import ScheduleState, function_named
+
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+    from ..schedule import Schedule
 
 
-def _function_name(sch: Any, args: dict[str, Any]) -> None:
+def _function_name(sch: Schedule, args: dict[str, Any]) -> None:
     """Record the function a block is looked up in, so that the trace says it."""
     if args["func_name"] is None:
         if sch.func_working_on is None:
@@ -21,7 +25,7 @@ def _function_name(sch: Any, args: dict[str, Any]) -> None:
 
 
 @primitive("GetBlock", pure=True, normalize=_function_name)
-def get_block(state: ScheduleState, name: str, func_name: str | None = None) -> StmtSRef:
+def get_block(state: ScheduleState, name: str, func_name: str | None = None) -> BlockRV:
     """Find the block called `name` in a function.
 
     Errors: Refusal if there is no such block or more than one.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..guards import is_block
 from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("GetOutputBlocks", pure=True)
-def get_output_blocks(state: ScheduleState, scope_block: StmtSRef) -> list[StmtSRef]:
+def get_output_blocks(state: ScheduleState, scope_block: StmtSRef) -> list[BlockRV]:
     """The blocks inside a block, nested ones too, that write buffers which outlive their scope."""
     is_block(scope_block)
     out: list[StmtSRef] = []

@@ -220,7 +220,7 @@ def _among(var: Var, indices: Sequence[PrimExpr]) -> bool:
     return any(i is var for i in indices)
 
 
-def _factors(e: Any) -> list[PrimExpr]:
+def _factors(e: PrimExpr) -> list[PrimExpr]:
     """The factors of a product."""
     if type(e) is Mul:
         return _factors(e.a) + _factors(e.b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IterVar, PrimExpr
@@ -22,13 +22,17 @@ from ..reindexing import (
 )
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+    from ..schedule import Schedule
 
-def _position(sch: Any, args: dict[str, Any]) -> None:
+
+def _position(sch: Schedule, args: dict[str, Any]) -> None:
     args["buffer"] = buffer_position(block_argument(sch, args), args["buffer"])
 
 
 @primitive("ReIndex", moves=True, normalize=_position)
-def reindex(state: ScheduleState, block: StmtSRef, buffer: Any) -> StmtSRef:
+def reindex(state: ScheduleState, block: StmtSRef, buffer: Any) -> BlockRV:
     """Let a block access a buffer through a copy that has a dimension for each iterator it uses.
 
     The copy, `<buffer>_reindex`, is accessed at plain iterators, as einsum-like primitives and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad
@@ -17,10 +17,13 @@ from ..reindexing import (
 )
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("ReindexCacheRead", moves=True, normalize=index_and_map(READ, "read_buffer_index"))
 def reindex_cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | str | Buffer,
-                       storage_scope: str, index_map: Any) -> StmtSRef:
+                       storage_scope: str, index_map: Any) -> BlockRV:
     """Let a block read a copy of a buffer that is laid out by `index_map` of the block's iterators.
 
     The copying block, which is returned, has the block's own loops and iterators, as far as the

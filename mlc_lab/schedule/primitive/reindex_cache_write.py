@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tir.buffer import Buffer
 from ..buffers import WRITE, nth_region, storage_scope_exists
@@ -12,11 +12,14 @@ from ..instruction import primitive
 from ..reindexing import cache_with_map, index_and_map
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("ReindexCacheWrite", moves=True, normalize=index_and_map(WRITE, "write_buffer_index"))
 def reindex_cache_write(state: ScheduleState, block: StmtSRef,
                         write_buffer_index: int | str | Buffer, storage_scope: str,
-                        index_map: Any) -> StmtSRef:
+                        index_map: Any) -> BlockRV:
     """Let a block write to a copy of a buffer that is laid out by `index_map` of its iterators.
 
     Before::

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...arith import Analyzer, eval_set
 from ...arith.access import conjuncts
@@ -29,9 +29,12 @@ from ..rewrite import copied_loop, with_regions
 from ..slices import order_is_free
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..instruction import BlockRV
+
 
 @primitive("RFactor", moves=True)
-def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
+def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> BlockRV:
     """Compute a reduction in slices, one for each iteration of `loop`, and reduce those at the end.
 
     A new buffer `<buffer>_rf` holds the slices: it has one more dimension, at `factor_axis`. The
@@ -415,7 +418,7 @@ def _replace_nest(body: Stmt, loops: Sequence[StmtSRef], loop: For, reduce_loops
     chain = {s.stmt for s in loops}
     outermost = loops[0].stmt
 
-    def visit(stmt: Any) -> Any:
+    def visit(stmt: Stmt) -> Any:
         if stmt is realize:
             return final
         if type(stmt) is BlockRealize or not isinstance(stmt, Stmt):

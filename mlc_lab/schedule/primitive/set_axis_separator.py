@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..buffers import (
     Redirect, allocation_site, block_argument, buffer_position, nth_region, one_name,
@@ -13,8 +13,11 @@ from ..instruction import primitive
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ..schedule import Schedule
 
-def _position(sch: Any, args: dict[str, Any]) -> None:
+
+def _position(sch: Schedule, args: dict[str, Any]) -> None:
     args["buffer"] = buffer_position(block_argument(sch, args), args["buffer"])
 
 

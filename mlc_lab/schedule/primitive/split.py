@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...arith import Analyzer
 from ...ir import dtype as dt
@@ -17,10 +17,14 @@ from ..provenance import came_from
 from ..rewrite import guarded, pair_blocks, simplify_bindings
 from ..state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from ...tir.stmt import Stmt
+    from ..instruction import LoopRV
+
 
 @primitive("Split")
 def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[int | PrimExpr | None],
-          preserve_unit_iters: bool = True, disable_predication: bool = False) -> list[StmtSRef]:
+          preserve_unit_iters: bool = True, disable_predication: bool = False) -> list[LoopRV]:
     """Split a loop into nested loops of the given extents, outermost first.
 
     At most one factor may be None: it takes what is left, rounded up. Where the factors' product
@@ -83,7 +87,7 @@ def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[int | PrimExpr
     return out
 
 
-def _below(stmt: Any, depth: int) -> Any:
+def _below(stmt: Stmt, depth: int) -> Any:
     for _ in range(depth):
         stmt = stmt.body
     return stmt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tir.function import TensorIntrin
 from ...tir.functor import pre_order
@@ -15,8 +15,11 @@ from ..intrinsic_match import instantiate, match_description
 from ..state import ScheduleState, StmtSRef
 from ..subspace import blockized
 
+if TYPE_CHECKING:
+    from ..schedule import Schedule
 
-def _name(sch: Any, args: dict[str, Any]) -> None:
+
+def _name(sch: Schedule, args: dict[str, Any]) -> None:
     given = args["tensor_intrin"]
     if isinstance(given, TensorIntrin):
         names = [n for n, i in TensorIntrin._registry.items() if i is given]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...arith import Analyzer
 from ...arith.index_map import map_ranges, padded_inverse, shape_of
@@ -29,12 +29,15 @@ from ..instruction import primitive
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef, child_realizes
 
+if TYPE_CHECKING:
+    from ..schedule import Schedule
 
-def _index_dtype(shape: Any) -> str:
+
+def _index_dtype(shape: Sequence[PrimExpr]) -> str:
     return shape[0].dtype if shape else "int32"
 
 
-def _arguments(sch: Any, args: dict[str, Any]) -> None:
+def _arguments(sch: Schedule, args: dict[str, Any]) -> None:
     """Functions become IndexMaps, a plain pad value becomes a constant one."""
     block = block_argument(sch, args)
     kind, index = args["buffer"] = buffer_position(block, args["buffer"])

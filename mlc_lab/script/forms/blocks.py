@@ -15,6 +15,8 @@ from ..values import Pending
 from .table import form
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ...tir.expr import ExprLike, Range
     from ..parser import Parser
 
 
@@ -48,7 +50,7 @@ def init_form(parser: Parser) -> InitScope:
     return InitScope()
 
 
-def _domain(dom: Any) -> E.Range:
+def _domain(dom: Range | Sequence[ExprLike] | ExprLike) -> E.Range:
     """The domain of a block iterator: an extent, or (begin, end)."""
     if isinstance(dom, E.Range):
         return dom
@@ -63,7 +65,7 @@ def _domain(dom: Any) -> E.Range:
     return E.Range.from_min_extent(E.IntImm(extent.dtype, 0), extent)
 
 
-def _add_axis(parser: Parser, dom: E.Range, value: Any, kind: int) -> Pending:
+def _add_axis(parser: Parser, dom: E.Range, value: ExprLike, kind: int) -> Pending:
     block = need_block(parser, "axis")
     dtype = dom.extent.dtype
     if isinstance(value, int) and not isinstance(value, bool):
@@ -83,7 +85,8 @@ def _add_axis(parser: Parser, dom: E.Range, value: Any, kind: int) -> Pending:
 
 def _axis(word: str, kind: int) -> Callable:
     @form(f"axis.{word}")
-    def axis(parser: Parser, dom: Any, value: Any = None, dtype: str = "int32") -> Pending:
+    def axis(parser: Parser, dom: Range | Sequence[ExprLike] | ExprLike,
+             value: ExprLike | None = None, dtype: str = "int32") -> Pending:
         if value is None:
             raise TypeError(f"T.axis.{word} takes the domain and the value it is bound to, for "
                             f"example T.axis.{word}(128, i)")
@@ -115,7 +118,7 @@ def remap(parser: Parser, kinds: str, bindings: Any, dtype: str = "int32") -> An
 
 
 @form("where")
-def where(parser: Parser, predicate: Any) -> None:
+def where(parser: Parser, predicate: ExprLike) -> None:
     """The block only runs where the condition holds."""
     block = need_block(parser, "where")
     predicate = O.convert(T.as_expr(predicate))
@@ -125,7 +128,7 @@ def where(parser: Parser, predicate: Any) -> None:
         block.predicate, predicate)
 
 
-def as_region(value: Any) -> S.BufferRegion:
+def as_region(value: object) -> S.BufferRegion:
     """A region given as A, A[i, j] or A[0:4, j]. Raises TypeError for anything else."""
     if isinstance(value, S.BufferRegion):
         return value
@@ -154,14 +157,14 @@ def _regions(items: tuple) -> list[S.BufferRegion]:
 
 
 @form("reads")
-def reads(parser: Parser, *regions: Any) -> None:
+def reads(parser: Parser, *regions: object) -> None:
     """What the block reads."""
     block = need_block(parser, "reads")
     block.reads = (block.reads or []) + _regions(regions)
 
 
 @form("writes")
-def writes(parser: Parser, *regions: Any) -> None:
+def writes(parser: Parser, *regions: object) -> None:
     """What the block writes."""
     block = need_block(parser, "writes")
     block.writes = (block.writes or []) + _regions(regions)

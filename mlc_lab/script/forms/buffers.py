@@ -14,18 +14,22 @@ from .blocks import as_region, need_block
 from .table import form
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ...tir.expr import BufferLoad, ExprLike, Var
+    from ...tir.stmt import BufferRegion
     from ..parser import Parser
 
 
-def shape_of(shape: Any) -> tuple:
+def shape_of(shape: Sequence[Any] | ExprLike) -> tuple:
     """Extents given as a sequence, or one extent, as expressions."""
     shape = shape if isinstance(shape, (tuple, list)) else (shape,)
     return tuple(extent_of(T.as_expr(s)) for s in shape)
 
 
-def _declared(shape: Any, dtype: Any, data: Any, strides: Any, elem_offset: Any, scope: str,
-              align: int, offset_factor: int, buffer_type: str, axis_separators: Any,
-              first_use: Callable[[Buffer], Any]) -> Pending:
+def _declared(shape: Sequence[Any] | ExprLike, dtype: object, data: Var | Buffer | None,
+              strides: Sequence[Any] | None, elem_offset: ExprLike | str | None, scope: str,
+              align: int, offset_factor: int, buffer_type: str,
+              axis_separators: Sequence[int] | None, first_use: Callable[[Buffer], Any]) -> Pending:
     """A buffer made when its name is known; `first_use` is told of it."""
     shape = shape_of(shape)
     index = shape[0].dtype if shape else "int32"
@@ -56,10 +60,11 @@ def _declared(shape: Any, dtype: Any, data: Any, strides: Any, elem_offset: Any,
 
 
 @form("Buffer", "buffer_decl")
-def buffer_form(parser: Parser, shape: Any, dtype: Any = "float32", data: Any = None,
-                strides: Any = None, elem_offset: Any = None, scope: str = "global",
-                align: int = -1, offset_factor: int = 0, buffer_type: str = "",
-                axis_separators: Any = None) -> Pending:
+def buffer_form(parser: Parser, shape: Sequence[Any] | ExprLike, dtype: object = "float32",
+                data: Var | Buffer | None = None, strides: Sequence[Any] | None = None,
+                elem_offset: ExprLike | str | None = None, scope: str = "global", align: int = -1,
+                offset_factor: int = 0, buffer_type: str = "",
+                axis_separators: Sequence[int] | None = None) -> Pending:
     """A buffer: of a parameter, or over a pointer that exists."""
     items = shape if isinstance(shape, (tuple, list)) else (shape,)
     for text in items:
@@ -78,11 +83,12 @@ def buffer_form(parser: Parser, shape: Any, dtype: Any = "float32", data: Any = 
 
 
 @form("match_buffer", "preflattened_buffer")
-def match_buffer(parser: Parser, param: Any, shape: Any = None, dtype: Any = "float32",
-                 data: Any = None, strides: Any = None, elem_offset: Any = None,
-                 scope: str = "global", align: int = -1, offset_factor: int = 0,
-                 buffer_type: str = "default", axis_separators: Any = None,
-                 type: str = "") -> Pending:
+def match_buffer(parser: Parser, param: Var | BufferRegion | BufferLoad | Buffer,
+                 shape: Sequence[Any] | ExprLike | None = None, dtype: object = "float32",
+                 data: Var | Buffer | None = None, strides: Sequence[Any] | None = None,
+                 elem_offset: ExprLike | str | None = None, scope: str = "global", align: int = -1,
+                 offset_factor: int = 0, buffer_type: str = "default",
+                 axis_separators: Sequence[int] | None = None, type: str = "") -> Pending:
     """The buffer of a handle parameter; inside a block, a name for a region of a buffer."""
     if isinstance(param, E.Var):
         func = parser.func
@@ -112,10 +118,11 @@ def match_buffer(parser: Parser, param: Any, shape: Any = None, dtype: Any = "fl
 
 
 @form("alloc_buffer")
-def alloc_buffer(parser: Parser, shape: Any, dtype: Any = "float32", data: Any = None,
-                 strides: Any = None, elem_offset: Any = None, scope: str = "global",
-                 align: int = -1, offset_factor: int = 0, buffer_type: str = "default",
-                 axis_separators: Any = None) -> Pending:
+def alloc_buffer(parser: Parser, shape: Sequence[Any] | ExprLike, dtype: object = "float32",
+                 data: Var | Buffer | None = None, strides: Sequence[Any] | None = None,
+                 elem_offset: ExprLike | str | None = None, scope: str = "global", align: int = -1,
+                 offset_factor: int = 0, buffer_type: str = "default",
+                 axis_separators: Sequence[int] | None = None) -> Pending:
     """Memory of the innermost block (of the function, outside of blocks)."""
     home = parser.blocks[-1].allocs if parser.blocks else parser.func.allocs
 
@@ -128,10 +135,11 @@ def alloc_buffer(parser: Parser, shape: Any, dtype: Any = "float32", data: Any =
 
 
 @form("decl_buffer")
-def decl_buffer_form(parser: Parser, shape: Any, dtype: Any = "float32", data: Any = None,
-                     strides: Any = None, elem_offset: Any = None, scope: str = "global",
+def decl_buffer_form(parser: Parser, shape: Sequence[Any] | ExprLike, dtype: object = "float32",
+                     data: Var | Buffer | None = None, strides: Sequence[Any] | None = None,
+                     elem_offset: ExprLike | str | None = None, scope: str = "global",
                      align: int = 0, offset_factor: int = 0, buffer_type: str = "default",
-                     axis_separators: Any = None) -> Pending:
+                     axis_separators: Sequence[int] | None = None) -> Pending:
     """A buffer over `data`; without data, over memory allocated here."""
 
     def bind(buffer: Buffer) -> None:
@@ -147,8 +155,8 @@ def decl_buffer_form(parser: Parser, shape: Any, dtype: Any = "float32", data: A
 
 
 @form("buffer_store", "BufferStore")
-def buffer_store(parser: Parser, buffer: Any, value: Any, indices: Any, predicate: Any = None
-                 ) -> None:
+def buffer_store(parser: Parser, buffer: Any, value: Any,
+                 indices: Any, predicate: Any = None) -> None:
     """A store written as a call."""
     indices = tuple(E.const_index(T.as_expr(i)) for i in (
         indices if isinstance(indices, (tuple, list)) else [indices]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...tir import op as O
 from ...tir import stmt as S
@@ -10,6 +10,7 @@ from .. import tir as T
 from .table import form
 
 if TYPE_CHECKING:
+    from ...tir.expr import ExprLike
     from ..parser import Parser
 
 
@@ -27,12 +28,12 @@ def func_attr(parser: Parser, attrs: dict) -> None:
 
 
 @form("func_ret")
-def func_ret(parser: Parser, ret_type: Any) -> None:
+def func_ret(parser: Parser, ret_type: object) -> None:
     """The return type of the function."""
     parser.func.ret_type = T.dtype_of(ret_type)
 
 
 @form("evaluate")
-def evaluate(parser: Parser, value: Any) -> None:
+def evaluate(parser: Parser, value: ExprLike) -> None:
     """A value computed for its effect."""
     parser.emit(S.Evaluate(O.convert(T.as_expr(value))))

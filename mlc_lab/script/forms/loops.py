@@ -13,6 +13,8 @@ from ..regions import extent_between
 from .table import form
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from ...tir.expr import ExprLike
     from ..parser import Parser
 
 
@@ -20,7 +22,7 @@ class Loops:
     """What a `for` iterates over: one (min, extent) a loop, and how they run."""
 
     def __init__(self, ranges: list[tuple[Any, Any]], kind: int = 0, thread: str | None = None,
-                 annotations: Any = None) -> None:
+                 annotations: Mapping[str, Any] | None = None) -> None:
         self.ranges, self.kind, self.thread = ranges, kind, thread
         self.annotations = {k: S.annotation_value(v) for k, v in (annotations or {}).items()}
 
@@ -32,7 +34,7 @@ class Loops:
 
 
 @form("grid")
-def grid(parser: Parser, *extents: Any) -> Loops:
+def grid(parser: Parser, *extents: ExprLike) -> Loops:
     """Nested serial loops from 0."""
     if not extents:
         raise TypeError("T.grid needs at least one extent")
@@ -45,7 +47,7 @@ def grid(parser: Parser, *extents: Any) -> Loops:
     return Loops(ranges)
 
 
-def _range(start: Any, stop: Any) -> tuple[Any, Any]:
+def _range(start: ExprLike, stop: ExprLike | None) -> tuple[Any, Any]:
     start = T.as_expr(start)
     if stop is None:
         extent = E.const_index(start)
@@ -58,7 +60,7 @@ def _range(start: Any, stop: Any) -> tuple[Any, Any]:
 
 def _loop(word: str, kind: int) -> Callable:
     @form(word)
-    def loop(parser: Parser, start: Any, stop: Any = None, *,
+    def loop(parser: Parser, start: ExprLike, stop: ExprLike | None = None, *,
              annotations: dict | None = None) -> Loops:
         return Loops([_range(start, stop)], kind, None, annotations)
 
@@ -70,8 +72,8 @@ for _word, _kind in (("serial", 0), ("parallel", 1), ("vectorized", 2), ("unroll
 
 
 @form("thread_binding")
-def thread_binding(parser: Parser, start: Any, stop: Any = None, thread: str | None = None, *,
-                   annotations: dict | None = None) -> Loops:
+def thread_binding(parser: Parser, start: Any, stop: Any = None,
+                   thread: str | None = None, *, annotations: dict | None = None) -> Loops:
     """A loop whose iterations are GPU threads."""
     if thread is None:
         if not isinstance(stop, str):

@@ -15,6 +15,7 @@ from .buffers import shape_of
 from .table import form, of_syntax
 
 if TYPE_CHECKING:
+    from ...tir.expr import IterVar, Var
     from ..parser import Parser
 
 
@@ -27,8 +28,8 @@ def assert_form(parser: Parser, condition: Any, message: Any = "") -> Pending:
 
 
 @form("LetStmt")
-def let_stmt(parser: Parser, value: Any, type_annotation: Any = None, *, var: Any = None
-             ) -> Pending:
+def let_stmt(parser: Parser, value: Any, type_annotation: object = None, *,
+             var: Var | None = None) -> Pending:
     """The rest, with a variable bound to a value."""
     value = O.convert(T.as_expr(value))
 
@@ -73,8 +74,9 @@ def let_expr(parser: Parser, node: ast.Call) -> Any:
 
 
 @form("allocate")
-def allocate(parser: Parser, extents: Any, dtype: Any, scope: str = "global",
-             condition: Any = None, annotations: dict | None = None) -> Pending:
+def allocate(parser: Parser, extents: Any, dtype: Any,
+             scope: str = "global", condition: Any = None,
+             annotations: dict | None = None) -> Pending:
     """The rest, with a pointer to fresh memory."""
     dtype = T.dtype_of(dtype)
     extents = shape_of(extents)
@@ -91,8 +93,9 @@ def allocate(parser: Parser, extents: Any, dtype: Any, scope: str = "global",
 
 
 @form("allocate_const")
-def allocate_const(parser: Parser, data: Any, dtype: Any, extents: Any,
-                   annotations: dict | None = None) -> Pending:
+def allocate_const(parser: Parser, data: object, dtype: Any,
+                   extents: Any, annotations: dict | None = None
+                   ) -> Pending:
     """The rest, with a pointer to constant data."""
     import numpy as np
 
@@ -121,7 +124,7 @@ def attr(parser: Parser, node: Any, attr_key: str, value: Any) -> Pending:
 
 
 @form("realize")
-def realize(parser: Parser, *args: Any) -> None:
+def realize(parser: Parser, *args: object) -> None:
     """Refused: BufferRealize belongs to a stage of TVM that does not exist here."""
     raise ValueError("T.realize belongs to TE's old lowering, which this compiler does not have")
 
@@ -137,7 +140,7 @@ def env_thread(parser: Parser, thread_tag: str, dtype: str = "int32") -> Pending
 
 
 @form("launch_thread")
-def launch_thread(parser: Parser, thread: Any, extent: Any) -> Pending:
+def launch_thread(parser: Parser, thread: IterVar | str, extent: Any) -> Pending:
     """The rest, run by `extent` threads of an axis."""
     extent = E.const_index(T.as_expr(extent))
 

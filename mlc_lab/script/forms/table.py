@@ -126,7 +126,7 @@ class FormTable:
                 raise parser.error(node, f"T.{form.name}: the keys of {name} are strings")
         return fn(*bound.args, **bound.kwargs)
 
-    def buffer(self, parser: Parser, *args: Any, **kwargs: Any) -> Pending:
+    def buffer(self, parser: Parser, *args: object, **kwargs: object) -> Pending:
         """T.Buffer(...)"""
         return self.table["Buffer"](parser, *args, **kwargs)
 

@@ -8,7 +8,7 @@ some x. `PassContext(config={"tir.fast_math": True})` takes them for x and 0.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ...above import above
 from ...ir import dtype as dt
@@ -18,6 +18,10 @@ from ..expr import (
 )
 from ..numbers import DIVISIONS, FLOAT_OPS, INT_OPS, fit
 from .conversion import const, convert, match_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ..expr import ExprLike
 
 _CONSTANTS = (IntImm, FloatImm)
 
@@ -109,7 +113,7 @@ def folding_operator(cls: type, fold: Callable[[type, PrimExpr, PrimExpr], PrimE
     an operand is a constant or both are one object.
     """
 
-    def build(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    def build(a: ExprLike, b: ExprLike, span: object = None) -> PrimExpr:
         # match_values, written out: every index of every program is built here
         if not isinstance(a, PrimExpr):
             a = convert(a, b if isinstance(b, PrimExpr) else None)
@@ -134,12 +138,12 @@ add, sub, mul, truncdiv, truncmod, floordiv, floormod, min_value_of, max_value_o
 indexdiv, indexmod = floordiv, floormod
 
 
-def div(a: Any, b: Any, span: Any = None) -> PrimExpr:
+def div(a: ExprLike, b: ExprLike, span: object = None) -> PrimExpr:
     """a / b: true division of floats, rounding toward zero on integers (C's rule)."""
     return truncdiv(a, b)
 
 
-def ceildiv(a: Any, b: Any, span: Any = None) -> PrimExpr:
+def ceildiv(a: ExprLike, b: ExprLike, span: object = None) -> PrimExpr:
     """a / b rounded up."""
     return floordiv(sub(add(a, b), 1), b)
 
@@ -151,22 +155,24 @@ def neg(a: PrimExpr) -> PrimExpr:
     return mul(a, const(-1, a.dtype) if dt.is_integer(a.dtype) else -1)
 
 
-def min(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:
+def min(a: ExprLike, b: ExprLike | IterVar | Sequence[IterVar] | None = None, *rest: object,
+        **kwargs: object) -> Any:
     """The smaller of two values; on an axis (`axis=`) the minimum reduction of TE."""
     return min_value_of(a, b) if _is_value(b, kwargs) else _reduction("min", a, b, kwargs)
 
 
-def max(a: Any, b: Any = None, *rest: Any, **kwargs: Any) -> Any:
+def max(a: ExprLike, b: ExprLike | IterVar | Sequence[IterVar] | None = None, *rest: object,
+        **kwargs: object) -> Any:
     """The larger of two values; on an axis (`axis=`) the maximum reduction of TE."""
     return max_value_of(a, b) if _is_value(b, kwargs) else _reduction("max", a, b, kwargs)
 
 
-def _is_value(b: Any, kwargs: dict[str, Any]) -> bool:
+def _is_value(b: object, kwargs: dict[str, Any]) -> bool:
     """Whether the second argument is a value, not the axis of a reduction."""
     return not (b is None or "axis" in kwargs or isinstance(b, (IterVar, list, tuple)))
 
 
-def _reduction(name: str, a: Any, axis: Any, kwargs: dict[str, Any]) -> Any:
+def _reduction(name: str, a: ExprLike, axis: object, kwargs: dict[str, Any]) -> Any:
     reduction = getattr(above("reductions of TE"), name)
     return reduction(a, *([axis] if axis is not None else []), **kwargs)
 

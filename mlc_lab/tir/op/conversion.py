@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ir import dtype as dt
 from .. import numbers
@@ -12,10 +12,13 @@ from ..expr import (
 )
 from ..numbers import fit
 
+if TYPE_CHECKING:
+    from ..expr import ExprLike
+
 # ------------------------------------------------------------------------------- constants
 
 
-def const(value: Any, dtype: str | None = None, span: Any = None) -> PrimExpr:
+def const(value: Any, dtype: str | None = None, span: object = None) -> PrimExpr:
     """A constant of `dtype` (by default bool, int32, int64 or float32 by Python type and size).
 
     A str becomes a StringImm, a numpy scalar keeps its type; integers wrap around where `dtype`
@@ -77,36 +80,36 @@ def make_zero(dtype: str) -> PrimExpr:
     return const(0, dtype)
 
 
-def min_value(dtype: str, span: Any = None) -> PrimExpr:
+def min_value(dtype: str, span: object = None) -> PrimExpr:
     """The smallest finite value of a type."""
     return FloatImm(dtype, -dt.float_max(dtype)) if dt.is_float(dtype) else const(
         dt.int_range(dtype)[0], dtype)
 
 
-def max_value(dtype: str, span: Any = None) -> PrimExpr:
+def max_value(dtype: str, span: object = None) -> PrimExpr:
     """The largest finite value of a type."""
     return FloatImm(dtype, dt.float_max(dtype)) if dt.is_float(dtype) else const(
         dt.int_range(dtype)[1], dtype)
 
 
-def infinity(dtype: str, span: Any = None) -> PrimExpr:
+def infinity(dtype: str, span: object = None) -> PrimExpr:
     """Positive infinity of a floating point type."""
     return FloatImm(dtype, math.inf)
 
 
-def is_const_int(e: Any, value: int | None = None) -> bool:
+def is_const_int(e: object, value: int | None = None) -> bool:
     """Whether `e` is an integer constant (of that value)."""
     return type(e) is IntImm and (value is None or e.value == value)
 
 
-def as_int(e: Any) -> int | None:
+def as_int(e: object) -> int | None:
     """The Python int of a constant expression or int; None when it is symbolic."""
     if type(e) is IntImm:
         return e.value
     return e if isinstance(e, int) else None
 
 
-def convert(value: Any, like: PrimExpr | None = None) -> PrimExpr:
+def convert(value: ExprLike | str, like: PrimExpr | None = None) -> PrimExpr:
     """A Python value as an expression; numbers take the type of `like` where it can hold them."""
     if type(value) is int and -(2**31) <= value < 2**31 and (
             like is not None and like.dtype == "int32"):
@@ -173,7 +176,7 @@ def _rounded_before(value: FloatImm, dtype: str) -> float:
     return value.value if target(value.value) == target(number) else number
 
 
-def reinterpret(dtype: str, value: Any, span: Any = None) -> PrimExpr:
+def reinterpret(dtype: str, value: ExprLike, span: object = None) -> PrimExpr:
     """The bits of value read as another type of the same size."""
     return Call(dtype, "tir.reinterpret", (convert(value),))
 
@@ -211,7 +214,7 @@ def match_types(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
     return (cast(a, b.dtype), b) if ca == "int" else (a, cast(b, a.dtype))
 
 
-def match_values(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+def match_values(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
     """Two values as expressions of one type; Python numbers take that of the other value.
 
     Raises TypeError as `match_types` does.

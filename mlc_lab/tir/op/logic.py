@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from ...ir import dtype as dt
 from ..expr import And, Call, FloatImm, IntImm, Not, Or, PrimExpr, Select
 from ..numbers import COMPARE, fit
 from .arithmetic import folding_operator
 from .conversion import convert, match_types, match_values
+
+if TYPE_CHECKING:
+    from ..expr import ExprLike
 
 # ------------------------------------------------------------------------------- comparisons
 
@@ -33,7 +36,7 @@ equal, not_equal, less, less_equal, greater, greater_equal = (
 # ------------------------------------------------------------------------------- connectives
 
 
-def _condition(a: Any) -> PrimExpr:
+def _condition(a: ExprLike) -> PrimExpr:
     if isinstance(a, bool):
         return IntImm("bool", int(a))
     a = convert(a)
@@ -46,7 +49,7 @@ def _condition(a: Any) -> PrimExpr:
 def _connective(cls: type, decisive: bool) -> Callable[..., PrimExpr]:
     """The builder of And or Or; an operand known to be `decisive` is the result by itself."""
 
-    def build(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    def build(a: ExprLike, b: ExprLike, span: object = None) -> PrimExpr:
         a, b = _condition(a), _condition(b)
         if type(a) is IntImm:
             return a if bool(a.value) is decisive else b
@@ -62,7 +65,7 @@ def _connective(cls: type, decisive: bool) -> Callable[..., PrimExpr]:
 logical_and, logical_or = _connective(And, False), _connective(Or, True)
 
 
-def logical_not(a: Any, span: Any = None) -> PrimExpr:
+def logical_not(a: ExprLike, span: object = None) -> PrimExpr:
     """not a, for conditions. Raises TypeError for a value of another type."""
     a = _condition(a)
     if type(a) is IntImm:
@@ -70,12 +73,12 @@ def logical_not(a: Any, span: Any = None) -> PrimExpr:
     return Not(a)
 
 
-def all(*args: Any, span: Any = None) -> PrimExpr:
+def all(*args: ExprLike, span: object = None) -> PrimExpr:
     """The conjunction of conditions. Raises ValueError if there are none."""
     return _joined("all", logical_and, args)
 
 
-def any(*args: Any, span: Any = None) -> PrimExpr:
+def any(*args: ExprLike, span: object = None) -> PrimExpr:
     """The disjunction of conditions. Raises ValueError if there are none."""
     return _joined("any", logical_or, args)
 
@@ -89,13 +92,14 @@ def _joined(name: str, connective: Callable[..., PrimExpr], args: tuple) -> Prim
 # ------------------------------------------------------------------------------- choices
 
 
-def select(condition: Any, true_value: Any, false_value: Any, span: Any = None) -> PrimExpr:
+def select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike, span: object = None
+           ) -> PrimExpr:
     """true_value where condition, else false_value; both may be evaluated."""
     true_value, false_value = match_values(true_value, false_value)
     return Select(_condition(condition), true_value, false_value)
 
 
-def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> PrimExpr:
+def if_then_else(cond: ExprLike, t: ExprLike, f: ExprLike, span: object = None) -> PrimExpr:
     """t if cond else f, evaluating only the side that is taken."""
     t, f = match_values(t, f)
     cond = _condition(cond)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ...ir import dtype as dt
 from ..expr import OPS, Call, FloatImm, IntImm, PrimExpr
@@ -13,6 +13,9 @@ from .arithmetic import neg
 from .conversion import cast, const, convert, match_types, match_values
 from .intrinsic import INTRINSICS, Intrinsic
 from .logic import greater_equal, select
+
+if TYPE_CHECKING:
+    from ..expr import ExprLike
 
 #: intrinsics that take integers as they are; the others convert them to float32
 ACCEPTS_INTEGERS = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
@@ -29,7 +32,7 @@ _FOLD_BITS: dict[str, Callable[[int, int, int], int]] = {
     "shift_right": lambda bits, a, n: shifted_right(bits)(a, n)}
 
 
-def abs(x: Any, span: Any = None) -> PrimExpr:
+def abs(x: Any, span: object = None) -> PrimExpr:
     """The absolute value, of any type."""
     x = convert(x)
     if type(x) in (IntImm, FloatImm):
@@ -41,7 +44,7 @@ def abs(x: Any, span: Any = None) -> PrimExpr:
     return select(greater_equal(x, 0), x, neg(x))
 
 
-def pow(x: Any, y: Any, span: Any = None) -> PrimExpr:
+def pow(x: ExprLike, y: ExprLike, span: object = None) -> PrimExpr:
     """x to the power y, in the type of both: integers stay integers."""
     x, y = match_values(x, y)
     return Call(x.dtype, "tir.pow", (x, y))
@@ -54,7 +57,7 @@ def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
     """The function that builds calls of an intrinsic."""
     op = OPS[f"tir.{row.name}"]
 
-    def build(*args: Any, span: Any = None) -> PrimExpr:
+    def build(*args: ExprLike, span: object = None) -> PrimExpr:
         if len(args) != row.arity:
             raise TypeError(f"{row.name} takes {row.arity} argument(s), got {len(args)}")
         like = next((a for a in args if isinstance(a, PrimExpr)), None)

@@ -5,12 +5,15 @@ They are set from here because they need all that stands above the classes of `t
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ...ir import dtype as dt
 from ..expr import EQ, NE, IntImm, IterVar, PrimExpr, Var
 from . import arithmetic, logic, math
 from .conversion import cast, match_values
+
+if TYPE_CHECKING:
+    from ..expr import ExprLike
 
 
 def install() -> None:
@@ -45,7 +48,7 @@ def install() -> None:
 
 
 def _comparison(fn: Callable) -> Callable:
-    def compare(self: PrimExpr, other: Any) -> Any:
+    def compare(self: PrimExpr, other: object) -> Any:
         if other is None or isinstance(other, (str, tuple, list, dict)):
             return NotImplemented
         return fn(self, other)
@@ -56,7 +59,7 @@ def _comparison(fn: Callable) -> Callable:
 def _either(of_conditions: Callable, of_bits: Callable) -> Callable:
     """& and | are `and` and `or` on conditions, and work on the bits of integers."""
 
-    def combine(a: Any, b: Any) -> PrimExpr:
+    def combine(a: ExprLike, b: ExprLike) -> PrimExpr:
         a, b = match_values(a, b)
         return of_conditions(a, b) if dt.is_bool(a.dtype) else of_bits(a, b)
 

@@ -39,7 +39,7 @@ def _flat(args: Any, out: Any) -> tuple[list[Any], list[Any], bool]:
     return tensors, numbers, isinstance(out, Tensor)
 
 
-def tensor_ir_op(func: Any, name_hint: str, args: Any, out: Any) -> Any:
+def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
     """A call of a TensorIR function; `out` is a placeholder of the result, or several."""
     var = builder().add_func(func, name_hint) if isinstance(func, PrimFunc) else func
     tensors, numbers, single = _flat(args, out)
@@ -48,7 +48,7 @@ def tensor_ir_op(func: Any, name_hint: str, args: Any, out: Any) -> Any:
     return wrap_nested(emit(R.call_tir(var, tensors, infos, **more), name_hint), name_hint)
 
 
-def tensor_ir_inplace_op(func: Any, name_hint: str, args: Any, inplace_indices: Any,
+def tensor_ir_inplace_op(func: PrimFunc, name_hint: str, args: Any, inplace_indices: Any,
                          out: Any) -> Any:
     """`tensor_ir_op` whose results lie in some of its arguments (-1: in new memory)."""
     var = builder().add_func(func, name_hint) if isinstance(func, PrimFunc) else func
@@ -76,7 +76,7 @@ def extern(name: str, args: Sequence[Any], out: Any) -> Any:
     return wrap_nested(emit(R.call_dps_packed(name, values, infos), name), name)
 
 
-def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
+def debug_func(name: str, *args: object, _line_info: str | None = None) -> None:
     """Call a registered function, `func(line, *args)`, when the model runs.
 
     It takes part in what is exported with `debug=True`; raises RuntimeError without.

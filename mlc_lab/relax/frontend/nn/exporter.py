@@ -38,7 +38,7 @@ class Exporter:
         Exporter._stack.append(self)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         Exporter._stack.pop()
 
     def build(self, module: spec.ModuleSpec) -> tuple[Any, list[tuple[str, Parameter]]]:

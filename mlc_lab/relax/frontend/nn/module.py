@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping
 
 from ....above import above
 from . import tensor
 from .tensor import Parameter
+
+if TYPE_CHECKING:
+    from ...block_builder import BlockBuilder
 
 
 def get_default_dtype() -> str:
@@ -27,7 +30,7 @@ class Effect:
     as part of the result (`finalize`). `emit_init` writes its values before the first call.
     """
 
-    def emit_init(self, name_hint: str, builder: Any) -> list[Any]:
+    def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[Any]:
         """Write the first values."""
         raise NotImplementedError(f"{type(self).__name__}.emit_init")
 
@@ -50,7 +53,7 @@ class Effect:
 class Module:
     """A part of a model. Its attributes may be Parameters, Modules and Effects."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """What `forward` makes of the arguments."""
         forward = getattr(self, "forward", None)
         if forward is None:
@@ -118,7 +121,7 @@ class Module:
         mod, params = above("exporter of nn")(debug=debug).build(ModuleSpec.from_raw(spec, self))
         return (mod, params, []) if allow_extern else (mod, params)
 
-    def jit(self, spec: Any, device: Any = "cpu", pipeline: Any = "default",
+    def jit(self, spec: Any, device: object = "cpu", pipeline: object = "default",
             out_format: str = "torch", debug: bool = False) -> Any:
         """The module, built: an object with its methods, which take and give torch tensors.
 
@@ -236,7 +239,7 @@ class _Dict(_Container):
         """(name, item) pairs."""
         return self._items.items()
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """The item of that name, or `default`."""
         return self._items.get(key, default)
 

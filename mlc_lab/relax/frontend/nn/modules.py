@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...expr import Var
 from ...op import null_value
@@ -11,6 +11,10 @@ from . import op
 from .module import Effect, Module
 from .tensor import Parameter, Tensor
 
+if TYPE_CHECKING:
+    from ....tir.expr import PrimExpr
+    from ...block_builder import BlockBuilder
+
 
 class IOEffect(Effect):
     """What was printed: it keeps the prints of a function in order, and alive."""
@@ -18,7 +22,7 @@ class IOEffect(Effect):
     def __init__(self) -> None:
         self.effect: Any = None
 
-    def emit_init(self, name_hint: str, builder: Any) -> list[Any]:
+    def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[Any]:
         return [builder.emit(null_value(), f"{name_hint}_io")]
 
     def create(self, name_hint: str) -> list[Any]:
@@ -60,7 +64,7 @@ class GELU(Module):
 class Identity(Module):
     """x; other arguments have no meaning."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -71,8 +75,8 @@ class Identity(Module):
 class Linear(Module):
     """x W^T + b, with W of (out_features, in_features). `out_dtype`: the type of the sums."""
 
-    def __init__(self, in_features: Any, out_features: Any, bias: bool = True,
-                 dtype: str | None = None, out_dtype: str | None = None) -> None:
+    def __init__(self, in_features: int | str | PrimExpr, out_features: int | str | PrimExpr | None,
+                 bias: bool = True, dtype: str | None = None, out_dtype: str | None = None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.out_dtype = out_dtype
@@ -90,9 +94,10 @@ def _tuple(value: Any, count: int) -> tuple:
 
 
 class _Conv(Module):
-    def __init__(self, dims: int, in_channels: int, out_channels: int, kernel_size: Any,
-                 stride: Any, padding: Any, dilation: Any, groups: int, bias: bool,
-                 dtype: str | None, channels_last: bool = False) -> None:
+    def __init__(self, dims: int, in_channels: int, out_channels: int,
+                 kernel_size: int | Sequence[int], stride: int | Sequence[int],
+                 padding: int | Sequence[int] | str, dilation: int | Sequence[int], groups: int,
+                 bias: bool, dtype: str | None, channels_last: bool = False) -> None:
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size = _tuple(kernel_size, dims)
@@ -111,8 +116,9 @@ class _Conv(Module):
 class Conv1D(_Conv):
     """Convolution of (n, in_channels, w)."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: Any = 1,
-                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int,
+                 stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
+                 dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
                  dtype: str | None = None) -> None:
         super().__init__(1, in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, dtype)
@@ -126,8 +132,9 @@ class Conv1D(_Conv):
 class Conv2D(_Conv):
     """Convolution of (n, in_channels, h, w), or of (n, h, w, in_channels) in "NHWC"."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
+                 stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
+                 dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
                  dtype: str | None = None, data_layout: str = "NCHW") -> None:
         super().__init__(2, in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, dtype, data_layout == "NHWC")
@@ -142,8 +149,9 @@ class Conv2D(_Conv):
 class Conv3D(_Conv):
     """Convolution of (n, in_channels, d, h, w), or of (n, d, h, w, in_channels) in "NDHWC"."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
+                 stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
+                 dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
                  dtype: str | None = None, data_layout: str = "NCDHW") -> None:
         super().__init__(3, in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, dtype, data_layout == "NDHWC")
@@ -158,9 +166,10 @@ class Conv3D(_Conv):
 class ConvTranspose1D(Module):
     """Transposed convolution of (n, in_channels, w)."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: Any = 1,
-                 padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1,
-                 bias: bool = True, dtype: str | None = None) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int,
+                 stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
+                 output_padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1,
+                 groups: int = 1, bias: bool = True, dtype: str | None = None) -> None:
         super().__init__()
         self.stride, self.padding, self.output_padding = stride, padding, output_padding
         self.dilation, self.groups = dilation, groups
@@ -176,8 +185,8 @@ class ConvTranspose1D(Module):
 class LayerNorm(Module):
     """Mean 0 and variance 1 along the last dimensions, then times a weight plus a bias."""
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
-                 dtype: str | None = None) -> None:
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5,
+                 elementwise_affine: bool = True, dtype: str | None = None) -> None:
         super().__init__()
         self.normalized_shape, self.eps = _tuple(normalized_shape, 1), eps
         self.weight = Parameter(self.normalized_shape, dtype) if elementwise_affine else None
@@ -191,8 +200,8 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """x over its root mean square along axes, times a weight, and plus a bias where asked for."""
 
-    def __init__(self, hidden_size: Any, axes: int | Sequence[int], epsilon: float = 1e-5,
-                 bias: bool = True, dtype: str | None = None) -> None:
+    def __init__(self, hidden_size: int | str | PrimExpr, axes: int | Sequence[int],
+                 epsilon: float = 1e-5, bias: bool = True, dtype: str | None = None) -> None:
         super().__init__()
         self.epsilon, self.axes = epsilon, axes
         self.weight = Parameter((hidden_size,), dtype)
@@ -224,7 +233,8 @@ class GroupNorm(Module):
 class Embedding(Module):
     """A row of numbers for each index."""
 
-    def __init__(self, num: Any, dim: Any, dtype: str | None = None) -> None:
+    def __init__(self, num: int | str | PrimExpr, dim: int | str | PrimExpr,
+                 dtype: str | None = None) -> None:
         super().__init__()
         self.num, self.dim = num, dim
         self.weight = Parameter((num, dim), dtype)

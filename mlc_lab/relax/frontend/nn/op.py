@@ -7,7 +7,7 @@ operators (`relax/op/`); kernels and functions of one's own are in `calls`.
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .calls import (
     debug_func, extern, print_, tensor_expr_op, tensor_ir_inplace_op, tensor_ir_op,
 )
 from .tensor import Tensor, dimensions, unwrap, wrap_nested
+
+if TYPE_CHECKING:
+    from ....tir.expr import PrimExpr
 
 
 def _result(expr: Expr, name: str) -> Any:
@@ -116,7 +119,7 @@ def unsqueeze(x: Tensor, dim: int, name: str = "unsqueeze") -> Tensor:
     return _result(R.expand_dims(unwrap(x), dim), name)
 
 
-def squeeze(x: Tensor, axis: Any = -1, name: str = "squeeze") -> Tensor:
+def squeeze(x: Tensor, axis: int | Sequence[int] | None = -1, name: str = "squeeze") -> Tensor:
     """Without the dimensions of extent 1 at `axis` (None: all such)."""
     return _result(R.squeeze(unwrap(x), axis), name)
 
@@ -187,17 +190,20 @@ def _shape(shape: Any) -> Any:
 # ------------------------------------------------------------------------------- reductions
 
 
-def sum(x: Tensor, axis: Any = None, keepdims: bool = False, name: str = "sum") -> Tensor:
+def sum(x: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False,
+        name: str = "sum") -> Tensor:
     """The sum along axes (None: all)."""
     return _result(R.sum(unwrap(x), axis, keepdims), name)
 
 
-def max(x: Tensor, axis: Any = None, keepdims: bool = False, name: str = "max") -> Tensor:
+def max(x: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False,
+        name: str = "max") -> Tensor:
     """The largest along axes (None: all)."""
     return _result(R.max(unwrap(x), axis, keepdims), name)
 
 
-def min(x: Tensor, axis: Any = None, keepdims: bool = False, name: str = "min") -> Tensor:
+def min(x: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False,
+        name: str = "min") -> Tensor:
     """The smallest along axes (None: all)."""
     return _result(R.min(unwrap(x), axis, keepdims), name)
 
@@ -238,9 +244,10 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matm
     return _result(R.matmul(unwrap(a), unwrap(b), out_dtype), name)
 
 
-def _conv(func: Callable, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any,
-          padding: Any, dilation: Any, groups: int, name: str, channel: int = 1,
-          **more: Any) -> Tensor:
+def _conv(func: Callable, x: Tensor, weight: Tensor, bias: Tensor | None,
+          stride: int | Sequence[int], padding: int | Sequence[int] | str,
+          dilation: int | Sequence[int], groups: int, name: str, channel: int = 1, **more: object
+          ) -> Tensor:
     out = _result(func(unwrap(x), unwrap(weight), strides=stride, padding=padding,
                        dilation=dilation, groups=groups, **more), name)
     if bias is None:
@@ -250,7 +257,7 @@ def _conv(func: Callable, x: Tensor, weight: Tensor, bias: Tensor | None, stride
     return _result(R.add(unwrap(out), R.reshape(unwrap(bias), shape)), f"{name}_bias")
 
 
-def _padding(padding: Any, x: Tensor) -> Any:
+def _padding(padding: int | Sequence[int] | str, x: Tensor) -> Any:
     if padding == "valid":
         return 0
     if isinstance(padding, str):
@@ -258,16 +265,17 @@ def _padding(padding: Any, x: Tensor) -> Any:
     return padding
 
 
-def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-           padding: Any = 0, dilation: Any = 1, groups: int = 1, name: str = "conv1d") -> Tensor:
+def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
+           padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1,
+           groups: int = 1, name: str = "conv1d") -> Tensor:
     """Convolution of (n, c, w) with (o, c / groups, k)."""
     return _conv(R.nn.conv1d, x, weight, bias, stride, _padding(padding, x), dilation, groups,
                  name)
 
 
-def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-           padding: Any = 0, dilation: Any = 1, groups: int = 1, data_layout: str = "NCHW",
-           name: str = "conv2d") -> Tensor:
+def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
+           padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1,
+           groups: int = 1, data_layout: str = "NCHW", name: str = "conv2d") -> Tensor:
     """Convolution of images (n, c, h, w) with (o, c / groups, kh, kw); or (n, h, w, c) with
     (o, kh, kw, c / groups) in the layout "NHWC"."""
     channels_last = _channels_last(data_layout, "NCHW", "NHWC")
@@ -276,9 +284,9 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
                  kernel_layout="OHWI" if channels_last else "OIHW")
 
 
-def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-           padding: Any = 0, dilation: Any = 1, groups: int = 1, data_layout: str = "NCDHW",
-           name: str = "conv3d") -> Tensor:
+def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
+           padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1,
+           groups: int = 1, data_layout: str = "NCDHW", name: str = "conv3d") -> Tensor:
     """Convolution of volumes (n, c, d, h, w) with (o, c / groups, kd, kh, kw)."""
     channels_last = _channels_last(data_layout, "NCDHW", "NDHWC")
     return _conv(R.nn.conv3d, x, weight, bias, stride, _padding(padding, x), dilation, groups,
@@ -292,8 +300,9 @@ def _channels_last(layout: str, first: str, last: str) -> bool:
     return layout == last
 
 
-def conv1d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-                     padding: Any = 0, output_padding: Any = 0, dilation: Any = 1,
+def conv1d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None,
+                     stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
+                     output_padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1,
                      groups: int = 1, name: str = "conv1d_transpose") -> Tensor:
     """Transposed convolution of (n, c, w) with (c, o / groups, k)."""
     return _conv(R.nn.conv1d_transpose, x, weight, bias, stride, _padding(padding, x), dilation,
@@ -311,7 +320,7 @@ def _zeros(shape: Sequence[int], dtype: str) -> Constant:
     return const(np.zeros([int(d) for d in shape], dtype))
 
 
-def layer_norm(x: Tensor, normalized_shape: Any, weight: Tensor | None = None,
+def layer_norm(x: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5, name: str = "layer_norm") -> Tensor:
     """Mean 0 and variance 1 along the last dimensions, then times weight plus bias."""
     if isinstance(normalized_shape, (int, tir.PrimExpr)):
@@ -322,7 +331,7 @@ def layer_norm(x: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return _result(R.nn.layer_norm(unwrap(x), gamma, beta, list(range(-count, 0)), eps), name)
 
 
-def rms_norm(x: Tensor, weight: Tensor, axes: Any, epsilon: float = 1e-5,
+def rms_norm(x: Tensor, weight: Tensor, axes: int | Sequence[int], epsilon: float = 1e-5,
              name: str = "rms_norm") -> Tensor:
     """x over its root mean square along axes, times weight."""
     return _result(R.nn.rms_norm(unwrap(x), unwrap(weight), axes, epsilon), name)
@@ -352,7 +361,8 @@ def scaled_dot_product_attention(
                    name)
 
 
-def interpolate(x: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+def interpolate(x: Tensor, size: int | Sequence[int] | None = None,
+                scale_factor: float | Sequence[float] | None = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool | None = None, data_layout: str | None = "NCHW",
                 name: str = "interpolate") -> Tensor:
@@ -385,7 +395,7 @@ def interpolate(x: Tensor, size: Any = None, scale_factor: Any = None, mode: str
 # ------------------------------------------------------------------------------- making tensors
 
 
-def full(shape: Sequence[Any], fill_value: Any, dtype: str = "float32",
+def full(shape: Sequence[Any], fill_value: object, dtype: str = "float32",
          name: str = "full") -> Tensor:
     """One number everywhere."""
     value = unwrap(fill_value) if isinstance(fill_value, Tensor) else const(fill_value, dtype)
@@ -407,8 +417,8 @@ def empty(shape: Sequence[Any], dtype: str = "float32", name: str = "empty") -> 
     return zeros(shape, dtype, name)
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, dtype: str | None = "float32",
-           name: str = "arange") -> Tensor:
+def arange(start: int | PrimExpr, end: int | PrimExpr | None = None, step: int | PrimExpr = 1,
+           dtype: str | None = "float32", name: str = "arange") -> Tensor:
     """start, start + step, ... below `end`."""
     return _result(R.arange(start, end, step, dtype), name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ...expr import If, MatchCast, SeqExpr, Tuple, Var, const
 from ...struct_info import TensorStructInfo, tir_vars_in_struct_info
 from ..looping import while_loop
 from .importer import Importer, Missing, Sizes, rule
+
+if TYPE_CHECKING:
+    from ...expr import Expr
 
 #: the most turns of a Loop that are written out
 MOST_TURNS = 1000
@@ -92,7 +95,7 @@ def _scan(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     return [*state, *rows]
 
 
-def _slice_at(im: Importer, x: Any, axis: int, place: int) -> Any:
+def _slice_at(im: Importer, x: Expr, axis: int, place: int) -> Any:
     if im.known(x):
         return np.take(x, place, axis)
     part = im.emit(op.strided_slice(im.tensor(x), [axis], [place], [place + 1]))
@@ -128,7 +131,7 @@ def _written_out(im: Importer, body: Any, most: int | None, going: np.ndarray, s
     return [*state, *rows]
 
 
-def _counted_by_the_run(im: Importer, body: Any, most: Any, going: Any, state: list[Any]
+def _counted_by_the_run(im: Importer, body: Any, most: Expr | None, going: Expr, state: list[Any]
                         ) -> list[Any]:
     """A function that calls itself. It carries the number of the turn, the condition, the loop's
     state, and what the turns collect: tensors of as many rows as there may be turns, from which
@@ -180,7 +183,8 @@ def _counted_by_the_run(im: Importer, body: Any, most: Any, going: Any, state: l
         im, next(found), made) for why in reasons)]
 
 
-def _probed(im: Importer, body: Any, condition: Any, start: list[Any]) -> tuple[Any, list, set]:
+def _probed(im: Importer, body: Any, condition: Expr | None, start: list[Any]
+            ) -> tuple[Any, list, set]:
     """What a turn says of the condition, what it collects, and the symbols of sizes that are
     defined in it. The code that is made for it is dropped."""
     im.builder.begin_binding_block()

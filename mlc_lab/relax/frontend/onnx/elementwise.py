@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ...op import nn
 from ..common import analyzer_of
 from .given import Sizes
 from .importer import Importer, dtype_of, rule
+
+if TYPE_CHECKING:
+    from ...expr import Expr
 
 
 def _sized(im: Importer, *values: Any) -> bool:
@@ -277,7 +280,7 @@ def _prelu(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     return im.emit(op.add(im.emit(nn.relu(x)), im.emit(op.multiply(low, slope))))
 
 
-def _grown(im: Importer, x: Any, alpha: float, inner: float = 1.0) -> Any:
+def _grown(im: Importer, x: Expr, alpha: float, inner: float = 1.0) -> Any:
     """alpha * (exp(min(x, 0) / inner) - 1)"""
     low = im.emit(op.minimum(x, 0.0))
     if inner != 1.0:

@@ -4,13 +4,16 @@ of known values alone."""
 from __future__ import annotations
 
 import warnings
-from typing import Any, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ...expr import Expr
 from ...struct_info import TensorStructInfo
 from .given import Items
+
+if TYPE_CHECKING:
+    from .importer import Importer
 
 #: the most elements that are computed when a model is imported
 MOST_KNOWN = 256
@@ -32,7 +35,7 @@ def _schema(onnx: Any, node: Any, opset: int) -> Any:
         return None
 
 
-def body_of(im: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def body_of(im: Importer, node: Any, inputs: Sequence[Any]) -> Any:
     """What a node consists of, as a FunctionProto without references to attributes."""
     onnx = im.onnx
     schema = _schema(onnx, node, im.opset)
@@ -58,7 +61,7 @@ def body_of(im: Any, node: Any, inputs: Sequence[Any]) -> Any:
     return body
 
 
-def _type_of(im: Any, value: Any) -> Any:
+def _type_of(im: Importer, value: Any) -> Any:
     """The type of a value; nothing for an input that is left out."""
     onnx = im.onnx
     if value is None or isinstance(value, Items):
@@ -96,7 +99,7 @@ def _graphs(attribute: Any) -> Iterator[Any]:
     yield from attribute.graphs
 
 
-def at_once(im: Any, node: Any, inputs: Sequence[Any]) -> list[Any] | None:
+def at_once(im: Importer, node: Any, inputs: Sequence[Any]) -> list[Any] | None:
     """The values of a node that is given few and known numbers, as ONNX's reference computes them;
     None where it is given others, or where there is no such reference."""
     if not inputs or node.op_type in _NOT_AT_ONCE or node.op_type.startswith(

@@ -22,7 +22,7 @@ class Attributes(dict):
         super().__init__(values)
         self.seen: set[str] = set()
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         self.seen.add(name)
         return super().get(name, default)
 

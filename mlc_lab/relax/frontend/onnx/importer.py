@@ -293,11 +293,11 @@ class Importer:
 
     # ------------------------------------------------------------------------- values
 
-    def emit(self, expr: Any) -> Any:
+    def emit(self, expr: Expr) -> Any:
         """Bind an expression to a variable; a leaf stays."""
         return self.builder.emit(expr)
 
-    def tensor(self, value: Any) -> Expr:
+    def tensor(self, value: Expr) -> Expr:
         """A value as a tensor of the program."""
         if isinstance(value, Expr):
             return value
@@ -373,7 +373,7 @@ class Importer:
         """Whether all values are numpy arrays."""
         return all(isinstance(v, np.ndarray) for v in values)
 
-    def shape(self, value: Any) -> list[Any]:
+    def shape(self, value: Expr) -> list[Any]:
         """The sizes of a tensor."""
         if isinstance(value, np.ndarray):
             return list(value.shape)
@@ -384,11 +384,11 @@ class Importer:
             raise ValueError("the shape of a tensor is not known, not even by symbols")
         return [d if O.as_int(d) is None else O.as_int(d) for d in dims]
 
-    def ndim(self, value: Any) -> int:
+    def ndim(self, value: Expr) -> int:
         """The number of dimensions."""
         return len(self.shape(value)) if not isinstance(value, Expr) else value.struct_info.ndim
 
-    def dtype(self, value: Any) -> str:
+    def dtype(self, value: Expr) -> str:
         """The dtype of a value."""
         if isinstance(value, Sizes):
             return value.dtype

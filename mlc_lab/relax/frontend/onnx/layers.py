@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ... import op
 from ...op import nn
 from ..common import ceil_pool
 from .importer import Importer, rule
+
+if TYPE_CHECKING:
+    from ...expr import Expr
 
 
 @rule("MatMul")
@@ -42,7 +45,7 @@ def _einsum(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     return im.emit(op.einsum([im.tensor(x) for x in inputs], attrs["equation"]))
 
 
-def widths_around(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int],
+def widths_around(im: Importer, x: Expr, attrs: dict[str, Any], kernel: list[int],
                   strides: list[int], dilations: list[int]) -> list[int]:
     """Padding before all dimensions, then after."""
     auto = attrs.get("auto_pad", "NOTSET")
@@ -67,7 +70,7 @@ def widths_around(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int]
     return before + after
 
 
-def _bias(im: Importer, out: Any, inputs: list[Any], rank: int) -> Any:
+def _bias(im: Importer, out: Expr, inputs: list[Any], rank: int) -> Any:
     if len(inputs) < 3 or inputs[2] is None:
         return out
     bias = inputs[2]
@@ -107,7 +110,7 @@ def _conv_transpose(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> A
     return _bias(im, out, inputs, rank)
 
 
-def _transposed_widths(im: Importer, x: Any, attrs: dict[str, Any], kernel: list[int],
+def _transposed_widths(im: Importer, x: Expr, attrs: dict[str, Any], kernel: list[int],
                        strides: list[int], dilations: list[int], extra: list[int]) -> list[int]:
     """What is cut off before all dimensions of a transposed convolution, then after.
 
@@ -259,7 +262,7 @@ def _grid_sample(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
         x, grid, primfunc_name_hint="grid_sample")
 
 
-def _at_border(im: Importer, x: Any, grid: Any, align: bool) -> Any:
+def _at_border(im: Importer, x: Expr, grid: Expr, align: bool) -> Any:
     """Places outside of the image moved to the middle of the pixel at its border, as ONNX says,
     and torch does not, of cubic interpolation."""
     sizes = im.shape(x)[:1:-1]

@@ -3,7 +3,7 @@ into an image."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,15 +13,18 @@ from ...op import nn
 from .importer import Importer, rule
 from .layers import pooled, widths_around
 
+if TYPE_CHECKING:
+    from ...expr import Expr
 
-def _powers(im: Importer, x: Any, p: int) -> Any:
+
+def _powers(im: Importer, x: Expr, p: int) -> Any:
     if p == 2:
         return im.emit(op.multiply(x, x))
     x = im.emit(op.abs(x))
     return x if p == 1 else im.emit(op.power(x, im.tensor(np.asarray(p, im.dtype(x)))))
 
 
-def _root(im: Importer, x: Any, p: int) -> Any:
+def _root(im: Importer, x: Expr, p: int) -> Any:
     if p == 2:
         return im.emit(op.sqrt(x))
     return x if p == 1 else im.emit(op.power(x, im.tensor(np.asarray(1 / p, im.dtype(x)))))
@@ -100,7 +103,7 @@ def _max_pool(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     return [out, _places(im, im.tensor(inputs[0]), out, attrs)] if im.outputs > 1 else out
 
 
-def _places(im: Importer, x: Any, values: Any, attrs: dict[str, Any]) -> Any:
+def _places(im: Importer, x: Expr, values: Any, attrs: dict[str, Any]) -> Any:
     """Where in the whole tensor the maxima lie that MaxPool gives, counted in the order of its
     elements (or with storage_order of columns)."""
     kernel = attrs["kernel_shape"]

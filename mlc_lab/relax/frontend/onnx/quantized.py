@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -10,8 +10,11 @@ from ... import op
 from ...op import nn
 from .importer import RULES, Importer, rule
 
+if TYPE_CHECKING:
+    from ...expr import Expr
 
-def _column(im: Importer, x: Any, after: int, before: int = 0) -> Any:
+
+def _column(im: Importer, x: Expr, after: int, before: int = 0) -> Any:
     """A scale or a zero point of each row or channel, with dimensions of 1 around it."""
     x = im.tensor(x)
     if im.ndim(x) == 0 or im.shape(x) == [1]:
@@ -19,7 +22,7 @@ def _column(im: Importer, x: Any, after: int, before: int = 0) -> Any:
     return im.emit(op.reshape(x, [*[1] * before, -1, *[1] * after])) if im.ndim(x) == 1 else x
 
 
-def _whole(im: Importer, x: Any, zero: Any, after: int = 0, before: int = 0) -> Any:
+def _whole(im: Importer, x: Expr, zero: Expr | None, after: int = 0, before: int = 0) -> Any:
     """x - zero in int32."""
     x = im.emit(op.astype(im.tensor(x), "int32"))
     if zero is None:
@@ -28,7 +31,7 @@ def _whole(im: Importer, x: Any, zero: Any, after: int = 0, before: int = 0) -> 
     return im.emit(op.subtract(x, zero))
 
 
-def _scaled(im: Importer, sums: Any, scales: list[Any], scale: Any, zero: Any) -> Any:
+def _scaled(im: Importer, sums: Expr, scales: list[Any], scale: Expr, zero: Expr | None) -> Any:
     """Whole sums times the scales of their factors, in the scale of the result."""
     factor = im.emit(op.multiply(*scales))
     dtype = im.dtype(factor)
@@ -71,7 +74,8 @@ def _qgemm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     return _scaled(im, sums, [first, _column(im, b_scale, 0)], scale, zero)
 
 
-def _sums(im: Importer, x: Any, x_zero: Any, w: Any, w_zero: Any, attrs: dict[str, Any]) -> Any:
+def _sums(im: Importer, x: Expr, x_zero: Expr | None, w: Expr, w_zero: Expr | None,
+          attrs: dict[str, Any]) -> Any:
     """A convolution in int32; what is around the image is the zero point."""
     rank = im.ndim(w) - 2
     return RULES["Conv"](im, [_whole(im, x, x_zero), _whole(im, w, w_zero, rank + 1)], attrs)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import numpy as np
 
 from ... import op
 from ...op import nn
 from .importer import Importer, rule
+
+if TYPE_CHECKING:
+    from ...expr import Expr
 
 #: activations by their names: `f(importer, x, alpha, beta)`, and what alpha and beta are by default
 _ACTIVATIONS: dict[str, tuple[Callable[..., Any], float, float]] = {
@@ -26,16 +29,16 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Any], float, float]] = {
 }
 
 
-def _number(im: Importer, like: Any, value: float) -> Any:
+def _number(im: Importer, like: Expr, value: float) -> Any:
     return im.tensor(np.asarray(value, im.dtype(like)))
 
 
-def _affine(im: Importer, x: Any, a: float, b: float) -> Any:
+def _affine(im: Importer, x: Expr, a: float, b: float) -> Any:
     out = x if a == 1.0 else im.emit(op.multiply(x, _number(im, x, a)))
     return out if b == 0.0 else im.emit(op.add(out, _number(im, x, b)))
 
 
-def _part(im: Importer, x: Any, k: int, axis: int = 0) -> Any:
+def _part(im: Importer, x: Expr, k: int, axis: int = 0) -> Any:
     """One slice of a tensor, without its dimension."""
     if isinstance(x, np.ndarray) and not im.keep:
         return im.tensor(np.take(x, k, axis))
@@ -43,7 +46,7 @@ def _part(im: Importer, x: Any, k: int, axis: int = 0) -> Any:
     return im.emit(op.squeeze(cut, [axis]))
 
 
-def _split(im: Importer, x: Any, count: int) -> list[Any]:
+def _split(im: Importer, x: Expr, count: int) -> list[Any]:
     parts = im.emit(op.split(x, count, -1))
     return [im.emit(parts[k]) for k in range(count)]
 
@@ -78,22 +81,22 @@ class Layer:
             out.append(lambda x, build=build, a=a, b=b: self.im.emit(build(self.im, x, a, b)))
         return out[way * len(self.default):(way + 1) * len(self.default)]
 
-    def clipped(self, x: Any) -> Any:
+    def clipped(self, x: Expr) -> Any:
         """What goes into an activation, between the limits of the attribute `clip`."""
         return x if self.clip is None else self.im.emit(op.clip(x, -self.clip, self.clip))
 
-    def product(self, x: Any, weight: Any, bias: Any) -> Any:
+    def product(self, x: Expr, weight: Expr, bias: Expr) -> Any:
         """x weight^T + bias"""
         out = self.im.emit(op.matmul(x, self.im.emit(op.permute_dims(weight))))
         return out if bias is None else self.im.emit(op.add(out, bias))
 
-    def step(self, f: list[Callable], x: Any, weight: Any, bias: Any, states: list[Any], way: int
+    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr, states: list[Any], way: int
              ) -> list[Any]:
         """New states from a step's product with the input, and the states."""
         h = self.product(states[0], weight, bias)
         return [f[0](self.clipped(self.im.emit(op.add(x, h))))]
 
-    def first(self, x: Any, size: int, count: int) -> list[list[Any]]:
+    def first(self, x: Expr, size: int, count: int) -> list[list[Any]]:
         """The states before the first step, by direction."""
         im, given = self.im, self.inputs[5:5 + count]
         axis = 1 if self.attrs.get("layout") else 0
@@ -139,7 +142,8 @@ class Layer:
         return [im.emit(op.stack(every, axis)),
                 *(im.emit(op.stack([s[k] for s in last], axes)) for k in range(count))]
 
-    def within(self, lengths: Any, t: int, new: list[Any], old: list[Any]) -> tuple[Any, list[Any]]:
+    def within(self, lengths: Expr, t: int, new: list[Any], old: list[Any]
+               ) -> tuple[Any, list[Any]]:
         """The result of a step and its states: zeros and the old states past a sequence's end."""
         if lengths is None:
             return new[0], new
@@ -155,7 +159,7 @@ class Gru(Layer):
 
     default = ("Sigmoid", "Tanh")
 
-    def step(self, f: list[Callable], x: Any, weight: Any, bias: Any, states: list[Any], way: int
+    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr, states: list[Any], way: int
              ) -> list[Any]:
         im, h = self.im, states[0]
         xz, xr, xh = _split(im, x, 3)
@@ -182,14 +186,14 @@ class Lstm(Layer):
 
     default = ("Sigmoid", "Tanh", "Tanh")
 
-    def step(self, f: list[Callable], x: Any, weight: Any, bias: Any, states: list[Any], way: int
+    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr, states: list[Any], way: int
              ) -> list[Any]:
         im, (h, cell) = self.im, states
         i, o, g, c = _split(im, im.emit(op.add(x, self.product(h, weight, bias))), 4)
         peep = self.inputs[7]
         pi, po, pf = [None] * 3 if peep is None else _split(im, _part(im, peep, way), 3)
 
-        def seen(gate: Any, weight: Any, state: Any) -> Any:
+        def seen(gate: Expr, weight: Expr, state: Expr) -> Any:
             return gate if weight is None else im.emit(op.add(gate, im.emit(
                 op.multiply(weight, state))))
 

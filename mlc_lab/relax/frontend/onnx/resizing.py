@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .... import te
 from ... import op
 from ...op import image
 from .importer import Importer, rule
+
+if TYPE_CHECKING:
+    from ...expr import Expr
 
 #: where a place of the result lies, that the operator of Relax knows too
 _KNOWN = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
@@ -156,7 +159,7 @@ def _parts(im: Importer, inputs: Sequence[Any], attrs: Any) -> tuple[Any, ...]:
     return im.tensor(x), given.get("roi"), given.get("scales"), given.get("sizes")
 
 
-def _scaled(size: Any, factor: float) -> Any:
+def _scaled(size: int | PrimExpr, factor: float) -> Any:
     if isinstance(size, int):
         # the scales are float32: what is meant to be a whole number is one
         return math.floor(np.float32(size) * np.float32(factor))
@@ -166,13 +169,13 @@ def _scaled(size: Any, factor: float) -> Any:
                      "whole number: give its size in shape_dict")
 
 
-def _along(im: Importer, x: Any, axis: int, places: np.ndarray, weights: np.ndarray) -> Any:
+def _along(im: Importer, x: Expr, axis: int, places: np.ndarray, weights: np.ndarray) -> Any:
     """Each place of an axis made of several, times their weights."""
     if places.shape[1] == 1:
         return im.emit(op.take(x, im.tensor(places[:, 0].astype("int64")), axis))
     taps = places.shape[1]
 
-    def weighted(x: Any, at: Any, by: Any) -> Any:
+    def weighted(x: Expr, at: Any, by: Expr) -> Any:
         shape = [*x.shape[:axis], places.shape[0], *x.shape[axis + 1:]]
         k = te.reduce_axis((0, taps), "k")
         return te.compute(shape, lambda *i: te.sum(

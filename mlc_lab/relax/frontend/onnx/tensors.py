@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ...struct_info import TensorStructInfo, as_dim, same_dim
 from ..common import counted_from_front, from_front, slice_bounds
 from .given import Sizes
 from .importer import Importer, dtype_of, rule
+
+if TYPE_CHECKING:
+    from ...expr import Expr
 
 
 @rule("Constant")
@@ -383,11 +386,11 @@ def _reduction(name: str, build: Callable) -> None:
         return im.emit(build(im, x, axes or None, keep))
 
 
-def _squares(im: Importer, x: Any) -> Any:
+def _squares(im: Importer, x: Expr) -> Any:
     return im.emit(op.multiply(x, x))
 
 
-def _log_sum_exp(im: Importer, x: Any, axes: Any, keep: bool) -> Any:
+def _log_sum_exp(im: Importer, x: Expr, axes: Any, keep: bool) -> Any:
     top = im.emit(op.max(x, axes, True))
     # what is infinite stays: inf - inf is no number
     finite = im.emit(op.where(im.emit(op.isinf(top)), im.tensor(np.zeros((), im.dtype(x))), top))

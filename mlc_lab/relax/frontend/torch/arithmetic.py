@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ....ir.dtype import is_float
 from ....tir import op as O
@@ -12,6 +12,10 @@ from ....tir.expr import Cast, Div, PrimExpr
 from .... import topi
 from ... import op
 from .importer import Importer, is_tensor, rule
+
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Operand
 
 _FLOAT = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log",
           "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh")
@@ -24,7 +28,7 @@ _ALIASES = {
 }
 
 
-def as_float(im: Importer, x: Any) -> Any:
+def as_float(im: Importer, x: Operand) -> Any:
     """An integer tensor as torch's default float; a float tensor as it is."""
     return x if is_float(im.dtype(x)) else im.cast(x, "float32")
 
@@ -33,13 +37,13 @@ def _unary(name: str, floating: bool) -> None:
     build = getattr(op, name)
 
     @rule(name, *_ALIASES.get(name, ()))
-    def translate(im: Importer, x: Any) -> Any:
+    def translate(im: Importer, x: Operand) -> Any:
         if not is_tensor(x):
             return _of_number(name, x)
         return im.emit(build(as_float(im, x) if floating else x))
 
 
-def _of_number(name: str, x: Any) -> Any:
+def _of_number(name: str, x: Operand) -> Any:
     """A function of a number or of a size."""
     if isinstance(x, PrimExpr):
         if name in _ROUNDED:
@@ -54,7 +58,7 @@ for _name in _ANY:
     _unary(_name, False)
 
 
-def whole(x: Any, how: str = "trunc") -> Any:
+def whole(x: Operand, how: str = "trunc") -> Any:
     """A number or a quotient of sizes as a whole number."""
     if not isinstance(x, PrimExpr):
         return getattr(math, how)(x)
@@ -71,7 +75,7 @@ def _rounding(name: str) -> None:
     build = getattr(op, name)
 
     @rule(name, *_ALIASES.get(name, ()))
-    def translate(im: Importer, x: Any) -> Any:
+    def translate(im: Importer, x: Operand) -> Any:
         if not is_tensor(x):
             return _of_number(name, x)
         return im.emit(build(x)) if is_float(im.dtype(x)) else x
@@ -97,17 +101,17 @@ def _round(im: Importer, x: Any, *, decimals: int = 0) -> Any:
 
 
 @rule("frac")
-def _frac(im: Importer, x: Any) -> Any:
+def _frac(im: Importer, x: Operand) -> Any:
     return im.emit(op.subtract(x, im.emit(op.trunc(x))))
 
 
 @rule("neg", "negative")
-def _neg(im: Importer, x: Any) -> Any:
+def _neg(im: Importer, x: Operand) -> Any:
     return im.emit(op.negative(x)) if is_tensor(x) else -x
 
 
 @rule("positive", "pos")
-def _pos(im: Importer, x: Any) -> Any:
+def _pos(im: Importer, x: Operand) -> Any:
     return x
 
 
@@ -119,14 +123,14 @@ def _bitwise_not(im: Importer, x: Any) -> Any:
 
 
 @rule("logical_not", "not", "not_", "sym_not")
-def _logical_not(im: Importer, x: Any) -> Any:
+def _logical_not(im: Importer, x: Operand) -> Any:
     if not is_tensor(x):
         return O.logical_not(x) if isinstance(x, PrimExpr) else not x
     return im.emit(op.logical_not(im.cast(x, "bool")))
 
 
 @rule("signbit")
-def _signbit(im: Importer, x: Any) -> Any:
+def _signbit(im: Importer, x: Operand) -> Any:
     if not is_float(im.dtype(x)):
         if im.dtype(x) == "bool" or im.dtype(x).startswith("uint"):
             return im.zeros(im.shape(x), "bool")
@@ -139,7 +143,7 @@ def _special(name: str, *aliases: str) -> None:
     compiled = getattr(topi.special, name)
 
     @rule(name, *aliases)
-    def translate(im: Importer, x: Any) -> Any:
+    def translate(im: Importer, x: Operand) -> Any:
         if not is_tensor(x):
             return getattr(math, name)(x)
         return im.kernel(compiled, as_float(im, x), name=name)
@@ -156,14 +160,14 @@ for _names in (("log2",), ("log10",), ("log1p", "special_log1p"), ("exp2", "spec
 # ------------------------------------------------------------------------------- two operands
 
 
-def numbers(*values: Any) -> bool:
+def numbers(*values: Operand) -> bool:
     """Whether no operand is a tensor: the operation is on sizes or numbers."""
     return not any(map(is_tensor, values))
 
 
-def _binary(names: tuple[str, ...], build: Any, plain: Any) -> None:
+def _binary(names: tuple[str, ...], build: Callable[..., Expr], plain: Callable[..., Any]) -> None:
     @rule(*names)
-    def translate(im: Importer, a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    def translate(im: Importer, a: Operand, b: Operand, *, alpha: Operand = 1) -> Any:
         if alpha != 1:
             b = im.emit(op.multiply(b, im.operand(alpha, im.dtype(b)))) if is_tensor(
                 b) else b * alpha
@@ -178,9 +182,10 @@ for _names, _build, _plain in (
     _binary(_names, _build, _plain)
 
 
-def _plain_binary(names: tuple[str, ...], build: Any, plain: Any) -> None:
+def _plain_binary(names: tuple[str, ...], build: Callable[..., Expr], plain: Callable[..., Any]
+                  ) -> None:
     @rule(*names)
-    def translate(im: Importer, a: Any, b: Any) -> Any:
+    def translate(im: Importer, a: Operand, b: Operand) -> Any:
         if numbers(a, b):
             return plain(a, b)
         return im.emit(build(*im.pair(a, b)))
@@ -209,7 +214,7 @@ for _names, _build, _plain in (
 def _floating(name: str, build: Callable[[Importer, Any, Any], Any], *aliases: str) -> None:
     """An operator of two floats; integers become float32."""
     @rule(name, *aliases)
-    def translate(im: Importer, a: Any, b: Any) -> Any:
+    def translate(im: Importer, a: Operand, b: Operand) -> Any:
         dtype = im.promoted(a, b)
         dtype = dtype if is_float(dtype) else "float32"
         return build(im, im.operand(a, dtype), im.operand(b, dtype))
@@ -227,7 +232,7 @@ for _name in ("logaddexp2", "hypot", "copysign", "nextafter", "xlogy"):
 
 
 @rule("ldexp")
-def _ldexp(im: Importer, a: Any, b: Any) -> Any:
+def _ldexp(im: Importer, a: Operand, b: Operand) -> Any:
     dtype = im.promoted(a, b)
     dtype = dtype if is_float(dtype) else "float32"
     power = im.kernel(topi.special.exp2, im.tensor(b, dtype), name="exp2")
@@ -235,7 +240,7 @@ def _ldexp(im: Importer, a: Any, b: Any) -> Any:
 
 
 @rule("heaviside")
-def _heaviside(im: Importer, x: Any, values: Any) -> Any:
+def _heaviside(im: Importer, x: Operand, values: Operand) -> Any:
     x, values = im.pair(x, values)
     dtype = im.dtype(x)
     zero = im.const(0, dtype)
@@ -246,7 +251,7 @@ def _heaviside(im: Importer, x: Any, values: Any) -> Any:
 def _of_two(name: str, ours: Callable) -> None:
     """fmax and fmin: what is not a number gives way to the other."""
     @rule(name)
-    def translate(im: Importer, a: Any, b: Any) -> Any:
+    def translate(im: Importer, a: Operand, b: Operand) -> Any:
         a, b = im.pair(a, b)
         out = im.emit(ours(a, b))
         if not is_float(im.dtype(out)):
@@ -260,7 +265,7 @@ _of_two("fmin", op.minimum)
 
 
 @rule("angle")
-def _angle(im: Importer, x: Any) -> Any:
+def _angle(im: Importer, x: Operand) -> Any:
     """Pi below 0, 0 elsewhere."""
     x = as_float(im, x)
     zero = im.const(0, im.dtype(x))
@@ -269,22 +274,22 @@ def _angle(im: Importer, x: Any) -> Any:
 
 
 @rule("isneginf")
-def _isneginf(im: Importer, x: Any) -> Any:
+def _isneginf(im: Importer, x: Operand) -> Any:
     if not is_float(im.dtype(x)):
         return im.zeros(im.shape(x), "bool")
     return im.emit(op.equal(x, im.const(-math.inf, im.dtype(x))))
 
 
 @rule("isposinf")
-def _isposinf(im: Importer, x: Any) -> Any:
+def _isposinf(im: Importer, x: Operand) -> Any:
     if not is_float(im.dtype(x)):
         return im.zeros(im.shape(x), "bool")
     return im.emit(op.equal(x, im.const(math.inf, im.dtype(x))))
 
 
 @rule("nan_to_num")
-def _nan_to_num(im: Importer, x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None
-                ) -> Any:
+def _nan_to_num(im: Importer, x: Operand, nan: float | None = None, posinf: float | None = None,
+                neginf: float | None = None) -> Any:
     dtype = im.dtype(x)
     if not is_float(dtype):
         return x
@@ -298,7 +303,7 @@ def _nan_to_num(im: Importer, x: Any, nan: Any = None, posinf: Any = None, negin
 
 
 @rule("isclose")
-def _isclose(im: Importer, a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8,
+def _isclose(im: Importer, a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8,
              equal_nan: bool = False) -> Any:
     a, b = im.pair(a, b)
     same = im.emit(op.equal(a, b))
@@ -316,7 +321,7 @@ def _isclose(im: Importer, a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-
 
 
 @rule("rsub")
-def _rsub(im: Importer, a: Any, b: Any, alpha: Any = 1) -> Any:
+def _rsub(im: Importer, a: Operand, b: Operand, alpha: Operand = 1) -> Any:
     if alpha != 1:
         a = im.emit(op.multiply(a, im.operand(alpha, im.dtype(a))))
     x, y = im.pair(b, a)
@@ -324,7 +329,7 @@ def _rsub(im: Importer, a: Any, b: Any, alpha: Any = 1) -> Any:
 
 
 @rule("div", "divide", "truediv", "true_divide", "itruediv")
-def divided(im: Importer, a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
+def divided(im: Importer, a: Operand, b: Operand, *, rounding_mode: str | None = None) -> Any:
     """A quotient: true, or rounded ("floor", "trunc")."""
     if numbers(a, b):
         return _quotient(a, b, rounding_mode)
@@ -340,7 +345,7 @@ def divided(im: Importer, a: Any, b: Any, *, rounding_mode: str | None = None) -
     return im.emit(op.trunc(out)) if rounding_mode == "trunc" else out
 
 
-def _quotient(a: Any, b: Any, rounding_mode: str | None) -> Any:
+def _quotient(a: Operand, b: Operand, rounding_mode: str | None) -> Any:
     if rounding_mode is not None:
         return a // b
     if all(isinstance(v, (int, float)) for v in (a, b)):
@@ -350,12 +355,12 @@ def _quotient(a: Any, b: Any, rounding_mode: str | None) -> Any:
 
 
 @rule("floor_divide", "floordiv", "ifloordiv")
-def _floor_divide(im: Importer, a: Any, b: Any) -> Any:
+def _floor_divide(im: Importer, a: Operand, b: Operand) -> Any:
     return a // b if numbers(a, b) else im.emit(op.floor_divide(*im.pair(a, b)))
 
 
 @rule("pow", "power", "float_power", "ipow", "special_pow")
-def _pow(im: Importer, a: Any, b: Any) -> Any:
+def _pow(im: Importer, a: Operand, b: Operand) -> Any:
     if numbers(a, b):
         return _power_of_sizes(a, b)
     if im.node is not None and "float_power" in str(im.node.target):
@@ -379,7 +384,7 @@ def _pow(im: Importer, a: Any, b: Any) -> Any:
     return im.emit(op.power(a, b))
 
 
-def _power_of_sizes(a: Any, b: Any) -> Any:
+def _power_of_sizes(a: Operand, b: Any) -> Any:
     if not (isinstance(a, PrimExpr) or isinstance(b, PrimExpr)):
         return a ** b
     if isinstance(b, int) and 0 <= b <= 64:
@@ -392,14 +397,14 @@ def _power_of_sizes(a: Any, b: Any) -> Any:
     return O.pow(*(O.cast(O.convert(v), "float64") for v in (a, b)))
 
 
-def _times(im: Importer, a: Any, b: Any) -> Any:
+def _times(im: Importer, a: Operand, b: Operand) -> Any:
     if im.dtype(a) == "bool":
         return im.emit(op.logical_and(a, b))
     return im.emit(op.multiply(a, b))
 
 
 @rule("rpow")
-def _rpow(im: Importer, a: Any, b: Any) -> Any:
+def _rpow(im: Importer, a: Operand, b: Operand) -> Any:
     return _pow(im, b, a)
 
 
@@ -407,7 +412,7 @@ def _logical(name: str) -> None:
     build = getattr(op, name)
 
     @rule(name)
-    def translate(im: Importer, a: Any, b: Any) -> Any:
+    def translate(im: Importer, a: Operand, b: Operand) -> Any:
         return im.emit(build(*(im.operand(v, "bool") for v in (a, b))))
 
 
@@ -416,7 +421,7 @@ for _name in ("logical_and", "logical_or", "logical_xor"):
 
 
 @rule("where")
-def _where(im: Importer, condition: Any, a: Any = None, b: Any = None) -> Any:
+def _where(im: Importer, condition: Operand, a: Operand = None, b: Operand = None) -> Any:
     if a is None or b is None:
         from .indexing import true_places
         from .views import _select
@@ -426,29 +431,29 @@ def _where(im: Importer, condition: Any, a: Any = None, b: Any = None) -> Any:
     return im.emit(op.where(im.cast(condition, "bool"), *im.tensors(a, b)))
 
 
-def _product(im: Importer, a: Any, b: Any) -> Any:
+def _product(im: Importer, a: Operand, b: Operand) -> Any:
     return im.emit(op.multiply(*im.pair(a, b)))
 
 
-def added(im: Importer, a: Any, b: Any) -> Any:
+def added(im: Importer, a: Operand, b: Operand) -> Any:
     """a + b with torch's promotion."""
     return im.emit(op.add(*im.pair(a, b)))
 
 
 @rule("addcmul")
-def _addcmul(im: Importer, x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
+def _addcmul(im: Importer, x: Operand, a: Operand, b: Operand, *, value: float = 1) -> Any:
     out = _product(im, a, b)
     return added(im, x, out if value == 1 else _product(im, out, value))
 
 
 @rule("addcdiv")
-def _addcdiv(im: Importer, x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
+def _addcdiv(im: Importer, x: Operand, a: Operand, b: Operand, *, value: float = 1) -> Any:
     out = divided(im, a, b)
     return added(im, x, out if value == 1 else _product(im, out, value))
 
 
 @rule("lerp")
-def _lerp(im: Importer, a: Any, b: Any, weight: Any) -> Any:
+def _lerp(im: Importer, a: Operand, b: Operand, weight: Operand) -> Any:
     away = im.emit(op.subtract(*im.pair(b, a)))
     return added(im, a, _product(im, away, weight))
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....tir import op as O
 from ... import op
 from .importer import Importer, dtype_name, is_tensor, rule
 
+if TYPE_CHECKING:
+    from .importer import Operand
+
 # ------------------------------------------------------------------------------- limits, casts
 
 
 @rule("clamp", "clip")
-def clamped(im: Importer, x: Any, min: Any = None, max: Any = None) -> Any:
+def clamped(im: Importer, x: Operand, min: Operand | None = None, max: Operand | None = None
+            ) -> Any:
     """x between two limits, of which either may be missing, a number or a tensor."""
     if not is_tensor(x):
         return O.min_value_of(O.max_value_of(x, min), max)
@@ -31,17 +35,17 @@ def clamped(im: Importer, x: Any, min: Any = None, max: Any = None) -> Any:
 
 
 @rule("clamp_min")
-def _clamp_min(im: Importer, x: Any, min: Any) -> Any:
+def _clamp_min(im: Importer, x: Operand, min: Operand | None) -> Any:
     return clamped(im, x, min)
 
 
 @rule("clamp_max")
-def _clamp_max(im: Importer, x: Any, max: Any) -> Any:
+def _clamp_max(im: Importer, x: Operand, max: Operand | None) -> Any:
     return clamped(im, x, None, max)
 
 
 @rule("to", "_to_copy", "type", "_to_dtype", "asarray")
-def _to(im: Importer, x: Any, *args: Any, dtype: Any = None, other: Any = None) -> Any:
+def _to(im: Importer, x: Operand, *args: object, dtype: object = None, other: object = None) -> Any:
     if other is not None:
         args = (other, *args)
     for a in args:
@@ -53,13 +57,13 @@ def _to(im: Importer, x: Any, *args: Any, dtype: Any = None, other: Any = None) 
 
 
 @rule("type_as")
-def _type_as(im: Importer, x: Any, other: Any) -> Any:
+def _type_as(im: Importer, x: Operand, other: object) -> Any:
     return im.cast(x, im.dtype(other))
 
 
 def _cast_rule(name: str, dtype: str) -> None:
     @rule(name)
-    def translate(im: Importer, x: Any) -> Any:
+    def translate(im: Importer, x: Operand) -> Any:
         return im.cast(x, dtype)
 
 
@@ -73,23 +77,23 @@ for _method, _dtype in (("float", "float32"), ("double", "float64"), ("half", "f
 @rule("clone", "contiguous", "detach", "detach_", "alias", "alias_copy", "detach_copy", "cpu",
       "lift_fresh_copy", "lift_fresh", "lift", "requires_grad_", "identity", "resolve_conj",
       "resolve_neg", "conj", "conj_physical", "real", "data")
-def same(im: Importer, x: Any) -> Any:
+def same(im: Importer, x: Operand) -> Any:
     """What changes nothing."""
     return x
 
 
 @rule("copy")
-def _copy(im: Importer, x: Any, src: Any) -> Any:
+def _copy(im: Importer, x: Operand, src: Operand) -> Any:
     return im.filled(x, src)
 
 
 @rule("fill")
-def _fill(im: Importer, x: Any, value: Any) -> Any:
+def _fill(im: Importer, x: Operand, value: Operand) -> Any:
     return im.filled(x, value)
 
 
 @rule("zero")
-def _zero(im: Importer, x: Any) -> Any:
+def _zero(im: Importer, x: Operand) -> Any:
     return im.zeros(im.shape(x), im.dtype(x))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from .joining import padded
 from .placing import strided_places
 from .views import _slice, reshaped
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Steps
+
 
 def each(value: Any, rank: int) -> list[Any]:
     """One number for each of `rank` dimensions, from one or as many."""
@@ -21,8 +25,8 @@ def each(value: Any, rank: int) -> list[Any]:
     return values * rank if len(values) == 1 else values
 
 
-def _widths(padding: Any, dilation: Sequence[int], kernel: Sequence[Any], stride: Sequence[int],
-            rank: int) -> list[int]:
+def _widths(padding: Steps | str, dilation: Sequence[int], kernel: Sequence[Any],
+            stride: Sequence[int], rank: int) -> list[int]:
     """Padding before and after all dimensions, from numbers, "same" or "valid"."""
     if padding == "valid":
         return [0] * (2 * rank)
@@ -35,7 +39,7 @@ def _widths(padding: Any, dilation: Sequence[int], kernel: Sequence[Any], stride
     return [*several, *several]
 
 
-def _with_bias(im: Importer, out: Any, bias: Any, rank: int) -> Any:
+def _with_bias(im: Importer, out: Expr, bias: Expr | None, rank: int) -> Any:
     """A bias for each channel; a constant one in its form already, so that passes see it."""
     if bias is None:
         return out
@@ -48,14 +52,14 @@ def _with_bias(im: Importer, out: Any, bias: Any, rank: int) -> Any:
 def _conv(rank: int) -> None:
     build, turned = getattr(nn, f"conv{rank}d"), getattr(nn, f"conv{rank}d_transpose")
 
-    def unbatched(im: Importer, x: Any) -> tuple[Any, bool]:
+    def unbatched(im: Importer, x: Expr) -> tuple[Any, bool]:
         if im.ndim(x) == rank + 1:
             return im.emit(op.expand_dims(x, 0)), True
         return x, False
 
     @rule(f"conv{rank}d")
-    def translate(im: Importer, x: Any, weight: Any, bias: Any = None, stride: Any = 1,
-                  padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+    def translate(im: Importer, x: Expr, weight: Expr, bias: Expr | None = None, stride: Steps = 1,
+                  padding: Steps | str = 0, dilation: Steps = 1, groups: int = 1) -> Any:
         x, alone = unbatched(im, x)
         spread, steps = each(dilation, rank), each(stride, rank)
         widths = _widths(padding, spread, im.shape(weight)[2:], steps, rank)
@@ -64,8 +68,9 @@ def _conv(rank: int) -> None:
         return im.emit(op.squeeze(out, [0])) if alone else out
 
     @rule(f"conv_transpose{rank}d")
-    def back(im: Importer, x: Any, weight: Any, bias: Any = None, stride: Any = 1,
-             padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
+    def back(im: Importer, x: Expr, weight: Expr, bias: Expr | None = None, stride: Steps = 1,
+             padding: Steps | str = 0, output_padding: Steps = 0, groups: int = 1,
+             dilation: Steps = 1) -> Any:
         x, alone = unbatched(im, x)
         steps, widths, extra = (each(v, rank) for v in (stride, padding, output_padding))
         if all(e < s for e, s in zip(extra, steps)):
@@ -84,8 +89,9 @@ for _rank in (1, 2, 3):
 
 
 @rule("convolution", "_convolution")
-def _convolution(im: Importer, x: Any, weight: Any, bias: Any, stride: Any, padding: Any,
-                 dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
+def _convolution(im: Importer, x: Expr, weight: Expr, bias: Expr | None, stride: Steps,
+                 padding: Steps | str, dilation: Steps, transposed: bool, output_padding: Steps,
+                 groups: int) -> Any:
     rank = im.ndim(weight) - 2
     if transposed:
         return RULES[f"conv_transpose{rank}d"](im, x, weight, bias, stride, padding,
@@ -109,8 +115,8 @@ def _places(sizes: Sequence[int], kernel: Sequence[int], dilation: Sequence[int]
 
 
 @rule("im2col")
-def _im2col(im: Importer, x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-            stride: Any = 1) -> Any:
+def _im2col(im: Importer, x: Expr, kernel_size: Steps, dilation: Steps = 1,
+            padding: Steps | str = 0, stride: Steps = 1) -> Any:
     """Windows as columns: [N, C * elements, windows]."""
     kernel, spread, steps, around = (each(v, 2) for v in (kernel_size, dilation, stride, padding))
     x = padded(im, x, [around[1], around[1], around[0], around[0]])
@@ -131,8 +137,8 @@ def _im2col(im: Importer, x: Any, kernel_size: Any, dilation: Any = 1, padding: 
 
 
 @rule("col2im", "fold")
-def _col2im(im: Importer, x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1,
-            padding: Any = 0, stride: Any = 1) -> Any:
+def _col2im(im: Importer, x: Expr, output_size: Steps, kernel_size: Steps, dilation: Steps = 1,
+            padding: Steps | str = 0, stride: Steps = 1) -> Any:
     """The sum of windows, each put at its place in an image."""
     kernel, spread, steps, around = (each(v, 2) for v in (kernel_size, dilation, stride, padding))
     sizes = [n + 2 * p for n, p in zip(each(output_size, 2), around)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from .importer import Importer, dtype_name, is_tensor, rule
 from .indexing import _getitem
 from .views import ORDERS, given_sizes, reshaped
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from ...expr import Expr
+    from .importer import Operand, Size
+
 # ------------------------------------------------------------------------------- sizes
 
 
@@ -26,22 +31,22 @@ def _size(im: Importer, x: Any, dim: Any = None) -> Any:
 
 
 @rule("shape")
-def _shape(im: Importer, x: Any) -> Any:
+def _shape(im: Importer, x: Expr) -> Any:
     return im.shape(x)
 
 
 @rule("dim", "ndim", "ndimension")
-def _dim(im: Importer, x: Any) -> int:
+def _dim(im: Importer, x: Expr) -> int:
     return im.ndim(x)
 
 
 @rule("len")
-def _len(im: Importer, x: Any) -> Any:
+def _len(im: Importer, x: Expr) -> Any:
     return im.shape(x)[0] if is_tensor(x) else len(x)
 
 
 @rule("numel", "sym_numel", "nelement")
-def _numel(im: Importer, x: Any) -> Any:
+def _numel(im: Importer, x: Expr) -> Any:
     total: Any = 1
     for d in im.shape(x):
         total = total * d
@@ -49,39 +54,39 @@ def _numel(im: Importer, x: Any) -> Any:
 
 
 @rule("is_floating_point")
-def _is_floating_point(im: Importer, x: Any) -> bool:
+def _is_floating_point(im: Importer, x: Expr) -> bool:
     return is_float(im.dtype(x))
 
 
 @rule("sym_int", "int_")
-def _sym_int(im: Importer, x: Any) -> Any:
+def _sym_int(im: Importer, x: Expr) -> Any:
     return whole(x)
 
 
 @rule("sym_float")
-def _sym_float(im: Importer, x: Any) -> Any:
+def _sym_float(im: Importer, x: Expr) -> Any:
     return O.cast(x, "float64") if isinstance(x, PrimExpr) else float(x)
 
 
 @rule("_sym_sqrt", "sym_sqrt")
-def _sym_sqrt(im: Importer, x: Any) -> Any:
+def _sym_sqrt(im: Importer, x: Expr) -> Any:
     return O.sqrt(O.cast(x, "float64")) if isinstance(x, PrimExpr) else math.sqrt(x)
 
 
 @rule("sym_max")
-def _sym_max(im: Importer, a: Any, b: Any) -> Any:
+def _sym_max(im: Importer, a: Operand, b: Operand) -> Any:
     return max(a, b) if not isinstance(a, PrimExpr) and not isinstance(
         b, PrimExpr) else O.max_value_of(a, b)
 
 
 @rule("sym_min")
-def _sym_min(im: Importer, a: Any, b: Any) -> Any:
+def _sym_min(im: Importer, a: Operand, b: Operand) -> Any:
     return min(a, b) if not isinstance(a, PrimExpr) and not isinstance(
         b, PrimExpr) else O.min_value_of(a, b)
 
 
 @rule("item", "_local_scalar_dense")
-def _item(im: Importer, x: Any) -> Any:
+def _item(im: Importer, x: Expr) -> Any:
     """A number out of a tensor: one that is known, a whole one as a size, another as it is."""
     if isinstance(x, Constant) and x.data.numpy().size == 1:
         return x.data.numpy().item()
@@ -94,7 +99,7 @@ def _item(im: Importer, x: Any) -> Any:
 
 
 @rule("getattr")
-def _getattr(im: Importer, x: Any, name: str, default: Any = None) -> Any:
+def _getattr(im: Importer, x: Expr, name: str, default: object = None) -> Any:
     if isinstance(x, (tuple, list)) or not is_tensor(x):  # what max, sort and topk give
         return _getitem(im, x, {"values": 0, "indices": 1}[name])
     if name == "shape":
@@ -117,8 +122,8 @@ def _getattr(im: Importer, x: Any, name: str, default: Any = None) -> Any:
 
 
 @rule("arange")
-def _arange(im: Importer, *numbers: Any, dtype: Any = None, start: Any = 0, end: Any = None,
-            step: Any = 1) -> Any:
+def _arange(im: Importer, *numbers: Operand, dtype: object = None, start: Any = 0,
+            end: Any = None, step: Any = 1) -> Any:
     given = list(numbers)
     if end is not None:
         given = [start, end, step] if not given else [*given, end, step][:3]
@@ -135,7 +140,8 @@ def _arange(im: Importer, *numbers: Any, dtype: Any = None, start: Any = 0, end:
 
 
 @rule("linspace")
-def _linspace(im: Importer, start: Any, end: Any, steps: Any, *, dtype: Any = None) -> Any:
+def _linspace(im: Importer, start: Any, end: Any, steps: Any, *,
+              dtype: object = None) -> Any:
     kind = dtype_name(dtype)
     if all(isinstance(v, (int, float)) for v in (start, end, steps)):
         if is_float(kind):
@@ -156,14 +162,14 @@ def _linspace(im: Importer, start: Any, end: Any, steps: Any, *, dtype: Any = No
 
 @rule("logspace")
 def _logspace(im: Importer, start: Any, end: Any, steps: Any, base: float = 10.0, *,
-              dtype: Any = None) -> Any:
+              dtype: object = None) -> Any:
     kind = dtype_name(dtype)
     if not all(isinstance(v, (int, float)) for v in (start, end, steps)):
         raise ValueError("logspace needs bounds and a number of steps that are known")
     return im.const(np.logspace(start, end, steps, base=base).astype(kind), kind)
 
 
-def _filled(im: Importer, sizes: Any, value: Any, dtype: Any) -> Any:
+def _filled(im: Importer, sizes: Sequence[Size], value: Operand, dtype: object) -> Any:
     kind = dtype_name(dtype, "float32" if isinstance(value, float) else im.dtype(value))
     if isinstance(value, PrimExpr) or is_tensor(value):
         return im.broadcast(im.tensor(value, kind), list(sizes))
@@ -176,23 +182,24 @@ def _full(im: Importer, size: Any, fill_value: Any, *, dtype: Any = None) -> Any
 
 
 @rule("full_like")
-def _full_like(im: Importer, x: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def _full_like(im: Importer, x: Expr, fill_value: Operand, *, dtype: object = None) -> Any:
     return _filled(im, im.shape(x), fill_value, dtype_name(dtype, im.dtype(x)))
 
 
 def _constant(value: int, *names: str) -> None:
     """zeros(sizes), zeros_like(x), x.new_zeros(sizes) and the like."""
     @rule(*names)
-    def made(im: Importer, *sizes: Any, size: Any = None, dtype: Any = None) -> Any:
+    def made(im: Importer, *sizes: Any, size: Any = None, dtype: object = None) -> Any:
         given = given_sizes(sizes[0], sizes[1:]) if sizes else list(size or ())
         return _filled(im, given, value, dtype_name(dtype))
 
     @rule(*(f"{n}_like" for n in names))
-    def like(im: Importer, x: Any, *, dtype: Any = None) -> Any:
+    def like(im: Importer, x: Expr, *, dtype: object = None) -> Any:
         return _filled(im, im.shape(x), value, dtype_name(dtype, im.dtype(x)))
 
     @rule(*(f"new_{n}" for n in names))
-    def new(im: Importer, x: Any, *sizes: Any, size: Any = None, dtype: Any = None) -> Any:
+    def new(im: Importer, x: Expr, *sizes: Any, size: Any = None, dtype: object = None
+            ) -> Any:
         given = given_sizes(sizes[0], sizes[1:]) if sizes else list(size or ())
         return _filled(im, given, value, dtype_name(dtype, im.dtype(x)))
 
@@ -202,7 +209,7 @@ _constant(1, "ones")
 
 
 @rule("empty_strided", "new_empty_strided")
-def _empty_strided(im: Importer, *args: Any, dtype: Any = None) -> Any:
+def _empty_strided(im: Importer, *args: object, dtype: Any = None) -> Any:
     """Memory without values; 0 here."""
     like = args[0] if is_tensor(args[0]) else None
     size = args[1] if like is not None else args[0]
@@ -210,22 +217,24 @@ def _empty_strided(im: Importer, *args: Any, dtype: Any = None) -> Any:
 
 
 @rule("empty_permuted")
-def _empty_permuted(im: Importer, size: Any, physical_layout: Any, *, dtype: Any = None) -> Any:
+def _empty_permuted(im: Importer, size: Any, physical_layout: Sequence[int], *,
+                    dtype: Any = None) -> Any:
     return im.zeros(size, dtype_name(dtype))
 
 
 @rule("new_full")
-def _new_full(im: Importer, x: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def _new_full(im: Importer, x: Any, size: Any, fill_value: Any, *, dtype: Any = None
+              ) -> Any:
     return _filled(im, size, fill_value, dtype_name(dtype, im.dtype(x)))
 
 
 @rule("scalar_tensor")
-def _scalar_tensor(im: Importer, value: Any, *, dtype: Any = None) -> Any:
+def _scalar_tensor(im: Importer, value: Operand, *, dtype: object = None) -> Any:
     return _tensor(im, value, dtype=dtype_name(dtype))
 
 
 @rule("tensor", "as_tensor")
-def _tensor(im: Importer, value: Any, *, dtype: Any = None) -> Any:
+def _tensor(im: Importer, value: Operand, *, dtype: object = None) -> Any:
     if is_tensor(value):
         return value if dtype is None else im.cast(value, dtype_name(dtype))
     if isinstance(value, (list, tuple)) and any(is_tensor(v) or isinstance(v, PrimExpr)
@@ -241,13 +250,14 @@ def _tensor(im: Importer, value: Any, *, dtype: Any = None) -> Any:
 
 
 @rule("eye")
-def _eye(im: Importer, n: Any, m: Any = None, *, dtype: Any = None) -> Any:
+def _eye(im: Importer, n: Size, m: Size | None = None, *, dtype: object = None) -> Any:
     return im.emit(op.eye(n, m, 0, dtype_name(dtype)))
 
 
-def _triangle(name: str, pick: Any) -> None:
+def _triangle(name: str, pick: Callable[..., Expr]) -> None:
     @rule(name)
-    def translate(im: Importer, row: int, col: int, offset: int = 0, *, dtype: Any = None) -> Any:
+    def translate(im: Importer, row: int, col: int, offset: int = 0, *, dtype: object = None
+                  ) -> Any:
         return im.const(np.array(pick(row, offset, col)), dtype_name(dtype, "int64"))
 
 
@@ -256,7 +266,7 @@ _triangle("triu_indices", np.triu_indices)
 
 
 @rule("vander")
-def _vander(im: Importer, x: Any, N: Any = None, increasing: bool = False) -> Any:
+def _vander(im: Importer, x: Expr, N: Size | None = None, increasing: bool = False) -> Any:
     from .arithmetic import _pow
 
     count = im.shape(x)[0] if N is None else N

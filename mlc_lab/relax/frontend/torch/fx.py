@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import operator
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ....ir.module import IRModule
 from ....tir import op as O
@@ -27,37 +27,42 @@ from .graphs import WRITING, GraphImporter, subgraphs_of
 from .importer import RULES, Importer, dtype_name, is_tensor
 from .scattering import functional_embedding_bag
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Steps
 
-def _embedding(im: Importer, x: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None,
-               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False
-               ) -> Any:
+
+def _embedding(im: Importer, x: Expr, weight: Expr, padding_idx: int | None = None,
+               max_norm: float | None = None, norm_type: float = 2.0,
+               scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     if max_norm is not None:
         raise ValueError("embedding with max_norm changes the table, which is not translated")
     return RULES["embedding"](im, weight, x)
 
 
-def _batch_norm(im: Importer, x: Any, running_mean: Any, running_var: Any, weight: Any = None,
-                bias: Any = None, training: bool = False, momentum: float = 0.1,
-                eps: float = 1e-5) -> Any:
+def _batch_norm(im: Importer, x: Expr, running_mean: Expr | None, running_var: Expr | None,
+                weight: Expr | None = None, bias: Expr | None = None, training: bool = False,
+                momentum: float = 0.1, eps: float = 1e-5) -> Any:
     return RULES["batch_norm"](im, x, weight, bias, running_mean, running_var, training, momentum,
                                eps)
 
 
-def _instance_norm(im: Importer, x: Any, running_mean: Any = None, running_var: Any = None,
-                   weight: Any = None, bias: Any = None, use_input_stats: bool = True,
-                   momentum: float = 0.1, eps: float = 1e-5) -> Any:
+def _instance_norm(im: Importer, x: Expr, running_mean: Expr | None = None,
+                   running_var: Expr | None = None, weight: Expr | None = None,
+                   bias: Expr | None = None, use_input_stats: bool = True, momentum: float = 0.1,
+                   eps: float = 1e-5) -> Any:
     return RULES["instance_norm"](im, x, weight, bias, running_mean, running_var, use_input_stats,
                                   momentum, eps)
 
 
-def _unfold(im: Importer, x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-            stride: Any = 1) -> Any:
+def _unfold(im: Importer, x: Expr, kernel_size: Steps, dilation: Steps = 1, padding: Steps = 0,
+            stride: Steps | None = 1) -> Any:
     return RULES["im2col"](im, x, kernel_size, dilation, padding, stride)
 
 
 def _max_unpool(rank: int) -> Row:
-    def row(im: Importer, x: Any, indices: Any, kernel_size: Any, stride: Any = None,
-            padding: Any = 0, output_size: Any = None) -> Any:
+    def row(im: Importer, x: Expr, indices: Expr, kernel_size: Steps, stride: Steps | None = None,
+            padding: Steps = 0, output_size: Steps | None = None) -> Any:
         kernel = each(kernel_size, rank)
         steps, around = each(stride or kernel, rank), each(padding, rank)
         size = output_size or [(n - 1) * s + k - 2 * p for n, s, k, p in zip(

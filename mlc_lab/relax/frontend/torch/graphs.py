@@ -3,7 +3,7 @@ keep track of what is written to, and take apart what has no rule."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping
 
 from ....ir.module import IRModule
 from ....tir import op as O
@@ -23,6 +23,9 @@ from .symbols import Sizes, is_symbolic
 from .placing import back_by_places, strided_places
 from .views import WAYS_BACK, reshaped
 from .wraps import BRANCHING
+
+if TYPE_CHECKING:
+    from .importer import Operand, Size
 
 #: checks that torch leaves in the graph, and what has no value
 CHECKS = frozenset({
@@ -266,7 +269,7 @@ class GraphImporter(Importer):
 
         return tuple(while_loop(self.builder, list(carried), more, step))
 
-    def condition(self, value: Any) -> Expr:
+    def condition(self, value: Operand) -> Expr:
         """A value as a condition: a tensor of shape []."""
         if not is_tensor(value):
             value = self.tensor(value, "bool")
@@ -282,7 +285,7 @@ class GraphImporter(Importer):
 
     # ------------------------------------------------------------------------- shapes
 
-    def with_shape(self, out: Any, known: Any) -> Any:
+    def with_shape(self, out: Expr, known: object) -> Any:
         """A tensor whose shape was lost, with the shape that torch knows."""
         if is_tensor(out) and out.struct_info.dims is None and hasattr(known, "shape"):
             return self.builder.match_cast(out, self.sizes.info(known))
@@ -308,14 +311,14 @@ class GraphImporter(Importer):
             return out
         return self.builder.match_cast(out, TensorStructInfo(meant, self.dtype(out)))
 
-    def taken_for(self, size: Any) -> Any:
+    def taken_for(self, size: Size) -> Any:
         """The one of several expressions that torch takes for equal."""
         for a, b in self.sizes.equal:
             if isinstance(size, PrimExpr) and self.same_size(size, a):
                 size = b
         return size
 
-    def surely_same(self, a: Any, b: Any) -> bool:
+    def surely_same(self, a: Size, b: Size) -> bool:
         """Whether two sizes are equal for all values of their symbols."""
         return self.same_size(a, b) or not (
             isinstance(a, int) and isinstance(b, int)) and (
@@ -327,7 +330,7 @@ class GraphImporter(Importer):
         """How a change of a node's value becomes one of its argument `of`."""
         overlap = _overlaps(self.fake(node), piece)
 
-        def by_places(whole: Any, part: Any) -> Any:
+        def by_places(whole: Expr, part: Expr) -> Any:
             if overlap:
                 raise ValueError(f"{place_of(node)}: a write to a view that has an element several "
                                  "times is not translated: clone() it before")
@@ -348,7 +351,7 @@ class GraphImporter(Importer):
         if piece is not None:
             kwargs["piece"] = piece
 
-        def back(whole: Any, part: Any) -> Any:
+        def back(whole: Expr, part: Expr) -> Any:
             try:
                 return fn(self, whole, part, *args[1:], **kwargs)
             except (TypeError, ValueError, KeyError, IndexError) as error:
@@ -371,7 +374,7 @@ class GraphImporter(Importer):
             if root is None or self.shape(root.value) == list(held.shape):
                 return self.aliases.hold(node, value(), name)
 
-        def again(whole: Any) -> Any:
+        def again(whole: Expr) -> Any:
             flat = reshaped(self, whole, [-1])
             places = strided_places(self, list(held.shape), list(held.stride()),
                                     held.storage_offset())
@@ -386,7 +389,7 @@ class GraphImporter(Importer):
 
     # ------------------------------------------------------------------------- results
 
-    def results(self, out: Any, no_bind: bool) -> Any:
+    def results(self, out: Expr, no_bind: bool) -> Any:
         """A value to return, seen outside of the dataflow block."""
         if not (no_bind and isinstance(out, Tuple)):
             return self.builder.emit_output(out)

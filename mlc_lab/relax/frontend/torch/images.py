@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
@@ -17,24 +17,31 @@ from .convolutions import each
 from .importer import Importer, rule
 from .views import reshaped
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Size, Sizes
+
 _METHODS = {"nearest": "nearest", "nearest-exact": "nearest-exact", "linear": "linear",
             "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 _RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
 @rule("__interpolate")
-def _scripted_interpolate(im: Importer, x: Any, size: Any = None, scale_factor: Any = None,
-                          mode: str = "nearest", align_corners: Any = None,
-                          recompute_scale_factor: Any = None, antialias: bool = False) -> Any:
+def _scripted_interpolate(im: Importer, x: Expr, size: Sizes | None = None,
+                          scale_factor: float | Sequence[float] | None = None,
+                          mode: str = "nearest", align_corners: bool | None = None,
+                          recompute_scale_factor: bool | None = None, antialias: bool = False
+                          ) -> Any:
     """The operator of TorchScript, which recomputes the factor unless it is told not to."""
     return interpolate(im, x, size, scale_factor, mode, align_corners,
                        recompute_scale_factor is not False, antialias)
 
 
 @rule("interpolate", "upsample")
-def interpolate(im: Importer, x: Any, size: Any = None, scale_factor: Any = None,
-                mode: str = "nearest", align_corners: Any = None,
-                recompute_scale_factor: Any = None, antialias: bool = False) -> Any:
+def interpolate(im: Importer, x: Any, size: Any = None,
+                scale_factor: Any = None, mode: str = "nearest",
+                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+                antialias: bool = False) -> Any:
     """Images resized. With `scale_factor` torch maps places by the factor itself, not by the
     quotient of the sizes, unless it is told to recompute it."""
     spatial = im.shape(x)[2:]
@@ -55,7 +62,7 @@ def interpolate(im: Importer, x: Any, size: Any = None, scale_factor: Any = None
     return resized(im, x, each(size, rank), scales, _METHODS[mode], bool(align_corners), antialias)
 
 
-def _scaled(im: Importer, spatial: Sequence[Any], factors: Any) -> list[Any]:
+def _scaled(im: Importer, spatial: Sequence[Any], factors: float | Sequence[float]) -> list[Any]:
     """floor(size * factor) for each dimension."""
     fake = im.fake(im.node) if im.node is not None else None
     out = []
@@ -73,7 +80,7 @@ def _scaled(im: Importer, spatial: Sequence[Any], factors: Any) -> list[Any]:
     return out
 
 
-def resized(im: Importer, x: Any, size: list[Any], scales: list[Any], method: str, align: bool,
+def resized(im: Importer, x: Expr, size: list[Any], scales: list[Any], method: str, align: bool,
             antialias: bool = False) -> Any:
     """Images of a size; `scales` are None where the quotient of the sizes says how places map."""
     spatial = im.shape(x)[2:]
@@ -105,7 +112,7 @@ def resized(im: Importer, x: Any, size: list[Any], scales: list[Any], method: st
     return x
 
 
-def _is_quotient(have: Any, wanted: Any, scale: Any) -> bool:
+def _is_quotient(have: Size, wanted: Size, scale: float) -> bool:
     """Whether a factor says no more than the sizes do."""
     if scale is None:
         return True
@@ -127,7 +134,7 @@ def _antialiased(im: Importer, x: Any, size: list[Any], scales: list[Any], metho
     return x
 
 
-def _weighed(im: Importer, x: Any, dim: int, weights: Any) -> Any:
+def _weighed(im: Importer, x: Expr, dim: int, weights: Sequence[Any]) -> Any:
     """A product with a matrix [new, old] along a dimension."""
     last = im.ndim(x) - 1
     order = [d for d in range(im.ndim(x)) if d != dim] + [dim]
@@ -150,13 +157,15 @@ def _upsample(name: str, method: str, aligned: bool, antialias: bool = False) ->
 
     if aligned:
         @rule(name, f"_{name}")
-        def with_corners(im: Importer, x: Any, size: Any, align_corners: bool, *scales: Any,
-                         scale_factors: Any = None) -> Any:
+        def with_corners(im: Importer, x: Expr, size: Sizes | None, align_corners: bool,
+                         *scales: float | None, scale_factors: Sequence[float] | None = None
+                         ) -> Any:
             return run(im, x, size, align_corners, scales if scale_factors is None else (
                 scale_factors,))
     else:
         @rule(name, f"_{name}")
-        def plain(im: Importer, x: Any, size: Any, *scales: Any, scale_factors: Any = None) -> Any:
+        def plain(im: Importer, x: Expr, size: Sizes | None, *scales: float | None,
+                  scale_factors: Sequence[float] | None = None) -> Any:
             return run(im, x, size, False, scales if scale_factors is None else (scale_factors,))
 
 
@@ -178,26 +187,27 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 @rule("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sampler",
       "_grid_sampler_2d_cpu_fallback")
-def _grid_sampler(im: Importer, x: Any, grid: Any, interpolation_mode: int = 0,
+def _grid_sampler(im: Importer, x: Expr, grid: Expr, interpolation_mode: int = 0,
                   padding_mode: int = 0, align_corners: bool = False) -> Any:
     return sampled(im, x, grid, _INTERPOLATIONS[interpolation_mode], _PADDINGS[padding_mode],
                    align_corners)
 
 
 @rule("grid_sample")
-def _grid_sample(im: Importer, x: Any, grid: Any, mode: str = "bilinear",
-                 padding_mode: str = "zeros", align_corners: Any = None) -> Any:
+def _grid_sample(im: Importer, x: Expr, grid: Expr, mode: str = "bilinear",
+                 padding_mode: str = "zeros", align_corners: bool | None = None) -> Any:
     return sampled(im, x, grid, mode, padding_mode, bool(align_corners))
 
 
-def sampled(im: Any, x: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
+def sampled(im: Importer, x: Expr, grid: Expr, mode: str, padding: str, align: bool) -> Any:
     """x [N, C, ..] at the places of grid [N, .., dimensions], from -1 to 1."""
     return im.kernel(lambda x, grid: topi.sampling.grid_sample(x, grid, mode, padding, align), x,
                      grid, name="grid_sample")
 
 
 @rule("affine_grid", "affine_grid_generator")
-def _affine_grid(im: Importer, theta: Any, size: Any, align_corners: Any = False) -> Any:
+def _affine_grid(im: Importer, theta: Expr, size: Any, align_corners: bool | None = False
+                 ) -> Any:
     """theta times the corners (x, y, .., 1) of every pixel."""
     dtype = im.dtype(theta)
     spatial = list(size)[2:]

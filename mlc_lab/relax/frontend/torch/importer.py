@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,19 @@ from ...struct_info import ShapeStructInfo, TensorStructInfo, as_dim, same_dim
 from ... import op as relax_op
 from ..common import analyzer_of
 from .aliasing import Values
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+    Size: TypeAlias = "int | PrimExpr"
+    #: one size, or several
+    Sizes: TypeAlias = "Size | Sequence[Size]"
+    #: what an operator takes where a number or a size may stand for a tensor
+    Operand: TypeAlias = "Expr | PrimExpr | float"
+    #: dimensions of a reduction: one, several, or all
+    Dims: TypeAlias = "int | Sequence[int] | None"
+    #: strides, dilations, windows: one for all dimensions, or one each
+    Steps: TypeAlias = "int | Sequence[int]"
 
 #: rule by name: `rule(importer, *args, **kwargs)`; "add.Tensor" goes before "add"
 RULES: dict[str, Callable[..., Any]] = {}
@@ -38,7 +51,7 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
     return add
 
 
-def dtype_name(dtype: Any, default: str = "float32") -> str:
+def dtype_name(dtype: object, default: str = "float32") -> str:
     """A dtype of torch (or a name) as a name."""
     if dtype is None:
         return default
@@ -49,7 +62,7 @@ def dtype_name(dtype: Any, default: str = "float32") -> str:
     return DTYPES.get(text, text)
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: object) -> bool:
     """Whether a value is a tensor in the Relax program."""
     return isinstance(value, Expr) and isinstance(getattr(value, "struct_info_", None),
                                                   TensorStructInfo)
@@ -70,11 +83,11 @@ class Importer:
 
     # ------------------------------------------------------------------------- emitting
 
-    def emit(self, expr: Any) -> Any:
+    def emit(self, expr: Expr) -> Any:
         """Bind an expression to a variable; a leaf stays."""
         return self.builder.emit(expr)
 
-    def kernel(self, compiled: Callable[..., Any], *args: Any, name: str = "", **kwargs: Any
+    def kernel(self, compiled: Callable[..., Any], *args: object, name: str = "", **kwargs: object
                ) -> Any:
         """A call of a function of TOPI that Relax has no operator for."""
         return self.builder.emit_te(compiled, *args, primfunc_name_hint=name or compiled.__name__,
@@ -85,7 +98,7 @@ class Importer:
         """TVM's name for the builder."""
         return self.builder
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
         """What `make` gives, made only the first time `key` is asked for."""
         if key not in self._made:
             self._made[key] = make()
@@ -97,42 +110,42 @@ class Importer:
         """A constant tensor."""
         return const(value, dtype)
 
-    def shape(self, x: Any) -> list[Any]:
+    def shape(self, x: Expr) -> list[Any]:
         """The sizes of a tensor: ints, or expressions where they are symbolic."""
         dims = x.struct_info.dims
         if dims is None:
             raise ValueError("the shape of a tensor is not known, not even by symbols")
         return [d if O.as_int(d) is None else O.as_int(d) for d in dims]
 
-    def ndim(self, x: Any) -> int:
+    def ndim(self, x: Expr) -> int:
         """The number of dimensions."""
         return x.struct_info.ndim
 
     @staticmethod
-    def axis(dim: Any, count: int) -> int:
+    def axis(dim: int, count: int) -> int:
         """A dimension counted from the front. Raises IndexError where there is none such."""
         if not -max(count, 1) <= dim < max(count, 1):
             raise IndexError(f"dimension {dim} of a tensor of {count} dimension(s)")
         return dim % max(count, 1)
 
-    def simplified(self, size: Any) -> Any:
+    def simplified(self, size: Size) -> Any:
         """A size in its simplest form, an int where it is known."""
         if not isinstance(size, PrimExpr):
             return size
         out = self.analyzer(size).simplify(size)
         return out if O.as_int(out) is None else O.as_int(out)
 
-    def analyzer(self, *sizes: Any) -> Analyzer:
+    def analyzer(self, *sizes: Size) -> Analyzer:
         """An analyzer that knows between which numbers the symbols of sizes lie."""
         return analyzer_of(sizes, self.ranges)
 
-    def need_size(self, size: Any, least: Any) -> None:
+    def need_size(self, size: Size, least: Size) -> None:
         """Let a run check that a size is not smaller than this, where it may be."""
         if not self.analyzer(size, least).can_prove(O.convert(least) <= size):
             enough = O.max_value_of(*(O.cast(O.convert(v), "int64") for v in (size, least)))
             self.builder.match_cast(ShapeExpr([size]), ShapeStructInfo([enough]), "enough")
 
-    def same_size(self, a: Any, b: Any) -> bool:
+    def same_size(self, a: Size, b: Size) -> bool:
         """Whether two sizes are surely equal."""
         if isinstance(a, int) and isinstance(b, int):
             return a == b
@@ -144,7 +157,7 @@ class Importer:
         first, second = ([1] * (count - len(s)) + list(s) for s in (a, b))
         return [q if self.same_size(p, 1) else p for p, q in zip(first, second)]
 
-    def broadcast(self, x: Any, sizes: Sequence[Any]) -> Any:
+    def broadcast(self, x: Expr, sizes: Sequence[Any]) -> Any:
         """A tensor repeated to a shape."""
         have = self.shape(x)
         if len(have) == len(sizes) and all(map(self.same_size, have, sizes)):
@@ -153,7 +166,7 @@ class Importer:
             return self.emit(relax_op.full(ShapeExpr(list(sizes)), x, x.struct_info.dtype))
         return self.emit(relax_op.broadcast_to(x, ShapeExpr(list(sizes))))
 
-    def full(self, sizes: Sequence[Any], value: Any, dtype: str) -> Any:
+    def full(self, sizes: Sequence[Any], value: Operand, dtype: str) -> Any:
         """A tensor of one number."""
         return self.emit(relax_op.full(ShapeExpr(list(sizes)), self.const(value, dtype), dtype))
 
@@ -161,7 +174,7 @@ class Importer:
         """A tensor of zeros."""
         return self.full(sizes, 0, dtype)
 
-    def need_dense(self, x: Any, name: str) -> None:
+    def need_dense(self, x: Expr, name: str) -> None:
         """Refuse a tensor that does not lie in memory in the order of its elements, for operators
         that look at memory."""
         fake = self.fake(self.node.args[0]) if self.node is not None and self.node.args else None
@@ -170,7 +183,7 @@ class Importer:
             raise ValueError(f"{name} of a tensor that is a part of another, or whose dimensions "
                              "were put in another order, is not translated: clone() it before")
 
-    def tensor(self, value: Any, dtype: str) -> Any:
+    def tensor(self, value: Operand, dtype: str) -> Any:
         """A number, a size or a tensor as a tensor of `dtype`."""
         if is_tensor(value):
             return self.cast(value, dtype)
@@ -186,7 +199,7 @@ class Importer:
             return self.cast(self.emit(relax_op.reshape(one, ShapeExpr([]))), dtype)
         return self.const(getattr(value, "value", value), dtype)
 
-    def filled(self, x: Any, value: Any) -> Any:
+    def filled(self, x: Expr, value: Operand) -> Any:
         """A value in the form of x: its shape and its dtype."""
         if is_tensor(value) and value.struct_info.dtype == self.dtype(x) and (
                 self.ndim(value) == self.ndim(x)) and all(
@@ -197,7 +210,7 @@ class Importer:
             tensor = self.emit(relax_op.squeeze(tensor, [0]))
         return self.broadcast(tensor, self.shape(x))
 
-    def size_of(self, x: Any) -> Any:
+    def size_of(self, x: Expr) -> Any:
         """The number of elements."""
         total: Any = 1
         for d in self.shape(x):
@@ -205,18 +218,18 @@ class Importer:
         return total
 
     @staticmethod
-    def vector(size: Any, dtype: str = "int64") -> TensorStructInfo:
+    def vector(size: Size, dtype: str = "int64") -> TensorStructInfo:
         """What is known of a vector."""
         return TensorStructInfo([size], dtype)
 
-    def with_unknown_size(self, x: Any, sizes: Sequence[Any], dtype: str) -> Any:
+    def with_unknown_size(self, x: Expr, sizes: Sequence[Any], dtype: str) -> Any:
         """A tensor of which only the run knows one size, here None, with a symbol for it."""
         unknown = SizeVar(f"count_{self.builder.get_unique_name('count')}", "int64")
         self.ranges[unknown.name] = 0, 2**40
         dims = [unknown if s is None else s for s in sizes]
         return self.builder.match_cast(x, TensorStructInfo(dims, dtype))
 
-    def size_from(self, x: Any) -> PrimExpr:
+    def size_from(self, x: Expr) -> PrimExpr:
         """The whole number in a tensor of one element, as a size that only the run knows."""
         line = self.cast(self.emit(relax_op.reshape(x, ShapeExpr([1]))), "int64")
         shape = self.emit(relax_op.tensor_to_shape(line))
@@ -229,7 +242,7 @@ class Importer:
         """The tensor of torch, without data, that a node gives; None where it is not known."""
         return getattr(node, "meta", {}).get("val")
 
-    def dtype(self, x: Any) -> str:
+    def dtype(self, x: Operand) -> str:
         """The dtype of a tensor, or of a Python number as torch sees it."""
         if is_tensor(x):
             return x.struct_info.dtype
@@ -241,13 +254,13 @@ class Importer:
             x = x.value
         return x.dtype if isinstance(x, PrimExpr) else "int64"
 
-    def cast(self, x: Any, dtype: str) -> Any:
+    def cast(self, x: Operand, dtype: str) -> Any:
         """A tensor (or number) as `dtype`."""
         if not is_tensor(x):
             return x
         return x if x.struct_info.dtype == dtype else self.emit(relax_op.astype(x, dtype))
 
-    def operand(self, x: Any, dtype: str) -> Any:
+    def operand(self, x: Operand, dtype: str) -> Any:
         """An operand of `dtype`: a tensor cast, a number as a constant, a size as a value."""
         if is_tensor(x):
             return self.cast(x, dtype)
@@ -257,7 +270,7 @@ class Importer:
             return PrimValue(O.cast(x, dtype))
         return const(getattr(x, "value", x), dtype)
 
-    def promoted(self, a: Any, b: Any) -> str:
+    def promoted(self, a: Operand, b: Operand) -> str:
         """The dtype torch computes in: tensors decide over numbers, floats over integers."""
         kinds = [self.dtype(v) for v in (a, b)]
         if is_tensor(a) != is_tensor(b):
@@ -285,12 +298,12 @@ class Importer:
             return "float64" if "float64" in (a, b) else "float32"
         return str(np.promote_types(a, b))
 
-    def tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def tensors(self, a: Operand, b: Operand) -> tuple[Any, Any]:
         """Both operands as tensors of the dtype torch computes in."""
         dtype = self.promoted(a, b)
         return self.tensor(a, dtype), self.tensor(b, dtype)
 
-    def pair(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def pair(self, a: Operand, b: Operand) -> tuple[Any, Any]:
         """Both operands in the dtype torch computes in."""
         dtype = self.promoted(a, b)
         return self.operand(a, dtype), self.operand(b, dtype)

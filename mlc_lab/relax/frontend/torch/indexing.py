@@ -6,7 +6,7 @@ lists and masks then read or write elements of that view.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from ..common import from_front
 from .importer import Importer, is_tensor, rule
 from .views import WAYS_BACK, _select, _slice, reshaped, way_back
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Operand, Size
+
 # ------------------------------------------------------------------------------- x[...]
 
 
@@ -25,7 +29,7 @@ class Basic:
     """The part of an index that gives a view: steps (rule, arguments), and the tensors that index
     the view, by its dimensions; None where there is none."""
 
-    def __init__(self, im: Importer, x: Any, index: Any) -> None:
+    def __init__(self, im: Importer, x: Expr, index: Any) -> None:
         parts = list(index) if isinstance(index, tuple) else [index]
         parts = [_listed(im, p) if isinstance(p, list) else p for p in parts]
         named = sum(_takes(im, p) for p in parts)
@@ -59,7 +63,7 @@ class Basic:
         while self.tensors and self.tensors[-1] is None:
             self.tensors.pop()
 
-    def view(self, im: Importer, x: Any) -> list[Any]:
+    def view(self, im: Importer, x: Expr) -> list[Any]:
         """x and the views on the way to the part that the steps give."""
         from .importer import RULES
 
@@ -68,14 +72,14 @@ class Basic:
             chain.append(RULES[name](im, chain[-1], *args))
         return chain
 
-    def back(self, im: Importer, chain: list[Any], part: Any) -> Any:
+    def back(self, im: Importer, chain: list[Any], part: Expr) -> Any:
         """x with the last view changed."""
         for (name, args), whole in reversed(list(zip(self.steps, chain))):
             part = WAYS_BACK[name](im, whole, part, *args)
         return part
 
 
-def _takes(im: Importer, p: Any) -> int:
+def _takes(im: Importer, p: float) -> int:
     """How many dimensions an item of an index stands for."""
     if p is None or p is Ellipsis or isinstance(p, bool):
         return 0
@@ -94,7 +98,7 @@ def _listed(im: Importer, given: list[Any]) -> Any:
 
 
 @rule("getitem")
-def _getitem(im: Importer, x: Any, index: Any) -> Any:
+def _getitem(im: Importer, x: Expr, index: Any) -> Any:
     """An item of a tuple or list, or a part of a tensor."""
     if not is_tensor(x):
         if isinstance(index, slice):
@@ -112,13 +116,13 @@ def _getitem(im: Importer, x: Any, index: Any) -> Any:
 
 
 @way_back("getitem")
-def _getitem_back(im: Importer, whole: Any, part: Any, index: Any) -> Any:
+def _getitem_back(im: Importer, whole: Expr, part: Expr, index: Any) -> Any:
     basic = Basic(im, whole, index)
     return basic.back(im, basic.view(im, whole), part)
 
 
 @rule("setitem")
-def _setitem(im: Importer, x: Any, index: Any, value: Any) -> Any:
+def _setitem(im: Importer, x: Expr, index: Any, value: Operand) -> Any:
     """x after `x[index] = value`."""
     basic = Basic(im, x, index)
     chain = basic.view(im, x)
@@ -132,13 +136,13 @@ def _setitem(im: Importer, x: Any, index: Any, value: Any) -> Any:
 # ------------------------------------------------------------------------------- reading
 
 
-def taken(im: Importer, x: Any, index: Any, dim: int) -> Any:
+def taken(im: Importer, x: Expr, index: Any, dim: int) -> Any:
     """The parts of x at indices along a dimension, which may count from the end."""
     _inside(im, index, im.shape(x)[dim])
     return im.emit(op.take(x, from_front(im, index, im.shape(x)[dim]), dim))
 
 
-def _inside(im: Importer, index: Any, size: Any) -> None:
+def _inside(im: Importer, index: Any, size: Size) -> None:
     """Let a run check that a dimension reaches to constant indices, where its size is not known."""
     if isinstance(index, Constant) and not isinstance(size, int):
         places = index.data.numpy()
@@ -164,14 +168,14 @@ def _whole_numbers(im: Importer, indices: Sequence[Any]) -> list[Any]:
     return out
 
 
-def true_places(im: Importer, x: Any) -> Any:
+def true_places(im: Importer, x: Expr) -> Any:
     """The places of what is not 0, [dimensions, how many]; how many is known when it runs."""
     places = im.emit(op.nonzero(x))
     return im.with_unknown_size(places, [im.ndim(x), None], "int64")
 
 
 @rule("index", "_unsafe_index", "index.Tensor")
-def _index(im: Importer, x: Any, indices: Any) -> Any:
+def _index(im: Importer, x: Expr, indices: Any) -> Any:
     """x[i, j, ...] with tensors; None takes a whole dimension."""
     indices = _whole_numbers(im, indices)
     given = [(d, i) for d, i in enumerate(indices) if i is not None]
@@ -184,7 +188,7 @@ def _index(im: Importer, x: Any, indices: Any) -> Any:
     return _from_front(im, picked, im.ndim(x), dims)
 
 
-def _to_front(im: Importer, x: Any, given: list[tuple[int, Any]]) -> tuple[Any, list[int], list]:
+def _to_front(im: Importer, x: Expr, given: list[tuple[int, Any]]) -> tuple[Any, list[int], list]:
     """x with the indexed dimensions first, these, and the indices."""
     sizes = im.shape(x)
     # index_tensor counts from the end itself; constants are put right here
@@ -208,13 +212,13 @@ def _place(count: int, dims: list[int], picked: int) -> list[int] | None:
     return [*range(new, new + lead), *range(new), *range(new + lead, picked)]
 
 
-def _from_front(im: Importer, picked: Any, count: int, dims: list[int]) -> Any:
+def _from_front(im: Importer, picked: Expr, count: int, dims: list[int]) -> Any:
     order = _place(count, dims, im.ndim(picked))
     return picked if order is None else im.emit(op.permute_dims(picked, order))
 
 
 @rule("index_select", "index_select_copy")
-def _index_select(im: Importer, x: Any, dim: int, index: Any) -> Any:
+def _index_select(im: Importer, x: Expr, dim: int, index: Expr) -> Any:
     if im.ndim(x) == 0:
         return x if im.ndim(index) == 0 else reshaped(im, x, [])
     dim = im.axis(dim, im.ndim(x))
@@ -225,12 +229,12 @@ def _index_select(im: Importer, x: Any, dim: int, index: Any) -> Any:
 
 
 @rule("take")
-def _take(im: Importer, x: Any, index: Any) -> Any:
+def _take(im: Importer, x: Expr, index: Expr) -> Any:
     return taken(im, reshaped(im, x, [-1]), index, 0)
 
 
 @rule("gather")
-def _gather(im: Importer, x: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+def _gather(im: Importer, x: Expr, dim: int, index: Expr, *, sparse_grad: bool = False) -> Any:
     if im.ndim(x) == 0 or im.ndim(index) == 0:
         flat = taken(im, reshaped(im, x, [-1]), reshaped(im, index, [-1]), 0)
         return reshaped(im, flat, im.shape(index))
@@ -238,7 +242,7 @@ def _gather(im: Importer, x: Any, dim: int, index: Any, *, sparse_grad: bool = F
     return im.emit(op.gather_elements(x, within(im, index, x, dim), dim))
 
 
-def within(im: Importer, index: Any, x: Any, dim: int) -> Any:
+def within(im: Importer, index: Expr, x: Expr, dim: int) -> Any:
     """Indices along one dimension, which are not longer than x along the others: where sizes do
     not say so, a run checks it."""
     sizes, most = im.shape(index), im.shape(x)
@@ -252,7 +256,7 @@ def within(im: Importer, index: Any, x: Any, dim: int) -> Any:
 
 
 @rule("take_along_dim")
-def _take_along_dim(im: Importer, x: Any, indices: Any, dim: Any = None) -> Any:
+def _take_along_dim(im: Importer, x: Any, indices: Expr, dim: Any = None) -> Any:
     """gather with indices that may count from the end; other dimensions broadcast."""
     if dim is None:
         x, indices, dim = reshaped(im, x, [-1]), reshaped(im, indices, [-1]), 0
@@ -269,7 +273,7 @@ def _take_along_dim(im: Importer, x: Any, indices: Any, dim: Any = None) -> Any:
 
 
 @rule("masked_select")
-def _masked_select(im: Importer, x: Any, mask: Any) -> Any:
+def _masked_select(im: Importer, x: Expr, mask: Expr) -> Any:
     shape = im.common_shape(im.shape(x), im.shape(mask))
     flat = reshaped(im, im.broadcast(x, shape), [-1])
     return _index(im, flat, [reshaped(im, im.broadcast(im.cast(mask, "bool"), shape), [-1])])
@@ -279,7 +283,7 @@ def _masked_select(im: Importer, x: Any, mask: Any) -> Any:
 
 
 @rule("index_put", "_unsafe_index_put", "_index_put_impl")
-def _index_put(im: Importer, x: Any, indices: Any, values: Any, accumulate: bool = False,
+def _index_put(im: Importer, x: Expr, indices: Any, values: Operand, accumulate: bool = False,
                unsafe: bool = False) -> Any:
     indices, values = list(indices), im.operand(values, im.dtype(x))
     masks = [k for k, i in enumerate(indices) if _is_mask(im, i)]
@@ -308,7 +312,8 @@ def _index_put(im: Importer, x: Any, indices: Any, values: Any, accumulate: bool
     return im.emit(op.permute_dims(out, [back.index(k) for k in range(len(back))]))
 
 
-def _mask_put(im: Importer, x: Any, dim: int, mask: Any, values: Any, accumulate: bool) -> Any:
+def _mask_put(im: Importer, x: Expr, dim: int, mask: Expr, values: Operand, accumulate: bool
+              ) -> Any:
     """x[:, mask] = values, where the mask begins at dimension `dim`.
 
     Values that do not depend on the place are chosen; others are dealt out to the places where the
@@ -338,7 +343,7 @@ def _mask_put(im: Importer, x: Any, dim: int, mask: Any, values: Any, accumulate
 
 
 @rule("masked_scatter")
-def _masked_scatter(im: Importer, x: Any, mask: Any, source: Any) -> Any:
+def _masked_scatter(im: Importer, x: Expr, mask: Expr, source: Expr) -> Any:
     """x with the elements of source, in order, where the mask is true."""
     shape = im.common_shape(im.shape(x), im.shape(mask))
     x, mask = im.broadcast(x, shape), im.broadcast(im.cast(mask, "bool"), shape)
@@ -346,16 +351,16 @@ def _masked_scatter(im: Importer, x: Any, mask: Any, source: Any) -> Any:
 
 
 @rule("masked_fill")
-def _masked_fill(im: Importer, x: Any, mask: Any, value: Any) -> Any:
+def _masked_fill(im: Importer, x: Expr, mask: Expr, value: Operand | None) -> Any:
     return im.emit(op.where(im.cast(mask, "bool"), im.tensor(value, im.dtype(x)), x))
 
 
 @rule("index_fill")
-def _index_fill(im: Importer, x: Any, dim: int, index: Any, value: Any) -> Any:
+def _index_fill(im: Importer, x: Expr, dim: int, index: Expr, value: Operand | None) -> Any:
     return _indexed(im, x, dim, index, im.operand(value, im.dtype(x)))
 
 
-def _indexed(im: Importer, x: Any, dim: int, index: Any, values: Any, accumulate: bool = False
+def _indexed(im: Importer, x: Expr, dim: int, index: Any, values: Operand, accumulate: bool = False
              ) -> Any:
     if im.ndim(x) == 0:
         return reshaped(im, _indexed(im, reshaped(im, x, [1]), 0, index, values, accumulate), [])
@@ -366,12 +371,13 @@ def _indexed(im: Importer, x: Any, dim: int, index: Any, values: Any, accumulate
 
 
 @rule("index_copy")
-def _index_copy(im: Importer, x: Any, dim: int, index: Any, source: Any) -> Any:
+def _index_copy(im: Importer, x: Expr, dim: int, index: Expr, source: Expr) -> Any:
     return _indexed(im, x, dim, index, im.cast(source, im.dtype(x)))
 
 
 @rule("index_add")
-def _index_add(im: Importer, x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+def _index_add(im: Importer, x: Expr, dim: int, index: Expr, source: Expr, *, alpha: Operand = 1
+               ) -> Any:
     source = im.cast(source, im.dtype(x))
     if alpha != 1:
         source = im.emit(op.multiply(source, im.operand(alpha, im.dtype(x))))
@@ -379,13 +385,13 @@ def _index_add(im: Importer, x: Any, dim: int, index: Any, source: Any, *, alpha
 
 
 @rule("put")
-def _put(im: Importer, x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+def _put(im: Importer, x: Expr, index: Expr, source: Expr, accumulate: bool = False) -> Any:
     flat = reshaped(im, x, [-1])
     out = _index_put(im, flat, [reshaped(im, index, [-1])], reshaped(im, source, [-1]), accumulate)
     return reshaped(im, out, im.shape(x))
 
 
-def scattered(im: Importer, x: Any, dim: int, index: Any, src: Any, how: str) -> Any:
+def scattered(im: Importer, x: Expr, dim: int, index: Expr, src: Operand, how: str) -> Any:
     """scatter_elements where, as in torch, src and x may be larger than index."""
     if im.ndim(x) == 0:
         one = scattered(im, reshaped(im, x, [1]), 0, reshaped(im, index, [1]),
@@ -404,8 +410,8 @@ def scattered(im: Importer, x: Any, dim: int, index: Any, src: Any, how: str) ->
 
 
 @rule("scatter")
-def _scatter(im: Importer, x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
-             reduce: Any = None) -> Any:
+def _scatter(im: Importer, x: Expr, dim: int, index: Expr, src: Operand | None = None, *,
+             value: Operand | None = None, reduce: str | None = None) -> Any:
     src = value if src is None else src
     if not is_tensor(src):
         src = im.full(im.shape(index), src, im.dtype(x))
@@ -414,12 +420,12 @@ def _scatter(im: Importer, x: Any, dim: int, index: Any, src: Any = None, *, val
 
 
 @rule("scatter_add")
-def _scatter_add(im: Importer, x: Any, dim: int, index: Any, src: Any) -> Any:
+def _scatter_add(im: Importer, x: Expr, dim: int, index: Expr, src: Operand) -> Any:
     return scattered(im, x, dim, index, src, "add")
 
 
 @rule("one_hot")
-def _one_hot(im: Importer, x: Any, num_classes: int = -1) -> Any:
+def _one_hot(im: Importer, x: Expr, num_classes: int = -1) -> Any:
     from ....tir import op as O
     from ...expr import PrimValue
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ... import op
 from ...expr import Constant
@@ -11,11 +11,15 @@ from .importer import RULES, Importer, is_tensor, rule
 from .indexing import taken
 from .views import _slice, given_sizes, reshaped
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Operand, Size, Sizes, Steps
+
 # ------------------------------------------------------------------------------- joining
 
 
 @rule("cat", "concat", "concatenate", "_cat")
-def _cat(im: Importer, tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
+def _cat(im: Importer, tensors: Sequence[Expr], dim: int = 0, *, axis: int | None = None) -> Any:
     tensors = list(tensors)
     dtype = im.dtype(tensors[0])
     for t in tensors[1:]:
@@ -27,12 +31,12 @@ def _cat(im: Importer, tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
 
 
 @rule("stack", "_stack")
-def _stack(im: Importer, tensors: Any, dim: int = 0) -> Any:
+def _stack(im: Importer, tensors: Sequence[Expr], dim: int = 0) -> Any:
     dim = im.axis(dim, im.ndim(tensors[0]) + 1)
     return _cat(im, [im.emit(op.expand_dims(t, dim)) for t in tensors], dim)
 
 
-def _raised(im: Importer, x: Any, count: int) -> Any:
+def _raised(im: Importer, x: Expr, count: int) -> Any:
     """At least `count` dimensions, as numpy's atleast_nd adds them."""
     have = im.shape(x)
     if len(have) >= count:
@@ -44,7 +48,7 @@ def _raised(im: Importer, x: Any, count: int) -> Any:
 
 def _at_least(count: int) -> None:
     @rule(f"atleast_{count}d")
-    def translate(im: Importer, *tensors: Any) -> Any:
+    def translate(im: Importer, *tensors: Sequence[Expr]) -> Any:
         if len(tensors) == 1 and is_tensor(tensors[0]):
             return _raised(im, tensors[0], count)
         given = tensors[0] if len(tensors) == 1 else tensors
@@ -56,28 +60,28 @@ for _count in (1, 2, 3):
 
 
 @rule("hstack")
-def _hstack(im: Importer, tensors: Any) -> Any:
+def _hstack(im: Importer, tensors: Sequence[Expr]) -> Any:
     given = [_raised(im, t, 1) for t in tensors]
     return _cat(im, given, 0 if im.ndim(given[0]) == 1 else 1)
 
 
 @rule("vstack", "row_stack")
-def _vstack(im: Importer, tensors: Any) -> Any:
+def _vstack(im: Importer, tensors: Sequence[Expr]) -> Any:
     return _cat(im, [_raised(im, t, 2) for t in tensors], 0)
 
 
 @rule("dstack")
-def _dstack(im: Importer, tensors: Any) -> Any:
+def _dstack(im: Importer, tensors: Sequence[Expr]) -> Any:
     return _cat(im, [_raised(im, t, 3) for t in tensors], 2)
 
 
 @rule("column_stack")
-def _column_stack(im: Importer, tensors: Any) -> Any:
+def _column_stack(im: Importer, tensors: Sequence[Expr]) -> Any:
     return _cat(im, [reshaped(im, t, [-1, 1]) if im.ndim(t) < 2 else t for t in tensors], 1)
 
 
 @rule("meshgrid")
-def _meshgrid(im: Importer, *tensors: Any, indexing: str = "ij") -> Any:
+def _meshgrid(im: Importer, *tensors: Sequence[Expr], indexing: str = "ij") -> Any:
     given = list(tensors[0]) if isinstance(tensors[0], (list, tuple)) else list(tensors)
     given = [reshaped(im, t, [-1]) for t in given]
     sizes = [im.shape(t)[0] for t in given]
@@ -96,16 +100,16 @@ def _meshgrid(im: Importer, *tensors: Any, indexing: str = "ij") -> Any:
 
 
 @rule("repeat")
-def _repeat(im: Importer, x: Any, *times: Any, repeats: Any = None) -> Any:
+def _repeat(im: Importer, x: Expr, *times: Size, repeats: Sizes | Expr | None = None) -> Any:
     return _tiled(im, x, given_sizes(times[0] if times else repeats, times[1:]))
 
 
 @rule("tile")
-def _tile(im: Importer, x: Any, *dims: Any, reps: Any = None) -> Any:
+def _tile(im: Importer, x: Expr, *dims: Size, reps: Sizes | None = None) -> Any:
     return _tiled(im, x, given_sizes(dims[0] if dims else reps, dims[1:]))
 
 
-def _tiled(im: Importer, x: Any, times: list[Any]) -> Any:
+def _tiled(im: Importer, x: Expr, times: list[Any]) -> Any:
     times = [1] * (im.ndim(x) - len(times)) + times
     if all(isinstance(t, int) and t == 1 for t in times):
         return x if len(times) == im.ndim(x) else reshaped(
@@ -119,8 +123,8 @@ def _tiled(im: Importer, x: Any, times: list[Any]) -> Any:
 
 
 @rule("repeat_interleave")
-def _repeat_interleave(im: Importer, x: Any, repeats: Any = None, dim: Any = None, *,
-                       output_size: Any = None) -> Any:
+def _repeat_interleave(im: Importer, x: Any, repeats: Sizes | Expr | None = None, dim: Any = None,
+                       *, output_size: Size | None = None) -> Any:
     if repeats is None:  # of counts alone: how often each of their places
         x, repeats = im.emit(op.arange(0, im.shape(x)[0], 1, "int64")), x
     if dim is None:
@@ -154,24 +158,24 @@ def _repeat_interleave(im: Importer, x: Any, repeats: Any = None, dim: Any = Non
 
 
 @rule("flip")
-def _flip(im: Importer, x: Any, *dims: Any) -> Any:
+def _flip(im: Importer, x: Expr, *dims: Steps) -> Any:
     for d in given_sizes(dims[0], dims[1:]):
         x = im.emit(op.flip(x, im.axis(d, im.ndim(x)))) if im.ndim(x) else x
     return x
 
 
 @rule("fliplr")
-def _fliplr(im: Importer, x: Any) -> Any:
+def _fliplr(im: Importer, x: Expr) -> Any:
     return _flip(im, x, 1)
 
 
 @rule("flipud")
-def _flipud(im: Importer, x: Any) -> Any:
+def _flipud(im: Importer, x: Expr) -> Any:
     return _flip(im, x, 0)
 
 
 @rule("rot90")
-def _rot90(im: Importer, x: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
+def _rot90(im: Importer, x: Expr, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     a, b = dims
     if k % 4 == 1:
         return RULES["transpose"](im, _flip(im, x, b), a, b)
@@ -181,7 +185,7 @@ def _rot90(im: Importer, x: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> An
 
 
 @rule("roll")
-def _roll(im: Importer, x: Any, shifts: Any, dims: Any = None) -> Any:
+def _roll(im: Importer, x: Expr, shifts: Any, dims: Any = None) -> Any:
     shifts = list(shifts) if isinstance(shifts, (list, tuple)) else [shifts]
     if dims is None or dims in ([], ()):
         flat = reshaped(im, x, [-1])
@@ -199,17 +203,17 @@ def _roll(im: Importer, x: Any, shifts: Any, dims: Any = None) -> Any:
 
 
 @rule("tril")
-def _tril(im: Importer, x: Any, diagonal: Any = 0) -> Any:
+def _tril(im: Importer, x: Expr, diagonal: Size = 0) -> Any:
     return im.emit(op.tril(x, diagonal))
 
 
 @rule("triu")
-def _triu(im: Importer, x: Any, diagonal: Any = 0) -> Any:
+def _triu(im: Importer, x: Expr, diagonal: Size = 0) -> Any:
     return im.emit(op.triu(x, diagonal))
 
 
 @rule("pixel_shuffle")
-def _pixel_shuffle(im: Importer, x: Any, upscale_factor: int) -> Any:
+def _pixel_shuffle(im: Importer, x: Expr, upscale_factor: int) -> Any:
     """(.., c r r, h, w) to (.., c, h r, w r)."""
     *lead, c, h, w = im.shape(x)
     r = upscale_factor
@@ -220,7 +224,7 @@ def _pixel_shuffle(im: Importer, x: Any, upscale_factor: int) -> Any:
 
 
 @rule("pixel_unshuffle")
-def _pixel_unshuffle(im: Importer, x: Any, downscale_factor: int) -> Any:
+def _pixel_unshuffle(im: Importer, x: Expr, downscale_factor: int) -> Any:
     """(.., c, h r, w r) to (.., c r r, h, w)."""
     *lead, c, h, w = im.shape(x)
     r = downscale_factor
@@ -231,7 +235,7 @@ def _pixel_unshuffle(im: Importer, x: Any, downscale_factor: int) -> Any:
 
 
 @rule("channel_shuffle", "native_channel_shuffle")
-def _channel_shuffle(im: Importer, x: Any, groups: int) -> Any:
+def _channel_shuffle(im: Importer, x: Expr, groups: int) -> Any:
     sizes = im.shape(x)
     parts = reshaped(im, x, [sizes[0], groups, sizes[1] // groups, *sizes[2:]])
     order = [0, 2, 1, *range(3, len(sizes) + 1)]
@@ -242,8 +246,8 @@ def _channel_shuffle(im: Importer, x: Any, groups: int) -> Any:
 
 
 @rule("pad", "constant_pad_nd")
-def padded(im: Importer, x: Any, pad: Sequence[Any], mode: Any = "constant", value: Any = None
-           ) -> Any:
+def padded(im: Importer, x: Any, pad: Sequence[Any], mode: Any = "constant",
+           value: Any = None) -> Any:
     """Widths from the last dimension on, before and after each; negative ones cut."""
     if isinstance(mode, (int, float)):  # constant_pad_nd(x, pad, value)
         mode, value = "constant", mode
@@ -258,7 +262,7 @@ def padded(im: Importer, x: Any, pad: Sequence[Any], mode: Any = "constant", val
     return x if mode == "circular" else _narrowed(im, x, around)
 
 
-def _narrowed(im: Importer, x: Any, around: list[tuple[Any, Any]]) -> Any:
+def _narrowed(im: Importer, x: Expr, around: list[tuple[Any, Any]]) -> Any:
     """What widths below zero leave."""
     for k, pair in enumerate(around):
         cut = [max(0, -w) if isinstance(w, int) else 0 for w in pair]
@@ -267,7 +271,8 @@ def _narrowed(im: Importer, x: Any, around: list[tuple[Any, Any]]) -> Any:
     return x
 
 
-def _widened(im: Importer, x: Any, around: list[tuple[Any, Any]], mode: str, value: Any) -> Any:
+def _widened(im: Importer, x: Expr, around: list[tuple[Any, Any]], mode: str, value: Operand | None
+             ) -> Any:
     """Padding by widths that are not negative."""
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise ValueError(f"pad with mode={mode!r}: it is constant, reflect, replicate or circular")
@@ -279,7 +284,8 @@ def _widened(im: Importer, x: Any, around: list[tuple[Any, Any]], mode: str, val
     raise ValueError(f"pad with mode={mode!r} by widths that are symbolic is not translated")
 
 
-def _with_constant(im: Importer, x: Any, around: list[tuple[Any, Any]], value: Any) -> Any:
+def _with_constant(im: Importer, x: Any, around: list[tuple[Any, Any]], value: Any
+                   ) -> Any:
     dtype = im.dtype(x)
     widths = [w for pair in around for w in pair]
     if all(isinstance(w, int) for w in widths) and dtype in ("float32", "float64", "float16"):
@@ -298,7 +304,7 @@ def _with_constant(im: Importer, x: Any, around: list[tuple[Any, Any]], value: A
 
 def _padding(name: str, mode: str) -> None:
     @rule(name)
-    def translate(im: Importer, x: Any, padding: Any) -> Any:
+    def translate(im: Importer, x: Expr, padding: Sequence[Size]) -> Any:
         return padded(im, x, padding, mode)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ....ir.dtype import is_float
 from ... import op
@@ -12,11 +12,15 @@ from .arithmetic import added, as_float
 from .casting import clamped
 from .importer import RULES, Importer, rule
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Operand
+
 #: ATen's numbers of reductions
 REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 
 
-def reduced(im: Importer, loss: Any, reduction: Any) -> Any:
+def reduced(im: Importer, loss: Expr, reduction: Any) -> Any:
     """A loss of every element, its mean or its sum."""
     name = REDUCTIONS.get(reduction, reduction)
     if name == "none":
@@ -27,12 +31,12 @@ def reduced(im: Importer, loss: Any, reduction: Any) -> Any:
 def _each(name: str, loss: Callable[..., Any]) -> None:
     """A loss of two tensors, element by element, without options."""
     @rule(name)
-    def translate(im: Importer, x: Any, target: Any, reduction: Any = 1) -> Any:
+    def translate(im: Importer, x: Expr, target: Expr, reduction: str | int = 1) -> Any:
         a, b = im.pair(x, target)
         return reduced(im, loss(im, a, b), reduction)
 
 
-def _square(im: Importer, x: Any) -> Any:
+def _square(im: Importer, x: Expr) -> Any:
     return im.emit(op.multiply(x, x))
 
 
@@ -43,7 +47,8 @@ _each("soft_margin_loss", lambda im, a, b: RULES["log1p"](im, im.emit(op.exp(
 
 
 @rule("smooth_l1_loss")
-def _smooth_l1(im: Importer, x: Any, target: Any, reduction: Any = 1, beta: float = 1.0) -> Any:
+def _smooth_l1(im: Importer, x: Expr, target: Expr, reduction: str | int = 1, beta: float = 1.0
+               ) -> Any:
     """d^2 / (2 beta) for distances d below beta, d - beta / 2 beyond."""
     if beta == 0:
         return RULES["l1_loss"](im, x, target, reduction)
@@ -52,15 +57,15 @@ def _smooth_l1(im: Importer, x: Any, target: Any, reduction: Any = 1, beta: floa
 
 
 @rule("huber_loss")
-def _huber(im: Importer, x: Any, target: Any, reduction: Any = 1, delta: float = 1.0,
-           weight: Any = None) -> Any:
+def _huber(im: Importer, x: Expr, target: Expr, reduction: str | int = 1, delta: float = 1.0,
+           weight: Expr | None = None) -> Any:
     a, b = im.pair(x, target)
     loss = _bent(im, im.emit(op.subtract(a, b)), delta, 1.0)
     loss = loss if weight is None else im.emit(op.multiply(loss, weight))
     return reduced(im, loss, reduction)
 
 
-def _bent(im: Importer, away: Any, knee: float, scale: float) -> Any:
+def _bent(im: Importer, away: Expr, knee: float, scale: float) -> Any:
     """scale d^2 / 2 below the knee, scale knee (d - knee / 2) beyond."""
     def c(value: float) -> Any:
         return im.const(value, im.dtype(away))
@@ -72,12 +77,13 @@ def _bent(im: Importer, away: Any, knee: float, scale: float) -> Any:
 
 
 @rule("binary_cross_entropy")
-def _bce(im: Importer, x: Any, target: Any, weight: Any = None, reduction: Any = 1) -> Any:
+def _bce(im: Importer, x: Expr, target: Expr, weight: Expr | None = None, reduction: str | int = 1
+         ) -> Any:
     """-(t max(log x, -100) + (1 - t) max(log(1 - x), -100))"""
     dtype = im.dtype(x)
     one = im.const(1, dtype)
 
-    def log(value: Any) -> Any:
+    def log(value: Expr) -> Any:
         return clamped(im, im.emit(op.log(value)), -100.0)
 
     yes = im.emit(op.multiply(target, log(x)))
@@ -86,13 +92,13 @@ def _bce(im: Importer, x: Any, target: Any, weight: Any = None, reduction: Any =
     return _weighed(im, im.emit(op.negative(im.emit(op.add(yes, no)))), weight, reduction)
 
 
-def _weighed(im: Importer, loss: Any, weight: Any, reduction: Any) -> Any:
+def _weighed(im: Importer, loss: Expr, weight: Expr | None, reduction: str | int) -> Any:
     return reduced(im, loss if weight is None else im.emit(op.multiply(loss, weight)), reduction)
 
 
 @rule("binary_cross_entropy_with_logits")
-def _bce_logits(im: Importer, x: Any, target: Any, weight: Any = None, pos_weight: Any = None,
-                reduction: Any = 1) -> Any:
+def _bce_logits(im: Importer, x: Expr, target: Expr, weight: Expr | None = None,
+                pos_weight: Expr | None = None, reduction: str | int = 1) -> Any:
     """(1 - t) x - (1 + (p - 1) t) log sigmoid(x)"""
     dtype = im.dtype(x)
     one = im.const(1, dtype)
@@ -105,8 +111,8 @@ def _bce_logits(im: Importer, x: Any, target: Any, weight: Any = None, pos_weigh
 
 
 @rule("kl_div")
-def _kl_div(im: Importer, x: Any, target: Any, reduction: Any = 1, *, log_target: bool = False
-            ) -> Any:
+def _kl_div(im: Importer, x: Expr, target: Expr, reduction: str | int = 1, *,
+            log_target: bool = False) -> Any:
     if log_target:
         loss = im.emit(op.multiply(im.emit(op.exp(target)), im.emit(op.subtract(target, x))))
     else:
@@ -119,8 +125,8 @@ def _kl_div(im: Importer, x: Any, target: Any, reduction: Any = 1, *, log_target
 
 
 @rule("poisson_nll_loss")
-def _poisson(im: Importer, x: Any, target: Any, log_input: bool = True, full: bool = False,
-             eps: float = 1e-8, reduction: Any = 1) -> Any:
+def _poisson(im: Importer, x: Expr, target: Expr, log_input: bool = True, full: bool = False,
+             eps: float = 1e-8, reduction: str | int = 1) -> Any:
     x, target = as_float(im, x), as_float(im, target)
     if log_input:
         loss = im.emit(op.subtract(im.emit(op.exp(x)), im.emit(op.multiply(target, x))))
@@ -140,8 +146,8 @@ def _poisson(im: Importer, x: Any, target: Any, log_input: bool = True, full: bo
 
 
 @rule("gaussian_nll_loss")
-def _gaussian(im: Importer, x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
-              reduction: Any = "mean") -> Any:
+def _gaussian(im: Importer, x: Expr, target: Expr, var: Operand, full: bool = False,
+              eps: float = 1e-6, reduction: str | int = "mean") -> Any:
     var = im.tensor(var, im.dtype(x))
     if im.ndim(var) == im.ndim(x) - 1:
         var = im.emit(op.expand_dims(var, [im.ndim(var)]))
@@ -154,42 +160,43 @@ def _gaussian(im: Importer, x: Any, target: Any, var: Any, full: bool = False, e
     return reduced(im, loss, reduction)
 
 
-def _positive(im: Importer, x: Any) -> Any:
+def _positive(im: Importer, x: Expr) -> Any:
     return im.emit(op.maximum(x, im.const(0, im.dtype(x))))
 
 
 @rule("margin_ranking_loss")
-def _margin_ranking(im: Importer, input1: Any, input2: Any, target: Any, margin: float = 0.0,
-                    reduction: Any = 1) -> Any:
+def _margin_ranking(im: Importer, input1: Expr, input2: Expr, target: Expr, margin: float = 0.0,
+                    reduction: str | int = 1) -> Any:
     """max(0, -t (a - b) + margin)"""
     away = im.emit(op.multiply(target, im.emit(op.subtract(input2, input1))))
     return reduced(im, _positive(im, added(im, away, float(margin))), reduction)
 
 
 @rule("hinge_embedding_loss")
-def _hinge(im: Importer, x: Any, target: Any, margin: float = 1.0, reduction: Any = 1) -> Any:
+def _hinge(im: Importer, x: Expr, target: Expr, margin: float = 1.0, reduction: str | int = 1
+           ) -> Any:
     """x where t is 1, max(0, margin - x) where it is -1."""
     dtype = im.dtype(x)
     zero = im.const(0, dtype)
     away = _positive(im, im.emit(op.subtract(im.const(margin, dtype), x)))
     target = im.cast(target, dtype)
 
-    def there(t: float, value: Any) -> Any:
+    def there(t: float, value: Expr) -> Any:
         return im.emit(op.where(im.emit(op.equal(target, im.const(t, dtype))), zero, value))
 
     return reduced(im, added(im, there(1, away), there(-1, x)), reduction)
 
 
 @rule("cosine_embedding_loss")
-def _cosine_embedding(im: Importer, input1: Any, input2: Any, target: Any, margin: float = 0.0,
-                      reduction: Any = 1) -> Any:
+def _cosine_embedding(im: Importer, input1: Expr, input2: Expr, target: Expr, margin: float = 0.0,
+                      reduction: str | int = 1) -> Any:
     """1 - cos where t is 1, max(0, cos - margin) where it is -1."""
     input1, input2 = as_float(im, input1), as_float(im, input2)
     dtype = im.dtype(input1)
     last = [im.ndim(input1) - 1]
     eps = im.const(1e-12, dtype)
 
-    def total(a: Any, b: Any) -> Any:
+    def total(a: Expr, b: Expr) -> Any:
         return im.emit(op.sum(im.emit(op.multiply(a, b)), last))
 
     sizes = [im.emit(op.add(total(t, t), eps)) for t in (input1, input2)]
@@ -204,9 +211,9 @@ def _cosine_embedding(im: Importer, input1: Any, input2: Any, target: Any, margi
 
 
 @rule("triplet_margin_loss")
-def _triplet(im: Importer, anchor: Any, positive: Any, negative: Any, margin: float = 1.0,
-             p: float = 2, eps: float = 1e-6, swap: bool = False, reduction: Any = 1) -> Any:
-    def distance(a: Any, b: Any) -> Any:
+def _triplet(im: Importer, anchor: Expr, positive: Expr, negative: Expr, margin: float = 1.0,
+             p: float = 2, eps: float = 1e-6, swap: bool = False, reduction: str | int = 1) -> Any:
+    def distance(a: Expr, b: Expr) -> Any:
         return RULES["pairwise_distance"](im, a, b, p, eps)
 
     near, far = distance(anchor, positive), distance(anchor, negative)
@@ -220,22 +227,23 @@ def _triplet(im: Importer, anchor: Any, positive: Any, negative: Any, margin: fl
 
 
 @rule("nll_loss", "nll_loss_nd", "nll_loss2d")
-def nll_loss(im: Importer, x: Any, target: Any, weight: Any = None, reduction: Any = 1,
-             ignore_index: int = -100) -> Any:
+def nll_loss(im: Importer, x: Any, target: Any, weight: Any = None,
+             reduction: Any = 1, ignore_index: int = -100) -> Any:
     """-weight[t] x[t], where classes are dimension 1, or 0 of a single sample."""
     return im.emit(nn.nll_loss(x, target, weight, REDUCTIONS.get(reduction, reduction),
                                ignore_index))
 
 
 @rule("nll_loss_forward", "nll_loss2d_forward")
-def _nll_forward(im: Importer, x: Any, target: Any, weight: Any, reduction: int,
+def _nll_forward(im: Importer, x: Expr, target: Expr, weight: Expr | None, reduction: int,
                  ignore_index: int) -> Any:
     return (nll_loss(im, x, target, weight, reduction, ignore_index),)
 
 
 @rule("cross_entropy", "cross_entropy_loss")
-def _cross_entropy(im: Importer, x: Any, target: Any, weight: Any = None, reduction: Any = 1,
-                   ignore_index: int = -100, label_smoothing: float = 0.0) -> Any:
+def _cross_entropy(im: Importer, x: Expr, target: Expr, weight: Expr | None = None,
+                   reduction: Any = 1, ignore_index: int = -100, label_smoothing: float = 0.0
+                   ) -> Any:
     """log_softmax and nll_loss, or a sum over the classes where the target is probabilities."""
     axis = 1 if im.ndim(x) > 1 else 0
     log = im.emit(nn.log_softmax(x, axis))
@@ -263,7 +271,7 @@ def _cross_entropy(im: Importer, x: Any, target: Any, weight: Any = None, reduct
                           im.emit(op.multiply(smooth, part))))
 
 
-def _by_class(im: Importer, log: Any, weight: Any, axis: int) -> Any:
+def _by_class(im: Importer, log: Expr, weight: Expr | None, axis: int) -> Any:
     """Logarithms times the weight of their class."""
     if weight is None:
         return log
@@ -274,8 +282,8 @@ def _by_class(im: Importer, log: Any, weight: Any, axis: int) -> Any:
     return im.emit(op.multiply(log, reshaped(im, weight, shape)))
 
 
-def _of_probabilities(im: Importer, log: Any, target: Any, weight: Any, reduction: Any,
-                      smoothing: float, axis: int) -> Any:
+def _of_probabilities(im: Importer, log: Expr, target: Expr, weight: Expr | None,
+                      reduction: Any, smoothing: float, axis: int) -> Any:
     dtype = im.dtype(log)
     if smoothing:
         part = im.emit(op.divide(im.const(smoothing, dtype),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from .calling import ADVICE_EVAL
 from .importer import Importer, rule
 from .views import reshaped
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Size, Sizes
+
 
 def _filled(im: Importer, size: Any, dtype: str, value: float) -> Any:
     if all(isinstance(s, int) for s in size):
@@ -20,13 +24,14 @@ def _filled(im: Importer, size: Any, dtype: str, value: float) -> Any:
     return im.full(size, value, dtype)
 
 
-def _affine(im: Importer, weight: Any, bias: Any, size: Any, dtype: str) -> tuple[Any, Any]:
+def _affine(im: Importer, weight: Expr | None, bias: Expr | None, size: Size, dtype: str
+            ) -> tuple[Any, Any]:
     """Scale and offset; ones and zeros where there are none."""
     return (_filled(im, size, dtype, 1.0) if weight is None else weight,
             _filled(im, size, dtype, 0.0) if bias is None else bias)
 
 
-def normalised(im: Importer, x: Any, weight: Any, bias: Any, mean: Any, var: Any,
+def normalised(im: Importer, x: Any, weight: Any, bias: Any, mean: Expr, var: Expr,
                training: bool, eps: float) -> Any:
     """batch_norm: by running statistics, or by those of the batch where there are none."""
     if training and mean is not None:
@@ -41,32 +46,34 @@ def normalised(im: Importer, x: Any, weight: Any, bias: Any, mean: Any, var: Any
 
 
 @rule("batch_norm")
-def _batch_norm(im: Importer, x: Any, weight: Any = None, bias: Any = None,
-                running_mean: Any = None, running_var: Any = None, training: bool = False,
-                momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+def _batch_norm(im: Importer, x: Expr, weight: Expr | None = None, bias: Expr | None = None,
+                running_mean: Expr | None = None, running_var: Expr | None = None,
+                training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+                cudnn_enabled: bool = True) -> Any:
     return normalised(im, x, weight, bias, running_mean, running_var, training, eps)
 
 
 @rule("_native_batch_norm_legit_no_training")
-def _batch_norm_inference(im: Importer, x: Any, weight: Any, bias: Any, running_mean: Any,
-                          running_var: Any, momentum: float, eps: float) -> Any:
+def _batch_norm_inference(im: Importer, x: Expr, weight: Expr | None, bias: Expr | None,
+                          running_mean: Expr | None, running_var: Expr | None, momentum: float,
+                          eps: float) -> Any:
     return (normalised(im, x, weight, bias, running_mean, running_var, False, eps),)
 
 
 @rule("native_batch_norm", "_native_batch_norm_legit")
-def _native_batch_norm(im: Importer, x: Any, weight: Any, bias: Any, running_mean: Any = None,
-                       running_var: Any = None, training: bool = False, momentum: float = 0.1,
-                       eps: float = 1e-5) -> Any:
+def _native_batch_norm(im: Importer, x: Expr, weight: Expr | None, bias: Expr | None,
+                       running_mean: Expr | None = None, running_var: Expr | None = None,
+                       training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
     return (normalised(im, x, weight, bias, running_mean, running_var, training, eps),)
 
 
 @rule("_native_batch_norm_legit.no_stats")
-def _batch_norm_no_stats(im: Importer, x: Any, weight: Any, bias: Any, training: bool,
-                         momentum: float, eps: float) -> Any:
+def _batch_norm_no_stats(im: Importer, x: Expr, weight: Expr | None, bias: Expr | None,
+                         training: bool, momentum: float, eps: float) -> Any:
     return (normalised(im, x, weight, bias, None, None, training, eps),)
 
 
-def _statistics(im: Importer, x: Any, over: list[int], eps: float) -> tuple[Any, Any]:
+def _statistics(im: Importer, x: Expr, over: list[int], eps: float) -> tuple[Any, Any]:
     """The mean and 1 / sqrt(variance + eps), where the program asks for them."""
     if im.node is not None and all(
             getattr(u.target, "__name__", "") == "getitem" and u.args[1] == 0
@@ -77,8 +84,8 @@ def _statistics(im: Importer, x: Any, over: list[int], eps: float) -> tuple[Any,
 
 
 @rule("layer_norm")
-def layer_norm(im: Importer, x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None,
-               eps: float = 1e-5, cudnn_enable: bool = True) -> Any:
+def layer_norm(im: Importer, x: Any, normalized_shape: Sizes, weight: Any = None,
+               bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True) -> Any:
     """(x - mean) / sqrt(variance + eps) weight + bias over the last dimensions."""
     sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     weight, bias = _affine(im, weight, bias, sizes, im.dtype(x))
@@ -86,16 +93,16 @@ def layer_norm(im: Importer, x: Any, normalized_shape: Any, weight: Any = None, 
 
 
 @rule("native_layer_norm")
-def _native_layer_norm(im: Importer, x: Any, normalized_shape: Any, weight: Any, bias: Any,
-                       eps: float) -> Any:
+def _native_layer_norm(im: Importer, x: Any, normalized_shape: Any, weight: Expr | None,
+                       bias: Expr | None, eps: float) -> Any:
     out = layer_norm(im, x, normalized_shape, weight, bias, eps)
     count = im.ndim(x) - len(normalized_shape)
     return (out, *_statistics(im, x, list(range(count, im.ndim(x))), eps))
 
 
 @rule("rms_norm")
-def _rms_norm(im: Importer, x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None
-              ) -> Any:
+def _rms_norm(im: Importer, x: Expr, normalized_shape: Sizes, weight: Any = None,
+              eps: float | None = None) -> Any:
     sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     dtype = im.dtype(x)
     weight = _filled(im, sizes, dtype, 1.0) if weight is None else weight
@@ -105,16 +112,16 @@ def _rms_norm(im: Importer, x: Any, normalized_shape: Any, weight: Any = None, e
 
 
 @rule("group_norm")
-def group_norm(im: Importer, x: Any, num_groups: int, weight: Any = None, bias: Any = None,
-               eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+def group_norm(im: Importer, x: Any, num_groups: int, weight: Any = None,
+               bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
     """Each group of channels of a sample by its own mean and variance."""
     weight, bias = _affine(im, weight, bias, [im.shape(x)[1]], im.dtype(x))
     return im.emit(nn.group_norm(x, weight, bias, num_groups, 1, list(range(2, im.ndim(x))), eps))
 
 
 @rule("native_group_norm")
-def _native_group_norm(im: Importer, x: Any, weight: Any, bias: Any, n: Any, c: Any, hw: Any,
-                       group: int, eps: float) -> Any:
+def _native_group_norm(im: Importer, x: Expr, weight: Expr | None, bias: Expr | None, n: Size,
+                       c: Size, hw: Size, group: int, eps: float) -> Any:
     out = group_norm(im, x, group, weight, bias, eps)
     sizes = im.shape(x)
     rest: Any = 1
@@ -128,8 +135,9 @@ def _native_group_norm(im: Importer, x: Any, weight: Any, bias: Any, n: Any, c: 
 
 @rule("instance_norm")
 def instance_norm(im: Importer, x: Any, weight: Any = None, bias: Any = None,
-                  running_mean: Any = None, running_var: Any = None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+                  running_mean: Expr | None = None, running_var: Expr | None = None,
+                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+                  cudnn_enabled: bool = True) -> Any:
     """Each channel of a sample by its own mean and variance, or by running statistics."""
     if not use_input_stats:
         return normalised(im, x, weight, bias, running_mean, running_var, False, eps)
@@ -141,7 +149,7 @@ def instance_norm(im: Importer, x: Any, weight: Any = None, bias: Any = None,
 
 
 @rule("local_response_norm")
-def _local_response(im: Importer, x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75,
+def _local_response(im: Importer, x: Expr, size: int, alpha: float = 1e-4, beta: float = 0.75,
                     k: float = 1.0) -> Any:
     """x / (k + alpha mean of the squares of neighbouring channels)^beta"""
     sizes, dtype = im.shape(x), im.dtype(x)

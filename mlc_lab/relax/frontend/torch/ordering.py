@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....ir.dtype import is_float
 from .... import topi
@@ -12,6 +12,11 @@ from .arithmetic import as_float
 from .importer import Importer, dtype_name, is_tensor, rule
 from .views import _select, _slice, reshaped
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from ...expr import Expr
+    from .importer import Operand
+
 # ------------------------------------------------------------------------------- order
 
 
@@ -19,18 +24,18 @@ def _dim(im: Importer, x: Any, dim: Any) -> int:
     return im.axis(dim, im.ndim(x))
 
 
-def _line(im: Importer, x: Any) -> Any:
+def _line(im: Importer, x: Expr) -> Any:
     """A tensor of no dimensions as one of one."""
     return reshaped(im, x, [1]) if im.ndim(x) == 0 else x
 
 
-def _ordered(im: Importer, x: Any) -> Any:
+def _ordered(im: Importer, x: Expr) -> Any:
     """Booleans as numbers, which have an order."""
     return im.cast(x, "int8") if im.dtype(x) == "bool" else x
 
 
 @rule("topk")
-def _topk(im: Importer, x: Any, k: Any, dim: int = -1, largest: bool = True,
+def _topk(im: Importer, x: Expr, k: int, dim: int = -1, largest: bool = True,
           sorted: bool = True) -> Any:
     if im.ndim(x) == 0:
         return x, im.zeros([], "int64")
@@ -45,8 +50,8 @@ def _topk(im: Importer, x: Any, k: Any, dim: int = -1, largest: bool = True,
 
 
 @rule("sort", "msort")
-def _sort(im: Importer, x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None
-          ) -> Any:
+def _sort(im: Importer, x: Expr, dim: int = -1, descending: bool = False, *,
+          stable: bool | None = None) -> Any:
     """Stable in any case."""
     if im.node is not None and "msort" in str(im.node.target):
         return _sort_values(im, x, 0)
@@ -56,20 +61,20 @@ def _sort(im: Importer, x: Any, dim: int = -1, descending: bool = False, *, stab
     return im.emit(op.gather_elements(x, order, _dim(im, x, dim))), order
 
 
-def _sort_values(im: Importer, x: Any, dim: int, descending: bool = False) -> Any:
+def _sort_values(im: Importer, x: Expr, dim: int, descending: bool = False) -> Any:
     out = im.emit(op.sort(_ordered(im, x), _dim(im, x, dim), descending))
     return im.cast(out, im.dtype(x))
 
 
 @rule("argsort")
-def _argsort(im: Importer, x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None
-             ) -> Any:
+def _argsort(im: Importer, x: Expr, dim: int = -1, descending: bool = False, *,
+             stable: bool | None = None) -> Any:
     if im.ndim(x) == 0:
         return im.zeros([], "int64")
     return im.emit(op.argsort(_ordered(im, x), _dim(im, x, dim), descending, "int64"))
 
 
-def _kth(im: Importer, x: Any, k: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def _kth(im: Importer, x: Expr, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
     """The k-th smallest, counted from 0, along a dimension, and its place."""
     values, order = _sort(im, x, dim)
     pick = [_slice(im, t, dim, k, k + 1) if keepdim else _select(im, t, dim, k)
@@ -78,7 +83,7 @@ def _kth(im: Importer, x: Any, k: Any, dim: int, keepdim: bool) -> tuple[Any, An
 
 
 @rule("kthvalue")
-def _kthvalue(im: Importer, x: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def _kthvalue(im: Importer, x: Expr, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     if im.ndim(x) == 0:
         return x, im.zeros([], "int64")
     size = im.shape(x)[_dim(im, x, dim)]
@@ -88,7 +93,7 @@ def _kthvalue(im: Importer, x: Any, k: Any, dim: int = -1, keepdim: bool = False
 
 
 @rule("median")
-def _median(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def _median(im: Importer, x: Expr, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of two medians; not a number where anything is none."""
     if dim is None:
         return _median_of(im, reshaped(im, x, [-1]), 0, False, False)[0]
@@ -98,7 +103,7 @@ def _median(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any
 
 
 @rule("nanmedian")
-def _nanmedian(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def _nanmedian(im: Importer, x: Expr, dim: int | None = None, keepdim: bool = False) -> Any:
     if dim is None:
         return _median_of(im, reshaped(im, x, [-1]), 0, False, True)[0]
     if im.ndim(x) == 0:
@@ -106,7 +111,7 @@ def _nanmedian(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> 
     return _median_of(im, x, _dim(im, x, dim), keepdim, True)
 
 
-def _median_of(im: Importer, x: Any, dim: int, keepdim: bool, skip: bool) -> tuple[Any, Any]:
+def _median_of(im: Importer, x: Expr, dim: int, keepdim: bool, skip: bool) -> tuple[Any, Any]:
     """Of the sorted elements, not-a-numbers last, that in the middle; the first not-a-number if
     there is one, or the middle of the others (`skip`)."""
     size = im.shape(x)[dim]
@@ -133,7 +138,7 @@ def _median_of(im: Importer, x: Any, dim: int, keepdim: bool, skip: bool) -> tup
 
 
 @rule("mode")
-def _mode(im: Importer, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def _mode(im: Importer, x: Expr, dim: int = -1, keepdim: bool = False) -> Any:
     """The smallest of the most frequent values, and the last place where it stands."""
     if im.ndim(x) == 0:
         return x, im.zeros([], "int64")
@@ -153,19 +158,20 @@ def _mode(im: Importer, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 @rule("quantile")
-def _quantile(im: Importer, x: Any, q: Any, dim: Any = None, keepdim: bool = False, *,
-              interpolation: str = "linear") -> Any:
+def _quantile(im: Importer, x: Expr, q: Operand | Sequence[float], dim: int | None = None,
+              keepdim: bool = False, *, interpolation: str = "linear") -> Any:
     """Between the sorted elements at the places floor and ceil of q (n - 1)."""
     return _quantiles(im, x, q, dim, keepdim, interpolation, False)
 
 
 @rule("nanquantile")
-def _nanquantile(im: Importer, x: Any, q: Any, dim: Any = None, keepdim: bool = False, *,
-                 interpolation: str = "linear") -> Any:
+def _nanquantile(im: Importer, x: Expr, q: Operand | Sequence[float], dim: int | None = None,
+                 keepdim: bool = False, *, interpolation: str = "linear") -> Any:
     return _quantiles(im, x, q, dim, keepdim, interpolation, True)
 
 
-def _quantiles(im: Importer, x: Any, q: Any, dim: Any, keepdim: bool, how: str, skip: bool) -> Any:
+def _quantiles(im: Importer, x: Expr, q: Operand | Sequence[float], dim: int | None, keepdim: bool,
+               how: str, skip: bool) -> Any:
     count, dtype = im.ndim(x), im.dtype(x)
     if dim is None:
         x, axis = reshaped(im, x, [-1]), 0
@@ -212,9 +218,9 @@ def _quantiles(im: Importer, x: Any, q: Any, dim: Any, keepdim: bool, how: str, 
 # ------------------------------------------------------------------------------- running totals
 
 
-def _running(name: str, build: Any) -> None:
+def _running(name: str, build: Callable[..., Expr]) -> None:
     @rule(name)
-    def translate(im: Importer, x: Any, dim: int, *, dtype: Any = None) -> Any:
+    def translate(im: Importer, x: Expr, dim: int, *, dtype: object = None) -> Any:
         have = im.dtype(x)
         wanted = dtype_name(dtype, have if is_float(have) else "int64")
         if im.ndim(x) == 0:
@@ -227,7 +233,7 @@ _running("cumprod", op.cumprod)
 
 
 @rule("logcumsumexp")
-def _logcumsumexp(im: Importer, x: Any, dim: int) -> Any:
+def _logcumsumexp(im: Importer, x: Expr, dim: int) -> Any:
     x = as_float(im, x)
     if im.ndim(x) == 0:
         return x
@@ -238,7 +244,7 @@ def _running_best(name: str) -> None:
     compiled = getattr(topi.running, name)
 
     @rule(name)
-    def translate(im: Importer, x: Any, dim: int) -> Any:
+    def translate(im: Importer, x: Expr, dim: int) -> Any:
         if im.ndim(x) == 0:
             return x, im.zeros([], "int64")
         out = im.kernel(compiled, _ordered(im, x), im.axis(dim, im.ndim(x)), name=name)
@@ -253,8 +259,8 @@ _running_best("cummin")
 
 
 @rule("searchsorted")
-def _searchsorted(im: Importer, sorted_sequence: Any, values: Any, *, out_int32: bool = False,
-                  right: bool = False, side: Any = None, sorter: Any = None) -> Any:
+def _searchsorted(im: Importer, sorted_sequence: Expr, values: Operand, *, out_int32: bool = False,
+                  right: bool = False, side: str | None = None, sorter: Expr | None = None) -> Any:
     right = right if side is None else side == "right"
     if sorter is not None:
         sorted_sequence = im.emit(op.gather_elements(sorted_sequence, sorter,
@@ -271,13 +277,13 @@ def _searchsorted(im: Importer, sorted_sequence: Any, values: Any, *, out_int32:
 
 
 @rule("bucketize")
-def _bucketize(im: Importer, x: Any, boundaries: Any, *, out_int32: bool = False,
+def _bucketize(im: Importer, x: Expr, boundaries: Expr, *, out_int32: bool = False,
                right: bool = False) -> Any:
     return _searchsorted(im, boundaries, x, out_int32=out_int32, right=right)
 
 
 @rule("isin")
-def _isin(im: Importer, elements: Any, test_elements: Any, *, assume_unique: bool = False,
+def _isin(im: Importer, elements: Operand, test_elements: Operand, *, assume_unique: bool = False,
           invert: bool = False) -> Any:
     dtype = im.promoted(elements, test_elements)
     x = im.tensor(elements, dtype)
@@ -292,7 +298,7 @@ def _isin(im: Importer, elements: Any, test_elements: Any, *, assume_unique: boo
 
 
 @rule("nonzero", "argwhere")
-def _nonzero(im: Importer, x: Any, *, as_tuple: bool = False) -> Any:
+def _nonzero(im: Importer, x: Expr, *, as_tuple: bool = False) -> Any:
     """The places of what is not 0; how many there are only the run knows."""
     from .indexing import true_places
 
@@ -305,7 +311,7 @@ def _nonzero(im: Importer, x: Any, *, as_tuple: bool = False) -> Any:
 
 
 @rule("nonzero_static")
-def _nonzero_static(im: Importer, x: Any, *, size: int, fill_value: int = -1) -> Any:
+def _nonzero_static(im: Importer, x: Expr, *, size: int, fill_value: int = -1) -> Any:
     """The first `size` places, and `fill_value` where there are fewer."""
     if not size or any(im.same_size(d, 0) for d in im.shape(x)) or im.ndim(x) == 0:
         return im.full([size, im.ndim(x)], fill_value, "int64")
@@ -328,8 +334,8 @@ def _nonzero_static(im: Importer, x: Any, *, size: int, fill_value: int = -1) ->
 
 
 @rule("unique", "_unique", "_unique2", "unique_dim", "unique_consecutive")
-def _unique(im: Importer, x: Any, sorted: bool = True, return_inverse: bool = False,
-            return_counts: bool = False, dim: Any = None) -> Any:
+def _unique(im: Importer, x: Expr, sorted: bool = True, return_inverse: bool = False,
+            return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements, in order; how many there are only the run knows."""
     name = str(im.node.target) if im.node is not None else ""
     if "consecutive" in name or "unique_dim" in name or dim is not None:
@@ -354,13 +360,13 @@ def _unique(im: Importer, x: Any, sorted: bool = True, return_inverse: bool = Fa
 
 
 @rule("bincount")
-def _bincount(im: Importer, x: Any, weights: Any = None, minlength: int = 0) -> Any:
+def _bincount(im: Importer, x: Expr, weights: Expr | None = None, minlength: int = 0) -> Any:
     raise ValueError("bincount has a result of a size that only the run knows: use scatter_add "
                      "into zeros of a known size")
 
 
 @rule("histc")
-def _histc(im: Importer, x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
+def _histc(im: Importer, x: Expr, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements fall into each of `bins` equal parts of [min, max]."""
     dtype = im.dtype(x)
     if min == max == 0:

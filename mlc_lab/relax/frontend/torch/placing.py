@@ -3,7 +3,7 @@ and of what writes to such parts."""
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -15,11 +15,17 @@ from .views import (
     _select_back, _slice_back, given_sizes, reshaped, way_back,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ...expr import Expr
+    from .importer import Operand, Size, Sizes
+
 # ------------------------------------------------------------------------------- broadcasting
 
 
 @rule("expand", "broadcast_to", "expand_copy")
-def _expand(im: Importer, x: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
+def _expand(im: Importer, x: Expr, *sizes: Size, size: Sizes | None = None, implicit: bool = False
+            ) -> Any:
     wanted = given_sizes(sizes[0] if sizes else size, sizes[1:])
     have = im.shape(x)
     lead = len(wanted) - len(have)
@@ -28,12 +34,12 @@ def _expand(im: Importer, x: Any, *sizes: Any, size: Any = None, implicit: bool 
 
 
 @rule("expand_as")
-def _expand_as(im: Importer, x: Any, other: Any) -> Any:
+def _expand_as(im: Importer, x: Expr, other: Expr) -> Any:
     return im.broadcast(x, im.shape(other))
 
 
 @rule("broadcast_tensors")
-def _broadcast_tensors(im: Importer, *tensors: Any) -> Any:
+def _broadcast_tensors(im: Importer, *tensors: Expr) -> Any:
     given = list(tensors[0]) if isinstance(tensors[0], (list, tuple)) else list(tensors)
     shape: list[Any] = []
     for t in given:
@@ -42,7 +48,7 @@ def _broadcast_tensors(im: Importer, *tensors: Any) -> Any:
 
 
 @way_back("expand", "broadcast_to", "expand_as")
-def _expand_back(im: Importer, whole: Any, part: Any, *args: Any, **kwargs: Any) -> Any:
+def _expand_back(im: Importer, whole: Expr, part: Expr, *args: Any, **kwargs: Any) -> Any:
     have, now = im.shape(whole), im.shape(part)
     lead = len(now) - len(have)
     if any(not im.same_size(d, 1) for d in now[:lead]) or any(
@@ -56,7 +62,7 @@ def _expand_back(im: Importer, whole: Any, part: Any, *args: Any, **kwargs: Any)
 
 
 @rule("diagonal", "diagonal_copy", "linalg_diagonal")
-def _diagonal(im: Importer, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def _diagonal(im: Importer, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """x[.., k, .., k + offset, ..] as a new last dimension."""
     sizes = im.shape(x)
     a, b = im.axis(dim1, len(sizes)), im.axis(dim2, len(sizes))
@@ -80,12 +86,12 @@ def _diagonal(im: Importer, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 
 
 
 @rule("diag")
-def _diag(im: Importer, x: Any, diagonal: int = 0) -> Any:
+def _diag(im: Importer, x: Expr, diagonal: int = 0) -> Any:
     return _diagonal(im, x, diagonal) if im.ndim(x) == 2 else _diag_embed(im, x, diagonal)
 
 
 @rule("diag_embed")
-def _diag_embed(im: Importer, x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def _diag_embed(im: Importer, x: Expr, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Zeros with the last dimension of x on a diagonal of two new ones."""
     sizes = im.shape(x)
     wide = sizes[-1] + abs(offset)
@@ -99,7 +105,7 @@ def _diag_embed(im: Importer, x: Any, offset: int = 0, dim1: int = -2, dim2: int
 
 
 @way_back("diagonal", "linalg_diagonal", "diag")
-def _diagonal_back(im: Importer, whole: Any, part: Any, offset: int = 0, dim1: int = 0,
+def _diagonal_back(im: Importer, whole: Expr, part: Expr, offset: int = 0, dim1: int = 0,
                    dim2: int = 1) -> Any:
     sizes = im.shape(whole)
     a, b = im.axis(dim1, len(sizes)), im.axis(dim2, len(sizes))
@@ -123,13 +129,13 @@ def _diagonal_back(im: Importer, whole: Any, part: Any, offset: int = 0, dim1: i
 
 
 @rule("diagonal_scatter")
-def _diagonal_scatter(im: Importer, x: Any, src: Any, offset: int = 0, dim1: int = 0,
+def _diagonal_scatter(im: Importer, x: Expr, src: Expr, offset: int = 0, dim1: int = 0,
                       dim2: int = 1) -> Any:
     return _diagonal_back(im, x, im.cast(src, im.dtype(x)), offset, dim1, dim2)
 
 
 @rule("fill_diagonal")
-def _fill_diagonal(im: Importer, x: Any, fill_value: Any, wrap: bool = False) -> Any:
+def _fill_diagonal(im: Importer, x: Expr, fill_value: Operand, wrap: bool = False) -> Any:
     """A number where all indices are equal; with `wrap`, the diagonal of a tall matrix begins again
     behind an empty row."""
     sizes = im.shape(x)
@@ -148,18 +154,19 @@ def _fill_diagonal(im: Importer, x: Any, fill_value: Any, wrap: bool = False) ->
 
 
 @rule("slice_scatter")
-def _slice_scatter(im: Importer, x: Any, src: Any, dim: int = 0, start: Any = None,
-                   end: Any = None, step: int = 1) -> Any:
+def _slice_scatter(im: Importer, x: Expr, src: Expr, dim: int = 0, start: Size | None = None,
+                   end: Size | None = None, step: int = 1) -> Any:
     return _slice_back(im, x, im.cast(src, im.dtype(x)), dim, start, end, step)
 
 
 @rule("select_scatter")
-def _select_scatter(im: Importer, x: Any, src: Any, dim: int, index: Any) -> Any:
+def _select_scatter(im: Importer, x: Expr, src: Expr, dim: int, index: Size) -> Any:
     return _select_back(im, x, im.cast(src, im.dtype(x)), dim, index)
 
 
 @rule("as_strided", "as_strided_copy")
-def _as_strided(im: Importer, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+def _as_strided(im: Importer, x: Expr, size: Sequence[Size], stride: Sequence[Size],
+                storage_offset: Size | None = None) -> Any:
     """Elements of the memory of x, which lies in it as its shape says."""
     im.need_dense(x, "as_strided")
     places = strided_places(im, size, stride, storage_offset or 0)
@@ -167,7 +174,7 @@ def _as_strided(im: Importer, x: Any, size: Any, stride: Any, storage_offset: An
     return reshaped(im, im.emit(op.take(flat, reshaped(im, places, [-1]), 0)), list(size))
 
 
-def strided_places(im: Importer, size: Any, stride: Any, offset: Any) -> Any:
+def strided_places(im: Importer, size: Any, stride: Sequence[Size], offset: Any) -> Any:
     """offset + sum of i_k stride_k as a tensor of `size`."""
     if all(isinstance(v, int) for v in (*size, *stride, offset)):
         out = np.full(tuple(size), offset, "int64")
@@ -182,8 +189,8 @@ def strided_places(im: Importer, size: Any, stride: Any, offset: Any) -> Any:
 
 
 @rule("as_strided_scatter")
-def _as_strided_scatter(im: Importer, x: Any, src: Any, size: Any, stride: Any,
-                        storage_offset: Any = None) -> Any:
+def _as_strided_scatter(im: Importer, x: Expr, src: Expr, size: Sequence[Size],
+                        stride: Sequence[Size], storage_offset: Size | None = None) -> Any:
     im.need_dense(x, "as_strided_scatter")
     places = reshaped(im, strided_places(im, size, stride, storage_offset or 0), [-1])
     flat = im.emit(op.scatter_elements(reshaped(im, x, [-1]), places, reshaped(
@@ -192,12 +199,12 @@ def _as_strided_scatter(im: Importer, x: Any, src: Any, size: Any, stride: Any,
 
 
 @rule("resize", "resize_as", "set")
-def _resize(im: Importer, x: Any, *args: Any) -> Any:
+def _resize(im: Importer, x: Expr, *args: Any) -> Any:
     raise ValueError("memory of another size is not translated: make a tensor of the new size")
 
 
 @rule("unfold", "unfold_copy")
-def _unfold(im: Importer, x: Any, dimension: int, size: Any, step: Any) -> Any:
+def _unfold(im: Importer, x: Expr, dimension: int, size: Size, step: Size) -> Any:
     """Windows of `size` along a dimension, every `step`, as a new last dimension."""
     if im.ndim(x) == 0:
         return reshaped(im, x, [1])
@@ -211,7 +218,7 @@ def _unfold(im: Importer, x: Any, dimension: int, size: Any, step: Any) -> Any:
     return im.emit(op.permute_dims(out, [*order, dim + 1]))
 
 
-def back_by_places(im: Importer, whole: Any, part: Any, again: Callable[[Any], Any]) -> Any:
+def back_by_places(im: Importer, whole: Expr, part: Expr, again: Callable[[Any], Any]) -> Any:
     """The way back of any operator that only moves elements: `again` applied to a tensor of places
     says where each element of the part lies in the whole."""
     sizes = im.shape(whole)

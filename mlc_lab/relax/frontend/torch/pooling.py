@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....ir.dtype import is_float
 from .... import topi
@@ -14,12 +14,17 @@ from .convolutions import each
 from .importer import Importer, rule
 from .views import reshaped
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from ...expr import Expr
+    from .importer import Sizes, Steps
 
-def _steps(stride: Any, kernel: list[Any], rank: int) -> list[Any]:
+
+def _steps(stride: Steps | None, kernel: list[Any], rank: int) -> list[Any]:
     return kernel if stride in (None, [], ()) else each(stride, rank)
 
 
-def _batched(im: Importer, x: Any, rank: int, fn: Any) -> Any:
+def _batched(im: Importer, x: Expr, rank: int, fn: Callable[..., Expr]) -> Any:
     """`fn` of a batch, for channels without one too."""
     if im.ndim(x) != rank + 1:
         return fn(x)
@@ -33,14 +38,15 @@ def _pool(rank: int) -> None:
     largest, mean = getattr(nn, f"max_pool{rank}d"), getattr(nn, f"avg_pool{rank}d")
     adaptive = getattr(nn, f"adaptive_avg_pool{rank}d")
 
-    def pooled(im: Importer, build: Any, x: Any, kernel: Any, stride: Any, padding: Any,
-               dilation: Any, ceil_mode: bool, include: bool) -> Any:
+    def pooled(im: Importer, build: Callable[..., Expr], x: Expr, kernel: Sequence[int],
+               stride: Sequence[int], padding: Steps, dilation: Steps, ceil_mode: bool,
+               include: bool) -> Any:
         kernel, spread = each(kernel, rank), each(dilation, rank)
         steps, widths = _steps(stride, kernel, rank), each(padding, rank) * 2
         if any(2 * p > k for p, k in zip(widths, kernel)):
             raise ValueError(f"padding {widths[:rank]} is more than half of the window {kernel}")
 
-        def run(x: Any) -> Any:
+        def run(x: Expr) -> Any:
             if ceil_mode:
                 return ceil_pool(im, build, x, kernel, steps, widths, spread, include)
             return im.emit(build(x, kernel, steps, widths, spread, False, include))
@@ -48,16 +54,17 @@ def _pool(rank: int) -> None:
         return _batched(im, x, rank, run)
 
     @rule(f"max_pool{rank}d")
-    def maximum(im: Importer, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    def maximum(im: Importer, x: Any, kernel_size: Any, stride: Any = None,
+                padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+                return_indices: bool = False) -> Any:
         if return_indices:
             return with_indices(im, x, kernel_size, stride, padding, dilation, ceil_mode)
         return pooled(im, largest, x, kernel_size, stride, padding, dilation, ceil_mode, False)
 
     @rule(f"max_pool{rank}d_with_indices")
-    def with_indices(im: Importer, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                     dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = True
-                     ) -> Any:
+    def with_indices(im: Importer, x: Expr, kernel_size: Steps, stride: Steps | None = None,
+                     padding: Steps = 0, dilation: Steps = 1, ceil_mode: bool = False,
+                     return_indices: bool = True) -> Any:
         """Values, and their places in the flattened image; the places only where they are used."""
         if not _second_used(im):
             return (maximum(im, x, kernel_size, stride, padding, dilation, ceil_mode), None)
@@ -65,7 +72,7 @@ def _pool(rank: int) -> None:
         steps, around, spread = _steps(stride, kernel, rank), each(padding, rank), each(
             dilation, rank)
 
-        def run(x: Any) -> Any:
+        def run(x: Expr) -> Any:
             sizes = [_windows(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(
                 im.shape(x)[2:], kernel, steps, around, spread)]
             out = im.kernel(topi.windows.max_pool_places, x, sizes, kernel, steps, around, spread,
@@ -75,9 +82,9 @@ def _pool(rank: int) -> None:
         return _batched(im, x, rank, run)
 
     @rule(f"avg_pool{rank}d")
-    def average(im: Importer, x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                ceil_mode: bool = False, count_include_pad: bool = True,
-                divisor_override: Any = None) -> Any:
+    def average(im: Importer, x: Any, kernel_size: Any, stride: Any = None,
+                padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+                divisor_override: int | None = None) -> Any:
         if not is_float(im.dtype(x)):
             return _of_integers(im, average, x, rank, kernel_size, stride, padding, ceil_mode,
                                 count_include_pad, divisor_override)
@@ -96,14 +103,15 @@ def _pool(rank: int) -> None:
         return im.emit(op.multiply(out, im.const(count / divisor_override, im.dtype(x))))
 
     @rule(f"adaptive_avg_pool{rank}d", f"_adaptive_avg_pool{rank}d")
-    def fitted(im: Importer, x: Any, output_size: Any) -> Any:
+    def fitted(im: Importer, x: Expr, output_size: Sizes | None) -> Any:
         have = im.shape(x)[-rank:]
         sizes = [h if s is None else s for s, h in zip(each(output_size, rank), have)]
         return _batched(im, x, rank, lambda x: im.emit(adaptive(x, sizes)))
 
 
-def _of_integers(im: Importer, average: Any, x: Any, rank: int, kernel_size: Any, stride: Any,
-                 padding: Any, ceil_mode: bool, include: bool, divisor: Any) -> Any:
+def _of_integers(im: Importer, average: Callable[..., Expr], x: Expr, rank: int, kernel_size: Steps,
+                 stride: Steps | None, padding: Steps, ceil_mode: bool, include: bool,
+                 divisor: int | None) -> Any:
     """Means of whole numbers: computed in float64, and rounded towards 0."""
     wide = im.cast(x, "float64")
     if divisor is None:
@@ -143,17 +151,18 @@ for _rank in (1, 2, 3):
 def _adaptive_max(rank: int) -> None:
     compiled = getattr(topi.nn, "adaptive_pool" + {1: "1d", 2: "", 3: "3d"}[rank])
 
-    def sizes_of(im: Importer, x: Any, output_size: Any) -> tuple[list[Any], list[Any]]:
+    def sizes_of(im: Importer, x: Expr, output_size: Sizes | None) -> tuple[list[Any], list[Any]]:
         have = im.shape(x)[2:]
         return have, [h if s is None else s for s, h in zip(each(output_size, rank), have)]
 
     @rule(f"adaptive_max_pool{rank}d")
-    def fitted(im: Importer, x: Any, output_size: Any, return_indices: bool = False) -> Any:
+    def fitted(im: Importer, x: Expr, output_size: Sizes | None, return_indices: bool = False
+               ) -> Any:
         """Windows of one size where the sizes divide, else TOPI's, which Relax has no name for."""
         if return_indices:
             return with_indices(im, x, output_size)
 
-        def run(x: Any) -> Any:
+        def run(x: Expr) -> Any:
             have, sizes = sizes_of(im, x, output_size)
             if all(isinstance(h, int) and isinstance(s, int) and s and h % s == 0
                    for h, s in zip(have, sizes)):
@@ -165,11 +174,11 @@ def _adaptive_max(rank: int) -> None:
         return _batched(im, x, rank, run)
 
     @rule(f"adaptive_max_pool{rank}d.default")
-    def with_indices(im: Importer, x: Any, output_size: Any) -> Any:
+    def with_indices(im: Importer, x: Expr, output_size: Sizes | None) -> Any:
         if not _second_used(im):
             return (fitted(im, x, output_size), None)
 
-        def run(x: Any) -> Any:
+        def run(x: Expr) -> Any:
             _, sizes = sizes_of(im, x, output_size)
             out = im.kernel(topi.windows.adaptive_max_pool_places, x, sizes,
                             name=f"adaptive_max_pool{rank}d_with_indices")
@@ -180,8 +189,8 @@ def _adaptive_max(rank: int) -> None:
 
 def _unpool(rank: int) -> None:
     @rule(f"max_unpool{rank}d")
-    def translate(im: Importer, x: Any, indices: Any, output_size: Any, *rest: Any,
-                  stride: Any = None, padding: Any = 0) -> Any:
+    def translate(im: Importer, x: Expr, indices: Expr, output_size: Sizes | None, *rest: object,
+                  stride: Steps | None = None, padding: Steps = 0) -> Any:
         """Values put at their places in an image of zeros."""
         sizes = each(output_size, rank)[-rank:]
         lead = im.shape(x)[:-rank]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....ir.dtype import is_float
 from ... import op
@@ -14,10 +14,14 @@ from .calling import ADVICE_EVAL
 from .importer import Importer, is_tensor, rule
 from .views import reshaped
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Operand, Size
+
 
 @rule("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner", "imatmul", "linalg_matmul",
       "linalg_vecdot", "chain_matmul", "linalg_multi_dot")
-def _matmul(im: Importer, a: Any, b: Any = None, *, dim: int = -1) -> Any:
+def _matmul(im: Importer, a: Expr, b: Any = None, *, dim: int = -1) -> Any:
     name = str(im.node.target) if im.node is not None else ""
     if isinstance(a, (list, tuple)):  # several, one after another
         out = a[0]
@@ -35,7 +39,7 @@ def _matmul(im: Importer, a: Any, b: Any = None, *, dim: int = -1) -> Any:
 
 
 @rule("linear")
-def linear(im: Importer, x: Any, weight: Any, bias: Any = None) -> Any:
+def linear(im: Importer, x: Expr, weight: Expr, bias: Expr | None = None) -> Any:
     """x weight^T + bias"""
     turned = weight if im.ndim(weight) == 1 else im.emit(op.permute_dims(weight))
     out = im.emit(op.matmul(x, turned))
@@ -43,7 +47,8 @@ def linear(im: Importer, x: Any, weight: Any, bias: Any = None) -> Any:
 
 
 @rule("bilinear")
-def _bilinear(im: Importer, input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def _bilinear(im: Importer, input1: Expr, input2: Expr, weight: Expr, bias: Expr | None = None
+              ) -> Any:
     """input1 weight[k] input2 for each k."""
     lead, count = im.shape(input1)[:-1], im.shape(weight)[0]
     a, b = (reshaped(im, t, [-1, im.shape(t)[-1]]) for t in (input1, input2))
@@ -52,11 +57,11 @@ def _bilinear(im: Importer, input1: Any, input2: Any, weight: Any, bias: Any = N
     return out if bias is None else im.emit(op.add(out, bias))
 
 
-def _scaled(im: Importer, x: Any, by: Any) -> Any:
+def _scaled(im: Importer, x: Expr, by: Operand) -> Any:
     return x if by == 1 else im.emit(op.multiply(x, im.operand(by, im.dtype(x))))
 
 
-def _sum_of(im: Importer, c: Any, out: Any, beta: Any, alpha: Any) -> Any:
+def _sum_of(im: Importer, c: Expr, out: Expr, beta: Operand, alpha: Operand) -> Any:
     """beta c + alpha out, where beta 0 leaves out even what is not a number."""
     out = _scaled(im, out, alpha)
     return im.broadcast(out, im.common_shape(im.shape(out), im.shape(c))) if beta == 0 else added(
@@ -64,18 +69,20 @@ def _sum_of(im: Importer, c: Any, out: Any, beta: Any, alpha: Any) -> Any:
 
 
 @rule("addmm", "baddbmm", "addmv", "sspaddmm")
-def _addmm(im: Importer, c: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def _addmm(im: Importer, c: Expr, a: Expr, b: Expr, *, beta: Operand = 1, alpha: Operand = 1
+           ) -> Any:
     return _sum_of(im, c, im.emit(op.matmul(a, b)), beta, alpha)
 
 
 @rule("addbmm")
-def _addbmm(im: Importer, c: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1
-            ) -> Any:
+def _addbmm(im: Importer, c: Expr, batch1: Expr, batch2: Expr, *, beta: Operand = 1,
+            alpha: Operand = 1) -> Any:
     return _sum_of(im, c, im.emit(op.sum(im.emit(op.matmul(batch1, batch2)), [0])), beta, alpha)
 
 
 @rule("addr")
-def _addr(im: Importer, c: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def _addr(im: Importer, c: Expr, vec1: Expr, vec2: Expr, *, beta: Operand = 1, alpha: Operand = 1
+          ) -> Any:
     return _sum_of(im, c, _outer(im, vec1, vec2), beta, alpha)
 
 
@@ -96,13 +103,13 @@ def _einsum(im: Importer, equation: str, *operands: Any, path: Any = None) -> An
 
 
 @rule("outer", "ger")
-def _outer(im: Importer, a: Any, b: Any) -> Any:
+def _outer(im: Importer, a: Expr, b: Expr) -> Any:
     a, b = im.pair(a, b)
     return im.emit(op.multiply(im.emit(op.expand_dims(a, [1])), im.emit(op.expand_dims(b, [0]))))
 
 
 @rule("tensordot")
-def _tensordot(im: Importer, a: Any, b: Any, dims: Any = 2, dims_other: Any = None) -> Any:
+def _tensordot(im: Importer, a: Expr, b: Expr, dims: Any = 2, dims_other: Any = None) -> Any:
     """Products summed over dimensions of both, as one product of matrices.
 
     torch.tensordot names them by a number (the last of a, the first of b) or by two lists, ATen
@@ -135,7 +142,7 @@ def _tensordot(im: Importer, a: Any, b: Any, dims: Any = 2, dims_other: Any = No
 
 
 @rule("cdist", "_cdist_forward", "_euclidean_dist")
-def _cdist(im: Importer, x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+def _cdist(im: Importer, x1: Expr, x2: Expr, p: float = 2.0, compute_mode: Any = None) -> Any:
     """Distances between all rows of two matrices."""
     from .reductions import norm
 
@@ -147,7 +154,7 @@ def _cdist(im: Importer, x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = N
 
 
 @rule("pdist", "_pdist_forward")
-def _pdist(im: Importer, x: Any, p: float = 2.0) -> Any:
+def _pdist(im: Importer, x: Expr, p: float = 2.0) -> Any:
     """Distances between all pairs of rows."""
     import numpy as np
 
@@ -162,7 +169,7 @@ def _pdist(im: Importer, x: Any, p: float = 2.0) -> Any:
 
 
 @rule("pairwise_distance")
-def _pairwise_distance(im: Importer, x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6,
+def _pairwise_distance(im: Importer, x1: Expr, x2: Expr, p: float = 2.0, eps: float = 1e-6,
                        keepdim: bool = False) -> Any:
     from .reductions import norm
 
@@ -175,8 +182,8 @@ def _pairwise_distance(im: Importer, x1: Any, x2: Any, p: float = 2.0, eps: floa
 
 
 @rule("scaled_dot_product_attention")
-def _attention(im: Importer, query: Any, key: Any, value: Any, attn_mask: Any = None,
-               dropout_p: float = 0.0, is_causal: bool = False, scale: Any = None,
+def _attention(im: Importer, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None,
+               dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
                enable_gqa: bool = False) -> Any:
     """softmax(q k^T scale + mask) v over the last two dimensions; a query that may look at nothing
     gets zeros."""
@@ -205,7 +212,7 @@ def _attention(im: Importer, query: Any, key: Any, value: Any, attn_mask: Any = 
     return out if blind is None else im.emit(op.where(blind, im.const(0, dtype), out))
 
 
-def _repeated_heads(im: Importer, x: Any, heads: Any) -> Any:
+def _repeated_heads(im: Importer, x: Expr, heads: Size) -> Any:
     """Heads of keys and values, each repeated for several heads of queries."""
     have = im.shape(x)[-3]
     if im.same_size(have, heads):
@@ -215,7 +222,7 @@ def _repeated_heads(im: Importer, x: Any, heads: Any) -> Any:
     return im.emit(op.repeat(x, heads // have, im.ndim(x) - 3))
 
 
-def _blind(im: Importer, mask: Any) -> Any:
+def _blind(im: Importer, mask: Expr) -> Any:
     """Which queries a mask lets look at nothing, [.., queries, 1]; None if there are none such."""
     if isinstance(mask, Constant):
         import numpy as np
@@ -230,7 +237,7 @@ def _blind(im: Importer, mask: Any) -> Any:
     return im.emit(op.equal(some, im.const(0, "int8")))
 
 
-def _causal(im: Importer, queries: Any, keys: Any, dtype: str) -> Any:
+def _causal(im: Importer, queries: Size, keys: Size, dtype: str) -> Any:
     """Minus infinity above the diagonal, made once for each pair of lengths."""
     def make() -> Any:
         filled = im.full([queries, keys], -math.inf, dtype)
@@ -241,8 +248,9 @@ def _causal(im: Importer, queries: Any, keys: Any, dtype: str) -> Any:
 
 @rule("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
       "_scaled_dot_product_efficient_attention", "_scaled_dot_product_attention_math")
-def _attention_kernel(im: Importer, query: Any, key: Any, value: Any, *rest: Any,
-                      attn_mask: Any = None, scale: Any = None, enable_gqa: bool = False) -> Any:
+def _attention_kernel(im: Importer, query: Expr, key: Expr, value: Expr, *rest: object,
+                      attn_mask: Expr | None = None, scale: float | None = None,
+                      enable_gqa: bool = False) -> Any:
     """The first result alone: what the kernels of torch keep for gradients is not computed."""
     numbers = [r for r in rest if not is_tensor(r) and r is not None]
     masks = [r for r in rest if is_tensor(r)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ... import op
 from ...op import nn
@@ -11,21 +11,25 @@ from .importer import Importer, rule
 from .joining import _cat, _stack
 from .views import _select
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ...expr import Expr
+
 #: `cell(importer, product with the input, product with the state, states) -> new states`
 Cell = Callable[[Importer, Any, Any, list[Any]], list[Any]]
 
 
-def _product(im: Importer, x: Any, weight: Any, bias: Any) -> Any:
+def _product(im: Importer, x: Expr, weight: Expr, bias: Expr | None) -> Any:
     out = im.emit(op.matmul(x, im.emit(op.permute_dims(weight))))
     return out if bias is None else im.emit(op.add(out, bias))
 
 
-def _gates(im: Importer, value: Any, count: int) -> list[Any]:
+def _gates(im: Importer, value: Expr, count: int) -> list[Any]:
     parts = im.emit(op.split(value, count, -1))
     return [im.emit(parts[k]) for k in range(count)]
 
 
-def _lstm(im: Importer, x: Any, h: Any, state: list[Any]) -> list[Any]:
+def _lstm(im: Importer, x: Expr, h: Expr, state: list[Any]) -> list[Any]:
     i, f, g, o = _gates(im, im.emit(op.add(x, h)), 4)
     i, f, o = (im.emit(op.sigmoid(v)) for v in (i, f, o))
     kept = im.emit(op.multiply(f, state[1]))
@@ -34,7 +38,7 @@ def _lstm(im: Importer, x: Any, h: Any, state: list[Any]) -> list[Any]:
     return [im.emit(op.multiply(o, im.emit(op.tanh(cell)))), cell]
 
 
-def _gru(im: Importer, x: Any, h: Any, state: list[Any]) -> list[Any]:
+def _gru(im: Importer, x: Expr, h: Expr, state: list[Any]) -> list[Any]:
     (xr, xz, xn), (hr, hz, hn) = _gates(im, x, 3), _gates(im, h, 3)
     r = im.emit(op.sigmoid(im.emit(op.add(xr, hr))))
     z = im.emit(op.sigmoid(im.emit(op.add(xz, hz))))
@@ -44,13 +48,13 @@ def _gru(im: Importer, x: Any, h: Any, state: list[Any]) -> list[Any]:
 
 
 def _plain(activation: Callable) -> Cell:
-    def cell(im: Importer, x: Any, h: Any, state: list[Any]) -> list[Any]:
+    def cell(im: Importer, x: Expr, h: Expr, state: list[Any]) -> list[Any]:
         return [im.emit(activation(im.emit(op.add(x, h))))]
 
     return cell
 
 
-def _layers(im: Importer, cell: Cell, x: Any, states: list[Any], weights: list[Any],
+def _layers(im: Importer, cell: Cell, x: Expr, states: list[Any], weights: list[Any],
             has_biases: bool, num_layers: int, both_ways: bool, batch_first: bool
             ) -> tuple[Any, list[Any]]:
     """All layers; the result, and the last states, each [layers, batch, size]."""
@@ -92,8 +96,9 @@ def _need_inference(dropout: float, train: bool) -> None:
 
 
 @rule("lstm")
-def _lstm_layer(im: Importer, x: Any, states: Any, weights: Any, has_biases: bool, num_layers: int,
-                dropout: float, train: bool, bidirectional: bool, batch_first: bool) -> Any:
+def _lstm_layer(im: Importer, x: Expr, states: Any, weights: Sequence[Any], has_biases: bool,
+                num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool
+                ) -> Any:
     _need_inference(dropout, train)
     out, last = _layers(im, _lstm, x, list(states), list(weights), has_biases, num_layers,
                         bidirectional, batch_first)
@@ -107,7 +112,7 @@ def _packed(im: Importer, *args: Any) -> Any:
 
 def _one_state(name: str, cell: Cell) -> None:
     @rule(name)
-    def translate(im: Importer, x: Any, state: Any, weights: Any, has_biases: bool,
+    def translate(im: Importer, x: Expr, state: Any, weights: Sequence[Any], has_biases: bool,
                   num_layers: int, dropout: float, train: bool, bidirectional: bool,
                   batch_first: bool) -> Any:
         _need_inference(dropout, train)

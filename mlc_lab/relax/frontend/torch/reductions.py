@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....ir.dtype import is_float
 from ... import op
@@ -11,8 +11,13 @@ from .arithmetic import as_float
 from .importer import Importer, dtype_name, is_tensor, rule
 from .views import reshaped
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from ...expr import Expr
+    from .importer import Dims
 
-def axes_of(im: Importer, x: Any, dim: Any) -> Any:
+
+def axes_of(im: Importer, x: Any, dim: Dims) -> Any:
     """A `dim` argument as a list of axes from the front; None, which an empty list means too, for
     all."""
     if dim is None or (isinstance(dim, (list, tuple)) and not len(dim)):
@@ -22,38 +27,39 @@ def axes_of(im: Importer, x: Any, dim: Any) -> Any:
     return axes if im.ndim(x) else None
 
 
-def _accumulated(im: Importer, x: Any, dtype: Any) -> Any:
+def _accumulated(im: Importer, x: Expr, dtype: object) -> Any:
     """x in the dtype that its sum has: the one asked for, or int64 for integers."""
     have = im.dtype(x)
     return im.cast(x, dtype_name(dtype, have if is_float(have) else "int64"))
 
 
 @rule("sum")
-def _sum(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _sum(im: Importer, x: Expr, dim: Dims = None, keepdim: bool = False, *, dtype: object = None
+         ) -> Any:
     return im.emit(op.sum(_accumulated(im, x, dtype), axes_of(im, x, dim), keepdim))
 
 
 @rule("nansum")
-def _nansum(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+def _nansum(im: Importer, x: Expr, dim: Dims = None, keepdim: bool = False, *, dtype: object = None
             ) -> Any:
     return _sum(im, _without_nan(im, x), dim, keepdim, dtype=dtype)
 
 
-def _without_nan(im: Importer, x: Any) -> Any:
+def _without_nan(im: Importer, x: Expr) -> Any:
     if not is_float(im.dtype(x)):
         return x
     return im.emit(op.where(im.emit(op.isnan(x)), im.const(0, im.dtype(x)), x))
 
 
 @rule("mean")
-def _mean(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+def _mean(im: Importer, x: Expr, dim: Dims = None, keepdim: bool = False, *, dtype: object = None
           ) -> Any:
     return im.emit(op.mean(im.cast(x, dtype_name(dtype, im.dtype(x))), axes_of(im, x, dim),
                            keepdim))
 
 
 @rule("nanmean")
-def _nanmean(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+def _nanmean(im: Importer, x: Expr, dim: Dims = None, keepdim: bool = False, *, dtype: object = None
              ) -> Any:
     x = im.cast(x, dtype_name(dtype, im.dtype(x)))
     some = im.cast(im.emit(op.logical_not(im.emit(op.isnan(x)))), im.dtype(x))
@@ -63,35 +69,37 @@ def _nanmean(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dt
 
 
 @rule("prod")
-def _prod(im: Importer, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+def _prod(im: Importer, x: Expr, dim: Dims = None, keepdim: bool = False, *, dtype: object = None
           ) -> Any:
     return im.emit(op.prod(_accumulated(im, x, dtype), axes_of(im, x, dim), keepdim))
 
 
 @rule("amax")
-def _amax(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def _amax(im: Importer, x: Expr, dim: Dims = None, keepdim: bool = False) -> Any:
     return _largest(im, x, op.max, axes_of(im, x, dim), keepdim)
 
 
 @rule("amin")
-def _amin(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def _amin(im: Importer, x: Expr, dim: Dims = None, keepdim: bool = False) -> Any:
     return _largest(im, x, op.min, axes_of(im, x, dim), keepdim)
 
 
-def _largest(im: Importer, x: Any, pick: Any, axes: Any, keepdim: bool) -> Any:
+def _largest(im: Importer, x: Expr, pick: Callable[..., Expr], axes: Sequence[int] | None,
+             keepdim: bool) -> Any:
     if im.dtype(x) != "bool":
         return im.emit(pick(x, axes, keepdim))
     return im.cast(im.emit(pick(im.cast(x, "int8"), axes, keepdim)), "bool")
 
 
 @rule("aminmax")
-def _aminmax(im: Importer, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+def _aminmax(im: Importer, x: Expr, *, dim: Dims = None, keepdim: bool = False) -> Any:
     return _amin(im, x, dim, keepdim), _amax(im, x, dim, keepdim)
 
 
-def _extreme(name: str, pick: Any, place: Any, pairwise: Any) -> None:
+def _extreme(name: str, pick: Callable[..., Expr], place: Callable[..., Expr],
+             pairwise: Callable[..., Expr]) -> None:
     @rule(name)
-    def translate(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def translate(im: Importer, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
         if is_tensor(dim):  # torch.max(a, b)
             return im.emit(pairwise(*im.pair(x, dim)))
         if dim is None:
@@ -102,7 +110,8 @@ def _extreme(name: str, pick: Any, place: Any, pairwise: Any) -> None:
                 _place(im, x, place, dim, keepdim))
 
 
-def _place(im: Importer, x: Any, place: Any, dim: Any, keepdim: bool) -> Any:
+def _place(im: Importer, x: Expr, place: Callable[..., Expr], dim: int | None, keepdim: bool
+           ) -> Any:
     x = im.cast(x, "int8") if im.dtype(x) == "bool" else x
     if dim is None:
         flat = im.emit(place(reshaped(im, x, [-1]), 0, False))
@@ -117,18 +126,18 @@ _extreme("min", op.min, op.argmin, op.minimum)
 
 
 @rule("argmax")
-def _argmax(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def _argmax(im: Importer, x: Expr, dim: int | None = None, keepdim: bool = False) -> Any:
     return _place(im, x, op.argmax, dim, keepdim)
 
 
 @rule("argmin")
-def _argmin(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def _argmin(im: Importer, x: Expr, dim: int | None = None, keepdim: bool = False) -> Any:
     return _place(im, x, op.argmin, dim, keepdim)
 
 
-def _truth(name: str, pick: Any) -> None:
+def _truth(name: str, pick: Callable[..., Expr]) -> None:
     @rule(name)
-    def translate(im: Importer, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def translate(im: Importer, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
         dtype = "uint8" if im.dtype(x) == "uint8" else "bool"
         truth = im.cast(im.cast(x, "bool"), "int8")
         return im.cast(im.emit(pick(truth, axes_of(im, x, dim), keepdim)), dtype)
@@ -139,14 +148,15 @@ _truth("all", op.min)
 
 
 @rule("count_nonzero")
-def _count_nonzero(im: Importer, x: Any, dim: Any = None) -> Any:
+def _count_nonzero(im: Importer, x: Expr, dim: Dims = None) -> Any:
     return im.emit(op.sum(im.cast(im.cast(x, "bool"), "int64"), axes_of(im, x, dim)))
 
 
 # ------------------------------------------------------------------------------- spread
 
 
-def spread(im: Importer, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+def spread(im: Importer, x: Expr, dim: Dims, unbiased: bool | None, keepdim: bool,
+           correction: float | None) -> Any:
     """The variance: the sum of squared distances to the mean over max(n - correction, 0)."""
     if isinstance(dim, bool):  # torch.var(x, unbiased)
         dim, unbiased = None, dim
@@ -174,28 +184,28 @@ def spread(im: Importer, x: Any, dim: Any, unbiased: Any, keepdim: bool, correct
 
 
 @rule("var")
-def _var(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
-         correction: Any = None) -> Any:
+def _var(im: Importer, x: Expr, dim: Dims = None, unbiased: bool | None = None,
+         keepdim: bool = False, *, correction: float | None = None) -> Any:
     return spread(im, x, dim, unbiased, keepdim, correction)
 
 
 @rule("std")
-def _std(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
-         correction: Any = None) -> Any:
+def _std(im: Importer, x: Expr, dim: Dims = None, unbiased: bool | None = None,
+         keepdim: bool = False, *, correction: float | None = None) -> Any:
     return im.emit(op.sqrt(_var(im, x, dim, unbiased, keepdim, correction=correction)))
 
 
 @rule("var_mean")
-def _var_mean(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False,
-              *, correction: Any = None) -> Any:
+def _var_mean(im: Importer, x: Expr, dim: Dims = None, unbiased: bool | None = None,
+              keepdim: bool = False, *, correction: float | None = None) -> Any:
     over = None if isinstance(dim, bool) else dim
     return (_var(im, x, dim, unbiased, keepdim, correction=correction),
             _mean(im, x, over, keepdim))
 
 
 @rule("std_mean")
-def _std_mean(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False,
-              *, correction: Any = None) -> Any:
+def _std_mean(im: Importer, x: Expr, dim: Dims = None, unbiased: bool | None = None,
+              keepdim: bool = False, *, correction: float | None = None) -> Any:
     var, mean = _var_mean(im, x, dim, unbiased, keepdim, correction=correction)
     return im.emit(op.sqrt(var)), mean
 
@@ -204,8 +214,8 @@ def _std_mean(im: Importer, x: Any, dim: Any = None, unbiased: Any = None, keepd
 
 
 @rule("norm", "linalg_vector_norm")
-def norm(im: Importer, x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *,
-         dtype: Any = None) -> Any:
+def norm(im: Importer, x: Expr, p: float = 2, dim: Dims = None, keepdim: bool = False, *,
+         dtype: object = None) -> Any:
     """(sum |x|^p)^(1/p); the number of what is not 0 for p = 0."""
     p = 2 if p in (None, "fro") else p
     if isinstance(p, str):
@@ -229,8 +239,8 @@ def norm(im: Importer, x: Any, p: Any = 2, dim: Any = None, keepdim: bool = Fals
 
 
 @rule("linalg_norm")
-def _linalg_norm(im: Importer, x: Any, ord: Any = None, dim: Any = None,
-                 keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _linalg_norm(im: Importer, x: Expr, ord: float | str | None = None, dim: Dims = None,
+                 keepdim: bool = False, *, dtype: object = None) -> Any:
     """Norms of vectors; of matrices only that of Frobenius, which is that of their elements."""
     over = im.ndim(x) if dim is None else len(dim) if isinstance(dim, (list, tuple)) else 1
     if ord not in (None, "fro") and over != 1:
@@ -240,15 +250,15 @@ def _linalg_norm(im: Importer, x: Any, ord: Any = None, dim: Any = None,
 
 
 @rule("linalg_matrix_norm")
-def _matrix_norm(im: Importer, x: Any, ord: Any = "fro", dim: Any = (-2, -1),
-                 keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _matrix_norm(im: Importer, x: Expr, ord: float | str | None = "fro", dim: Dims = (-2, -1),
+                 keepdim: bool = False, *, dtype: object = None) -> Any:
     if ord != "fro":
         raise ValueError(f"the norm {ord} of matrices is not translated, only that of Frobenius")
     return norm(im, x, 2, dim, keepdim, dtype=dtype)
 
 
 @rule("normalize")
-def _normalize(im: Importer, x: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
+def _normalize(im: Importer, x: Expr, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) -> Any:
     from .arithmetic import divided
     from .casting import clamped
 
@@ -256,12 +266,12 @@ def _normalize(im: Importer, x: Any, p: float = 2.0, dim: Any = 1, eps: float = 
 
 
 @rule("dist")
-def _dist(im: Importer, a: Any, b: Any, p: Any = 2) -> Any:
+def _dist(im: Importer, a: Expr, b: Expr, p: float = 2) -> Any:
     return norm(im, im.emit(op.subtract(*im.pair(a, b))), p)
 
 
 @rule("cosine_similarity")
-def _cosine_similarity(im: Importer, x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def _cosine_similarity(im: Importer, x1: Expr, x2: Expr, dim: int = 1, eps: float = 1e-8) -> Any:
     """a . b / (max(|a|, eps) max(|b|, eps)) along `dim`."""
     dtype = im.promoted(x1, x2)
     both = im.emit(op.multiply(*im.pair(x1, x2)))
@@ -275,7 +285,7 @@ def _cosine_similarity(im: Importer, x1: Any, x2: Any, dim: int = 1, eps: float 
 
 
 @rule("logsumexp", "special_logsumexp")
-def _logsumexp(im: Importer, x: Any, dim: Any, keepdim: bool = False) -> Any:
+def _logsumexp(im: Importer, x: Expr, dim: Dims, keepdim: bool = False) -> Any:
     """max + log(sum(exp(x - max))), where a maximum that is infinite counts as 0."""
     x = as_float(im, x)
     axes = axes_of(im, x, dim)
@@ -289,7 +299,7 @@ def _logsumexp(im: Importer, x: Any, dim: Any, keepdim: bool = False) -> Any:
 
 
 @rule("trace")
-def _trace(im: Importer, x: Any) -> Any:
+def _trace(im: Importer, x: Expr) -> Any:
     from .placing import _diagonal
 
     return _sum(im, _diagonal(im, x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....ir.dtype import int_range, is_float
 from .... import topi
@@ -12,9 +12,12 @@ from .importer import Importer, rule
 from .indexing import scattered
 from .views import reshaped
 
+if TYPE_CHECKING:
+    from ...expr import Expr
+
 
 @rule("embedding")
-def embedding(im: Importer, weight: Any, indices: Any, padding_idx: int = -1,
+def embedding(im: Importer, weight: Expr, indices: Expr, padding_idx: int = -1,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     """Rows of a table. What a row is for, and how it is trained, does not matter here."""
     return im.emit(op.take(weight, indices, 0))
@@ -24,10 +27,10 @@ _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
 @rule("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
-def embedding_bag(im: Importer, weight: Any, indices: Any, offsets: Any,
+def embedding_bag(im: Importer, weight: Any, indices: Any, offsets: Expr,
                   scale_grad_by_freq: bool = False, mode: Any = 0, sparse: bool = False,
-                  per_sample_weights: Any = None, include_last_offset: bool = False,
-                  padding_idx: Any = None) -> Any:
+                  per_sample_weights: Expr | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> Any:
     """The sum, mean or maximum of the rows of each bag, [bags, columns]; the first result alone."""
     mode = _MODES.get(mode, mode)
     skip = -1 if padding_idx is None else padding_idx
@@ -42,11 +45,12 @@ def embedding_bag(im: Importer, weight: Any, indices: Any, offsets: Any,
     return (out,)
 
 
-def functional_embedding_bag(im: Importer, x: Any, weight: Any, offsets: Any = None,
-                             max_norm: Any = None, norm_type: float = 2.0,
+def functional_embedding_bag(im: Importer, x: Expr, weight: Expr, offsets: Expr | None = None,
+                             max_norm: float | None = None, norm_type: float = 2.0,
                              scale_grad_by_freq: bool = False, mode: str = "mean",
-                             sparse: bool = False, per_sample_weights: Any = None,
-                             include_last_offset: bool = False, padding_idx: Any = None) -> Any:
+                             sparse: bool = False, per_sample_weights: Expr | None = None,
+                             include_last_offset: bool = False, padding_idx: int | None = None
+                             ) -> Any:
     """torch.nn.functional.embedding_bag: a matrix of indices is a bag a row."""
     if max_norm is not None:
         raise ValueError("embedding_bag with max_norm changes the table, which is not translated")
@@ -66,7 +70,7 @@ _WAYS = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min
 
 
 @rule("scatter_reduce")
-def scatter_reduce(im: Importer, x: Any, dim: int, index: Any, src: Any, reduce: str, *,
+def scatter_reduce(im: Importer, x: Expr, dim: int, index: Expr, src: Expr, reduce: str, *,
                    include_self: bool = True) -> Any:
     """Elements of src reduced into places of x; with x's own element, or without it where
     anything comes."""
@@ -100,7 +104,7 @@ def _neutral(reduce: str, dtype: str) -> Any:
 
 
 @rule("index_reduce")
-def _index_reduce(im: Importer, x: Any, dim: int, index: Any, source: Any, reduce: str, *,
+def _index_reduce(im: Importer, x: Expr, dim: int, index: Expr, source: Expr, reduce: str, *,
                   include_self: bool = True) -> Any:
     """scatter_reduce of whole slices."""
     if im.ndim(x) == 0:

@@ -13,7 +13,7 @@ from ..common import identifier
 from .importer import dtype_name
 
 
-def is_symbolic(value: Any) -> bool:
+def is_symbolic(value: object) -> bool:
     """Whether a value is a symbolic number of torch."""
     return type(value).__name__ in ("SymInt", "SymFloat", "SymBool")
 
@@ -126,7 +126,7 @@ def _real(value: Any) -> Any:
         value, "float64")
 
 
-def _ceil_div(a: Any, b: Any) -> Any:
+def _ceil_div(a: PrimExpr, b: PrimExpr) -> Any:
     return O.floordiv(a + b - 1, b)
 
 

@@ -9,7 +9,7 @@ rule itself, from a tensor that holds its own places.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ....above import above
 from ....tir import op as O
@@ -18,6 +18,10 @@ from ...expr import PrimValue, ShapeExpr
 from ...op.manipulate import quotient
 from ..common import slice_bounds
 from .importer import Importer, is_tensor, rule
+
+if TYPE_CHECKING:
+    from ...expr import Expr
+    from .importer import Size, Sizes, Steps
 
 #: torch's way to say "to the end"
 END = 2**63 - 1
@@ -42,7 +46,7 @@ def given_sizes(first: Any, rest: Sequence[Any] = ()) -> list[Any]:
     return [g.value if isinstance(g, PrimValue) else g for g in given]
 
 
-def reshaped(im: Importer, x: Any, sizes: Sequence[Any]) -> Any:
+def reshaped(im: Importer, x: Expr, sizes: Sequence[Any]) -> Any:
     """The elements in another shape, of which one size may be -1."""
     sizes = list(sizes)
     for k, s in enumerate(sizes):
@@ -55,7 +59,7 @@ def reshaped(im: Importer, x: Any, sizes: Sequence[Any]) -> Any:
 
 
 @rule("view", "reshape", "_unsafe_view", "view_copy", "_reshape_copy", "_reshape_alias")
-def _reshape(im: Importer, x: Any, *shape: Any, size: Any = None) -> Any:
+def _reshape(im: Importer, x: Expr, *shape: Size, size: Sizes | None = None) -> Any:
     if len(shape) == 1 and type(shape[0]).__name__ == "dtype":
         raise ValueError("a view as another dtype is not translated: cast with .to(dtype), or "
                          "keep the numbers in the dtype they are used in")
@@ -64,12 +68,12 @@ def _reshape(im: Importer, x: Any, *shape: Any, size: Any = None) -> Any:
 
 
 @rule("view_as", "reshape_as")
-def _view_as(im: Importer, x: Any, other: Any) -> Any:
+def _view_as(im: Importer, x: Expr, other: Expr) -> Any:
     return reshaped(im, x, im.shape(other))
 
 
 @rule("flatten")
-def _flatten(im: Importer, x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def _flatten(im: Importer, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Any:
     sizes = im.shape(x)
     if not sizes:
         return reshaped(im, x, [1])
@@ -81,12 +85,12 @@ def _flatten(im: Importer, x: Any, start_dim: int = 0, end_dim: int = -1) -> Any
 
 
 @rule("ravel")
-def _ravel(im: Importer, x: Any) -> Any:
+def _ravel(im: Importer, x: Expr) -> Any:
     return _flatten(im, x)
 
 
 @rule("unflatten")
-def _unflatten(im: Importer, x: Any, dim: int, sizes: Any) -> Any:
+def _unflatten(im: Importer, x: Expr, dim: int, sizes: Sequence[Size]) -> Any:
     have = im.shape(x)
     dim = im.axis(dim, len(have))
     parts = list(sizes)
@@ -97,12 +101,12 @@ def _unflatten(im: Importer, x: Any, dim: int, sizes: Any) -> Any:
 
 
 @rule("unsqueeze", "unsqueeze_copy")
-def _unsqueeze(im: Importer, x: Any, dim: int) -> Any:
+def _unsqueeze(im: Importer, x: Expr, dim: int) -> Any:
     return im.emit(op.expand_dims(x, im.axis(dim, im.ndim(x) + 1)))
 
 
 @rule("squeeze", "squeeze_copy")
-def _squeeze(im: Importer, x: Any, dim: Any = None) -> Any:
+def _squeeze(im: Importer, x: Expr, dim: Steps | None = None) -> Any:
     sizes = im.shape(x)
     if dim is None:
         gone = [k for k, d in enumerate(sizes) if isinstance(d, int) and d == 1]
@@ -115,7 +119,7 @@ def _squeeze(im: Importer, x: Any, dim: Any = None) -> Any:
 
 @way_back("view", "reshape", "_unsafe_view", "_reshape_alias", "view_as", "reshape_as", "flatten",
           "ravel", "unflatten", "unsqueeze", "squeeze", "atleast_1d", "atleast_2d")
-def _same_order(im: Importer, whole: Any, part: Any, *args: Any, **kwargs: Any) -> Any:
+def _same_order(im: Importer, whole: Expr, part: Expr, *args: object, **kwargs: object) -> Any:
     return reshaped(im, part, im.shape(whole))
 
 
@@ -124,7 +128,7 @@ def _same_order(im: Importer, whole: Any, part: Any, *args: Any, **kwargs: Any) 
           "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout", "feature_alpha_dropout",
           "positive", "requires_grad", "lift_fresh", "getattr", "data", "conj", "resolve_conj",
           "resolve_neg", "real", "stochastic_depth")
-def _itself(im: Importer, whole: Any, part: Any, *args: Any, **kwargs: Any) -> Any:
+def _itself(im: Importer, whole: Expr, part: Expr, *args: object, **kwargs: object) -> Any:
     """What gives its argument itself, where it gives a view at all."""
     if im.dtype(whole) != im.dtype(part) or im.ndim(whole) != im.ndim(part):
         raise ValueError("what is written to is a view in another dtype or of a part of a number, "
@@ -148,7 +152,7 @@ def _turned(count: int) -> list[int]:
     return _swapped(count, -2, -1) if count > 1 else list(range(count))
 
 
-def _moved(count: int, source: Any, destination: Any) -> list[int]:
+def _moved(count: int, source: Expr, destination: Any) -> list[int]:
     first, last = ([Importer.axis(d, count) for d in (v if isinstance(v, (list, tuple)) else [v])]
                    for v in (source, destination))
     order: list[Any] = [None] * count
@@ -174,7 +178,7 @@ ORDERS: dict[tuple[str, ...], Callable[..., list[int]]] = {
 
 
 def _order_rules(names: tuple[str, ...], order: Callable[..., list[int]]) -> None:
-    def translate(im: Importer, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def translate(im: Importer, x: Expr, *args: object, **kwargs: object) -> Any:
         found = order(im.ndim(x), *args, **kwargs)
         return x if found == list(range(len(found))) else im.emit(op.permute_dims(x, found))
 
@@ -185,7 +189,7 @@ def _order_rules(names: tuple[str, ...], order: Callable[..., list[int]]) -> Non
     rule(*names)(translate)
 
     @way_back(*names)
-    def back(im: Importer, whole: Any, part: Any, *args: Any, **kwargs: Any) -> Any:
+    def back(im: Importer, whole: Expr, part: Expr, *args: object, **kwargs: object) -> Any:
         found = order(im.ndim(whole), *args, **kwargs)
         inverse = [found.index(k) for k in range(len(found))]
         return part if inverse == sorted(inverse) else im.emit(op.permute_dims(part, inverse))
@@ -199,7 +203,7 @@ for _names, _order in ORDERS.items():
 
 
 @rule("select", "select_copy")
-def _select(im: Importer, x: Any, dim: int, index: Any) -> Any:
+def _select(im: Importer, x: Expr, dim: int, index: Size) -> Any:
     dim = im.axis(dim, im.ndim(x))
     size = im.shape(x)[dim]
     if is_tensor(index):
@@ -214,7 +218,7 @@ def _select(im: Importer, x: Any, dim: int, index: Any) -> Any:
 
 
 @way_back("select")
-def _select_back(im: Importer, whole: Any, part: Any, dim: int, index: Any) -> Any:
+def _select_back(im: Importer, whole: Expr, part: Expr, dim: int, index: Size) -> Any:
     dim = im.axis(dim, im.ndim(whole))
     if is_tensor(index):
         raise ValueError("a write to a part whose place is in a tensor is not translated: use "
@@ -224,12 +228,13 @@ def _select_back(im: Importer, whole: Any, part: Any, dim: int, index: Any) -> A
                                     dim))
 
 
-def from_end(index: Any, size: Any) -> Any:
+def from_end(index: Size, size: Size) -> Any:
     """An index that may count from the end, from the front."""
     return size + index if isinstance(index, int) and index < 0 else index
 
 
-def bounds(im: Importer, x: Any, dim: int, start: Any, end: Any, step: Any) -> tuple[Any, ...]:
+def bounds(im: Importer, x: Expr, dim: int, start: Any, end: Any, step: Any
+           ) -> tuple[Any, ...]:
     """The first place and the one behind the last of a slice, both inside of the dimension, and
     whether the slice is the whole dimension."""
     size = im.shape(x)[dim]
@@ -241,8 +246,8 @@ def bounds(im: Importer, x: Any, dim: int, start: Any, end: Any, step: Any) -> t
 
 
 @rule("slice", "slice_copy")
-def _slice(im: Importer, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
-           ) -> Any:
+def _slice(im: Importer, x: Expr, dim: int = 0, start: Size | None = None, end: Size | None = None,
+           step: Size = 1) -> Any:
     dim = im.axis(dim, im.ndim(x))
     if isinstance(step, int) and step < 1:
         raise ValueError(f"a slice takes every step-th element, step is {step}: use flip for the "
@@ -254,8 +259,8 @@ def _slice(im: Importer, x: Any, dim: int = 0, start: Any = None, end: Any = Non
 
 
 @way_back("slice")
-def _slice_back(im: Importer, whole: Any, part: Any, dim: int = 0, start: Any = None,
-                end: Any = None, step: Any = 1) -> Any:
+def _slice_back(im: Importer, whole: Expr, part: Expr, dim: int = 0, start: Size | None = None,
+                end: Size | None = None, step: Size = 1) -> Any:
     dim = im.axis(dim, im.ndim(whole))
     low, high, everything = bounds(im, whole, dim, start, end, step)
     if everything:
@@ -264,18 +269,18 @@ def _slice_back(im: Importer, whole: Any, part: Any, dim: int = 0, start: Any = 
 
 
 @rule("narrow", "narrow_copy")
-def _narrow(im: Importer, x: Any, dim: int, start: Any, length: Any) -> Any:
+def _narrow(im: Importer, x: Expr, dim: int, start: Size, length: Size) -> Any:
     first, last = _narrowed(im, x, dim, start, length)
     return _slice(im, x, dim, first, last)
 
 
 @way_back("narrow")
-def _narrow_back(im: Importer, whole: Any, part: Any, dim: int, start: Any, length: Any) -> Any:
+def _narrow_back(im: Importer, whole: Expr, part: Expr, dim: int, start: Size, length: Size) -> Any:
     first, last = _narrowed(im, whole, dim, start, length)
     return _slice_back(im, whole, part, dim, first, last)
 
 
-def _narrowed(im: Importer, x: Any, dim: int, start: Any, length: Any) -> tuple[Any, Any]:
+def _narrowed(im: Importer, x: Expr, dim: int, start: Size, length: Size) -> tuple[Any, Any]:
     if is_tensor(start):
         raise ValueError("narrow from a place that is in a tensor is not translated: give a number")
     size = im.shape(x)[dim]
@@ -288,7 +293,7 @@ def _narrowed(im: Importer, x: Any, dim: int, start: Any, length: Any) -> tuple[
 # ------------------------------------------------------------------------------- pieces
 
 
-def _cuts(im: Importer, x: Any, split_size: Any, dim: int) -> list[Any]:
+def _cuts(im: Importer, x: Expr, split_size: Any, dim: int) -> list[Any]:
     """Where the pieces of a split begin, but the first."""
     size = im.shape(x)[dim]
     if isinstance(split_size, (list, tuple)):
@@ -313,7 +318,7 @@ def _cuts(im: Importer, x: Any, split_size: Any, dim: int) -> list[Any]:
                      "not known. Give the sizes of the parts, or chunk(x, number)")
 
 
-def _cut(im: Importer, x: Any, cuts: list[Any], dim: int) -> tuple[Any, ...]:
+def _cut(im: Importer, x: Expr, cuts: list[Any], dim: int) -> tuple[Any, ...]:
     if not cuts:
         return (x,)
     parts = im.emit(op.split(x, cuts, dim))
@@ -321,13 +326,13 @@ def _cut(im: Importer, x: Any, cuts: list[Any], dim: int) -> tuple[Any, ...]:
 
 
 @rule("split", "split_with_sizes", "split_copy", "split_with_sizes_copy")
-def _split(im: Importer, x: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
+def _split(im: Importer, x: Expr, split_size: Sizes, dim: int = 0) -> tuple[Any, ...]:
     dim = im.axis(dim, im.ndim(x))
     return _cut(im, x, _cuts(im, x, split_size, dim), dim)
 
 
 @rule("chunk")
-def _chunk(im: Importer, x: Any, chunks: int, dim: int = 0) -> Any:
+def _chunk(im: Importer, x: Expr, chunks: int, dim: int = 0) -> Any:
     dim = im.axis(dim, im.ndim(x))
     size = im.shape(x)[dim]
     if not isinstance(size, int):
@@ -337,7 +342,7 @@ def _chunk(im: Importer, x: Any, chunks: int, dim: int = 0) -> Any:
 
 
 @rule("tensor_split")
-def _tensor_split(im: Importer, x: Any, sections: Any, dim: int = 0) -> Any:
+def _tensor_split(im: Importer, x: Expr, sections: Any, dim: int = 0) -> Any:
     dim = im.axis(dim, im.ndim(x))
     size = im.shape(x)[dim]
     if is_tensor(sections):
@@ -359,11 +364,11 @@ def _tensor_split(im: Importer, x: Any, sections: Any, dim: int = 0) -> Any:
 def _along(name: str, dim_of: Callable[[int], int]) -> None:
     """hsplit, vsplit, dsplit: tensor_split along a dimension of their own."""
     @rule(name)
-    def translate(im: Importer, x: Any, sections: Any) -> Any:
+    def translate(im: Importer, x: Expr, sections: Any) -> Any:
         return _tensor_split(im, x, sections, dim_of(im.ndim(x)))
 
     @way_back(name)
-    def back(im: Importer, whole: Any, part: Any, sections: Any, *, piece: int) -> Any:
+    def back(im: Importer, whole: Expr, part: Expr, sections: Any, *, piece: int) -> Any:
         return _pieces_back(im, whole, part, sections, dim_of(im.ndim(whole)), piece=piece,
                             split=_tensor_split)
 
@@ -373,8 +378,8 @@ _along("vsplit", lambda count: 0)
 _along("dsplit", lambda count: 2)
 
 
-def _pieces_back(im: Importer, whole: Any, part: Any, *args: Any, piece: int,
-                 split: Callable[..., Any], dim: Any = None) -> Any:
+def _pieces_back(im: Importer, whole: Expr, part: Any, *args: object, piece: int,
+                 split: Callable[..., Any], dim: Steps | None = None) -> Any:
     """All pieces joined again, one of them another."""
     kwargs = {} if dim is None else {"dim": dim}
     pieces = list(split(im, whole, *args, **kwargs))
@@ -390,7 +395,7 @@ for _name, _rule in (("split", _split), ("split_with_sizes", _split), ("chunk", 
 
 
 @rule("unbind", "unbind_copy")
-def _unbind(im: Importer, x: Any, dim: int = 0) -> Any:
+def _unbind(im: Importer, x: Expr, dim: int = 0) -> Any:
     size = im.shape(x)[dim]
     if not isinstance(size, int):
         raise ValueError(f"unbind of a dimension of size {size}: the number of results must be "
@@ -399,7 +404,7 @@ def _unbind(im: Importer, x: Any, dim: int = 0) -> Any:
 
 
 @way_back("unbind")
-def _unbind_back(im: Importer, whole: Any, part: Any, dim: int = 0, *, piece: int) -> Any:
+def _unbind_back(im: Importer, whole: Expr, part: Expr, dim: int = 0, *, piece: int) -> Any:
     return _select_back(im, whole, part, dim, piece)
 
 

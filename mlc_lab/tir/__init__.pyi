@@ -1,0 +1,50 @@
+# Written by `python dev.py types`, as tests/checker/make_stubs.py says.
+from typing import Any as _Any
+from ..above import name_above as name_above
+from . import expr as expr
+from . import function as function
+from . import functor as functor
+from . import ir_builder as ir_builder
+from . import op as op
+from . import stmt as stmt
+from .buffer import Buffer as Buffer
+from .buffer import decl_buffer as decl_buffer
+from .expr import *
+from .function import IndexMap as IndexMap
+from .function import PrimFunc as PrimFunc
+from .function import TensorIntrin as TensorIntrin
+from .functor import Mutator as Mutator
+from .functor import Visitor as Visitor
+from .functor import free_vars as free_vars
+from .functor import ir_transform as ir_transform
+from .functor import post_order_visit as post_order_visit
+from .functor import pre_order as pre_order
+from .functor import pre_order_visit as pre_order_visit
+from .functor import substitute as substitute
+from .functor import uses_var as uses_var
+from .op import *
+from .op import abs as abs
+from .op import all as all
+from .op import any as any
+from .op import max as max
+from .op import min as min
+from .op import pow as pow
+from .op import round as round
+from .op.registering import CallEffectKind as CallEffectKind
+from .stmt import *
+from .well_formed import verify_well_formed as verify_well_formed
+from mlc_lab.schedule.instruction import BlockRV as BlockRV
+from mlc_lab.tir.expr import Var as ExprRV
+from mlc_lab.schedule.instruction import Instruction as Instruction
+from mlc_lab.schedule.instruction import InstructionKind as InstructionKind
+from mlc_lab.schedule.instruction import LoopRV as LoopRV
+from mlc_lab.schedule.schedule import Schedule as Schedule
+from mlc_lab.schedule.error import ScheduleError as ScheduleError
+from mlc_lab.schedule.state import ScheduleState as ScheduleState
+from mlc_lab.schedule.state import StmtSRef as StmtSRef
+from mlc_lab.schedule.trace import Trace as Trace
+analysis: _Any
+schedule: _Any
+stmt_functor: _Any
+tensor_intrin: _Any
+transform: _Any
