@@ -138,6 +138,20 @@ def product(sizes: Sequence[Any]) -> Any:
     return out
 
 
+def dilated(extent: Any, dilation: Any) -> Any:
+    """How far a window reaches whose elements are `dilation` apart."""
+    return simplify((extent - 1) * dilation + 1)
+
+
+def window_count(size: Any, reach: Any, padding: Any, stride: Any, ceil: bool = False) -> Any:
+    """How many windows, `stride` apart, fit into a dimension with `padding` elements around it.
+
+    With `ceil` the last may hang over the end by less than a stride.
+    """
+    beyond = stride - 1 if ceil else 0
+    return simplify(O.floordiv(size - reach + (padding + beyond), stride) + 1)
+
+
 def ravel(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
     """The row-major position of `indices` in `shape`."""
     flat: Any = None

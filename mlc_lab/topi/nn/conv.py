@@ -12,7 +12,9 @@ from typing import Any, Sequence
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
-from ..utils import need, need_rank, number, pair, rounded, simplify, sum_type, text
+from ..utils import (
+    dilated, need, need_rank, number, pair, rounded, simplify, sum_type, text, window_count,
+)
 from .pad import pad
 
 
@@ -68,11 +70,11 @@ def conv(inp: Tensor, filt: Tensor, stride: Any, padding: Any, dilation: Any, gr
     size = dict(zip(data_layout, inp.shape))
     kernel = dict(zip(kernel_layout, filt.shape))
     _fitting(name, inp, filt, size["C"], kernel, groups)
-    reach = [simplify((kernel[c] - 1) * d + 1) for c, d in zip(spatial, dilations)]
+    reach = [dilated(kernel[c], d) for c, d in zip(spatial, dilations)]
     before, after = pad_widths(name, padding, [number(k) for k in reach])
     extent = {"N": size["N"], "C": kernel["O"]}
     for c, k, s, b, a in zip(spatial, reach, strides, before, after):
-        extent[c] = simplify(O.floordiv(size[c] - k + (b + a), s) + 1)
+        extent[c] = window_count(size[c], k, b + a, s)
         known = O.as_int(extent[c])
         need(known is None or known > 0,
              f"{name}: the kernel {text(filt.shape)} ({kernel_layout}) reaches over the whole "
@@ -221,12 +223,12 @@ def _depthwise(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilatio
     need(None in (have, takes) or have == takes,
          f"{name}: the input {text(Input.shape)} has {have} channels and the kernel "
          f"{text(Filter.shape)} is for {takes}")
-    reach = [simplify((kernel[c] - 1) * d + 1) for c, d in zip("HW", dilations)]
+    reach = [dilated(kernel[c], d) for c, d in zip("HW", dilations)]
     before, after = pad_widths(name, padding, [number(k) for k in reach])
     times = kernel["M"]
     extent = {"N": size["N"], "C": simplify(size["C"] * times)}
     for c, k, s, b, a in zip("HW", reach, strides, before, after):
-        extent[c] = simplify(O.floordiv(size[c] - k + (b + a), s) + 1)
+        extent[c] = window_count(size[c], k, b + a, s)
     widths = {"H": (before[0], after[0]), "W": (before[1], after[1])}
     temp = pad(Input, [widths.get(c, (0, 0))[0] for c in layout],
                [widths.get(c, (0, 0))[1] for c in layout], name="PaddedInput")

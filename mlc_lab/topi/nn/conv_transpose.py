@@ -16,8 +16,9 @@ from .conv import pad_widths
 from .pad import dilate, pad
 
 
-def _transposed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None,
-                output_padding: Any, groups: int, dim: int) -> Tensor:
+def conv_transpose(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None,
+                   output_padding: Any, groups: int, dim: int) -> Tensor:
+    """data (N, C, ...), kernel (I, O / groups, ...) of `dim` spatial dimensions."""
     name = f"conv{dim}d_transpose"
     need_rank(name, data, dim + 2, "the layout N, C, ...")
     need_rank(name, kernel, dim + 2, "the layout I, O, ...")
@@ -79,39 +80,39 @@ def _turned(kernel: Tensor, groups: int, dim: int) -> Tensor:
 def conv1d_transpose_ncw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
                          out_dtype: str | None, output_padding: Any) -> Tensor:
     """data (N, C, W), kernel (I, O, W)."""
-    return _transposed(data, kernel, stride, padding, out_dtype, output_padding, 1, 1)
+    return conv_transpose(data, kernel, stride, padding, out_dtype, output_padding, 1, 1)
 
 
 def group_conv1d_transpose_ncw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
                                out_dtype: str | None, output_padding: Any, groups: int) -> Tensor:
     """data (N, C, W), kernel (I, O / groups, W)."""
-    return _transposed(data, kernel, stride, padding, out_dtype, output_padding, groups, 1)
+    return conv_transpose(data, kernel, stride, padding, out_dtype, output_padding, groups, 1)
 
 
 def conv2d_transpose_nchw(Input: Tensor, Filter: Tensor, strides: Any, padding: Any,
                           out_dtype: str | None, output_padding: Any) -> Tensor:
     """Input (N, C, H, W), Filter (I, O, H, W)."""
-    return _transposed(Input, Filter, strides, padding, out_dtype, output_padding, 1, 2)
+    return conv_transpose(Input, Filter, strides, padding, out_dtype, output_padding, 1, 2)
 
 
 def group_conv2d_transpose_nchw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
                                 out_dtype: str | None, output_padding: Any, groups: int
                                 ) -> Tensor:
     """data (N, C, H, W), kernel (I, O / groups, H, W)."""
-    return _transposed(data, kernel, stride, padding, out_dtype, output_padding, groups, 2)
+    return conv_transpose(data, kernel, stride, padding, out_dtype, output_padding, groups, 2)
 
 
 def conv3d_transpose_ncdhw(Input: Tensor, Filter: Tensor, strides: Any, padding: Any,
                            out_dtype: str | None, output_padding: Any) -> Tensor:
     """Input (N, C, D, H, W), Filter (I, O, D, H, W)."""
-    return _transposed(Input, Filter, strides, padding, out_dtype, output_padding, 1, 3)
+    return conv_transpose(Input, Filter, strides, padding, out_dtype, output_padding, 1, 3)
 
 
 def group_conv3d_transpose_ncdhw(data: Tensor, kernel: Tensor, strides: Any, padding: Any,
                                  out_dtype: str | None, output_padding: Any, groups: int
                                  ) -> Tensor:
     """data (N, C, D, H, W), kernel (I, O / groups, D, H, W)."""
-    return _transposed(data, kernel, strides, padding, out_dtype, output_padding, groups, 3)
+    return conv_transpose(data, kernel, strides, padding, out_dtype, output_padding, groups, 3)
 
 
 __all__: Sequence[str] = [

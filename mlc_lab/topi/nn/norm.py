@@ -5,7 +5,7 @@ Statistics of float16 and bfloat16 are kept in float32.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from ... import te
 from ...te.tensor import Tensor
@@ -42,15 +42,10 @@ def _check(name: str, what: str, data: Tensor, param: Any, shape: Sequence[Any])
              f"{text(shape)}")
 
 
-def layer_norm(data: Tensor, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Tensor:
-    """(data - mean) / sqrt(variance + epsilon) * gamma + beta, with the statistics over `axis`.
-
-    gamma and beta have the sizes of those axes; either may be None.
-    """
-    over = axes_of("layer_norm", axis, data.ndim)
-    sizes = [data.shape[k] for k in over]
-    _check("layer_norm", "gamma", data, gamma, sizes)
-    _check("layer_norm", "beta", data, beta, sizes)
+def _over_axes(data: Tensor, over: Sequence[int], affine: Callable[..., PrimExpr], epsilon: float,
+               name: str) -> Tensor:
+    """(data - mean) / sqrt(variance + epsilon) with the statistics over the axes `over`, then
+    `affine(value, indices)`."""
     ks = [te.reduce_axis((0, data.shape[k]), f"k{k}") for k in over]
     rest = [d for d in range(data.ndim) if d not in over]
 
@@ -58,18 +53,39 @@ def layer_norm(data: Tensor, gamma: Any, beta: Any, axis: Any, epsilon: float = 
         at = {**dict(zip(rest, i)), **dict(zip(over, k))}
         return data(*[at[d] for d in range(data.ndim)])
 
-    mean, squares = _moments(data, [data.shape[d] for d in rest], element, ks)
+    return _normal(data, _moments(data, [data.shape[d] for d in rest], element, ks),
+                   [data.shape[k] for k in over], lambda i: [i[d] for d in rest], affine, epsilon,
+                   name)
+
+
+def _normal(data: Tensor, moments: tuple[Tensor, Tensor], sizes: Sequence[Any],
+            group: Callable[[Sequence[Any]], list[Any]], affine: Callable[..., PrimExpr],
+            epsilon: float, name: str) -> Tensor:
+    """Data normalised by the moments of the group of `indices`, which has `sizes` elements."""
+    mean, squares = moments
     dtype = mean.dtype
     count = O.cast(O.convert(simplify(product(sizes))), dtype)
 
     def normal(*i: Any) -> PrimExpr:
-        outer, inner = [i[d] for d in rest], [i[d] for d in over]
+        outer = group(i)
         value = (O.cast(data(*i), dtype) - mean(*outer)) * O.rsqrt(
             squares(*outer) / count + O.const(epsilon, dtype))
-        return _affine(value, gamma, beta, inner, data.dtype)
+        return affine(value, i)
 
-    return te.compute(data.shape, normal, name="T_layer_norm", tag="injective",
+    return te.compute(data.shape, normal, name=name, tag="injective",
                       varargs_names=axes(data.ndim))
+
+
+def layer_norm(data: Tensor, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Tensor:
+    """(data - mean) / sqrt(variance + epsilon) * gamma + beta, with the statistics over `axis`.
+
+    gamma and beta have the sizes of those axes; either may be None.
+    """
+    over = axes_of("layer_norm", axis, data.ndim)
+    for what, param in (("gamma", gamma), ("beta", beta)):
+        _check("layer_norm", what, data, param, [data.shape[k] for k in over])
+    return _over_axes(data, over, lambda value, i: _affine(
+        value, gamma, beta, [i[d] for d in over], data.dtype), epsilon, "T_layer_norm")
 
 
 def _affine(value: PrimExpr, gamma: Any, beta: Any, at: Sequence[Any], dtype: str) -> PrimExpr:
@@ -87,25 +103,8 @@ def instance_norm(data: Tensor, gamma: Any, beta: Any, channel_axis: int, axis: 
     channel = axis_of("instance_norm", channel_axis, data.ndim)
     for what, param in (("gamma", gamma), ("beta", beta)):
         _check("instance_norm", what, data, param, [data.shape[channel]])
-    ks = [te.reduce_axis((0, data.shape[k]), f"k{k}") for k in over]
-    rest = [d for d in range(data.ndim) if d not in over]
-
-    def element(i: Sequence[Any], k: Sequence[Any]) -> PrimExpr:
-        at = {**dict(zip(rest, i)), **dict(zip(over, k))}
-        return data(*[at[d] for d in range(data.ndim)])
-
-    mean, squares = _moments(data, [data.shape[d] for d in rest], element, ks)
-    dtype = mean.dtype
-    count = O.cast(O.convert(simplify(product([data.shape[k] for k in over]))), dtype)
-
-    def normal(*i: Any) -> PrimExpr:
-        outer = [i[d] for d in rest]
-        value = (O.cast(data(*i), dtype) - mean(*outer)) * O.rsqrt(
-            squares(*outer) / count + O.const(epsilon, dtype))
-        return _affine(value, gamma, beta, [i[channel]], data.dtype)
-
-    return te.compute(data.shape, normal, name="T_instance_norm", tag="injective",
-                      varargs_names=axes(data.ndim))
+    return _over_axes(data, over, lambda value, i: _affine(
+        value, gamma, beta, [i[channel]], data.dtype), epsilon, "T_instance_norm")
 
 
 def group_norm(data: Tensor, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any,
@@ -136,18 +135,11 @@ def group_norm(data: Tensor, gamma: Any, beta: Any, num_groups: int, channel_axi
         return data(*[at[d] * each + put[d] if d == channel else put.get(d, at.get(d))
                       for d in range(data.ndim)])
 
-    mean, squares = _moments(data, spatial, element, ks)
-    dtype = mean.dtype
-    count = O.cast(O.convert(simplify(product([each, *(data.shape[k] for k in over)]))), dtype)
-
-    def normal(*i: Any) -> PrimExpr:
-        outer = [O.floordiv(i[d], each) if d == channel else i[d] for d in rest]
-        value = (O.cast(data(*i), dtype) - mean(*outer)) * O.rsqrt(
-            squares(*outer) / count + O.const(epsilon, dtype))
-        return _affine(value, gamma, beta, [i[channel]], data.dtype)
-
-    return te.compute(data.shape, normal, name="T_group_norm", tag="injective",
-                      varargs_names=[f"ax{d}" for d in range(data.ndim)])
+    return _normal(
+        data, _moments(data, spatial, element, ks), [each, *(data.shape[k] for k in over)],
+        lambda i: [O.floordiv(i[d], each) if d == channel else i[d] for d in rest],
+        lambda value, i: _affine(value, gamma, beta, [i[channel]], data.dtype), epsilon,
+        "T_group_norm")
 
 
 def rms_norm(data: Tensor, weight: Any, axis: Any, epsilon: float = 1e-5) -> Tensor:

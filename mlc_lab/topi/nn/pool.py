@@ -10,7 +10,7 @@ from ...tir import op as O
 from ...tir.expr import PrimExpr
 from ..reduction import lowest, max_from_lowest
 from ..utils import (
-    axes, need, need_rank, number, pair, product, simplify, sum_type, text,
+    axes, dilated, need, need_rank, number, pair, product, simplify, sum_type, text, window_count,
 )
 from .conv import pad_widths
 from .pad import pad
@@ -34,25 +34,26 @@ def _max(exact: bool) -> tuple[Callable, Callable]:
     return (lowest, max_from_lowest) if exact else (O.min_value, te.max)
 
 
-def _pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
-          ceil_mode: bool, layout: str, count_include_pad: bool, dim: int, exact: bool) -> Tensor:
+def pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+         ceil_mode: bool, layout: str, count_include_pad: bool, dim: int, exact: bool) -> Tensor:
+    """Windows over `dim` dimensions; see pool2d."""
     name = f"pool{dim}d"
     need(pool_type in ("max", "avg"), f'{name}: pool_type "{pool_type}" is none of "max", "avg"')
     where = _spatial(name, layout, dim, data)
     sizes = pair(kernel, dim, f"{name}: kernel")
     steps = pair(stride, dim, f"{name}: stride")
     spread = pair(dilation, dim, f"{name}: dilation")
-    reach = [(k - 1) * d + 1 for k, d in zip(sizes, spread)]
+    reach = list(map(dilated, sizes, spread))
     before, after = pad_widths(name, padding, reach)
     # in ceil mode a window may hang over the end by less than a stride
     beyond = [a + (s - 1 if ceil_mode else 0) for a, s in zip(after, steps)]
     shape, low, high = list(data.shape), [0] * data.ndim, [0] * data.ndim
-    for d, r, s, b, a in zip(where, reach, steps, before, beyond):
-        shape[d] = simplify(O.floordiv(data.shape[d] - r + (b + a), s) + 1)
+    for k, d in enumerate(where):
+        low[d], high[d] = before[k], beyond[k]
+        shape[d] = window_count(data.shape[d], reach[k], before[k] + after[k], steps[k], ceil_mode)
         known = O.as_int(shape[d])
         need(known is None or known > 0, f"{name}: a window of {sizes} does not fit into "
                                          f"{text(data.shape)} ({layout}) with padding {padding}")
-        low[d], high[d] = b, a
     ks = [te.reduce_axis((0, k), f"rv{n}") for n, k in enumerate(sizes)]
     names = axes(data.ndim)
 
@@ -106,7 +107,7 @@ def pool1d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, 
            ceil_mode: bool = False, layout: str = "NCW", count_include_pad: bool = True, *,
            exact: bool = False) -> Tensor:
     """Windows over W. Padding is for each dimension, or before and then after all of them."""
-    return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
+    return pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
                  count_include_pad, 1, exact)
 
 
@@ -119,7 +120,7 @@ def pool2d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, 
     whole window, or with count_include_pad=False over what lies inside. `exact` begins a maximum
     with -inf, as torch does, not with the smallest finite number.
     """
-    return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
+    return pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
                  count_include_pad, 2, exact)
 
 
@@ -127,12 +128,12 @@ def pool3d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, 
            ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True, *,
            exact: bool = False) -> Tensor:
     """Windows over D, H and W."""
-    return _pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
+    return pool(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout,
                  count_include_pad, 3, exact)
 
 
-def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: int,
-              exact: bool = False) -> Tensor:
+def adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: int,
+             exact: bool = False) -> Tensor:
     """Windows from floor(i * in / out) to ceil((i + 1) * in / out), as torch and TVM have them."""
     name = f"adaptive_pool{dim}d"
     need(pool_type in ("max", "avg"), f'{name}: pool_type "{pool_type}" is none of "max", "avg"')
@@ -191,24 +192,24 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: 
 def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW", *,
                     exact: bool = False) -> Tensor:
     """W divided into output_size windows."""
-    return _adaptive(data, output_size, pool_type, layout, 1, exact)
+    return adaptive(data, output_size, pool_type, layout, 1, exact)
 
 
 def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW", *,
                   exact: bool = False) -> Tensor:
     """H and W divided into output_size windows."""
-    return _adaptive(data, output_size, pool_type, layout, 2, exact)
+    return adaptive(data, output_size, pool_type, layout, 2, exact)
 
 
 def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW", *,
                     exact: bool = False) -> Tensor:
     """D, H and W divided into output_size windows."""
-    return _adaptive(data, output_size, pool_type, layout, 3, exact)
+    return adaptive(data, output_size, pool_type, layout, 3, exact)
 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
     """One window over H and W."""
-    return _adaptive(data, (1, 1), pool_type, layout, 2)
+    return adaptive(data, (1, 1), pool_type, layout, 2)
 
 
 __all__ = ["adaptive_pool", "adaptive_pool1d", "adaptive_pool3d", "global_pool", "pool1d",
