@@ -211,7 +211,7 @@ def record(mod: IRModule, passes: Any, title: str | None = None, function: str |
     is the last step; its exception is `error` of what is returned. `function` names the Relax
     function whose graph is drawn ("main", or the only one, if not given).
     """
-    from ..relax import legalize  # noqa: F401  (loaded now, so that no pass's time has it in it)
+    from .. import topi  # noqa: F401  (loaded now, so that no pass's time has it in it)
 
     steps = list(passes) if isinstance(passes, (list, tuple)) else [passes]
     pipeline = steps[0] if len(steps) == 1 and isinstance(steps[0], Pass) else Sequential(

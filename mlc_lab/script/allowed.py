@@ -58,8 +58,9 @@ OFFERED: dict[int, Any] = {}
 
 def offer(module: types.ModuleType, names: Iterable[str]) -> None:
     """Let scripts use these names of a module, and call those that are functions."""
-    LANGUAGES[module] = {name: getattr(module, name) for name in names}
-    for value in LANGUAGES[module].values():
+    offered = {name: getattr(module, name) for name in names}
+    LANGUAGES.setdefault(module, {}).update(offered)
+    for value in offered.values():
         _offer_value(value)
 
 

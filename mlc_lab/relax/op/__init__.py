@@ -1,30 +1,50 @@
 """Relax's operators under TVM's names: `relax.op.add`, `relax.op.nn.conv2d`, ...
 
-`registry.py` is the table: what a call gives (struct info), whether it has effects, how it becomes
-TensorIR. A file a topic holds the constructors and the rules of inference; a call whose arguments
-do not fit is refused where it is made, with both shapes.
+An operator is one declaration (`declare.py`) in a file of this folder: what it takes, what computes
+it, what it gives, how passes treat it. Its name here and in `R` is that of the declaration; a call
+whose arguments do not fit is refused where it is made, with both shapes. `registry.py` is the table
+of all of them.
 """
 
-from . import (
-    base, builtin, conv, create, elementwise, gather, image, index, linear_algebra, manipulate,
-    memory, nn, pool, qdq, reduction, registry, vm,
-)
-from .base import *  # noqa: F403
-from .create import *  # noqa: F403
-from .elementwise import *  # noqa: F403
-from .gather import *  # noqa: F403
-from .index import *  # noqa: F403
-from .linear_algebra import *  # noqa: F403
-from .manipulate import *  # noqa: F403
-from .qdq import *  # noqa: F403
-from .reduction import *  # noqa: F403
+import sys as _sys
+from importlib import import_module as _import_module
+from pkgutil import iter_modules as _iter_modules
+from types import ModuleType as _ModuleType
+from typing import Any as _Any
+
+from . import builtin, image, memory, nn, registry, vm
+from .declare import CONSTRUCTORS as _CONSTRUCTORS
+from .declare import LISTENERS as _LISTENERS
 from .registry import (
     OPERATORS, StructInfoError, infer_call, lookup, make_call, register_legalize, register_op,
 )
 
-_TOPICS = (base, create, elementwise, gather, index, linear_algebra, manipulate, qdq, reduction)
 __all__ = [
-    "OPERATORS", "StructInfoError", "builtin", "conv", "image", "infer_call", "lookup",
-    "make_call", "memory", "nn", "pool", "register_legalize", "register_op", "registry", "vm",
+    "OPERATORS", "StructInfoError", "builtin", "image", "infer_call", "lookup", "make_call",
+    "memory", "nn", "register_legalize", "register_op", "registry", "vm",
 ]
-__all__ += [name for topic in _TOPICS for name in topic.__all__]
+#: the namespaces of operators, by what stands before the last dot of a name
+_NAMESPACES: dict[str, _ModuleType] = {
+    "relax": _sys.modules[__name__], "relax.builtin": builtin, "relax.image": image,
+    "relax.memory": memory, "relax.nn": nn, "relax.vm": vm}
+for _module in (builtin, image, memory, nn, vm):
+    _module.__all__ = []
+
+
+def _name(name: str, build: _Any) -> None:
+    """Give a constructor its name here, or in the namespace that its name says."""
+    place, _, last = name.rpartition(".")
+    if place not in _NAMESPACES:
+        raise ValueError(f"the operator {name!r} is in no namespace: there are "
+                         + ", ".join(map(repr, _NAMESPACES)))
+    space = _NAMESPACES[place]
+    if last not in space.__all__:
+        space.__all__.append(last)
+    setattr(space, last, build)
+
+
+for _file in _iter_modules(__path__):
+    _import_module(f"{__name__}.{_file.name}")
+for _full, _build in _CONSTRUCTORS.items():
+    _name(_full, _build)
+_LISTENERS.append(_name)

@@ -17,8 +17,12 @@ from ..struct_info import (
     OBJECT, ShapeExpr, ShapeStructInfo,
     StructInfo, TensorStructInfo, TupleStructInfo,
 )
-from .common import ints, misfit, show, tensor_info
-from .registry import make_call, register_op
+from .common import ints, misfit, show
+from .declare import LATER, Plain, Tensor, Value, constructor, like_first, operator
+from .registry import make_call
+
+#: what a call gives that is made for its effect only
+VOID = TupleStructInfo(())
 
 
 def _args_tuple(args: Any) -> Expr:
@@ -66,50 +70,6 @@ def _infer_call_tir(call: Call) -> StructInfo:
     return out
 
 
-def _as_tuples(value: Any) -> Any:
-    """An attribute with lists as tuples, as they come back from a script."""
-    return tuple(map(_as_tuples, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _callee(func: Any) -> Any:
-    return ExternFunc(func) if isinstance(func, str) else func
-
-
-def call_tir(gvar: GlobalVar, args: Any, out_sinfo: Any, tir_vars: Any = None,
-             dtype: Any = None) -> Call:
-    """A call of a PrimFunc of the module: it writes into outputs of struct info `out_sinfo`.
-
-    `tir_vars` are scalars passed after the buffers.
-    """
-    if isinstance(gvar, (str, ExternFunc)):  # early Relax wrote packed functions like this
-        return call_dps_packed(gvar, args, out_sinfo, dtype=dtype)
-    parts = [gvar, _args_tuple(args)]
-    if tir_vars is not None:
-        parts.append(tir_vars if isinstance(tir_vars, Expr) else ShapeExpr(tir_vars))
-    return make_call("relax.call_tir", tuple(parts), None, (out_struct_info(out_sinfo, dtype),))
-
-
-def call_tir_inplace(gvar: GlobalVar, args: Any, inplace_indices: Any, out_sinfo: Any,
-                     tir_vars: Any = None) -> Call:
-    """call_tir where output k takes the place of argument inplace_indices[k] (-1: a new one)."""
-    parts = [gvar, _args_tuple(args)]
-    if tir_vars is not None:
-        parts.append(tir_vars if isinstance(tir_vars, Expr) else ShapeExpr(tir_vars))
-    return make_call("relax.call_tir_inplace", tuple(parts),
-                     {"inplace_indices": ints(inplace_indices)}, (out_struct_info(out_sinfo),))
-
-
-def call_tir_with_grad(gvar: GlobalVar, args: Any, out_sinfo: Any, te_grad_name: str,
-                       te_grad_kwargs: Any = None, tir_vars: Any = None) -> Call:
-    """call_tir that names the te function of its gradient."""
-    parts = [gvar, _args_tuple(args)]
-    if tir_vars is not None:
-        parts.append(tir_vars if isinstance(tir_vars, Expr) else ShapeExpr(tir_vars))
-    return make_call("relax.call_tir_with_grad", tuple(parts),
-                     {"te_grad_name": str(te_grad_name), "te_grad_kwargs": te_grad_kwargs or {}},
-                     (out_struct_info(out_sinfo),))
-
-
 def _infer_inplace(call: Call) -> StructInfo:
     out = _infer_call_tir(call)
     outs = out.fields_ if isinstance(out, TupleStructInfo) else (out,)
@@ -129,6 +89,53 @@ def _infer_inplace(call: Call) -> StructInfo:
     return out
 
 
+def _as_tuples(value: Any) -> Any:
+    """An attribute with lists as tuples, as they come back from a script."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _callee(func: Any) -> Any:
+    return ExternFunc(func) if isinstance(func, str) else func
+
+
+def _parts(gvar: Any, args: Any, tir_vars: Any) -> tuple:
+    """The arguments of a call of TensorIR; `tir_vars` are scalars passed after the buffers."""
+    if tir_vars is not None and not isinstance(tir_vars, Expr):
+        tir_vars = ShapeExpr(tir_vars)
+    return (gvar, _args_tuple(args), *([] if tir_vars is None else [tir_vars]))
+
+
+@constructor("relax.call_tir", _infer_call_tir)
+def call_tir(gvar: GlobalVar, args: Any, out_sinfo: Any, tir_vars: Any = None,
+             dtype: Any = None) -> Call:
+    """A call of a PrimFunc of the module: it writes into outputs of struct info `out_sinfo`.
+
+    `tir_vars` are scalars passed after the buffers.
+    """
+    if isinstance(gvar, (str, ExternFunc)):  # early Relax wrote packed functions like this
+        return call_dps_packed(gvar, args, out_sinfo, dtype=dtype)
+    return make_call("relax.call_tir", _parts(gvar, args, tir_vars), None,
+                     (out_struct_info(out_sinfo, dtype),))
+
+
+@constructor("relax.call_tir_inplace", _infer_inplace)
+def call_tir_inplace(gvar: GlobalVar, args: Any, inplace_indices: Any, out_sinfo: Any,
+                     tir_vars: Any = None) -> Call:
+    """call_tir where output k takes the place of argument inplace_indices[k] (-1: a new one)."""
+    return make_call("relax.call_tir_inplace", _parts(gvar, args, tir_vars),
+                     {"inplace_indices": ints(inplace_indices)}, (out_struct_info(out_sinfo),))
+
+
+@constructor("relax.call_tir_with_grad", _infer_call_tir)
+def call_tir_with_grad(gvar: GlobalVar, args: Any, out_sinfo: Any, te_grad_name: str,
+                       te_grad_kwargs: Any = None, tir_vars: Any = None) -> Call:
+    """call_tir that names the te function of its gradient."""
+    return make_call("relax.call_tir_with_grad", _parts(gvar, args, tir_vars),
+                     {"te_grad_name": str(te_grad_name), "te_grad_kwargs": te_grad_kwargs or {}},
+                     (out_struct_info(out_sinfo),))
+
+
+@constructor("relax.call_dps_packed", _given)
 def call_dps_packed(func: Any, args: Any, out_sinfo: Any, dtype: Any = None) -> Call:
     """A call of a registered function in destination-passing style: f(*args, *outputs)."""
     return make_call("relax.call_dps_packed", (_callee(func), _args_tuple(args)), None,
@@ -143,18 +150,21 @@ def _sinfo_args(sinfo_args: Any) -> tuple[StructInfo, ...]:
     return (as_struct_info(sinfo_args),)
 
 
+@constructor("relax.call_pure_packed", _given)
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None) -> Call:
     """A call of a packed function that is known to have no effects."""
     return make_call("relax.call_pure_packed", (_callee(func), *map(as_expr, args)), None,
                      _sinfo_args(sinfo_args))
 
 
+@constructor("relax.call_inplace_packed", _given)
 def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any) -> Call:
     """A call of a packed function that changes the arguments at `inplace_indices`."""
     return make_call("relax.call_inplace_packed", (_callee(func), *map(as_expr, args)),
                      {"inplace_indices": ints(inplace_indices)}, _sinfo_args(sinfo_args))
 
 
+@constructor("relax.call_packed")
 def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
     """A call of a packed function that may have effects.
 
@@ -169,61 +179,47 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> 
     return Call(_callee(func), tuple(map(as_expr, args)), attrs or None, infos, struct_info=out)
 
 
+@constructor("relax.call_builtin_with_ctx", _given, pure=False)
 def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> Call:
     """A call of a builtin of the virtual machine, which gets the machine as first argument."""
     return make_call("relax.call_builtin_with_ctx", (_callee(func), _args_tuple(args)), None,
                      _sinfo_args(sinfo_args))
 
 
+@constructor("relax.make_closure", lambda call: OBJECT)
 def make_closure(func: Any, args: Any) -> Call:
     """A function of the module with its first arguments fixed."""
     return make_call("relax.make_closure", (func, _args_tuple(args)))
 
 
+@constructor("relax.invoke_closure", _given, pure=False)
 def invoke_closure(closure: Any, args: Any, sinfo_args: Any) -> Call:
     """A call of a closure."""
     return make_call("relax.invoke_closure", (closure, _args_tuple(args)), None,
                      _sinfo_args(sinfo_args))
 
 
+@constructor("relax.invoke_pure_closure", _given)
 def invoke_pure_closure(closure: Any, args: Any, sinfo_args: Any) -> Call:
     """A call of a closure that has no effects."""
     return make_call("relax.invoke_pure_closure", (closure, _args_tuple(args)), None,
                      _sinfo_args(sinfo_args))
 
 
-register_op("relax.call_tir", _infer_call_tir)
-register_op("relax.call_tir_inplace", _infer_inplace)
-register_op("relax.call_tir_with_grad", _infer_call_tir)
-register_op("relax.call_dps_packed", _given)
-register_op("relax.call_pure_packed", _given)
-register_op("relax.call_inplace_packed", _given)
-register_op("relax.call_builtin_with_ctx", _given, pure=False)
-register_op("relax.make_closure", lambda call: OBJECT)
-register_op("relax.invoke_closure", _given, pure=False)
-register_op("relax.invoke_pure_closure", _given)
-
-
 # ------------------------------------------------------------------------------- services
 
 
+@constructor("relax.null_value", lambda call: OBJECT)
 def null_value() -> Call:
     """A null object: an argument that is not given."""
     return make_call("relax.null_value", ())
 
 
+@constructor("relax.print", lambda call: VOID, pure=False)
 def print(*values: Any, format: Any = "") -> Call:
     """Print values when the program runs; an effect."""
     form = format if isinstance(format, Expr) else StringImm(format)
     return make_call("relax.print", (form, *map(as_expr, values)))
-
-
-def assert_op(condition: Any, format_args: Any = None, format: Any = "") -> Call:
-    """Stop the program where the condition (a bool scalar) does not hold; an effect."""
-    form = format if isinstance(format, Expr) else StringImm(format)
-    rest = () if format_args is None else tuple(format_args) if isinstance(
-        format_args, (list, tuple)) else (format_args,)
-    return make_call("relax.assert_op", (as_expr(condition), form, *map(as_expr, rest)))
 
 
 def _infer_assert(call: Call) -> StructInfo:
@@ -234,69 +230,56 @@ def _infer_assert(call: Call) -> StructInfo:
     return VOID
 
 
-#: what a call gives that is made for its effect only
-VOID = TupleStructInfo(())
-register_op("relax.null_value", lambda call: OBJECT)
-register_op("relax.print", lambda call: VOID, pure=False)
-register_op("relax.assert_op", _infer_assert, pure=False)
+@constructor("relax.assert_op", _infer_assert, pure=False)
+def assert_op(condition: Any, format_args: Any = None, format: Any = "") -> Call:
+    """Stop the program where the condition (a bool scalar) does not hold; an effect."""
+    form = format if isinstance(format, Expr) else StringImm(format)
+    rest = () if format_args is None else tuple(format_args) if isinstance(
+        format_args, (list, tuple)) else (format_args,)
+    return make_call("relax.assert_op", (as_expr(condition), form, *map(as_expr, rest)))
 
 
-def shape_of(expr: Any) -> Call:
-    """The shape of a tensor as a value."""
-    return make_call("relax.shape_of", (as_expr(expr),))
-
-
-def _infer_shape_of(call: Call) -> StructInfo:
-    info = tensor_info(call, 0)
+def _infer_shape_of(call: Call, info: TensorStructInfo) -> StructInfo:
     return ShapeStructInfo(info.dims) if info.dims is not None else ShapeStructInfo(ndim=info.ndim)
 
 
-def tensor_to_shape(expr: Any) -> Call:
-    """The values of an integer vector as a shape."""
-    return make_call("relax.tensor_to_shape", (as_expr(expr),))
+@operator("relax.shape_of", _infer_shape_of, legalize=LATER)
+def shape_of(expr: Tensor) -> Any:
+    """The shape of a tensor as a value."""
 
 
-def _infer_tensor_to_shape(call: Call) -> StructInfo:
-    info = tensor_info(call, 0)
+def _infer_tensor_to_shape(call: Call, info: TensorStructInfo) -> StructInfo:
     if info.ndim not in (-1, 1):
         raise misfit(call, f"the argument must be a vector, it is {show(info)}")
     extent = info.dims[0] if info.dims is not None else None
     return ShapeStructInfo(ndim=extent.value if type(extent) is E.IntImm else -1)
 
 
-def shape_to_tensor(expr: Any) -> Call:
-    """A shape as an int64 vector."""
-    return make_call("relax.shape_to_tensor", (as_expr(expr),))
+@operator("relax.tensor_to_shape", _infer_tensor_to_shape, legalize=LATER)
+def tensor_to_shape(expr: Tensor) -> Any:
+    """The values of an integer vector as a shape."""
 
 
-def _infer_shape_to_tensor(call: Call) -> StructInfo:
-    info = call.args[0].struct_info_
+def _infer_shape_to_tensor(call: Call, info: StructInfo) -> StructInfo:
     if not isinstance(info, ShapeStructInfo):
         raise misfit(call, f"the argument must be a shape, it is {show(info)}")
     return TensorStructInfo((info.ndim,) if info.ndim >= 0 else None, "int64", ndim=1)
 
 
-register_op("relax.shape_of", _infer_shape_of)
-register_op("relax.tensor_to_shape", _infer_tensor_to_shape)
-register_op("relax.shape_to_tensor", _infer_shape_to_tensor)
+@operator("relax.shape_to_tensor", _infer_shape_to_tensor, legalize=LATER)
+def shape_to_tensor(expr: Value) -> Tensor:
+    """A shape as an int64 vector."""
 
 
-def to_vdevice(data: Any, dst_vdevice: Any) -> Call:
+#: hints: the value itself
+HINT = {"infer": like_first, "legalize": lambda bb, call: call.args[0], "any_shape": True}
+
+
+@operator("relax.to_vdevice", **HINT)
+def to_vdevice(data: Tensor, dst_vdevice: Plain) -> Tensor:
     """data copied to another device."""
-    return make_call("relax.to_vdevice", (as_expr(data),), {"dst_vdevice": dst_vdevice})
 
 
-def hint_on_device(data: Any, dst_vdevice: Any, memory_scope: str = "global") -> Call:
+@operator("relax.hint_on_device", **HINT)
+def hint_on_device(data: Tensor, dst_vdevice: Plain, memory_scope: Plain = "global") -> Tensor:
     """data, with the device it should live on."""
-    return make_call("relax.hint_on_device", (as_expr(data),), {
-        "dst_vdevice": dst_vdevice, "memory_scope": memory_scope})
-
-
-register_op("relax.to_vdevice", lambda call: tensor_info(call, 0))
-register_op("relax.hint_on_device", lambda call: tensor_info(call, 0))
-
-__all__ = ["VOID", "assert_op", "call_builtin_with_ctx", "call_dps_packed", "call_inplace_packed",
-           "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace",
-           "call_tir_with_grad", "hint_on_device", "invoke_closure", "invoke_pure_closure",
-           "make_closure", "null_value", "out_struct_info", "print", "shape_of",
-           "shape_to_tensor", "tensor_to_shape", "to_vdevice"]

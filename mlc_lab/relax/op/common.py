@@ -10,10 +10,10 @@ from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, Tuple, as_expr, const
 from ..struct_info import (
-    PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo,
-    TupleStructInfo, as_dim, same_dim, surely_different,
+    PrimStructInfo, ShapeExpr, ShapeStructInfo, TensorStructInfo, TupleStructInfo,
+    as_dim, same_dim, surely_different,
 )
-from .registry import StructInfoError, make_call, register_op
+from .registry import StructInfoError
 
 UNKNOWN = None
 
@@ -389,26 +389,6 @@ def product(dims: Sequence[Any]) -> Any:
 def as_tuple_expr(tensors: Any) -> Expr:
     """A list of tensors as a Tuple; an expression as it is."""
     return Tuple(tensors) if isinstance(tensors, (tuple, list)) else tensors
-
-
-def unary_op(name: str, infer: Callable[[Call], StructInfo]) -> Callable[[Any], Expr]:
-    """Register an operator of one tensor and give its constructor.
-
-    The argument is called x, or data among the operators of R.nn, as in TVM.
-    """
-    full = f"relax.{name}"
-    register_op(full, infer)
-
-    def of_x(x: Any) -> Expr:
-        return make_call(full, (as_expr(x),))
-
-    def of_data(data: Any) -> Expr:
-        return make_call(full, (as_expr(data),))
-
-    build = of_data if name.startswith("nn.") else of_x
-    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
-    build.__doc__ = f"R.{name}({'data' if build is of_data else 'x'}), element by element"
-    return build
 
 
 __all__ = [n for n in dir() if not n.startswith("_")]

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from ...arith import Analyzer
 from ...tir import op as O
-from ..expr import Call, Expr, as_expr
+from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
-    dim_text, dtype_attr, ints, join_dtype, misfit, need_at_least, need_multiple, need_ndim,
-    need_numbers, need_same, show, tensor_info, tensor_of, whole,
+    dim_text, join_dtype, misfit, need_at_least, need_multiple, need_ndim, need_numbers, need_same,
+    show, tensor_of,
 )
-from .registry import make_call, register_op
+from .declare import Dtype, Ints, Tensor, Text, Whole, operator
+from .later import topi, utils
+from .reshaping import permute_dims
 
-SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
-
-def per_axis(name: str, value: Any, count: int, what: str) -> tuple:
+def per_axis(name: str, values: tuple, count: int, what: str) -> tuple:
     """One number for each spatial axis; one for all is repeated."""
-    values = ints(value)
     if len(values) == 1:
         values *= count
     if len(values) != count:
@@ -27,9 +25,8 @@ def per_axis(name: str, value: Any, count: int, what: str) -> tuple:
     return values
 
 
-def padding_of(name: str, value: Any, count: int) -> tuple:
+def padding_of(name: str, values: tuple, count: int) -> tuple:
     """Padding before every spatial axis, then after: from 1, `count` or 2 * `count` numbers."""
-    values = ints(value)
     if len(values) == 1:
         return values * (2 * count)
     if len(values) == count:
@@ -38,6 +35,19 @@ def padding_of(name: str, value: Any, count: int) -> tuple:
         raise misfit(name, f"padding needs 1, {count} or {2 * count} numbers, it has "
                            f"{len(values)}")
     return values
+
+
+def windows(rank: int) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
+    """Completes attributes: a number for each spatial axis, and the layout of the result."""
+    def complete(name: str, attrs: dict[str, Any]) -> dict[str, Any]:
+        for key in ("pool_size", "strides", "output_padding", "dilation"):
+            if key in attrs:
+                attrs[key] = per_axis(name, attrs[key], rank, key)
+        attrs["padding"] = padding_of(name, attrs["padding"], rank)
+        attrs["out_layout"] = attrs["out_layout"] or attrs.get("layout") or attrs["data_layout"]
+        return attrs
+
+    return complete
 
 
 def by_letter(call: Any, info: TensorStructInfo, layout: str, wanted: str,
@@ -50,8 +60,9 @@ def by_letter(call: Any, info: TensorStructInfo, layout: str, wanted: str,
     return dict(zip(layout, info.dims)) if info.dims is not None else {}
 
 
-def _check_positive(call: Call, dims: dict[str, Any], data: TensorStructInfo,
-                    weight: Any) -> None:
+def check_positive(call: Call, dims: dict[str, Any], data: TensorStructInfo,
+                   weight: Any) -> None:
+    """Refuse windows that leave nothing along a spatial axis."""
     for letter, dim in dims.items():
         if letter in "NC":  # of a batch of none there is nothing to compute
             continue
@@ -65,21 +76,35 @@ def _check_window(call: Call, dims: Sequence[Any], weight: TensorStructInfo) -> 
         need_at_least(call, dim, as_dim(1), lambda: f"weight is {show(weight)}: it has no extent")
 
 
-def _conv(rank: int) -> Callable[..., Expr]:
-    name, letters = f"nn.conv{rank}d", SPATIAL[rank]
-    full = f"relax.{name}"
-    data_default, kernel_default = f"NC{letters}", f"OI{letters}"
+def to_layout(value: Expr, layout: str, wanted: str) -> Expr:
+    """A tensor with its dimensions in another order of letters."""
+    return value if layout == wanted else permute_dims(value, [layout.index(c) for c in wanted])
 
-    def infer(call: Call) -> StructInfo:
+
+def in_out_layout(bb: Any, call: Call, out: Expr) -> Expr:
+    """A result in the layout asked for."""
+    layout = call.attrs.get("layout") or call.attrs["data_layout"]
+    wanted = call.attrs.out_layout
+    return out if layout == wanted else to_layout(bb.emit(out), layout, wanted)
+
+
+def _out_dtype(call: Call, data: TensorStructInfo, weight: TensorStructInfo) -> str:
+    given = call.attrs.out_dtype
+    return given if given != "void" else join_dtype(
+        call, data.dtype, weight.dtype, ("data", "weight"))
+
+
+def _conv(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
+    rank, data_default, kernel_default = len(letters), f"NC{letters}", f"OI{letters}"
+
+    def infer(call: Call, data: TensorStructInfo, weight: TensorStructInfo) -> StructInfo:
         a = call.attrs
         need_numbers(call, 1, "strides", "dilation", "groups")
-        data, weight = tensor_info(call, 0, "data"), tensor_info(call, 1, "weight")
         x = by_letter(call, data, a.data_layout, data_default, "data")
         w = by_letter(call, weight, a.kernel_layout, kernel_default, "weight")
         if sorted(a.out_layout) != sorted(data_default):
             raise misfit(call, f"out_layout {a.out_layout!r} must be made of {data_default!r}")
-        dtype = a.out_dtype if a.out_dtype != "void" else join_dtype(
-            call, data.dtype, weight.dtype, ("data", "weight"))
+        dtype = _out_dtype(call, data, weight)
         if not x or not w:
             return TensorStructInfo(None, dtype, ndim=rank + 2)
         groups = as_dim(a.groups)
@@ -89,51 +114,38 @@ def _conv(rank: int) -> Callable[..., Expr]:
         need_multiple(call, w["O"], a.groups, lambda: (
             f"weight is {show(weight)}: its {w['O'].value} output channels do not make "
             f"{a.groups} groups"))
-        analyzer = Analyzer()
         out = {"N": x["N"], "C": w["O"]}
         _check_window(call, [w[s] for s in letters], weight)
         for k, s in enumerate(letters):
-            span = O.add(x[s], as_dim(a.padding[k] + a.padding[k + rank]))
-            reach = O.mul(as_dim(a.dilation[k]), O.sub(w[s], as_dim(1)))
-            out[s] = analyzer.simplify(O.add(O.floordiv(
-                O.sub(O.sub(span, reach), as_dim(1)), as_dim(a.strides[k])), as_dim(1)))
-        _check_positive(call, out, data, f"weight is {show(weight)}")
+            out[s] = utils.window_count(x[s], utils.dilated(w[s], a.dilation[k]),
+                                        a.padding[k] + a.padding[k + rank], a.strides[k])
+        check_positive(call, out, data, f"weight is {show(weight)}")
         return tensor_of([out[c] for c in a.out_layout], dtype)
 
-    register_op(full, infer)
+    def fn(data: Tensor, weight: Tensor, strides: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+           groups: Whole = 1, data_layout: Text = data_default,
+           kernel_layout: Text = kernel_default, out_layout: Text | None = None,
+           out_dtype: Dtype = None) -> Any:
+        return topi.nn.conv(data, weight, strides, padding, dilation, groups, data_layout,
+                            kernel_layout, out_dtype)
 
-    def build(data: Any, weight: Any, strides: Any = 1, padding: Any = 0, dilation: Any = 1,
-              groups: int = 1, data_layout: str = data_default,
-              kernel_layout: str = kernel_default, out_layout: str | None = None,
-              out_dtype: Any = None) -> Expr:
-        return make_call(full, (as_expr(data), as_expr(weight)), {
-            "strides": per_axis(name, strides, rank, "strides"),
-            "padding": padding_of(name, padding, rank),
-            "dilation": per_axis(name, dilation, rank, "dilation"),
-            "groups": whole("groups", groups),
-            "data_layout": data_layout, "kernel_layout": kernel_layout,
-            "out_layout": out_layout or data_layout, "out_dtype": dtype_attr(out_dtype)})
-
-    build.__name__ = build.__qualname__ = f"conv{rank}d"
-    build.__doc__ = f"Convolution over {letters} of {data_default} data with {kernel_default} " \
-                    "weights (or other layouts of these letters)."
-    return build
+    fn.__doc__ = f"Convolution over {letters} of {data_default} data with {kernel_default} " \
+                 "weights (or other layouts of these letters)."
+    return operator(name, infer, attrs=windows(rank), then=in_out_layout, layout="conv",
+                    **facts)(fn)
 
 
-def _conv_transpose(rank: int) -> Callable[..., Expr]:
-    name, letters = f"nn.conv{rank}d_transpose", SPATIAL[rank]
-    full = f"relax.{name}"
-    data_default, kernel_default = f"NC{letters}", f"IO{letters}"
+def _conv_transpose(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
+    rank, data_default, kernel_default = len(letters), f"NC{letters}", f"IO{letters}"
+    short = name.removeprefix("relax.nn.")
 
-    def infer(call: Call) -> StructInfo:
+    def infer(call: Call, data: TensorStructInfo, weight: TensorStructInfo) -> StructInfo:
         a = call.attrs
         need_numbers(call, 1, "strides", "dilation", "groups")
         need_numbers(call, 0, "output_padding")
-        data, weight = tensor_info(call, 0, "data"), tensor_info(call, 1, "weight")
         x = by_letter(call, data, a.data_layout, data_default, "data")
         w = by_letter(call, weight, a.kernel_layout, kernel_default, "weight")
-        dtype = a.out_dtype if a.out_dtype != "void" else join_dtype(
-            call, data.dtype, weight.dtype, ("data", "weight"))
+        dtype = _out_dtype(call, data, weight)
         for k in range(rank):
             if a.output_padding[k] >= max(a.strides[k], a.dilation[k]):
                 raise misfit(call, f"output_padding {a.output_padding[k]} must be less than the "
@@ -145,39 +157,48 @@ def _conv_transpose(rank: int) -> Callable[..., Expr]:
             f"which takes {dim_text(w['I'])}"))
         need_multiple(call, x["C"], a.groups, lambda: (
             f"data is {show(data)}: its {x['C'].value} channels do not make {a.groups} groups"))
-        analyzer = Analyzer()
         out = {"N": x["N"], "C": O.mul(w["O"], as_dim(a.groups))}
         _check_window(call, [w[s] for s in letters], weight)
         for k, s in enumerate(letters):
             spread = O.mul(O.sub(x[s], as_dim(1)), as_dim(a.strides[k]))
             reach = O.mul(as_dim(a.dilation[k]), O.sub(w[s], as_dim(1)))
             less = a.padding[k] + a.padding[k + rank] - a.output_padding[k] - 1
-            out[s] = analyzer.simplify(O.sub(O.add(spread, reach), as_dim(less)))
-        _check_positive(call, out, data, f"weight is {show(weight)}")
+            out[s] = utils.simplify(O.sub(O.add(spread, reach), as_dim(less)))
+        check_positive(call, out, data, f"weight is {show(weight)}")
         return tensor_of([out[c] for c in a.out_layout], dtype)
 
-    register_op(full, infer)
+    def legalize(bb: Any, call: Call) -> Expr:
+        a, (data, kernel) = call.attrs, call.args
+        if a.data_layout != data_default:
+            data = bb.emit(to_layout(data, a.data_layout, data_default))
+        if a.kernel_layout != kernel_default:
+            kernel = bb.emit(to_layout(kernel, a.kernel_layout, kernel_default))
 
-    def build(data: Any, weight: Any, strides: Any = 1, padding: Any = 0, output_padding: Any = 0,
-              dilation: Any = 1, groups: int = 1, data_layout: str = data_default,
-              kernel_layout: str = kernel_default, out_layout: str | None = None,
-              out_dtype: Any = None) -> Expr:
-        return make_call(full, (as_expr(data), as_expr(weight)), {
-            "strides": per_axis(name, strides, rank, "strides"),
-            "padding": padding_of(name, padding, rank),
-            "output_padding": per_axis(name, output_padding, rank, "output_padding"),
-            "dilation": per_axis(name, dilation, rank, "dilation"),
-            "groups": whole("groups", groups),
-            "data_layout": data_layout, "kernel_layout": kernel_layout,
-            "out_layout": out_layout or data_layout, "out_dtype": dtype_attr(out_dtype)})
+        def conv_transpose(data: Any, kernel: Any) -> Any:
+            if any(d != 1 for d in a.dilation):
+                kernel = topi.nn.dilate(kernel, [1, 1, *a.dilation])
+            return topi.nn.conv_transpose.conv_transpose(
+                data, kernel, a.strides, a.padding,
+                data.dtype if a.out_dtype == "void" else a.out_dtype, a.output_padding, a.groups,
+                rank)
 
-    build.__name__ = build.__qualname__ = f"conv{rank}d_transpose"
-    build.__doc__ = f"Transposed convolution over {letters}, as torch's ConvTranspose{rank}d."
-    return build
+        out = bb.call_te(conv_transpose, data, kernel, primfunc_name_hint=short)
+        return to_layout(out, data_default, a.out_layout)
+
+    def fn(data: Tensor, weight: Tensor, strides: Ints = 1, padding: Ints = 0,
+           output_padding: Ints = 0, dilation: Ints = 1, groups: Whole = 1,
+           data_layout: Text = data_default, kernel_layout: Text = kernel_default,
+           out_layout: Text | None = None, out_dtype: Dtype = None) -> Any:
+        pass
+
+    fn.__doc__ = f"Transposed convolution over {letters}, as torch's ConvTranspose{rank}d."
+    return operator(name, infer, attrs=windows(rank), legalize=legalize, layout="conv",
+                    **facts)(fn)
 
 
-conv1d, conv2d, conv3d = map(_conv, (1, 2, 3))
-conv1d_transpose, conv2d_transpose, conv3d_transpose = map(_conv_transpose, (1, 2, 3))
-
-__all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
-           "conv3d_transpose"]
+conv1d = _conv("relax.nn.conv1d", "W", precision="always")
+conv2d = _conv("relax.nn.conv2d", "HW", precision="always")
+conv3d = _conv("relax.nn.conv3d", "DHW", precision="always")
+conv1d_transpose = _conv_transpose("relax.nn.conv1d_transpose", "W", precision="always")
+conv2d_transpose = _conv_transpose("relax.nn.conv2d_transpose", "HW", precision="always")
+conv3d_transpose = _conv_transpose("relax.nn.conv3d_transpose", "DHW")

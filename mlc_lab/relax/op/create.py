@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Callable
 
 from ...arith import Analyzer
 from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr, PrimValue, as_expr, const
-from ..struct_info import StructInfo, TensorStructInfo, as_dim
+from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, as_dim
 from .common import (
-    dtype_attr, like, misfit, need_ndim, plain_int, shape_arg, shape_values, show, show_shape,
-    tensor_info, tensor_of,
+    dtype_attr, like, misfit, need_ndim, shape_arg, shape_values, show, show_shape, tensor_info,
+    tensor_of,
 )
-from .registry import make_call, register_op
+from .declare import (
+    Dtype, Scalar, Shape, Size, Tensor, Text, constructor, immediate, operator, prim, prim_arg,
+)
+from .later import topi
+from .registry import make_call
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Expr:
-    """A tensor filled with a scalar; the scalar's dtype where none is given."""
-    if not isinstance(fill_value, Expr):
-        fill_value = const(fill_value, dtype)
-    return make_call("relax.full", (shape_arg(shape), fill_value), {"dtype": dtype_attr(dtype)})
+def _filled(hint: str, value: int | None = None) -> Callable[[Any, Call], Expr]:
+    """A tensor of the shape and dtype of the result, filled with a number or the last argument."""
+    def legalize(bb: Any, call: Call) -> Expr:
+        info = call.struct_info
+        fill = immediate(call.args[1]) if value is None else value
+        return bb.call_te(topi.full, info.shape, info.dtype, fill, primfunc_name_hint=hint)
+
+    return legalize
 
 
 def _scalar_dtype(call: Call, index: int) -> str:
@@ -36,9 +44,25 @@ def _infer_full(call: Call) -> StructInfo:
     return TensorStructInfo(call.args[0], dtype, ndim=shape.ndim)
 
 
-register_op("relax.full", _infer_full)
+@constructor("relax.full", _infer_full, legalize=_filled("full"))
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Expr:
+    """A tensor filled with a scalar; the scalar's dtype where none is given."""
+    if not isinstance(fill_value, Expr):
+        fill_value = const(fill_value, dtype)
+    return make_call("relax.full", (shape_arg(shape), fill_value), {"dtype": dtype_attr(dtype)})
 
 
+def _of_dtype(call: Call, info: TensorStructInfo, *rest: Any) -> TensorStructInfo:
+    return like(info, None if call.attrs.dtype == "void" else call.attrs.dtype)
+
+
+def _infer_full_like(call: Call) -> StructInfo:
+    info = tensor_info(call, 0, "x")
+    _scalar_dtype(call, 1)
+    return _of_dtype(call, info)
+
+
+@constructor("relax.full_like", _infer_full_like, legalize=_filled("full"))
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Expr:
     """A tensor of x's shape filled with a scalar."""
     x = as_expr(x)
@@ -47,60 +71,28 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Expr:
     return make_call("relax.full_like", (x, fill_value), {"dtype": dtype_attr(dtype)})
 
 
-def _infer_full_like(call: Call) -> StructInfo:
-    info = tensor_info(call, 0, "x")
-    _scalar_dtype(call, 1)
-    return like(info, info.dtype if call.attrs.dtype == "void" else call.attrs.dtype)
+def _of_shape(call: Call, shape: ShapeStructInfo) -> StructInfo:
+    return TensorStructInfo(call.args[0], call.attrs.dtype, ndim=shape.ndim)
 
 
-register_op("relax.full_like", _infer_full_like)
+@operator("relax.zeros", _of_shape, legalize=_filled("zeros", 0))
+def zeros(shape: Shape, dtype: Text) -> Tensor:
+    """A tensor of zeros."""
 
 
-def _filled(name: str) -> Any:
-    register_op(f"relax.{name}", lambda call: TensorStructInfo(
-        call.args[0], call.attrs.dtype, ndim=shape_values(call, 0).ndim))
-
-    def build(shape: Any, dtype: Any) -> Expr:
-        return make_call(f"relax.{name}", (shape_arg(shape),), {"dtype": str(dtype)})
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"A tensor of {name}."
-    return build
+@operator("relax.ones", _of_shape, legalize=_filled("ones", 1))
+def ones(shape: Shape, dtype: Text) -> Tensor:
+    """A tensor of ones."""
 
 
-def _filled_like(name: str) -> Any:
-    register_op(f"relax.{name}", lambda call: like(
-        tensor_info(call, 0, "x"), None if call.attrs.dtype == "void" else call.attrs.dtype))
-
-    def build(x: Any, dtype: Any = None) -> Expr:
-        return make_call(f"relax.{name}", (as_expr(x),), {"dtype": dtype_attr(dtype)})
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"A tensor of {name.removesuffix('_like')} of x's shape."
-    return build
+@operator("relax.zeros_like", _of_dtype, legalize=_filled("zeros", 0))
+def zeros_like(x: Tensor, dtype: Dtype = None) -> Tensor:
+    """A tensor of zeros of x's shape."""
 
 
-zeros, ones = _filled("zeros"), _filled("ones")
-zeros_like, ones_like = _filled_like("zeros_like"), _filled_like("ones_like")
-
-
-def _prim(value: Any) -> Expr:
-    if isinstance(value, Expr):
-        return value
-    if isinstance(value, float):
-        return PrimValue(E.FloatImm("float32", value))
-    return PrimValue(value)
-
-
-def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Expr:
-    """start, start + step, ... up to end (without it), as numpy.arange."""
-    if end is None:
-        start, end = 0, start
-    args = tuple(map(_prim, (start, end, step)))
-    if dtype is None:
-        kinds = [a.struct_info_.dtype for a in args]
-        dtype = "float32" if any(k.startswith("float") for k in kinds) else "int64"
-    return make_call("relax.arange", args, {"dtype": str(dtype)})
+@operator("relax.ones_like", _of_dtype, legalize=_filled("ones", 1))
+def ones_like(x: Tensor, dtype: Dtype = None) -> Tensor:
+    """A tensor of ones of x's shape."""
 
 
 def _infer_arange(call: Call) -> StructInfo:
@@ -111,8 +103,6 @@ def _infer_arange(call: Call) -> StructInfo:
     if any(v.dtype.startswith("float") for v in values):
         if not all(isinstance(v, (E.IntImm, E.FloatImm)) for v in values):
             return tensor_of(None, call.attrs.dtype, 1)
-        import math
-
         low, high, by = (v.value for v in values)
         if by == 0:
             raise misfit(call, "the step is 0")
@@ -127,13 +117,22 @@ def _infer_arange(call: Call) -> StructInfo:
         type(v) is E.IntImm for v in values) else count)], call.attrs.dtype)
 
 
-register_op("relax.arange", _infer_arange)
+def _compute_with(name: str) -> Callable[[Any, Call], Expr]:
+    """TOPI's function of scalars and a dtype."""
+    return lambda bb, call: bb.call_te(getattr(topi, name), *map(prim, call.args),
+                                       call.attrs.dtype)
 
 
-def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Expr:
-    """Ones on diagonal k of an n by m matrix (m = n where it is not given)."""
-    return make_call("relax.eye", (_prim(n), _prim(n if m is None else m), _prim(k)),
-                     {"dtype": str(dtype)})
+@constructor("relax.arange", _infer_arange, legalize=_compute_with("arange"))
+def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Expr:
+    """start, start + step, ... up to end (without it), as numpy.arange."""
+    if end is None:
+        start, end = 0, start
+    args = tuple(map(prim_arg, (start, end, step)))
+    if dtype is None:
+        kinds = [a.struct_info_.dtype for a in args]
+        dtype = "float32" if any(k.startswith("float") for k in kinds) else "int64"
+    return make_call("relax.arange", args, {"dtype": str(dtype)})
 
 
 def _infer_eye(call: Call) -> StructInfo:
@@ -144,42 +143,41 @@ def _infer_eye(call: Call) -> StructInfo:
     return tensor_of(None if None in values else values, call.attrs.dtype, 2)
 
 
-register_op("relax.eye", _infer_eye)
+@constructor("relax.eye", _infer_eye, legalize=_compute_with("eye"))
+def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Expr:
+    """Ones on diagonal k of an n by m matrix (m = n where it is not given)."""
+    return make_call("relax.eye", tuple(map(prim_arg, (n, n if m is None else m, k))),
+                     {"dtype": str(dtype)})
 
 
-def eye_like(x: Any, k: Any = 0, dtype: Any = None) -> Expr:
+def _infer_eye_like(call: Call, x: TensorStructInfo, k: Any) -> StructInfo:
+    need_ndim(call, x, 2, "x")
+    return _of_dtype(call, x)
+
+
+def _eye_of(bb: Any, call: Call) -> Expr:
+    info = call.struct_info
+    return bb.call_te(topi.eye, *info.dims, prim(call.args[1]), info.dtype)
+
+
+@operator("relax.eye_like", _infer_eye_like, legalize=_eye_of)
+def eye_like(x: Tensor, k: Scalar = 0, dtype: Dtype = None) -> Tensor:
     """Ones on diagonal k of a matrix of x's shape."""
-    return make_call("relax.eye_like", (as_expr(x), _prim(k)), {"dtype": dtype_attr(dtype)})
 
 
-def _infer_eye_like(call: Call) -> StructInfo:
-    info = tensor_info(call, 0, "x")
-    need_ndim(call, info, 2, "x")
-    return like(info, None if call.attrs.dtype == "void" else call.attrs.dtype)
+def _infer_triangle(call: Call, x: TensorStructInfo) -> StructInfo:
+    if x.ndim in (0, 1):
+        raise misfit(call, f"x must have at least two dimensions, it is {show(x)}")
+    return x
 
 
-register_op("relax.eye_like", _infer_eye_like)
+@operator("relax.tril", _infer_triangle)
+def tril(x: Tensor, k: Size = 0) -> Tensor:
+    """x with zeros except on and below diagonal k."""
+    return topi.tril(x, k)
 
 
-def _triangle(name: str) -> Any:
-    def infer(call: Call) -> StructInfo:
-        info = tensor_info(call, 0, "x")
-        if info.ndim in (0, 1):
-            raise misfit(call, f"x must have at least two dimensions, it is {show(info)}")
-        return like(info)
-
-    register_op(f"relax.{name}", infer)
-
-    def build(x: Any, k: Any = 0) -> Expr:
-        return make_call(f"relax.{name}", (as_expr(x),), {"k": plain_int(k)})
-
-    side = "below" if name == "tril" else "above"
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"x with zeros except on and {side} diagonal k."
-    return build
-
-
-tril, triu = _triangle("tril"), _triangle("triu")
-
-__all__ = ["arange", "eye", "eye_like", "full", "full_like", "ones", "ones_like", "tril", "triu",
-           "zeros", "zeros_like"]
+@operator("relax.triu", _infer_triangle)
+def triu(x: Tensor, k: Size = 0) -> Tensor:
+    """x with zeros except on and above diagonal k."""
+    return topi.triu(x, k)

@@ -4,67 +4,95 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..expr import Call, Expr, PrimValue, as_expr
+from ...tir import op as O
+from ..expr import Call, Expr, as_expr
 from ..struct_info import MAKERS, PrimStructInfo, StructInfo, TensorStructInfo
 from .common import (
     broadcast_dims, join_dtype, like, misfit, need_bits, need_float, need_integer, need_number,
-    operand, show, tensor_info, tensor_of, unary_op,
+    show, tensor_info, tensor_of,
 )
-from .registry import make_call, register_op
+from .create import full_like
+from .declare import (
+    BitsTensor, FloatTensor, NumberTensor, Operand, Scalar, Tensor, Text, constructor, like_first,
+    operator,
+)
+from .later import topi
+
+#: what most operators of one tensor do: they take every layout, and the precision of their tensor
+ELEMENTWISE = {"layout": "elementwise", "precision": "follow"}
+_BROADCAST = {"layout": "broadcast", "precision": "follow"}
 
 
 def infer_float(call: Call) -> StructInfo:
     """A float tensor as the first argument is."""
     info = tensor_info(call, 0, "x")
     need_float(call, info)
-    return like(info)
+    return info
 
 
-def infer_number(call: Call) -> StructInfo:
-    """A tensor of numbers (no conditions) as the first argument is."""
-    info = tensor_info(call, 0, "x")
-    need_number(call, info)
-    return like(info)
+def _test(call: Call, x: TensorStructInfo) -> StructInfo:
+    return like(x, "bool")
 
 
-def infer_bits(call: Call) -> StructInfo:
-    """A tensor of integers or conditions as the first argument is."""
-    info = tensor_info(call, 0, "x")
-    need_bits(call, info)
-    return like(info)
+def unary(name: str, kind: Any = FloatTensor, infer: Any = like_first,
+          **facts: Any) -> Callable[[Any], Expr]:
+    """An operator of one tensor that TOPI has by the same name.
+
+    The argument is called x, or data among the operators of R.nn, as in TVM.
+    """
+    short = name.rpartition(".")[2]
+
+    def of_x(x: Any) -> Any:
+        return getattr(topi, short)(x)
+
+    def of_data(data: Any) -> Any:
+        return getattr(topi.nn, short)(data)
+
+    fn, argument = (of_data, "data") if name.startswith("relax.nn.") else (of_x, "x")
+    fn.__annotations__ = {argument: kind}
+    fn.__doc__ = f"R.{name.removeprefix('relax.')}({argument}), element by element"
+    return operator(name, infer, **facts)(fn)
 
 
-def infer_bool(call: Call) -> StructInfo:
-    """A bool tensor of the first argument's shape."""
-    return like(tensor_info(call, 0, "x"), "bool")
+acos = unary("relax.acos")
+acosh = unary("relax.acosh")
+asin = unary("relax.asin")
+asinh = unary("relax.asinh")
+atan = unary("relax.atan")
+atanh = unary("relax.atanh")
+cos = unary("relax.cos", **ELEMENTWISE)
+cosh = unary("relax.cosh")
+erf = unary("relax.erf", **ELEMENTWISE)
+exp = unary("relax.exp", **ELEMENTWISE)
+log = unary("relax.log", **ELEMENTWISE)
+rsqrt = unary("relax.rsqrt", **ELEMENTWISE)
+sigmoid = unary("relax.sigmoid", **ELEMENTWISE)
+sin = unary("relax.sin", **ELEMENTWISE)
+sinh = unary("relax.sinh")
+sqrt = unary("relax.sqrt", **ELEMENTWISE)
+tan = unary("relax.tan", **ELEMENTWISE)
+tanh = unary("relax.tanh", **ELEMENTWISE)
+abs = unary("relax.abs", NumberTensor, **ELEMENTWISE)
+ceil = unary("relax.ceil", NumberTensor, **ELEMENTWISE)
+floor = unary("relax.floor", NumberTensor, **ELEMENTWISE)
+negative = unary("relax.negative", NumberTensor, **ELEMENTWISE)
+round = unary("relax.round", NumberTensor, **ELEMENTWISE)
+sign = unary("relax.sign", NumberTensor, **ELEMENTWISE)
+square = unary("relax.square", NumberTensor, **ELEMENTWISE)
+trunc = unary("relax.trunc", NumberTensor)
+bitwise_not = unary("relax.bitwise_not", BitsTensor)
+logical_not = unary("relax.logical_not", Tensor, _test)
+isfinite = unary("relax.isfinite", Tensor, _test)
+isinf = unary("relax.isinf", Tensor, _test)
+isnan = unary("relax.isnan", Tensor, _test)
 
 
-_FLOAT = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log",
-          "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh")
-_ANY = ("logical_not",)
-_NUMBER = ("abs", "ceil", "floor", "negative", "round", "sign", "square", "trunc")
-_BITS = ("bitwise_not",)
-_TEST = ("isfinite", "isinf", "isnan")
-for _name in _FLOAT:
-    globals()[_name] = unary_op(_name, infer_float)
-for _name in _ANY:
-    globals()[_name] = unary_op(_name, infer_bool)
-for _name in _NUMBER:
-    globals()[_name] = unary_op(_name, infer_number)
-for _name in _BITS:
-    globals()[_name] = unary_op(_name, infer_bits)
-for _name in _TEST:
-    globals()[_name] = unary_op(_name, infer_bool)
-
-
-def _binary_info(call: Call, result: str | None) -> StructInfo:
+def _binary_info(call: Call, a: Any, b: Any, result: str | None = None) -> StructInfo:
     """The struct info of a broadcasting operator; `result` is its dtype where it is fixed."""
     names = ("x1", "x2")
-    infos = [a.struct_info_ for a in call.args]
-    for name, info in zip(names, infos):
+    for name, info in zip(names, (a, b)):
         if not isinstance(info, (TensorStructInfo, PrimStructInfo)):
             raise misfit(call, f"{name} must be a tensor or scalar, it is {show(info)}")
-    a, b = infos
     dtype = join_dtype(call, a.dtype, b.dtype, names)
     if result is not None:
         dtype = result
@@ -83,107 +111,92 @@ def _binary_info(call: Call, result: str | None) -> StructInfo:
     return tensor_of(broadcast_dims(call, a.dims, b.dims, names), dtype, ndim)
 
 
-def infer_broadcast(call: Call) -> StructInfo:
-    """Two operands of one dtype, broadcast."""
-    return _binary_info(call, None)
+def _binary(name: str, need: Callable[..., None] | None = None, result: str | None = None,
+            compute: Callable[[Any, Any], Any] | None = None, **facts: Any
+            ) -> Callable[[Any, Any], Expr]:
+    """An operator of two operands of one dtype, broadcast.
 
+    `need` checks the dtype, `result` is that of the result where it is fixed; TOPI has it by the
+    same name, unless `compute` is given.
+    """
+    short = name.removeprefix("relax.")
 
-def _infer_of(check: Callable[..., None]) -> Callable[[Call], StructInfo]:
-    """Two operands of one dtype that passes a check, broadcast."""
-    def infer(call: Call) -> StructInfo:
-        out = _binary_info(call, None)
-        for arg, name in zip(call.args, ("x1", "x2")):
-            check(call, arg.struct_info_, name)
+    def infer(call: Call, a: Any, b: Any) -> StructInfo:
+        out = _binary_info(call, a, b, result)
+        if need is not None:
+            need(call, a, "x1")
+            need(call, b, "x2")
         return out
 
-    return infer
+    def fn(x1: Operand, x2: Operand) -> Any:
+        return (compute or getattr(topi, short))(x1, x2)
+
+    fn.__doc__ = f"R.{short}(x1, x2), broadcast as in numpy"
+    return operator(name, infer, **facts)(fn)
 
 
-def infer_compare(call: Call) -> StructInfo:
-    """Two operands of one dtype, broadcast to a bool tensor."""
-    return _binary_info(call, "bool")
+def _floor_mod(a: Any, b: Any) -> Any:
+    """a % b with the sign of b, exact for floats too, as torch has it."""
+    return topi.broadcast.broadcast("floor_mod", O.floormod, a, b)
 
 
-def _binary_op(name: str, infer: Callable[[Call], StructInfo]) -> Callable[[Any, Any], Expr]:
-    full = f"relax.{name}"
-    register_op(full, infer)
-
-    def build(x1: Any, x2: Any) -> Expr:
-        a, b = operand(x1, x2), operand(x2, x1)
-        return make_call(full, (a, b))
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"R.{name}(x1, x2), broadcast as in numpy"
-    return build
-
-
-BINARY = ("add", "subtract", "multiply", "divide", "floor_divide", "power", "mod", "floor_mod",
-          "maximum", "minimum", "log_add_exp", "atan2", "logical_and", "logical_or", "logical_xor",
-          "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
-COMPARE = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-_FITTING = {**dict.fromkeys(("log_add_exp", "atan2"), need_float),
-            **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), need_bits),
-            **dict.fromkeys(("left_shift", "right_shift"), need_integer),
-            **dict.fromkeys(("subtract", "divide", "floor_divide", "power", "mod", "floor_mod"),
-                            need_number)}
-for _name in BINARY:
-    globals()[_name] = MAKERS[_name] = _binary_op(
-        _name, _infer_of(_FITTING[_name]) if _name in _FITTING else
-        infer_compare if _name.startswith("logical_") else infer_broadcast)
-for _name in COMPARE:
-    globals()[_name] = MAKERS[_name] = _binary_op(_name, infer_compare)
-MAKERS["negative"] = globals()["negative"]
+add = _binary("relax.add", **_BROADCAST)
+subtract = _binary("relax.subtract", need_number, **_BROADCAST)
+multiply = _binary("relax.multiply", **_BROADCAST)
+divide = _binary("relax.divide", need_number, **_BROADCAST)
+floor_divide = _binary("relax.floor_divide", need_number, layout="broadcast")
+power = _binary("relax.power", need_number, **_BROADCAST)
+mod = _binary("relax.mod", need_number, layout="broadcast")
+floor_mod = _binary("relax.floor_mod", need_number, compute=_floor_mod)
+maximum = _binary("relax.maximum", **_BROADCAST)
+minimum = _binary("relax.minimum", **_BROADCAST)
+log_add_exp = _binary("relax.log_add_exp", need_float)
+atan2 = _binary("relax.atan2", need_float)
+logical_and = _binary("relax.logical_and", result="bool")
+logical_or = _binary("relax.logical_or", result="bool")
+logical_xor = _binary("relax.logical_xor", result="bool")
+bitwise_and = _binary("relax.bitwise_and", need_bits)
+bitwise_or = _binary("relax.bitwise_or", need_bits)
+bitwise_xor = _binary("relax.bitwise_xor", need_bits)
+left_shift = _binary("relax.left_shift", need_integer)
+right_shift = _binary("relax.right_shift", need_integer)
+equal = _binary("relax.equal", result="bool", layout="broadcast")
+not_equal = _binary("relax.not_equal", result="bool", layout="broadcast")
+less = _binary("relax.less", result="bool", layout="broadcast")
+less_equal = _binary("relax.less_equal", result="bool", layout="broadcast")
+greater = _binary("relax.greater", result="bool", layout="broadcast")
+greater_equal = _binary("relax.greater_equal", result="bool", layout="broadcast")
 
 
-def clip(x: Any, min: Any, max: Any) -> Expr:
+@operator("relax.clip", like_first, **ELEMENTWISE)
+def clip(x: NumberTensor, min: Scalar, max: Scalar) -> Tensor:
     """Values limited to [min, max]."""
-    return make_call("relax.clip", (as_expr(x), _scalar(min), _scalar(max)))
+    return topi.clip(x, min, max)
 
 
-def _scalar(value: Any) -> Expr:
-    return value if isinstance(value, Expr) else PrimValue(
-        value if not isinstance(value, float) else _float(value))
+def _to_dtype(call: Call, info: TensorStructInfo) -> StructInfo:
+    return like(info, call.attrs.dtype)
 
 
-def _float(value: float) -> Any:
-    from ...tir.expr import FloatImm
-
-    return FloatImm("float32", value)
-
-
-register_op("relax.clip", infer_number)
-
-
-def astype(x: Any, dtype: Any) -> Expr:
+@operator("relax.astype", _to_dtype, hint="cast", layout="elementwise")
+def astype(x: Tensor, dtype: Text) -> Tensor:
     """The values converted to `dtype`."""
-    return make_call("relax.astype", (as_expr(x),), {"dtype": str(dtype)})
+    return topi.cast(x, dtype)
 
 
-register_op("relax.astype", lambda call: like(tensor_info(call, 0, "x"), call.attrs.dtype))
-MAKERS["astype"] = astype
-
-
-def wrap_param(data: Any, dtype: Any = "float32") -> Expr:
+@operator("relax.wrap_param", _to_dtype, hint="cast")
+def wrap_param(data: Tensor, dtype: Text = "float32") -> Tensor:
     """A parameter converted to `dtype` where it is lifted."""
-    return make_call("relax.wrap_param", (as_expr(data),), {"dtype": str(dtype)})
+    return topi.cast(data, dtype)
 
 
-register_op("relax.wrap_param", lambda call: like(tensor_info(call, 0), call.attrs.dtype))
-
-
-def where(condition: Any, x1: Any, x2: Any) -> Expr:
-    """x1 where the condition holds, else x2; all three broadcast."""
-    return make_call("relax.where", (as_expr(condition), operand(x1, x2), operand(x2, x1)))
-
-
-def _infer_where(call: Call) -> StructInfo:
+def _infer_where(call: Call, cond: TensorStructInfo, *rest: Any) -> StructInfo:
     names = ("condition", "x1", "x2")
-    infos = [tensor_info(call, k, n) for k, n in enumerate(names)]
-    cond, a, b = infos
+    a, b = (tensor_info(call, k, names[k]) for k in (1, 2))
     if cond.dtype not in ("bool", ""):
         raise misfit(call, f"condition must be bool, it is {show(cond)}")
     dtype = join_dtype(call, a.dtype, b.dtype, names[1:])
-    return _broadcast_all(call, infos, names, dtype)
+    return _broadcast_all(call, (cond, a, b), names, dtype)
 
 
 def _broadcast_all(call: Call, infos: Any, names: Any, dtype: str) -> StructInfo:
@@ -198,33 +211,36 @@ def _broadcast_all(call: Call, infos: Any, names: Any, dtype: str) -> StructInfo
     return tensor_of(dims, dtype, ndim)
 
 
-register_op("relax.where", _infer_where)
+@operator("relax.where", _infer_where, layout="broadcast")
+def where(condition: Tensor, x1: Operand, x2: Operand) -> Tensor:
+    """x1 where the condition holds, else x2; all three broadcast."""
+    return topi.where(condition, x1, x2)
 
 
+@constructor("relax.masked_fill")
 def masked_fill(x: Any, mask: Any, value: Any) -> Expr:
     """x with `value` where the mask holds: R.where."""
-    from .create import full_like
-
     x = as_expr(x)
     return where(mask, full_like(x, value), x)
 
 
-def ewise_fma(x1: Any, x2: Any, x3: Any) -> Expr:
-    """x1 * x2 + x3 on tensors of one shape."""
-    return make_call("relax.ewise_fma", (as_expr(x1), as_expr(x2), as_expr(x3)))
-
-
-def _infer_fma(call: Call) -> StructInfo:
+def _infer_fma(call: Call, *infos: TensorStructInfo) -> StructInfo:
     names = ("x1", "x2", "x3")
-    infos = [tensor_info(call, k, n) for k, n in enumerate(names)]
     dtype = join_dtype(call, infos[0].dtype, infos[1].dtype, names[:2])
     if dtype:
         dtype = join_dtype(call, dtype, infos[2].dtype, ("x1", "x3"))
     return _broadcast_all(call, infos, names, dtype)
 
 
-register_op("relax.ewise_fma", _infer_fma)
+@operator("relax.ewise_fma", _infer_fma)
+def ewise_fma(x1: Tensor, x2: Tensor, x3: Tensor) -> Tensor:
+    """x1 * x2 + x3 on tensors of one shape."""
+    return topi.add(topi.multiply(x1, x2), x3)
 
 
-__all__ = [*_FLOAT, *_ANY, *_NUMBER, *_BITS, *_TEST, *BINARY, *COMPARE, "astype", "clip",
-           "ewise_fma", "masked_fill", "where", "wrap_param"]
+#: what Python's operators make of expressions
+MAKERS.update({
+    "add": add, "subtract": subtract, "multiply": multiply, "divide": divide,
+    "floor_divide": floor_divide, "power": power, "mod": mod, "less": less, "greater": greater,
+    "less_equal": less_equal, "greater_equal": greater_equal, "negative": negative,
+    "astype": astype})

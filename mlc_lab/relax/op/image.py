@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from ..expr import Call, Expr, as_expr
-from ..struct_info import StructInfo, TensorStructInfo, as_dim
-from .common import (
-    dtype_attr, misfit, need_at_least, number, shape_arg, shape_values, show, show_shape,
-    tensor_info, tensor_of, whole,
-)
+from ..expr import Call
+from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, as_dim
+from .common import misfit, need_at_least, number, shape_arg, show, show_shape, tensor_of
 from .conv import by_letter
-from .registry import make_call, register_op
+from .declare import Dtype, Float, Kind, Shape, Tensor, Text, Whole, operator
+from .later import topi
+
+def _image_size(value: Any) -> Any:
+    return shape_arg((value, value) if isinstance(value, int) else value)
 
 
-def resize2d(data: Any, size: Any, roi: Any = None, layout: str = "NCHW", method: str = "linear",
-             coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "round",
-             cubic_alpha: float = -0.75, cubic_exclude: int = 0,
-             extrapolation_value: float = 0.0, out_dtype: Any = None) -> Expr:
-    """Height and width resized to `size`; method is nearest_neighbor, linear or cubic."""
-    if isinstance(size, int):
-        size = (size, size)
-    roi = (0.0,) * 4 if roi is None else (
-        tuple(float(number(r)) for r in roi) if isinstance(roi, (tuple, list)) else (roi,) * 4)
-    return make_call("relax.image.resize2d", (as_expr(data), shape_arg(size)), {
-        "roi": roi, "layout": layout, "method": method,
-        "coordinate_transformation_mode": coordinate_transformation_mode,
-        "rounding_method": rounding_method, "cubic_alpha": float(number(cubic_alpha)),
-        "cubic_exclude": whole("cubic_exclude", cubic_exclude),
-        "extrapolation_value": float(number(extrapolation_value)),
-        "out_dtype": dtype_attr(out_dtype)})
+def _region(value: Any) -> tuple:
+    if value is None:
+        return (0.0,) * 4
+    return tuple(float(number(v)) for v in value) if isinstance(value, (tuple, list)) else (
+        value,) * 4
 
 
-def _infer_resize2d(call: Call) -> StructInfo:
-    data, size = tensor_info(call, 0, "data"), shape_values(call, 1)
+ImageSize = Annotated[Any, Kind(_image_size, Shape.__metadata__[0].check)]
+Region = Annotated[Any, Kind(_region)]
+
+
+def _infer_resize2d(call: Call, data: TensorStructInfo, size: ShapeStructInfo) -> StructInfo:
     dtype = data.dtype if call.attrs.out_dtype == "void" else call.attrs.out_dtype
     if size.ndim not in (-1, 2):
         raise misfit(call, f"size must have two values, it is {show_shape(size.values)}")
@@ -49,6 +42,12 @@ def _infer_resize2d(call: Call) -> StructInfo:
     return tensor_of([x[c] for c in call.attrs.layout], dtype)
 
 
-register_op("relax.image.resize2d", _infer_resize2d)
-
-__all__ = ["resize2d"]
+@operator("relax.image.resize2d", _infer_resize2d, layout="pool", precision="follow")
+def resize2d(data: Tensor, size: ImageSize, roi: Region = None, layout: Text = "NCHW",
+             method: Text = "linear", coordinate_transformation_mode: Text = "half_pixel",
+             rounding_method: Text = "round", cubic_alpha: Float = -0.75, cubic_exclude: Whole = 0,
+             extrapolation_value: Float = 0.0, out_dtype: Dtype = None) -> Tensor:
+    """Height and width resized to `size`; method is nearest_neighbor, linear or cubic."""
+    return topi.image.resize2d(
+        data, roi, size, layout, method, coordinate_transformation_mode, rounding_method,
+        cubic_alpha, cubic_exclude, extrapolation_value, out_dtype)

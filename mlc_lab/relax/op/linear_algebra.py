@@ -7,24 +7,20 @@ from typing import Any
 
 from ...arith import Analyzer
 from ...tir import expr as E
-from ..expr import Call, Expr, as_expr
+from ...tir import op as O
+from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo
 from .common import (
-    as_tuple_expr, broadcast_dims, dim_text, dtype_attr, join_dtype, misfit, need_ndim, need_same,
-    show, tensor_info, tensor_list, tensor_of,
+    broadcast_dims, dim_text, join_dtype, misfit, need_ndim, need_same, show, tensor_of,
 )
-from .registry import make_call, register_op
+from .declare import Dtype, Tensor, Tensors, Text, constructor, operator
+from .elementwise import add
+from .later import te, topi, utils
+from .reshaping import permute_dims
 
 
-def matmul(x1: Any, x2: Any, out_dtype: Any = None) -> Expr:
-    """Matrix product of the last two dimensions, the others broadcast, as numpy.matmul."""
-    return make_call("relax.matmul", (as_expr(x1), as_expr(x2)), {
-        "out_dtype": dtype_attr(out_dtype)})
-
-
-def _infer_matmul(call: Call) -> StructInfo:
+def _infer_matmul(call: Call, a: TensorStructInfo, b: TensorStructInfo) -> StructInfo:
     names = ("x1", "x2")
-    a, b = tensor_info(call, 0, "x1"), tensor_info(call, 1, "x2")
     dtype = call.attrs.out_dtype
     if dtype == "void":
         dtype = join_dtype(call, a.dtype, b.dtype, names)
@@ -49,25 +45,39 @@ def _infer_matmul(call: Call) -> StructInfo:
     return tensor_of(batch + tail, dtype)
 
 
-register_op("relax.matmul", _infer_matmul)
+@operator("relax.matmul", _infer_matmul, precision="always")
+def matmul(x1: Tensor, x2: Tensor, out_dtype: Dtype = None) -> Tensor:
+    """Matrix product of the last two dimensions, the others broadcast, as numpy.matmul."""
+    dtype = out_dtype or x1.dtype
+    wide = utils.sum_type(dtype)
+    row, column = x1.ndim == 1, x2.ndim == 1
+    left, right = list(x1.shape[:-2]), list(x2.shape[:-2])
+    batch = topi.broadcast.broadcast_shape(left, right)
+    k = te.reduce_axis((0, x1.shape[-1]), name="k")
+    shape = [*batch, *([] if row else [x1.shape[-2]]), *([] if column else [x2.shape[-1]])]
+
+    def lead(dims: list, i: Any) -> list:
+        at = i[len(batch) - len(dims):len(batch)]
+        return [E.IntImm(d.dtype, 0) if O.is_const_int(d, 1) and not O.is_const_int(s, 1) else x
+                for d, s, x in zip(dims, batch[len(batch) - len(dims):], at)]
+
+    def element(*i: Any) -> Any:
+        inner = i[len(batch):]
+        x = x1(*lead(left, i), *([] if row else [inner[0]]), k)
+        y = x2(*lead(right, i), k, *([] if column else [inner[-1]]))
+        return te.sum(O.cast(x, wide) * O.cast(y, wide), axis=k)
+
+    return utils.rounded(te.compute(shape, element, name="matmul", tag="matmul"), dtype)
 
 
+@constructor("relax.linear")
 def linear(data: Any, weight: Any, bias: Any = None, out_dtype: Any = None) -> Expr:
     """data @ weight.T + bias: a layer of torch's nn.Linear. Built of the three operators."""
-    from .elementwise import add  # a name made from a table
-    from .manipulate import permute_dims
-
     product = matmul(data, permute_dims(weight), out_dtype)
     return product if bias is None else add(product, bias)
 
 
-def outer(x1: Any, x2: Any) -> Expr:
-    """The outer product of two vectors."""
-    return make_call("relax.outer", (as_expr(x1), as_expr(x2)))
-
-
-def _infer_outer(call: Call) -> StructInfo:
-    a, b = tensor_info(call, 0, "x1"), tensor_info(call, 1, "x2")
+def _infer_outer(call: Call, a: TensorStructInfo, b: TensorStructInfo) -> StructInfo:
     need_ndim(call, a, 1, "x1")
     need_ndim(call, b, 1, "x2")
     dtype = join_dtype(call, a.dtype, b.dtype, ("x1", "x2"))
@@ -75,12 +85,11 @@ def _infer_outer(call: Call) -> StructInfo:
     return tensor_of((a.dims[0], b.dims[0]) if known else None, dtype, 2)
 
 
-register_op("relax.outer", _infer_outer)
-
-
-def einsum(operands: Any, subscripts: str) -> Expr:
-    """Einstein's sum, as numpy.einsum(subscripts, *operands)."""
-    return make_call("relax.einsum", (as_tuple_expr(operands),), {"subscripts": str(subscripts)})
+@operator("relax.outer", _infer_outer)
+def outer(x1: Tensor, x2: Tensor) -> Tensor:
+    """The outer product of two vectors."""
+    return te.compute((x1.shape[0], x2.shape[0]), lambda i, j: x1(i) * x2(j), name="outer",
+                      tag="injective")
 
 
 def parse_subscripts(call: Any, subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
@@ -110,8 +119,7 @@ def parse_subscripts(call: Any, subscripts: str, ndims: list[int]) -> tuple[list
     return out, "".join(capitals) + "".join(once)
 
 
-def _infer_einsum(call: Call) -> StructInfo:
-    infos = tensor_list(call)
+def _infer_einsum(call: Call, infos: tuple[TensorStructInfo, ...]) -> StructInfo:
     if not infos:
         raise misfit(call, "there is no operand")
     dtype = infos[0].dtype
@@ -143,5 +151,7 @@ def _infer_einsum(call: Call) -> StructInfo:
     return tensor_of([sizes[c] for c in result], dtype)
 
 
-register_op("relax.einsum", _infer_einsum)
-__all__ = ["einsum", "linear", "matmul", "outer", "parse_subscripts"]
+@operator("relax.einsum", _infer_einsum)
+def einsum(operands: Tensors, subscripts: Text) -> Tensor:
+    """Einstein's sum, as numpy.einsum(subscripts, *operands)."""
+    return topi.einsum(subscripts, *operands)

@@ -4,62 +4,55 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ...arith import Analyzer
-from ...tir import op as O
-from ..expr import Call, Expr, as_expr
+from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
-from .common import ints, misfit, need_numbers, show, tensor_info, tensor_of
-from .conv import SPATIAL, _check_positive, by_letter, padding_of, per_axis
-from .registry import make_call, register_op
+from .common import misfit, need_numbers, show, tensor_of
+from .conv import by_letter, check_positive, in_out_layout, windows
+from .declare import Flag, Ints, Tensor, Text, operator
+from .later import topi, utils
+
+_ORDER = ("pool_size", "strides", "dilation", "padding", "ceil_mode", "count_include_pad", "layout",
+          "out_layout")
 
 
-def _pool(kind: str, rank: int) -> Callable[..., Expr]:
-    name, letters = f"nn.{kind}_pool{rank}d", SPATIAL[rank]
-    full, default = f"relax.{name}", f"NC{letters}"
-    include = kind == "avg" and rank != 2  # TVM's defaults
+def _pool(name: str, kind: str, letters: str, include: bool = False, **facts: Any
+          ) -> Callable[..., Expr]:
+    """Pooling by "max" or "avg"; `include` is TVM's default for whether padding counts."""
+    rank, default, complete = len(letters), f"NC{letters}", windows(len(letters))
 
-    def infer(call: Call) -> StructInfo:
+    def infer(call: Call, data: TensorStructInfo) -> StructInfo:
         a = call.attrs
         need_numbers(call, 1, "pool_size", "strides", "dilation")
-        data = tensor_info(call, 0, "data")
         x = by_letter(call, data, a.layout, default, "data")
         if not x:
             return TensorStructInfo(None, data.dtype, ndim=rank + 2)
-        analyzer = Analyzer()
         out = {"N": x["N"], "C": x["C"]}
         for k, s in enumerate(letters):
-            reach = a.dilation[k] * (a.pool_size[k] - 1) + 1
-            room = O.add(x[s], as_dim(a.padding[k] + a.padding[k + rank] - reach))
-            steps = (O.ceildiv if a.ceil_mode else O.floordiv)(room, as_dim(a.strides[k]))
-            out[s] = analyzer.simplify(O.add(steps, as_dim(1)))
-        _check_positive(call, out, data, f"pool_size is {list(a.pool_size)}")
+            out[s] = utils.window_count(x[s], utils.dilated(a.pool_size[k], a.dilation[k]),
+                                        a.padding[k] + a.padding[k + rank], a.strides[k],
+                                        a.ceil_mode)
+        check_positive(call, out, data, f"pool_size is {list(a.pool_size)}")
         return tensor_of([out[c] for c in a.out_layout], data.dtype)
 
-    register_op(full, infer)
+    def attrs(name: str, given: dict[str, Any]) -> dict[str, Any]:
+        given = complete(name, given)
+        return {key: given[key] for key in _ORDER}
 
-    def build(data: Any, pool_size: Any = 1, strides: Any = 1, padding: Any = 0, dilation: Any = 1,
-              ceil_mode: bool = False, count_include_pad: bool = include, layout: str = default,
-              out_layout: str | None = None) -> Expr:
-        return make_call(full, (as_expr(data),), {
-            "pool_size": per_axis(name, pool_size, rank, "pool_size"),
-            "strides": per_axis(name, strides, rank, "strides"),
-            "dilation": per_axis(name, dilation, rank, "dilation"),
-            "padding": padding_of(name, padding, rank), "ceil_mode": bool(ceil_mode),
-            "count_include_pad": bool(count_include_pad), "layout": layout,
-            "out_layout": out_layout or layout})
+    def fn(data: Tensor, pool_size: Ints = 1, strides: Ints = 1, padding: Ints = 0,
+           dilation: Ints = 1, ceil_mode: Flag = False, count_include_pad: Flag = include,
+           layout: Text = default, out_layout: Text | None = None) -> Any:
+        return topi.nn.pool.pool(data, pool_size, strides, dilation, padding, kind, ceil_mode,
+                                 layout, count_include_pad, rank, exact=True)
 
-    build.__name__ = build.__qualname__ = f"{kind}_pool{rank}d"
-    build.__doc__ = f"The {kind} of each window over {letters}."
-    return build
+    fn.__doc__ = f"The {kind} of each window over {letters}."
+    return operator(name, infer, attrs=attrs, then=in_out_layout, layout="pool", **facts)(fn)
 
 
-def _adaptive(rank: int) -> Callable[..., Expr]:
-    name, letters = f"nn.adaptive_avg_pool{rank}d", SPATIAL[rank]
-    full, default = f"relax.{name}", f"NC{letters}"
+def _adaptive(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
+    rank, default = len(letters), f"NC{letters}"
 
-    def infer(call: Call) -> StructInfo:
+    def infer(call: Call, data: TensorStructInfo) -> StructInfo:
         a = call.attrs
-        data = tensor_info(call, 0, "data")
         x = by_letter(call, data, a.layout, default, "data")
         if not x:
             return TensorStructInfo(None, data.dtype, ndim=rank + 2)
@@ -71,24 +64,26 @@ def _adaptive(rank: int) -> Callable[..., Expr]:
             x.update(zip(letters, map(as_dim, a.output_size)))
         return tensor_of([x[c] for c in a.out_layout], data.dtype)
 
-    register_op(full, infer)
+    def attrs(name: str, given: dict[str, Any]) -> dict[str, Any]:
+        size = given["output_size"]
+        return {"output_size": size * rank if size is not None and len(size) == 1 else size,
+                "layout": given["layout"], "out_layout": given["out_layout"] or given["layout"]}
 
-    def build(data: Any, output_size: Any = None, layout: str = default,
-              out_layout: str | None = None) -> Expr:
-        size = ints(output_size)
-        if size is not None and len(size) == 1:
-            size *= rank
-        return make_call(full, (as_expr(data),), {
-            "output_size": size, "layout": layout, "out_layout": out_layout or layout})
+    def fn(data: Tensor, output_size: Ints | None = None, layout: Text = default,
+           out_layout: Text | None = None) -> Any:
+        sizes = output_size or [data.shape[layout.index(c)] for c in letters]
+        return topi.nn.pool.adaptive(data, list(sizes), "avg", layout, rank)
 
-    build.__name__ = build.__qualname__ = f"adaptive_avg_pool{rank}d"
-    build.__doc__ = f"Averages over {letters} such that `output_size` values are left."
-    return build
+    fn.__doc__ = f"Averages over {letters} such that `output_size` values are left."
+    return operator(name, infer, attrs=attrs, then=in_out_layout, layout="pool", **facts)(fn)
 
 
-max_pool1d, max_pool2d, max_pool3d = (_pool("max", r) for r in (1, 2, 3))
-avg_pool1d, avg_pool2d, avg_pool3d = (_pool("avg", r) for r in (1, 2, 3))
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive, (1, 2, 3))
-
-__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d",
-           "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d"]
+max_pool1d = _pool("relax.nn.max_pool1d", "max", "W")
+max_pool2d = _pool("relax.nn.max_pool2d", "max", "HW", precision="follow")
+max_pool3d = _pool("relax.nn.max_pool3d", "max", "DHW")
+avg_pool1d = _pool("relax.nn.avg_pool1d", "avg", "W", include=True)
+avg_pool2d = _pool("relax.nn.avg_pool2d", "avg", "HW", precision="follow")
+avg_pool3d = _pool("relax.nn.avg_pool3d", "avg", "DHW", include=True)
+adaptive_avg_pool1d = _adaptive("relax.nn.adaptive_avg_pool1d", "W")
+adaptive_avg_pool2d = _adaptive("relax.nn.adaptive_avg_pool2d", "HW", precision="follow")
+adaptive_avg_pool3d = _adaptive("relax.nn.adaptive_avg_pool3d", "DHW")

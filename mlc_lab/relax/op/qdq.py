@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..expr import Call, Expr, as_expr
-from ..struct_info import StructInfo, as_dim, same_dim
-from .common import axis_of, like, misfit, need_same, show, tensor_info, whole
-from .registry import make_call, register_op
+from ...ir import dtype as dt
+from ...tir import op as O
+from ..expr import Call
+from ..struct_info import StructInfo, TensorStructInfo, as_dim, same_dim
+from .common import axis_of, like, misfit, need_same, show
+from .declare import Tensor, Text, Whole, operator
+from .later import te
 
 
-def quantize(data: Any, scale: Any, zero_point: Any, axis: int = -1,
-             out_dtype: str = "int8") -> Expr:
-    """clamp(round(data / scale) + zero_point) in `out_dtype`."""
-    return make_call("relax.quantize", tuple(map(as_expr, (data, scale, zero_point))), {
-        "out_dtype": str(out_dtype), "axis": whole("axis", axis)})
-
-
-def dequantize(data: Any, scale: Any, zero_point: Any, axis: int = -1,
-               out_dtype: str = "float32") -> Expr:
-    """scale * (data - zero_point) in `out_dtype`."""
-    return make_call("relax.dequantize", tuple(map(as_expr, (data, scale, zero_point))), {
-        "out_dtype": str(out_dtype), "axis": whole("axis", axis)})
-
-
-def _infer(call: Call) -> StructInfo:
-    data = tensor_info(call, 0, "data")
-    for k, name in ((1, "scale"), (2, "zero_point")):
-        info = tensor_info(call, k, name)
+def _infer(call: Call, data: TensorStructInfo, *rest: TensorStructInfo) -> StructInfo:
+    for name, info in zip(("scale", "zero_point"), rest):
         if info.ndim > 1:
             raise misfit(call, f"{name} must be one number or a vector, it is {show(info)}")
         if info.ndim != 1 or data.ndim == -1:
@@ -41,7 +28,43 @@ def _infer(call: Call) -> StructInfo:
     return like(data, call.attrs.out_dtype)
 
 
-for _name in ("quantize", "dequantize"):
-    register_op(f"relax.{_name}", _infer)
+def _dtype_first(name: str, attrs: dict[str, Any]) -> dict[str, Any]:
+    return {"out_dtype": attrs["out_dtype"], "axis": attrs["axis"]}
 
-__all__ = ["dequantize", "quantize"]
+
+def _along(x: Any, i: Any, k: int) -> Any:
+    """The element of a scale or zero point (one, or one for each index of axis k)."""
+    return O.cast(x(*([] if x.ndim == 0 else [O.const(0, i[k].dtype) if O.is_const_int(
+        x.shape[0], 1) else i[k]])), "float32")
+
+
+@operator("relax.quantize", _infer, attrs=_dtype_first)
+def quantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: Whole = -1,
+             out_dtype: Text = "int8") -> Tensor:
+    """clamp(round(data / scale) + zero_point) in `out_dtype`."""
+    k = axis % max(data.ndim, 1)
+    least, most = O.min_value(out_dtype), O.max_value(out_dtype)
+    low, high = (O.cast(v, "float32") for v in (least, most))
+
+    def element(*i: Any) -> Any:
+        value = O.round(O.cast(data(*i), "float32") / _along(scale, i, k))
+        value = value + _along(zero_point, i, k)
+        inside = O.cast(O.max_value_of(O.min_value_of(value, high), low), out_dtype)
+        # the largest number of 32 bits is none of a float: `high` is one more
+        return O.select(O.greater_equal(value, high), most, inside) if dt.bits_of(
+            out_dtype) >= 32 else inside
+
+    return te.compute(data.shape, element, name="quantized", tag="elemwise")
+
+
+@operator("relax.dequantize", _infer, attrs=_dtype_first)
+def dequantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: Whole = -1,
+               out_dtype: Text = "float32") -> Tensor:
+    """scale * (data - zero_point) in `out_dtype`."""
+    k = axis % max(data.ndim, 1)
+
+    def element(*i: Any) -> Any:
+        away = O.cast(data(*i), "float32") - _along(zero_point, i, k)
+        return O.cast(away * _along(scale, i, k), out_dtype)
+
+    return te.compute(data.shape, element, name="dequantized", tag="elemwise")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ...ir.dtype import is_bool, is_integer
+from ...ir import dtype as dt
 from ...tir import expr as E
-from ..expr import Call, Expr, as_expr
+from ...tir import op as O
+from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo
-from .common import (
-    axes_of, axis_of, ints, need_at_least, need_float, product, show, tensor_info, tensor_of, whole,
-)
-from .registry import make_call, register_op
+from .common import axes_of, need_at_least, need_float, product, show, tensor_of
+from .declare import Axis, Dtype, Flag, Ints, Tensor, operator
+from .later import te, topi, utils
 
 _ONE = E.IntImm("int64", 1)
 
@@ -32,36 +32,17 @@ def reduced(call: Call, info: TensorStructInfo, axis: Any, keepdims: bool,
     return tensor_of([d for k, d in enumerate(info.dims) if k not in axes], dtype)
 
 
-def _infer(call: Call) -> StructInfo:
-    info = tensor_info(call, 0, "x")
-    return reduced(call, info, call.attrs.axis, call.attrs.keepdims, info.dtype)
+def _infer(call: Call, x: TensorStructInfo) -> StructInfo:
+    return reduced(call, x, call.attrs.axis, call.attrs.keepdims, x.dtype)
 
 
-def _infer_mean(call: Call) -> StructInfo:
+def _infer_mean(call: Call, x: TensorStructInfo) -> StructInfo:
     """Of integers a mean is one too: it is cut off, and there must be something."""
-    info = tensor_info(call, 0, "x")
-    if info.dtype and is_bool(info.dtype):
-        need_float(call, info)
-    if info.dtype and is_integer(info.dtype):
-        _need_elements(call, info, call.attrs.axis)
-    return _infer(call)
-
-
-def _statistical(name: str) -> Callable[..., Expr]:
-    full = f"relax.{name}"
-    register_op(full, _infer_mean if name in ("mean", "std", "variance") else _infer)
-
-    def build(x: Any, axis: Any = None, keepdims: bool = False) -> Expr:
-        return make_call(full, (as_expr(x),), {"axis": ints(axis), "keepdims": bool(keepdims)})
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"{name} along `axis` (int, several, or None for all)."
-    return build
-
-
-STATISTICAL = ("sum", "max", "min", "mean", "prod", "std", "variance")
-for _name in STATISTICAL:
-    globals()[_name] = _statistical(_name)
+    if x.dtype and dt.is_bool(x.dtype):
+        need_float(call, x)
+    if x.dtype and dt.is_integer(x.dtype):
+        _need_elements(call, x, call.attrs.axis)
+    return _infer(call, x)
 
 
 def _need_elements(call: Call, info: TensorStructInfo, axis: Any) -> None:
@@ -74,54 +55,103 @@ def _need_elements(call: Call, info: TensorStructInfo, axis: Any) -> None:
             f"x is {show(info)}: there is nothing along dimension {k}"))
 
 
-def _infer_arg(call: Call) -> StructInfo:
-    info = tensor_info(call, 0, "x")
+def _statistical(name: str, compute: Callable[..., Any], infer: Any = _infer
+                 ) -> Callable[..., Expr]:
+    """A reduction of some axes: `compute(x, axes, keepdims)`."""
+    def fn(x: Tensor, axis: Ints | None = None, keepdims: Flag = False) -> Any:
+        return compute(x, axis, keepdims)
+
+    fn.__doc__ = f"{name.removeprefix('relax.')} along `axis` (int, several, or None for all)."
+    return operator(name, infer, layout="reduction")(fn)
+
+
+def _elements(x: Any, axis: Any) -> Any:
+    """How many elements each result comes from."""
+    return utils.simplify(utils.product([x.shape[k] for k in utils.axes_of(
+        "mean", axis, x.ndim)]))
+
+
+def _count(x: Any, axis: Any) -> Any:
+    """How many, in the type in which they are summed up."""
+    return O.cast(O.convert(_elements(x, axis)), utils.sum_type(x.dtype))
+
+
+def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
+    """The sum over how many there are; of integers exact, and rounded toward zero."""
+    if dt.is_integer(x.dtype):
+        wide = "uint64" if x.dtype == "uint64" else "int64"
+        total = topi.reduction.reduce("mean", x, axis, keepdims,
+                                      lambda i, ks: te.sum(O.cast(x(*i), wide), axis=ks))
+        count = O.cast(O.convert(_elements(x, axis)), wide)
+        return te.compute(total.shape, lambda *i: O.cast(O.truncdiv(O.cast(
+            total(*i), wide), count), x.dtype), name="T_divide", tag="elemwise")
+    return utils.rounded(topi.divide(topi.reduction.wide_sum(x, axis, keepdims),
+                                     _count(x, axis)), x.dtype)
+
+
+def _variance(x: Any, axis: Any, keepdims: bool, then: Callable[[Any], Any] = lambda v: v) -> Any:
+    """The mean square of the distance from the mean (of the whole population, as numpy)."""
+    dtype, whole = x.dtype, dt.is_integer(x.dtype)
+    if whole:
+        x = topi.cast(x, "float64")
+    count, wide = _count(x, axis), utils.sum_type(x.dtype)
+    x = x if wide == x.dtype else topi.cast(x, wide)
+    away = topi.subtract(x, topi.divide(topi.sum(x, axis, True), count))
+    out = then(topi.divide(topi.sum(topi.multiply(away, away), axis, keepdims), count))
+    return topi.cast(out, dtype) if whole else utils.rounded(out, dtype)
+
+
+sum = _statistical("relax.sum", lambda *args: topi.sum(*args))
+prod = _statistical("relax.prod", lambda *args: topi.prod(*args))
+max = _statistical("relax.max", lambda *args: topi.reduction.exact_max(*args))
+min = _statistical("relax.min", lambda *args: topi.reduction.exact_min(*args))
+mean = _statistical("relax.mean", _mean, _infer_mean)
+variance = _statistical("relax.variance", _variance, _infer_mean)
+std = _statistical("relax.std", lambda *args: _variance(*args, lambda v: topi.sqrt(v)),
+                   _infer_mean)
+
+
+def _infer_arg(call: Call, x: TensorStructInfo) -> StructInfo:
     axis = call.attrs.axis
-    _need_elements(call, info, None if axis is None else (axis,))
-    return reduced(call, info, None if axis is None else (axis,), call.attrs.keepdims, "int64")
+    axes = None if axis is None else (axis,)
+    _need_elements(call, x, axes)
+    return reduced(call, x, axes, call.attrs.keepdims, "int64")
 
 
-def _arg_op(name: str) -> Callable[..., Expr]:
-    full = f"relax.{name}"
-    register_op(full, _infer_arg)
-
-    def build(x: Any, axis: Any = None, keepdims: bool = False) -> Expr:
-        return make_call(full, (as_expr(x),), {
-            "axis": None if axis is None else whole("axis", axis), "keepdims": bool(keepdims)})
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"The index (int64) of {name[3:]} along `axis`, or in all elements for None."
-    return build
+def _position(found: Any) -> Any:
+    """Positions are int64 in Relax, as wide as an index."""
+    return found if found.dtype == "int64" else te.compute(
+        found.shape, lambda *i: O.cast(found(*i), "int64"), name="T_cast", tag="elemwise")
 
 
-argmax, argmin = _arg_op("argmax"), _arg_op("argmin")
+@operator("relax.argmax", _infer_arg)
+def argmax(x: Tensor, axis: Axis | None = None, keepdims: Flag = False) -> Tensor:
+    """The index (int64) of max along `axis`, or in all elements for None."""
+    return _position(topi.reduction.exact_argmax(x, axis, keepdims))
 
 
-def _infer_scan(call: Call) -> StructInfo:
-    info = tensor_info(call, 0, "data")
-    dtype = info.dtype if call.attrs.dtype == "void" else call.attrs.dtype
-    axis = call.attrs.axis
-    if axis is None:  # over all elements, flattened
-        return tensor_of(None if info.dims is None else [product(info.dims)], dtype, 1)
-    if info.ndim != -1:
-        axis_of(call, axis, info.ndim)
-    return TensorStructInfo.from_fields(info.shape, dtype, info.ndim, None)
+@operator("relax.argmin", _infer_arg)
+def argmin(x: Tensor, axis: Axis | None = None, keepdims: Flag = False) -> Tensor:
+    """The index (int64) of min along `axis`, or in all elements for None."""
+    return _position(topi.reduction.exact_argmin(x, axis, keepdims))
 
 
-def _scan_op(name: str) -> Callable[..., Expr]:
-    full = f"relax.{name}"
-    register_op(full, _infer_scan)
-
-    def build(data: Any, axis: Any = None, dtype: Any = None, exclusive: bool = False) -> Expr:
-        return make_call(full, (as_expr(data),), {
-            "axis": None if axis is None else whole("axis", axis), "dtype": str(dtype or "void"),
-            "exclusive": bool(exclusive)})
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"{name} along `axis` (of the flattened tensor for None)."
-    return build
+def _infer_scan(call: Call, data: TensorStructInfo) -> StructInfo:
+    dtype = data.dtype if call.attrs.dtype == "void" else call.attrs.dtype
+    if call.attrs.axis is None:  # over all elements, flattened
+        return tensor_of(None if data.dims is None else [product(data.dims)], dtype, 1)
+    return TensorStructInfo.from_fields(data.shape, dtype, data.ndim, None)
 
 
-cumsum, cumprod = _scan_op("cumsum"), _scan_op("cumprod")
+@operator("relax.cumsum", _infer_scan, layout="along")
+def cumsum(data: Tensor, axis: Axis | None = None, dtype: Dtype = None,
+           exclusive: Flag = False) -> Tensor:
+    """cumsum along `axis` (of the flattened tensor for None)."""
+    return topi.cumsum(data, axis, dtype, exclusive)
 
-__all__ = [*STATISTICAL, "argmax", "argmin", "cumprod", "cumsum"]
+
+@operator("relax.cumprod", _infer_scan, layout="along")
+def cumprod(data: Tensor, axis: Axis | None = None, dtype: Dtype = None,
+            exclusive: Flag = False) -> Tensor:
+    """cumprod along `axis` (of the flattened tensor for None)."""
+    return topi.cumprod(data, axis, dtype, exclusive)

@@ -1,7 +1,8 @@
 """The table of Relax operators: one row an operator.
 
 A row says the operator's name, how the struct info of a call follows from its arguments, whether
-calls have effects, and (filled from elsewhere) how a call becomes TensorIR.
+calls have effects, how a call becomes TensorIR, and what passes ask: how layouts and mixed
+precision treat it. `declare.py` makes a row of one declaration; the parts can be given by hand too:
 
     register_op("relax.add", infer=infer_broadcast)            # infer(call) -> StructInfo
     register_legalize("relax.add", lambda bb, call: bb.call_te(topi.add, *call.args))
@@ -15,7 +16,7 @@ from typing import Any, Callable
 from ...ir.diagnostics import MLCError
 from ...ir.module import GlobalVar
 from ...tir.expr import OPS, Op
-from ..expr import Call
+from ..expr import Attrs, Call
 from ..struct_info import OBJECT, StructInfo
 
 
@@ -30,15 +31,19 @@ class StructInfoError(MLCError, ValueError):
 class OpRow:
     """What is known of one operator."""
 
-    __slots__ = ("name", "op", "infer", "pure", "legalize", "attrs")
+    __slots__ = ("name", "op", "infer", "pure", "legalize", "layout", "precision", "any_shape")
 
     def __init__(self, name: str, infer: Callable[[Call], StructInfo], pure: bool) -> None:
         self.name, self.infer, self.pure = name, infer, pure
         self.op = OPS.setdefault(name, Op(name))
         #: `legalize(builder, call) -> Expr`: the call as calls of TensorIR functions
         self.legalize: Callable[[Any, Call], Any] | None = None
-        #: further facts passes keep here: layout rules, mixed-precision policy, TIR pattern
-        self.attrs: dict[str, Any] = {}
+        #: how it takes tensors in other layouts (transform/convert_layout.py); None: not at all
+        self.layout: str | None = None
+        #: "always" or "follow" (transform/to_mixed_precision.py); None: in the dtype it was given
+        self.precision: str | None = None
+        #: whether it can be legalised where the shape of its result is not known
+        self.any_shape = False
 
 
 #: every operator by name
@@ -46,7 +51,7 @@ OPERATORS: dict[str, OpRow] = {}
 
 
 def register_op(name: str, infer: Callable[[Call], StructInfo], pure: bool = True) -> Op:
-    """Add a row; a row of that name keeps what passes recorded in it."""
+    """Add a row; a row of that name keeps what else is known of it."""
     row = OPERATORS.get(name)
     if row is None:
         row = OPERATORS[name] = OpRow(name, infer, pure)
@@ -83,11 +88,12 @@ def infer_call(call: Call) -> StructInfo:
 def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ()) -> Call:
     """A call of an operator, its struct info inferred where that of the arguments is known."""
     row = OPERATORS[name]
-    call = Call(row.op, args, attrs, sinfo_args)
+    attrs = None if attrs is None else Attrs(attrs)
+    call = Call.from_fields(row.op, args, attrs, sinfo_args, None)
     for arg in args:
         if getattr(arg, "struct_info_", OBJECT) is None and type(arg) is not GlobalVar:
             return call
-    return Call(row.op, args, attrs, sinfo_args, struct_info=row.infer(call))
+    return Call.from_fields(row.op, args, attrs, sinfo_args, row.infer(call))
 
 
 __all__ = ["OPERATORS", "OpRow", "StructInfoError", "infer_call", "lookup", "make_call",

@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from ..expr import Call, DataTypeImm, Expr, ExternFunc, PrimValue, StringImm, Tuple
-from ..struct_info import OBJECT
-from .base import VOID
-from .common import shape_arg
-from .memory import tensor_of_args
-from .registry import make_call, register_op
+from ..expr import Expr, ExternFunc, Tuple
+from .declare import (
+    LATER, DataType, Kind, Scalar, Shape, String, Tensor, Value, any_info, operator,
+)
+from .memory import allocated, an_object, no_value
+
+Callee = Annotated[Any, Kind(lambda f: ExternFunc(f) if isinstance(f, str) else f,
+                             any_info)]
+Arguments = Annotated[Any, Kind(lambda a: a if isinstance(a, Expr) else Tuple(a),
+                                any_info)]
 
 
-def _prim(value: Any) -> Expr:
-    return value if isinstance(value, Expr) else PrimValue(value)
-
-
-def alloc_storage(shape: Any, runtime_device_index: Any, dtype: Any,
-                  storage_scope: Any = "global") -> Call:
+@operator("relax.vm.alloc_storage", an_object, legalize=LATER)
+def alloc_storage(shape: Shape, runtime_device_index: Scalar, dtype: DataType,
+                  storage_scope: String = "global") -> Any:
     """Storage of the bytes that the shape says."""
-    return make_call("relax.vm.alloc_storage", (
-        shape_arg(shape), _prim(runtime_device_index),
-        dtype if isinstance(dtype, Expr) else DataTypeImm(dtype),
-        storage_scope if isinstance(storage_scope, Expr) else StringImm(storage_scope)))
 
 
-def alloc_tensor(storage: Any, offset: Any, shape: Any, dtype: Any,
-                 runtime_device_ind: Any = 0) -> Call:
+@operator("relax.vm.alloc_tensor", allocated(2, 3), legalize=LATER)
+def alloc_tensor(storage: Value, offset: Scalar, shape: Shape, dtype: DataType,
+                 runtime_device_ind: Scalar = 0) -> Tensor:
     """A tensor in a storage."""
-    return make_call("relax.vm.alloc_tensor", (
-        storage, _prim(offset), shape_arg(shape),
-        dtype if isinstance(dtype, Expr) else DataTypeImm(dtype), _prim(runtime_device_ind)))
 
 
-def call_tir_dyn(func: Any, args: Any) -> Call:
+@operator("relax.vm.call_tir_dyn", an_object, legalize=LATER, pure=False)
+def call_tir_dyn(func: Callee, args: Arguments) -> Any:
     """A call of a PrimFunc that takes its scalars from a shape in the last argument."""
-    return make_call("relax.vm.call_tir_dyn", (
-        ExternFunc(func) if isinstance(func, str) else func,
-        args if isinstance(args, Expr) else Tuple(args)))
 
 
-def kill_object(obj: Any) -> Call:
+@operator("relax.vm.kill_object", no_value, legalize=LATER, pure=False)
+def kill_object(obj: Value) -> Any:
     """The object is not used again."""
-    return make_call("relax.vm.kill_object", (obj,))
-
-
-register_op("relax.vm.alloc_storage", lambda call: OBJECT)
-register_op("relax.vm.alloc_tensor", lambda call: tensor_of_args(call, 2, 3))
-register_op("relax.vm.call_tir_dyn", lambda call: OBJECT, pure=False)
-register_op("relax.vm.kill_object", lambda call: VOID, pure=False)
-
-__all__ = ["alloc_storage", "alloc_tensor", "call_tir_dyn", "kill_object"]

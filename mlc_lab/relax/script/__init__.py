@@ -3,13 +3,29 @@
 Importing this package registers both with `mlc_lab.script`.
 """
 
+from typing import Any, Callable
+
 from ...script import allowed, bounded
 from .. import expr, struct_info
+from ..op.declare import LISTENERS
 from . import names, parser, printer, words
 
 allowed.offer(names, names.NAMES)
-for _module in (names.builtin, names.image, names.memory, names.nn, names.vm):
-    allowed.offer(_module, _module.__all__)
+_NAMESPACES = {"relax": names, "relax.builtin": names.builtin, "relax.image": names.image,
+               "relax.memory": names.memory, "relax.nn": names.nn, "relax.vm": names.vm}
+for _module in _NAMESPACES.values():
+    if _module is not names:
+        allowed.offer(_module, _module.__all__)
+
+
+def _offer(name: str, build: Callable[..., Any]) -> None:
+    """Give an operator that is declared later its name in scripts."""
+    place, _, last = name.rpartition(".")
+    setattr(_NAMESPACES[place], last, build)
+    allowed.offer(_NAMESPACES[place], [last])
+
+
+LISTENERS.append(_offer)
 allowed.offer_methods(struct_info.Expr, ("astype",))
 for _class in (expr.Tuple, struct_info.TupleStructInfo, struct_info.TensorStructInfo):
     allowed.offer_methods(_class, ("fields", "get_shape"))

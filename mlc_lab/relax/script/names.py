@@ -17,7 +17,6 @@ from ..expr import Tuple as _TupleExpr
 from ..op import *  # noqa: F403
 from .. import op as _op
 from ..op import builtin, image, memory, nn, vm
-from ..op.base import call_packed
 from .words import (
     RESOLVERS, Callable, Object, Prim, Shape, Tensor, Tuple, dataflow, emit, emit_te, func_attr,
     func_name, match_cast, output,
@@ -93,12 +92,11 @@ def __getattr__(name: _builtins.str) -> _Any:
 
 __all__ = [
     "Callable", "ExternFunc", "Object", "Prim", "PrimValue", "Shape", "ShapeExpr", "StringImm",
-    "Tensor", "Tuple", "TupleGetItem", "builtin", "call_packed", "const", "dataflow", "dtype",
+    "Tensor", "Tuple", "TupleGetItem", "builtin", "const", "dataflow", "dtype",
     "emit", "emit_te", "func_attr", "func_name", "function", "image", "macro", "match_cast",
     "memory", "nn", "output", "prim_value", "shape", "str", "tuple", "vm",
 ]
 #: every name of the language: what a script may use after the dot
 NAMES = frozenset(__all__) | {n for n in _op.__all__ if n in globals()} - {
-    "OPERATORS", "StructInfoError", "VOID", "conv", "infer_call", "lookup", "make_call",
-    "out_struct_info", "parse_subscripts", "pool", "register_legalize", "register_op", "registry",
-    "slice_extent"}
+    "OPERATORS", "StructInfoError", "infer_call", "lookup", "make_call", "register_legalize",
+    "register_op", "registry"}

@@ -38,8 +38,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from ..op.manipulate import permute_dims
-from ..op.registry import infer_call
+from ..op.registry import OPERATORS, infer_call
+from ..op.reshaping import permute_dims
 from .rewriting import (
     BindingBlock, Call, DataflowBlock, DataflowVar, Emitter, Expr, Pass, Replacer,
     TensorStructInfo, Tuple, TupleGetItem, Var, VarBinding, make_function_pass, map_blocks, op_name,
@@ -47,21 +47,6 @@ from .rewriting import (
 )
 
 Permutation = tuple  # of int
-_CONVS = {f"relax.nn.conv{n}d{t}" for n in (1, 2, 3) for t in ("", "_transpose")}
-#: operators of one tensor that do not care in which order its dimensions are
-_ELEMENTWISE = frozenset(f"relax.{n}" for n in (
-    "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "abs", "negative", "ceil", "floor",
-    "round", "cos", "sin", "tan", "square", "sign", "astype", "clip", "nn.relu", "nn.gelu",
-    "nn.gelu_tanh", "nn.silu", "nn.selu", "nn.leakyrelu", "nn.softplus", "nn.dropout"))
-_BINARY = frozenset(f"relax.{n}" for n in (
-    "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "floor_divide", "mod",
-    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "where"))
-_POOLS = frozenset(f"relax.nn.{k}_pool{n}d" for k in ("max", "avg", "adaptive_avg")
-                   for n in (1, 2, 3)) | {"relax.image.resize2d"}
-_REDUCTIONS = frozenset(f"relax.{n}" for n in ("sum", "mean", "max", "min", "prod", "variance",
-                                               "std"))
-_ALONG = frozenset(f"relax.{n}" for n in ("nn.softmax", "nn.log_softmax", "concat", "split",
-                                          "cumsum", "cumprod"))
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]],
@@ -117,25 +102,14 @@ class _Converter:
 
     def binding(self, b: VarBinding) -> None:
         value = b.value
-        name = op_name(value)
+        row = OPERATORS.get(op_name(value))
+        kind = None if row is None else row.layout
         found = None
-        if name in _CONVS:
-            found = self.conv(value)
-        elif not any(v in self.layout for v in used_vars(value)):
+        if kind != "conv" and not any(v in self.layout for v in used_vars(value)):
             self.out.bindings.append(b)
             return
-        elif name in _POOLS:
-            found = self.pool(value)
-        elif name in _ELEMENTWISE:
-            found = self.elementwise(value)
-        elif name in _BINARY:
-            found = self.binary(value)
-        elif name in _REDUCTIONS:
-            found = self.reduction(value)
-        elif name in _ALONG:
-            found = self.along(value)
-        elif name == "relax.nn.batch_norm":
-            found = self.batch_norm(value)
+        if kind is not None:
+            found = _RULES[kind](self, value)
         elif type(value) is TupleGetItem and isinstance(self.layout.get(value.tuple_value), list):
             layout = self.layout[value.tuple_value][value.index]
             found = TupleGetItem(self.stored[value.tuple_value], value.index), layout
@@ -261,7 +235,7 @@ class _Converter:
         new = Call.from_fields(call.op, args, call.attrs, call.sinfo_args, None)
         return new, ([layout, layout] if op_name(call) == "relax.nn.dropout" else layout)
 
-    def binary(self, call: Call) -> Any:
+    def broadcast(self, call: Call) -> Any:
         """All operands in the layout of the first that has one of its own."""
         ranks = [self.rank(a) for a in call.args]
         top = max(ranks)
@@ -319,6 +293,18 @@ class _Converter:
 
     def _plain(self, expr: Expr) -> Expr:
         return self.as_is(expr) if isinstance(expr, Var) else expr
+
+
+#: what an operator's declaration says of layouts -> how its calls are rewritten
+_RULES: dict[str, Callable[[_Converter, Call], Any]] = {
+    "conv": _Converter.conv,  # has layouts of its own, in its attributes
+    "pool": _Converter.pool,  # takes the layout of its data, in its attributes
+    "elementwise": _Converter.elementwise,  # one tensor, whatever the order of its dimensions
+    "broadcast": _Converter.broadcast,  # several, in the same order
+    "reduction": _Converter.reduction,  # of some axes
+    "along": _Converter.along,  # one axis
+    "batch_norm": _Converter.batch_norm,
+}
 
 
 def _inverse(p: Permutation) -> list[int]:

@@ -1,9 +1,9 @@
 """LegalizeOps: operators become calls of TensorIR functions.
 
-Each call of an operator is replaced by what its row in the table says (`relax/legalize`): a
-`R.call_tir` of a function made from TOPI, or other operators, which are legalised in turn. What has
-no row, and what has arguments of unknown shape, stays as it is. `customize_legalize_map` gives rows
-by operator name that go before those of the table.
+Each call of an operator is replaced by what computes it in its declaration (`relax/op`): a
+`R.call_tir` of a function made from TOPI, or other operators, which are legalised in turn. What
+nothing computes yet, and what has arguments of unknown shape, stays as it is. Rows by operator name
+in `customize_legalize_map` go before the declarations.
 
 before::
 
@@ -73,8 +73,6 @@ def LegalizeOps(customize_legalize_map: Mapping[str, Callable[[Any, Call], Expr]
         raise ValueError(f"LegalizeOps: there is no Relax operator {unknown[0]!r}")
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        from .. import legalize  # noqa: F401  (fills the table)
-
         mutator = _Legalizer(mod, rows, enable_warning)
         changed = False
         for var, func in list(mod.functions.items()):
@@ -184,16 +182,14 @@ _LOWERED_LATER = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_pa
                   "relax.call_pure_packed", "relax.call_inplace_packed", "relax.shape_of",
                   "relax.tensor_to_shape", "relax.shape_to_tensor", "relax.null_value",
                   "relax.print", "relax.assert_op"}
-#: operators whose rows find sizes at run time
-_SIZED_LATER = {"relax.nonzero", "relax.unique", "relax.dynamic_strided_slice",
-                "relax.to_vdevice", "relax.hint_on_device", "relax.builtin.stop_lift_params"}
 
 
 def _known(call: Call) -> bool:
     """Whether the shapes of all tensors are known, at least by symbols."""
     if not all(_shaped(a.struct_info_) for a in call.args if isinstance(a, Expr)):
         return False
-    return call.op.name in _SIZED_LATER or _shaped(call.struct_info_)
+    row = OPERATORS.get(call.op.name)
+    return (row is not None and row.any_shape) or _shaped(call.struct_info_)
 
 
 def _is_symbolic(info: StructInfo | None) -> bool:

@@ -48,7 +48,7 @@ from ...tir import expr as E
 from ...tir.function import PrimFunc
 from ...tir.functor import pre_order
 from ...tir.stmt import BlockRealize, BufferStore, For
-from ..op.manipulate import reshape
+from ..op.reshaping import reshape
 from .rewriting import (
     CALL_TIR, Binding, BindingBlock, DataflowBlock, DataflowVar, Function, IRModule, Pass,
     TensorStructInfo, VarBinding, make_function_pass, map_blocks, op_name, same_bindings,

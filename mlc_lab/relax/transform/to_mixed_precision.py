@@ -1,10 +1,10 @@
 """ToMixedPrecision: products in float16, sums in float32.
 
-Each operator has a policy. Those that gain much (matmul, convolution) always take float16 and
-accumulate in `out_dtype`; those that only pass values on (elementwise, reshape, pooling) follow:
-they compute in float16 where everything that uses their result wants that; all others (softmax,
-reductions, norms) stay in float32. Values are converted where policies meet. What a function takes
-and gives keeps its dtype.
+An operator's declaration says its `precision`. Those that gain much (matmul, convolution) always
+take float16 and accumulate in `out_dtype`; those that only pass values on (elementwise, reshape,
+pooling) follow: they compute in float16 where everything that uses their result wants that; all
+others (softmax, reductions, norms) stay in float32. Values are converted where policies meet. What
+a function takes and gives keeps its dtype.
 
 before::
 
@@ -36,7 +36,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from ..op.elementwise import astype
-from ..op.registry import infer_call
+from ..op.registry import OPERATORS, infer_call
 from .rewriting import (
     BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Emitter, Expr, Function, Pass,
     Replacer, SeqExpr, StructInfo, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo, Var,
@@ -44,15 +44,6 @@ from .rewriting import (
 )
 
 LOW = "float16"
-ALWAYS = frozenset(f"relax.{n}" for n in (
-    "matmul", "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose"))
-FOLLOW = frozenset(f"relax.{n}" for n in (
-    "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "abs", "negative", "ceil", "floor",
-    "round", "cos", "sin", "tan", "square", "sign", "add", "subtract", "multiply", "divide",
-    "maximum", "minimum", "power", "reshape", "permute_dims", "concat", "strided_slice", "split",
-    "expand_dims", "squeeze", "flatten", "broadcast_to", "image.resize2d", "nn.relu", "nn.gelu",
-    "nn.gelu_tanh", "nn.silu", "nn.selu", "nn.dropout", "nn.max_pool2d", "nn.avg_pool2d",
-    "nn.adaptive_avg_pool2d", "clip"))
 
 
 def ToMixedPrecision(out_dtype: str = "float32",
@@ -68,6 +59,12 @@ def ToMixedPrecision(out_dtype: str = "float32",
     return make_function_pass("ToMixedPrecision",
                               lambda func, mod: _Mixed(func, out_dtype, names).run(),
                               ToMixedPrecision.__doc__)
+
+
+def _policy(value: Expr) -> str | None:
+    """What the declaration of the operator that is called says of precision."""
+    row = OPERATORS.get(op_name(value))
+    return None if row is None else row.precision
 
 
 def is_float32(info: StructInfo | None) -> bool:
@@ -91,7 +88,7 @@ class _Mixed:
         func = self.func
         if type(func.body) is not SeqExpr:
             return func
-        if not any(op_name(b.value) in ALWAYS for block in func.body.blocks
+        if not any(_policy(b.value) == "always" for block in func.body.blocks
                    if type(block) is DataflowBlock for b in block.bindings):
             return func
         self.decide()
@@ -121,13 +118,13 @@ class _Mixed:
         for block in reversed(self.func.body.blocks):
             for b in reversed(block.bindings):
                 inside = type(block) is DataflowBlock and type(b) is VarBinding
-                name = op_name(b.value)
+                policy = _policy(b.value)
                 only_low = wants.get(b.var) == {LOW} and type(b.var) is DataflowVar and is_float32(
                     b.var.struct_info_)
-                follows = name in FOLLOW or type(b.value) in (Tuple, TupleGetItem)
-                if only_low and (name in ALWAYS or follows):
+                follows = policy == "follow" or type(b.value) in (Tuple, TupleGetItem)
+                if only_low and (policy == "always" or follows):
                     self.low.add(b.var)
-                if inside and name in ALWAYS:
+                if inside and policy == "always":
                     want(b.value, LOW)
                 elif inside and follows and only_low:
                     want(b.value, LOW)
@@ -141,8 +138,7 @@ class _Mixed:
             if type(b) is not VarBinding:
                 out.bindings.append(self.replace(self.in_float32(b, out)))
                 continue
-            name = op_name(b.value)
-            if name in ALWAYS and is_float32(b.var.struct_info_):
+            if _policy(b.value) == "always" and is_float32(b.var.struct_info_):
                 self.product(b, out)
             elif b.var in self.low:
                 value = _infer(self.converted(b.value, LOW, out))
@@ -240,4 +236,4 @@ def _infer(value: Expr) -> Expr:
     return Call.from_fields(value.op, value.args, value.attrs, value.sinfo_args, infer_call(bare))
 
 
-__all__ = ["ALWAYS", "FOLLOW", "ToMixedPrecision"]
+__all__ = ["ToMixedPrecision"]

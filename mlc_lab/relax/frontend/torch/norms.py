@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import op
 from ...op import nn
-from ...op.manipulate import quotient
+from ...op.reshaping import quotient
 from .calling import ADVICE_EVAL
 from .importer import Importer, rule
 from .views import reshaped

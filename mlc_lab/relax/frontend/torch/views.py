@@ -15,7 +15,7 @@ from ....above import above
 from ....tir import op as O
 from ... import op
 from ...expr import PrimValue, ShapeExpr
-from ...op.manipulate import quotient
+from ...op.reshaping import quotient
 from ..common import slice_bounds
 from .importer import Importer, is_tensor, rule
 

@@ -1,0 +1,127 @@
+"""Attention: products, a softmax and a mask, which are legalised in turn.
+
+As separate operators each of them gets the schedule its shape asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...tir import op as O
+from ..expr import Call, Expr, as_expr, const
+from ..struct_info import StructInfo, TensorStructInfo
+from .common import (
+    join_dtype, need_fill, need_float, need_ndim, need_same, number, one_of, show, tensor_info,
+    tensor_of, whole,
+)
+from .declare import constructor
+from .elementwise import add, astype, multiply
+from .later import te, utils
+from .linear_algebra import matmul
+from .nn import softmax
+from .registry import make_call
+from .reshaping import permute_dims
+
+
+def _infer_attention(call: Call) -> StructInfo:
+    names = ("query", "key", "value")
+    infos = [tensor_info(call, k, n) for k, n in enumerate(names)]
+    q, k, v = infos
+    one_of(call, "causal_mask", call.attrs.causal_mask, (None, "TopLeft", "BottomRight"))
+    need_float(call, q, "query")
+    for info, name in zip(infos, names):
+        need_ndim(call, info, 4, name)
+        join_dtype(call, q.dtype, info.dtype, ("query", name))
+    if any(i.dims is None for i in infos):
+        return TensorStructInfo(None, q.dtype, ndim=4)
+    for dim, other, what in ((0, k, "key"), (2, k, "key"), (3, k, "key"), (0, v, "value"),
+                             (2, v, "value")):
+        need_same(call, q.dims[dim], other.dims[dim], lambda dim=dim, other=other, what=what: (
+            f"query is {show(q)} and {what} is {show(other)}: dimension {dim} must agree"))
+    need_same(call, k.dims[1], v.dims[1], lambda: (
+        f"key is {show(k)} and value is {show(v)}: dimension 1 must agree"))
+    if len(call.args) > 3:
+        bias = tensor_info(call, 3, "bias")
+        need_ndim(call, bias, 4, "bias")
+        if bias.dims is not None:
+            wanted = (q.dims[0], q.dims[2], q.dims[1], k.dims[1])
+            need_fill(call, bias, wanted, "bias")
+    return tensor_of([*q.dims[:3], v.dims[3]], q.dtype)
+
+
+def _masked(bb: Any, scores: Expr, mask: str | None, window: int | None) -> Expr:
+    """Scores whose key comes after their query (or too long before it) as minus infinity.
+
+    "TopLeft" counts queries and keys from their beginnings, "BottomRight" from their ends.
+    """
+    def causal_mask(x: Any) -> Any:
+        queries, keys = x.shape[-2:]
+        shift = keys - queries if mask == "BottomRight" else O.const(0, keys.dtype)
+
+        def element(*i: Any) -> Any:
+            here = i[-2] + shift
+            kept = O.less_equal(i[-1], here) if mask else O.const(True, "bool")
+            if window is not None:
+                kept = O.logical_and(kept, O.less(here - i[-1], O.const(window, keys.dtype)))
+            return O.if_then_else(kept, x(*i), O.const(-math.inf, x.dtype))
+
+        return te.compute(x.shape, element, name="T_causal_mask", tag="injective")
+
+    return bb.call_te(causal_mask, scores)
+
+
+def _attention(bb: Any, call: Call) -> Expr:
+    query, key, value = call.args[:3]
+    a = call.attrs
+    dtype = query.struct_info.dtype
+    wide = utils.sum_type(dtype)  # in which the scores stay until they are weights
+
+    def typed(x: Expr, wanted: str) -> Expr:
+        return x if x.struct_info.dtype == wanted else bb.emit(astype(x, wanted))
+
+    def scaled(x: Expr) -> Expr:
+        size, scale = query.struct_info.dims[3], a.scale
+        if scale is None and O.as_int(size) is None:  # a size that only the run knows
+            def by_size(x: Any, size: Any) -> Any:
+                root = O.sqrt(O.cast(size, "float32"))
+                return te.compute(x.shape, lambda *i: x(*i) * O.cast(1 / root, x.dtype),
+                                  name="T_scaled", tag="elemwise")
+
+            return bb.emit_te(by_size, x, size)
+        scale = 1 / math.sqrt(O.as_int(size)) if scale is None else scale
+        return bb.emit(multiply(x, const(scale, x.struct_info.dtype)))
+
+    head = query
+    if wide == dtype:
+        head = scaled(query)
+    q = bb.emit(permute_dims(head, [0, 2, 1, 3]))
+    k = bb.emit(permute_dims(key, [0, 2, 3, 1]))
+    v = bb.emit(permute_dims(value, [0, 2, 1, 3]))
+    scores = bb.emit(matmul(q, k, None if wide == dtype else wide))
+    if wide != dtype:
+        scores = scaled(scores)
+    if len(call.args) > 3:
+        scores = bb.emit(add(scores, typed(call.args[3], wide)))
+    if a.causal_mask or a.window_size is not None:
+        scores = bb.emit(_masked(bb, scores, a.causal_mask, a.window_size))
+    weights = typed(bb.emit(softmax(scores, -1)), dtype)
+    return permute_dims(bb.emit(matmul(weights, v)), [0, 2, 1, 3])
+
+
+@constructor("relax.nn.attention", _infer_attention, legalize=_attention)
+@constructor("relax.nn.attention_bias", _infer_attention, legalize=_attention)
+def attention(query: Any, key: Any, value: Any, bias: Any = None, scale: Any = None,
+              causal_mask: str | None = None, window_size: int | None = None) -> Expr:
+    """softmax(query @ key.T * scale + bias) @ value on [batch, length, heads, head size].
+
+    `scale` is 1/sqrt(head size) where it is not given; `causal_mask` is "TopLeft", "BottomRight"
+    or None.
+    """
+    args = tuple(map(as_expr, (query, key, value)))
+    attrs = {"scale": None if scale is None else float(number(scale)),
+             "causal_mask": causal_mask,
+             "window_size": None if window_size is None else whole("window_size", window_size)}
+    if bias is not None:
+        return make_call("relax.nn.attention_bias", (*args, as_expr(bias)), attrs)
+    return make_call("relax.nn.attention", args, attrs)

@@ -1,0 +1,27 @@
+"""`te`, `topi` and its `utils`, loaded when an operator is first computed.
+
+A graph is written without them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ... import te, topi
+    from ...topi import utils
+else:
+    class _Later:
+        """A package that is loaded when a name of it is first asked for."""
+
+        def __init__(self, path: str) -> None:
+            self.path = path
+
+        def __getattr__(self, name: str) -> Any:
+            value = getattr(import_module(self.path), name)
+            setattr(self, name, value)
+            return value
+
+    te, topi, utils = map(_Later, ("mlc_lab.te", "mlc_lab.topi", "mlc_lab.topi.utils"))
+
+__all__ = ["te", "topi", "utils"]
