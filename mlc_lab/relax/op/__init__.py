@@ -10,6 +10,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from . import builtin, image, memory, nn, registry, vm
@@ -19,14 +20,29 @@ from .registry import (
     OPERATORS, StructInfoError, infer_call, lookup, make_call, register_legalize, register_op,
 )
 
+if TYPE_CHECKING:  # for editors; what there is, is found below
+    from .base import *  # noqa: F403
+    from .create import *  # noqa: F403
+    from .elementwise import *  # noqa: F403
+    from .gather import *  # noqa: F403
+    from .index import *  # noqa: F403
+    from .linear_algebra import *  # noqa: F403
+    from .manipulate import *  # noqa: F403
+    from .qdq import *  # noqa: F403
+    from .reduction import *  # noqa: F403
+    from .reshaping import *  # noqa: F403
+    from .slicing import *  # noqa: F403
+    from .sorting import *  # noqa: F403
+
 __all__ = [
     "OPERATORS", "StructInfoError", "builtin", "image", "infer_call", "lookup", "make_call",
     "memory", "nn", "register_legalize", "register_op", "registry", "vm",
 ]
+_HERE = _sys.modules[__name__]
 #: the namespaces of operators, by what stands before the last dot of a name
 _NAMESPACES: dict[str, _ModuleType] = {
-    "relax": _sys.modules[__name__], "relax.builtin": builtin, "relax.image": image,
-    "relax.memory": memory, "relax.nn": nn, "relax.vm": vm}
+    "relax": _HERE, "relax.builtin": builtin, "relax.image": image, "relax.memory": memory,
+    "relax.nn": nn, "relax.vm": vm}
 for _module in (builtin, image, memory, nn, vm):
     _module.__all__ = []
 
@@ -43,7 +59,7 @@ def _name(name: str, build: _Any) -> None:
     setattr(space, last, build)
 
 
-for _file in _iter_modules(__path__):
+for _file in _iter_modules(_HERE.__path__):
     _import_module(f"{__name__}.{_file.name}")
 for _full, _build in _CONSTRUCTORS.items():
     _name(_full, _build)

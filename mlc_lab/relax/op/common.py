@@ -164,11 +164,6 @@ def operand(value: Any, like: Any = None) -> Expr:
     return as_expr(value)
 
 
-def dtype_or(value: Any, default: str) -> str:
-    """A dtype attribute, where given; "" and "void" count as not given."""
-    return default if value in (None, "", "void") else str(value)
-
-
 def dtype_attr(value: Any) -> str:
     """A dtype as an attribute: "void" where none is given."""
     return "void" if value in (None, "", "void") else str(value)

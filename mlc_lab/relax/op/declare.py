@@ -18,7 +18,7 @@ refusal should say more.
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any, Callable, get_args
+from typing import Annotated, Any, Callable, ParamSpec, TypeVar, get_args
 
 from ...tir import expr as E
 from ...tir import op as O
@@ -222,6 +222,8 @@ class Parameters:
 
 # ------------------------------------------------------------------------------- declarations
 
+P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 Rule = Callable[..., StructInfo]
 #: the lowering of what the stages after LegalizeOps lower
 LATER = object()
@@ -232,12 +234,12 @@ LISTENERS: list[Callable[[str, Callable[..., Any]], None]] = []
 
 
 def constructor(name: str, infer: Callable[[Call], StructInfo] | None = None,
-                **facts: Any) -> Callable[[Callable], Callable]:
+                **facts: Any) -> Callable[[F], F]:
     """Decorator: a constructor that is written out, and the row of its operator.
 
     `infer(call)` and the facts are those of the row; without them it is made of other operators.
     """
-    def declare(build: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(build: F) -> F:
         if infer is not None:
             _row(name, infer, **facts)
         CONSTRUCTORS[name] = build
@@ -251,7 +253,7 @@ def constructor(name: str, infer: Callable[[Call], StructInfo] | None = None,
 def operator(name: str, infer: Rule | None = None, *, legalize: Any = None,
              attrs: Callable[[str, dict], dict] | None = None, then: Any = None,
              hint: str = "", pattern: int | None = None, **facts: Any
-             ) -> Callable[[Callable], Callable]:
+             ) -> Callable[[Callable[P, Any]], Callable[P, Expr]]:
     """Decorator: the function that computes an operator becomes its constructor.
 
     ========== ====================================================================================
@@ -267,7 +269,7 @@ def operator(name: str, infer: Rule | None = None, *, legalize: Any = None,
     any_shape  whether it is legalised where the shape of its result is not known (False)
     ========== ====================================================================================
     """
-    def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(fn: Callable[P, Any]) -> Callable[P, Expr]:
         parameters = Parameters(fn, attrs)
         short = name.rpartition(".")[2]
         follow = infer or partial(_of_body, parameters)
@@ -275,7 +277,7 @@ def operator(name: str, infer: Rule | None = None, *, legalize: Any = None,
         def rule(call: Call) -> StructInfo:
             return follow(call, *parameters.checked(call))
 
-        def build(*given: Any, **named: Any) -> Expr:
+        def build(*given: P.args, **named: P.kwargs) -> Expr:
             return make_call(name, *parameters.read().bound(name, given, named))
 
         _row(name, rule, legalize or _lowering(parameters, hint or short, then, pattern), **facts)
@@ -307,15 +309,6 @@ def _lowering(parameters: Parameters, hint: str, then: Any, pattern: int | None)
         out = bb.call_te(lambda *values: parameters.compute(call, values),
                          *parameters.given(call), **words)
         return out if then is None else then(bb, call, out)
-
-    return legalize
-
-
-def by_te(fn: Callable[..., Any], hint: str) -> Callable[[Any, Call], Expr]:
-    """A lowering for a constructor that is written out: `fn(*arguments, attributes)`."""
-    def legalize(bb: Any, call: Call) -> Expr:
-        return bb.call_te(lambda *values: fn(*values, call.attrs), *call.args,
-                          primfunc_name_hint=hint)
 
     return legalize
 
@@ -376,5 +369,5 @@ __all__ = [
     "Axis", "BitsTensor", "CONSTRUCTORS", "DataType", "Dtype", "Flag", "Float", "FloatTensor",
     "IntegerTensor", "Ints", "Kind", "LATER", "LISTENERS", "NumberTensor", "Operand", "Plain",
     "Rule", "Scalar", "Shape", "Size", "String", "Tensor", "Tensors", "Text", "Value", "Whole",
-    "any_info", "by_te", "constructor", "immediate", "like_first", "operator", "prim", "prim_arg",
+    "any_info", "constructor", "immediate", "like_first", "operator", "prim", "prim_arg",
 ]

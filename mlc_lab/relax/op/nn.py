@@ -5,22 +5,29 @@ The others of `R.nn` are in `conv.py`, `pool.py`, `norm.py`, `loss.py` and `atte
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ...tir import op as O
-from ..expr import Call, Expr, Tuple, as_expr
+from ..expr import Call, Expr, Tuple
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
 from .common import (
     axis_of, ints, join_dtype, misfit, need_at_least, need_multiple, need_ndim, need_same, number,
-    one_of, show, tensor_info, tensor_of,
+    one_of, show, tensor_of,
 )
 from .create import ones_like
 from .declare import (
-    Axis, Float, FloatTensor, NumberTensor, Tensor, Whole, by_te, constructor, like_first, operator,
+    Axis, Float, FloatTensor, Kind, NumberTensor, Plain, Tensor, Whole, constructor, like_first,
+    operator,
 )
 from .elementwise import ELEMENTWISE, clip, unary
 from .later import te, topi
-from .registry import make_call
+
+if TYPE_CHECKING:  # for editors
+    from .attention import *  # noqa: F403
+    from .conv import *  # noqa: F403
+    from .loss import *  # noqa: F403
+    from .norm import *  # noqa: F403
+    from .pool import *  # noqa: F403
 
 relu = unary("relax.nn.relu", NumberTensor, **ELEMENTWISE)
 gelu = unary("relax.nn.gelu", **ELEMENTWISE)
@@ -77,8 +84,8 @@ def log_softmax(data: FloatTensor, axis: Axis = -1) -> Tensor:
     return topi.nn.log_softmax(data, axis)
 
 
-def _infer_pad(call: Call) -> StructInfo:
-    info, widths = tensor_info(call, 0, "data"), call.attrs.pad_width
+def _infer_pad(call: Call, info: TensorStructInfo) -> StructInfo:
+    widths = call.attrs.pad_width
     if info.ndim != -1 and len(widths) != 2 * info.ndim:
         raise misfit(call, f"data is {show(info)}; pad_width must have {2 * info.ndim} numbers, "
                            f"it has {len(widths)}")
@@ -104,29 +111,34 @@ def _infer_pad(call: Call) -> StructInfo:
                       for k, d in enumerate(info.dims)], info.dtype)
 
 
-def _pad(x: Any, attrs: Any) -> Any:
-    before, after = attrs.pad_width[0::2], attrs.pad_width[1::2]
-    if attrs.pad_mode == "constant":
-        return topi.nn.pad(x, before, after, attrs.pad_value)
+def _pairs(value: Any) -> Any:
+    """Widths as one row of numbers: before and after each dimension."""
+    if value and isinstance(value[0], (tuple, list)):
+        value = [width for pair in value for width in pair]
+    return ints(value)
+
+
+def _pad_attrs(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    mode, value = given["pad_mode"], given["pad_value"]
+    if isinstance(mode, (int, float)):  # older order: pad_width, pad_value, pad_mode
+        mode, value = "constant", mode
+    return {"pad_width": given["pad_width"], "pad_value": float(number(value or 0.0)),
+            "pad_mode": str(mode)}
+
+
+Widths = Annotated[Any, Kind(_pairs)]
+
+
+@operator("relax.nn.pad", _infer_pad, attrs=_pad_attrs)
+def pad(data: Tensor, pad_width: Widths, pad_mode: Plain = "constant",
+        pad_value: Plain = 0.0) -> Tensor:
+    """data with `pad_width` (before, after of each dimension, flat) elements around it."""
+    before, after = pad_width[0::2], pad_width[1::2]
+    if pad_mode == "constant":
+        return topi.nn.pad(data, before, after, pad_value)
     modes = {"reflect": topi.nn.reflect_pad, "replicate": topi.nn.replicate_pad,
              "edge": topi.nn.replicate_pad, "circular": topi.nn.circular_pad}
-    if attrs.pad_mode not in modes:
-        raise ValueError(f'nn.pad: mode "{attrs.pad_mode}" is none of "constant", '
-                         + ", ".join(f'"{m}"' for m in modes))
-    return modes[attrs.pad_mode](x, before, after)
-
-
-@constructor("relax.nn.pad", _infer_pad, legalize=by_te(_pad, "pad"))
-def pad(data: Any, pad_width: Any, pad_mode: str | None = "constant",
-        pad_value: float | None = 0.0) -> Expr:
-    """data with `pad_width` (before, after of each dimension, flat) elements around it."""
-    if pad_width and isinstance(pad_width[0], (tuple, list)):
-        pad_width = [p for pair in pad_width for p in pair]
-    if isinstance(pad_mode, (int, float)):  # older order: pad_width, pad_value, pad_mode
-        pad_mode, pad_value = "constant", pad_mode
-    return make_call("relax.nn.pad", (as_expr(data),), {
-        "pad_width": ints(pad_width), "pad_value": float(number(pad_value or 0.0)),
-        "pad_mode": str(pad_mode)})
+    return modes[pad_mode](data, before, after)
 
 
 def _infer_pixel_shuffle(call: Call, info: TensorStructInfo) -> StructInfo:
