@@ -84,9 +84,9 @@ class Kind:
 
     __slots__ = ("convert", "check", "given")
 
-    def __init__(self, convert: Callable[[Any], Any], check: Callable[..., Any] | None = None,
+    def __init__(self, convert: Callable[..., Any] | None, check: Callable[..., Any] | None = None,
                  given: Callable[[Any], Any] | None = None) -> None:
-        #: what the call holds, of what the constructor is given
+        #: what the call holds, of what the constructor is given; None for the same
         self.convert = convert
         #: `check(call, index, name)`: what is known of an argument; None for an attribute
         self.check = check
@@ -102,7 +102,7 @@ NumberTensor = Annotated[Any, Kind(as_expr, _of_dtype(need_number))]  # not of c
 BitsTensor = Annotated[Any, Kind(as_expr, _of_dtype(need_bits))]  # whole numbers or conditions
 Tensors = Annotated[Any, Kind(as_tuple_expr, lambda call, index, name: tensor_list(call, index))]
 Shape = Annotated[Any, Kind(shape_arg, lambda call, index, name: shape_values(call, index))]
-_OPERAND = Kind(lambda value: value, any_info, immediate)
+_OPERAND = Kind(None, any_info, immediate)
 Operand = Annotated[Any, _OPERAND]  # a tensor or a number; there are two, of one dtype
 Scalar = Annotated[Any, Kind(prim_arg, any_info, prim)]  # of the host program
 String = Annotated[Any, Kind(_as(StringImm), any_info)]
@@ -119,7 +119,7 @@ Flag = Annotated[bool, Kind(bool)]
 Text = Annotated[str, Kind(str)]
 Dtype = Annotated[Any, Kind(  # the body gets None where none is given
     dtype_attr, given=lambda value: None if value in ("", "void") else value)]
-Plain = Annotated[Any, Kind(lambda value: value)]
+Plain = Annotated[Any, Kind(None)]
 
 
 def _kind(annotation: Any, names: dict[str, Any]) -> tuple[Kind, bool]:
@@ -170,10 +170,16 @@ class Parameters:
         args: list[Any] = []
         attrs: dict[str, Any] = {}
         for (parameter, convert, is_attribute, optional), value in zip(self.rows, given):
+            if optional and value is None:
+                if is_attribute:
+                    attrs[parameter] = None
+                continue
+            if convert is not None:
+                value = convert(value)
             if is_attribute:
-                attrs[parameter] = None if optional and value is None else convert(value)
-            elif value is not None or not optional:
-                args.append(convert(value))
+                attrs[parameter] = value
+            else:
+                args.append(value)
         if self.pair is not None:
             i, j = self.pair
             args[i], args[j] = operand(args[i], args[j]), operand(args[j], args[i])
