@@ -6,9 +6,9 @@ whose arguments do not fit is refused where it is made, with both shapes. `regis
 of all of them.
 """
 
+import os as _os
 import sys as _sys
 from importlib import import_module as _import_module
-from pkgutil import iter_modules as _iter_modules
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
@@ -54,13 +54,14 @@ def _name(name: str, build: _Any) -> None:
         raise ValueError(f"the operator {name!r} is in no namespace: there are "
                          + ", ".join(map(repr, _NAMESPACES)))
     space = _NAMESPACES[place]
-    if last not in space.__all__:
+    if vars(space).get(last) is not build or last not in space.__all__:
         space.__all__.append(last)
-    setattr(space, last, build)
+        setattr(space, last, build)
 
 
-for _file in _iter_modules(_HERE.__path__):
-    _import_module(f"{__name__}.{_file.name}")
+for _file in sorted(_os.listdir(_HERE.__path__[0])):
+    if _file.endswith(".py") and _file != "__init__.py":
+        _import_module(f"{__name__}.{_file[:-3]}")
 for _full, _build in _CONSTRUCTORS.items():
     _name(_full, _build)
 _LISTENERS.append(_name)

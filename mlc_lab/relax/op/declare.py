@@ -17,8 +17,7 @@ refusal should say more.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any, Callable, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Callable, ParamSpec, TypeVar
 
 from ...tir import expr as E
 from ...tir import op as O
@@ -34,6 +33,10 @@ from .common import (
 )
 from .later import te
 from .registry import OPERATORS, make_call, register_op
+
+P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+Rule = Callable[..., StructInfo]
 
 # ------------------------------------------------------------------------------- parameters
 
@@ -80,9 +83,12 @@ def _as(literal: type) -> Callable[[Any], Expr]:
 
 
 class Kind:
-    """What a parameter stands for: an argument of the call, or an attribute."""
+    """What a parameter stands for: an argument of the call, or an attribute.
 
-    __slots__ = ("convert", "check", "given")
+    One of your own is named in annotations as `Annotated[Any, Kind(...)]`.
+    """
+
+    __slots__ = ("convert", "check", "given", "base")
 
     def __init__(self, convert: Callable[..., Any] | None, check: Callable[..., Any] | None = None,
                  given: Callable[[Any], Any] | None = None) -> None:
@@ -92,145 +98,151 @@ class Kind:
         self.check = check
         #: what the body gets of it; None for the same
         self.given = given
+        #: the kind that this one is, where None may be given too
+        self.base = self
+
+    def __or__(self, none: None) -> "Kind":
+        kind = Kind(self.convert, self.check, self.given)
+        kind.base = self
+        return kind
 
 
-# arguments
-Tensor = Annotated[Any, Kind(as_expr, tensor_info)]
-FloatTensor = Annotated[Any, Kind(as_expr, _of_dtype(need_float))]
-IntegerTensor = Annotated[Any, Kind(as_expr, _of_dtype(need_integer))]
-NumberTensor = Annotated[Any, Kind(as_expr, _of_dtype(need_number))]  # not of conditions
-BitsTensor = Annotated[Any, Kind(as_expr, _of_dtype(need_bits))]  # whole numbers or conditions
-Tensors = Annotated[Any, Kind(as_tuple_expr, lambda call, index, name: tensor_list(call, index))]
-Shape = Annotated[Any, Kind(shape_arg, lambda call, index, name: shape_values(call, index))]
-_OPERAND = Kind(None, any_info, immediate)
-Operand = Annotated[Any, _OPERAND]  # a tensor or a number; there are two, of one dtype
-Scalar = Annotated[Any, Kind(prim_arg, any_info, prim)]  # of the host program
-String = Annotated[Any, Kind(_as(StringImm), any_info)]
-DataType = Annotated[Any, Kind(_as(DataTypeImm), any_info)]
-Value = Annotated[Any, Kind(as_expr, any_info)]  # of any kind
-# attributes
-_WHOLE, _AXIS = Kind(whole), Kind(whole)
-Whole = Annotated[int, _WHOLE]
-Axis = Annotated[int, _AXIS]  # of the first argument
-Ints = Annotated[Any, Kind(ints)]  # one or several, kept as a tuple
-Size = Annotated[Any, Kind(plain_int)]  # a whole number, or an expression of sizes
-Float = Annotated[float, Kind(lambda value: float(number(value)))]
-Flag = Annotated[bool, Kind(bool)]
-Text = Annotated[str, Kind(str)]
-Dtype = Annotated[Any, Kind(  # the body gets None where none is given
-    dtype_attr, given=lambda value: None if value in ("", "void") else value)]
-Plain = Annotated[Any, Kind(None)]
+if TYPE_CHECKING:
+    from builtins import bool as Flag
+    from builtins import float as Float
+    from builtins import int as Axis
+    from builtins import int as Whole
+    from builtins import str as Text
+    from typing import Any as BitsTensor
+    from typing import Any as DataType
+    from typing import Any as Dtype
+    from typing import Any as FloatTensor
+    from typing import Any as IntegerTensor
+    from typing import Any as Ints
+    from typing import Any as NumberTensor
+    from typing import Any as Operand
+    from typing import Any as Plain
+    from typing import Any as Scalar
+    from typing import Any as Shape
+    from typing import Any as Size
+    from typing import Any as String
+    from typing import Any as Tensor
+    from typing import Any as Tensors
+    from typing import Any as Value
+else:
+    # arguments
+    Tensor = Kind(as_expr, tensor_info)
+    FloatTensor = Kind(as_expr, _of_dtype(need_float))
+    IntegerTensor = Kind(as_expr, _of_dtype(need_integer))
+    NumberTensor = Kind(as_expr, _of_dtype(need_number))  # not of conditions
+    BitsTensor = Kind(as_expr, _of_dtype(need_bits))  # whole numbers or conditions
+    Tensors = Kind(as_tuple_expr, lambda call, index, name: tensor_list(call, index))
+    Shape = Kind(shape_arg, lambda call, index, name: shape_values(call, index))
+    Operand = Kind(None, any_info, immediate)  # a tensor or a number; there are two, of one dtype
+    Scalar = Kind(prim_arg, any_info, prim)  # of the host program
+    String, DataType = Kind(_as(StringImm), any_info), Kind(_as(DataTypeImm), any_info)
+    Value = Kind(as_expr, any_info)  # of any kind
+    # attributes
+    Whole = Kind(whole)
+    Axis = Kind(whole)  # of the first argument
+    Ints = Kind(ints)  # one or several, kept as a tuple
+    Size = Kind(plain_int)  # a whole number, or an expression of sizes
+    Float = Kind(lambda value: float(number(value)))
+    Flag, Text, Plain = Kind(bool), Kind(str), Kind(None)
+    Dtype = Kind(dtype_attr, given=lambda value: None if value in ("", "void") else value)
 
 
 def _kind(annotation: Any, names: dict[str, Any]) -> tuple[Kind, bool]:
-    """The kind that an annotation names, and whether None may be given for it."""
+    """The kind that an annotation means, and whether None may be given for it."""
+    optional = False
     if isinstance(annotation, str):
         name = annotation.removesuffix(" | None")
-        return names[name].__metadata__[0], name != annotation
-    optional = type(None) in get_args(annotation)
-    return (get_args(annotation)[0] if optional else annotation).__metadata__[0], optional
+        annotation, optional = names[name], name != annotation
+    kind = annotation if isinstance(annotation, Kind) else annotation.__metadata__[0]
+    return kind.base, optional or kind.base is not kind
 
 
-class Parameters:
-    """What the function of a declaration takes, read when the operator is first called."""
+class Declaration:
+    """An operator that was declared: what its function takes, and what follows from it.
 
-    __slots__ = ("fn", "attrs_of", "names", "kinds", "rows", "defaults", "args", "axes", "pair")
+    The parameters are read when the operator is first called.
+    """
 
-    def __init__(self, fn: Callable[..., Any], attrs_of: Callable[..., dict] | None) -> None:
-        self.fn, self.attrs_of = fn, attrs_of
-        self.names: tuple[str, ...] = ()
+    __slots__ = ("fn", "rule", "then", "hint", "pattern", "kinds", "args", "axes", "bound")
 
-    def read(self) -> "Parameters":
-        """The same, read."""
-        if self.names:
-            return self
-        fn, self.kinds, self.rows, self.args, self.axes = self.fn, {}, [], [], []
+    def __init__(self, fn: Callable[..., Any], rule: Rule | None, then: Any, hint: str,
+                 pattern: int | None) -> None:
+        self.fn, self.rule, self.then, self.hint, self.pattern = fn, rule, then, hint, pattern
+        self.kinds: dict[str, Kind] | None = None
+
+    def read(self) -> None:
+        """Read the parameters, and write `bound`: what the constructor is given, as arguments and
+        attributes of the call."""
+        fn, kinds, self.args, self.axes = self.fn, {}, [], []
         names = fn.__code__.co_varnames[:fn.__code__.co_argcount]
-        defaults = fn.__defaults__ or ()
-        self.defaults = dict(zip(names[len(names) - len(defaults):], defaults))
+        defaults = dict(zip(reversed(names), reversed(fn.__defaults__ or ())))
+        scope: dict[str, Any] = {"operand": operand, **{f"default_{n}": defaults[n]
+                                                        for n in defaults}}
+        operands = [n for n in names if _kind(fn.__annotations__[n], fn.__globals__)[0] is Operand]
+        args, attrs = "", ""
         for name in names:
             kind, optional = _kind(fn.__annotations__[name], fn.__globals__)
-            self.kinds[name] = kind
-            convert = partial(whole, name) if kind in (_WHOLE, _AXIS) else kind.convert
-            self.rows.append((name, convert, kind.check is None, optional))
-            if kind.check is not None:
-                self.args.append((name, kind.check))
-            if kind is _AXIS:
-                self.axes.append(name)
-        pair = [k for k, (name, _) in enumerate(self.args)
-                if self.kinds[name] is _OPERAND]
-        self.pair = pair if len(pair) == 2 else None
-        self.names = names
-        return self
-
-    def bound(self, name: str, given: tuple, named: dict[str, Any]) -> tuple[tuple, Any]:
-        """What the constructor was called with, as arguments and attributes of the call."""
-        if named or len(given) != len(self.names):
-            given = self._filled(given, named)
-        args: list[Any] = []
-        attrs: dict[str, Any] = {}
-        for (parameter, convert, is_attribute, optional), value in zip(self.rows, given):
-            if optional and value is None:
-                if is_attribute:
-                    attrs[parameter] = None
-                continue
-            if convert is not None:
-                value = convert(value)
-            if is_attribute:
-                attrs[parameter] = value
+            kinds[name] = kind
+            scope[f"convert_{name}"] = kind.convert
+            value = name if kind.convert is None else f"convert_{name}({name})"
+            if kind.convert is whole:
+                value = f"convert_{name}({name!r}, {name})"
+            if kind is Operand:
+                value = f"operand({name}, {operands[name == operands[0]]})"
+            if kind.check is None:
+                attrs += f"{name!r}: " + (f"None if {name} is None else " if optional else "")
+                attrs += f"{value}, "
             else:
-                args.append(value)
-        if self.pair is not None:
-            i, j = self.pair
-            args[i], args[j] = operand(args[i], args[j]), operand(args[j], args[i])
-        if self.attrs_of is not None:
-            attrs = self.attrs_of(name.removeprefix("relax."), attrs)
-        return tuple(args), attrs or None
+                args += f"*(() if {name} is None else ({value},)), " if optional else f"{value}, "
+                self.args.append((name, kind.check))
+            if kind is Axis:
+                self.axes.append(name)
+        head = ", ".join(f"{n}=default_{n}" if n in defaults else n for n in names)
+        exec(f"def {fn.__name__}({head}):\n    return ({args}), "
+             + (f"{{{attrs}}}" if attrs else "None"), scope)
+        self.bound, self.kinds = scope[fn.__name__], kinds
 
-    def _filled(self, given: tuple, named: dict[str, Any]) -> list[Any]:
-        """A value for each parameter; TypeError as Python's own where they do not fit."""
-        values = {**self.defaults, **dict(zip(self.names, given)), **named}
-        if len(given) > len(self.names) or len(values) != len(self.names) or any(
-                n in named for n in self.names[:len(given)]):
-            self.fn(*given, **named)  # does not run: Python says what does not fit
-            raise TypeError(f"the arguments do not fit {self.names}")
-        return [values[n] for n in self.names]
-
-    def checked(self, call: Call) -> list[Any]:
-        """What is known of each argument, which fits its kind."""
-        self.read()
-        infos = [check(call, k, name)
-                 for k, (name, check) in enumerate(self.args[:len(call.args)])]
+    def infer(self, call: Call) -> StructInfo:
+        """What a call gives, whose arguments fit their kinds."""
+        if self.kinds is None:
+            self.read()
+        infos = [check(call, k, name) for (name, check), k in zip(self.args, range(len(call.args)))]
         for name in self.axes:
             axis = call.attrs[name]
             if axis is not None and infos[0].ndim != -1:
                 axis_of(call, axis, infos[0].ndim, name)
-        return infos
+        return _of_body(self, call, *infos) if self.rule is None else self.rule(call, *infos)
 
     def compute(self, call: Call, values: Any) -> Any:
         """The body on tensors for the arguments, with the attributes of the call."""
         known = dict(zip((name for name, _ in self.args), values))
-        attrs = call.attrs or {}
         for name, kind in self.kinds.items():
             if kind.check is None:
-                value = attrs[name]
+                value = call.attrs[name]
                 known[name] = value if kind.given is None else kind.given(value)
         return self.fn(**known)
 
-    def given(self, call: Call) -> list[Any]:
-        """The arguments of a call as `call_te` takes them."""
-        self.read()
-        out = [arg if (give := self.kinds[name].given) is None else give(arg)
-               for (name, _), arg in zip(self.args, call.args)]
-        # a kernel reads at least one tensor
-        return out if any(isinstance(a, Expr) for a in out) else list(call.args)
+    def legalize(self, bb: Any, call: Call) -> Expr:
+        """The call of a TensorIR function made of the body."""
+        if self.kinds is None:
+            self.read()
+        given = [arg if (give := self.kinds[name].given) is None else give(arg)
+                 for (name, _), arg in zip(self.args, call.args)]
+        if not any(isinstance(a, Expr) for a in given):  # a kernel reads at least one tensor
+            given = list(call.args)
+        attrs = None if self.pattern is None else {"op_pattern": int(self.pattern)}
+        out = bb.call_te(lambda *values: self.compute(call, values), *given,
+                         primfunc_name_hint=self.hint, primfunc_attrs=attrs)
+        return out if self.then is None else self.then(bb, call, out)
 
 
 # ------------------------------------------------------------------------------- declarations
 
-P = ParamSpec("P")
-F = TypeVar("F", bound=Callable[..., Any])
-Rule = Callable[..., StructInfo]
 #: the lowering of what the stages after LegalizeOps lower
 LATER = object()
 #: the constructors by the names of their operators, and those that are made of other operators
@@ -248,12 +260,16 @@ def constructor(name: str, infer: Callable[[Call], StructInfo] | None = None,
     def declare(build: F) -> F:
         if infer is not None:
             _row(name, infer, **facts)
-        CONSTRUCTORS[name] = build
-        for listener in LISTENERS:
-            listener(name, build)
+        _publish(name, build)
         return build
 
     return declare
+
+
+def _publish(name: str, build: Callable[..., Any]) -> None:
+    CONSTRUCTORS[name] = build
+    for listener in LISTENERS:
+        listener(name, build)
 
 
 def operator(name: str, infer: Rule | None = None, *, legalize: Any = None,
@@ -276,22 +292,24 @@ def operator(name: str, infer: Rule | None = None, *, legalize: Any = None,
     ========== ====================================================================================
     """
     def declare(fn: Callable[P, Any]) -> Callable[P, Expr]:
-        parameters = Parameters(fn, attrs)
         short = name.rpartition(".")[2]
-        follow = infer or partial(_of_body, parameters)
-
-        def rule(call: Call) -> StructInfo:
-            return follow(call, *parameters.checked(call))
+        declared = Declaration(fn, infer, then, hint or short, pattern)
 
         def build(*given: P.args, **named: P.kwargs) -> Expr:
-            return make_call(name, *parameters.read().bound(name, given, named))
+            if declared.kinds is None:
+                declared.read()
+            args, given_attrs = declared.bound(*given, **named)
+            if attrs is not None:
+                given_attrs = attrs(name.removeprefix("relax."), given_attrs)
+            return make_call(name, args, given_attrs)
 
-        _row(name, rule, legalize or _lowering(parameters, hint or short, then, pattern), **facts)
+        _row(name, declared.infer, legalize or declared.legalize, **facts)
         for function in (fn, build):
             function.__name__ = function.__qualname__ = short
         build.__doc__, build.__module__ = fn.__doc__, fn.__module__
         build.__wrapped__ = fn  # type: ignore[attr-defined]  # the signature
-        return constructor(name)(build)
+        _publish(name, build)
+        return build
 
     return declare
 
@@ -305,20 +323,6 @@ def _row(name: str, infer: Callable[[Call], StructInfo], legalize: Any = None, p
     row.any_shape = any_shape
 
 
-def _lowering(parameters: Parameters, hint: str, then: Any, pattern: int | None) -> Any:
-    """The row of an operator whose body computes it."""
-    words: dict[str, Any] = {"primfunc_name_hint": hint}
-    if pattern is not None:
-        words["primfunc_attrs"] = {"op_pattern": int(pattern)}
-
-    def legalize(bb: Any, call: Call) -> Expr:
-        out = bb.call_te(lambda *values: parameters.compute(call, values),
-                         *parameters.given(call), **words)
-        return out if then is None else then(bb, call, out)
-
-    return legalize
-
-
 # ------------------------------------------------------------------------------- rules
 
 
@@ -327,7 +331,7 @@ def like_first(call: Call, first: TensorStructInfo, *rest: Any) -> StructInfo:
     return first
 
 
-def _of_body(parameters: Parameters, call: Call, *infos: Any) -> StructInfo:
+def _of_body(declared: Declaration, call: Call, *infos: Any) -> StructInfo:
     """What the body gives for tensors like the arguments.
 
     Dimensions that are not known are variables of which nothing is known; a result that has them
@@ -347,10 +351,10 @@ def _of_body(parameters: Parameters, call: Call, *infos: Any) -> StructInfo:
         return list(info.values) if isinstance(info, ShapeStructInfo) else prim(arg)
 
     if any(map(_lacks, infos)):
-        return TensorStructInfo(None, "") if parameters.fn.__annotations__.get(
+        return TensorStructInfo(None, "") if declared.fn.__annotations__.get(
             "return") in ("Tensor", Tensor) else OBJECT
     try:
-        out = parameters.compute(call, [stand_in(i, a) for i, a in zip(infos, call.args)])
+        out = declared.compute(call, [stand_in(i, a) for i, a in zip(infos, call.args)])
     except (ValueError, TypeError) as error:
         raise misfit(call, str(error)) from None
 

@@ -22,7 +22,7 @@ def _region(value: Any) -> tuple:
         value,) * 4
 
 
-ImageSize = Annotated[Any, Kind(_image_size, Shape.__metadata__[0].check)]
+ImageSize = Annotated[Any, Kind(_image_size, Shape.check)]
 Region = Annotated[Any, Kind(_region)]
 
 

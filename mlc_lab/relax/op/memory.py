@@ -67,8 +67,7 @@ def kill_tensor(tensor: Value) -> Any:
 
 def _given(kind: Any) -> Any:
     """An argument of a kind, or an empty tuple where it is not given."""
-    convert = kind.__metadata__[0].convert
-    return Annotated[Any, Kind(lambda value: Tuple(()) if value is None else convert(value),
+    return Annotated[Any, Kind(lambda value: Tuple(()) if value is None else kind.convert(value),
                                any_info)]
 
 

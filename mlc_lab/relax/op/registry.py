@@ -85,6 +85,10 @@ def infer_call(call: Call) -> StructInfo:
     return lookup(call.op).infer(call)
 
 
+#: sets what a call gives; the call is nobody else's yet
+_complete = Call.struct_info_.__set__
+
+
 def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ()) -> Call:
     """A call of an operator, its struct info inferred where that of the arguments is known."""
     row = OPERATORS[name]
@@ -93,7 +97,8 @@ def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ())
     for arg in args:
         if getattr(arg, "struct_info_", OBJECT) is None and type(arg) is not GlobalVar:
             return call
-    return Call.from_fields(row.op, args, attrs, sinfo_args, row.infer(call))
+    _complete(call, row.infer(call))
+    return call
 
 
 __all__ = ["OPERATORS", "OpRow", "StructInfoError", "infer_call", "lookup", "make_call",
