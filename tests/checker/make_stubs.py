@@ -130,7 +130,8 @@ class Stub:
             starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
             text = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name
             if p.annotation is not p.empty:
-                text += f": {self.annotation(p.annotation, names)}"
+                told = p.annotation if isinstance(p.annotation, str) else "Any"
+                text += f": {self.annotation(told, names)}"
             if p.default is not p.empty:
                 plain = isinstance(p.default, (str, int, float, type(None)))
                 text += f" = {p.default!r}" if plain else " = ..."
@@ -266,7 +267,7 @@ def language_of_relax() -> Stub:
     for name in sorted(n for n in op.__all__ if n in R.NAMES):
         value = getattr(op, name)
         if inspect.isfunction(value) and name not in stub.done:
-            stub.function(name, value)
+            stub.function(name, value, "_Expr" if hasattr(value, "__wrapped__") else "")
     stub.body += ["NAMES: frozenset[_str]", "def __getattr__(name: _str) -> _Any: ..."]
     return stub
 
