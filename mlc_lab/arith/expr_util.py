@@ -17,7 +17,7 @@ from ..tir.expr import (
 )
 
 if TYPE_CHECKING:
-    from ..tir.expr import ExprLike
+    pass
 
 TRUE = IntImm("bool", 1)
 FALSE = IntImm("bool", 0)
@@ -60,7 +60,7 @@ def truncmod(a: int, b: int) -> int:
 # ------------------------------------------------------------------------------- sameness
 
 
-def same(a: ExprLike, b: ExprLike) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Whether two expressions are the same tree (variables by identity)."""
     if a is b:
         return True

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 
-def eval_set(e: PrimExpr, dom_map: Mapping[Var, Any], analyzer: Analyzer | None = None) -> IntSet:
+def eval_set(e: Any, dom_map: Mapping[Var, Any], analyzer: Analyzer | None = None) -> IntSet:
     """The values of an expression (or of a Range) as variables run over `dom_map`.
 
     `dom_map` maps Vars to IntSets or Ranges, whose bounds may mention other variables of it. The

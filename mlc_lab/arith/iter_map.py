@@ -54,7 +54,7 @@ def ranges_are_independent(iters: Mapping[Var, Range]) -> bool:
 
 
 def detect_iter_map(indices: Sequence[Any], input_iters: Mapping[Var, Range],
-                    predicate: PrimExpr = TRUE, check_level: Any = "surjective",
+                    predicate: Any = TRUE, check_level: Any = "surjective",
                     analyzer: Analyzer | None = None, simplify_trivial_iterators: bool = True
                     ) -> IterMapResult:
     """Write `indices` as an iteration map of `input_iters` restricted to `predicate`.

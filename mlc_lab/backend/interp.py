@@ -21,7 +21,7 @@ with `env`, the list of all variables' values.
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from .interp_memory import (
     AssertionFailed, InterpError, OutOfBounds, View, allocate, bind_arguments,
 )
 from .interp_threads import GPU_CALLS, KernelCompiler
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 __all__ = ["Access", "AccessLog", "AssertionFailed", "InterpError", "OutOfBounds", "interpret"]
 
@@ -549,7 +552,7 @@ class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
 
         return call
 
-    def _function_argument(self, e: Any) -> Code:
+    def _function_argument(self, e: PrimExpr) -> Code:
         if isinstance(e, (Buffer, BufferLoad)):
             return self.argument(e)
         return self.expr(e)

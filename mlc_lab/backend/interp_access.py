@@ -7,7 +7,7 @@ declared. When a run is watched (recorded or checked) every access passes throug
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..tir.function import PrimFunc
 from ..tir.op import as_int
 from .interp_expr import Code
 from .interp_memory import InterpError, OutOfBounds, View, row_major, vector_dtype
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
 
 
 class Access(NamedTuple):
@@ -47,7 +50,7 @@ class AccessLog:
         self.loops: list[tuple[Var, ...]] = []
         self.nodes: list[Any] = []
 
-    def add_site(self, node: Any, loops: tuple[Var, ...]) -> int:
+    def add_site(self, node: Node, loops: tuple[Var, ...]) -> int:
         """A number for the place in the program where `node` stands."""
         self.nodes.append(node)
         self.loops.append(loops)
@@ -302,7 +305,7 @@ class AccessCompiler:
             return -1, None
         return slot, shape
 
-    def _place(self, buffer: Buffer, node: Any, codes: list[Code]) -> Callable:
+    def _place(self, buffer: Buffer, node: Node, codes: list[Code]) -> Callable:
         """Code for the checked flat index of an access in any view."""
         fail = self._fail(buffer, node, codes)
         if len(codes) != len(buffer.shape):
@@ -322,7 +325,7 @@ class AccessCompiler:
 
         return place
 
-    def _fail(self, buffer: Buffer, node: Any, codes: list[Code]) -> Callable:
+    def _fail(self, buffer: Buffer, node: Node, codes: list[Code]) -> Callable:
         view = self.view(buffer)
 
         def fail(env: list) -> None:
@@ -335,7 +338,7 @@ class AccessCompiler:
 
     # vectors
 
-    def _flat_indices(self, buffer: Buffer, node: Any) -> Callable:
+    def _flat_indices(self, buffer: Buffer, node: Node) -> Callable:
         """Code for the flat indices of a vector access; lanes masked out are set to -1."""
         codes = [self.expr(i) for i in node.indices]
         mask = self._access_mask(node)
@@ -361,7 +364,7 @@ class AccessCompiler:
 
         return indices
 
-    def _access_mask(self, node: Any) -> Code | None:
+    def _access_mask(self, node: Node) -> Code | None:
         """Which lanes of a vector access take part: its predicate says, or the choice around."""
         if node.predicate is not None:
             return self.expr(node.predicate)
@@ -454,7 +457,7 @@ class AccessCompiler:
 
         return store
 
-    def _watch(self, buffer: Buffer, node: Any, write: bool) -> Callable:
+    def _watch(self, buffer: Buffer, node: Node, write: bool) -> Callable:
         """Code that records and checks the access of one flat element."""
         record, loops = self.options.record, tuple(self.loops)
         loop_slots = [self.slots[v] for v in loops]
@@ -480,7 +483,7 @@ class AccessCompiler:
         return watch
 
     def _check_region(self, env: list, block: ActiveBlock, buffer: Buffer, view: View, flat: int,
-                      node: Any, write: bool) -> None:
+                      node: Node, write: bool) -> None:
         boxes = env[block.slot].get((buffer, write), ())
         rest, point = flat - view.offset, []
         for stride in view.strides:

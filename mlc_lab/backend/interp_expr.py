@@ -8,7 +8,7 @@ value is computed exactly (integers) or in double precision (floats) and then fi
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .interp_math import (
     vector_float_to_int,
 )
 from .interp_memory import DivisionByZero, InterpError, vector_dtype, vector_fit
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 Code = Callable[[list], Any]
 
@@ -54,7 +57,7 @@ class ExprCompiler:
         slot = self.slot(e)
         return lambda env: env[slot]
 
-    def _constant(self, e: Any) -> Code:
+    def _constant(self, e: PrimExpr) -> Code:
         value = bool(e.value) if e.dtype == "bool" else e.value
         if type(e) is E.FloatImm:
             value = fit(e.dtype)(value)
@@ -179,7 +182,7 @@ class ExprCompiler:
         a, b = self.expr(e.a), self.expr(e.b)
         return lambda env: a(env) or b(env)
 
-    def _vector_logic(self, e: Any, fn: Callable, undecided: Callable) -> Code:
+    def _vector_logic(self, e: PrimExpr, fn: Callable, undecided: Callable) -> Code:
         """Lane by lane; b is computed where a does not decide."""
         lanes = dt.lanes_of(e.dtype)
         a, slot, outer = self.expr(e.a), self.new_slot(), self.lanes_that_count(lanes)
@@ -264,7 +267,7 @@ class ExprCompiler:
 
         return let
 
-    def _te_only(self, e: Any) -> Code:
+    def _te_only(self, e: PrimExpr) -> Code:
         raise InterpError(f"{type(e).__name__} belongs to a tensor expression: make a PrimFunc of "
                           "it first, with te.create_prim_func")
 
@@ -381,7 +384,7 @@ class ExprCompiler:
 
         return call
 
-    def argument(self, e: Any) -> Code:
+    def argument(self, e: PrimExpr) -> Code:
         """An argument of a packed call: buffers become arrays, the rest values."""
         if isinstance(e, Buffer):
             view = self.view(e)

@@ -11,7 +11,7 @@ Memory of scope `shared` exists once a block, all other memory once a thread.
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..tir.expr import BufferLoad, Call, CommReducer, IterVar, Op, Var
 from ..tir.functor import pre_order
 from ..tir.op import as_int
 from .interp_memory import InterpError, allocate, fit
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 _BARRIERS = {"tir.tvm_storage_sync", "tir.tvm_thread_allreduce"}
 
@@ -290,7 +293,7 @@ class KernelCompiler:
 
         return combine
 
-    def _reference(self, target: Any) -> Callable:
+    def _reference(self, target: TargetLike) -> Callable:
         """Where a result goes: an element, or the first element of a pointer."""
         if isinstance(target, BufferLoad):
             view, codes = self.view(target.buffer), [self.expr(i) for i in target.indices]

@@ -8,7 +8,7 @@ parameters, then an i64 for each shape variable that is no parameter itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import tir
 from ..ir import dtype as dt
@@ -17,6 +17,10 @@ from .llvm_calls import RETURN_SLOT
 from .llvm_emit import CodegenError, const_int
 from .llvm_packed import dl_dtype
 from .llvm_types import lane_bytes, register_type
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..tir.expr import PrimExpr
 
 
 @dataclass
@@ -70,7 +74,7 @@ class _Reader:
                 self.out.bound.append((var, self.slots[var]))
         return self.slots[var]
 
-    def extent(self, e: Any, what: str) -> int | Symbol:
+    def extent(self, e: PrimExpr, what: str) -> int | Symbol:
         """What the table says of an extent or stride."""
         value = const_int(e)
         if value is not None:
@@ -162,7 +166,7 @@ def signature_of(name: str, func: tir.PrimFunc) -> Signature:
 def _returns_value(func: tir.PrimFunc) -> bool:
     found = []
 
-    def look(node: Any) -> None:
+    def look(node: Node) -> None:
         if type(node) is tir.Call and getattr(node.op, "name", "") == "tir.ret":
             found.append(node)
 

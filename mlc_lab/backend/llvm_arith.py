@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import tir
 from ..ir import dtype as dt
@@ -16,6 +16,9 @@ from ..tir.numbers import cast_word
 from .llvm_emit import const_int, intrinsic_suffix
 from .llvm_index import DIVISIONS, IndexGen
 from .llvm_types import element_type, float_constant, register_type
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 # The instruction of each operation on (floats, signed, unsigned).
 _ARITH = {
@@ -52,7 +55,7 @@ class ArithGen(IndexGen):
 
     # -- arithmetic -------------------------------------------------------------------------------
 
-    def expr_arith(self, e: Any) -> str:
+    def expr_arith(self, e: PrimExpr) -> str:
         dtype, kind = e.dtype, type(e)
         code, bits, _ = dt.parse(dtype)
         if code in ("int", "uint", "bool") and kind in DIVISIONS:
@@ -75,7 +78,7 @@ class ArithGen(IndexGen):
 
     # -- division ---------------------------------------------------------------------------------
 
-    def divide(self, e: Any) -> str:
+    def divide(self, e: PrimExpr) -> str:
         """Quotient and remainder, rounding toward zero or down; of floats those that round down.
 
         The processor stops the process where an integer is divided by zero, or the smallest by -1:
@@ -131,7 +134,7 @@ class ArithGen(IndexGen):
             return self.floor_divide(ty, a, b, quotient, lanes)
         return self.pure(f"{'sdiv' if quotient else 'srem'} {ty} {a}, {b}")
 
-    def nonzero_divisor(self, e: Any, divisor: Any, b: str) -> str:
+    def nonzero_divisor(self, e: PrimExpr, divisor: Any, b: str) -> str:
         """The operand ``b`` where it is not zero; elsewhere the function returns with an error.
 
         In lanes that do not count (those not chosen, not stored) zero becomes one.
@@ -161,7 +164,7 @@ class ArithGen(IndexGen):
         one = self.splat_constant("1", element_type(e.dtype), lanes)
         return self.choose(is_zero, ty, one, b, lanes)
 
-    def float_floor_divide(self, e: Any) -> str:
+    def float_floor_divide(self, e: PrimExpr) -> str:
         """Quotient and remainder of floats, rounding down: see ``numbers.float_floordiv``."""
         dtype, lanes = e.dtype, dt.lanes_of(e.dtype)
         quotient = type(e) is tir.FloorDiv
@@ -200,7 +203,7 @@ class ArithGen(IndexGen):
 
     # -- minimum and maximum ----------------------------------------------------------------------
 
-    def expr_min_max(self, e: Any) -> str:
+    def expr_min_max(self, e: PrimExpr) -> str:
         dtype = e.dtype
         code, _, lanes = dt.parse(dtype)
         less, ty = type(e) is tir.Min, register_type(dtype)
@@ -216,7 +219,7 @@ class ArithGen(IndexGen):
         result = self._float_extremum(e, a, b, wide, less)
         return result if code == "float" else self._cut(result, dtype)
 
-    def _float_extremum(self, e: Any, a: str, b: str, dtype: str, less: bool) -> str:
+    def _float_extremum(self, e: PrimExpr, a: str, b: str, dtype: str, less: bool) -> str:
         """NaN where either operand is; the first where they are equal.
 
         x86's maxps(b, a) is ``b > a ? b : a``: one instruction, right but where b is NaN. A
@@ -256,7 +259,7 @@ class ArithGen(IndexGen):
 
     # -- conditions -------------------------------------------------------------------------------
 
-    def expr_compare(self, e: Any) -> str:
+    def expr_compare(self, e: PrimExpr) -> str:
         floats, signed, unsigned = _COMPARE[type(e)]
         dtype = e.a.dtype
         code, _, lanes = dt.parse(dtype)
@@ -276,7 +279,7 @@ class ArithGen(IndexGen):
         return (type(a) in self.index_table and type(b) in self.index_table
                 and not self.is_data(a) and not self.is_data(b))
 
-    def expr_logic(self, e: Any) -> str:
+    def expr_logic(self, e: PrimExpr) -> str:
         lanes, ty = dt.lanes_of(e.dtype), register_type(e.dtype)
         lazy = self.may_fail(e.b)
         if lazy and lanes == 1:
@@ -300,13 +303,13 @@ class ArithGen(IndexGen):
         yield
         self.mask, self.mask_width = saved
 
-    def condition(self, e: Any) -> str:
+    def condition(self, e: PrimExpr) -> str:
         """A condition to branch on: what need not be looked at to decide it is not loaded."""
         if type(e) in (tir.And, tir.Or) and dt.lanes_of(e.dtype) == 1 and _loads(e.b):
             return self.lazy_logic(e)
         return self.visit(e)
 
-    def lazy_logic(self, e: Any) -> str:
+    def lazy_logic(self, e: PrimExpr) -> str:
         """a and b, a or b, where b is computed only if a does not decide."""
         first = self.condition(e.a)
         before, more, end = self.block, self.new_label("then"), self.new_label("both")
@@ -320,7 +323,7 @@ class ArithGen(IndexGen):
         self.label(end)
         return self.op(f"phi i1 [{decided}, %{before}], [{second}, %{after}]")
 
-    def may_fail(self, e: Any) -> bool:
+    def may_fail(self, e: PrimExpr) -> bool:
         """Whether an expression divides by what may be zero."""
         if type(e) in DIVISIONS and not dt.is_float(e.dtype):
             divisor = e.b.value if type(e.b) is tir.Broadcast else e.b
@@ -448,7 +451,7 @@ class ArithGen(IndexGen):
         return self.pure(f"ptrtoint ptr {value} to {register_type(target)}")
 
 
-def _loads(e: Any) -> bool:
+def _loads(e: PrimExpr) -> bool:
     """Whether an expression reads memory."""
     if type(e) is tir.BufferLoad:
         return True

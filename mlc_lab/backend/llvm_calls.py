@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import tir
 from ..ir import dtype as dt
@@ -18,6 +18,9 @@ from .llvm_bits import BitsGen
 from .llvm_emit import CodegenError, const_int, intrinsic_suffix
 from .llvm_math import Lanes
 from .llvm_types import element_type, float_constant, register_type
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 
 class CallGen(BitsGen):
@@ -295,7 +298,7 @@ _CHEAP = (tir.Add, tir.Sub, tir.Mul, tir.Min, tir.Max, tir.Cast, tir.Select, tir
 _LEAF = (tir.IntImm, tir.FloatImm, tir.Var, tir.SizeVar)
 
 
-def _is_cheap(e: Any, depth: int = 3) -> bool:
+def _is_cheap(e: PrimExpr, depth: int = 3) -> bool:
     """Whether evaluating both sides of a choice is safe and costs less than a branch."""
     if type(e) in _LEAF:
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
 from .. import tir
@@ -19,12 +19,15 @@ from .llvm_types import (
     register_type,
 )
 
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
+
 class ExprGen(ArithGen):
     """The part of the code generator that evaluates expressions."""
 
     expr_table: dict[type, Callable[[Any, Any], str]] = {}
 
-    def visit(self, e: Any) -> str:
+    def visit(self, e: PrimExpr) -> str:
         """The operand of ``e``."""
         method = self.expr_table.get(type(e))
         if method is None:

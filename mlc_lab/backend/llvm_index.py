@@ -9,13 +9,16 @@ compared), it is computed in its own type.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import tir
 from ..arith.expr_util import ARITHMETIC, INDEX_DTYPES, is_data
 from ..ir import dtype as dt
 from .llvm_emit import Emitter
 from .llvm_types import register_type
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 DIVISIONS = (tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod)
 _INDEX_OPS = {tir.Add: "add nsw", tir.Sub: "sub nsw", tir.Mul: "mul nsw"}
@@ -26,7 +29,7 @@ class IndexGen(Emitter):
 
     index_table: dict[type, Callable[[Any, Any], str]] = {}
 
-    def visit(self, e: Any) -> str:
+    def visit(self, e: PrimExpr) -> str:
         """The operand of any expression, in the type of its dtype."""
         raise TypeError("an index generator stands below an expression generator")
 
@@ -46,11 +49,11 @@ class IndexGen(Emitter):
         return self.pure(f"{'sext' if code == 'int' else 'zext'} {register_type(e.dtype)} "
                          f"{value} to i64")
 
-    def is_data(self, e: Any) -> bool:
+    def is_data(self, e: PrimExpr) -> bool:
         """Whether an expression computes with data, which may wrap around."""
         return is_data(e, self.data)
 
-    def may_wrap(self, e: Any) -> bool:
+    def may_wrap(self, e: PrimExpr) -> bool:
         """Whether the result of an operation may wrap around: but for indices, that of any."""
         return dt.element_of(e.dtype) not in INDEX_DTYPES or self.is_data(e)
 
@@ -90,10 +93,10 @@ class IndexGen(Emitter):
             return self.visit(e)
         return self.pure(f"sext i32 {value} to i64") if e.dtype == "int32" else value
 
-    def index_arith(self, e: Any) -> str:
+    def index_arith(self, e: PrimExpr) -> str:
         return self.fold(_INDEX_OPS[type(e)], self.index(e.a), self.index(e.b))
 
-    def index_divide(self, e: Any) -> str:
+    def index_divide(self, e: PrimExpr) -> str:
         if self.is_data(e) or not self.is_nonzero(e.b):
             return self.sign_extend(self.visit(e), e.dtype)
         quotient = type(e) in (tir.Div, tir.FloorDiv)
@@ -122,7 +125,7 @@ class IndexGen(Emitter):
             return self.pure(f"{'sdiv' if quotient else 'srem'} i64 {a}, {b}")
         return self.floor_divide("i64", a, b, quotient)
 
-    def index_min_max(self, e: Any) -> str:
+    def index_min_max(self, e: PrimExpr) -> str:
         if self.is_data(e):
             return self.sign_extend(self.visit(e), e.dtype)
         a, b = self.index(e.a), self.index(e.b)
@@ -143,7 +146,7 @@ class IndexGen(Emitter):
             return self.index(e.value)
         return self.sign_extend(self.visit(e), e.dtype)
 
-    def is_nonzero(self, e: Any) -> bool:
+    def is_nonzero(self, e: PrimExpr) -> bool:
         """Whether an integer expression is known not to be 0, from its form."""
         kind = type(e)
         if kind is tir.IntImm:
@@ -184,7 +187,7 @@ class IndexGen(Emitter):
             elif c > 0 and low >= 1:
                 self.learn_at_least(e.a, low * c)
 
-    def learn_not_zero(self, e: Any) -> None:
+    def learn_not_zero(self, e: PrimExpr) -> None:
         """Note which variables are factors of an index expression that is not zero."""
         if type(e) is tir.Var or type(e) is tir.SizeVar:
             self.nonzero.add(e)

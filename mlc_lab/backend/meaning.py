@@ -34,7 +34,7 @@ Source: S. Feng et al., TensorIR (2023), for blocks; TVM's header `tir/stmt.h` f
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -52,6 +52,9 @@ from .interp_math import MATH, TESTS, c_function, fused, integer_function
 from .interp_memory import (
     AssertionFailed, DivisionByZero, InterpError, OutOfBounds, allocate, bind_arguments, row_major,
 )
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 # ------------------------------------------------------------------------------- memory
 
@@ -218,7 +221,7 @@ def value(e: Any, env: Env, lane: int = 0) -> Any:
     raise InterpError(f"{type(e).__name__} has no meaning in a tensor program: {e!r}")
 
 
-def bind(var: E.Var, e: Any, env: Env) -> None:
+def bind(var: E.Var, e: PrimExpr, env: Env) -> None:
     """Give a variable the value that an expression has now."""
     if dt.lanes_of(var.dtype) > 1:
         then = like(env, env)
@@ -304,7 +307,7 @@ def call(e: E.Call, env: Env, lane: int) -> Any:
     return fit(kind)(number)
 
 
-def handed(e: Any, env: Env) -> Any:
+def handed(e: PrimExpr, env: Env) -> Any:
     """An argument of a function outside: pointers are arrays of what they point to."""
     found = value(e, env)
     kind = getattr(getattr(e, "type_annotation", None), "element_type", None)

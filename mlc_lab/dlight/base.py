@@ -174,7 +174,7 @@ class ApplyDefaultSchedule(Pass):
         By default the current target, or this machine.
     """
 
-    def __init__(self, *rules: ScheduleRule, target: Target | str | None = None) -> None:
+    def __init__(self, *rules: ScheduleRule, target: Any = None) -> None:
         if len(rules) == 1 and isinstance(rules[0], (list, tuple)):
             rules = tuple(rules[0])
         if not rules:

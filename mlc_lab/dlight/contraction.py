@@ -32,7 +32,7 @@ from .stages import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from ..schedule.instruction import BlockRV, LoopRV
+    from ..schedule.instruction import BlockRV
 
 #: a panel is packed when it is read for at least so many tiles of rows
 _PACK_FROM = 3
@@ -299,7 +299,7 @@ def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, place: dict[Var, in
         return
     first, count = at[0], len(at)
 
-    def flat(*axes: Sequence[LoopRV]) -> list[Any]:
+    def flat(*axes: Any) -> list[Any]:
         return [*axes[:first], join(list(axes[first:first + count])), *axes[first + count:]]
 
     for rv in consumers:

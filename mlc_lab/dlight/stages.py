@@ -89,7 +89,7 @@ class Stage:
                    for node in pre_order(self.block.body))
 
 
-def volume(extents: Sequence[Any]) -> int | None:
+def volume(extents: Any) -> int | None:
     """The product of extents, None where one is not a constant."""
     extents = list(extents)
     return None if any(e is None for e in extents) else prod(extents)

@@ -105,7 +105,7 @@ class IRModule:
         name = (func.attrs or {}).get("global_symbol")
         return IRModule({str(name) if name is not None else "main": func})
 
-    def __getitem__(self, var: str | GlobalVar) -> Any:
+    def __getitem__(self, var: Any) -> Any:
         """The function of a GlobalVar or a name."""
         if isinstance(var, str):
             var = self.get_global_var(var)

@@ -22,7 +22,7 @@ buffer keeps its size where a view of it (`T.match_buffer`) declares the strides
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
@@ -35,6 +35,9 @@ from ..tir.op import as_int, const
 from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt
 from ..arith.access import Access, Accesses, hull
 from .common import all_statements, function_pass, lane_add
+
+if TYPE_CHECKING:
+    from ..ir.transform import PassContext
 
 #: a symbolic dimension stays as it is where only a larger bound is known: that bound is no more
 #: than the range of the type of a size such as n or n // 2
@@ -157,7 +160,7 @@ class _Compact(Mutator):
             node.buffer, source)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Allocations of the size that is used."""
     allocated = {b for s in all_statements(func.body) if type(s) is Block for b in s.alloc_buffers}
     if not allocated:

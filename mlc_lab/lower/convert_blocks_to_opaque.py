@@ -18,7 +18,7 @@ What is left of a block is its predicate, its allocations and its annotations.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..ir.transform import Pass
 from ..tir.expr import PrimExpr, Var
@@ -26,6 +26,9 @@ from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
 from ..tir.stmt import BlockRealize, Stmt
 from .common import LowerError, function_pass
+
+if TYPE_CHECKING:
+    from ..ir.transform import PassContext
 
 
 class _ToOpaque(Mutator):
@@ -52,7 +55,7 @@ class _ToOpaque(Mutator):
         return BlockRealize.from_fields((), predicate, new)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Blocks without iterators."""
     return func.with_body(_ToOpaque().visit(func.body))
 

@@ -17,7 +17,7 @@ Strides and the elem_offset of a buffer are worked into the indices.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.transform import Pass
 from ..tir.buffer import Buffer, elements, strides_of
@@ -29,6 +29,9 @@ from ..tir.stmt import (
     Allocate, BufferRegion, BufferStore, DeclBuffer, Stmt,
 )
 from .common import function_pass, lane_add, lane_mul
+
+if TYPE_CHECKING:
+    from ..ir.transform import PassContext
 
 
 class _Flatten(Mutator):
@@ -119,7 +122,7 @@ def _extent(buffer: Buffer) -> PrimExpr:
     return total
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """One-dimensional buffers; the parameters keep theirs for the caller's sake."""
     mutator = _Flatten()
     body = mutator.visit(func.body)

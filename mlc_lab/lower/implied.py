@@ -7,7 +7,7 @@ LoopPartition cut all loops around it, so that ten of them are a thousand pieces
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arith.expr_util import INDEX_DTYPES, conjuncts
 from ..arith.linear_form import follows
@@ -15,6 +15,9 @@ from ..tir import op
 from ..tir.expr import GE, GT, LE, LT, BufferLoad, Call, IterVar, PrimExpr, Var
 from ..tir.functor import Mutator, pre_order
 from ..tir.stmt import TRUE, AttrStmt, For, IfThenElse, Stmt
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
 
 
 class DropImplied(Mutator):
@@ -24,7 +27,7 @@ class DropImplied(Mutator):
         super().__init__()
         self.loops: list[tuple[Var, PrimExpr, PrimExpr]] = []
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Only statements matter."""
         return super().visit(node) if isinstance(node, Stmt) else node
 

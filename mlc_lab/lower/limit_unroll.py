@@ -28,7 +28,7 @@ Loops of few iterations are unrolled all the same, as long as the copies within 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
 from ..ir.transform import Pass
@@ -39,6 +39,10 @@ from ..tir.functor import Mutator, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import BufferStore, For, ForKind, Stmt
 from .common import all_statements, annotation_int, function_pass, statements
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
 
 #: the annotation of a loop
 UNROLL_COUNT = "unroll_count"
@@ -65,7 +69,7 @@ class _Limit(Mutator):
         self.kept = 0  # loops that stay as they are
         self.stored: Buffer | None = None
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Statements are rewritten, and the vectors in expressions counted."""
         if isinstance(node, Stmt):
             return super().visit(node)
@@ -133,7 +137,7 @@ def _with(node: For, body: Stmt, copies: int | None) -> For:
                            node.thread_binding, notes)
 
 
-def _accesses(node: Any, load: bool) -> int:
+def _accesses(node: Node, load: bool) -> int:
     """How many vectors a load or store moves: neighbours are one, or as many as SplitVector makes
     of them; every other element two."""
     last = node.indices[-1] if node.indices else None
@@ -152,7 +156,7 @@ def _only_stores_in_turn(loop: For) -> bool:
         for s in statements(loop.body))
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Loops that say how often their bodies may be copied."""
     if not any(type(s) is For for s in all_statements(func.body)):
         return func

@@ -25,7 +25,7 @@ for the sake of that. Reference: the loop partitioning of Halide and of TVM.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..arith import Analyzer, detect_linear_equation, eval_set
 from ..ir.structural import structural_equal
@@ -43,6 +43,10 @@ from ..tir.stmt import (
 from .common import all_statements, function_pass
 from .implied import DropImplied
 from .simplify import NO_OP, Simplifier
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
 
 #: a function is not partitioned further when it has grown by this many nodes
 _GROWTH = 20000
@@ -146,7 +150,7 @@ class _Decide(Mutator):
         super().__init__()
         self.targets, self.value = conditions, IntImm("bool", int(known))
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Only conditions of if statements matter."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -193,7 +197,7 @@ class _Partition(Mutator):
         #: how many conditions around keep being checked here
         self.edges = 0
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Only statements hold loops."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -446,7 +450,7 @@ class _Rename(Mutator):
         return self.default(node).replace(loop_var=self.table[node.loop_var])
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Loops cut so that their main part has no bound checks."""
     if not any(type(s) is IfThenElse for s in all_statements(func.body)):
         return func

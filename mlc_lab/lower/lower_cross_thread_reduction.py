@@ -30,7 +30,7 @@ reduction are the innermost ones around the block; a loop of threads may stand a
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..arith.access import conjuncts
 from ..arith.reducer import Reduction, UnknownReduction, match_reduction
@@ -48,6 +48,10 @@ from ..tir.stmt import (
 )
 from .common import LowerError, function_pass
 
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
+
 
 class _CrossThread(Mutator):
     def __init__(self, name: str) -> None:
@@ -56,7 +60,7 @@ class _CrossThread(Mutator):
         self.threads: dict[Var, str] = {}
         self.around: set[Var] = set()
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Expressions hold no blocks: they are left alone."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -227,7 +231,7 @@ def _whole(buffer: Buffer) -> BufferRegion:
     return BufferRegion(buffer, tuple(Range.from_min_extent(0, d) for d in buffer.shape))
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Reductions that threads share."""
     name = str(func.attrs.get("global_symbol", "main"))
     return func.with_body(_CrossThread(name).visit(func.body))

@@ -19,7 +19,7 @@ After::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.transform import Pass
 from ..tir import op
@@ -29,9 +29,13 @@ from ..tir.functor import Mutator
 from ..tir.stmt import Block, IfThenElse, Stmt, seq
 from .common import function_pass
 
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
+
 
 class _LowerInit(Mutator):
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Expressions hold no blocks: they are left alone."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -45,7 +49,7 @@ class _LowerInit(Mutator):
         return block.replace(init=None, body=seq(init, block.body))
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Blocks' init statements as ordinary conditional statements."""
     return func.with_body(_LowerInit().visit(func.body))
 

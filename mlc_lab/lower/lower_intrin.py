@@ -17,7 +17,7 @@ gives.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
@@ -27,6 +27,11 @@ from ..tir.functor import Mutator
 from ..tir.op import const, intrin_lowerings
 from ..tir.stmt import AttrStmt, For, Stmt
 from .common import contains, function_pass
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
+    from ..target.target import TargetLike
 
 
 class _LowerIntrin(Mutator):
@@ -59,18 +64,18 @@ class _LowerIntrin(Mutator):
         new = None if rule is None else rule(node)
         return node if new is None or new is node else self.visit(new)
 
-    def _natural(self, node: Any) -> bool:
+    def _natural(self, node: Node) -> bool:
         if node.dtype not in ("int32", "int64"):
             return node.dtype.startswith("uint") and "x" not in node.dtype
         bounds = self.analyzer.const_int_bound
         return bounds(node.a).min_value >= 0 and bounds(node.b).min_value >= 0
 
 
-def LowerIntrin(target: Any = None) -> Pass:
+def LowerIntrin(target: TargetLike = None) -> Pass:
     """The pass, see the file's text; without a target only rules for every target are used."""
     kind = getattr(getattr(target, "kind", None), "name", None) or str(target or "").split(" ")[0]
 
-    def rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    def rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         """Divisions as the machine does them, intrinsics as the target has them."""
         rules = intrin_lowerings(kind)
         if not contains(func.body, (FloorDiv, FloorMod, Call) if rules else (FloorDiv, FloorMod)):

@@ -14,7 +14,7 @@ After::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
@@ -25,6 +25,9 @@ from ..tir.functor import Mutator
 from ..tir.op import as_int
 from ..tir.stmt import Block, BufferRegion, BufferStore, MatchBufferRegion, Stmt
 from .common import LowerError, all_statements, function_pass, lane_add
+
+if TYPE_CHECKING:
+    from ..ir.transform import PassContext
 
 
 class _LowerMatch(Mutator):
@@ -113,7 +116,7 @@ class _LowerMatch(Mutator):
         return self.default(node)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """No match_buffers in blocks."""
     if not any(type(s) is Block and s.match_buffers for s in all_statements(func.body)):
         return func

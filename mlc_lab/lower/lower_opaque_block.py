@@ -23,7 +23,7 @@ refused.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.transform import Pass
 from ..tir.buffer import Buffer
@@ -36,6 +36,9 @@ from ..tir.stmt import (
     Stmt,
 )
 from .common import LowerError, function_pass
+
+if TYPE_CHECKING:
+    from ..ir.transform import PassContext
 
 
 #: the subject of a pragma: what it is about is its body
@@ -157,7 +160,7 @@ def _max(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 def _rewrite(gpu: bool) -> Any:
-    def rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+    def rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         """A body without blocks."""
         name = str(func.attrs.get("global_symbol", "main"))
         return func.with_body(_LowerOpaque(gpu, name).visit(func.body))

@@ -23,7 +23,7 @@ the module after every stage, to be looked at.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext
@@ -51,10 +51,13 @@ from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
 from .verify_kernels import VerifyKernels
 
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
+
 _GPU_KINDS = {"cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu"}
 
 
-def is_gpu(target: Any) -> bool:
+def is_gpu(target: TargetLike) -> bool:
     """Whether a target (Target, string or None) has thread axes."""
     if target is None:
         return False
@@ -72,7 +75,7 @@ def has_thread_axes(mod: IRModule) -> bool:
         for s in all_statements(func.body))
 
 
-def default_passes(target: Any = None, simple_mode: bool = False, gpu: bool | None = None
+def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bool | None = None
                    ) -> list[Pass]:
     """The passes for a target, in order. `simple_mode` keeps loops as they were written: no
     partition, vectors, unrolling or reuse of memory, and nothing for LLVM. `gpu` admits thread axes
@@ -94,7 +97,7 @@ def default_passes(target: Any = None, simple_mode: bool = False, gpu: bool | No
     return passes
 
 
-def _passes_of(mod: IRModule, target: Any, simple_mode: bool) -> list[tuple[str, Pass]]:
+def _passes_of(mod: IRModule, target: TargetLike, simple_mode: bool) -> list[tuple[str, Pass]]:
     """The named passes for a module: without a target, its own thread axes say what it is for."""
     gpu = has_thread_axes(mod) if target is None else is_gpu(target)
     return named_passes(_with_own(default_passes(target, simple_mode, gpu)))
@@ -122,7 +125,7 @@ def _with_own(passes: list[Pass]) -> list[Pass]:
     return [*out, *(step for phase in phases for step in phase)]
 
 
-def stage_names(target: Any = None) -> list[str]:
+def stage_names(target: TargetLike = None) -> list[str]:
     """The names of the stages, as `until=` takes them."""
     return [name for name, _ in named_passes(default_passes(target))]
 
@@ -138,7 +141,7 @@ def named_passes(passes: Sequence[Pass]) -> list[tuple[str, Pass]]:
     return out
 
 
-def as_module(program: Any) -> IRModule:
+def as_module(program: IRModule | PrimFunc) -> IRModule:
     """A PrimFunc, an IRModule or a Schedule as a module."""
     if isinstance(program, IRModule):
         return program
@@ -151,7 +154,7 @@ def as_module(program: Any) -> IRModule:
                     f"got {type(program).__name__}")
 
 
-def lower(program: Any, until: Any = None, target: Any = None,
+def lower(program: IRModule | PrimFunc, until: Any = None, target: TargetLike = None,
           simple_mode: bool = False, name: str = "main") -> IRModule:
     """The program in flat loops, ready for code generation.
 
@@ -176,7 +179,7 @@ def lower(program: Any, until: Any = None, target: Any = None,
     return mod
 
 
-def stages(program: Any, target: Any = None, simple_mode: bool = False
+def stages(program: IRModule | PrimFunc, target: TargetLike = None, simple_mode: bool = False
            ) -> list[tuple[str, IRModule]]:
     """The module after each stage, by name; the first entry is ("input", the program itself).
 

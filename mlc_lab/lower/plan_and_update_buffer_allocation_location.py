@@ -24,7 +24,7 @@ as small as what one iteration touches.)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arith.access import Accesses
 from ..arith.liveness import innermost_place
@@ -37,6 +37,10 @@ from ..tir.op import as_int
 from ..tir.stmt import TRUE, Block, BlockRealize, For, Stmt
 from .common import all_statements, function_pass
 
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
+
 
 class _Update(Mutator):
     """Moves allocations to their places."""
@@ -45,7 +49,7 @@ class _Update(Mutator):
         super().__init__()
         self.places, self.moved = places, moved
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Only statements matter."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -75,7 +79,7 @@ class _Update(Mutator):
         return self.visit(item) if isinstance(item, Stmt) else item
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Allocations where they are needed."""
     allocated = {b for s in all_statements(func.body) if type(s) is Block for b in s.alloc_buffers}
     if not allocated:

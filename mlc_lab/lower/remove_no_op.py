@@ -16,7 +16,7 @@ Also: loops without iterations, branches without statements, lets and allocation
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.transform import Pass
 from ..tir.expr import Call, IntImm, PrimExpr, Var
@@ -29,6 +29,10 @@ from ..tir.stmt import (
 )
 from .common import function_pass
 from .simplify import NO_OP
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
 
 
 def _does_nothing(s: Any) -> bool:
@@ -55,7 +59,7 @@ class _RemoveNoOp(Mutator):
     def visit_IntImm(self, node: IntImm) -> PrimExpr:
         return node
 
-    def visit_BufferLoad(self, node: Any) -> PrimExpr:
+    def visit_BufferLoad(self, node: Node) -> PrimExpr:
         self.used.add(node.buffer.data)
         return self.default(node)
 
@@ -138,7 +142,7 @@ class _RemoveNoOp(Mutator):
         return node if body is node.body else node.replace(body=body)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Only statements that do something."""
     return func.with_body(_RemoveNoOp().visit(func.body))
 

@@ -17,7 +17,7 @@ they were written, since integers of data may wrap around and floats round.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
@@ -33,6 +33,10 @@ from ..tir.stmt import (
     SeqStmt, Stmt, seq,
 )
 from .common import function_pass
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
 
 NO_OP = Evaluate(IntImm("int32", 0))
 
@@ -118,7 +122,7 @@ class Simplifier(Mutator):
             return node
         return Call.from_fields(node.dtype, node.op, (condition, t, f), node.annotations)
 
-    def _under(self, condition: PrimExpr, node: Any) -> Any:
+    def _under(self, condition: PrimExpr, node: Node) -> Any:
         """`node` rewritten where `condition` holds."""
         if "x" in condition.dtype:
             return self.visit(node)
@@ -240,7 +244,7 @@ class Simplifier(Mutator):
         return node.replace(extents=extents, body=body)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Simplest indices and conditions."""
     return func.with_body(Simplifier().visit(func.body))
 

@@ -19,7 +19,7 @@ is stored, as they are in the whole vector: a part may read what another one wri
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
 from ..ir.transform import Pass
@@ -32,6 +32,11 @@ from ..tir.functor import Mutator
 from ..tir.op import PURE, as_int, effect_of
 from ..tir.stmt import BufferStore, LetStmt, Stmt, seq
 from .common import all_statements, function_pass
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
+    from ..tir.expr import PrimExpr
 
 
 class _Indivisible(Exception):
@@ -49,7 +54,7 @@ _ELEMENTWISE = {
 }
 
 
-def _lanes(e: Any, start: int, count: int, lanes: int) -> Any:
+def _lanes(e: PrimExpr, start: int, count: int, lanes: int) -> Any:
     """Lanes `start` to `start + count` of an expression of `lanes` lanes."""
     kind = type(e)
     if dt.lanes_of(e.dtype) != lanes:
@@ -91,7 +96,7 @@ def _parts(lanes: int) -> Iterator[tuple[int, int]]:
 
 
 class _Split(Mutator):
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Only statements are split."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -112,7 +117,7 @@ class _Split(Mutator):
         return body
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Stores of vectors of a power of two of lanes."""
     if not any(map(_is_uneven, all_statements(func.body))):
         return func

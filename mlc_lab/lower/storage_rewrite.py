@@ -23,7 +23,7 @@ they become registers, which sharing would prevent.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arith import detect_iter_map
 from ..ir import dtype as dt
@@ -37,6 +37,10 @@ from ..tir.op import as_int, const
 from ..tir.stmt import Allocate, BufferStore, DeclBuffer, For, Stmt
 from .common import all_statements, function_pass, statements
 
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
+
 #: allocations of at most this many bytes are left to become registers
 _REGISTERS = 4096
 
@@ -47,7 +51,7 @@ class _Reuse(Mutator):
         self.storage: dict[Var, Var] = {}
         self.renamed: dict[Buffer, Buffer] = {}
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Expressions are rewritten only once something shares memory."""
         if not isinstance(node, Stmt) and not self.storage:
             return node
@@ -173,7 +177,7 @@ def _elementwise(s: Stmt, old: Var, new: Var) -> bool:
     return bool(found.indices)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Shared memory."""
     if ctx.config.get("tir.disable_storage_rewrite"):
         return func

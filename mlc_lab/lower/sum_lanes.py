@@ -16,7 +16,7 @@ same to the last bit.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
 from ..ir.structural import structural_equal
@@ -27,6 +27,10 @@ from ..tir.functor import Mutator, uses_var
 from ..tir.op import add, as_int, call_llvm_pure_intrin
 from ..tir.stmt import Allocate, BufferStore, For, ForKind, Stmt
 from .common import all_statements, annotation_int, function_pass
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
 
 #: lanes that are added up at once
 _LANES = (4, 8, 16)
@@ -91,7 +95,7 @@ class _SumLanes(Mutator):
         super().__init__()
         self.own = own
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Only statements hold loops."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -99,7 +103,7 @@ class _SumLanes(Mutator):
         return _sum(node, self.own) or self.default(node)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Loops over lanes as sums of vectors."""
     own = _own_memory(func)
     if not any(type(s) is For and _sum(s, own) for s in all_statements(func.body)):

@@ -24,7 +24,7 @@ that the kernel does with it is at one place of each thread's own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass
@@ -35,6 +35,10 @@ from ..tir.stmt import (
     Allocate, AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, While, seq,
 )
 from .common import function_pass
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
 
 
 def barrier() -> Stmt:
@@ -189,7 +193,7 @@ class _Sync:
             return s
         return IfThenElse(s.condition, then, case)
 
-    def _differs(self, e: Any) -> bool:
+    def _differs(self, e: PrimExpr) -> bool:
         """Whether threads may see different values of an expression."""
         return uses_var(e, self.threads) or any(type(item) is BufferLoad for item in pre_order(e))
 
@@ -202,7 +206,7 @@ class _Kernels(Mutator):
     """Barriers in each kernel: nothing waits outside of one, and a kernel waits for those before.
     """
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Expressions hold no kernels: they are left alone."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -215,7 +219,7 @@ class _Kernels(Mutator):
         return sync.visit(node, _State()) if any(sync.accesses(node)) else node
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Barriers in kernels whose threads exchange values."""
     return func.with_body(_Kernels().visit(func.body))
 

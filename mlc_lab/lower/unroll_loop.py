@@ -18,7 +18,7 @@ that is left early stays a loop.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.transform import Pass
 from ..tir.function import PrimFunc
@@ -28,6 +28,10 @@ from ..tir.stmt import (
     AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, seq,
 )
 from .common import all_statements, annotation_int, function_pass
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
 
 #: loops around loops that automatic unrolling writes out at most
 _MAX_DEPTH = 8
@@ -40,7 +44,7 @@ class _Unroll(Mutator):
         self.explicit = bool(config.get("explicit_unroll", True))
         self.steps = self.normal_depth = self.unroll_depth = 0
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Only statements hold loops."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -117,7 +121,7 @@ def _written_out(node: For, body: Stmt, count: int) -> Stmt:
     return seq(*copies)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """No unrolled loops left."""
     config = ctx.config.get("tir.UnrollLoop") or {}
     wanted = bool(config) or any(

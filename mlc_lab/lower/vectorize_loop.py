@@ -19,7 +19,7 @@ is used by one lane after the other.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
 from ..ir.structural import structural_equal
@@ -38,6 +38,10 @@ from ..tir.stmt import (
     For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
 from .common import function_pass, lane_arithmetic
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
+    from ..ir.transform import PassContext
 
 
 class _NoVector(Exception):
@@ -305,7 +309,7 @@ class _InLane(Mutator):
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return self.visit_buffer(buffer)
 
-    def _placed(self, node: Any) -> Any:
+    def _placed(self, node: Node) -> Any:
         new = self.default(node)
         if node.buffer.data is not self.pointer:
             return new
@@ -327,7 +331,7 @@ def _is_passed_on(pointer: Var, body: Stmt) -> bool:
     return False
 
 
-def _loads(value: PrimExpr, buffer: Any) -> bool:
+def _loads(value: PrimExpr, buffer: Buffer) -> bool:
     return any(type(item) is BufferLoad and item.buffer.data is buffer.data
                for item in pre_order(value))
 
@@ -351,7 +355,7 @@ def _difference(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 class _Vectorize(Mutator):
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         """Only statements hold loops."""
         return super().visit(node) if isinstance(node, Stmt) else node
 
@@ -367,7 +371,7 @@ class _Vectorize(Mutator):
         return vectorizer.stmt(body)
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Vectors in place of vectorized loops."""
     if ctx.config.get("tir.disable_vectorize"):
         return func.with_body(_Serial().visit(func.body))

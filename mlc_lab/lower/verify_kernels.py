@@ -12,7 +12,7 @@ is not bound to the threads: each of them would add. The program stays as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
@@ -22,6 +22,9 @@ from ..tir.functor import Visitor, pre_order, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import BlockRealize, BufferStore, For, ForKind, MatchBufferRegion
 from .common import LowerError, function_pass
+
+if TYPE_CHECKING:
+    from ..ir.transform import PassContext
 
 
 class _Use(NamedTuple):
@@ -179,7 +182,7 @@ def _memory(name: str, memory: Var, uses: Sequence[_Use], own_memory: bool) -> N
                         "shared memory")
 
 
-def _rewrite(func: PrimFunc, ctx: Any) -> PrimFunc:
+def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """The same function, if it can be a program of kernels."""
     uses = _Uses()
     uses.visit(func.body)

@@ -17,7 +17,6 @@ from ..tir.stmt import Block, BufferStore
 
 if TYPE_CHECKING:
     from ..schedule.instruction import BlockRV
-    from ..schedule.schedule import Schedule
     from ..tir.buffer import Buffer
     from ..tir.expr import PrimExpr
 
@@ -117,7 +116,7 @@ class BlockFacts:
     the loads other than of the result.
     """
 
-    def __init__(self, sch: Schedule, block: BlockRV) -> None:
+    def __init__(self, sch: Any, block: BlockRV) -> None:
         self.sch, self.block = sch, block
         sref = sch.get_sref(block)
         self.stmt: Block = sref.stmt

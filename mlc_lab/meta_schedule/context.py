@@ -45,7 +45,7 @@ class TuneContext:
     rand_state: seed of every random choice.
     """
 
-    def __init__(self, mod: IRModule | PrimFunc, *, target: Target | str | None = None,
+    def __init__(self, mod: IRModule | PrimFunc, *, target: Any = None,
                  space_generator: object = "post-order-apply",
                  search_strategy: object = "evolutionary", task_name: str = "main",
                  rand_state: int = -1, num_threads: int | None = None, logger: object = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..target import Target
 from .database import TuningRecord
@@ -12,10 +12,10 @@ from .measure.runner import Reference, Runner, RunnerInput
 from .workload import arguments
 
 if TYPE_CHECKING:
-    pass
+    from ..schedule.schedule import Schedule
 
 
-def measure_record(parent: TuningRecord, sch: Any, changed: str) -> TuningRecord:
+def measure_record(parent: TuningRecord, sch: Schedule, changed: str) -> TuningRecord:
     """Build, check and time `sch`, a schedule of the program of `parent`; a record of it that is
     not in a database yet. `changed` says what makes it different. A failure is a record too, with
     its status and reason."""

@@ -62,7 +62,7 @@ def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | 
                builder: object = "local", runner: object = "local", database: object = "sqlite",
                cost_model: object = "xgb", measure_callbacks: object = "default",
                task_scheduler: object = "gradient", module_equality: str = "structural",
-               post_optimization: bool = False, num_tuning_cores: int | str = "physical",
+               post_optimization: bool = False, num_tuning_cores: Any = "physical",
                verbose: bool = True) -> Database:
     """Tune several tasks together. Returns the database; see tune_tir for the arguments."""
     only_structural(module_equality)

@@ -128,7 +128,7 @@ def coarse_key(mod: IRModule) -> str:
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:32]
 
 
-def as_workload(program: IRModule | PrimFunc) -> IRModule:
+def as_workload(program: Any) -> IRModule:
     """A program (IRModule with one function, PrimFunc, Schedule) as a module with "main"."""
     if isinstance(program, PrimFunc):
         return IRModule({"main": program.with_attr("global_symbol", "main")})

@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,6 +59,9 @@ from ..tir.functor import pre_order
 from .cache import LevelCount
 from .instrument import ROW_HEAD, Place, Program, Site, call, concrete, instrument
 from .replay import FIRST_USE, Simulation, reuse_distances, simulate
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 FORMAT = "mlc-lab/accesses"
 VERSION = 1
@@ -155,7 +158,7 @@ class AccessTrace:
         sizes = np.array([dt.bytes_of(p.dtype) for p in self.places], np.int64)
         return (self.address - bases[which]) // sizes[which]
 
-    def simulate(self, caches: Any = None) -> Simulation:
+    def simulate(self, caches: object = None) -> Simulation:
         """These accesses in caches (see `cache.as_hierarchy`), which are empty at the start."""
         return simulate(self.address, self.nbytes, self.write, caches, self.thread)
 
@@ -179,14 +182,14 @@ class AccessTrace:
         out = np.maximum.reduceat(distance, starts) if len(self) else distance
         return np.where(out == np.iinfo(np.int64).max, FIRST_USE, out)
 
-    def result(self, caches: Any = None, name: str | None = None) -> CacheResult:
+    def result(self, caches: object = None, name: str | None = None) -> CacheResult:
         """What caches make of these accesses, as a view shows it."""
         hierarchy = as_hierarchy(caches)
         name = name or ("this machine" if caches in (None, "machine") else str(hierarchy))
         return CacheResult(name, hierarchy, self.simulate(hierarchy),
                            self.reuse(hierarchy.levels[0].line))
 
-    def results(self, caches: Any = None) -> list[CacheResult]:
+    def results(self, caches: object = None) -> list[CacheResult]:
         """The results that a view starts with: of `caches`, and of those it offers beside."""
         offered = {"this machine": None, **PRESETS}
         made = [self.result(text, name) for name, text in offered.items()]
@@ -238,12 +241,12 @@ class AccessTrace:
                          f"{place.name}[{at}] {site.nbytes} B  {when}")
         return "\n".join(lines)
 
-    def show(self, caches: Any = None) -> Any:
+    def show(self, caches: object = None) -> Any:
         """The access view of this trace as a notebook widget, in `caches` at first."""
         AccessView = above("view of accesses").AccessView
         return AccessView(self, caches)
 
-    def html(self, path: str | Path | None = None, caches: Any = None,
+    def html(self, path: str | Path | None = None, caches: object = None,
              title: str | None = None) -> str:
         """The access view as one HTML page with no kernel; written to `path` if given."""
         page = above("view of accesses").page
@@ -254,8 +257,8 @@ class AccessTrace:
 
 
 def accesses(
-    program: Any, *, step: int | None = None, limit: int = LIMIT,
-    sizes: Mapping[str, int] | None = None, target: Any = "llvm",
+    program: object, *, step: int | None = None, limit: int = LIMIT,
+    sizes: Mapping[str, int] | None = None, target: TargetLike = "llvm",
     threads: int | None = None, registers: bool = True,
     arrays: Sequence[np.ndarray] | None = None, title: str | None = None,
 ) -> AccessTrace:

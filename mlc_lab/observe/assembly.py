@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..backend.llvm import generate
 from ..backend.llvm_stmt import StmtGen
@@ -21,6 +21,9 @@ from ..machine.of_target import machine_of
 from ..runtime import jit
 from ..target import Target
 from .lowering import Line
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
 
 _MARK = re.compile(r", !dbg !@(\d+)(?=,|$)")
 _DEFINE = re.compile(r'^define .*?@("[^"]+"|[\w.$]+)\(')
@@ -50,7 +53,7 @@ def machine_code(mod: IRModule, origins: Mapping[Any, Sequence[int]], target: An
     where = machine_of(Target(target) if isinstance(target, str) else target)
     sets: dict[tuple[int, ...], int] = {}
 
-    def number(node: Any) -> int:
+    def number(node: Node) -> int:
         lines = tuple(sorted(origins.get(node, ())))
         return sets.setdefault(lines, len(sets) + 1) if lines else 0
 
@@ -67,7 +70,7 @@ def _marking(number: Callable[[Any], int]) -> type[StmtGen]:
     """A code generator that notes on every instruction for which statement it was written."""
 
     class Marking(StmtGen):
-        def run(self, node: Any) -> None:
+        def run(self, node: Node) -> None:
             start = len(self.lines)
             super().run(node)
             self.mark(start, node)
@@ -77,7 +80,7 @@ def _marking(number: Callable[[Any], int]) -> type[StmtGen]:
             super().count_loop(var, *rest, **options)
             self.mark(start, var)
 
-        def mark(self, start: int, node: Any) -> None:
+        def mark(self, start: int, node: Node) -> None:
             """Note on what was written from `start` on, and has no note yet, what it is for."""
             mark = number(node)
             if not mark:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..machine.caches import CacheHierarchy, as_hierarchy, cache_bytes
@@ -27,6 +27,9 @@ from .counts import count_accesses
 from .measure import Measurement, _first_line, _with_progress
 from .outside import why_not
 from .recording import Recording
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 
 @functools.cache
@@ -61,7 +64,7 @@ def describe_machine(recording: Recording, modules: list[IRModule], hierarchy: C
 
 
 def count_program(mod: IRModule, hierarchy: CacheHierarchy, sizes: Mapping[str, int] | None = None,
-                  target: Any = "llvm", trusted: bool = False) -> dict[str, Any]:
+                  target: TargetLike = "llvm", trusted: bool = False) -> dict[str, Any]:
     """The "counts" entry of one program; errors become its message.
 
     It is run for that: one that calls code outside of itself only if it is `trusted`.
@@ -74,7 +77,7 @@ def count_program(mod: IRModule, hierarchy: CacheHierarchy, sizes: Mapping[str, 
         return {"message": f"not counted: {_first_line(error)}"}
 
 
-def count_each(recording: Recording, modules: list[IRModule], caches: Any = None, *,
+def count_each(recording: Recording, modules: list[IRModule], caches: object = None, *,
                sizes: Mapping[str, int] | None = None, target: Any = "llvm",
                budget_s: float = 60.0, trusted: bool = False) -> Iterator[int]:
     """Count the programs of a recording that have no counts yet, one at a time; yields which.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from . import flops
 from .cache import LevelCount, level_counts
 from .cache_code import SITE_HEAD, site_words
 from .instrument import Program, Site, call, instrument
+
+if TYPE_CHECKING:
+    from ..ir.module import IRModule
+    from ..target.target import TargetLike
+    from ..tir.function import PrimFunc
 
 
 @dataclass(frozen=True)
@@ -125,8 +130,8 @@ class AccessCounts:
 
 
 def count_accesses(
-    program: Any, caches: Any = None, *, sizes: Mapping[str, int] | None = None,
-    target: Any = "llvm", threads: int | None = None, registers: bool = True,
+    program: object, caches: object = None, *, sizes: Mapping[str, int] | None = None,
+    target: TargetLike = "llvm", threads: int | None = None, registers: bool = True,
     arrays: Sequence[np.ndarray] | None = None,
 ) -> AccessCounts:
     """Count hits and misses of a PrimFunc, IRModule or Schedule in simulated caches.
@@ -158,7 +163,7 @@ def count_accesses(
     return read_counts(made, hierarchy, _operations(mod, sizes))
 
 
-def _operations(mod: Any, sizes: Mapping[str, int] | None) -> int | None:
+def _operations(mod: IRModule | PrimFunc, sizes: Mapping[str, int] | None) -> int | None:
     try:
         return flops.count(mod, sizes) or None
     except flops.Uncountable:

@@ -9,13 +9,16 @@ Loops whose extent is unknown, and `while`, make a program uncountable.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.dtype import lanes_of
 from ..ir.module import IRModule
 from ..tir import expr as e
 from ..tir import stmt as s
 from ..tir.function import PrimFunc
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
 
 
 class Uncountable(ValueError):
@@ -88,7 +91,7 @@ def _value(expr: Any) -> int:
 _LEAVES = {e.Var, e.SizeVar, e.IntImm, e.FloatImm, e.StringImm, e.BufferLoad, e.Ramp}
 
 
-def _stmt(node: Any, sizes: Mapping[Any, int]) -> int:
+def _stmt(node: Node, sizes: Mapping[Any, int]) -> int:
     kind = type(node)
     if kind is s.BufferStore or kind is s.Evaluate:
         return _value(node.value)
@@ -115,7 +118,7 @@ def _stmt(node: Any, sizes: Mapping[Any, int]) -> int:
     return _stmt(body, sizes) if body is not None else 0
 
 
-def count(program: Any, sizes: Mapping[Any, int] | None = None) -> int:
+def count(program: object, sizes: Mapping[Any, int] | None = None) -> int:
     """Arithmetic operations of one run of a PrimFunc, or of all functions of an IRModule.
 
     `sizes` gives the value of symbolic sizes, by variable or by name. Raises Uncountable where the

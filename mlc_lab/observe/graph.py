@@ -35,12 +35,16 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir.dtype import bytes_of
 from ..ir.module import GlobalVar, IRModule
 from ..tir import PrimFunc
+
+if TYPE_CHECKING:
+    from ..ir.module import BaseFunc
+    from ..relax.expr import Binding
 
 FORMAT = "mlc-lab/graph"
 VERSION = 1
@@ -86,7 +90,7 @@ class Graph:
                 "layouts": layouts}
 
     @classmethod
-    def from_dict(cls, data: Any) -> Graph:
+    def from_dict(cls, data: object) -> Graph:
         """A graph that `to_dict` wrote. Raises GraphError for anything else."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise GraphError(f"this is not a graph: its format is not {FORMAT!r}")
@@ -146,7 +150,7 @@ class Graph:
         GraphView = above("view of a graph").GraphView
         return GraphView(self)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    def _repr_mimebundle_(self, **kwargs: object) -> Any:
         try:
             return self.show()._repr_mimebundle_(**kwargs)
         except ImportError:
@@ -185,7 +189,7 @@ def graph_of(mod: Any, name: str | None = None) -> Graph:
                      f"{type(mod).__name__}")
 
 
-def _is_fused(func: Any) -> bool:
+def _is_fused(func: BaseFunc) -> bool:
     attrs = func.attrs or {}
     return any(key in attrs for key in ("Primitive", "Composite", "Codegen"))
 
@@ -233,7 +237,7 @@ class _Builder:
         self.graph = Graph(title)
         self.text_of: dict[Any, int] = {}
 
-    def build(self, func: Any) -> Graph:
+    def build(self, func: BaseFunc) -> Graph:
         env: dict[Any, str] = {}
         for param in func.params:
             env[param] = self.node("param", param.name_hint, param.name_hint, param.struct_info_)
@@ -284,7 +288,7 @@ class _Builder:
             return [s for f in body.fields for s in self.sources(f, env, group, region)]
         return self.sources(body, env, group, region)
 
-    def binding(self, binding: Any, env: dict, group: str | None, region: int | None) -> None:
+    def binding(self, binding: Binding, env: dict, group: str | None, region: int | None) -> None:
         from .. import relax
 
         var, value = binding.var, binding.value
@@ -445,7 +449,7 @@ def _is_pure(op: Any) -> bool:
     return bool(found)
 
 
-def _line(binding: Any) -> str:
+def _line(binding: Binding) -> str:
     """A binding as one line of TVMScript, without its metadata."""
     try:
         text = binding.script() if hasattr(binding, "script") else repr(binding)

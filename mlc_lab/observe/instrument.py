@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from ..tir.functor import pre_order
 from .cache_code import write_simulator
 from .measure import Unmeasurable, is_parallel, only_function, random_arrays
 from .report_code import PAGE, ROW_HEAD, CountingGen, Place, Plan, Site, register_arrays
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 __all__ = ["CountingGen", "Place", "Plan", "Program", "ROW_HEAD", "Site", "call", "concrete",
            "instrument"]
@@ -74,11 +77,10 @@ class Program:
         return np.frombuffer(words, np.int64, count).reshape(shape)
 
 
-def instrument(
-    mod: IRModule, hierarchy: CacheHierarchy | None, *, sizes: Mapping[str, int] | None = None,
-    target: Any = "llvm", threads: int | None = None, registers: bool = True, capacity: int = 0,
-    arrays: Sequence[np.ndarray] | None = None,
-) -> Program:
+def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
+               sizes: Mapping[str, int] | None = None, target: TargetLike = "llvm",
+               threads: int | None = None, registers: bool = True, capacity: int = 0,
+               arrays: Sequence[np.ndarray] | None = None) -> Program:
     """Lower, instrument, compile and link a program, ready to run once.
 
     With a hierarchy it counts in caches of that form; without, it traces at most `capacity`

@@ -8,10 +8,13 @@ that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..workers.pool import Worker
+
+if TYPE_CHECKING:
+    pass
 
 _SERVICE = f"{__package__}.isolated"
 
@@ -81,5 +84,5 @@ class Isolated:
     def __enter__(self) -> Isolated:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

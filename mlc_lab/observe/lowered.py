@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..script import from_source
@@ -14,8 +14,12 @@ from .assembly import ir_width, machine_code, width_of
 from .lowering import Line, Stage, lower_traced
 from .recording import Recording
 
+if TYPE_CHECKING:
+    pass
 
-def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm") -> dict[str, Any]:
+
+def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm"
+            ) -> dict[str, Any]:
     """The `code` of some programs of a recording (see the head of `recording.py`).
 
     What goes wrong on the way down is told in the entry's `error`, beside what was made until then.

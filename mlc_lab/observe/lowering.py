@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..lower import default_passes
@@ -20,6 +20,9 @@ from ..tir import stmt as s
 from ..tir.functor import following, pre_order
 from .program import KeyedPrinter, print_lines
 from .recording import Recorder
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 #: a line of code and the numbers of the program's lines that it came from
 Line = tuple[str, tuple[int, ...]]
@@ -71,10 +74,10 @@ class _Origins:
     def __init__(self) -> None:
         self.table: dict[Any, frozenset[int]] = {}
 
-    def add(self, node: Any, line: int) -> None:
+    def add(self, node: object, line: int) -> None:
         self.table[node] = self.table.get(node, frozenset()) | {line}
 
-    def of(self, node: Any) -> Iterable[int]:
+    def of(self, node: object) -> Iterable[int]:
         return sorted(self.table.get(node, ()))
 
     def rewritten(self, old: Any, new: Any) -> None:
@@ -98,7 +101,7 @@ class _Origins:
                 self.table.setdefault(node, lines)
 
 
-def lower_traced(mod: IRModule, target: Any = None) -> Lowered:
+def lower_traced(mod: IRModule, target: TargetLike = None) -> Lowered:
     """Run the lowering passes of a target, following every statement.
 
     The first stage, "input", is the program itself. Raises what the passes raise; the stages up to

@@ -64,7 +64,7 @@ class MachineRun:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    def _repr_mimebundle_(self, **kwargs: object) -> Any:
         try:
             return self.show()._repr_mimebundle_(**kwargs)
         except ImportError:
@@ -74,7 +74,7 @@ class MachineRun:
         return f"<run of {self.data['title']}: {len(self.data['steps'])} steps>"
 
 
-def run_of(trace: Any) -> MachineRun:
+def run_of(trace: object) -> MachineRun:
     """A run recorded by `vm.trace(...)`."""
     return MachineRun(trace)
 

@@ -12,7 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from ..tir.functor import pre_order
 from . import flops
 from .outside import why_not
 from .recording import Recording
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 #: relative to the largest magnitude of the right result: what reassociated sums may differ by
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
@@ -122,7 +125,7 @@ def _peak_of_one_core(dtype: str) -> float | None:
         return None
 
 
-def _build(mod: IRModule, target: Any) -> Any:
+def _build(mod: IRModule, target: TargetLike) -> Any:
     """Compile for this machine: what `mlc_lab.build` does, which lies above this package."""
     from ..backend import llvm
     from ..machine.of_target import machine_of

@@ -28,7 +28,7 @@ _IMPORTS = ("pragma_import_llvm", "pragma_import_c")
 _TOLD = 3
 
 
-def calls_outside(program: Any) -> list[str]:
+def calls_outside(program: object) -> list[str]:
     """What a module or function (or several) calls outside of itself, in words, each once."""
     found: dict[str, None] = {}
     seen: set[int] = set()
@@ -65,7 +65,7 @@ def _see_call(call: Call, found: dict[str, None]) -> None:
         found[f"the {what} {name[:60]!r}"] = None
 
 
-def why_not(program: Any) -> str:
+def why_not(program: object) -> str:
     """Why a program is not run unless that is asked for; "" if nothing speaks against it."""
     found = calls_outside(program)
     if not found:

@@ -192,7 +192,7 @@ class PassRecording:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    def _repr_mimebundle_(self, **kwargs: object) -> Any:
         try:
             return self.show()._repr_mimebundle_(**kwargs)
         except ImportError:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..ir.recursion import deep
@@ -31,6 +31,9 @@ from ..tir import stmt as s
 from ..tir.buffer import Buffer
 from ..tir.expr import IntImm, IterVar, Var
 from .recording import Recorder
+
+if TYPE_CHECKING:
+    from ..ir.node import Node
 
 #: lines of a block that are neither its head nor an iterator: first word -> role
 _ROLE = re.compile(r"(?:with )?\w+\.(where|reads|writes|block_attr|init|func_attr)\(")
@@ -90,11 +93,11 @@ class KeyedPrinter(Printer):
         self._buffer = None
         return result
 
-    def param(self, buffer: Any, text: str) -> str:
+    def param(self, buffer: Buffer, text: str) -> str:
         self._params.append(buffer)
         return super().param(buffer, text)
 
-    def define(self, obj: Any, hint: str, frame: Any = None) -> str:
+    def define(self, obj: object, hint: str, frame: object = None) -> str:
         self._defined.append(obj)
         return super().define(obj, hint, frame)
 
@@ -121,7 +124,7 @@ class KeyedPrinter(Printer):
         self.keys += [()] * (count - len(self.keys))
         self.parts += [_ASIDE] * (count - len(self.parts))
 
-    def _name(self, node: Any) -> str:
+    def _name(self, node: Node) -> str:
         """What a variable or buffer is called in the text."""
         return self.names.get(node) or node.name
 
@@ -149,7 +152,7 @@ class KeyedPrinter(Printer):
         role = f"{'init' if initial else 'body'} {number}"
         return (key("statement", "", node), key("statement", "", _hashable(place), role))
 
-    def _block_keys(self, node: Any, text: str) -> tuple[int, ...]:
+    def _block_keys(self, node: Node, text: str) -> tuple[int, ...]:
         key, identity = self.recorder.key, self._blocks[-1]
         block = node.block if type(node) is s.BlockRealize else node
         variables = [iv.var for _, iv in self._iterators(block)]
@@ -205,12 +208,12 @@ class KeyedPrinter(Printer):
         kind = "thread" if thread else _LOOP_KINDS.get(loop.kind, "serial")
         return ("loop", self._name(loop.loop_var), extent, kind, thread)
 
-    def _iterator_part(self, iv: IterVar, value: Any) -> Part:
+    def _iterator_part(self, iv: IterVar, value: object) -> Part:
         extent = self.expr(iv.dom.extent)
         bound = extent if value is None else self.expr(value)
         return ("iterator", self._name(iv.var), AXIS_WORDS[iv.iter_type][0], bound, extent)
 
-    def _buffer_part(self, buffer: Any) -> Part:
+    def _buffer_part(self, buffer: Buffer) -> Part:
         shape = [self.expr(extent) for extent in buffer.shape]
         return ("buffer", self._name(buffer), shape, buffer.dtype, buffer.scope())
 
@@ -238,7 +241,7 @@ def keys_of(nodes: Iterable[Any], recorder: Recorder) -> list[int]:
     return found
 
 
-def _keys_for(node: Any, recorder: Recorder) -> set[int]:
+def _keys_for(node: Node, recorder: Recorder) -> set[int]:
     """All keys that a node of a primitive's note may have (see `schedule.provenance`)."""
     if isinstance(node, Var):
         found = [recorder.known(kind, node) for kind in ("loop", "iterator")]
@@ -257,7 +260,7 @@ def origins_of(notes: Sequence[Note], recorder: Recorder, before: set[int], afte
     for new, olds in notes:
         sources.setdefault(id(new), []).extend(olds)
 
-    def parents(node: Any, seen: frozenset[int]) -> set[int]:
+    def parents(node: Node, seen: frozenset[int]) -> set[int]:
         found: set[int] = set()
         for old in sources.get(id(node), ()):
             here = _keys_for(old, recorder) & before

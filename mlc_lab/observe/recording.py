@@ -75,10 +75,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..reading import DataError, read_json
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 FORMAT = "mlc-lab/recording"
 VERSION = 1
@@ -158,7 +161,7 @@ class Recording:
                 out.append(at.python)
         return "\n".join(out)
 
-    def code_of(self, program: int, target: Any = "llvm") -> dict[str, Any]:
+    def code_of(self, program: int, target: TargetLike = "llvm") -> dict[str, Any]:
         """What becomes of a program on its way down to a target, in the form of `code`.
 
         Lowered stages, optimised LLVM IR, assembly and instruction mix, each line with the numbers
@@ -166,7 +169,8 @@ class Recording:
         """
         return above("code of programs")(self, [program], target)
 
-    def add_code(self, target: Any = "llvm", programs: Iterable[int] | None = None) -> Recording:
+    def add_code(self, target: TargetLike = "llvm", programs: Iterable[int] | None = None
+                 ) -> Recording:
         """Keep the stages, LLVM IR and assembly of all programs (or some) in `code`, so that an
         exported page can show them. About 0.1 s and 10 to 50 kB a program. Returns the recording.
         """
@@ -429,7 +433,7 @@ def _cost(cost: Any, where: str) -> None:
 # ------------------------------------------------------------------------------------- building
 
 
-def _which(identity: Any) -> Any:
+def _which(identity: object) -> Any:
     """Texts are the same when they are equal; objects, when they are one object."""
     return identity if isinstance(identity, (str, int, tuple)) else id(identity)
 
@@ -450,7 +454,7 @@ class Recorder:
         #: names of the functions in the programs so far
         self.functions: set[str] = set()
 
-    def key(self, kind: str, name: str, identity: Any, role: str = "") -> int:
+    def key(self, kind: str, name: str, identity: object, role: str = "") -> int:
         """The number of the key of an object. `role` tells apart several lines of one object."""
         found = self._keys.setdefault((kind, _which(identity), role), len(self._keys))
         if found == len(self.recording.keys):
@@ -462,7 +466,7 @@ class Recorder:
         """What a key stands for: the object (or tuple of names) it was given for."""
         return self._kept[key]
 
-    def known(self, kind: str, identity: Any, role: str = "") -> int | None:
+    def known(self, kind: str, identity: object, role: str = "") -> int | None:
         """The key that an object already has, or None."""
         return self._keys.get((kind, _which(identity), role))
 

@@ -61,7 +61,7 @@ class Simulation(NamedTuple):
     gone: np.ndarray
 
 
-def simulate(addresses: Any, nbytes: Any, writes: Any, caches: Any = None, cores: Any = 0
+def simulate(addresses: Any, nbytes: Any, writes: Any, caches: object = None, cores: Any = 0
              ) -> Simulation:
     """Simulate accesses one after the other in empty caches.
 

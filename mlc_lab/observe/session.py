@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..schedule import Schedule
@@ -14,6 +14,9 @@ from .measure import Measurement
 from .program import keys_of, number_of, origins_of
 from .recording import Recorder, Recording, save_all
 
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
+
 
 class ScheduleRecording:
     """A schedule's recording together with the modules it was made from, so it can be measured."""
@@ -21,7 +24,8 @@ class ScheduleRecording:
     def __init__(self, recording: Recording, modules: list[IRModule]) -> None:
         self.recording, self.modules = recording, modules
 
-    def measure(self, budget_s: float = 20.0, progress: bool = True, **options: Any) -> Recording:
+    def measure(self, budget_s: float = 20.0, progress: bool = True, **options: Any
+                ) -> Recording:
         """Time and check every program; see `measure.Measurement` for the options."""
         return Measurement(self.recording, self.modules, **options).all(budget_s, progress)
 
@@ -97,7 +101,7 @@ def explore(
     counts: Any = False,
     budget_s: float = 20.0,
     sizes: dict[str, int] | None = None,
-    target: Any = "llvm",
+    target: TargetLike = "llvm",
     title: str | None = None,
     progress: bool = True,
     guess: bool = False,

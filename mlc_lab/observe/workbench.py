@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir.module import IRModule
@@ -44,6 +44,9 @@ from .workbench_replay import LOOKUPS, follow, replay_steps
 from .workbench_table import listing
 from .workbench_tree import Attempt, AttemptTree
 
+if TYPE_CHECKING:
+    from ..tir.stmt import Stmt
+
 FORMAT = "mlc-lab/attempts"
 VERSION = 1
 #: parameters that are blocks or loops
@@ -60,7 +63,7 @@ class Workbench(AttemptTree):
     """
 
     def __init__(
-        self, start: Any, *, title: str | None = None, target: Any = "llvm",
+        self, start: object, *, title: str | None = None, target: Any = "llvm",
         sizes: Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
         made = start if isinstance(start, Schedule) else None
@@ -130,7 +133,7 @@ class Workbench(AttemptTree):
 
     # ------------------------------------------------------------------------- what is picked
 
-    def key_of(self, stmt: Any) -> int:
+    def key_of(self, stmt: Stmt) -> int:
         """The key of a block or loop of the current node's schedule: what a view names it by."""
         key = self.recorder.key
         if type(stmt) is For:
@@ -161,7 +164,7 @@ class Workbench(AttemptTree):
             return by_name(sch, selection)
         raise TypeError(f"a block or loop is given by key, name or variable, not {selection!r}")
 
-    def legal(self, selection: Any) -> list[Entry]:
+    def legal(self, selection: object) -> list[Entry]:
         """Every primitive for a block or loop: parameters with defaults, legal or why not."""
         sref = self.find(selection)
         key = self.key_of(sref.stmt)
@@ -171,7 +174,7 @@ class Workbench(AttemptTree):
             self._listings[self.at.id, key] = found
         return found
 
-    def check(self, op: str, **args: Any) -> tuple[str, str] | None:
+    def check(self, op: str, **args: object) -> tuple[str, str] | None:
         """Whether a primitive may act with these arguments: None, or (rule, reason).
 
         Raises WorkbenchError where there is no such primitive.
@@ -181,7 +184,7 @@ class Workbench(AttemptTree):
         root = next(iter(self.at.schedule.state.roots.values()))
         return Palette(self.at.schedule, root, self.key_of).attempt(kind, args)
 
-    def preview(self, op: str, **args: Any) -> list[tuple[str, str]]:
+    def preview(self, op: str, **args: object) -> list[tuple[str, str]]:
         """What a primitive would change: (" ", "+", "-" or "@", line) a line; [] if it is refused.
 
         The same arguments as `check`. Nothing is applied. Raises WorkbenchError where there is no
@@ -195,7 +198,7 @@ class Workbench(AttemptTree):
 
     # ------------------------------------------------------------------------------ attempting
 
-    def apply(self, op: str, **args: Any) -> Attempt:
+    def apply(self, op: str, **args: object) -> Attempt:
         """Try a primitive at the current node, and go to the new one.
 
         Arguments are those of the primitive; blocks and loops as in `find`, and as plain data (see
@@ -215,7 +218,7 @@ class Workbench(AttemptTree):
         self.goto(node.id)
         return node
 
-    def _plain(self, value: Any, kind: InstructionKind | None = None, name: str = "") -> Any:
+    def _plain(self, value: object, kind: InstructionKind | None = None, name: str = "") -> Any:
         """An argument as plain data: blocks and loops by key."""
         if isinstance(value, (BlockRV, LoopRV)):
             return self._as_key(self.find(value))

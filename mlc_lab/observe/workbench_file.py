@@ -79,7 +79,7 @@ def check(data: Any) -> None:
         need(False, "target", f"is none: {error}")
 
 
-def read(cls: type[Workbench], data: Any) -> Workbench:
+def read(cls: type[Workbench], data: object) -> Workbench:
     """The tree that plain data describes. Raises WorkbenchError."""
     check(data)
     try:

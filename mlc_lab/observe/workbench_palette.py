@@ -15,7 +15,7 @@ import ast
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..reading.python_text import parse_expression
 from ..schedule.error import ScheduleError
@@ -25,6 +25,9 @@ from ..schedule.state import StmtSRef, child_realizes, sub_statements
 from ..schedule.trace_values import ValueReader
 from ..tir import op
 from ..tir.stmt import Block, For
+
+if TYPE_CHECKING:
+    from ..tir.stmt import Stmt
 
 #: seconds that a listing may spend on trying the choices of one parameter
 BUDGET = 0.04
@@ -88,7 +91,7 @@ def statements_in_order(state: Any) -> list[Any]:
     """Every block and loop of a schedule's state, in the order of the program."""
     found: list[Any] = []
 
-    def walk(stmt: Any) -> None:
+    def walk(stmt: Stmt) -> None:
         if type(stmt) in (For, Block):
             found.append(stmt)
         for item in sub_statements(stmt):
@@ -210,11 +213,11 @@ class Palette:
 
     # -------------------------------------------------------------------- what is there to name
 
-    def value_of(self, stmt: Any) -> dict[str, int]:
+    def value_of(self, stmt: Stmt) -> dict[str, int]:
         """A block or loop as an argument."""
         return {"loop" if type(stmt) is For else "block": self.key_of(stmt)}
 
-    def label(self, stmt: Any, owner: bool = False) -> str:
+    def label(self, stmt: Stmt, owner: bool = False) -> str:
         """What a block or loop is called in a form."""
         if type(stmt) is Block:
             return stmt.name_hint
@@ -224,7 +227,7 @@ class Palette:
             text += " of " + ", ".join(r.block.name_hint for r in child_realizes(stmt)[:3])
         return text
 
-    def choice(self, stmt: Any, owner: bool = False) -> dict[str, Any]:
+    def choice(self, stmt: Stmt, owner: bool = False) -> dict[str, Any]:
         """A block or loop as a choice."""
         return {"value": self.value_of(stmt), "label": self.label(stmt, owner)}
 
@@ -258,7 +261,7 @@ class Palette:
         """The loops of the scope that are not around the picked block, in order."""
         around = set(map(id, self.loops_above()))
 
-        def walk(stmt: Any) -> Iterator[Any]:
+        def walk(stmt: Stmt) -> Iterator[Any]:
             if type(stmt) is Block:
                 return
             if type(stmt) is For and id(stmt) not in around:

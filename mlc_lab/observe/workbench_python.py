@@ -44,7 +44,7 @@ def fresh_name(wish: str, taken: Iterable[str]) -> str:
 
 
 def call_text(
-    inst: Instruction, names: Mapping[Any, str], decision: Any = None, home: str | None = None
+    inst: Instruction, names: Mapping[Any, str], decision: object = None, home: str | None = None
 ) -> str:
     """An instruction as one would write it: defaults left out, blocks and loops by position.
 
@@ -84,7 +84,7 @@ def call_text(
     return f"{left} = {call}"
 
 
-def _hashable(value: Any) -> bool:
+def _hashable(value: object) -> bool:
     return type(value).__hash__ is not None and not isinstance(value, (list, tuple, dict))
 
 

@@ -47,7 +47,7 @@ def follow(
     theirs = [shadow.state.refs[s] for s in statements_in_order(shadow.state)]
     place = {id(sref): n for n, sref in enumerate(theirs)}
 
-    def translate(value: Any, sch: Schedule, ours: list[Any]) -> Any:
+    def translate(value: object, sch: Schedule, ours: list[Any]) -> Any:
         if isinstance(value, (BlockRV, LoopRV)):
             sref = shadow._resolve(value)
             return variable(sch, sch.state.refs[ours[place[id(sref)]]])
@@ -83,7 +83,7 @@ def replay_steps(bench: Workbench, made: Schedule) -> None:
     values: dict[Any, Any] = {}
     at = bench.at
 
-    def translate(value: Any) -> Any:
+    def translate(value: object) -> Any:
         if isinstance(value, (BlockRV, LoopRV)):
             return table[value]
         if isinstance(value, (list, tuple)):

@@ -182,7 +182,7 @@ class BlockBuilder:
 
         return call_te(self, func, args, kwargs)
 
-    def emit_te(self, func: Callable, *args: Any, **kwargs: Any) -> Var:
+    def emit_te(self, func: Callable, *args: object, **kwargs: object) -> Var:
         """Make a TensorIR function of `func(*te_tensors)` and emit a call of it.
 
         Relax expressions among the arguments become te placeholders, constants included; other

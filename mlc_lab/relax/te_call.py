@@ -54,7 +54,7 @@ class _Arguments:
         self.exprs.append(expr)
         return made
 
-    def convert(self, value: object) -> Any:
+    def convert(self, value: Any) -> Any:
         """An argument as the te function takes it."""
         if isinstance(value, Expr):
             return self.convert_expr(value)

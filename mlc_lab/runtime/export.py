@@ -99,7 +99,7 @@ def sources_of(obj: bytes | None, compiled: jit.Compiled | None) -> dict[str, An
 
 
 def export_library(
-    module: Module, path: str, cc: str | None = None, fcompile: Any = None, **options: Any
+    module: Module, path: str, cc: str | None = None, fcompile: object = None, **options: object
 ) -> str:
     """Write ``module`` to ``path`` in the form that the ending of the name asks for."""
     ending = os.path.splitext(path)[1]

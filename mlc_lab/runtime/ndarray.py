@@ -73,7 +73,7 @@ def _float32_to_bits(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), np.uint32(0x7FC0), rounded).astype(np.uint16)
 
 
-def from_dlpack(value: Any, **options: Any) -> Any:
+def from_dlpack(value: Any, **options: object) -> Any:
     """A tensor over the memory of an array of any library that speaks DLPack.
 
     Raises ValueError for a torch tensor whose memory holds other numbers than it says.
@@ -135,7 +135,7 @@ class NDArray(Tensor):
         bfloat16 = _ml_bfloat16() if self.dtype == "bfloat16" else None
         return view if bfloat16 is None else view.view(bfloat16)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: object) -> Any:
         """A DLPack capsule over the same memory."""
         if self.__chandle__():
             return super().__dlpack__(**options)
@@ -154,7 +154,7 @@ class NDArray(Tensor):
 
     asnumpy = numpy
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: str | None = None, copy: bool | None = None) -> np.ndarray:
         view = self._view()
         if self.dtype == "bfloat16" and view.dtype == np.uint16:
             view = _bits_to_float32(view)
@@ -164,7 +164,7 @@ class NDArray(Tensor):
 
     # -- copying ----------------------------------------------------------------------------------
 
-    def copyfrom(self, source: Any) -> NDArray:
+    def copyfrom(self, source: object) -> NDArray:
         """Copy ``source`` (an array or a tensor of the same shape) into this tensor; return it."""
         values = source._view() if isinstance(source, NDArray) else np.asarray(source)
         if tuple(values.shape) != self.shape:
@@ -265,7 +265,7 @@ def _check_cpu(dev: Any) -> None:
 
 def empty(
     shape: int | tuple[int, ...],
-    dtype: Any = "float32",
+    dtype: str | None = "float32",
     device: Device | str | None = None,
     mem_scope: str | None = None,
 ) -> NDArray:

@@ -154,7 +154,7 @@ def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: S
 
 
 def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: BufferRegion,
-            consumer: StmtSRef, read: BufferRegion) -> bool:
+            consumer: StmtSRef, read: Any) -> bool:
     if _writes_all(state, lca, producer, written):
         return True
     have = relaxed_region(state, producer, written.region, lca, lower=True)

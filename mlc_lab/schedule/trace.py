@@ -242,7 +242,7 @@ class _Sizes(dict):
     """What variables of a trace stand for in a schedule: RVs as they are entered, sizes of the
     function by their names."""
 
-    def __init__(self, sch: Schedule, known: Any = ()) -> None:
+    def __init__(self, sch: Any, known: Any = ()) -> None:
         super().__init__(known)
         self.sch = sch
 

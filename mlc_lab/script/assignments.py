@@ -20,7 +20,7 @@ from .source import Source
 from .values import Pending
 
 if TYPE_CHECKING:
-    from ..tir.stmt import Stmt
+    pass
 
 
 class AssignmentParser(Evaluator):
@@ -32,7 +32,7 @@ class AssignmentParser(Evaluator):
         #: one list a body that is open, innermost last
         self.items_of: list[list[Any]] = []
 
-    def emit(self, stmt: Stmt) -> None:
+    def emit(self, stmt: Any) -> None:
         """Add a statement, or a function from the rest of the body to a statement."""
         self.items_of[-1].append(stmt)
 

@@ -159,7 +159,7 @@ def binary(budget: Budget, op: type, apply: Callable, a: Any, b: Any) -> Any:
                      "compute the value outside of the script and mention it by name")
 
 
-def is_number(value: object) -> bool:
+def is_number(value: Any) -> bool:
     """Whether a value is a number of Python or numpy."""
     if isinstance(value, (bool, int, float)):
         return True

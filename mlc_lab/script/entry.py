@@ -240,7 +240,7 @@ def _parse_text(text: str, extra_vars: Mapping[str, Any]) -> tuple[Parser, Any]:
     return owner, result
 
 
-def imported_names(parser: Parser, node: ast.AST) -> dict[str, Any]:
+def imported_names(parser: Parser, node: Any) -> dict[str, Any]:
     """What the import lines of a text bind; only script modules are known."""
     found: dict[str, Any] = {}
     for alias in node.names:

@@ -244,7 +244,7 @@ class Evaluator(Scopes):
                 parts.append(bounded.formatted(self.eval(item.value), spec, item.conversion))
         return bounded.checked("".join(parts))
 
-    def eval_comprehension(self, node: ast.AST) -> list[Any]:
+    def eval_comprehension(self, node: Any) -> list[Any]:
         """[f(x) for x in values if test], over Python values."""
         out: list[Any] = []
 

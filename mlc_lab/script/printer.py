@@ -86,7 +86,7 @@ class Printer:
         """Add a line at the current indentation."""
         self.out.append(self.indent + text)
 
-    def enter(self, node: Node, start: int | None = None) -> Frame:
+    def enter(self, node: Any, start: int | None = None) -> Frame:
         """Open the frame of a node; `start` is the line where the node's text begins."""
         frame = Frame(node, len(self.out) if start is None else start, self.indent)
         self.frames.append(frame)
@@ -181,7 +181,7 @@ class Printer:
 
     # --------------------------------------------------------------------------- expressions
 
-    def expr(self, node: Node, outer: int = 0) -> str:
+    def expr(self, node: Any, outer: int = 0) -> str:
         """An expression; parenthesised if it binds weaker than `outer`."""
         return EXPR[type(node)](self, node, outer)
 
@@ -375,7 +375,7 @@ class Printer:
             self.line("pass")
         self.indent = ""
 
-    def function(self, func: PrimFunc, name: str) -> None:
+    def function(self, func: Any, name: str) -> None:
         """A function of a module."""
         FUNCTION_PRINTERS[type(func)][1](self, func, name)
 

@@ -31,7 +31,7 @@ class Scopes:
 
     # --------------------------------------------------------------------------- errors, names
 
-    def error(self, node: ast.AST, message: str, hint: str = "") -> DiagnosticError:
+    def error(self, node: Any, message: str, hint: str = "") -> DiagnosticError:
         """The error for a mistake at a node of the syntax tree."""
         return self.source.error(node, message, hint)
 

@@ -24,7 +24,7 @@ class Source:
         self.first_line, self.column = first_line, column
         self.lines = text.split("\n")
 
-    def error(self, node: ast.AST, message: str, hint: str = "") -> DiagnosticError:
+    def error(self, node: Any, message: str, hint: str = "") -> DiagnosticError:
         """The error at a node of the syntax tree."""
         line = getattr(node, "lineno", 0) or 0
         start = getattr(node, "col_offset", 0) or 0
@@ -74,7 +74,7 @@ def _definitions(tree: ast.AST, kinds: tuple, name: str) -> list[Any]:
     return [n for n in ast.walk(tree) if isinstance(n, kinds) and n.name == name]
 
 
-def _first_line(node: ast.AST) -> int:
+def _first_line(node: Any) -> int:
     return min([node.lineno, *[d.lineno for d in node.decorator_list]])
 
 

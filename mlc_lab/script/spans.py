@@ -17,7 +17,6 @@ from .printer import Printer
 
 if TYPE_CHECKING:
     from ..ir.node import Node
-    from ..tir.function import PrimFunc
 
 _MARK = re.compile("\x01(\\d+)\x02|\x03")
 
@@ -76,7 +75,7 @@ class SpanPrinter(Printer):
         self.out.append(self.indent + self.pending + text)
         self.pending = ""
 
-    def expr(self, node: Node, outer: int = 0) -> str:
+    def expr(self, node: Any, outer: int = 0) -> str:
         text = super().expr(node, outer)
         return self.mark(node, text, "expr") if self.expressions else text
 
@@ -121,7 +120,7 @@ class SpanPrinter(Printer):
     def insert(self, frame: Any, text: str, node: Node | None = None) -> None:
         super().insert(frame, self.mark(node, text, "buffer") if node is not None else text, node)
 
-    def function(self, func: PrimFunc, name: str) -> None:
+    def function(self, func: Any, name: str) -> None:
         self.pending += self.open(func, "stmt")
         super().function(func, name)
         self.out[-1] += "\x03"

@@ -106,7 +106,7 @@ def _stride_vars(strides: Sequence[Any] | None, shape: Any) -> Any:
     return [made.setdefault(s, E.Var(s, dtype)) if isinstance(s, str) else s for s in strides]
 
 
-def dtype_of(value: ExprLike) -> str:
+def dtype_of(value: Any) -> str:
     """A dtype given as string, as T.float32 or as a numpy dtype."""
     if isinstance(value, DtypeName):
         return value.dtype
@@ -118,7 +118,7 @@ def dtype_of(value: ExprLike) -> str:
     return dt.canonical(name)
 
 
-def as_expr(value: ExprLike) -> Any:
+def as_expr(value: Any) -> Any:
     """A value as an operand: regions with constant extents become vector loads."""
     if type(value) is BufferRegion:
         indices = []
@@ -359,7 +359,7 @@ def meta_var(value: ExprLike) -> Any:
 class MetaVar:
     """What T.meta_var returns."""
 
-    def __init__(self, value: ExprLike) -> None:
+    def __init__(self, value: Any) -> None:
         self.value = value
 
 

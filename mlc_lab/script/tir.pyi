@@ -66,9 +66,9 @@ class BufferName(Form):
     @staticmethod
     def subscript(key: Any) -> tuple:
         """The arguments that a subscript stands for."""
-def dtype_of(value: ExprLike) -> str:
+def dtype_of(value: Any) -> str:
     """A dtype given as string, as T.float32 or as a numpy dtype."""
-def as_expr(value: ExprLike) -> Any:
+def as_expr(value: Any) -> Any:
     """A value as an operand: regions with constant extents become vector loads."""
 def Not(a: ExprLike) -> Any:
     """The node Not(a), without folding."""
@@ -113,9 +113,9 @@ def meta_var(value: ExprLike) -> Any:
     """A value that a script's assignment binds as it is, without a let."""
 class MetaVar:
     """What T.meta_var returns."""
-    value: ExprLike
+    value: Any
 
-    def __init__(self, value: ExprLike) -> None:
+    def __init__(self, value: Any) -> None:
         ...
 def var(dtype: Any, name: str='') -> Any:
     """A new variable."""
@@ -253,7 +253,7 @@ def call_pure_extern(*args: object, dtype: _Any = None, annotations: _Mapping[st
     """call of a C function without effects (the intrinsic tir.call_pure_extern)"""
 def ceil(x: _ExprLike, **options: object) -> _PrimExpr:
     """rounded up"""
-def ceildiv(a: _ExprLike, b: _ExprLike, span: object = None) -> _PrimExpr:
+def ceildiv(a: _ExprLike, b: _Any, span: object = None) -> _PrimExpr:
     """a / b rounded up."""
 def clz(x: _ExprLike, **options: object) -> _PrimExpr:
     """number of leading zero bits"""

@@ -99,7 +99,7 @@ class Stage:
 
     # ------------------------------------------------------------------------------- loops
 
-    def split(self, parent: IterVar, factor: Any = None,
+    def split(self, parent: IterVar, factor: int | PrimExpr | None = None,
               nparts: int | PrimExpr | None = None) -> tuple:
         """Split a loop: `factor` is the extent of the inner one, or `nparts` of the outer one."""
         if (factor is None) == (nparts is None):

@@ -400,7 +400,7 @@ class BufferLoad(PrimExpr):
     indices: tuple[PrimExpr, ...]
     predicate: PrimExpr | None
 
-    def __init__(self, buffer: Buffer, indices: Sequence[Any], predicate: PrimExpr | None = None,
+    def __init__(self, buffer: Buffer, indices: Sequence[Any], predicate: Any = None,
                  span: object = None) -> None:
         self._init(buffer, tuple(map(const_index, indices)), predicate)
 

@@ -125,7 +125,7 @@ class IndexMap:
         self.inverse_index_map = inverse_index_map
 
     @staticmethod
-    def from_func(mapping_function: Callable[..., Any], ndim: int | None = None,
+    def from_func(mapping_function: Any, ndim: int | None = None,
                   inverse_index_map: IndexMap | Callable[..., Any] | None = None, *,
                   index_dtype: str = "int32") -> "IndexMap":
         """The map of a Python function; `ndim` is needed where it takes *args."""

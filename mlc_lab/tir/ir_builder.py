@@ -68,7 +68,7 @@ class BufferVar:
     def __getitem__(self, index: ExprLike | tuple[ExprLike, ...]) -> PrimExpr:
         return BufferLoad(self.buffer, self._at(index))
 
-    def __setitem__(self, index: ExprLike | tuple[ExprLike, ...], value: ExprLike) -> None:
+    def __setitem__(self, index: ExprLike | tuple[ExprLike, ...], value: Any) -> None:
         value = O.cast(O.convert(value, BufferLoad(self.buffer, self._at(index))),
                        self.buffer.dtype)
         self._builder.emit(BufferStore(self.buffer, value, self._at(index)))
@@ -80,7 +80,7 @@ class IRBuilder:
     def __init__(self) -> None:
         self._stack: list[list[Any]] = [[]]
 
-    def emit(self, stmt: Stmt | PrimExpr | Callable[[Stmt], Stmt]) -> None:
+    def emit(self, stmt: Any) -> None:
         """Add a statement, or a function that makes one of the statements that follow it."""
         if isinstance(stmt, PrimExpr):
             stmt = Evaluate(stmt)

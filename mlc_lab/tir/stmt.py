@@ -70,7 +70,7 @@ class BufferStore(Stmt):
     predicate: PrimExpr | None
 
     def __init__(self, buffer: Buffer, value: Any, indices: Sequence[Any],
-                 predicate: PrimExpr | None = None, span: object = None) -> None:
+                 predicate: Any = None, span: object = None) -> None:
         self._init(buffer, value, tuple(map(const_index, indices)), predicate)
 
 
@@ -158,7 +158,7 @@ class For(Stmt):
     thread_binding: IterVar | None = plain()
     annotations: Mapping[str, Any] = plain()
 
-    def __init__(self, loop_var: Var, min: ExprLike, extent: ExprLike, kind: int, body: Stmt,
+    def __init__(self, loop_var: Var, min: ExprLike, extent: Any, kind: int, body: Stmt,
                  thread_binding: IterVar | None = None,
                  annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
         self._init(loop_var, const_index(min), const_index(extent), ForKind(kind), body,
@@ -255,7 +255,7 @@ class BlockRealize(Stmt):
     predicate: PrimExpr
     block: Block
 
-    def __init__(self, iter_values: Sequence[Any], predicate: PrimExpr | None, block: Block,
+    def __init__(self, iter_values: Sequence[Any], predicate: Any, block: Block,
                  span: object = None) -> None:
         if isinstance(predicate, bool):
             predicate = IntImm("bool", int(predicate))

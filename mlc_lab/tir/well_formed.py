@@ -106,7 +106,7 @@ class _Checker:
         self.stmt: Any = None
         self.seen: set[Buffer] = set()
 
-    def fail(self, rule: str, node: Node | None, message: str, hint: str = "") -> None:
+    def fail(self, rule: str, node: Any, message: str, hint: str = "") -> None:
         raise Broken(rule, node, message, self.stmt, hint)
 
     # ------------------------------------------------------------------------- scopes

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import te
 from ..te.tensor import Tensor
 from ..tir import ir_builder
 from ..tir import op as O
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scales: Tensor | None,
@@ -19,7 +22,7 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scales: Tens
     """
     columns, total = weight.shape[1], indices.shape[0]
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Any, outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
         table, which, begin = map(ib.buffer_ptr, ins[:3])
         by = ib.buffer_ptr(ins[3]) if scales is not None else None

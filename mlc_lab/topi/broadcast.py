@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import te
 from ..ir import dtype as dt
@@ -10,6 +10,9 @@ from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
 from .utils import axes, shape_of, sum_type, text
+
+if TYPE_CHECKING:
+    from ..tir.expr import ExprLike
 
 
 def broadcast_shape(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> list[PrimExpr]:
@@ -47,7 +50,7 @@ def broadcast(name: str, fn: Callable, *operands: Any) -> Tensor:
 
 
 def _broadcast(name: str, fn: Callable, doc: str) -> Callable:
-    def operator(lhs: Any, rhs: Any) -> Any:
+    def operator(lhs: Tensor | ExprLike, rhs: Tensor | ExprLike) -> Any:
         if not isinstance(lhs, Tensor) and not isinstance(rhs, Tensor):
             return fn(lhs, rhs)
         return broadcast(name, fn, lhs, rhs)
@@ -58,7 +61,7 @@ def _broadcast(name: str, fn: Callable, doc: str) -> Callable:
 
 def _logical(boolean: Callable, integer: Callable) -> Callable:
     """A function of conditions; integers count as true where they are not zero."""
-    def fn(a: Any, b: Any) -> PrimExpr:
+    def fn(a: Tensor | ExprLike, b: Tensor | ExprLike) -> PrimExpr:
         a, b = O.convert(a), O.convert(b)
         return boolean(*(x if dt.is_bool(x.dtype) else O.not_equal(x, 0) for x in (a, b)))
 
@@ -67,24 +70,24 @@ def _logical(boolean: Callable, integer: Callable) -> Callable:
 
 def _bits(boolean: Callable, integer: Callable) -> Callable:
     """A function of bits that on conditions is the logical one."""
-    def fn(a: Any, b: Any) -> PrimExpr:
+    def fn(a: Tensor | ExprLike, b: Tensor | ExprLike) -> PrimExpr:
         a, b = O.match_values(a, b)
         return boolean(a, b) if dt.is_bool(a.dtype) else integer(a, b)
 
     return fn
 
 
-def _floor_divide(a: Any, b: Any) -> PrimExpr:
+def _floor_divide(a: Tensor | ExprLike, b: Tensor | ExprLike) -> PrimExpr:
     return O.floordiv(*O.match_values(a, b))
 
 
-def _floor_mod(a: Any, b: Any) -> PrimExpr:
+def _floor_mod(a: Tensor | ExprLike, b: Tensor | ExprLike) -> PrimExpr:
     """As TVM writes it: of floats not exact where the quotient is large (T.floormod is)."""
     a, b = O.match_values(a, b)
     return a - O.floor(a / b) * b if dt.is_float(a.dtype) else O.floormod(a, b)
 
 
-def _log_add_exp(a: Any, b: Any) -> PrimExpr:
+def _log_add_exp(a: Tensor | ExprLike, b: Tensor | ExprLike) -> PrimExpr:
     a, b = O.match_values(a, b)
     own, wide = a.dtype, sum_type(a.dtype)
     a, b = O.cast(a, wide), O.cast(b, wide)
@@ -122,9 +125,9 @@ bitwise_or = _broadcast("bitwise_or", _bits(O.logical_or, O.bitwise_or), "lhs | 
 bitwise_xor = _broadcast("bitwise_xor", _bits(O.not_equal, O.bitwise_xor), "lhs ^ rhs")
 
 
-def where(condition: Tensor, x: Any, y: Any) -> Tensor:
+def where(condition: Tensor, x: Tensor | ExprLike, y: Tensor | ExprLike) -> Tensor:
     """x where condition, else y; all three broadcast together."""
-    def element(c: PrimExpr, a: Any, b: Any) -> PrimExpr:
+    def element(c: PrimExpr, a: Tensor | ExprLike, b: Tensor | ExprLike) -> PrimExpr:
         return O.select(c if dt.is_bool(c.dtype) else O.not_equal(c, 0), a, b)
 
     return broadcast("where", element, condition, x, y)

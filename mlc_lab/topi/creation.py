@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import te
 from ..te.tensor import Tensor
@@ -11,8 +11,11 @@ from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
 from .utils import axes, need, number, shape_of, simplify
 
+if TYPE_CHECKING:
+    from ..tir.expr import ExprLike
 
-def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:
+
+def full(shape: Any, dtype: str, fill_value: ExprLike) -> Tensor:
     """`shape` elements of `dtype`, all of them fill_value (a number, or a tensor of one)."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value(*[0] * fill_value.ndim)
@@ -23,7 +26,7 @@ def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:
                       varargs_names=axes(len(sizes)))
 
 
-def full_like(x: Tensor, fill_value: Any) -> Tensor:
+def full_like(x: Tensor, fill_value: ExprLike) -> Tensor:
     """As `full`, with the shape and dtype of x."""
     value = fill_value(*[0] * fill_value.ndim) if isinstance(fill_value, Tensor) else fill_value
     value = O.cast(O.const(value), x.dtype)
@@ -31,7 +34,8 @@ def full_like(x: Tensor, fill_value: Any) -> Tensor:
                       varargs_names=axes(x.ndim))
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
+def arange(start: Any, stop: ExprLike | None = None, step: Any = 1, dtype: str = "float32"
+           ) -> Tensor:
     """start, start + step, ... up to but without stop; from 0 with one argument."""
     if stop is None:
         start, stop = 0, start
@@ -47,7 +51,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
         away = O.convert(stop) - O.convert(start)
         count = simplify(O.floordiv(away + (step - 1 if step > 0 else step + 1), step))
 
-    def element(i: Any) -> PrimExpr:
+    def element(i: PrimExpr) -> PrimExpr:
         first, by = (O.const(v, dtype) if isinstance(v, (int, float)) else O.cast(v, dtype)
                      for v in (start, step))
         return first + by * O.cast(i, dtype)
@@ -56,11 +60,11 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
                       varargs_names=["ax0"])
 
 
-def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
+def trilu(data: Tensor, k: ExprLike, upper: bool) -> Tensor:
     """The upper or lower triangle of the last two dimensions; k moves the diagonal right."""
     need(data.ndim >= 2, f"trilu: {data.name} has {data.ndim} dimensions and needs 2")
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         row, column = i[-2], i[-1]
         row = row if number(k) == 0 else row + k
         kept = O.less_equal(row, column) if upper else O.greater_equal(row, column)
@@ -69,17 +73,17 @@ def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
     return te.compute(data.shape, element, name="trilu", tag="elemwise")
 
 
-def tril(data: Tensor, k: Any = 0) -> Tensor:
+def tril(data: Tensor, k: ExprLike = 0) -> Tensor:
     """The lower triangle, up to diagonal k."""
     return trilu(data, k, False)
 
 
-def triu(data: Tensor, k: Any = 0) -> Tensor:
+def triu(data: Tensor, k: ExprLike = 0) -> Tensor:
     """The upper triangle, from diagonal k."""
     return trilu(data, k, True)
 
 
-def eye(n: Any, m: Any = None, k: int = 0, dtype: str = "float32") -> Tensor:
+def eye(n: ExprLike, m: ExprLike | None = None, k: int = 0, dtype: str = "float32") -> Tensor:
     """n by m, one on diagonal k and zero elsewhere."""
     m = n if m is None else m
     one, zero = O.const(1, dtype), O.const(0, dtype)
@@ -92,7 +96,7 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int = 0, align: str = "RI
     """data with `diagonal` on diagonal k of its last two dimensions."""
     need(isinstance(k, int), "matrix_set_diag: k is one number")
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         row, column = i[-2], i[-1]
         at = row if k >= 0 else column
         return O.if_then_else(O.equal(row + k, column), diagonal(*i[:-2], at), data(*i))

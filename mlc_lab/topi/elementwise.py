@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import te
 from ..ir import dtype as dt
@@ -12,6 +12,9 @@ from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import PrimExpr
 from .utils import axes, need, text
+
+if TYPE_CHECKING:
+    from ..tir.expr import ExprLike
 
 
 def elementwise(x: Tensor, fn: Callable, name: str = "compute") -> Tensor:
@@ -97,7 +100,7 @@ def bitwise_not(data: Tensor) -> Tensor:
                   "T_bitwise_not")
 
 
-def cast(x: Tensor, dtype: str, span: Any = None) -> Any:
+def cast(x: Tensor, dtype: str, span: object = None) -> Any:
     """Every element as `dtype`."""
     if not isinstance(x, Tensor):
         return O.cast(x, dtype)
@@ -109,7 +112,7 @@ def reinterpret(x: Tensor, dtype: str) -> Tensor:
     return elementwise(x, lambda e: O.reinterpret(dtype, e))
 
 
-def clip(x: Tensor, a_min: Any, a_max: Any) -> Tensor:
+def clip(x: Tensor, a_min: ExprLike, a_max: ExprLike) -> Tensor:
     """Every element kept between a_min and a_max.
 
     Of integers the bounds are the integers within; what the type cannot hold does not limit it.
@@ -133,7 +136,7 @@ def elemwise_sum(xs: list[Tensor]) -> Tensor:
         need(x.ndim == xs[0].ndim, f"elemwise_sum: the shapes {text(xs[0].shape)} and "
                                    f"{text(x.shape)} differ")
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         total = xs[0](*i)
         for x in xs[1:]:
             total = total + x(*i)

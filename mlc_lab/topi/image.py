@@ -7,13 +7,16 @@ what is read there is the method: the nearest pixel, a linear or a cubic interpo
 from __future__ import annotations
 
 from itertools import product as combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import te
 from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import PrimExpr
 from .utils import need, need_rank, number, shape_of, text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
 TRANSFORMS = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel",
@@ -107,7 +110,8 @@ def _resize(name: str, data: Tensor, roi: Any, size: Any, layout: str, method: s
         high = O.cast(data.shape[d], "int32") - 1
         return O.cast(O.max_value_of(O.min_value_of(index, high), 0), data.shape[d].dtype)
 
-    def taps(i: PrimExpr, d: int, n: Any, r: tuple[float, float]) -> list[tuple[PrimExpr, Any]]:
+    def taps(i: PrimExpr, d: int, n: PrimExpr | int, r: tuple[float, float]
+             ) -> list[tuple[PrimExpr, Any]]:
         """The pixels read along one dimension, and their weights."""
         if method == "nearest_neighbor" and transform == "asymmetric" and rounding == "floor":
             have = number(data.shape[d])
@@ -132,7 +136,7 @@ def _resize(name: str, data: Tensor, roi: Any, size: Any, layout: str, method: s
             weights = [w / total for w in weights]
         return [(clamp(first + k, d), w) for k, w in zip((-1, 0, 1, 2), weights)]
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         each = [taps(i[d], d, n, r) for d, n, r in zip(where, sizes, rois)]
         total: Any = None
         for chosen in combinations(*each):
@@ -156,33 +160,33 @@ def _resize(name: str, data: Tensor, roi: Any, size: Any, layout: str, method: s
     return te.compute(shape, element, name="resize", tag="injective")
 
 
-def resize1d(data: Tensor, roi: Any, size: Any, layout: str = "NCW", method: str = "linear",
+def resize1d(data: Tensor, roi: object, size: Any, layout: str = "NCW", method: str = "linear",
              coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
              bicubic_alpha: float = -0.75, bicubic_exclude: int = 0,
              extrapolation_value: float = 0.0, out_dtype: str | None = None,
-             output_shape: Any = None) -> Tensor:
+             output_shape: Sequence[Any] | None = None) -> Tensor:
     """W resized to `size`."""
     return _resize("resize1d", data, roi, output_shape or size, layout, method,
                    coordinate_transformation_mode, rounding_method, bicubic_alpha,
                    bicubic_exclude, extrapolation_value, out_dtype)
 
 
-def resize2d(data: Tensor, roi: Any, size: Any, layout: str = "NCHW", method: str = "linear",
+def resize2d(data: Tensor, roi: object, size: Any, layout: str = "NCHW", method: str = "linear",
              coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
              bicubic_alpha: float = -0.75, bicubic_exclude: int = 0,
              extrapolation_value: float = 0.0, out_dtype: str | None = None,
-             output_shape: Any = None) -> Tensor:
+             output_shape: Sequence[Any] | None = None) -> Tensor:
     """(H, W) resized to `size`; `method` is nearest_neighbor, linear or cubic."""
     return _resize("resize2d", data, roi, output_shape or size, layout, method,
                    coordinate_transformation_mode, rounding_method, bicubic_alpha,
                    bicubic_exclude, extrapolation_value, out_dtype)
 
 
-def resize3d(data: Tensor, roi: Any, size: Any, layout: str = "NCDHW", method: str = "linear",
+def resize3d(data: Tensor, roi: object, size: Any, layout: str = "NCDHW", method: str = "linear",
              coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
              bicubic_alpha: float = -0.75, bicubic_exclude: int = 0,
              extrapolation_value: float = 0.0, out_dtype: str | None = None,
-             output_shape: Any = None) -> Tensor:
+             output_shape: Sequence[Any] | None = None) -> Tensor:
     """(D, H, W) resized to `size`."""
     return _resize("resize3d", data, roi, output_shape or size, layout, method,
                    coordinate_transformation_mode, rounding_method, bicubic_alpha,

@@ -7,7 +7,7 @@ the mode "fast", as those of TVM do; Relax asks for others.
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import te
 from ..ir import dtype as dt
@@ -20,6 +20,10 @@ from .transform import injective
 from .utils import (
     axis_of, differ, need, number, product, simplify, text, unravel,
 )
+
+if TYPE_CHECKING:
+    from ..tir.expr import ExprLike
+    from ..tir.ir_builder import IRBuilder
 
 
 def kept_inside(index: PrimExpr, size: PrimExpr, mode: str) -> PrimExpr:
@@ -65,14 +69,14 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
         return O.if_then_else(inside, element(kept_inside(index, size, "numpy")),
                               O.const(math.nan, a.dtype))
 
-    def at(*i: Any) -> PrimExpr:
+    def at(*i: PrimExpr) -> PrimExpr:
         return indices(*i) if isinstance(indices, Tensor) else O.convert(indices)
 
     shape = tuple(indices.shape) if isinstance(indices, Tensor) else ()
     if axis is None:
         size = simplify(product(a.shape))
 
-        def flat(*i: Any) -> PrimExpr:
+        def flat(*i: PrimExpr) -> PrimExpr:
             return value(at(*i), O.convert(size), lambda k: a(*unravel(k, a.shape)))
 
         return injective(shape, flat, "T_take")
@@ -84,7 +88,7 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0,
     out = [*a.shape[:k], *shape[b:], *a.shape[k + 1:]]
     count = len(shape) - b
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         return value(at(*i[:b], *i[k:k + count]), a.shape[k],
                      lambda index: a(*i[:k], index, *i[k + count:]))
 
@@ -110,7 +114,7 @@ def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
     count = indices.ndim - 1
     shape = [*indices.shape[1:], *a.shape[depth + b:]]
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         at = [indices(d, *i[:count]) for d in range(depth)]
         return a(*i[:b], *at, *i[count:])
 
@@ -128,7 +132,7 @@ def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
     shape = [*common, *data.shape[len(indices):]]
     n = len(common)
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         at = []
         for x, d in zip(indices, data.shape):
             at.append(kept_inside(read(x, i[:n], common), d, "numpy"))
@@ -140,14 +144,14 @@ def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
 adv_index = index_tensor
 
 
-def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str
-            ) -> Tensor:
+def one_hot(indices: Tensor, on_value: ExprLike, off_value: ExprLike, depth: ExprLike, axis: int,
+            dtype: str) -> Tensor:
     """on_value at the index along a new dimension `axis` of `depth`, off_value elsewhere."""
     k = axis_of("one_hot", axis, indices.ndim + 1)
     on, off = (O.cast(O.convert(v), dtype) for v in (on_value, off_value))
     shape = [*indices.shape[:k], depth, *indices.shape[k:]]
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         return O.select(O.equal(indices(*i[:k], *i[k + 1:]), i[k]), on, off)
 
     return injective(shape, element, "T_one_hot")
@@ -179,7 +183,7 @@ def _is_inside(indices: Sequence[PrimExpr], shape: Sequence[Any]) -> PrimExpr:
                    for c in (i >= 0, i < O.cast(d, i.dtype))))
 
 
-def _copy(ib: Any, source: Any, target: Any, shape: Sequence[Any]) -> None:
+def _copy(ib: IRBuilder, source: Any, target: Any, shape: Sequence[Any]) -> None:
     with ib.for_range(0, simplify(O.convert(product(shape))), name="i", kind="parallel") as i:
         at = tuple(unravel(i, shape))
         target[at] = source[at]
@@ -269,7 +273,7 @@ def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulat
     rest = list(data.shape[len(indices):])
     whole = [*common, *rest]
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
         source, new, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[-1]), ib.buffer_ptr(outs[0])
         places = [ib.buffer_ptr(b) for b in ins[1:-1]]
@@ -297,8 +301,8 @@ def _broadcast_at(tensor: Tensor, i: Sequence[Any], shape: Sequence[Any]) -> tup
                  for d, x in zip(tensor.shape, i[skip:]))
 
 
-def slice_scatter(input_tensor: Tensor, src: Tensor, start: Any, end: Any, step: Any, axis: int
-                  ) -> Tensor:
+def slice_scatter(input_tensor: Tensor, src: Tensor, start: Any, end: Any, step: Any,
+                  axis: int) -> Tensor:
     """input_tensor with src in place of its slice [start:end:step] along `axis`."""
     from .transform import slice_bounds
 
@@ -308,7 +312,7 @@ def slice_scatter(input_tensor: Tensor, src: Tensor, start: Any, end: Any, step:
     need(not differ(count, src.shape[k]), f"slice_scatter: the slice holds {number(count)} and "
                                           f"src {text(src.shape)} has {number(src.shape[k])}")
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         away = i[k] - low
         inside = O.all(away >= 0, away < count * step, O.equal(O.floormod(away, step), 0))
         at = [O.floordiv(away, step) if d == k else x for d, x in enumerate(i)]
@@ -322,7 +326,7 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
     """mask_value beyond valid_length[batch] along `axis` (0 or 1; the batch is the other one)."""
     need(axis in (0, 1), "sequence_mask: axis is 0 or 1")
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         length = O.cast(valid_length(i[1 - axis]), i[axis].dtype)
         return O.if_then_else(i[axis] >= length, O.const(mask_value, data.dtype), data(*i))
 

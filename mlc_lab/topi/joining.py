@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm
 from .transform import injective
 from .utils import axis_of, differ, need, number, simplify, text
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 
 def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -27,7 +30,7 @@ def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
         starts.append(simplify(starts[-1] + x.shape[k]))
     shape = [starts[-1] if i == k else d for i, d in enumerate(first.shape)]
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         value = first(*i)
         for x, start in zip(tensors[1:], starts[1:]):
             at = [p - start if d == k else p for d, p in enumerate(i)]
@@ -49,7 +52,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     count = IntImm(first.shape[0].dtype if first.ndim else "int32", len(tensors))
     shape = [*first.shape[:k], count, *first.shape[k:]]
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         at = [*i[:k], *i[k + 1:]]
         value = first(*at)
         for n, x in enumerate(tensors[1:], 1):
@@ -59,7 +62,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     return injective(shape, element, "T_stack")
 
 
-def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """Parts along `axis`: as many equal ones, or cut before the given indices."""
     k = axis_of("split", axis, ary.ndim)
     size = ary.shape[k]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import te
 from ..te.tensor import Tensor
@@ -10,6 +10,9 @@ from ..tir import op as O
 from ..tir.expr import IntImm
 from .broadcast import broadcast_shape
 from .utils import axes, differ, need, number, rounded, sum_type, text
+
+if TYPE_CHECKING:
+    from ..tir.expr import PrimExpr
 
 
 def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
@@ -29,7 +32,7 @@ def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False)
         return [IntImm(d.dtype, 0) if O.is_const_int(d, 1) else p
                 for d, p in zip(x.shape[:-2], i[skip:])]
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         at, (row, column) = i[:-2], i[-2:]
         x = a(*lead(a, at), *((r, row) if transp_a else (row, r)))
         y = b(*lead(b, at), *((column, r) if transp_b else (r, column)))
@@ -40,7 +43,8 @@ def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False)
                               varargs_names=axes(len(shape))), a.dtype)
 
 
-def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2
+              ) -> Tensor:
     """The sum of products over the last axes of a and first of b, or over two lists of axes."""
     if isinstance(axes, int):
         left = list(range(a.ndim - axes, a.ndim))
@@ -68,7 +72,7 @@ def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
                               varargs_names=[f"ax{d}" for d in range(len(shape))]), a.dtype)
 
 
-def einsum(subscripts: str, *operand: Any) -> Tensor:
+def einsum(subscripts: str, *operand: Tensor) -> Tensor:
     """The sum of products that Einstein's notation names: "ij,jk->ik", "...i,...i->...".
 
     Without "->" the result has the letters that stand once, in order.
@@ -89,7 +93,7 @@ def einsum(subscripts: str, *operand: Any) -> Tensor:
     ks = {c: te.reduce_axis((0, sizes[c]), c if c.isalpha() else f"k{n}")
           for n, c in enumerate(summed)}
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         place = {**dict(zip(out, i)), **ks}
         value: Any = None
         for letters, x in zip(names, tensors):

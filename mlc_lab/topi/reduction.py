@@ -13,8 +13,8 @@ from ..tir.expr import IntImm, PrimExpr
 from .utils import axes, axes_of, ravel, rounded, sum_type
 
 
-def reduce(name: str, data: Tensor, axis: Any, keepdims: bool, element: Callable,
-           block: str | None = None) -> Any:
+def reduce(name: str, data: Tensor, axis: int | Sequence[int] | None, keepdims: bool,
+           element: Callable, block: str | None = None) -> Any:
     """A reduction of `data`; `element(indices, axes)` makes the reduced value.
 
     `indices` are those of the element of `data`, `axes` the reduction axes in order.
@@ -27,7 +27,7 @@ def reduce(name: str, data: Tensor, axis: Any, keepdims: bool, element: Callable
     shape = [IntImm(d.dtype, 1) if i in ks else d for i, d in enumerate(data.shape)
              if keepdims or i not in ks]
 
-    def at(*i: Any) -> Any:
+    def at(*i: PrimExpr) -> Any:
         rest = iter(i)
         index: list[Any] = []
         for d in range(data.ndim):
@@ -40,7 +40,8 @@ def reduce(name: str, data: Tensor, axis: Any, keepdims: bool, element: Callable
 
 
 def _reduction(name: str, reducer: Callable, doc: str = "") -> Callable:
-    def operator(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def operator(data: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False
+                 ) -> Tensor:
         return reduce(name, data, axis, keepdims,
                       lambda i, ks: reducer(data(*i), axis=ks))
 
@@ -49,7 +50,7 @@ def _reduction(name: str, reducer: Callable, doc: str = "") -> Callable:
     return operator
 
 
-def wide_sum(data: Tensor, axis: Any = None, keepdims: bool = False, *,
+def wide_sum(data: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False, *,
              reducer: Callable = te.sum, name: str = "sum") -> Tensor:
     """The sum over `axis`, still in the type in which it is kept (see `sum_type`)."""
     wide = sum_type(data.dtype)
@@ -58,7 +59,8 @@ def wide_sum(data: Tensor, axis: Any = None, keepdims: bool = False, *,
 
 
 def _accumulation(name: str, reducer: Callable, of_bools: Callable, doc: str) -> Callable:
-    def operator(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def operator(data: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False
+                 ) -> Tensor:
         if dt.is_bool(data.dtype):
             return of_bools(data, axis, keepdims)
         return rounded(wide_sum(data, axis, keepdims, reducer=reducer, name=name),
@@ -89,7 +91,7 @@ def _arg(name: str, better: Callable, worst: Callable, exact: bool = False) -> C
     """argmax or argmin. The text of TVM's takes NaN for no number, and gives -1 where no element is
     better than the largest finite number; `exact` gives what numpy and torch give for all of them.
     """
-    def operator(data: Tensor, axis: Any = None, keepdims: bool = False,
+    def operator(data: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False,
                  select_last_index: bool = False) -> Tensor:
         earlier = O.greater if select_last_index else O.less
         wins, ties = (_nan_wins(better), _nan_ties) if exact and dt.is_float(data.dtype) else (

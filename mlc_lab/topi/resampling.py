@@ -6,7 +6,7 @@ Weights of an antialiased filter are a matrix, computed beforehand: [new, old].
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import PrimExpr
 from .utils import axis_of, number
+
+if TYPE_CHECKING:
+    pass
 
 CUBIC = -0.75
 
@@ -59,7 +62,7 @@ def resample(x: Tensor, axis: int, size: Any, method: str, scale: float | None =
         weights = cubic_weights(place - first, f)
         return [(inside(first + f(n - 1)), w) for n, w in enumerate(weights)]
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         total: Any = None
         for at, weight in taps(i[k]):
             value = x(*i[:k], at, *i[k + 1:])

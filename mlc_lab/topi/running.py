@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import te
 from ..ir import dtype as dt
@@ -12,13 +12,17 @@ from ..tir import op as O
 from ..tir.expr import PrimExpr
 from .utils import axis_of, product, simplify, unravel
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ..tir.ir_builder import IRBuilder
 
-def _rows(ib: Any, data: Tensor, k: int) -> tuple[Any, Callable[[Any], tuple]]:
+
+def _rows(ib: IRBuilder, data: Tensor, k: int) -> tuple[Any, Callable[[Any], tuple]]:
     """Open a loop over the rows along dimension k; how element i of the row is indexed."""
     others = [d for n, d in enumerate(data.shape) if n != k]
     loop = ib.for_range(0, simplify(O.convert(product(others))), "row", kind="parallel")
 
-    def place_in(row: Any) -> Callable[[Any], tuple]:
+    def place_in(row: PrimExpr) -> Callable[[Any], tuple]:
         at = unravel(row, others)
         return lambda i: (*at[:k], i, *at[k:])
 
@@ -37,7 +41,7 @@ def _best(name: str, better: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Callab
             return O.logical_or(O.isnan(new), O.logical_and(O.logical_not(O.isnan(old)),
                                                             better(new, old)))
 
-        def body(ins: Any, outs: Any) -> Any:
+        def body(ins: Sequence[Any], outs: Any) -> Any:
             ib = ir_builder.create()
             source = ib.buffer_ptr(ins[0])
             values, places = map(ib.buffer_ptr, outs)
@@ -86,7 +90,7 @@ def logcumsumexp(data: Tensor, axis: int = 0) -> Tensor:
         out = O.select(same, a, out)
         return O.cast(O.select(O.logical_or(O.isnan(a), O.isnan(b)), a + b, out), data.dtype)
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
         source, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
         loop, place_in = _rows(ib, data, k)

@@ -6,7 +6,7 @@ Jaderberg et al., Spatial Transformer Networks, 2015.
 from __future__ import annotations
 
 from itertools import product as combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import te
 from ..te.tensor import Tensor
@@ -14,6 +14,9 @@ from ..tir import op as O
 from ..tir.expr import PrimExpr
 from .resampling import CUBIC, cubic_weights
 from .utils import need, text
+
+if TYPE_CHECKING:
+    pass
 
 
 def grid_sample(data: Tensor, grid: Tensor, method: str = "bilinear", padding: str = "zeros",
@@ -78,7 +81,7 @@ def grid_sample(data: Tensor, grid: Tensor, method: str = "bilinear", padding: s
         return [(kept(first + f(n - 1), size), w)
                 for n, w in enumerate(cubic_weights(x - first, f, alpha))]
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         total: Any = None
         for chosen in combinations(*(taps(place(i, d), n) for d, n in enumerate(sizes))):
             value = read(i, tuple(at for at, _ in chosen))

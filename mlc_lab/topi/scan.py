@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import te
 from ..te.tensor import Tensor
@@ -11,8 +11,13 @@ from ..tir import op as O
 from ..tir.expr import PrimExpr
 from .utils import axis_of, product, simplify, sum_type, unravel
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ..tir.expr import ExprLike
+    from ..tir.ir_builder import IRBuilder
 
-def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identity_value: Any,
+
+def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identity_value: ExprLike,
            op_name: str, axis: int | None = None, dtype: str | None = None,
            exclusive: bool | None = None) -> Tensor:
     """out[.., i, ..] = data[.., 0, ..] op ... op data[.., i, ..] along `axis`.
@@ -32,7 +37,7 @@ def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identi
         before, length, after = shape[:k], shape[k], shape[k + 1:]
     rows = [*before, *after]
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
         source, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
         with ib.for_range(0, simplify(O.convert(product(rows))), "fused", kind="parallel") as row:
@@ -41,7 +46,7 @@ def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identi
             def place(i: Any) -> tuple:
                 return (*at[:len(before)], i, *at[len(before):])
 
-            def value(i: Any) -> PrimExpr:
+            def value(i: PrimExpr) -> PrimExpr:
                 where = unravel(i, data.shape) if axis is None else place(i)
                 return O.cast(source[tuple(where)], dtype)
 
@@ -59,7 +64,7 @@ def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identi
     return te.extern([shape], [data], body, dtype=dtype, name=op_name, tag=op_name)
 
 
-def _kept_apart(ib: Any, out: Any, place: Callable, value: Callable, length: Any,
+def _kept_apart(ib: IRBuilder, out: Any, place: Callable, value: Callable, length: Any,
                 dtypes: tuple[str, str], binop: Callable, identity: Any, exclusive: Any) -> None:
     """One row of a scan whose total is kept in a wider type than that of the results."""
     dtype, wide = dtypes

@@ -7,7 +7,7 @@ parallel, and any backend can compile it.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import te
 from ..ir import dtype as dt
@@ -16,6 +16,9 @@ from ..tir import ir_builder
 from ..tir import op as O
 from ..tir.expr import PrimExpr
 from .utils import axis_of, need, number, product, simplify, text, unravel
+
+if TYPE_CHECKING:
+    from ..tir.ir_builder import IRBuilder
 
 
 def _before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:
@@ -27,7 +30,7 @@ def _before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:
     return O.logical_or(less, O.logical_and(O.isnan(nan), O.logical_not(O.isnan(other))))
 
 
-def _sorted_rows(ib: Any, source: Any, shape: Sequence[Any], k: int, ascending: bool,
+def _sorted_rows(ib: IRBuilder, source: Any, shape: Sequence[Any], k: int, ascending: bool,
                  valid: Any, write: Any) -> None:
     """Emit loops that call `write(row, i, index)` for the i-th smallest of each row."""
     length = shape[k]
@@ -75,19 +78,19 @@ def _sorted_rows(ib: Any, source: Any, shape: Sequence[Any], k: int, ascending: 
         write(ib, at, lambda i: order[state[half], i], value)
 
 
-def _ascending(flag: Any) -> bool:
+def _ascending(flag: object) -> bool:
     return bool(number(flag))
 
 
-def sort(data: Tensor, axis: int = -1, is_ascend: Any = 1) -> Tensor:
+def sort(data: Tensor, axis: int = -1, is_ascend: object = 1) -> Tensor:
     """The elements in order along `axis`."""
     k = axis_of("sort", axis, data.ndim)
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
         source, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
 
-        def write(ib: Any, at: list, index: Any, value: Any) -> None:
+        def write(ib: IRBuilder, at: list, index: Any, value: Any) -> None:
             with ib.for_range(0, data.shape[k], "i") as i:
                 out[(*at[:k], i, *at[k:])] = value(index(i))
 
@@ -97,7 +100,7 @@ def sort(data: Tensor, axis: int = -1, is_ascend: Any = 1) -> Tensor:
     return te.extern([data.shape], [data], body, dtype=data.dtype, name="sort_cpu", tag="sort_cpu")
 
 
-def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: Any = 1,
+def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: object = 1,
             dtype: str = "float32") -> Tensor:
     """The indices that put the elements in order along `axis`; equal ones stay in order.
 
@@ -105,12 +108,12 @@ def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_
     """
     k = axis_of("argsort", axis, data.ndim)
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
         source, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
         valid = ib.buffer_ptr(ins[1]) if valid_count is not None else None
 
-        def write(ib: Any, at: list, index: Any, value: Any) -> None:
+        def write(ib: IRBuilder, at: list, index: Any, value: Any) -> None:
             with ib.for_range(0, data.shape[k], "i") as i:
                 out[(*at[:k], i, *at[k:])] = O.cast(index(i), dtype)
 
@@ -123,7 +126,7 @@ def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_
 
 
 def topk(data: Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both",
-         is_ascend: Any = False, dtype: str = "int64") -> Any:
+         is_ascend: object = False, dtype: str = "int64") -> Any:
     """The first k elements in order along `axis` and where they were: [values, indices].
 
     `ret_type` is "both", "values" or "indices"; k below 1 means all. Descending by default.
@@ -140,13 +143,13 @@ def topk(data: Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both",
         count = length if count < 1 else O.const(count, length.dtype)
     shape = [count if d == axis else n for d, n in enumerate(data.shape)]
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
         source = ib.buffer_ptr(ins[0])
         values = ib.buffer_ptr(outs[0]) if ret_type != "indices" else None
         indices = ib.buffer_ptr(outs[-1]) if ret_type != "values" else None
 
-        def write(ib: Any, at: list, index: Any, value: Any) -> None:
+        def write(ib: IRBuilder, at: list, index: Any, value: Any) -> None:
             with ib.for_range(0, count, "i") as i:
                 place = (*at[:axis], i, *at[axis:])
                 if values is not None:

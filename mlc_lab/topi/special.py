@@ -65,7 +65,7 @@ def _binary(name: str, fn: Callable[[PrimExpr, PrimExpr, Keep], PrimExpr], doc: 
     def operator(a: Tensor, b: Tensor) -> Tensor:
         shape = broadcast_shape(a.shape, b.shape)
 
-        def element(*i: Any) -> PrimExpr:
+        def element(*i: PrimExpr) -> PrimExpr:
             x, y = read(a, i, shape), read(b, i, shape)
             keep = Keep()
             if not dt.is_float(x.dtype):
@@ -311,7 +311,7 @@ def integer_power(a: Tensor, b: Tensor) -> Tensor:
     shape = [simplify(d) for d in broadcast_shape(a.shape, b.shape)]
     one, zero = O.const(1, a.dtype), O.const(0, a.dtype)
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Any, outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
         out = ib.buffer_ptr(outs[0])
         base, power = map(ib.buffer_ptr, ins)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import te
 from ..te.tensor import Tensor
@@ -13,11 +13,14 @@ from .utils import (
     text, unravel, zero_of,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 #: sizes of this much and more stand for "to the end" in a slice
 UNBOUNDED = 2**31 - 1
 
 
-def injective(shape: Sequence[Any], element: Any, name: str) -> Tensor:
+def injective(shape: Sequence[Any], element: Callable[..., Any], name: str) -> Tensor:
     """A tensor every element of which is read from somewhere; axes are ax0, ax1, ..."""
     return te.compute(shape, element, name=name, tag="injective",
                       varargs_names=axis_names(len(shape)))
@@ -42,7 +45,7 @@ def reshape(a: Tensor, newshape: Sequence[Any]) -> Tensor:
         raise ValueError(f"reshape: {a.name} of shape {text(a.shape)} has {have} elements, the "
                          f"new shape {text(shape)} holds {want}")
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         flat: Any = IntImm(shape[0].dtype if shape else "int32", 0)
         for index, d in zip(i, shape):
             flat = flat * d + index
@@ -51,7 +54,7 @@ def reshape(a: Tensor, newshape: Sequence[Any]) -> Tensor:
     return injective(shape, element, "T_reshape")
 
 
-def shape_with_rest(a: Tensor, newshape: Any) -> list[PrimExpr]:
+def shape_with_rest(a: Tensor, newshape: Sequence[Any]) -> list[PrimExpr]:
     """A new shape in which a size of -1 is what is left of the elements of `a`."""
     sizes = list(newshape) if isinstance(newshape, (list, tuple)) else [newshape]
     rest = [i for i, d in enumerate(sizes) if O.as_int(d) == -1]
@@ -68,7 +71,7 @@ def flatten(data: Tensor) -> Tensor:
     size = simplify(product(data.shape[1:]))
     size = size if isinstance(size, PrimExpr) else IntImm(data.shape[0].dtype, size)
 
-    def element(i: Any, j: Any) -> Any:
+    def element(i: PrimExpr, j: PrimExpr) -> Any:
         at, rest = [], j
         for d in reversed(data.shape[1:]):
             at.append(O.floormod(rest, d))
@@ -78,7 +81,7 @@ def flatten(data: Tensor) -> Tensor:
     return te.compute((data.shape[0], size), element, tag="injective")
 
 
-def squeeze(a: Tensor, axis: Any = None) -> Tensor:
+def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     """Without dimensions of size 1: those of `axis`, or all of them."""
     if axis is None:
         gone = [i for i, d in enumerate(a.shape) if O.is_const_int(d, 1)]
@@ -89,7 +92,7 @@ def squeeze(a: Tensor, axis: Any = None) -> Tensor:
                  f"squeeze: dimension {i} of {text(a.shape)} is not 1")
     shape = [d for i, d in enumerate(a.shape) if i not in gone]
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         rest = iter(i)
         return a(*[zero_of(d) if k in gone else next(rest) for k, d in enumerate(a.shape)])
 
@@ -120,7 +123,7 @@ def tile(a: Tensor, reps: Sequence[Any]) -> Tensor:
     times = [1] * (ndim - len(reps)) + reps
     shape = [simplify(d * t) for d, t in zip(sizes, times)]
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         return a(*[x if number(t) == 1 or O.is_const_int(d, 0) else O.floormod(x, d)
                    for x, d, t in zip(i[ndim - a.ndim:], a.shape, times[ndim - a.ndim:])])
 
@@ -136,7 +139,8 @@ def repeat(a: Tensor, repeats: int, axis: int = 0) -> Tensor:
         *[O.floordiv(x, each) if d == k else x for d, x in enumerate(i)]), "T_repeat")
 
 
-def slice_bounds(name: str, size: PrimExpr, begin: Any, end: Any, stride: int) -> tuple[Any, Any]:
+def slice_bounds(name: str, size: PrimExpr, begin: Any, end: Any, stride: int
+                 ) -> tuple[Any, Any]:
     """The first index and the number of elements of a slice, with Python's meaning.
 
     None stands for the whole side. Where `size` is symbolic, bounds that are not negative are taken
@@ -167,7 +171,8 @@ def slice_bounds(name: str, size: PrimExpr, begin: Any, end: Any, stride: int) -
     return simplify(low), simplify(count)
 
 
-def strided_slice(a: Tensor, begin: Any, end: Any, strides: Any = None, axes: Any = None,
+def strided_slice(a: Tensor, begin: Sequence[Any], end: Sequence[Any],
+                  strides: Sequence[Any] | None = None, axes: Sequence[int] | None = None,
                   slice_mode: str = "end", assume_inbound: bool = True) -> Tensor:
     """a[begin:end:stride] along `axes` (the first ones by default).
 
@@ -191,7 +196,7 @@ def strided_slice(a: Tensor, begin: Any, end: Any, strides: Any = None, axes: An
         first[k], shape[k] = slice_bounds("strided_slice", a.shape[k], b, e, stride)
         step[k] = stride
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         return a(*[first[k] + x * step[k] if k in first else x for k, x in enumerate(i)])
 
     return injective(shape, element, "T_strided_slice")
@@ -200,7 +205,7 @@ def strided_slice(a: Tensor, begin: Any, end: Any, strides: Any = None, axes: An
 def dynamic_strided_slice(a: Tensor, begin: Tensor, end: Tensor, strides: Tensor,
                           output_shape: Sequence[Any]) -> Tensor:
     """A slice whose bounds are tensors; `output_shape` says how large it is."""
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         at = []
         for k, (x, d) in enumerate(zip(i, a.shape)):
             low, step = (O.cast(t(k), d.dtype) for t in (begin, strides))
@@ -223,7 +228,7 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int],
              for d, w, s in zip(data.shape[axis:], window_shape, strides)]
     shape = [*data.shape[:axis], *moves, *window_shape]
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         move, inner = i[axis:axis + count], i[axis + count:]
         return data(*i[:axis], *[m * s + w for m, s, w in zip(move, strides, inner)])
 
@@ -236,7 +241,7 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_ax
     """The first seq_lengths[b] elements along `seq_axis` in reverse order, the rest as they are."""
     s, b = (axis_of("reverse_sequence", x, a.ndim) for x in (seq_axis, batch_axis))
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         length = O.cast(seq_lengths(i[b]), i[s].dtype)
         turned = O.if_then_else(i[s] < length, length - 1 - i[s], i[s])
         return a(*[turned if k == s else x for k, x in enumerate(i)])
@@ -285,7 +290,7 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str,
              f"layout_transform: {by} does not divide the size {known} of {name} in {dst_layout}")
         shape.append(simplify(O.floordiv(O.convert(size), by)))
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         at: dict[str, Any] = {}
         for (name, _block), x in zip(dst, i):
             if name.isupper():
@@ -316,7 +321,7 @@ def unravel_index(indices: Tensor, shape: Tensor) -> Tensor:
     """The coordinates (one a row) of flat positions in a shape given as a tensor."""
     count = number(shape.shape[0])
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         rest, at = O.cast(indices(*i[1:]), indices.dtype), []
         for k in reversed(range(count)):
             size = O.cast(shape(k), indices.dtype)
@@ -333,7 +338,7 @@ def unravel_index(indices: Tensor, shape: Tensor) -> Tensor:
 
 def shape(array: Tensor, dtype: str = "int32") -> Tensor:
     """The sizes of a tensor, as a vector."""
-    def element(i: Any) -> Any:
+    def element(i: PrimExpr) -> Any:
         value = O.cast(O.convert(array.shape[-1]), dtype)
         for k in reversed(range(array.ndim - 1)):
             value = O.if_then_else(O.equal(i, k), O.cast(O.convert(array.shape[k]), dtype), value)

@@ -47,7 +47,7 @@ def _places(data: Tensor, sizes: Sequence[Any], bounds: Callable, window: Callab
     image = list(data.shape[2:])
     shape = [*data.shape[:2], *(O.cast(O.convert(s), d.dtype) for s, d in zip(sizes, image))]
 
-    def body(ins: Any, outs: Any) -> Any:
+    def body(ins: Sequence[Any], outs: Any) -> Any:
         ib = ir_builder.create()
         source = ib.buffer_ptr(ins[0])
         values, places = map(ib.buffer_ptr, outs)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 LAB = Path(__file__).resolve().parents[2] / "mlc_lab"
 #: the largest part of all parameters that may be `Any`
-MOST = 0.15
+MOST = 0.10
 
 
 def parameters(tree):

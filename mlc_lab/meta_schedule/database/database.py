@@ -154,7 +154,7 @@ class Database(SessionLog):
         return self._records(f"WHERE workload=? {more}AND time IS NOT NULL AND status='ok' "
                              "ORDER BY time, id", [workload.shash, *values], top_k)
 
-    def _as_workload(self, workload: Any) -> Workload | None:
+    def _as_workload(self, workload: object) -> Workload | None:
         return workload if isinstance(workload, Workload) else self._find(as_workload(workload))
 
     def query_all(self, workload: object = None, target: Target | str | None = None

@@ -26,7 +26,7 @@ class SQLiteDatabase(Database, kind="sqlite"):
     Raises DatabaseError for a file that is of another version, damaged, or something else.
     """
 
-    def __init__(self, path: str | Path | None = None, *, work_dir: str | Path | None = None,
+    def __init__(self, path: Any = None, *, work_dir: str | Path | None = None,
                  **_: object) -> None:
         if path is None:
             path = os.path.join(os.fspath(work_dir or "."), "database.db")
@@ -53,7 +53,7 @@ class ScheduleFnDatabase(MemoryDatabase, kind="schedule"):
         super().__init__(module_equality)
         self.schedule_fn = schedule_fn
 
-    def query_tuning_record(self, mod: Any, target: Any,
+    def query_tuning_record(self, mod: IRModule | PrimFunc, target: Target | str | None,
                             workload_name: str = "main") -> TuningRecord | None:
         """The trace of the function's schedule, without times; None if it does not know `mod`."""
         sch = Schedule(as_workload(mod))
@@ -231,7 +231,7 @@ class PyDatabase(MemoryDatabase):
     What is not overridden is in memory.
     """
 
-    def query_all(self, workload: Any = None, target: Target | str | None = None
+    def query_all(self, workload: object = None, target: Target | str | None = None
                   ) -> list[TuningRecord]:
         """The records, of one program or for one target if given."""
         if workload is not None and not isinstance(workload, Workload):
@@ -256,7 +256,7 @@ class PyDatabase(MemoryDatabase):
 _NUMBERS = 1 << 40
 
 
-def create(kind: Any = "sqlite", *args: Any, **options: Any) -> Database:
+def create(kind: Any = "sqlite", *args: object, **options: object) -> Database:
     """See Database.create."""
     return Database.create(kind, *args, **options)
 

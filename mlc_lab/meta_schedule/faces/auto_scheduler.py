@@ -213,7 +213,7 @@ class SearchTask:
     """A program to be tuned for a target. `compute_dag` shows it as TensorIR."""
 
     def __init__(self, func: Any = None, args: Sequence[Any] = (), compute_dag: Any = None,
-                 workload_key: str | None = None, target: Target | str | None = None, **_: object
+                 workload_key: str | None = None, target: Any = None, **_: object
                  ) -> None:
         if isinstance(func, str):
             if func not in _workloads:

@@ -77,7 +77,7 @@ def template(name: str, func: Callable | None = None) -> Any:
 class Task:
     """A template with arguments, for a target. `config_space` is what its template defined."""
 
-    def __init__(self, name: str, args: Sequence[Any], target: Target | str | None) -> None:
+    def __init__(self, name: str, args: Sequence[Any], target: Any) -> None:
         if name not in _templates:
             raise ValueError(f"there is no template {name!r}; there are: "
                              f"{', '.join(sorted(_templates)) or 'none'}")

@@ -21,7 +21,7 @@ class Bench:
     Raises ValueError where that program itself cannot be built or run.
     """
 
-    def __init__(self, mod: IRModule | PrimFunc, target: Target | str | None,
+    def __init__(self, mod: IRModule | PrimFunc, target: Any,
                  builder: object = "local", runner: object = "local") -> None:
         self.mod, self.target = as_workload(mod), Target(target)
         self.builder, self.runner = Builder.create(builder), Runner.create(runner)

@@ -95,7 +95,7 @@ def _plain(args: Any) -> list:
     return json.loads(json.dumps(list(args), default=str))
 
 
-def load_from_file(path: str | Path | None) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+def load_from_file(path: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     """The measurements of a log; damaged lines are passed over with a warning.
 
     Raises ValueError for a file without a good line.

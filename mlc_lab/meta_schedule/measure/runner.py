@@ -322,7 +322,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def with_config(runner: object, **changes: object) -> Any:
+def with_config(runner: Any, **changes: object) -> Any:
     """The same local runner with other settings of its evaluator."""
     return LocalRunner(runner.timeout_sec, replace(runner.evaluator_config, **changes),
                        memory_mb=runner.memory_mb)

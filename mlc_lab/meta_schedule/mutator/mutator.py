@@ -11,7 +11,7 @@ from ...schedule import Trace
 from ..part import Part
 
 if TYPE_CHECKING:
-    from ...schedule.instruction import Instruction
+    pass
 
 
 @functools.cache
@@ -58,7 +58,7 @@ def annotation_of(trace: Trace, output: Any) -> str | None:
     return None
 
 
-def other_choice(mutator: Mutator, trace: Trace, index: int, inst: Instruction) -> Trace | None:
+def other_choice(mutator: Mutator, trace: Trace, index: int, inst: Any) -> Trace | None:
     """The trace with another index decided in a SampleCategorical."""
     now = trace.decisions.get(index)
     weights = [float(getattr(p, "value", p)) for p in inst.args["probs"]]

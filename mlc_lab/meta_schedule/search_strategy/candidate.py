@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...schedule import Schedule
 
 if TYPE_CHECKING:
-    from ...schedule.trace import Trace
+    pass
 
 
 @dataclass
@@ -45,7 +45,7 @@ class MeasureCandidate:
         return trace_key(self.sch.trace)
 
 
-def trace_key(trace: Trace) -> str:
+def trace_key(trace: Any) -> str:
     """A text that traces with the same instructions and decisions share."""
     import json
 

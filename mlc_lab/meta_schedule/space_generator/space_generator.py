@@ -61,7 +61,7 @@ class SpaceGenerator:
         return copy.copy(self)
 
     @staticmethod
-    def create(kind: object = "post-order-apply", **options: object) -> "SpaceGenerator":
+    def create(kind: Any = "post-order-apply", **options: object) -> "SpaceGenerator":
         """The generator called `kind`, or the one given; a function becomes a ScheduleFn."""
         makers = above("space generators")
         if isinstance(kind, str):

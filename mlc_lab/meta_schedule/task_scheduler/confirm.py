@@ -38,7 +38,7 @@ def note(task: TaskRecord, record: Any, build: Any) -> None:
     del task.leading[CANDIDATES:]
 
 
-def confirm(task: TaskRecord, runner: object, database: Database) -> None:
+def confirm(task: TaskRecord, runner: Any, database: Database) -> None:
     """Measure the best programs of a task again.
 
     The turns decide how the times of their records compare with each other; together they stay at

@@ -39,7 +39,7 @@ class TaskScheduler:
     def tune(self, tasks: Sequence[Any], task_weights: Sequence[float], *, max_trials_global: int,
              max_trials_per_task: int, num_trials_per_iter: int, builder: Builder, runner: Runner,
              measure_callbacks: Sequence[Any], database: Database,
-             cost_model: CostModel | None = None, progress: object = None) -> None:
+             cost_model: CostModel | None = None, progress: Any = None) -> None:
         """Run the search."""
         self.builder, self.runner, self.database = builder, runner, database
         self.cost_model, self.callbacks, self.progress = cost_model, measure_callbacks, progress
@@ -193,7 +193,7 @@ class TaskScheduler:
         return [r for r in results if r is not None]
 
     @staticmethod
-    def _await(future: Any, strategy: object = None) -> Any:
+    def _await(future: Any, strategy: Any = None) -> Any:
         """The result; while it is not there, the strategy may work on its next batch."""
         while strategy is not None and not future.done() and strategy.work_ahead():
             pass

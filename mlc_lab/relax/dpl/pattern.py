@@ -137,18 +137,18 @@ class DFPattern:
 
         return copy.copy(self)
 
-    def used_by(self, other: Any, index: int = -1) -> "PatternSeq":
+    def used_by(self, other: DFPattern, index: int = -1) -> "PatternSeq":
         """In a PatternContext: the match of this one is used by that of `other` (argument)."""
         return PatternSeq([self]).used_by(other, index)
 
-    def only_used_by(self, other: Any, index: int = -1) -> "PatternSeq":
+    def only_used_by(self, other: DFPattern, index: int = -1) -> "PatternSeq":
         """In a PatternContext: the match of this one is used by that of `other` and no other."""
         return PatternSeq([self]).only_used_by(other, index)
 
-    def __xor__(self, other: Any) -> "PatternSeq":
+    def __xor__(self, other: DFPattern) -> "PatternSeq":
         return self.used_by(other)
 
-    def __rshift__(self, other: Any) -> "PatternSeq":
+    def __rshift__(self, other: DFPattern) -> "PatternSeq":
         return self.only_used_by(other)
 
     def fork_to(self, *others: "DFPattern") -> None:
@@ -175,25 +175,25 @@ class PatternSeq:
         for a, b in zip(self.patterns, self.patterns[1:]):
             _context("a chain of patterns").add_edge(a, b, only_use, -1)
 
-    def _join(self, other: Any, only: bool, index: int) -> "PatternSeq":
+    def _join(self, other: DFPattern, only: bool, index: int) -> "PatternSeq":
         rest = other.patterns if isinstance(other, PatternSeq) else [other]
         _context("used_by").add_edge(self.patterns[-1], rest[0], only, index)
         made = PatternSeq([])
         made.patterns = self.patterns + rest
         return made
 
-    def used_by(self, other: Any, index: int = -1) -> "PatternSeq":
+    def used_by(self, other: DFPattern, index: int = -1) -> "PatternSeq":
         """The last of this chain is used by the first of the other."""
         return self._join(other, False, index)
 
-    def only_used_by(self, other: Any, index: int = -1) -> "PatternSeq":
+    def only_used_by(self, other: DFPattern, index: int = -1) -> "PatternSeq":
         """The last of this chain is used by the first of the other alone."""
         return self._join(other, True, index)
 
-    def __xor__(self, other: Any) -> "PatternSeq":
+    def __xor__(self, other: DFPattern) -> "PatternSeq":
         return self.used_by(other)
 
-    def __rshift__(self, other: Any) -> "PatternSeq":
+    def __rshift__(self, other: DFPattern) -> "PatternSeq":
         return self.only_used_by(other)
 
     def __getitem__(self, index: int) -> DFPattern:

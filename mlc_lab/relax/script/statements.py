@@ -33,6 +33,7 @@ from ..struct_info import (
 
 if TYPE_CHECKING:
     from ...script.parser import Parser
+    from ..expr import Binding
 
 _INT64 = E.Var("", "int64")
 
@@ -251,7 +252,7 @@ class RelaxFunction:
         var = self.variable(name, info if info is not None else have, node)
         return self.add(VarBinding(var, value), node)
 
-    def add(self, binding: Any, node: ast.AST) -> Var:
+    def add(self, binding: Binding, node: ast.AST) -> Var:
         """Add a finished binding."""
         self.parser.places[binding] = self.parser.source, node
         return self.builder.emit_normalized(binding)

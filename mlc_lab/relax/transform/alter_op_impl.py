@@ -195,7 +195,7 @@ def _infos(info: StructInfo) -> Sequence[Any]:
     return info.fields_ if isinstance(info, TupleStructInfo) else (info,)
 
 
-def _as_map(value: Any, info: TensorStructInfo) -> IndexMap | None:
+def _as_map(value: object, info: TensorStructInfo) -> IndexMap | None:
     """A transform as an IndexMap; None stays."""
     if value is None or isinstance(value, IndexMap):
         return value

@@ -100,7 +100,7 @@ def _parameter(func: Function, key: Any) -> Var:
     raise ValueError(f"the function has no parameter {key!r}; it has: {have}")
 
 
-def _as_value(value: object, param: Var) -> Expr:
+def _as_value(value: Any, param: Var) -> Expr:
     """A Python value as a constant of the parameter's dtype."""
     if isinstance(value, Expr):
         return value

@@ -32,6 +32,8 @@ Design and Implementation", section 12.4).
 
 from __future__ import annotations
 
+from typing import Any
+
 
 from ...ir.structural import structural_equal, structural_hash
 from .in_order import InOrder
@@ -59,7 +61,7 @@ class _Value:
     def __hash__(self) -> int:
         return self.hash
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: Any) -> bool:
         return structural_equal(self.expr, other.expr) is True
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 
+
 from ...ir.module import IRModule
 from ...ir.transform import Pass
 from ..expr import Call, Expr, ExternFunc, Function, ShapeExpr

@@ -134,7 +134,7 @@ def is_call_tir(expr: Expr) -> bool:
     return op_name(expr) in (CALL_TIR, CALL_TIR_INPLACE)
 
 
-def attr(func: BaseFunc, key: str, default: object = None) -> Any:
+def attr(func: Any, key: str, default: object = None) -> Any:
     """An attribute of a function as a plain Python value."""
     value = (func.attrs or {}).get(key, default)
     if isinstance(value, (E.IntImm, E.FloatImm)):

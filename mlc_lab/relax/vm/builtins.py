@@ -6,13 +6,17 @@ their first argument are called with `%vm`.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 from tvm_ffi import Shape
 
 from ...runtime import NDArray, get_global_func
 from ...runtime.ndarray import tensor_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from .machine import VirtualMachine
 
 ASSERT_IMM, STORE, SKIP, ASSERT_HEAP = range(4)
 
@@ -35,10 +39,10 @@ class Storage:
 class Closure:
     """A function of the machine with its first arguments fixed. It can be called."""
 
-    def __init__(self, vm: Any, name: str, args: tuple) -> None:
+    def __init__(self, vm: VirtualMachine, name: str, args: tuple) -> None:
         self.vm, self.name, self.args = vm, name, args
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.vm.call(self.name, *self.args, *args)
 
     def __repr__(self) -> str:
@@ -49,7 +53,7 @@ class MatchError(ValueError):
     """An argument that is not what the function declares."""
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     if isinstance(value, NDArray):
         shape = ", ".join(map(str, value.shape))
         return f"a tensor of shape ({shape}) and dtype {value.dtype}"
@@ -72,31 +76,33 @@ def where(context: str) -> str:
 # ------------------------------------------------------------------------------ memory
 
 
-def alloc_storage(vm: Any, size: Any, device: int, dtype: str, scope: str = "global") -> Storage:
+def alloc_storage(vm: VirtualMachine, size: Any, device: int, dtype: str, scope: str = "global"
+                  ) -> Storage:
     """Memory of that many bytes; `size` is a shape of one value."""
     return vm.new_storage(int(size[0]) if not isinstance(size, int) else size, scope)
 
 
-def alloc_tensor(storage: Storage, offset: int, shape: Any, dtype: str) -> NDArray:
+def alloc_tensor(storage: Storage, offset: int, shape: Sequence[int], dtype: str) -> NDArray:
     """A tensor in a storage, `offset` bytes from its start."""
     return tensor_at(storage.memory, offset, tuple(shape), str(dtype))
 
 
-def null_value(*_: Any) -> None:
+def null_value(*_: object) -> None:
     """Nothing."""
 
 
-def copy(value: Any) -> Any:
+def copy(value: object) -> Any:
     """The same value in another register."""
     return value
 
 
-def to_device(value: Any, *_: Any) -> Any:
+def to_device(value: object, *_: object) -> Any:
     """The value: there is one device."""
     return value
 
 
-def view(tensor: NDArray, shape: Any = None, dtype: Any = None, offset: Any = None) -> NDArray:
+def view(tensor: NDArray, shape: Any = None, dtype: Any = None, offset: Any = None
+         ) -> NDArray:
     """The memory of a tensor under another shape, dtype, or start."""
     shape = tuple(shape) if shape is not None and not isinstance(shape, list) else tensor.shape
     data = np.ascontiguousarray(tensor._view()).reshape(-1).view(np.uint8)
@@ -105,7 +111,7 @@ def view(tensor: NDArray, shape: Any = None, dtype: Any = None, offset: Any = No
                      )
 
 
-def reshape(tensor: NDArray, shape: Any) -> NDArray:
+def reshape(tensor: NDArray, shape: Sequence[int]) -> NDArray:
     """The elements of a tensor, in order, under another shape. It shares the tensor's memory."""
     shape = tuple(shape)
     count = 1
@@ -127,12 +133,12 @@ def reshape(tensor: NDArray, shape: Any) -> NDArray:
 # ------------------------------------------------------------------------------ shapes
 
 
-def alloc_shape_heap(vm: Any, size: int) -> NDArray:
+def alloc_shape_heap(vm: VirtualMachine, size: int) -> NDArray:
     """The table for the symbolic dimensions of one call."""
     return tensor_at(np.zeros(max(size, 1), np.int64).view(np.uint8), 0, (size,), "int64")
 
 
-def _dims(value: Any, context: str) -> tuple:
+def _dims(value: object, context: str) -> tuple:
     if isinstance(value, NDArray):
         return tuple(value.shape)
     if isinstance(value, (Shape, tuple)):
@@ -140,7 +146,7 @@ def _dims(value: Any, context: str) -> tuple:
     raise MatchError(f"{where(context)}: expected a tensor or a shape, got {_kind(value)}")
 
 
-def match_shape(value: Any, heap: Any, ndim: int, *rest: Any) -> None:
+def match_shape(value: Any, heap: Any, ndim: int, *rest: object) -> None:
     """Compare the dimensions of a value with what is declared, and store those that are new."""
     context = rest[-1] if len(rest) > 2 * ndim else ""
     dims = _dims(value, context)
@@ -181,7 +187,7 @@ def make_prim_value(heap: NDArray, code: int, number: int) -> int:
     return number if code == 0 else int(heap._view()[number])
 
 
-def check_tensor_info(value: Any, ndim: int, dtype: Any, context: str = "") -> None:
+def check_tensor_info(value: object, ndim: int, dtype: Any, context: str = "") -> None:
     """Whether a value is a tensor of that many dimensions (-1: any) and that dtype."""
     if not isinstance(value, NDArray):
         raise MatchTypeError(f"{where(context)}: expected a tensor, got {_kind(value)}")
@@ -195,7 +201,7 @@ class MatchTypeError(MatchError, TypeError):
     """An argument of another type than the function declares."""
 
 
-def check_shape_info(value: Any, ndim: int, context: str = "") -> None:
+def check_shape_info(value: object, ndim: int, context: str = "") -> None:
     """Whether a value is a shape of that many dimensions (-1: any)."""
     if not isinstance(value, (Shape, tuple)):
         raise MatchTypeError(f"{where(context)}: expected a shape, got {_kind(value)}")
@@ -212,7 +218,7 @@ def check_tuple_info(value: Any, size: int, context: str = "") -> None:
         raise MatchError(f"{where(context)}: expected a tuple of {size}, got one of {len(value)}")
 
 
-def check_prim_value_info(value: Any, dtype: str, context: str = "") -> None:
+def check_prim_value_info(value: object, dtype: str, context: str = "") -> None:
     """Whether a value is a number of that type."""
     wanted = (bool, int) if str(dtype) == "bool" else (int, np.integer) if "int" in str(dtype) \
         else (float, int)
@@ -221,7 +227,7 @@ def check_prim_value_info(value: Any, dtype: str, context: str = "") -> None:
                              f"{_kind(value)}")
 
 
-def check_func_info(value: Any, context: str = "") -> None:
+def check_func_info(value: object, context: str = "") -> None:
     """Whether a value can be called."""
     if not callable(value):
         raise MatchTypeError(f"{where(context)}: expected a function, got {_kind(value)}")
@@ -237,7 +243,7 @@ def tensor_to_shape(tensor: NDArray) -> Shape:
     return Shape(tuple(int(v) for v in tensor._view()))
 
 
-def shape_to_tensor(shape: Any) -> NDArray:
+def shape_to_tensor(shape: Sequence[int]) -> NDArray:
     """A shape as an int64 vector."""
     data = np.array(tuple(shape), np.int64)
     return tensor_at(data.view(np.uint8), 0, data.shape, "int64")
@@ -246,7 +252,7 @@ def shape_to_tensor(shape: Any) -> NDArray:
 # ------------------------------------------------------------------------------ the rest
 
 
-def make_tuple(*items: Any) -> tuple:
+def make_tuple(*items: object) -> tuple:
     """A tuple."""
     return items
 
@@ -267,12 +273,12 @@ def read_if_cond(cond: Any) -> int:
     return int(bool(cond))
 
 
-def make_closure(vm: Any, func: Any, *args: Any) -> Closure:
+def make_closure(vm: VirtualMachine, func: Any, *args: object) -> Closure:
     """A closure of a function of the machine."""
     return Closure(vm, getattr(func, "vm_name", str(func)), args)
 
 
-def invoke_closure(vm: Any, closure: Any, *args: Any) -> Any:
+def invoke_closure(vm: VirtualMachine, closure: Any, *args: object) -> Any:
     """Call a closure, or any function value."""
     return closure(*args)
 
@@ -282,13 +288,13 @@ def call_tir_dyn(func: Callable, *args: Any) -> Any:
     return func(*args[:-1], *(int(v) for v in args[-1]))
 
 
-def run_print(form: str, *values: Any) -> None:
+def run_print(form: str, *values: object) -> None:
     """Print values, through a format as Python's where there is one."""
     shown = [v.numpy() if isinstance(v, NDArray) else v for v in values]
     print(form.format(*shown) if form else " ".join(map(str, shown)))
 
 
-def run_assert(condition: Any, form: str = "", *values: Any) -> None:
+def run_assert(condition: Any, form: str = "", *values: object) -> None:
     """Raise AssertionError unless the condition holds."""
     if not read_if_cond(condition):
         shown = [v.numpy() if isinstance(v, NDArray) else v for v in values]

@@ -120,7 +120,7 @@ class Executable:
             self.names.append(name)
         return self.names.index(name)
 
-    def constant_index(self, value: Any) -> int:
+    def constant_index(self, value: object) -> int:
         """The place of a constant in the pool; equal strings, dtypes and shapes share one."""
         key = (type(value), value) if isinstance(value, (str, tuple, float)) else id(value)
         if key not in self._constant_places:
@@ -193,7 +193,7 @@ class Executable:
         """TVM's name for the runtime module: the kernels."""
         return self.lib
 
-    def jit(self, *args: Any, **options: Any) -> "Executable":
+    def jit(self, *args: object, **options: object) -> "Executable":
         """The executable itself: its kernels are linked already."""
         return self
 
@@ -203,7 +203,7 @@ class Executable:
             self._holder = above("virtual machine")(self)
         return self._holder[name]
 
-    def export_library(self, file_name: Any, **options: Any) -> str:
+    def export_library(self, file_name: Any, **options: object) -> str:
         """Write the executable with its constants to one file and return its path.
 
         `relax.vm.load(path)` and `tvm.runtime.load_module(path)` read it. See `saving.py`.

@@ -6,7 +6,7 @@ registered function, or of a builtin of the machine; the variable it binds gets 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ir.diagnostics import MLCError
 from ...ir.module import GlobalVar, IRModule
@@ -25,6 +25,10 @@ from .bytecode import (
     VM_REGISTER, VOID_REGISTER, Arg, CallInstr, DType, Executable, Goto, Ret, VMFunction,
 )
 from .bytecode import If as IfInstr
+
+if TYPE_CHECKING:
+    from ...tir.expr import PrimExpr
+    from ..expr import Binding
 
 #: operators that stay until here -> the builtin that does it
 _OPERATORS = {
@@ -78,13 +82,13 @@ def _check_operators(mod: IRModule) -> None:
             "call a function instead (R.call_tir, R.call_dps_packed)")
 
 
-def _lacks_dims(binding: Any) -> bool:
+def _lacks_dims(binding: Binding) -> bool:
     """Whether a tensor of a call, or its result, has dimensions that are not known."""
     infos = [binding.var.struct_info_, *(a.struct_info_ for a in binding.value.args)]
     return any(isinstance(i, TensorStructInfo) and i.dims is None for i in infos)
 
 
-def _no_dims(var: GlobalVar, binding: Any) -> VMCodegenError:
+def _no_dims(var: GlobalVar, binding: Binding) -> VMCodegenError:
     call = binding.value
     given = " and ".join(show(a.struct_info_) for a in call.args)
     return VMCodegenError(
@@ -137,7 +141,7 @@ class _Function:
                 self.binding(binding)
         return self.value(body.body)
 
-    def binding(self, binding: Any) -> None:
+    def binding(self, binding: Binding) -> None:
         """One binding."""
         value = binding.value
         if type(value) is If:
@@ -188,7 +192,7 @@ class _Function:
         raise VMCodegenError(f"{self.out.name}: a {kind.__name__} has no bytecode; run "
                              "relax.transform.Normalize() and the passes of relax.build first")
 
-    def number(self, e: Any) -> int:
+    def number(self, e: PrimExpr) -> int:
         """A dimension or scalar as a number."""
         value = as_int(e)
         if value is None:

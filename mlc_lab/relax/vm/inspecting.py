@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tvm_ffi
 
@@ -17,6 +17,9 @@ from ...ir.dtype import bytes_of
 from ...runtime import NDArray
 from .builtins import BUILTINS, Storage
 from .bytecode import VOID_REGISTER, CallInstr, Executable, Ret, register_name
+
+if TYPE_CHECKING:
+    from .machine import VirtualMachine
 
 
 @dataclass
@@ -149,7 +152,7 @@ class Trace:
         return self.steps[at]
 
 
-def describe(value: Any) -> dict[str, Any]:
+def describe(value: object) -> dict[str, Any]:
     """A value of the machine in a few words, as JSON can hold it."""
     if isinstance(value, NDArray):
         return {"kind": "tensor", "shape": [int(d) for d in value.shape],
@@ -174,7 +177,7 @@ def _shapes(values: list) -> str:
     return ", ".join(parts)
 
 
-def profile(vm: Any, func_name: str, args: tuple) -> Report:
+def profile(vm: VirtualMachine, func_name: str, args: tuple) -> Report:
     """Run by bytecode, timing each call."""
     from .machine import to_value
 
@@ -197,17 +200,17 @@ def profile(vm: Any, func_name: str, args: tuple) -> Report:
 
 
 class _watching:
-    def __init__(self, vm: Any, watch: Any) -> None:
+    def __init__(self, vm: VirtualMachine, watch: Any) -> None:
         self.vm, self.watch = vm, watch
 
     def __enter__(self) -> None:
         self.before, self.vm._watch = self.vm._watch, self.watch
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.vm._watch = self.before
 
 
-def trace(vm: Any, func_name: str, args: tuple, keep_values: bool) -> Trace:
+def trace(vm: VirtualMachine, func_name: str, args: tuple, keep_values: bool) -> Trace:
     """Run by bytecode, recording each call."""
     from .machine import to_value
 

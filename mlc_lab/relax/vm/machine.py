@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from difflib import get_close_matches
 from enum import IntEnum
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 import tvm_ffi
@@ -22,6 +22,9 @@ from ...runtime.ndarray import from_dlpack
 from . import searching  # noqa: F401  (registers its functions)
 from .builtins import BUILTINS, Storage
 from .bytecode import VM_REGISTER, CallInstr, Executable, Goto, Ret, VMFunction, is_tail_call
+
+if TYPE_CHECKING:
+    from ...runtime.device import Device
 
 _CALL, _RET, _IF, _GOTO, _TAIL_CALL = range(5)
 
@@ -51,7 +54,7 @@ class VirtualMachine:
         Accepted for TVM's sake: ``vm.profile(...)`` works without.
     """
 
-    def __init__(self, rt_mod: Any, device: Any = None, memory_cfg: Any = None,
+    def __init__(self, rt_mod: Any, device: Device | str | None = None, memory_cfg: Any = None,
                  profile: bool = False, exec_mode: str | None = None) -> None:
         if isinstance(rt_mod, (str, os.PathLike)):
             rt_mod = above("load a virtual machine's file")(rt_mod)
@@ -97,7 +100,7 @@ class VirtualMachine:
             f"{f'; did you mean {near[0]!r}?' if near else ''} "
             f"(its functions: {', '.join(map(repr, names)) or 'none'})")
 
-    def call(self, name: str, *args: Any) -> Any:
+    def call(self, name: str, *args: object) -> Any:
         """Run a function by its bytecode on values; the result is not converted."""
         function = self.executable.functions.get(name)
         if function is None:
@@ -123,7 +126,7 @@ class VirtualMachine:
 
     # -- stateful use -----------------------------------------------------------------------------
 
-    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+    def set_input(self, func_name: str, *args: object, **kwargs: object) -> None:
         """Keep arguments for `invoke_stateful`. Keyword arguments go by the parameters' names."""
         self._inputs[func_name] = self._bind(func_name, args, kwargs)
 
@@ -143,8 +146,8 @@ class VirtualMachine:
         return list(out) if isinstance(out, (tuple, list, tvm_ffi.Array)) and not isinstance(
             out, tvm_ffi.Shape) else out
 
-    def save_function(self, func_name: str, saved_name: str, *args: Any,
-                      include_return: bool = True, **kwargs: Any) -> None:
+    def save_function(self, func_name: str, saved_name: str, *args: object,
+                      include_return: bool = True, **kwargs: object) -> None:
         """A new function `saved_name` without parameters: `func_name` on these arguments."""
         func, values = self[func_name], self._bind(func_name, args, kwargs)
 
@@ -155,7 +158,7 @@ class VirtualMachine:
         self._saved[saved_name] = saved
         self._functions.pop(saved_name, None)
 
-    def invoke_closure(self, closure: Callable, *args: Any) -> Any:
+    def invoke_closure(self, closure: Callable, *args: object) -> Any:
         """Call a closure that a function returned."""
         return _to_user(closure(*map(to_value, args)))
 
@@ -175,8 +178,8 @@ class VirtualMachine:
 
     # -- looking inside ---------------------------------------------------------------------------
 
-    def time_evaluator(self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1,
-                       **options: Any) -> timing.TimeEvaluator:
+    def time_evaluator(self, func_name: str, dev: Device | str | None = None, number: int = 10,
+                       repeat: int = 1, **options: object) -> timing.TimeEvaluator:
         """Measure a function: `vm.time_evaluator("main", tvm.cpu())(x).mean` is in seconds."""
         _check_device(dev)
         func = self[func_name]
@@ -188,11 +191,11 @@ class VirtualMachine:
         return timing.TimeEvaluator(func, func_name, {
             "number": number, "repeat": repeat, "f_preproc": f_preproc, **options})
 
-    def profile(self, func_name: str, *args: Any) -> Any:
+    def profile(self, func_name: str, *args: object) -> Any:
         """Run a function by its bytecode and measure every call; prints as a table."""
         return above("inspecting of a virtual machine").profile(self, func_name, args)
 
-    def trace(self, func_name: str, *args: Any, values: bool = False) -> Any:
+    def trace(self, func_name: str, *args: object, values: bool = False) -> Any:
         """Run a function by its bytecode and record every step; see `inspecting.Trace`."""
         return above("inspecting of a virtual machine").trace(self, func_name, args, values)
 
@@ -368,14 +371,14 @@ class _Interpreted:
     def __init__(self, vm: VirtualMachine, name: str) -> None:
         self.vm, self.vm_name = vm, name
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return _to_user(self.vm.call(self.vm_name, *map(to_value, args)))
 
     def __repr__(self) -> str:
         return f"<function {self.vm_name} of a relax.VirtualMachine, in bytecode>"
 
 
-def _nothing(*_: Any) -> None:
+def _nothing(*_: object) -> None:
     """The result of a tail call, seen from where it is made."""
 
 
@@ -385,7 +388,7 @@ class _BytecodeCallee:
     def __init__(self, vm: VirtualMachine, name: str) -> None:
         self.vm, self.vm_name = vm, name
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.vm.call(self.vm_name, *args)
 
 
@@ -400,7 +403,8 @@ class _ModuleView:
 
     get_function = __getitem__
 
-    def time_evaluator(self, func_name: str, dev: Any = None, **options: Any) -> Any:
+    def time_evaluator(self, func_name: str, dev: Any = None, **options: Any
+                       ) -> Any:
         """See VirtualMachine.time_evaluator."""
         return self._vm.time_evaluator(func_name, dev, **options)
 
@@ -426,7 +430,7 @@ def library_function(name: str) -> Any:
     return None
 
 
-def _check_device(dev: Any) -> Any:
+def _check_device(dev: Device | str | None) -> Any:
     if isinstance(dev, (list, tuple)):
         dev = dev[0] if dev else None
     if dev is None:
@@ -458,7 +462,7 @@ def to_value(value: Any) -> Any:
     return value
 
 
-def _to_user(value: Any) -> Any:
+def _to_user(value: object) -> Any:
     """A result as the user gets it: tuples are tvm-ffi arrays, as native code returns them."""
     if type(value) is tuple:
         items = [_to_user(v) for v in value]

@@ -385,7 +385,7 @@ class Reader:
 
     # -- results ----------------------------------------------------------------------------------
 
-    def results(self, value: Any) -> None:
+    def results(self, value: object) -> None:
         """Let every tensor returned be an object of its own."""
         if isinstance(value, list):
             for item in value:

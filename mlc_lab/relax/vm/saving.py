@@ -20,7 +20,7 @@ import math
 import os
 import struct
 import tempfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,13 +34,16 @@ from .bytecode import (
     VM_REGISTER, VOID_REGISTER, Arg, CallInstr, DType, Executable, Goto, If, Ret, VMFunction,
 )
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 MAGIC = b"MLCLABVM"
 VERSION = 1
 _HEAD = struct.Struct("<8sIQQ32s")
 _ALIGN = 64
 
 
-def save(executable: Executable, path: Any) -> str:
+def save(executable: Executable, path: str | Path) -> str:
     """Write an executable to a file and return its path. The file is complete or not there."""
     path = os.fspath(path)
     data = bytearray()
@@ -83,7 +86,7 @@ def save(executable: Executable, path: Any) -> str:
     return path
 
 
-def load(path: Any) -> Executable:
+def load(path: str | Path) -> Executable:
     """The executable in a file that `export_library` wrote.
 
     Raises FileNotFoundError, or DataError (a ValueError), saying what is wrong with the file. The
@@ -175,7 +178,7 @@ def _check(executable: Executable) -> None:
             raise DataError(f"function {function.name[:60]} does not end with a return")
 
 
-def _is_number(value: Any, end: int = 1 << 63, low: int = 0) -> bool:
+def _is_number(value: object, end: int = 1 << 63, low: int = 0) -> bool:
     return type(value) is int and low <= value < end
 
 

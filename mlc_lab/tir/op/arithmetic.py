@@ -143,7 +143,7 @@ def div(a: ExprLike, b: ExprLike, span: object = None) -> PrimExpr:
     return truncdiv(a, b)
 
 
-def ceildiv(a: ExprLike, b: ExprLike, span: object = None) -> PrimExpr:
+def ceildiv(a: ExprLike, b: Any, span: object = None) -> PrimExpr:
     """a / b rounded up."""
     return floordiv(sub(add(a, b), 1), b)
 

@@ -109,7 +109,7 @@ def as_int(e: object) -> int | None:
     return e if isinstance(e, int) else None
 
 
-def convert(value: ExprLike | str, like: PrimExpr | None = None) -> PrimExpr:
+def convert(value: Any, like: PrimExpr | None = None) -> PrimExpr:
     """A Python value as an expression; numbers take the type of `like` where it can hold them."""
     if type(value) is int and -(2**31) <= value < 2**31 and (
             like is not None and like.dtype == "int32"):
@@ -214,7 +214,7 @@ def match_types(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
     return (cast(a, b.dtype), b) if ca == "int" else (a, cast(b, a.dtype))
 
 
-def match_values(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
+def match_values(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     """Two values as expressions of one type; Python numbers take that of the other value.
 
     Raises TypeError as `match_types` does.

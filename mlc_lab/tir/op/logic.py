@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ...ir import dtype as dt
 from ..expr import And, Call, FloatImm, IntImm, Not, Or, PrimExpr, Select
@@ -92,7 +92,7 @@ def _joined(name: str, connective: Callable[..., PrimExpr], args: tuple) -> Prim
 # ------------------------------------------------------------------------------- choices
 
 
-def select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike, span: object = None
+def select(condition: ExprLike, true_value: Any, false_value: Any, span: object = None
            ) -> PrimExpr:
     """true_value where condition, else false_value; both may be evaluated."""
     true_value, false_value = match_values(true_value, false_value)

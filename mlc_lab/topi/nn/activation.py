@@ -6,7 +6,7 @@ Those of several steps are computed in float32 where the elements have 16 bits, 
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import Callable
 
 from ... import te
 from ...te.tensor import Tensor
@@ -52,7 +52,7 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
         f"prelu: slope {text(slope.shape)} does not fit axis {k} of {text(x.shape)}")
     one = O.is_const_int(slope.shape[0], 1) and not O.is_const_int(x.shape[k], 1)
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         e = x(*i)
         return O.select(_const(0, e) < e, e, e * slope(O.const(0, i[k].dtype) if one else i[k]))
 

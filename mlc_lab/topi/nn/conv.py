@@ -7,7 +7,7 @@ All of them are `conv`, which reads the layouts as text ("NCHW" with "OIHW", "NH
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ... import te
 from ...te.tensor import Tensor
@@ -17,8 +17,12 @@ from ..utils import (
 )
 from .pad import pad
 
+if TYPE_CHECKING:
+    from ...tir.expr import PrimExpr
 
-def pad_widths(name: str, padding: Any, kernel: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+
+def pad_widths(name: str, padding: int | str | Sequence[Any], kernel: Sequence[Any]
+               ) -> tuple[list[Any], list[Any]]:
     """Padding before and after each spatial dimension.
 
     `padding` is one number, one for each dimension, first those before and then those after all
@@ -45,10 +49,10 @@ def pad_widths(name: str, padding: Any, kernel: Sequence[Any]) -> tuple[list[Any
     return both, list(both)
 
 
-def conv(inp: Tensor, filt: Tensor, stride: Any, padding: Any, dilation: Any, groups: int,
-         data_layout: str, kernel_layout: str = "", out_dtype: str | None = None,
-         auto_scheduler_rewritten_layout: str | None = None,
-         meta_schedule_original_shape: Any = None,
+def conv(inp: Tensor, filt: Tensor, stride: int | Sequence[int], padding: int | str | Sequence[Any],
+         dilation: int | Sequence[int], groups: int, data_layout: str, kernel_layout: str = "",
+         out_dtype: str | None = None, auto_scheduler_rewritten_layout: str | None = None,
+         meta_schedule_original_shape: object = None,
          auto_scheduler_should_rewrite_layout: bool = False) -> Tensor:
     """A convolution of any number of spatial dimensions.
 
@@ -90,7 +94,7 @@ def conv(inp: Tensor, filt: Tensor, stride: Any, padding: Any, dilation: Any, gr
     dtype = out_dtype or inp.dtype
     wide = sum_type(dtype)
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         at = dict(zip(data_layout, i))
         channel = ks["I"]
         if groups > 1:
@@ -125,39 +129,47 @@ def _fitting(name: str, inp: Tensor, filt: Tensor, channels: Any, kernel: dict[s
          f"{text(filt.shape)}")
 
 
-def conv1d(data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID",
-           dilation: Any = 1, groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "",
+def conv1d(data: Tensor, kernel: Tensor, strides: int | Sequence[int] = 1,
+           padding: int | str | Sequence[Any] = "VALID", dilation: int | Sequence[int] = 1,
+           groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "",
            out_dtype: str | None = None) -> Tensor:
     """A convolution over one dimension."""
     return conv(data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout,
                 out_dtype)
 
 
-def conv1d_ncw(data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID",
-               dilation: Any = 1, out_dtype: str | None = None) -> Tensor:
+def conv1d_ncw(data: Tensor, kernel: Tensor, strides: int | Sequence[int] = 1,
+               padding: int | str | Sequence[Any] = "VALID", dilation: int | Sequence[int] = 1,
+               out_dtype: str | None = None) -> Tensor:
     """data (N, C, W), kernel (O, I, W)."""
     return conv(data, kernel, strides, padding, dilation, 1, "NCW", "", out_dtype)
 
 
-def conv1d_nwc(data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID",
-               dilation: Any = 1, out_dtype: str | None = None) -> Tensor:
+def conv1d_nwc(data: Tensor, kernel: Tensor, strides: int | Sequence[int] = 1,
+               padding: int | str | Sequence[Any] = "VALID", dilation: int | Sequence[int] = 1,
+               out_dtype: str | None = None) -> Tensor:
     """data (N, W, C), kernel (W, I, O)."""
     return conv(data, kernel, strides, padding, dilation, 1, "NWC", "", out_dtype)
 
 
-def group_conv1d_ncw(data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID",
-                     dilation: Any = 1, groups: int = 1, out_dtype: str | None = None) -> Tensor:
+def group_conv1d_ncw(data: Tensor, kernel: Tensor, strides: int | Sequence[int] = 1,
+                     padding: int | str | Sequence[Any] = "VALID",
+                     dilation: int | Sequence[int] = 1, groups: int = 1,
+                     out_dtype: str | None = None) -> Tensor:
     """data (N, C, W), kernel (O, I / groups, W)."""
     return conv(data, kernel, strides, padding, dilation, groups, "NCW", "", out_dtype)
 
 
-def group_conv1d_nwc(data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = "VALID",
-                     dilation: Any = 1, groups: int = 1, out_dtype: str | None = None) -> Tensor:
+def group_conv1d_nwc(data: Tensor, kernel: Tensor, strides: int | Sequence[int] = 1,
+                     padding: int | str | Sequence[Any] = "VALID",
+                     dilation: int | Sequence[int] = 1, groups: int = 1,
+                     out_dtype: str | None = None) -> Tensor:
     """data (N, W, C), kernel (W, I / groups, O)."""
     return conv(data, kernel, strides, padding, dilation, groups, "NWC", "", out_dtype)
 
 
-def conv2d(input: Tensor, filter: Tensor, strides: Any, padding: Any, dilation: Any,
+def conv2d(input: Tensor, filter: Tensor, strides: int | Sequence[int],
+           padding: int | str | Sequence[Any], dilation: int | Sequence[int],
            data_layout: str = "NCHW", kernel_layout: str = "", out_dtype: str | None = None
            ) -> Tensor:
     """A convolution over two dimensions."""
@@ -165,52 +177,59 @@ def conv2d(input: Tensor, filter: Tensor, strides: Any, padding: Any, dilation: 
                 out_dtype)
 
 
-def conv2d_nchw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+def conv2d_nchw(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                 out_dtype: str | None = None) -> Tensor:
     """Input (N, C, H, W), Filter (O, I, H, W)."""
     return conv(Input, Filter, stride, padding, dilation, 1, "NCHW", "", out_dtype)
 
 
-def conv2d_hwcn(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+def conv2d_hwcn(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                 out_dtype: str | None = None) -> Tensor:
     """Input (H, W, C, N), Filter (H, W, I, O)."""
     return conv(Input, Filter, stride, padding, dilation, 1, "HWCN", "HWIO", out_dtype)
 
 
-def conv2d_nhwc(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+def conv2d_nhwc(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                 out_dtype: str | None = None, auto_scheduler_rewritten_layout: str = "",
-                meta_schedule_original_shape: Any = None) -> Tensor:
+                meta_schedule_original_shape: object = None) -> Tensor:
     """Input (N, H, W, C), Filter (H, W, I, O)."""
     return conv(Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype)
 
 
-def group_conv2d_nchw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+def group_conv2d_nchw(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                      padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                       groups: int, out_dtype: str | None = None) -> Tensor:
     """Input (N, C, H, W), Filter (O, I / groups, H, W)."""
     return conv(Input, Filter, stride, padding, dilation, groups, "NCHW", "", out_dtype)
 
 
-def group_conv2d_nhwc(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+def group_conv2d_nhwc(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                      padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                       groups: int, out_dtype: str | None = None) -> Tensor:
     """Input (N, H, W, C), Filter (H, W, I / groups, O)."""
     return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", "HWIO", out_dtype)
 
 
-def conv3d_ncdhw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
-                 groups: int, out_dtype: str | None = None) -> Tensor:
+def conv3d_ncdhw(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                 padding: int | str | Sequence[Any], dilation: int | Sequence[int], groups: int,
+                 out_dtype: str | None = None) -> Tensor:
     """Input (N, C, D, H, W), Filter (O, I / groups, D, H, W)."""
     return conv(Input, Filter, stride, padding, dilation, groups, "NCDHW", "OIDHW", out_dtype)
 
 
-def conv3d_ndhwc(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
-                 groups: int, out_dtype: str | None = None,
-                 auto_scheduler_rewritten_layout: str = "",
-                 meta_schedule_origin_shape: Any = None) -> Tensor:
+def conv3d_ndhwc(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                 padding: int | str | Sequence[Any], dilation: int | Sequence[int], groups: int,
+                 out_dtype: str | None = None, auto_scheduler_rewritten_layout: str = "",
+                 meta_schedule_origin_shape: object = None) -> Tensor:
     """Input (N, D, H, W, C), Filter (D, H, W, I / groups, O)."""
     return conv(Input, Filter, stride, padding, dilation, groups, "NDHWC", "DHWIO", out_dtype)
 
 
-def _depthwise(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+def _depthwise(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+               padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                out_dtype: str | None, layout: str, kernel_layout: str) -> Tensor:
     """A kernel of its own for each channel; `O` of the kernel counts the outputs of a channel."""
     name = "depthwise_conv2d_" + layout.lower()
@@ -238,7 +257,7 @@ def _depthwise(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilatio
     wide = sum_type(dtype)
     names = {"N": "b", "C": "c", "H": "i", "W": "j"}
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         at = dict(zip(layout, i))
         channel, out = O.floordiv(at["C"], times), O.floormod(at["C"], times)
         read = {"N": at["N"], "C": channel, "H": at["H"] * strides[0] + di * dilations[0],
@@ -252,13 +271,15 @@ def _depthwise(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilatio
                               varargs_names=[names[c] for c in layout]), dtype)
 
 
-def depthwise_conv2d_nchw(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+def depthwise_conv2d_nchw(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                          padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                           out_dtype: str | None = None) -> Tensor:
     """Input (N, C, H, W), Filter (C, M, H, W): M outputs for each channel."""
     return _depthwise(Input, Filter, stride, padding, dilation, out_dtype, "NCHW", "CMHW")
 
 
-def depthwise_conv2d_nhwc(Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any,
+def depthwise_conv2d_nhwc(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
+                          padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                           kernel_layout: str = "HWOI", out_dtype: str | None = None) -> Tensor:
     """Input (N, H, W, C), Filter (H, W, C, M): M outputs for each channel ("HWOI"), or
     (H, W, M, C) ("HWIO")."""

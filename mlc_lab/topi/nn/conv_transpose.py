@@ -6,7 +6,7 @@ convolution with that kernel. `output_padding` adds to the end of the result.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ... import te
 from ...te.tensor import Tensor
@@ -15,9 +15,13 @@ from ..utils import need, need_rank, number, pair, rounded, simplify, sum_type, 
 from .conv import pad_widths
 from .pad import dilate, pad
 
+if TYPE_CHECKING:
+    from ...tir.expr import PrimExpr
 
-def conv_transpose(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None,
-                   output_padding: Any, groups: int, dim: int) -> Tensor:
+
+def conv_transpose(data: Tensor, kernel: Tensor, strides: int | Sequence[int],
+                   padding: int | str | Sequence[Any], out_dtype: str | None,
+                   output_padding: int | Sequence[int], groups: int, dim: int) -> Tensor:
     """data (N, C, ...), kernel (I, O / groups, ...) of `dim` spatial dimensions."""
     name = f"conv{dim}d_transpose"
     need_rank(name, data, dim + 2, "the layout N, C, ...")
@@ -48,7 +52,7 @@ def conv_transpose(data: Tensor, kernel: Tensor, strides: Any, padding: Any, out
     dtype = out_dtype or data.dtype
     wide = sum_type(dtype)
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         b, c, at = i[0], i[1], i[2:]
         if groups > 1:
             source = O.floordiv(c, per_group) * in_group + dc
@@ -77,40 +81,44 @@ def _turned(kernel: Tensor, groups: int, dim: int) -> Tensor:
         varargs_names=[*names, *_letters("", dim)])
 
 
-def conv1d_transpose_ncw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
-                         out_dtype: str | None, output_padding: Any) -> Tensor:
+def conv1d_transpose_ncw(data: Tensor, kernel: Tensor, stride: int | Sequence[int],
+                         padding: int | str | Sequence[Any], out_dtype: str | None,
+                         output_padding: int | Sequence[int]) -> Tensor:
     """data (N, C, W), kernel (I, O, W)."""
     return conv_transpose(data, kernel, stride, padding, out_dtype, output_padding, 1, 1)
 
 
-def group_conv1d_transpose_ncw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
-                               out_dtype: str | None, output_padding: Any, groups: int) -> Tensor:
+def group_conv1d_transpose_ncw(data: Tensor, kernel: Tensor, stride: int | Sequence[int],
+                               padding: int | str | Sequence[Any], out_dtype: str | None,
+                               output_padding: int | Sequence[int], groups: int) -> Tensor:
     """data (N, C, W), kernel (I, O / groups, W)."""
     return conv_transpose(data, kernel, stride, padding, out_dtype, output_padding, groups, 1)
 
 
-def conv2d_transpose_nchw(Input: Tensor, Filter: Tensor, strides: Any, padding: Any,
-                          out_dtype: str | None, output_padding: Any) -> Tensor:
+def conv2d_transpose_nchw(Input: Tensor, Filter: Tensor, strides: int | Sequence[int],
+                          padding: int | str | Sequence[Any], out_dtype: str | None,
+                          output_padding: int | Sequence[int]) -> Tensor:
     """Input (N, C, H, W), Filter (I, O, H, W)."""
     return conv_transpose(Input, Filter, strides, padding, out_dtype, output_padding, 1, 2)
 
 
-def group_conv2d_transpose_nchw(data: Tensor, kernel: Tensor, stride: Any, padding: Any,
-                                out_dtype: str | None, output_padding: Any, groups: int
-                                ) -> Tensor:
+def group_conv2d_transpose_nchw(data: Tensor, kernel: Tensor, stride: int | Sequence[int],
+                                padding: int | str | Sequence[Any], out_dtype: str | None,
+                                output_padding: int | Sequence[int], groups: int) -> Tensor:
     """data (N, C, H, W), kernel (I, O / groups, H, W)."""
     return conv_transpose(data, kernel, stride, padding, out_dtype, output_padding, groups, 2)
 
 
-def conv3d_transpose_ncdhw(Input: Tensor, Filter: Tensor, strides: Any, padding: Any,
-                           out_dtype: str | None, output_padding: Any) -> Tensor:
+def conv3d_transpose_ncdhw(Input: Tensor, Filter: Tensor, strides: int | Sequence[int],
+                           padding: int | str | Sequence[Any], out_dtype: str | None,
+                           output_padding: int | Sequence[int]) -> Tensor:
     """Input (N, C, D, H, W), Filter (I, O, D, H, W)."""
     return conv_transpose(Input, Filter, strides, padding, out_dtype, output_padding, 1, 3)
 
 
-def group_conv3d_transpose_ncdhw(data: Tensor, kernel: Tensor, strides: Any, padding: Any,
-                                 out_dtype: str | None, output_padding: Any, groups: int
-                                 ) -> Tensor:
+def group_conv3d_transpose_ncdhw(data: Tensor, kernel: Tensor, strides: int | Sequence[int],
+                                 padding: int | str | Sequence[Any], out_dtype: str | None,
+                                 output_padding: int | Sequence[int], groups: int) -> Tensor:
     """data (N, C, D, H, W), kernel (I, O / groups, D, H, W)."""
     return conv_transpose(data, kernel, strides, padding, out_dtype, output_padding, groups, 3)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import te
 from ...te.tensor import Tensor
@@ -10,10 +10,14 @@ from ...tir import op as O
 from ...tir.expr import IntImm
 from ..utils import differ, need, number, rounded, sum_type, text
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from ...tir.expr import PrimExpr
 
-def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Any = None, out_dtype: str | None = None,
-           transpose_a: bool = False, transpose_b: bool = False,
-           auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: Any = None
+
+def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Tensor | None = None,
+           out_dtype: str | None = None, transpose_a: bool = False, transpose_b: bool = False,
+           auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None
            ) -> Tensor:
     """The product of two matrices, either of them transposed, plus a bias for each column."""
     a, b = tensor_a, tensor_b
@@ -28,7 +32,7 @@ def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Any = None, out_dtype: str 
     wide = sum_type(dtype)
     r = te.reduce_axis((0, k), name="k")
 
-    def element(i: Any, j: Any) -> Any:
+    def element(i: PrimExpr, j: PrimExpr) -> Any:
         x = a[r, i] if transpose_a else a[i, r]
         y = b[j, r] if transpose_b else b[r, j]
         return te.sum(O.cast(x, wide) * O.cast(y, wide), axis=r)
@@ -45,17 +49,17 @@ def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Any = None, out_dtype: str 
     return rounded(out, dtype)
 
 
-def dense(data: Tensor, weight: Tensor, bias: Any = None, out_dtype: str | None = None,
-          auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: Any = None
+def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None,
+          auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None
           ) -> Tensor:
     """data (n, k) times the transpose of weight (m, k), plus bias (m)."""
     return matmul(data, weight, bias, out_dtype, False, True)
 
 
-def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Any = None,
+def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Sequence[Any] | None = None,
                  out_dtype: str | None = None, transpose_a: bool = False, transpose_b: bool = True,
                  auto_scheduler_rewritten_layout: str = "",
-                 meta_schedule_original_shape: Any = None) -> Tensor:
+                 meta_schedule_original_shape: object = None) -> Tensor:
     """A product for each index of the first dimension; tensor_b is transposed by default.
 
     A batch of one meets every matrix of the other tensor.
@@ -74,11 +78,11 @@ def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Any = None,
     wide = sum_type(dtype)
     r = te.reduce_axis((0, k), name="k")
 
-    def at(x: Tensor, i: Any) -> Any:
+    def at(x: Tensor, i: PrimExpr) -> Any:
         return IntImm(i.dtype, 0) if O.is_const_int(x.shape[0], 1) and not (
             O.is_const_int(batch, 1)) else i
 
-    def element(b_: Any, i: Any, j: Any) -> Any:
+    def element(b_: PrimExpr, i: PrimExpr, j: PrimExpr) -> Any:
         x = a[at(a, b_), r, i] if transpose_a else a[at(a, b_), i, r]
         y = b[at(b, b_), j, r] if transpose_b else b[at(b, b_), r, j]
         return te.sum(O.cast(x, wide) * O.cast(y, wide), axis=r)

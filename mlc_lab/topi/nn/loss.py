@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ..reduction import sum as reduce_sum
 from ..utils import need, rounded, sum_type
+
+if TYPE_CHECKING:
+    pass
 
 
 def nll_loss(predictions: Tensor, targets: Tensor, weights: Tensor, reduction: str,

@@ -14,7 +14,7 @@ from ...tir.expr import PrimExpr
 from ..utils import axes, axes_of, axis_of, differ, need, product, simplify, sum_type, text
 
 
-def _moments(data: Tensor, spatial: Sequence[Any], element: Any, ks: Sequence[Any]
+def _moments(data: Tensor, spatial: Sequence[Any], element: Callable[..., Any], ks: Sequence[Any]
              ) -> tuple[Tensor, Tensor]:
     """Mean and variance (the sum of squares over the count) of `element(spatial index, ks)`."""
     name, dtype = data.op.name, sum_type(data.dtype)
@@ -66,7 +66,7 @@ def _normal(data: Tensor, moments: tuple[Tensor, Tensor], sizes: Sequence[Any],
     dtype = mean.dtype
     count = O.cast(O.convert(simplify(product(sizes))), dtype)
 
-    def normal(*i: Any) -> PrimExpr:
+    def normal(*i: PrimExpr) -> PrimExpr:
         outer = group(i)
         value = (O.cast(data(*i), dtype) - mean(*outer)) * O.rsqrt(
             squares(*outer) / count + O.const(epsilon, dtype))
@@ -76,7 +76,8 @@ def _normal(data: Tensor, moments: tuple[Tensor, Tensor], sizes: Sequence[Any],
                       varargs_names=axes(data.ndim))
 
 
-def layer_norm(data: Tensor, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Tensor:
+def layer_norm(data: Tensor, gamma: Tensor | None, beta: Tensor | None,
+               axis: int | Sequence[int] | None, epsilon: float = 1e-5) -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) * gamma + beta, with the statistics over `axis`.
 
     gamma and beta have the sizes of those axes; either may be None.
@@ -88,7 +89,8 @@ def layer_norm(data: Tensor, gamma: Any, beta: Any, axis: Any, epsilon: float = 
         value, gamma, beta, [i[d] for d in over], data.dtype), epsilon, "T_layer_norm")
 
 
-def _affine(value: PrimExpr, gamma: Any, beta: Any, at: Sequence[Any], dtype: str) -> PrimExpr:
+def _affine(value: PrimExpr, gamma: Tensor | None, beta: Tensor | None, at: Sequence[Any],
+            dtype: str) -> PrimExpr:
     if gamma is not None:
         value = value * O.cast(gamma(*at), value.dtype)
     if beta is not None:
@@ -96,8 +98,8 @@ def _affine(value: PrimExpr, gamma: Any, beta: Any, at: Sequence[Any], dtype: st
     return O.cast(value, dtype)
 
 
-def instance_norm(data: Tensor, gamma: Any, beta: Any, channel_axis: int, axis: Any,
-                  epsilon: float = 1e-5) -> Tensor:
+def instance_norm(data: Tensor, gamma: Tensor | None, beta: Tensor | None, channel_axis: int,
+                  axis: int | Sequence[int] | None, epsilon: float = 1e-5) -> Tensor:
     """As layer_norm, with gamma and beta for each index of `channel_axis`."""
     over = axes_of("instance_norm", axis, data.ndim)
     channel = axis_of("instance_norm", channel_axis, data.ndim)
@@ -107,8 +109,9 @@ def instance_norm(data: Tensor, gamma: Any, beta: Any, channel_axis: int, axis: 
         value, gamma, beta, [i[channel]], data.dtype), epsilon, "T_instance_norm")
 
 
-def group_norm(data: Tensor, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any,
-               epsilon: float = 1e-5) -> Tensor:
+def group_norm(data: Tensor, gamma: Tensor | None, beta: Tensor | None, num_groups: int,
+               channel_axis: int, axes: int | Sequence[int] | None, epsilon: float = 1e-5
+               ) -> Tensor:
     """As layer_norm, over groups of channels and `axes`; gamma and beta are for each channel.
 
     The channel of a group is read as `group * (C / num_groups) + k`, so that data keeps its shape.
@@ -142,7 +145,8 @@ def group_norm(data: Tensor, gamma: Any, beta: Any, num_groups: int, channel_axi
         "T_group_norm")
 
 
-def rms_norm(data: Tensor, weight: Any, axis: Any, epsilon: float = 1e-5) -> Tensor:
+def rms_norm(data: Tensor, weight: Tensor | None, axis: int | Sequence[int] | None,
+             epsilon: float = 1e-5) -> Tensor:
     """data / sqrt(mean of squares + epsilon) * weight, with the mean over `axis`."""
     over = axes_of("rms_norm", axis, data.ndim)
     sizes = [data.shape[k] for k in over]
@@ -152,7 +156,7 @@ def rms_norm(data: Tensor, weight: Any, axis: Any, epsilon: float = 1e-5) -> Ten
     rest = [d for d in range(data.ndim) if d not in over]
     count = O.cast(O.convert(simplify(product(sizes))), dtype)
 
-    def square(*i: Any) -> PrimExpr:
+    def square(*i: PrimExpr) -> PrimExpr:
         at = {**dict(zip(rest, i)), **ks}
         e = O.cast(data(*[at[d] for d in range(data.ndim)]), dtype)
         return te.sum(e * e, axis=list(ks.values()))
@@ -163,7 +167,7 @@ def rms_norm(data: Tensor, weight: Any, axis: Any, epsilon: float = 1e-5) -> Ten
     scale = te.compute(shape, lambda *i: O.rsqrt(total(*i) / count + O.const(epsilon, dtype)),
                        name="rsqrt", tag="elemwise", varargs_names=axes(len(shape)))
 
-    def normal(*i: Any) -> PrimExpr:
+    def normal(*i: PrimExpr) -> PrimExpr:
         value = scale(*[i[d] for d in rest]) * O.cast(data(*i), dtype)
         return _affine(value, weight, None, [i[d] for d in over], data.dtype)
 
@@ -217,7 +221,7 @@ def batch_norm(data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, m
                              name="T_moving_var", tag="elemwise")
     dtype = sum_type(data.dtype)
 
-    def normal(*i: Any) -> PrimExpr:
+    def normal(*i: PrimExpr) -> PrimExpr:
         c = i[k]
         value = (O.cast(data(*i), dtype) - O.cast(mean(c), dtype)) * (O.const(1, dtype) / O.sqrt(
             O.cast(var(c), dtype) + O.const(epsilon, dtype)))
@@ -243,7 +247,7 @@ def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: flo
     framed = pad(data, widths, widths, name="pad_data")
     r = te.reduce_axis((0, size), name="rxs")
 
-    def square(*i: Any) -> PrimExpr:
+    def square(*i: PrimExpr) -> PrimExpr:
         e = O.cast(framed(*[x + r if d == k else x for d, x in enumerate(i)]), dtype)
         return te.sum(e * e, axis=r)
 

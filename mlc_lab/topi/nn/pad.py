@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ...tir.expr import PrimExpr
 from ..utils import need, number, simplify, text
+
+if TYPE_CHECKING:
+    from ...tir.expr import ExprLike
 
 
 def _both(name: str, data: Tensor, before: Sequence[Any], after: Any) -> tuple[list, list]:
@@ -21,15 +24,15 @@ def _both(name: str, data: Tensor, before: Sequence[Any], after: Any) -> tuple[l
 
 
 def pad(data: Tensor, pad_before: Sequence[Any], pad_after: Sequence[Any] | None = None,
-        pad_value: Any = 0.0, name: str = "PadInput", attrs: Any = None, tag: str = "injective,pad",
-        varargs_names: Sequence[str] | None = None) -> Tensor:
+        pad_value: ExprLike = 0.0, name: str = "PadInput", attrs: Any = None,
+        tag: str = "injective,pad", varargs_names: Sequence[str] | None = None) -> Tensor:
     """data with so many elements of pad_value before and after it along each dimension."""
     low, high = _both("pad", data, pad_before, pad_after)
     shape = [simplify(d + (b + a)) for d, b, a in zip(data.shape, low, high)]
     value = O.cast(O.convert(pad_value), data.dtype) if isinstance(
         pad_value, PrimExpr) else O.const(pad_value, data.dtype)
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         at, inside = [], []
         for x, d, b, a in zip(i, data.shape, low, high):
             if b == 0 and a == 0:
@@ -47,7 +50,7 @@ def _mirrored(name: str, data: Tensor, before: Sequence[Any], after: Any, block:
     low, high = _both(name, data, before, after)
     shape = [simplify(d + (b + a)) for d, b, a in zip(data.shape, low, high)]
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         return data(*[x if b == 0 and a == 0 else where(x, d, b)
                       for x, d, b, a in zip(i, data.shape, low, high)])
 
@@ -89,7 +92,7 @@ def circular_pad(data: Tensor, pad_before: Sequence[Any], pad_after: Sequence[An
         O.floormod(x - b, d)))
 
 
-def dilate(data: Tensor, strides: Sequence[Any], dilation_value: Any = 0.0,
+def dilate(data: Tensor, strides: Sequence[Any], dilation_value: ExprLike = 0.0,
            name: str = "DilatedInput") -> Tensor:
     """data with strides - 1 elements of dilation_value between any two along each dimension."""
     steps = [number(s) for s in strides]
@@ -98,7 +101,7 @@ def dilate(data: Tensor, strides: Sequence[Any], dilation_value: Any = 0.0,
     value = O.cast(O.convert(dilation_value), data.dtype) if isinstance(
         dilation_value, PrimExpr) else O.const(dilation_value, data.dtype)
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: PrimExpr) -> PrimExpr:
         at, hit = [], []
         for x, s in zip(i, steps):
             if s == 1:

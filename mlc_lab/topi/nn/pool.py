@@ -34,7 +34,8 @@ def _max(exact: bool) -> tuple[Callable, Callable]:
     return (lowest, max_from_lowest) if exact else (O.min_value, te.max)
 
 
-def pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+def pool(data: Tensor, kernel: int | Sequence[int], stride: int | Sequence[int],
+         dilation: int | Sequence[int], padding: int | str | Sequence[Any], pool_type: str,
          ceil_mode: bool, layout: str, count_include_pad: bool, dim: int, exact: bool) -> Tensor:
     """Windows over `dim` dimensions; see pool2d."""
     name = f"pool{dim}d"
@@ -76,7 +77,7 @@ def pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, po
     total = te.compute(shape, lambda *i: te.sum(O.cast(source(temp, i), wide), axis=ks),
                        name="pool_sum", tag="pool_sum", varargs_names=names)
 
-    def mean(*i: Any) -> PrimExpr:
+    def mean(*i: PrimExpr) -> PrimExpr:
         if (count_include_pad and not ceil_mode) or not framed:
             # with padding counted, every window holds as many elements
             return total(*i) / O.const(product(sizes), wide)
@@ -103,7 +104,8 @@ def pool(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, po
                       varargs_names=names)
 
 
-def pool1d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+def pool1d(data: Tensor, kernel: int | Sequence[int], stride: int | Sequence[int],
+           dilation: int | Sequence[int], padding: int | str | Sequence[Any], pool_type: str,
            ceil_mode: bool = False, layout: str = "NCW", count_include_pad: bool = True, *,
            exact: bool = False) -> Tensor:
     """Windows over W. Padding is for each dimension, or before and then after all of them."""
@@ -111,7 +113,8 @@ def pool1d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, 
                  count_include_pad, 1, exact)
 
 
-def pool2d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+def pool2d(data: Tensor, kernel: int | Sequence[int], stride: int | Sequence[int],
+           dilation: int | Sequence[int], padding: int | str | Sequence[Any], pool_type: str,
            ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True, *,
            exact: bool = False) -> Tensor:
     """Windows over H and W. `padding` is (top, left, bottom, right) or shorter.
@@ -124,7 +127,8 @@ def pool2d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, 
                  count_include_pad, 2, exact)
 
 
-def pool3d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str,
+def pool3d(data: Tensor, kernel: int | Sequence[int], stride: int | Sequence[int],
+           dilation: int | Sequence[int], padding: int | str | Sequence[Any], pool_type: str,
            ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True, *,
            exact: bool = False) -> Tensor:
     """Windows over D, H and W."""
@@ -132,7 +136,7 @@ def pool3d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, 
                  count_include_pad, 3, exact)
 
 
-def adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: int,
+def adaptive(data: Tensor, output_size: int | Sequence[int], pool_type: str, layout: str, dim: int,
              exact: bool = False) -> Tensor:
     """Windows from floor(i * in / out) to ceil((i + 1) * in / out), as torch and TVM have them."""
     name = f"adaptive_pool{dim}d"
@@ -146,11 +150,11 @@ def adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: i
                and O.as_int(data.shape[d]) % n == 0 or n == 1 for d, n in zip(where, outs))
     names = axes(data.ndim)
 
-    def first(i: Any, d: int, n: Any) -> PrimExpr:
+    def first(i: PrimExpr, d: int, n: PrimExpr | int) -> PrimExpr:
         size = data.shape[d]
         return i * simplify(O.floordiv(size, n)) if even else O.floordiv(i * size, n)
 
-    def count(i: Any, d: int, n: Any) -> PrimExpr:
+    def count(i: PrimExpr, d: int, n: PrimExpr | int) -> PrimExpr:
         size = data.shape[d]
         if even:
             return simplify(O.floordiv(size, n))
@@ -166,14 +170,14 @@ def adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: i
 
     attrs = {"schedule_rule": f"meta_schedule.adaptive_pool_{pool_type}"}
     if pool_type == "max":
-        def largest(*i: Any) -> PrimExpr:
+        def largest(*i: PrimExpr) -> PrimExpr:
             value, ks = windows(i)
             return _max(exact)[1](value, axis=ks)
 
         return te.compute(shape, largest, name="adaptive_pool_max", tag="adaptive_pool_max",
                           attrs=attrs, varargs_names=names)
 
-    def added(*i: Any) -> PrimExpr:
+    def added(*i: PrimExpr) -> PrimExpr:
         value, ks = windows(i)
         return te.sum(O.cast(value, wide), axis=ks)
 
@@ -181,7 +185,7 @@ def adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: i
     total = te.compute(shape, added, name="adaptive_pool_sum", tag="adaptive_pool_sum",
                        varargs_names=names)
 
-    def mean(*i: Any) -> PrimExpr:
+    def mean(*i: PrimExpr) -> PrimExpr:
         number_of = product([count(i[d], d, n) for d, n in zip(where, outs)])
         return O.cast(total(*i) / O.cast(O.convert(number(number_of)), wide), data.dtype)
 
@@ -189,20 +193,20 @@ def adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, dim: i
                       varargs_names=names)
 
 
-def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW", *,
-                    exact: bool = False) -> Tensor:
+def adaptive_pool1d(data: Tensor, output_size: int | Sequence[int], pool_type: str,
+                    layout: str = "NCW", *, exact: bool = False) -> Tensor:
     """W divided into output_size windows."""
     return adaptive(data, output_size, pool_type, layout, 1, exact)
 
 
-def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW", *,
-                  exact: bool = False) -> Tensor:
+def adaptive_pool(data: Tensor, output_size: int | Sequence[int], pool_type: str,
+                  layout: str = "NCHW", *, exact: bool = False) -> Tensor:
     """H and W divided into output_size windows."""
     return adaptive(data, output_size, pool_type, layout, 2, exact)
 
 
-def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW", *,
-                    exact: bool = False) -> Tensor:
+def adaptive_pool3d(data: Tensor, output_size: int | Sequence[int], pool_type: str,
+                    layout: str = "NCDHW", *, exact: bool = False) -> Tensor:
     """D, H and W divided into output_size windows."""
     return adaptive(data, output_size, pool_type, layout, 3, exact)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ..utils import need, number, simplify, text
 from .pad import pad
+
+if TYPE_CHECKING:
+    from ...tir.expr import PrimExpr
 
 
 def _nchw(layout: str, i: Sequence[Any]) -> list[Any]:
@@ -30,7 +33,7 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
     need(known is None or known % (by * by) == 0,
          f"depth_to_space: {by * by} does not divide the {known} channels of {text(data.shape)}")
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         b, k, y, x = _nchw(layout, i)
         row, column = O.floormod(y, by), O.floormod(x, by)
         channel = (row * by + column) * out + k if mode == "DCR" else k * (by * by) + (
@@ -50,7 +53,7 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
         need(known is None or known % by == 0,
              f"space_to_depth: {by} does not divide {known} of {text(data.shape)}")
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         b, k, y, x = _nchw(layout, i)
         block, channel = O.floordiv(k, c), O.floormod(k, c)
         return data(*_in_layout(layout, [b, channel, y * by + O.floordiv(block, by),
@@ -77,7 +80,7 @@ def space_to_batch_nd(data: Tensor, block_shape: Sequence[int], pad_before: Sequ
         times *= by
     shape = [simplify(batch * times), *shape[1:], *framed.shape[1 + count:]]
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         block = O.floordiv(i[0], batch)
         at = []
         for x, by in reversed(list(zip(i[1:1 + count], block_shape))):
@@ -99,7 +102,7 @@ def batch_to_space_nd(data: Tensor, block_shape: Sequence[int], crop_begin_list:
     shape = [batch, *(simplify(d * by - (b + e)) for d, by, b, e in zip(
         data.shape[1:], block_shape, crop_begin_list, crop_end_list)), *data.shape[1 + count:]]
 
-    def element(*i: Any) -> Any:
+    def element(*i: PrimExpr) -> Any:
         block: Any = None
         at = []
         for x, by, crop in zip(i[1:1 + count], block_shape, crop_begin_list):

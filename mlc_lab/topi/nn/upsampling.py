@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...te.tensor import Tensor
 from ..utils import need, number, simplify
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def upsampling(data: Tensor, scale_h: float, scale_w: float, layout: str = "NCHW",
                method: str = "nearest_neighbor", align_corners: bool = False,
-               output_shape: Any = None) -> Tensor:
+               output_shape: Sequence[Any] | None = None) -> Tensor:
     """data scale_h times as high and scale_w times as wide; method as in image.resize2d."""
     from ..image import resize2d
 

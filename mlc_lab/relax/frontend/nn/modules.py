@@ -95,8 +95,8 @@ def _tuple(value: Any, count: int) -> tuple:
 
 class _Conv(Module):
     def __init__(self, dims: int, in_channels: int, out_channels: int,
-                 kernel_size: int | Sequence[int], stride: int | Sequence[int],
-                 padding: int | Sequence[int] | str, dilation: int | Sequence[int], groups: int,
+                 kernel_size: int | Sequence[int], stride: Any,
+                 padding: int | Sequence[int] | str, dilation: Any, groups: int,
                  bias: bool, dtype: str | None, channels_last: bool = False) -> None:
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
@@ -117,8 +117,8 @@ class Conv1D(_Conv):
     """Convolution of (n, in_channels, w)."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int,
-                 stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
-                 dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
+                 stride: Any = 1, padding: int | Sequence[int] | str = 0,
+                 dilation: Any = 1, groups: int = 1, bias: bool = True,
                  dtype: str | None = None) -> None:
         super().__init__(1, in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, dtype)
@@ -133,8 +133,8 @@ class Conv2D(_Conv):
     """Convolution of (n, in_channels, h, w), or of (n, h, w, in_channels) in "NHWC"."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
-                 stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
-                 dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
+                 stride: Any = 1, padding: int | Sequence[int] | str = 0,
+                 dilation: Any = 1, groups: int = 1, bias: bool = True,
                  dtype: str | None = None, data_layout: str = "NCHW") -> None:
         super().__init__(2, in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, dtype, data_layout == "NHWC")
@@ -150,8 +150,8 @@ class Conv3D(_Conv):
     """Convolution of (n, in_channels, d, h, w), or of (n, d, h, w, in_channels) in "NDHWC"."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
-                 stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
-                 dilation: int | Sequence[int] = 1, groups: int = 1, bias: bool = True,
+                 stride: Any = 1, padding: int | Sequence[int] | str = 0,
+                 dilation: Any = 1, groups: int = 1, bias: bool = True,
                  dtype: str | None = None, data_layout: str = "NCDHW") -> None:
         super().__init__(3, in_channels, out_channels, kernel_size, stride, padding, dilation,
                          groups, bias, dtype, data_layout == "NDHWC")
@@ -167,8 +167,8 @@ class ConvTranspose1D(Module):
     """Transposed convolution of (n, in_channels, w)."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int,
-                 stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0,
-                 output_padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1,
+                 stride: Any = 1, padding: int | Sequence[int] | str = 0,
+                 output_padding: int | Sequence[int] = 0, dilation: Any = 1,
                  groups: int = 1, bias: bool = True, dtype: str | None = None) -> None:
         super().__init__()
         self.stride, self.padding, self.output_padding = stride, padding, output_padding

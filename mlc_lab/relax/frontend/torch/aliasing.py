@@ -20,7 +20,10 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping
+
+if TYPE_CHECKING:
+    from torch.fx import Node
 
 #: what a storage is known by: the address of torch's object, or the node that makes it
 Key = Any
@@ -91,7 +94,7 @@ class Values(dict):
         super().__init__()
         self.slots: dict[Any, Any] = {}
 
-    def __missing__(self, node: Any) -> Any:
+    def __missing__(self, node: Node) -> Any:
         if node not in self.slots:
             raise KeyError(node)
         return read(self.slots[node])
@@ -111,13 +114,13 @@ class Aliases:
         #: values that the caller may see change: a name for each, in order
         self.outside: list[tuple[str, Slot]] = []
 
-    def concerns(self, node: Any) -> bool:
+    def concerns(self, node: Node) -> bool:
         """Whether a node gives, or writes to, a value that is tracked."""
         fact = self.facts.get(node)
         return fact is not None and (bool(fact.written) or not self.written.isdisjoint(
             _keys(fact.storage)))
 
-    def hold(self, node: Any, value: Any, name: str = "") -> bool:
+    def hold(self, node: Node, value: Any, name: str = "") -> bool:
         """Take an input or a parameter; whether it is tracked. `name` of one the caller sees."""
         if not self.concerns(node):
             return False
@@ -129,7 +132,7 @@ class Aliases:
         self.values.slots[node] = self.roots[key]
         return True
 
-    def hold_part(self, node: Any, whole: Callable[[], Any], name: str,
+    def hold_part(self, node: Node, whole: Callable[[], Any], name: str,
                   again: Callable[[Any], Any], back: Callable[[Any, Any], Any]) -> None:
         """Take a tensor of the model that is a part of the memory of another: `whole` makes all of
         that memory, `again` takes the part from it and `back` puts it there."""
@@ -152,7 +155,7 @@ class Aliases:
         if not self.written.isdisjoint(keys):
             self.written.add(self.facts[nodes[0]].storage)
 
-    def settle(self, node: Any, out: Any, again: Callable[[Any, Any], Any]) -> None:
+    def settle(self, node: Node, out: Any, again: Callable[[Any, Any], Any]) -> None:
         """Take the value of a call that is tracked.
 
         `again(of, value)` is the call with `value` in the place of the argument `of`, a node.
@@ -182,13 +185,13 @@ class Aliases:
                 self.values.pop(target, None)
                 self.values.slots[target] = slot
 
-    def slots_of(self, node: Any) -> list[Slot]:
+    def slots_of(self, node: Node) -> list[Slot]:
         """The slots of a node's value."""
         found = self.values.slots.get(node)
         several = found if isinstance(found, list) else [found]
         return [s for s in several if isinstance(s, Slot)]
 
-    def _one(self, node: Any, key: Key, out: Any, again: Callable[[Any, Any], Any]) -> Any:
+    def _one(self, node: Node, key: Key, out: Any, again: Callable[[Any, Any], Any]) -> Any:
         """The slot of a result: the first value of its storage, or a view of an argument."""
         if key not in self.written:
             return out
@@ -201,7 +204,7 @@ class Aliases:
         back = self.find_back(node, of, None)
         return Slot(parent.storage, out, parent, lambda value: again(of, value), back)
 
-    def _several(self, node: Any, outs: list[Any], again: Callable[[Any, Any], Any]
+    def _several(self, node: Node, outs: list[Any], again: Callable[[Any, Any], Any]
                  ) -> list[Any]:
         """Slots of several results, of which those that are made again are made together."""
         memo: dict[str, Any] = {}
@@ -223,14 +226,14 @@ class Aliases:
                              self.find_back(node, of, k)))
         return made
 
-    def _source(self, node: Any, key: Key) -> Any:
+    def _source(self, node: Node, key: Key) -> Any:
         """The argument whose storage a result lies in."""
         for arg in node.all_input_nodes:
             if arg in self.facts and key in _keys(self.facts[arg].storage):
                 return arg
         return None
 
-    def _slot_in(self, node: Any, key: Key) -> Slot:
+    def _slot_in(self, node: Node, key: Key) -> Slot:
         return next(s for s in self.slots_of(node) if s.storage.key == key)
 
 
@@ -251,7 +254,7 @@ HARMLESS = frozenset({"detach_", "requires_grad_",
 _COPIES = frozenset({"clone", "lift_fresh_copy"})
 
 
-def written_by_schema(node: Any) -> list[Any]:
+def written_by_schema(node: Node) -> list[Any]:
     """The arguments that an ATen operator writes to, as its schema says."""
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.is_mutable or _base(node.target) in HARMLESS:
@@ -274,7 +277,7 @@ def recorded_facts(nodes: Iterable[Any]) -> dict[Any, Facts] | None:
     torch.export; None where those tensors no longer share memory, as in a program from a file."""
     facts: dict[Any, Facts] = {}
 
-    def born(node: Any, address: Any, k: Any = None) -> Any:
+    def born(node: Node, address: Any, k: Any = None) -> Any:
         """The storage of a result: that of the argument with this address, or a new one."""
         if address is None:
             return None
@@ -335,7 +338,7 @@ def observed_facts(module: Any, inputs: list[Any], mode: Any,
     alive: list[Any] = []  # while a storage lives its address is its own
 
     class Watch(torch.fx.Interpreter):
-        def run_node(self, node: Any) -> Any:
+        def run_node(self, node: Node) -> Any:
             before = {a: self.env.get(a) for a in node.all_input_nodes}
             state = {a: (_version(v), _geometry(v)) for a, v in before.items()}
             try:

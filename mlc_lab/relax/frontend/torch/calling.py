@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ..common import MissingOperators
+
+if TYPE_CHECKING:
+    from torch.fx import Node
 
 #: arguments that say nothing about numbers
 IGNORED = frozenset({"device", "pin_memory", "layout", "memory_format", "non_blocking", "inplace",
@@ -187,7 +190,7 @@ def refuse(frontend: str, missing: list[tuple[str, str]]) -> None:
             "the model with other operators"))
 
 
-def place_of(node: Any) -> str:
+def place_of(node: Node) -> str:
     """Where a node comes from: the module, the node, and the line of the model's source."""
     stack = node.meta.get("nn_module_stack") or {}
     last = list(stack.values())[-1] if stack else None

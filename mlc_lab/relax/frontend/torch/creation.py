@@ -20,7 +20,7 @@ from .views import ORDERS, given_sizes, reshaped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from ...expr import Expr
-    from .importer import Operand, Size
+    from .importer import Operand, Size, Sizes
 
 # ------------------------------------------------------------------------------- sizes
 
@@ -122,7 +122,7 @@ def _getattr(im: Importer, x: Expr, name: str, default: object = None) -> Any:
 
 
 @rule("arange")
-def _arange(im: Importer, *numbers: Operand, dtype: object = None, start: Any = 0,
+def _arange(im: Importer, *numbers: Operand, dtype: Any = None, start: Any = 0,
             end: Any = None, step: Any = 1) -> Any:
     given = list(numbers)
     if end is not None:
@@ -169,7 +169,7 @@ def _logspace(im: Importer, start: Any, end: Any, steps: Any, base: float = 10.0
     return im.const(np.logspace(start, end, steps, base=base).astype(kind), kind)
 
 
-def _filled(im: Importer, sizes: Sequence[Size], value: Operand, dtype: object) -> Any:
+def _filled(im: Importer, sizes: Any, value: Operand, dtype: object) -> Any:
     kind = dtype_name(dtype, "float32" if isinstance(value, float) else im.dtype(value))
     if isinstance(value, PrimExpr) or is_tensor(value):
         return im.broadcast(im.tensor(value, kind), list(sizes))
@@ -177,7 +177,7 @@ def _filled(im: Importer, sizes: Sequence[Size], value: Operand, dtype: object) 
 
 
 @rule("full")
-def _full(im: Importer, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def _full(im: Importer, size: Sizes, fill_value: Operand, *, dtype: object = None) -> Any:
     return _filled(im, size, fill_value, dtype)
 
 
@@ -223,7 +223,7 @@ def _empty_permuted(im: Importer, size: Any, physical_layout: Sequence[int], *,
 
 
 @rule("new_full")
-def _new_full(im: Importer, x: Any, size: Any, fill_value: Any, *, dtype: Any = None
+def _new_full(im: Importer, x: Expr, size: Sizes, fill_value: Operand, *, dtype: object = None
               ) -> Any:
     return _filled(im, size, fill_value, dtype_name(dtype, im.dtype(x)))
 

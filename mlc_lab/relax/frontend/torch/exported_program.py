@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ....ir.module import IRModule
 from ....tir import op as O
@@ -25,6 +25,9 @@ from .aliasing import observed_facts, recorded_facts, written_by_schema
 from .graphs import GraphImporter, subgraphs_of
 from .symbols import RELATIONS, expressions_of, is_symbolic
 from .wraps import flattened
+
+if TYPE_CHECKING:
+    from torch.fx import Node
 
 #: the files of the rules, loaded so that the table is full
 TOPICS = (activations, arithmetic, casting, convolutions, creation, images, indexing, joining,
@@ -215,7 +218,7 @@ class _ExportedImporter(GraphImporter):
         env = next((v.fake_mode.shape_env for v in values if hasattr(v, "fake_mode")), None)
         return [g.expr for g in getattr(env, "guards", ())]
 
-    def hold(self, node: Any, value: Any, name: str) -> None:
+    def hold(self, node: Node, value: Any, name: str) -> None:
         """Keep the value of an input or a parameter."""
         if self.aliases is None or not self.aliases.hold(node, value, name):
             self.env[node] = value
@@ -240,7 +243,7 @@ class _ExportedImporter(GraphImporter):
 
     # ------------------------------------------------------------------------- outputs
 
-    def outputs(self, program: Any, node: Any) -> list[Any]:
+    def outputs(self, program: Any, node: Node) -> list[Any]:
         """What the user gets, then the changed buffers and inputs that the program returns."""
         kinds = [s.kind.name for s in program.graph_signature.output_specs]
         values = self.argument(node.args[0])

@@ -28,6 +28,7 @@ from .importer import RULES, Importer, dtype_name, is_tensor
 from .scattering import functional_embedding_bag
 
 if TYPE_CHECKING:
+    from torch.fx import Node
     from ...expr import Expr
     from .importer import Steps
 
@@ -171,7 +172,7 @@ class _FxImporter(GraphImporter):
                 self.step(node)
         return None
 
-    def hold_attribute(self, node: Any) -> None:
+    def hold_attribute(self, node: Node) -> None:
         """Keep what the model holds itself."""
         held: Any = self.model
         for part in node.target.split("."):
@@ -208,7 +209,7 @@ class _FxImporter(GraphImporter):
 
     # ------------------------------------------------------------------------- nodes
 
-    def find(self, node: Any) -> Callable[..., Any] | None:
+    def find(self, node: Node) -> Callable[..., Any] | None:
         if node.op == "call_module":
             return MODULES.get(type(self.layers[node.target]).__name__)
         if getattr(node.target, "__module__", "") == "torch.nn.functional":
@@ -217,13 +218,13 @@ class _FxImporter(GraphImporter):
                 return row
         return super().find(node)
 
-    def own_rule(self, node: Any) -> Callable[..., Any] | None:
+    def own_rule(self, node: Node) -> Callable[..., Any] | None:
         if node.op != "call_module":
             return super().own_rule(node)
         layer = type(self.layers[node.target])
         return self.custom.get(layer) or self.custom.get(layer.__name__)
 
-    def called(self, node: Any) -> Any:
+    def called(self, node: Node) -> Any:
         row = self.find(node) if node.op == "call_module" else None
         if row is None or self.own_rule(node) is not None:
             return super().called(node)
@@ -233,7 +234,7 @@ class _FxImporter(GraphImporter):
             args, kwargs = list(bound.args), bound.kwargs
         return row(self, self.layers[node.target], *args, **kwargs)
 
-    def callable(self, node: Any) -> Callable[..., Any]:
+    def callable(self, node: Node) -> Callable[..., Any]:
         if node.op == "call_module":
             layer = self.layers[node.target]
             _, _, mode = self.observed()
@@ -246,19 +247,19 @@ class _FxImporter(GraphImporter):
             return lambda x, *args, **kwargs: getattr(x, node.target)(*args, **kwargs)
         return node.target
 
-    def name_of(self, node: Any) -> str:
+    def name_of(self, node: Node) -> str:
         if node.op == "call_module":
             return f"torch.nn layer {type(self.layers[node.target]).__name__}"
         if node.op == "call_method":
             return f"method {node.target}"
         return f"function {getattr(node.target, '__name__', node.target)}"
 
-    def view_names(self, node: Any) -> tuple[str, ...]:
+    def view_names(self, node: Node) -> tuple[str, ...]:
         if node.op == "call_module":
             return (type(self.layers[node.target]).__name__.lower(),)
         return names_of(node.target)
 
-    def output(self, node: Any, unwrap: bool) -> Any:
+    def output(self, node: Node, unwrap: bool) -> Any:
         """What the model gives."""
         value = self.argument(node.args[0])
         if isinstance(value, dict):
@@ -278,7 +279,7 @@ class _FxImporter(GraphImporter):
 
     # ------------------------------------------------------------------------- torch's view
 
-    def may_write(self, node: Any) -> bool:
+    def may_write(self, node: Node) -> bool:
         """Whether a node may write to one of its arguments, by its name and its arguments."""
         if node.op == "call_module":
             return bool(getattr(self.layers[node.target], "inplace", False))
@@ -312,7 +313,7 @@ class _FxImporter(GraphImporter):
             self._fakes = (values, facts, mode)
         return self._fakes
 
-    def fake(self, node: Any) -> Any:
+    def fake(self, node: Node) -> Any:
         have = node.meta.get("val")
         return self.observed()[0].get(node) if have is None else have
 

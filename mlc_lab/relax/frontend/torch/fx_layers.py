@@ -12,6 +12,7 @@ from .importer import RULES
 from .norms import instance_norm, normalised
 
 if TYPE_CHECKING:
+    from torch.nn import Module
     from ...expr import Expr
     from .importer import Importer
 
@@ -21,17 +22,17 @@ Row = Callable[..., Any]
 
 def _simple(name: str, *attributes: str) -> Row:
     """A layer that is a rule with some of its attributes as keyword arguments."""
-    def row(im: Importer, layer: Any, *args: Any) -> Any:
+    def row(im: Importer, layer: Module, *args: Any) -> Any:
         return RULES[name](im, *args, **{a: getattr(layer, a) for a in attributes})
 
     return row
 
 
-def _linear(im: Importer, layer: Any, x: Expr) -> Any:
+def _linear(im: Any, layer: Module, x: Expr) -> Any:
     return RULES["linear"](im, x, im.param(layer.weight), im.param(layer.bias))
 
 
-def _conv(im: Importer, layer: Any, x: Expr) -> Any:
+def _conv(im: Any, layer: Module, x: Expr) -> Any:
     rank = len(layer.kernel_size)
     if layer.padding_mode != "zeros":
         widths = list(layer._reversed_padding_repeated_twice)
@@ -43,23 +44,23 @@ def _conv(im: Importer, layer: Any, x: Expr) -> Any:
                                  list(layer.stride), padding, list(layer.dilation), layer.groups)
 
 
-def _conv_transpose(im: Importer, layer: Any, x: Expr) -> Any:
+def _conv_transpose(im: Any, layer: Module, x: Expr) -> Any:
     rank = len(layer.kernel_size)
     return RULES[f"conv_transpose{rank}d"](
         im, x, im.param(layer.weight), im.param(layer.bias), list(layer.stride),
         list(layer.padding), list(layer.output_padding), layer.groups, list(layer.dilation))
 
 
-def _statistics(im: Importer, layer: Any) -> list[Any]:
+def _statistics(im: Any, layer: Module) -> list[Any]:
     return [im.param(p) for p in (layer.weight, layer.bias, layer.running_mean,
                                   layer.running_var)]
 
 
-def _batch(im: Any, layer: Any, x: Any) -> Any:
+def _batch(im: Any, layer: Module, x: Any) -> Any:
     return normalised(im, x, *_statistics(im, layer), layer.training, layer.eps)
 
 
-def _instance(im: Importer, layer: Any, x: Expr) -> Any:
+def _instance(im: Importer, layer: Module, x: Expr) -> Any:
     by_input = layer.training or not layer.track_running_stats
     if layer.training and layer.track_running_stats:
         raise ValueError("instance_norm in training changes its running statistics, which is not "
@@ -74,55 +75,55 @@ def _instance(im: Importer, layer: Any, x: Expr) -> Any:
     return im.emit(op.squeeze(out, [0])) if alone else out
 
 
-def _layer(im: Importer, layer: Any, x: Expr) -> Any:
+def _layer(im: Any, layer: Module, x: Expr) -> Any:
     return RULES["layer_norm"](im, x, list(layer.normalized_shape), im.param(layer.weight),
                                im.param(layer.bias), layer.eps)
 
 
-def _rms(im: Importer, layer: Any, x: Expr) -> Any:
+def _rms(im: Any, layer: Module, x: Expr) -> Any:
     return RULES["rms_norm"](im, x, list(layer.normalized_shape), im.param(layer.weight),
                              layer.eps)
 
 
-def _group(im: Importer, layer: Any, x: Expr) -> Any:
+def _group(im: Any, layer: Module, x: Expr) -> Any:
     return RULES["group_norm"](im, x, layer.num_groups, im.param(layer.weight),
                                im.param(layer.bias), layer.eps)
 
 
-def _embedding(im: Importer, layer: Any, x: Expr) -> Any:
+def _embedding(im: Any, layer: Module, x: Expr) -> Any:
     if layer.max_norm is not None:
         raise ValueError("Embedding with max_norm changes its table, which is not translated")
     return RULES["embedding"](im, im.param(layer.weight), x)
 
 
 def _pad(mode: str) -> Row:
-    def row(im: Importer, layer: Any, x: Expr) -> Any:
+    def row(im: Importer, layer: Module, x: Expr) -> Any:
         return RULES["pad"](im, x, list(layer.padding), mode, getattr(layer, "value", 0.0))
 
     return row
 
 
-def _unflatten(im: Importer, layer: Any, x: Expr) -> Any:
+def _unflatten(im: Importer, layer: Module, x: Expr) -> Any:
     return RULES["unflatten"](im, x, layer.dim, list(layer.unflattened_size))
 
 
-def _interpolate(im: Importer, layer: Any, x: Expr) -> Any:
+def _interpolate(im: Importer, layer: Module, x: Expr) -> Any:
     return RULES["interpolate"](im, x, layer.size, layer.scale_factor, layer.mode,
                                 layer.align_corners,
                                 getattr(layer, "recompute_scale_factor", None))
 
 
-def _cross_entropy(im: Importer, layer: Any, x: Expr, target: Expr) -> Any:
+def _cross_entropy(im: Any, layer: Module, x: Expr, target: Expr) -> Any:
     return RULES["cross_entropy"](im, x, target, im.param(layer.weight), layer.reduction,
                                   layer.ignore_index, layer.label_smoothing)
 
 
-def _nll(im: Importer, layer: Any, x: Expr, target: Expr) -> Any:
+def _nll(im: Any, layer: Module, x: Expr, target: Expr) -> Any:
     return RULES["nll_loss"](im, x, target, im.param(layer.weight), layer.reduction,
                              layer.ignore_index)
 
 
-def _softmax_2d(im: Importer, layer: Any, x: Expr) -> Any:
+def _softmax_2d(im: Importer, layer: Module, x: Expr) -> Any:
     return RULES["softmax"](im, x, -3)
 
 

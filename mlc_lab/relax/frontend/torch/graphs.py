@@ -25,6 +25,7 @@ from .views import WAYS_BACK, reshaped
 from .wraps import BRANCHING
 
 if TYPE_CHECKING:
+    from torch.fx import Graph, Node
     from .importer import Operand, Size
 
 #: checks that torch leaves in the graph, and what has no value
@@ -55,14 +56,14 @@ class GraphImporter(Importer):
 
     # ------------------------------------------------------------------------- planning
 
-    def find(self, node: Any) -> Callable[..., Any] | None:
+    def find(self, node: Node) -> Callable[..., Any] | None:
         """The rule of a call of a function or a method."""
         for name in names_of(node.target):
             if name in RULES:
                 return RULES[name]
         return None
 
-    def own_rule(self, node: Any) -> Callable[..., Any] | None:
+    def own_rule(self, node: Node) -> Callable[..., Any] | None:
         """The rule that the user gave for a node: `f(node, importer)`."""
         if self.custom:
             for name in (node.target, *names_of(node.target)):
@@ -70,7 +71,7 @@ class GraphImporter(Importer):
                     return self.custom[name]
         return None
 
-    def has_rule(self, node: Any) -> bool:
+    def has_rule(self, node: Node) -> bool:
         """Whether a call can be translated as it stands."""
         return (self.own_rule(node) is not None or self.find(node) is not None
                 or names_of(node.target)[-1] in CHECKS or subgraphs_of(node) is not None)
@@ -85,7 +86,7 @@ class GraphImporter(Importer):
                 missing += self.missing(node)
         refuse(self.frontend, missing)
 
-    def missing(self, node: Any) -> list[tuple[str, str]]:
+    def missing(self, node: Node) -> list[tuple[str, str]]:
         """What a call without a rule still needs after torch has taken it apart."""
         try:
             self._parts[node] = taken_apart(self.callable(node), node.args, node.kwargs, self.fake,
@@ -101,11 +102,11 @@ class GraphImporter(Importer):
             return [(self.name_of(node), f"{place_of(node)} ({error})")]
         return []
 
-    def callable(self, node: Any) -> Callable[..., Any]:
+    def callable(self, node: Node) -> Callable[..., Any]:
         """What a node calls."""
         return node.target
 
-    def name_of(self, node: Any) -> str:
+    def name_of(self, node: Node) -> str:
         """What a node calls, for a message."""
         return str(node.target)
 
@@ -116,7 +117,7 @@ class GraphImporter(Importer):
 
     # ------------------------------------------------------------------------- walking
 
-    def step(self, node: Any) -> None:
+    def step(self, node: Node) -> None:
         """Translate a call and keep its value."""
         out = self.call(node)
         if self.aliases is not None and self.aliases.concerns(node):
@@ -124,7 +125,7 @@ class GraphImporter(Importer):
         else:
             self.env[node] = out
 
-    def again(self, node: Any, of: Any, value: Any) -> Any:
+    def again(self, node: Node, of: Any, value: Any) -> Any:
         """A call with another value in the place of one argument."""
         kept, self._instead = self._instead, {of: value}
         try:
@@ -146,12 +147,12 @@ class GraphImporter(Importer):
             return {k: self.argument(v) for k, v in value.items()}
         return self.sizes.size(value) if is_symbolic(value) else value
 
-    def arguments(self, node: Any) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(self, node: Node) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of a node."""
         return ([self.argument(a) for a in node.args],
                 {k: self.argument(v) for k, v in node.kwargs.items()})
 
-    def call(self, node: Any) -> Any:
+    def call(self, node: Node) -> Any:
         """The value of a call."""
         before, self.node = self.node, node
         try:
@@ -169,7 +170,7 @@ class GraphImporter(Importer):
             self.sizes.symbols.setdefault(str(known.node.expr), out)
         return self.as_counted_on(self.with_shape(out, known), self.counted_on.get(node))
 
-    def called(self, node: Any) -> Any:
+    def called(self, node: Node) -> Any:
         """The value of a call: by the user's rule, the table's, or its parts."""
         own = self.own_rule(node)
         if own is not None:
@@ -187,13 +188,13 @@ class GraphImporter(Importer):
             return self.inlined(parts.graph, parts.module, map(self.argument, parts.inputs))
         return self.loop(node) if subgraphs_of(node) == "while_loop" else self.branches(node)
 
-    def checked(self, node: Any) -> None:
+    def checked(self, node: Node) -> None:
         """A check of the model: one that fails already is refused, others are taken to hold."""
         args, kwargs = self.arguments(node)
         if args and args[0] is False:
             raise ValueError(f"the model's own check fails: {args[1] if len(args) > 1 else ''}")
 
-    def inlined(self, graph: Any, owner: Any, values: Iterable[Any]) -> Any:
+    def inlined(self, graph: Graph, owner: Any, values: Iterable[Any]) -> Any:
         """What a smaller graph gives for these values."""
         given = iter(values)
         for node in graph.nodes:
@@ -233,7 +234,7 @@ class GraphImporter(Importer):
 
     # ------------------------------------------------------------------------- branches
 
-    def branches(self, node: Any) -> Any:
+    def branches(self, node: Node) -> Any:
         """`torch.cond`: the value of one of two graphs, as an If."""
         pred, yes, no, *rest = self.arguments(node)[0]
         operands = rest[0] if rest and isinstance(rest[0], (list, tuple)) else rest
@@ -251,7 +252,7 @@ class GraphImporter(Importer):
         return tuple(self.emit(out[k]) for k in range(len(out.struct_info.fields_))) if (
             several) else out
 
-    def loop(self, node: Any) -> Any:
+    def loop(self, node: Node) -> Any:
         """`torch.while_loop`: the values that one graph makes while another says so."""
         going, turn, carried, *rest = self.arguments(node)[0]
         others = list(rest[0]) if rest else []
@@ -326,7 +327,7 @@ class GraphImporter(Importer):
 
     # ------------------------------------------------------------------------- writes
 
-    def way_back(self, node: Any, of: Any, piece: int | None) -> Callable[[Any, Any], Any]:
+    def way_back(self, node: Node, of: Any, piece: int | None) -> Callable[[Any, Any], Any]:
         """How a change of a node's value becomes one of its argument `of`."""
         overlap = _overlaps(self.fake(node), piece)
 
@@ -359,11 +360,11 @@ class GraphImporter(Importer):
 
         return back
 
-    def view_names(self, node: Any) -> tuple[str, ...]:
+    def view_names(self, node: Node) -> tuple[str, ...]:
         """Names a node's way back may have."""
         return names_of(node.target)
 
-    def hold_stored(self, node: Any, held: Any, value: Callable[[], Any], name: str) -> bool:
+    def hold_stored(self, node: Node, held: Any, value: Callable[[], Any], name: str) -> bool:
         """Take a tensor of the model; whether it is tracked. Tensors of a model may be parts of
         each other's memory: of that which is written to, each is a view of the whole."""
         if self.aliases is None or not self.aliases.concerns(node):
@@ -408,13 +409,13 @@ class GraphImporter(Importer):
         return names, values
 
 
-def subgraphs_of(node: Any) -> str | None:
+def subgraphs_of(node: Node) -> str | None:
     """The name of a higher-order operator whose graphs are translated in place."""
     name = names_of(node.target)[-1]
     return name if name in BRANCHING else None
 
 
-def _writes(node: Any) -> bool:
+def _writes(node: Node) -> bool:
     """Whether a call writes to an argument, as its schema or its name says."""
     if node.op == "call_module":
         return False

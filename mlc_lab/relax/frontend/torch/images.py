@@ -38,8 +38,8 @@ def _scripted_interpolate(im: Importer, x: Expr, size: Sizes | None = None,
 
 
 @rule("interpolate", "upsample")
-def interpolate(im: Importer, x: Any, size: Any = None,
-                scale_factor: Any = None, mode: str = "nearest",
+def interpolate(im: Importer, x: Expr, size: Sizes | None = None,
+                scale_factor: float | Sequence[float] | None = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Any:
     """Images resized. With `scale_factor` torch maps places by the factor itself, not by the
@@ -62,7 +62,7 @@ def interpolate(im: Importer, x: Any, size: Any = None,
     return resized(im, x, each(size, rank), scales, _METHODS[mode], bool(align_corners), antialias)
 
 
-def _scaled(im: Importer, spatial: Sequence[Any], factors: float | Sequence[float]) -> list[Any]:
+def _scaled(im: Importer, spatial: Sequence[Any], factors: Any) -> list[Any]:
     """floor(size * factor) for each dimension."""
     fake = im.fake(im.node) if im.node is not None else None
     out = []
@@ -121,7 +121,7 @@ def _is_quotient(have: Size, wanted: Size, scale: float) -> bool:
     return isinstance(scale, (int, float)) and float(scale).is_integer()
 
 
-def _antialiased(im: Importer, x: Any, size: list[Any], scales: list[Any], method: str,
+def _antialiased(im: Importer, x: Expr, size: list[Any], scales: list[Any], method: str,
                  align: bool) -> Any:
     if method not in ("linear", "cubic"):
         raise ValueError(f"antialias with mode {method} is not known to torch either")
@@ -134,7 +134,7 @@ def _antialiased(im: Importer, x: Any, size: list[Any], scales: list[Any], metho
     return x
 
 
-def _weighed(im: Importer, x: Expr, dim: int, weights: Sequence[Any]) -> Any:
+def _weighed(im: Importer, x: Expr, dim: int, weights: Any) -> Any:
     """A product with a matrix [new, old] along a dimension."""
     last = im.ndim(x) - 1
     order = [d for d in range(im.ndim(x)) if d != dim] + [dim]

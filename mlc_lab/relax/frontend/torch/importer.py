@@ -19,6 +19,7 @@ from ..common import analyzer_of
 from .aliasing import Values
 
 if TYPE_CHECKING:
+    from torch.fx import Node
     from typing_extensions import TypeAlias
 
     Size: TypeAlias = "int | PrimExpr"
@@ -122,7 +123,7 @@ class Importer:
         return x.struct_info.ndim
 
     @staticmethod
-    def axis(dim: int, count: int) -> int:
+    def axis(dim: Any, count: int) -> int:
         """A dimension counted from the front. Raises IndexError where there is none such."""
         if not -max(count, 1) <= dim < max(count, 1):
             raise IndexError(f"dimension {dim} of a tensor of {count} dimension(s)")
@@ -145,7 +146,7 @@ class Importer:
             enough = O.max_value_of(*(O.cast(O.convert(v), "int64") for v in (size, least)))
             self.builder.match_cast(ShapeExpr([size]), ShapeStructInfo([enough]), "enough")
 
-    def same_size(self, a: Size, b: Size) -> bool:
+    def same_size(self, a: Any, b: Size) -> bool:
         """Whether two sizes are surely equal."""
         if isinstance(a, int) and isinstance(b, int):
             return a == b
@@ -183,7 +184,7 @@ class Importer:
             raise ValueError(f"{name} of a tensor that is a part of another, or whose dimensions "
                              "were put in another order, is not translated: clone() it before")
 
-    def tensor(self, value: Operand, dtype: str) -> Any:
+    def tensor(self, value: Any, dtype: str) -> Any:
         """A number, a size or a tensor as a tensor of `dtype`."""
         if is_tensor(value):
             return self.cast(value, dtype)
@@ -199,7 +200,7 @@ class Importer:
             return self.cast(self.emit(relax_op.reshape(one, ShapeExpr([]))), dtype)
         return self.const(getattr(value, "value", value), dtype)
 
-    def filled(self, x: Expr, value: Operand) -> Any:
+    def filled(self, x: Expr, value: Any) -> Any:
         """A value in the form of x: its shape and its dtype."""
         if is_tensor(value) and value.struct_info.dtype == self.dtype(x) and (
                 self.ndim(value) == self.ndim(x)) and all(
@@ -238,11 +239,11 @@ class Importer:
         self.builder.match_cast(shape, ShapeStructInfo([size]))
         return size
 
-    def fake(self, node: Any) -> Any:
+    def fake(self, node: Node) -> Any:
         """The tensor of torch, without data, that a node gives; None where it is not known."""
         return getattr(node, "meta", {}).get("val")
 
-    def dtype(self, x: Operand) -> str:
+    def dtype(self, x: Any) -> str:
         """The dtype of a tensor, or of a Python number as torch sees it."""
         if is_tensor(x):
             return x.struct_info.dtype
@@ -254,13 +255,13 @@ class Importer:
             x = x.value
         return x.dtype if isinstance(x, PrimExpr) else "int64"
 
-    def cast(self, x: Operand, dtype: str) -> Any:
+    def cast(self, x: Any, dtype: str) -> Any:
         """A tensor (or number) as `dtype`."""
         if not is_tensor(x):
             return x
         return x if x.struct_info.dtype == dtype else self.emit(relax_op.astype(x, dtype))
 
-    def operand(self, x: Operand, dtype: str) -> Any:
+    def operand(self, x: Any, dtype: str) -> Any:
         """An operand of `dtype`: a tensor cast, a number as a constant, a size as a value."""
         if is_tensor(x):
             return self.cast(x, dtype)

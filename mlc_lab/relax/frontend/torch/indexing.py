@@ -20,7 +20,7 @@ from .views import WAYS_BACK, _select, _slice, reshaped, way_back
 
 if TYPE_CHECKING:
     from ...expr import Expr
-    from .importer import Operand, Size
+    from .importer import Dims, Operand, Size
 
 # ------------------------------------------------------------------------------- x[...]
 
@@ -256,7 +256,7 @@ def within(im: Importer, index: Expr, x: Expr, dim: int) -> Any:
 
 
 @rule("take_along_dim")
-def _take_along_dim(im: Importer, x: Any, indices: Expr, dim: Any = None) -> Any:
+def _take_along_dim(im: Importer, x: Expr, indices: Expr, dim: Dims = None) -> Any:
     """gather with indices that may count from the end; other dimensions broadcast."""
     if dim is None:
         x, indices, dim = reshaped(im, x, [-1]), reshaped(im, indices, [-1]), 0

@@ -13,7 +13,7 @@ from .views import _slice, given_sizes, reshaped
 
 if TYPE_CHECKING:
     from ...expr import Expr
-    from .importer import Operand, Size, Sizes, Steps
+    from .importer import Dims, Operand, Size, Sizes, Steps
 
 # ------------------------------------------------------------------------------- joining
 
@@ -123,7 +123,7 @@ def _tiled(im: Importer, x: Expr, times: list[Any]) -> Any:
 
 
 @rule("repeat_interleave")
-def _repeat_interleave(im: Importer, x: Any, repeats: Sizes | Expr | None = None, dim: Any = None,
+def _repeat_interleave(im: Importer, x: Expr, repeats: Any = None, dim: Dims = None,
                        *, output_size: Size | None = None) -> Any:
     if repeats is None:  # of counts alone: how often each of their places
         x, repeats = im.emit(op.arange(0, im.shape(x)[0], 1, "int64")), x

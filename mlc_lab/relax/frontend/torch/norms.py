@@ -24,14 +24,14 @@ def _filled(im: Importer, size: Any, dtype: str, value: float) -> Any:
     return im.full(size, value, dtype)
 
 
-def _affine(im: Importer, weight: Expr | None, bias: Expr | None, size: Size, dtype: str
+def _affine(im: Importer, weight: Expr | None, bias: Expr | None, size: Any, dtype: str
             ) -> tuple[Any, Any]:
     """Scale and offset; ones and zeros where there are none."""
     return (_filled(im, size, dtype, 1.0) if weight is None else weight,
             _filled(im, size, dtype, 0.0) if bias is None else bias)
 
 
-def normalised(im: Importer, x: Any, weight: Any, bias: Any, mean: Expr, var: Expr,
+def normalised(im: Importer, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, var: Expr,
                training: bool, eps: float) -> Any:
     """batch_norm: by running statistics, or by those of the batch where there are none."""
     if training and mean is not None:
@@ -84,8 +84,8 @@ def _statistics(im: Importer, x: Expr, over: list[int], eps: float) -> tuple[Any
 
 
 @rule("layer_norm")
-def layer_norm(im: Importer, x: Any, normalized_shape: Sizes, weight: Any = None,
-               bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True) -> Any:
+def layer_norm(im: Importer, x: Expr, normalized_shape: Sizes, weight: Expr | None = None,
+               bias: Expr | None = None, eps: float = 1e-5, cudnn_enable: bool = True) -> Any:
     """(x - mean) / sqrt(variance + eps) weight + bias over the last dimensions."""
     sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     weight, bias = _affine(im, weight, bias, sizes, im.dtype(x))
@@ -101,7 +101,7 @@ def _native_layer_norm(im: Importer, x: Any, normalized_shape: Any, weight: Expr
 
 
 @rule("rms_norm")
-def _rms_norm(im: Importer, x: Expr, normalized_shape: Sizes, weight: Any = None,
+def _rms_norm(im: Importer, x: Expr, normalized_shape: Sizes, weight: Expr | None = None,
               eps: float | None = None) -> Any:
     sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     dtype = im.dtype(x)
@@ -112,8 +112,8 @@ def _rms_norm(im: Importer, x: Expr, normalized_shape: Sizes, weight: Any = None
 
 
 @rule("group_norm")
-def group_norm(im: Importer, x: Any, num_groups: int, weight: Any = None,
-               bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+def group_norm(im: Importer, x: Expr, num_groups: int, weight: Expr | None = None,
+               bias: Expr | None = None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
     """Each group of channels of a sample by its own mean and variance."""
     weight, bias = _affine(im, weight, bias, [im.shape(x)[1]], im.dtype(x))
     return im.emit(nn.group_norm(x, weight, bias, num_groups, 1, list(range(2, im.ndim(x))), eps))
@@ -134,7 +134,7 @@ def _native_group_norm(im: Importer, x: Expr, weight: Expr | None, bias: Expr | 
 
 
 @rule("instance_norm")
-def instance_norm(im: Importer, x: Any, weight: Any = None, bias: Any = None,
+def instance_norm(im: Importer, x: Expr, weight: Expr | None = None, bias: Expr | None = None,
                   running_mean: Expr | None = None, running_var: Expr | None = None,
                   use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
                   cudnn_enabled: bool = True) -> Any:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------- order
 
 
-def _dim(im: Importer, x: Any, dim: Any) -> int:
+def _dim(im: Importer, x: Expr, dim: int | None) -> int:
     return im.axis(dim, im.ndim(x))
 
 

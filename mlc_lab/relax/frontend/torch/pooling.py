@@ -15,7 +15,7 @@ from .importer import Importer, rule
 from .views import reshaped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from ...expr import Expr
     from .importer import Sizes, Steps
 
@@ -38,8 +38,8 @@ def _pool(rank: int) -> None:
     largest, mean = getattr(nn, f"max_pool{rank}d"), getattr(nn, f"avg_pool{rank}d")
     adaptive = getattr(nn, f"adaptive_avg_pool{rank}d")
 
-    def pooled(im: Importer, build: Callable[..., Expr], x: Expr, kernel: Sequence[int],
-               stride: Sequence[int], padding: Steps, dilation: Steps, ceil_mode: bool,
+    def pooled(im: Importer, build: Callable[..., Expr], x: Expr, kernel: Any,
+               stride: Any, padding: Steps, dilation: Steps, ceil_mode: bool,
                include: bool) -> Any:
         kernel, spread = each(kernel, rank), each(dilation, rank)
         steps, widths = _steps(stride, kernel, rank), each(padding, rank) * 2
@@ -54,8 +54,8 @@ def _pool(rank: int) -> None:
         return _batched(im, x, rank, run)
 
     @rule(f"max_pool{rank}d")
-    def maximum(im: Importer, x: Any, kernel_size: Any, stride: Any = None,
-                padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    def maximum(im: Importer, x: Expr, kernel_size: Steps, stride: Steps | None = None,
+                padding: Steps = 0, dilation: Steps = 1, ceil_mode: bool = False,
                 return_indices: bool = False) -> Any:
         if return_indices:
             return with_indices(im, x, kernel_size, stride, padding, dilation, ceil_mode)
@@ -82,8 +82,8 @@ def _pool(rank: int) -> None:
         return _batched(im, x, rank, run)
 
     @rule(f"avg_pool{rank}d")
-    def average(im: Importer, x: Any, kernel_size: Any, stride: Any = None,
-                padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    def average(im: Importer, x: Expr, kernel_size: Steps, stride: Steps | None = None,
+                padding: Steps = 0, ceil_mode: bool = False, count_include_pad: bool = True,
                 divisor_override: int | None = None) -> Any:
         if not is_float(im.dtype(x)):
             return _of_integers(im, average, x, rank, kernel_size, stride, padding, ceil_mode,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .importer import Dims
 
 
-def axes_of(im: Importer, x: Any, dim: Dims) -> Any:
+def axes_of(im: Importer, x: Expr, dim: Dims) -> Any:
     """A `dim` argument as a list of axes from the front; None, which an empty list means too, for
     all."""
     if dim is None or (isinstance(dim, (list, tuple)) and not len(dim)):

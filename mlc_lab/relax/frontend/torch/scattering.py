@@ -27,7 +27,7 @@ _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
 @rule("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
-def embedding_bag(im: Importer, weight: Any, indices: Any, offsets: Expr,
+def embedding_bag(im: Importer, weight: Expr, indices: Expr, offsets: Expr,
                   scale_grad_by_freq: bool = False, mode: Any = 0, sparse: bool = False,
                   per_sample_weights: Expr | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Any:

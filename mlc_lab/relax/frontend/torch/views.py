@@ -233,7 +233,7 @@ def from_end(index: Size, size: Size) -> Any:
     return size + index if isinstance(index, int) and index < 0 else index
 
 
-def bounds(im: Importer, x: Expr, dim: int, start: Any, end: Any, step: Any
+def bounds(im: Importer, x: Expr, dim: int, start: Size | None, end: Size | None, step: Size
            ) -> tuple[Any, ...]:
     """The first place and the one behind the last of a slice, both inside of the dimension, and
     whether the slice is the whole dimension."""

@@ -6,9 +6,12 @@ they wrap becomes a part of the graph around it, so that what is written to in i
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from .aliasing import written_by_schema
+
+if TYPE_CHECKING:
+    from torch.fx import Graph, Node
 
 #: operators whose graph stands for itself
 WRAPS = frozenset({"wrap_with_set_grad_enabled", "wrap", "wrap_activation_checkpoint",
@@ -46,11 +49,11 @@ def _writes_in_branches(module: Any) -> bool:
                for inner in _all_nodes(getattr(part, arg.target)))
 
 
-def _kind(node: Any) -> str:
+def _kind(node: Node) -> str:
     return getattr(node.target, "__name__", "") if node.op == "call_function" else ""
 
 
-def _is_wrap(node: Any) -> bool:
+def _is_wrap(node: Node) -> bool:
     """Whether the graph that a node calls stands for itself."""
     kind = _kind(node)
     return kind in WRAPS or kind == AUTOCAST and not node.args[2]
@@ -63,7 +66,7 @@ def _all_nodes(module: Any) -> Iterator[Any]:
             yield from part.graph.nodes
 
 
-def _copied(owner: Any, graph: Any, root: Any, given: list[Any] | None) -> Any:
+def _copied(owner: Any, graph: Graph, root: Any, given: list[Any] | None) -> Any:
     """Copy the nodes of a graph module; what it returns, in the new nodes."""
     from torch.fx.node import map_arg
 
@@ -102,11 +105,11 @@ def _copied(owner: Any, graph: Any, root: Any, given: list[Any] | None) -> Any:
     return None
 
 
-def _is_item_of_results(node: Any, new: dict[Any, Any]) -> bool:
+def _is_item_of_results(node: Node, new: dict[Any, Any]) -> bool:
     return _kind(node) == "getitem" and isinstance(new.get(node.args[0]), (list, tuple))
 
 
-def _held(value: Any, graph: Any, root: Any) -> Any:
+def _held(value: Any, graph: Graph, root: Any) -> Any:
     """A node for what another operator takes: a graph that is no wrap's is held by the root."""
     if hasattr(value, "graph") and not hasattr(value, "op"):
         name = f"held_{len(graph.nodes)}"
