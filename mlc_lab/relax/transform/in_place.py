@@ -10,10 +10,11 @@ from .rewriting import op_name
 
 _IN_PLACE = {"relax.call_tir_inplace": 1, "relax.call_inplace_packed": 0}
 #: operators whose result may be the memory of their first argument
-_VIEWS = {f"relax.{name}" for name in (
-    "reshape", "flatten", "expand_dims", "squeeze", "memory.view", "memory.ensure_zero_offset",
-    "nn.dropout", "split", "stop_lift_params", "builtin.stop_lift_params", "astype",
-    "permute_dims", "broadcast_to", "concat")}
+_VIEWS = {
+    "relax.reshape", "relax.flatten", "relax.expand_dims", "relax.squeeze", "relax.memory.view",
+    "relax.memory.ensure_zero_offset", "relax.nn.dropout", "relax.split",
+    "relax.builtin.stop_lift_params", "relax.astype", "relax.permute_dims", "relax.broadcast_to",
+    "relax.concat"}
 
 
 class _Writes(PyExprVisitor):
