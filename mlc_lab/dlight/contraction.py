@@ -7,11 +7,11 @@ All of them are sums of products of two operands, and differ in which iterators 
     columns    move the operand that is read in vectors; the result's innermost dimension is one
     reduced    are summed over
 
-A tile of rows x columns of the result is held in the vector registers while the sum runs (Goto and
-van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). A panel of the vector
-operand, as wide as the tile, is first copied together so that the sum reads it in one stream
-("packing"); for a convolution that copy is the part of im2col that the tile needs. Where the
-operand can be read in vectors as it lies and is little used, it is not packed. What follows
+Register blocking: a tile of rows x columns of the result stays in the vector registers while the
+sum runs (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
+Packing: a panel of the vector operand, as wide as the tile, is first copied so that the sum reads
+it with unit stride; for a convolution that copy is the part of im2col that the tile needs. Where
+the operand can be read in vectors as it lies and is little used, it is not packed. What follows
 (bias, activation) is computed on each tile as it is done.
 """
 
@@ -31,7 +31,6 @@ from .stages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from ..schedule.instruction import BlockRV
 
 #: a panel is packed when it is read for at least so many tiles of rows
@@ -121,7 +120,7 @@ class Contraction(ScheduleRule):
         self.pack = pack
 
     def variants(self) -> list[ScheduleRule]:
-        """With packing, and without where a shape does not let itself be packed."""
+        """With packing, then without: the primitives refuse to pack some shapes."""
         return [self, Contraction(pack=False)] if self.pack else [self]
 
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
@@ -236,7 +235,7 @@ def _tile_size(registers: int, rows: int | None, columns: int | None, lanes: int
     the panel.
     """
     shapes = [(6, 2), (4, 3)] if registers < 32 else [(8, 2), (12, 2), (8, 3)]
-    if rows is not None and rows < 4:  # few rows: more columns keep the multipliers busy
+    if rows is not None and rows < 4:  # more columns: enough accumulators to hide the latency
         shapes = [(rows, max(2, min(8, (registers - 4) // (rows + 1))))]
     elif registers >= 32 and columns is not None and 2 * lanes < columns <= 4 * lanes:
         shapes = [(6, 4)]
@@ -268,7 +267,7 @@ def _canonical(sch: Schedule, stage: Stage, roles: Roles, plan: _Plan) -> dict[s
             flat = flat * size + value
         return flat
 
-    def remap(*iters: Sequence[Any]) -> list[Any]:
+    def remap(*iters: Var) -> list[Any]:
         def pick(group: list[Var]) -> list[Any]:
             return [iters[place[v]] for v in group]
         return [*pick(roles.batch), *pick(roles.rows), *pick(columns), join(pick(plan.joined)),

@@ -57,7 +57,7 @@ class PooledContraction(ScheduleRule):
         self.pack = pack
 
     def variants(self) -> list[ScheduleRule]:
-        """With packing, and without where a shape does not let itself be packed."""
+        """With packing, then without: the primitives refuse to pack some shapes."""
         return [self, PooledContraction(pack=False)] if self.pack else [self]
 
     def begin(self, start: Start) -> Schedule | None:

@@ -4,12 +4,12 @@ Stages that run over the same leading dimensions share those loops, so that a ro
 it is in the cache. A reduction fills vectors in one of two ways:
 
 - along the output, where neighbours in memory belong to neighbouring results (a sum over rows,
-  pooling): a vector of results is accumulated at once, and where they are few, several partial
-  sums of each in turns. Rows of a matrix that are longer than the registers hold are read whole, a
-  few at a time, and added to sums that stay in the cache;
+  pooling): a vector of results is accumulated at once. Where they are few, each has several
+  independent accumulators, which hide the latency of the add. Rows of a matrix that are longer
+  than the registers hold are read whole, a few at a time, and added to sums that stay in the cache;
 - along the reduction, where they belong to the same result (a sum over columns): each lane
-  accumulates its part (`rfactor`), and the parts are added at the end. Several results at once
-  give the adders something to do while they wait for each other.
+  accumulates its part (`rfactor`), and the parts are added at the end. Several results are
+  accumulated at once, which hides the latency too.
 
 Before::
 
@@ -43,17 +43,16 @@ from .stages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from ..schedule.instruction import BlockRV
 
-#: vectors of results that are accumulated at once when there are whole ones: a multiply-add takes
-#: four cycles and two begin in each, so eight sums keep the multipliers busy
-_SUMS = 8
+#: independent vector accumulators: a fused multiply-add has a latency of four cycles and two start
+#: in each cycle, so eight hide the latency
+_ACCUMULATORS = 8
 #: vectors of results that registers hold: rows of a matrix that are no longer are read whole
 _REGISTERS = 16
 #: rows of a matrix that are added at once to sums in the cache: the first that divides them
 _DEPTHS = (8, 7, 6, 5, 4)
-#: sums that are kept in the cache, and elements of a matrix that fits there as a whole
+#: accumulators that are kept in the cache, and elements of a matrix that fits there as a whole
 _BLOCK, _CACHE = 2048, 8192
 
 
@@ -68,33 +67,33 @@ class Reduction(ScheduleRule):
         if not any(stage.is_reduction for stage in found):
             return False
         work = [stage.work for stage in found]
-        spread = machine.threads_pay(None if None in work else sum(work))
+        threads = machine.threads_pay(None if None in work else sum(work))
         adders = {}  # the block of partial sums -> the block that adds them up
-        in_turns = set()  # names of the blocks of such partial sums that are not lanes
+        split = set()  # names of the blocks whose partial sums are accumulators, not lanes
         for stage in found:
-            parts = _attempt(sch, _sum_in_lanes, stage.rv, machine)
+            parts = _attempt(sch, _split_over_lanes, stage.rv, machine)
             if parts is None:
-                parts = _attempt(sch, _sum_in_turns, stage.rv, machine)
-                in_turns |= set() if parts is None else {sch.get(parts).name_hint}
+                parts = _attempt(sch, _split_over_accumulators, stage.rv, machine)
+                split |= set() if parts is None else {sch.get(parts).name_hint}
             if parts is not None:
                 adders[sch.get(parts).name_hint] = stage.rv
         found = stages(sch)
         shared = _share_loops(sch, [stage.rv for stage in found])
         under = _attached(sch, found, shared)
         names_of_adders = {sch.get(rv).name_hint for rv in adders.values()}
-        if shared and spread:
-            shared = _spread(sch, found[-1].rv, shared)
+        if shared and threads:
+            shared = _parallelize(sch, found[-1].rv, shared)
         for rv in [stage.rv for stage in found]:
             name = sch.get(rv).name_hint
             if name in names_of_adders:
                 continue
-            if name in in_turns:
-                _attempt(sch, _accumulate_in_turns, rv, adders[name])
+            if name in split:
+                _attempt(sch, _accumulate_independently, rv, adders[name])
                 continue
             below = shared if rv in under else 0
             if Stage(sch, rv).is_reduction:
                 _attempt(sch, _accumulate, rv, below, machine, adders.get(name),
-                         spread and not below)
+                         threads and not below)
             elif Stage(sch, rv).is_spatial:
                 schedule_elementwise(sch, rv, machine, below, not below)
         return True
@@ -156,8 +155,8 @@ def _attached(sch: Schedule, found: list[Stage], shared: int) -> list[Any]:
             if any(sch.get_sref(x) is loop for x in sch.get_loops(stage.rv))]
 
 
-def _spread(sch: Schedule, rv: BlockRV, shared: int) -> int:
-    """Threads for the shared loops, which become one; gives how many they are then."""
+def _parallelize(sch: Schedule, rv: BlockRV, shared: int) -> int:
+    """Fuse the shared loops and run them on all threads; gives how many loops they are then."""
     loops = sch.get_loops(rv)[:shared]
     sch.parallel(sch.fuse(*loops) if len(loops) > 1 else loops[0])
     return 1
@@ -196,12 +195,12 @@ def _target(stage: Stage) -> BufferLoad:
     return BufferLoad(stage.store.buffer, stage.store.indices)
 
 
-def _sum_in_lanes(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
-    """Let each lane of a vector sum its part of a reduction along memory.
+def _split_over_lanes(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
+    """Split a reduction along memory over the lanes of a vector (`rfactor`).
 
-    Several results are summed side by side, a vector each, or two where registers go to a number of
-    each result; one alone takes more. Gives the block of the partial sums; None where the block is
-    no such reduction.
+    Several results are accumulated side by side, in a vector each, or in two where a register goes
+    to a value of each result; one alone takes four. Gives the block of the partial sums; None where
+    the block is no such reduction.
     """
     stage = Stage(sch, rv)
     if not stage.is_reduction or stage.store is None:
@@ -212,32 +211,33 @@ def _sum_in_lanes(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
     stage = Stage(sch, rv)
     summed = stage.reduced[-1]
     extent = stage.extents[summed]
-    # a last vector that is not full cannot be told apart here
+    # rfactor needs full vectors
     lanes = next((n for n in machine.widths(stage.store.buffer.dtype)
                   if extent is not None and extent % n == 0), 0)
     if not lanes or not _in_vectors(stage, summed, machine, store=False):
         return None
     several = any(stage.extents[v] != 1 for v in stage.spatial)
-    width = lanes * (4 if not several else 2 if _holds_numbers(stage, summed) else 1)
+    width = lanes * (4 if not several else 2 if _reads_value_of_result(stage, summed) else 1)
     while extent % width:
         width //= 2
     sums = [x for x, v in zip(sch.get_loops(rv), stage.extents) if v in stage.reduced]
     return sch.rfactor(sch.split(sums[-1], [None, width])[1], len(stage.store.indices))
 
 
-def _holds_numbers(stage: Stage, summed: Var) -> bool:
-    """Whether what is summed needs a number of the result's own, as a variance needs the mean."""
+def _reads_value_of_result(stage: Stage, summed: Var) -> bool:
+    """Whether each term reads a value that belongs to its result, as a variance reads the mean."""
     return any(not any(uses_var(index, summed) for index in load.indices)
                and any(uses_var(index, v) for index in load.indices for v in stage.spatial)
                for load in stage.loads())
 
 
-def _sum_in_turns(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
-    """Let several sums of each result take turns, which would wait for itself otherwise: a
-    multiply-add takes the time of eight.
+def _split_over_accumulators(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
+    """Split a reduction over independent accumulators (`rfactor`), which hide the latency of the
+    add.
 
-    For a row of results in no more than four vectors, with many terms that a number divides. Gives
-    the block of the partial sums; None where the block is no such reduction.
+    For a row of results in no more than four vectors, with many terms, whose number the number of
+    accumulators divides. Gives the block of the partial sums; None where the block is no such
+    reduction.
     """
     stage = Stage(sch, rv)
     if not stage.is_reduction or stage.store is None or not stage.spatial:
@@ -247,33 +247,33 @@ def _sum_in_turns(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
     if size is None or terms is None or not _in_vectors(stage, along, machine) or any(
             stage.extents[v] != 1 for v in stage.spatial[:-1]):
         return None
-    most = _SUMS // -(-size // machine.lanes_within(stage.store.buffer.dtype, size))
-    turns = next((n for n in range(most, 1, -1) if terms % n == 0 and terms >= 4 * n), 0)
-    if not turns:
+    most = _ACCUMULATORS // -(-size // machine.lanes_within(stage.store.buffer.dtype, size))
+    count = next((n for n in range(most, 1, -1) if terms % n == 0 and terms >= 4 * n), 0)
+    if not count:
         return None
     loop = next(x for x, v in _loops_by_kind(sch, stage, 0)[1] if v is last)
-    return sch.rfactor(sch.split(loop, [None, turns])[1], 0)
+    return sch.rfactor(sch.split(loop, [None, count])[1], 0)
 
 
-def _accumulate_in_turns(sch: Schedule, parts: Any, adder: BlockRV) -> None:
-    """Each of the partial sums in a vector of its own, and these added at the end."""
+def _accumulate_independently(sch: Schedule, parts: Any, adder: BlockRV) -> None:
+    """Keep each partial sum in a vector register of its own, and add these at the end."""
     stage = Stage(sch, parts)
     outputs, sums = _loops_by_kind(sch, stage, 0)
-    turn = next(x for x, v in outputs if v is stage.spatial[0])
+    accumulator = next(x for x, v in outputs if v is stage.spatial[0])
     vector = next(x for x, v in outputs if v is stage.spatial[-1])
-    others = [x for x, _ in outputs if x is not vector and x is not turn]
-    sch.reorder(*others, *(x for x, _ in sums), turn, vector)
+    others = [x for x, _ in outputs if x is not vector and x is not accumulator]
+    sch.reorder(*others, *(x for x, _ in sums), accumulator, vector)
     sch.vectorize(vector)
-    sch.unroll(turn)
+    sch.unroll(accumulator)
     around = sch.get_loops(sch.decompose_reduction(parts, sums[0][0]))
     sch.vectorize(around[-1])
     sch.unroll(around[-2])
     outputs, sums = _loops_by_kind(sch, Stage(sch, adder), 0)
-    turn, vector = sums[-1][0], outputs[-1][0]
-    sch.reorder(turn, vector)
+    accumulator, vector = sums[-1][0], outputs[-1][0]
+    sch.reorder(accumulator, vector)
     sch.vectorize(vector)
-    sch.unroll(turn)
-    sch.vectorize(sch.get_loops(sch.decompose_reduction(adder, turn))[-1])
+    sch.unroll(accumulator)
+    sch.vectorize(sch.get_loops(sch.decompose_reduction(adder, accumulator))[-1])
 
 
 def _join_sums(sch: Schedule, stage: Stage) -> None:
@@ -294,7 +294,7 @@ def _join_sums(sch: Schedule, stage: Stage) -> None:
         return
     sizes = [stage.extents[v] for v in joined[1:]]
 
-    def flat(*iters: Sequence[Any]) -> list[Any]:
+    def flat(*iters: Any) -> list[Any]:
         value = iters[-len(joined)]
         for it, size in zip(iters[len(iters) - len(joined) + 1:], sizes):
             value = value * size + it
@@ -303,10 +303,10 @@ def _join_sums(sch: Schedule, stage: Stage) -> None:
     sch.transform_block_layout(stage.rv, flat)
 
 
-def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder: BlockRV,
-                spread: bool) -> None:
+def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder: BlockRV | None,
+                threads: bool) -> None:
     """Accumulate a vector of neighbouring results at once, in a block whose first `below` loops are
-    left alone. `spread` asks for threads.
+    left alone. `threads`: run the outermost of the others on all threads.
 
     Where the vector are the lanes of sums, several results are accumulated side by side, and
     `adder`, the block that adds the lanes up, follows at once.
@@ -318,30 +318,30 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
     along = next((x for x, v in outputs if memory_stride(_target(stage), v) == 1), None)
     extent = as_int(sch.get(along).extent) if along is not None else 1
     lanes = machine.lanes_within(stage.store.buffer.dtype, extent)
-    # a vector of results whose terms lie far apart pays where its size is known; else its program,
-    # with the rest, is long and no faster
-    apart = adder is None and extent is None and any(
+    # a gather of strided terms pays where the extent is known; else the program with its remainder
+    # is long and no faster
+    strided = adder is None and extent is None and any(
         memory_stride(load, v) not in (0, 1) for x, v in outputs if x is along
         for load in stage.loads())
-    if along is None or apart or (extent is not None and extent < lanes):
-        if spread:
+    if along is None or strided or (extent is not None and extent < lanes):
+        if threads:
             sch.parallel(outputs[0][0])
         return
     others = [x for x, _ in outputs if x is not along]
     streams = not below and adder is None and _reads_rows(sch, stage, extent, lanes, sums)
-    held = streams and extent <= _REGISTERS * lanes and not spread
-    block = _block_in_cache(extent, lanes, machine.cores if spread else 1) if (
-        streams and not held) else 0
+    in_registers = streams and extent <= _REGISTERS * lanes and not threads
+    cache_block = _block_in_cache(extent, lanes, machine.cores if threads else 1) if (
+        streams and not in_registers) else 0
     sums = [x for x, _ in sums]
-    if block:
+    if cache_block:
         width = _width(extent, lanes)
-        outer, inner, vector = sch.split(along, [None, block // width, width])
-        some, row = sch.split(sums[0], [None, _depth(as_int(sch.get(sums[0]).extent))])
-        sch.reorder(*others, outer, some, inner, row, vector)
+        outer, inner, vector = sch.split(along, [None, cache_block // width, width])
+        rows_outer, row = sch.split(sums[0], [None, _depth(as_int(sch.get(sums[0]).extent))])
+        sch.reorder(*others, outer, rows_outer, inner, row, vector)
         sch.unroll(row)
-        sums, rows, others = [some], [], [*others, outer]
+        sums, rows, others = [rows_outer], [], [*others, outer]
     elif adder is None:
-        width = extent if held else _SUMS * lanes
+        width = extent if in_registers else _ACCUMULATORS * lanes
         if extent is not None:
             if extent % width:
                 width = extent if extent < width else 4 * lanes
@@ -362,7 +362,7 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
     sch.vectorize(vector)
     for row in rows:
         sch.unroll(row)
-    if spread and others:
+    if threads and others:
         sch.parallel(others[0])
     around = sch.get_loops(sch.decompose_reduction(rv, sums[0]))
     sch.vectorize(around[-1])
@@ -371,29 +371,29 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
 
 
 def _rows(size: int | None, vectors: int) -> int:
-    """Of so many results those that are summed side by side, each in so many vectors.
+    """How many of `size` results are accumulated at once, each in `vectors` vectors.
 
-    Where a number divides them, no second program is needed for the rest.
+    A number that divides `size` is preferred: it leaves no remainder.
     """
-    most = max(1, _SUMS // vectors)
+    most = max(1, _ACCUMULATORS // vectors)
     if size is None or size <= most:
         return size or most
     return next((r for r in range(most, most // 2 - 1, -1) if size % r == 0), most)
 
 
 def _depth(extent: int | None) -> int:
-    """Terms of a sum that are added at once; 0 where no number divides it evenly."""
+    """Rows that are added at once; 0 where none of `_DEPTHS` divides their number."""
     return next((d for d in _DEPTHS if extent is not None and extent % d == 0), 0)
 
 
 def _reads_rows(sch: Schedule, stage: Stage, extent: int | None, lanes: int, sums: list) -> bool:
     """Whether what is summed are the rows of a matrix that is larger than the cache, each longer
-    than the sums that keep the multipliers busy.
+    than the accumulators that hide the latency.
 
-    Blocks of its columns would be read in pieces that lie far apart, which memory delivers slower
-    than whole rows.
+    Blocks of its columns would be read with a large stride, which memory delivers slower than whole
+    rows.
     """
-    if extent is None or len(sums) != 1 or extent <= _SUMS * lanes or extent % lanes:
+    if extent is None or len(sums) != 1 or extent <= _ACCUMULATORS * lanes or extent % lanes:
         return False
     terms = stage.extents[sums[0][1]]
     if not _depth(terms) or terms * extent <= _CACHE:
