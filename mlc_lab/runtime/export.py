@@ -195,8 +195,7 @@ def _closure_of_parts(needs: list[str]) -> list[str]:
 
 def _read_meta_from(compiled: jit.Compiled) -> str:
     """The description inside the IR of a compiled module."""
-    text = compiled._module().get_global_variable(META_SYMBOL)
-    literal = str(text).split(' c"', 1)[1].rsplit('"', 1)[0]
+    literal = compiled.global_variable(META_SYMBOL).split(' c"', 1)[1].rsplit('"', 1)[0]
     out = bytearray()
     i = 0
     while i < len(literal):

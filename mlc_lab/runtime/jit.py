@@ -9,7 +9,8 @@ import functools
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,16 +173,13 @@ class Compiled:
         self._obj = obj
         self.machine = where
 
-    def _module(self) -> Any:
-        llvm = binding()
-        return llvm.parse_bitcode(self._bitcode, llvm.create_context())
-
     @property
     def obj(self) -> bytes:
         """The object code."""
         if self._obj is None:
             try:
-                self._obj = self.machine.target_machine.emit_object(self._module())
+                with _context() as parse:
+                    self._obj = self.machine.target_machine.emit_object(parse(self._bitcode))
             except RuntimeError as err:
                 raise ValueError(
                     f"LLVM writes no object code for {self.machine.triple} ({err}); what there is "
@@ -191,12 +189,44 @@ class Compiled:
     @property
     def ll(self) -> str:
         """The optimised LLVM IR."""
-        return str(self._module())
+        with _context() as parse:
+            return str(parse(self._bitcode))
 
     @property
     def asm(self) -> str:
         """The assembly."""
-        return self.machine.target_machine.emit_assembly(self._module())
+        with _context() as parse:
+            return self.machine.target_machine.emit_assembly(parse(self._bitcode))
+
+    def global_variable(self, name: str) -> str:
+        """The IR of a global variable. Raises NameError where there is none."""
+        with _context() as parse:
+            return str(parse(self._bitcode).get_global_variable(name))
+
+
+@contextmanager
+def _context() -> Iterator[Callable[[str | bytes], Any]]:
+    """A context of LLVM's, as the function that parses IR or bitcode in it.
+
+    It and its modules are freed at the end. Left to Python's garbage collector, the context may be
+    freed before a module, which ends the process: so it is where something (a traceback, a
+    profiler) keeps the frame in a cycle.
+    """
+    llvm = binding()
+    context = llvm.create_context()
+    modules: list[Any] = []
+
+    def parse(code: str | bytes) -> Any:
+        make = llvm.parse_assembly if isinstance(code, str) else llvm.parse_bitcode
+        modules.append(make(code, context))
+        return modules[-1]
+
+    try:
+        yield parse
+    finally:
+        for module in modules:
+            module.close()
+        context.close()
 
 
 def compile_ir(
@@ -222,33 +252,33 @@ def compile_ir(
     # LLVM's vectorizer of straight code can leave a use before its definition (seen with 22.1 for
     # loops written out), and generating code from that would end the process.
     for straight, effort in ((vectorize, level), (False, level), (False, 0)):
-        module = _optimised(_parsed(text, imports), where, effort, vectorize, straight, unroll)
-        try:
-            module.verify()
-        except RuntimeError as error:
-            fault = str(error)  # a cycle with the frame would free the context before its module
-        else:
-            bitcode = module.as_bitcode()
-            return Compiled(bitcode, tm.emit_object(module) if emit else None, where)
+        with _context() as parse:
+            module = _parsed(parse, text, imports)
+            _optimise(module, where, effort, vectorize, straight, unroll)
+            try:
+                module.verify()
+            except RuntimeError as error:
+                fault = str(error)
+            else:
+                bitcode = module.as_bitcode()
+                return Compiled(bitcode, tm.emit_object(module) if emit else None, where)
     raise ValueError(f"LLVM's passes left IR that is not valid (a bug): {fault}")
 
 
-def _parsed(text: str, imports: Iterable[str]) -> Any:
-    llvm = binding()
+def _parsed(parse: Callable[[str], Any], text: str, imports: Iterable[str]) -> Any:
     try:
-        context = llvm.create_context()
-        module = llvm.parse_assembly(text, context)
+        module = parse(text)
         for other in imports:
-            module.link_in(llvm.parse_assembly(other, context))
+            module.link_in(parse(other))
         module.verify()
     except RuntimeError as error:
         raise ValueError(f"the generated LLVM IR is not valid (a bug): {error}") from None
     return module
 
 
-def _optimised(module: Any, where: Machine, level: int, loops: bool, straight: bool, unroll: bool
-               ) -> Any:
-    """The module after LLVM's passes; ``loops`` and ``straight`` code may become vectors."""
+def _optimise(module: Any, where: Machine, level: int, loops: bool, straight: bool, unroll: bool
+              ) -> None:
+    """Run LLVM's passes on a module; ``loops`` and ``straight`` code may become vectors."""
     llvm = binding()
     builder = _pass_builder(where, level, loops, straight, unroll)
     if level:
@@ -262,7 +292,6 @@ def _optimised(module: Any, where: Machine, level: int, loops: bool, straight: b
     finally:  # llvmlite's own close() frees nothing: 60 kB a module would stay
         llvm.newpassmanagers.NewPassManager._dispose(passes)
         passes.detach()
-    return module
 
 
 def _pass_builder(where: Machine, level: int, loops: bool, straight: bool, unroll: bool) -> Any:
