@@ -224,7 +224,8 @@ def sum_to_expr(total: IterSumExpr, n: Numbers, dtype: str | None = None) -> Pri
     return U.add(out, base if base.dtype == dtype else base.astype(dtype))
 
 
-def normalize_iter_map_to_expr(e: PrimExpr, analyzer: Analyzer | None = None) -> PrimExpr:
+def normalize_iter_map_to_expr(e: PrimExpr | IterSumExpr | IterSplitExpr | IterMark,
+                               analyzer: Analyzer | None = None) -> PrimExpr:
     """An IterSumExpr, IterSplitExpr or IterMark as an ordinary expression."""
     n = Numbers(new_analyzer(analyzer))
     if isinstance(e, IterSumExpr):

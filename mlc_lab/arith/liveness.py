@@ -6,7 +6,7 @@ one iteration to the next: it may be allocated inside of the loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from ..tir import op
 from ..tir.buffer import Buffer
@@ -21,7 +21,7 @@ from .omega import plus
 from .region import estimate_region_strict_bound
 
 if TYPE_CHECKING:
-    from ..tir.stmt import BufferRegion
+    from .int_set import IntSet
 
 
 def innermost_place(buffer: Buffer, accesses: Sequence[Access]) -> Stmt | None:
@@ -160,7 +160,7 @@ def _only_bounds(e: PrimExpr, write: Access, depth: int, analyzer: Analyzer) -> 
     return analyzer.can_prove(substitute(e, inner))
 
 
-def _covers(write: BufferRegion, read: Any, dim: PrimExpr, analyzer: Analyzer) -> bool:
+def _covers(write: IntSet, read: IntSet, dim: PrimExpr, analyzer: Analyzer) -> bool:
     """Whether one interval holds another, as far as both lie inside of the buffer."""
     if not write.has_lower_bound() or not write.has_upper_bound():
         return False

@@ -23,7 +23,7 @@ that the kernel does with it is at one place of each thread's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from ..ir.structural import structural_equal
@@ -51,10 +51,10 @@ class _State:
 
     __slots__ = ("reads", "writes")
 
-    def __init__(self, reads: set[Var] = frozenset(), writes: set[Var] = frozenset()) -> None:
+    def __init__(self, reads: Set[Var] = frozenset(), writes: Set[Var] = frozenset()) -> None:
         self.reads, self.writes = set(reads), set(writes)
 
-    def clashes(self, reads: set[Var], writes: set[Var]) -> bool:
+    def clashes(self, reads: Set[Var], writes: Set[Var]) -> bool:
         return bool(self.writes & (reads | writes) or self.reads & writes)
 
     def add(self, reads: set[Var], writes: set[Var]) -> None:

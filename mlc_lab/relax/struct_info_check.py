@@ -67,7 +67,7 @@ def _check_dims(base: Sequence[Any], derived: Sequence[Any], analyzer: Analyzer)
     return result
 
 
-def _check_shape(base: StructInfo, derived: StructInfo, analyzer: Analyzer) -> BaseCheck:
+def _check_shape(base: tuple[Any, int], derived: tuple[Any, int], analyzer: Analyzer) -> BaseCheck:
     """Shapes as (dims or None, ndim)."""
     (dims_a, ndim_a), (dims_b, ndim_b) = base, derived
     if -1 not in (ndim_a, ndim_b) and ndim_a != ndim_b:

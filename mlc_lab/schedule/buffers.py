@@ -175,7 +175,7 @@ class Redirect(Mutator):
 
     def __init__(self, table: Mapping[Buffer, Buffer],
                  offsets: Mapping[Buffer, Sequence[PrimExpr]] | None = None,
-                 analyzer: Analyzer = None) -> None:
+                 analyzer: Analyzer | None = None) -> None:
         super().__init__()
         self.buffers = dict(table)
         self.data = {old.data: new.data for old, new in table.items()}

@@ -34,7 +34,8 @@ class StmtSRef:
 
     __slots__ = ("stmt", "parent", "func", "__weakref__")
 
-    def __init__(self, stmt: Stmt | None, parent: "StmtSRef | None", func: GlobalVar) -> None:
+    def __init__(self, stmt: Stmt | None, parent: "StmtSRef | None",
+                 func: GlobalVar | None) -> None:
         self.stmt: Any = stmt
         self.parent, self.func = parent, func
 

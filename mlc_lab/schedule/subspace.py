@@ -7,7 +7,7 @@ loops do not start at 0.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..arith import (
     Analyzer, IterSplitExpr, IterSumExpr, eval_set, normalize_iter_map_to_expr, subspace_divide,
@@ -29,6 +29,9 @@ from .init_first import sizes_of
 from .provenance import came_from, renewed
 from .rewrite import pair_blocks, with_regions
 from .state import ScheduleState, StmtSRef
+
+if TYPE_CHECKING:
+    from ..tir.expr import ExprLike
 
 
 class Halves(NamedTuple):
@@ -113,8 +116,8 @@ def _from_zero(source: IterSumExpr | IterSplitExpr, analyzer: Analyzer) -> tuple
     return normalize_iter_map_to_expr(moving, analyzer), source.base
 
 
-def _start(block: StmtSRef, inner_loops: Sequence[StmtSRef], iv: IterVar, outer: PrimExpr,
-           extent: PrimExpr, inner: PrimExpr) -> PrimExpr:
+def _start(block: StmtSRef, inner_loops: Sequence[StmtSRef], iv: IterVar, outer: ExprLike,
+           extent: ExprLike, inner: ExprLike) -> PrimExpr:
     """The first value of an iterator that is outer * extent + inner."""
     dtype = iv.var.dtype
     parts = [op.cast(const_index(e), dtype) for e in (outer, extent, inner)]

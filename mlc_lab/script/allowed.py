@@ -230,7 +230,7 @@ def may_call(fn: Callable[..., Any]) -> bool:
     return isinstance(fn, str) and callable(fn)  # buffer.scope()
 
 
-def is_helper(fn: Callable[..., Any]) -> bool:
+def is_helper(fn: object) -> bool:
     """Whether a value is a function of the user's, which is read from its source."""
     return type(fn) is types.FunctionType and not (fn.__module__ or "").startswith("mlc_lab.")
 

@@ -48,7 +48,7 @@ class Frame:
 
     __slots__ = ("node", "names", "start", "indent")
 
-    def __init__(self, node: Node, start: int, indent: str) -> None:
+    def __init__(self, node: Node | None, start: int, indent: str) -> None:
         self.node, self.start, self.indent = node, start, indent
         self.names: list[tuple[Any, str]] = []
 

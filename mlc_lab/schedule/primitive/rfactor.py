@@ -30,6 +30,7 @@ from ..slices import order_is_free
 from ..state import ScheduleState, StmtSRef
 
 if TYPE_CHECKING:
+    from ...ir.node import Node
     from ..instruction import BlockRV
 
 
@@ -418,7 +419,7 @@ def _replace_nest(body: Stmt, loops: Sequence[StmtSRef], loop: For, reduce_loops
     chain = {s.stmt for s in loops}
     outermost = loops[0].stmt
 
-    def visit(stmt: Stmt) -> Any:
+    def visit(stmt: Node) -> Any:
         if stmt is realize:
             return final
         if type(stmt) is BlockRealize or not isinstance(stmt, Stmt):

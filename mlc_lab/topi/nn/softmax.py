@@ -10,7 +10,7 @@ from typing import Any, Sequence
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
-from ...tir.expr import PrimExpr
+from ...tir.expr import IterVar, PrimExpr
 from ..utils import axis_of, sum_type
 
 
@@ -18,7 +18,7 @@ def _rows(x: Tensor, axis: int) -> tuple[list[Any], Any, Any]:
     """The shape without `axis`, and how to put an index of it in, or take it out."""
     shape = [d for i, d in enumerate(x.shape) if i != axis]
 
-    def put(i: Sequence[Any], k: PrimExpr) -> list[Any]:
+    def put(i: Sequence[Any], k: PrimExpr | IterVar) -> list[Any]:
         return [*i[:axis], k, *i[axis:]]
 
     def out(i: Sequence[Any]) -> list[Any]:
