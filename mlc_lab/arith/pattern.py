@@ -136,7 +136,7 @@ def fits(tree: Tree, kind: type) -> bool:
 class _Writer:
     """Writes the Python code of one row and pattern: nested `if`s that end in a `return`."""
 
-    def __init__(self, rule: Rule, known: dict[str, type]) -> None:
+    def __init__(self, rule: Rule, known: dict[str, Any]) -> None:
         self.rule = rule
         self.known = known
         self.steps: list[str] = []  # "if ..." opens a level, anything else is a statement

@@ -79,7 +79,7 @@ class Basic:
         return part
 
 
-def _takes(im: Importer, p: float) -> int:
+def _takes(im: Importer, p: object) -> int:
     """How many dimensions an item of an index stands for."""
     if p is None or p is Ellipsis or isinstance(p, bool):
         return 0

@@ -152,7 +152,7 @@ def _turned(count: int) -> list[int]:
     return _swapped(count, -2, -1) if count > 1 else list(range(count))
 
 
-def _moved(count: int, source: Expr, destination: Any) -> list[int]:
+def _moved(count: int, source: int | Sequence[int], destination: int | Sequence[int]) -> list[int]:
     first, last = ([Importer.axis(d, count) for d in (v if isinstance(v, (list, tuple)) else [v])]
                    for v in (source, destination))
     order: list[Any] = [None] * count
