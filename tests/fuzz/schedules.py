@@ -2,9 +2,10 @@
 
 A case is a program of `programs.py` and up to 12 primitives with arguments that look right. Laws:
 the result is that of the program before, in the interpreter and as machine code or GPU kernels,
-also where the iterations of loops that run at the same time come in another order; the text of
-every program met parses back to it; a refusal changes nothing; the trace, as Python and as JSON,
-gives the same program again; and nothing but a ScheduleError comes out of a primitive.
+also where the iterations of loops that run at the same time come in another order; blocks declare
+all that they touch; the text of every program met parses back to it; a refusal changes nothing; the
+trace, as Python and as JSON, gives the same program again; and nothing but a ScheduleError comes
+out of a primitive.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import numpy as np
 
 import mlc_lab as tvm
 from mlc_lab.backend.interp import InterpError, interpret
-from mlc_lab.backend.meaning import evaluate
 from mlc_lab.build import build
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.lower import LowerError
 from mlc_lab.schedule import Schedule, ScheduleError, Trace
+from mlc_lab.schedule.truth import truthful
 from mlc_lab.script import from_source
 from mlc_lab.tir.expr import Var
 from mlc_lab.tir.functor import Mutator, pre_order, substitute
@@ -28,6 +29,7 @@ from mlc_lab.tir.stmt import For, ForKind
 
 from . import harness
 from .programs import SEEDS, Program, program
+from .regions import Undeclared, check_declared
 from .steps import PRIMITIVES, Nothing, Steps
 
 #: the most primitives that are tried on one program; half of all cases try so many
@@ -76,7 +78,7 @@ def case(draw) -> None:
     check_text(original)
     steps = Steps(draw, sch)
     for _ in range(min(draw.integer(0, 24), STEPS)):
-        step(draw, steps)
+        step(draw, made, steps)
     if sch.mod is not original:
         check_text(sch.mod)
         with limited(SECONDS):
@@ -84,7 +86,7 @@ def case(draw) -> None:
         check_replay(original, sch, draw)
 
 
-def step(draw, steps: Steps) -> None:
+def step(draw, made: Program, steps: Steps) -> None:
     """Try one primitive; a refusal must leave everything as it was."""
     sch, name = steps.sch, draw.choice(PRIMITIVES)
     before = sch.mod
@@ -107,8 +109,21 @@ def step(draw, steps: Steps) -> None:
     if sch.mod is not before:
         harness.counts[f"accepted {name}"] += 1
         harness.note(sch.steps[-1].python)
+        check_regions(made, sch)
         if draw.chance(30):  # the last program's text is looked at in any case
             check_text(sch.mod)
+
+
+def check_regions(made: Program, sch: Schedule) -> None:
+    """Blocks declare all that they touch: every rule about moving them rests on it."""
+    functions = sch.mod.functions.values()
+    if any(truthful(func) is not func for func in functions):  # or it cannot be proven
+        harness.counts["regions that were watched"] += 1
+        try:
+            with limited(SECONDS):
+                check_declared(sch.mod, made.arguments(SEEDS[0]))
+        except Undeclared as error:
+            raise AssertionError(f"{sch.steps[-1].python}: {error}\n{sch.mod.script()}") from None
 
 
 def check_text(mod) -> None:
@@ -143,9 +158,9 @@ def check_result(made: Program, original, sch: Schedule, draw) -> None:
         if not agree(want, got):
             raise AssertionError("the order of iterations that run at the same time matters\n"
                                  f"{sch.mod.script()}\nforwards: {want}\nbackwards: {got}")
-    if draw.chance(10):
+    if draw.chance(20):
         got = made.arguments(seed)
-        evaluate(sch.mod, *got)
+        check_declared(sch.mod, got)
         if not agree(want, got):
             raise AssertionError(f"the two interpreters differ\n{sch.mod.script()}\n"
                                  f"quick: {want}\ndefinition: {got}")

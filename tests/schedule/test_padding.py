@@ -349,3 +349,18 @@ def main(A: T.Buffer((5, 7), "{dtype}"), C: T.Buffer((5,), "{dtype}")):
         refused(func, lambda s: s.pad_einsum("C", padding), rule)
     else:
         kept(func, lambda s: s.pad_einsum("C", padding))
+
+
+def test_a_declared_region_holds_what_the_padding_reads():
+    """A region that was declared for one iteration says too little of the two that run then."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((1,), "float32"), C: T.Buffer((1,), "float32")):
+    for i in range(1):
+        with T.block("C"):
+            v = T.axis.spatial(1, i)
+            C[v] = A[v] * T.float32(2)
+""")
+    sch = kept(func, lambda s: (s.annotate_buffer_access("C", 0, "read", lambda v: [(0, 1)]),
+                                s.pad_einsum("C", [2])))
+    assert "T.reads(A_pad[v])" in sch.mod.script()

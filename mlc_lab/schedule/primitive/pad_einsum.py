@@ -26,6 +26,7 @@ from ..guards import is_block
 from ..instruction import primitive
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef
+from ..truth import with_true_regions
 
 _DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
@@ -104,7 +105,8 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
     wide = stmt.replace(iter_vars=tuple(
         iv.replace(dom=Range.from_min_extent(iv.dom.min, padded[iv.var]))
         if iv.var in padded else iv for iv in stmt.iter_vars))
-    made = redirect.visit(wide)
+    # what was declared for the old extents may not hold what the padding touches
+    made = with_true_regions(redirect.visit(wide), {})
     bound = {v: iv.var for iv, v in zip(stmt.iter_vars, realize.iter_values)}
     nest: Stmt = realize.replace(block=made)
     for item in reversed(state.loops_above(block)):
