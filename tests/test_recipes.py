@@ -168,7 +168,7 @@ def serially(state, loop):
 sch = Schedule(FUNC)
 (i,) = sch.get_loops(sch.get_block("B"))
 sch.parallel(i)
-serially(sch, i)
+sch.serially(i)
 assert "sch.serially(loop=l1)" in str(sch.trace)
 for trace in (Trace.from_python(str(sch.trace)), Trace.from_json(sch.trace.as_json())):
     again = Schedule(FUNC)

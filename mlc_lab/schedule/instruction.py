@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from ..tir.function import IndexMap
 from .arguments import checks_of
+from .methods import Primitives
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,13 +166,12 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
               traced: bool = True, moves: bool = False) -> Callable[[Callable], Callable]:
     """Decorator: register a function as a schedule primitive.
 
-    The result is the method of Schedule. `normalize(sch, args)` may change bound arguments before
-    they are recorded (e.g. a block's name to a BlockRV).
+    The result is a method of Schedule, which has it by the function's name. `normalize(sch, args)`
+    may change bound arguments before they are recorded (e.g. a block's name to a BlockRV).
+    ValueError: Schedule has a method of that name which is no primitive.
     """
 
     def decorate(fn: Callable) -> Callable:
-        kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves)
-
         def method(self: Schedule, *args: object, **kwargs: Any) -> Any:
             return self.apply(kind, kind.bind(args, kwargs))
 
@@ -179,6 +179,8 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
         method.__qualname__ = f"Schedule.{fn.__name__}"
         method.__doc__ = fn.__doc__
         method.__module__ = fn.__module__
+        Primitives.add(method)
+        kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves)
         method.__signature__ = kind.signature
         method.kind = kind
         return method

@@ -1,6 +1,6 @@
 """Schedule: transforms a module step by step, each step checked, recorded and replayable.
 
-The primitives are functions in `primitive/`, one file each; here they are listed in plain sight.
+The primitives are functions in `primitive/`, one file each; `methods.py` makes them methods.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars, substitute
 from ..tir.stmt import Block, For
-from . import primitive as p
+from . import primitive as primitive
 from .annotations import annotations_stay_in_scope
 from .arguments import fitting
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
 from .loop_kind import changed_loops, loops_stay_independent
+from .methods import Primitives
 from .provenance import Note, noting
 from .state import ScheduleState, StmtSRef, function_named
 from .threads import threads_agree
@@ -56,7 +57,7 @@ class Step(NamedTuple):
         return self.text() if callable(self.text) else self.text
 
 
-class Schedule:
+class Schedule(Primitives):
     """A module under transformation.
 
     Parameters
@@ -377,63 +378,6 @@ class Schedule:
         elif not isinstance(trace, Trace):
             trace = Trace.from_json(trace)
         trace.apply_to_schedule(self)
-
-    # ------------------------------------------------------------------ the primitives
-
-    # looking around
-    get_block = p.get_block
-    get_loops = p.get_loops
-    get_child_blocks = p.get_child_blocks
-    get_producers = p.get_producers
-    get_consumers = p.get_consumers
-    get_output_blocks = p.get_output_blocks
-    # sampling
-    sample_perfect_tile = p.sample_perfect_tile
-    sample_categorical = p.sample_categorical
-    sample_compute_location = p.sample_compute_location
-    # loops
-    split = p.split
-    fuse = p.fuse
-    reorder = p.reorder
-    add_unit_loop = p.add_unit_loop
-    parallel = p.parallel
-    vectorize = p.vectorize
-    unroll = p.unroll
-    bind = p.bind
-    # where a block is computed
-    compute_at = p.compute_at
-    reverse_compute_at = p.reverse_compute_at
-    compute_inline = p.compute_inline
-    reverse_compute_inline = p.reverse_compute_inline
-    # reductions
-    decompose_reduction = p.decompose_reduction
-    rfactor = p.rfactor
-    # buffers
-    cache_read = p.cache_read
-    cache_write = p.cache_write
-    set_scope = p.set_scope
-    storage_align = p.storage_align
-    unsafe_set_dtype = p.unsafe_set_dtype
-    reindex = p.reindex
-    reindex_cache_read = p.reindex_cache_read
-    reindex_cache_write = p.reindex_cache_write
-    transform_layout = p.transform_layout
-    set_axis_separator = p.set_axis_separator
-    cache_inplace = p.cache_inplace
-    cache_index = p.cache_index
-    annotate_buffer_access = p.annotate_buffer_access
-    rolling_buffer = p.rolling_buffer
-    # blocks
-    blockize = p.blockize
-    tensorize = p.tensorize
-    transform_block_layout = p.transform_block_layout
-    reorder_block_iter_var = p.reorder_block_iter_var
-    decompose_padding = p.decompose_padding
-    pad_einsum = p.pad_einsum
-    # annotations
-    annotate = p.annotate
-    unannotate = p.unannotate
-    enter_postproc = p.enter_postproc
 
 
 _GONE = StmtSRef(None, None, None)

@@ -1,8 +1,9 @@
 """Writes the stubs of modules whose names are made while they load, for editors and checkers.
 
-`T`, `R` and the functions of intrinsics are filled from tables: a checker that reads their source
-sees none of their names. Signatures and docstrings are taken from the objects; what a word of a
-script gives is in `GIVES` and `WORDS`. `python dev.py types` runs this, `test_stubs.py` compares.
+`T`, `R`, the functions of intrinsics and the methods of Schedule are filled from tables: a checker
+that reads their source sees none of their names. Signatures and docstrings are taken from the
+objects; what a word of a script gives is in `GIVES` and `WORDS`. `python dev.py types` runs this,
+`test_stubs.py` compares.
 """
 
 from __future__ import annotations
@@ -272,6 +273,19 @@ def language_of_relax() -> Stub:
     return stub
 
 
+def methods_of_schedule() -> Stub:
+    """The primitives, which become methods of Schedule as they are defined."""
+    from mlc_lab.schedule import InstructionKind
+
+    stub = Stub("mlc_lab.schedule.methods")
+    stub.source()
+    for name, kind in sorted(InstructionKind.by_method.items()):
+        if kind.fn.__module__.startswith("mlc_lab."):
+            stub.imports.add(f"from {kind.fn.__module__} import {name} as _{name}")
+            stub.body.append(f"    {name} = _{name}")
+    return stub
+
+
 def facade(module: str, later: dict[str, str], others: bool = False) -> Stub:
     """A package with names that it loads when they are asked for: name -> "module:name"; `others`
     are names of other versions of it."""
@@ -335,7 +349,7 @@ def facades() -> list[Stub]:
 def written() -> dict[Path, str]:
     """path -> text of every stub."""
     stubs = [language_of_tensorir(), language_of_relax(), made_functions("mlc_lab.tir.op.math"),
-             *facades()]
+             methods_of_schedule(), *facades()]
     return {stub.path: stub.text() for stub in stubs}
 
 

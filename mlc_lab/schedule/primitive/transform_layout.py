@@ -26,6 +26,7 @@ from ..cache_stage import after_definitions, within_definitions
 from ..error import Refusal, ScheduleError
 from ..guards import SPATIAL, is_block
 from ..instruction import primitive
+from ..methods import Primitives
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef, child_realizes
 
@@ -197,9 +198,8 @@ def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,
 
 
 transform_layout.kind = _recorded.kind
-
-
 transform_layout.__doc__ = _recorded.__doc__
+Primitives.add(transform_layout)  # in place of the recorded one
 
 
 def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
