@@ -47,7 +47,14 @@ class DiagnosticError(MLCError):
 
 
 class WellFormedError(MLCError, ValueError):
-    """A program that breaks a rule of the IR. `rule` names it; `node` is the offending node."""
+    """A program that breaks a rule of the IR. `rule` names it; `node` is the offending node.
+
+    A checker says more: in words what is wrong, the statement that it is in, what might help.
+    """
+
+    statement: Any
+    reason: str
+    hint: str
 
     def __init__(self, message: str, rule: str = "", node: Any = None) -> None:
         self.rule, self.node = rule, node

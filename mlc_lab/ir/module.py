@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from ..above import above
 from .node import Node, ignored, node, plain, script_or_fields
@@ -47,7 +47,11 @@ class GlobalVar(Node):
 
 @node
 class BaseFunc(Node):
-    """Base of the functions a module can hold; `attrs` is a dict."""
+    """Base of the functions a module can hold."""
+
+    if TYPE_CHECKING:
+        @property
+        def attrs(self) -> Mapping[str, Any] | None: ...
 
     def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> "BaseFunc":
         """A copy with attribute `key` set (or all of a dict)."""

@@ -183,7 +183,8 @@ def _generate(cls: type, own_init: bool) -> None:
     for derived, source in getattr(cls, "derived", {}).items():
         extra += f"\n    _set_{derived}(self, {source})"
     body = f"    self = new(cls)\n    {setters}{extra}\n    return self"
-    exec(f"def raw({', '.join(names)}):\n{body}", {**scope, "new": object.__new__}, out := {})
+    out: dict[str, Any] = {}
+    exec(f"def raw({', '.join(names)}):\n{body}", {**scope, "new": object.__new__}, out)
     cls.from_fields = staticmethod(out["raw"])
     for name in ("replace", *(("children", "map_children") if cls._child_names else ())):
         if name not in cls.__dict__:

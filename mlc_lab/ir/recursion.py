@@ -184,7 +184,8 @@ USUAL_DEPTH = 150
 
 def depth(root: object) -> int:
     """How many nodes lie on the longest way down from a node, itself included."""
-    levels, level = 0, {id(root): root}
+    level: dict[int, Any] = {id(root): root}
+    levels = 0
     while level:
         levels += 1
         level = {id(item): item for node in level.values() for item in node.children()}

@@ -111,8 +111,6 @@ class _Saver:
                                  self.value(obj.global_infos)]]
         if isinstance(obj, Node):
             name = type(obj).node_key
-            if name == "Op":
-                return ["Op", [obj.name]]
             if NODE_TYPES.get(name) is not type(obj):
                 raise SerializeError(f"{name} is no declared node")
             return [name, [self.value(getattr(obj, f)) for f, _ in type(obj).fields]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from .module import GlobalVar, IRModule
@@ -41,10 +42,10 @@ class _Comparer:
         self.backward: dict[Any, Any] = {}
         self.map_free = map_free_vars
         self.path: list[str] = []
-        self.mismatch: Mismatch | None = None
+        self.mismatch: Mismatch | bool = False
 
     def fail(self, a: Any, b: Any, reason: str) -> bool:
-        if self.mismatch is None:
+        if self.mismatch is False:
             path = "".join(self.path)
             self.mismatch = Mismatch(path[1:] if path.startswith(".") else path, a, b, reason)
         return False
@@ -124,7 +125,8 @@ class _Comparer:
                     self.path.pop()
                 return self.bind(a, b)
             if ta is not _BUFFER:
-                if a.dtype != b.dtype or not self.same(a.type_annotation, b.type_annotation):
+                (of_a, note_a), (of_b, note_b) = _typing(a), _typing(b)
+                if of_a != of_b or not self.same(note_a, note_b):
                     return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
                 return self.bind(a, b)
             # a buffer: compare what it is, defining what it introduces, then pair it
@@ -136,7 +138,7 @@ class _Comparer:
                     return False
                 self.path.pop()
             return self.bind(a, b)
-        if ta is GlobalVar:
+        if isinstance(a, GlobalVar) and isinstance(b, GlobalVar):
             known = self.paired(a, b)
             if known is None:
                 known = a.name_hint == b.name_hint
@@ -208,6 +210,8 @@ def _order(cls: type) -> tuple:
 #: the node classes that stand for definitions; a language above adds its own (Relax's variables)
 _BINDABLE: set[type] = set()
 _BUFFER: type | None = None
+#: what two variables must agree in
+_typing = attrgetter("dtype", "type_annotation")
 
 
 def register_bindable(*classes: type) -> None:
@@ -233,8 +237,9 @@ def _describe(value: Any) -> str:
         name = getattr(value, "name", None) or getattr(value, "name_hint", None)
         if name is not None:
             return f"{type(value).__name__} {name!r}"
-        if hasattr(value, "value") and not isinstance(value.value, Node):
-            return f"{type(value).__name__} {value.value!r}"
+        held = getattr(value, "value", value)
+        if not isinstance(held, Node):
+            return f"{type(value).__name__} {held!r}"
     return type(value).__name__
 
 
@@ -278,10 +283,10 @@ class _Hasher:
                 elif ta.bound_parts is not None:
                     parts += [self.of(getattr(a, n), define) for n in ta.bound_parts]
                 else:
-                    parts.append(a.dtype)
+                    parts.append(_typing(a)[0])
                 self.seen[a] = value = hash(tuple(parts))
                 return value
-            if ta is GlobalVar:
+            if isinstance(a, GlobalVar):
                 return hash(("GlobalVar", a.name_hint))
             return hash((ta.__name__, *(
                 self.of(getattr(a, n), define or t is defines)

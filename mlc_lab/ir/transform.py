@@ -173,6 +173,9 @@ _DEFAULT = PassContext()
 class Pass:
     """A named function IRModule -> IRModule. Calling it runs it with the context's instruments."""
 
+    #: of a class that `module_pass` makes passes of: the object
+    instance: Any = None
+
     def __init__(self, fn: Callable[[IRModule, PassContext], IRModule], info: PassInfo) -> None:
         self._fn = deep(fn)
         self.info = info

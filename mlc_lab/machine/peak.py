@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import time
+from typing import Callable, Sequence
 
 import numpy as np
 
@@ -26,7 +27,7 @@ _TYPES = {"float32": ("float", 32), "float64": ("double", 64), "float16": ("half
 
 
 @functools.cache
-def _fma_loop(dtype: str) -> tuple[object, int]:
+def _fma_loop(dtype: str) -> tuple[Callable[..., None], int]:
     """A function of a count that runs ``count`` rounds, and the operations of one round."""
     ty, bits = _TYPES[dtype]
     lanes = vector_bits() // bits
@@ -83,10 +84,14 @@ def _hex(value: float, bits: int) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def _compile(text: str, argtypes: list[object]) -> object:
+#: what the compiled loops lie in, of which there are a few
+_libraries: list[linking.Library] = []
+
+
+def _compile(text: str, argtypes: Sequence[type]) -> Callable[..., None]:
     library = linking.link(jit.compile_ir(text, unroll=False, vectorize=False).obj, ["run"], {})
     func = ctypes.CFUNCTYPE(None, *argtypes)(library.address("run"))
-    func.keep = library
+    _libraries.append(library)
     return func
 
 
@@ -130,7 +135,7 @@ def peak(dtype: str = "float32") -> float:
 
 
 @functools.cache
-def _stream(kind: str) -> object:
+def _stream(kind: str) -> Callable[..., None]:
     """A pass over ``n`` bytes of arrays, repeated: read them, or a = b + s * c."""
     lanes = vector_bits() // 32
     vector, step, wide = f"<{lanes} x float>", vector_bits() // 8, 8

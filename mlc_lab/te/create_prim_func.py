@@ -29,13 +29,13 @@ class _ToBuffers(Mutator):
 
     def __init__(self, buffers: Mapping[Tensor, Buffer], table: Mapping[Var, PrimExpr]) -> None:
         super().__init__()
-        self.buffers, self.table = buffers, table
+        self.of_tensor, self.table = buffers, table
 
     def visit_Var(self, node: Var) -> PrimExpr:
         return self.table.get(node, node)
 
     def visit_ProducerLoad(self, node: ProducerLoad) -> PrimExpr:
-        return BufferLoad(self.buffers[node.producer], [self.visit(i) for i in node.indices])
+        return BufferLoad(self.of_tensor[node.producer], [self.visit(i) for i in node.indices])
 
     def visit_BinaryOp(self, node: Any) -> PrimExpr:
         a, b = self.visit(node.a), self.visit(node.b)
@@ -55,7 +55,7 @@ class _Builder:
         self.buffers: dict[Tensor, Buffer] = {}
         #: the parameters of what is computed twice
         self.apart: dict[Tensor, Buffer] = {}
-        self.sizes: dict[Var, PrimExpr] = {}
+        self.sizes: dict[Var, Var] = {}
         self.names: set[str] = set()
         self.analyzer = Analyzer()
         self.layout_free: list[Tensor] = []
@@ -116,13 +116,17 @@ class _Builder:
             self.layout_free.append(tensor)
         if isinstance(op, ScanOp):
             return scan_statement(self, op)
-        return self.of_extern(op) if isinstance(op, ExternOp) else self.of_compute(op)
+        if isinstance(op, ExternOp):
+            return self.of_extern(op)
+        assert isinstance(op, ComputeOp)
+        return self.of_compute(op)
 
     def for_arguments(self, op: Operation) -> Stmt | None:
         """The computation of the parameters of an operation that is computed twice."""
         mine = {t: self.apart.pop(t) for t in op.outputs if t in self.apart}
         if not mine:
             return None
+        assert isinstance(op, ComputeOp)
         local = {t: self.buffer_of(t) for t in op.outputs}
         self.allocated += local.values()
         self.buffers.update({**local, **mine})
@@ -177,7 +181,8 @@ class _Builder:
         loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(op.axis, doms)]
         outer = [IterVar(d, Var(f"v_{iv.var.name}", d.extent.dtype), IterVar.DataPar)
                  for iv, d in zip(op.axis, doms)]
-        table = {**self.sizes, **{iv.var: new.var for iv, new in zip(op.axis, outer)}}
+        table: dict[Var, PrimExpr] = {
+            **self.sizes, **{iv.var: new.var for iv, new in zip(op.axis, outer)}}
         reduced = _outer_first(op.reduce_axis)
         inner_loops: list[Var] = []
         within: list[Range] = []
@@ -227,7 +232,7 @@ class _Builder:
         return tuple(BufferRegion(r.buffer, tuple(Range.from_min_extent(
             simplify(d.min), simplify(d.extent)) for d in r.region)) for r in regions)
 
-    def block(self, op: ComputeOp, name: str, axes: list[IterVar], doms: list[Range],
+    def block(self, op: ComputeOp, name: str, axes: Sequence[IterVar], doms: Sequence[Range],
               values: Sequence[PrimExpr], output: int | None,
               given: Mapping[Var, PrimExpr] | None = None) -> BlockRealize:
         """One block: of output number `output`, or of a reduction with all its outputs. `values`
@@ -244,7 +249,7 @@ class _Builder:
         if output is None:
             init, body = self.reduction(op, indices, convert)
             if not op.reduce_axis:  # one term, which needs no start unless one is given
-                init, body = None, seq(init, body) if op.body[0].init else self.only_term(
+                init, body = None, seq(init, body) if op.reduction.init else self.only_term(
                     op, indices, convert)
             elif not any(iv in axes for iv in op.reduce_axis):
                 init, body = None, init
@@ -258,7 +263,7 @@ class _Builder:
     def reduction(self, op: ComputeOp, indices: list[Var], convert: Callable
                   ) -> tuple[Stmt, Stmt]:
         """The init and the update of a reduction block."""
-        reduce = op.body[0]
+        reduce = op.reduction
         combiner = reduce.combiner
         targets = [self.buffers[t] for t in op.outputs]
         current = [BufferLoad(b, indices) for b in targets]
@@ -286,7 +291,7 @@ class _Builder:
 
     def only_term(self, op: ComputeOp, indices: list[Var], convert: Callable) -> Stmt:
         """The stores of a reduction over no axes: its one term."""
-        reduce = op.body[0]
+        reduce = op.reduction
         values = [self.analyzer.simplify(convert(e)) for e in reduce.source]
         if not O.is_const_int(reduce.condition, 1):
             where = self.analyzer.simplify(convert(reduce.condition))
@@ -397,7 +402,10 @@ def build_prim_func(args: Sequence[Any], index_dtype: str | None = None,
             params.append(Var(f"var_{buffer.name}", "handle"))
             buffer_map[params[-1]] = buffer
         elif isinstance(arg, Var):
-            params.append(builder.widened(arg) if arg.dtype.startswith("int") else arg)
+            if arg.dtype.startswith("int"):
+                builder.widened(arg)
+                arg = builder.sizes.get(arg, arg)
+            params.append(arg)
         else:
             raise TypeError("create_prim_func takes a list of te tensors and variables, and got "
                             f"a {type(arg).__name__} in it")

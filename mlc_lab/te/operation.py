@@ -56,7 +56,8 @@ def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: object =
     return IterVar(dom, Var(name, dom.extent.dtype), IterVar.CommReduce, thread_tag)
 
 
-def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: object = None) -> IterVar:
+def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: object = None
+                ) -> IterVar[Range | None]:
     """A GPU thread axis: `thread_axis("threadIdx.x")` or `thread_axis((0, 64), "threadIdx.x")`."""
     if isinstance(dom, str):
         tag, dom = dom, None

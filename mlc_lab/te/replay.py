@@ -71,7 +71,7 @@ class Replay:
         if not count:
             return func
         own = [func.buffer_map[param] for param in func.params[-count:]]
-        root = func.body.block
+        root = func.root
         body = func.body.replace(block=root.replace(alloc_buffers=(*root.alloc_buffers, *own)))
         return PrimFunc(func.params[:-count], body, func.ret_type,
                         {p: b for p, b in func.buffer_map.items() if p in func.params[:-count]},

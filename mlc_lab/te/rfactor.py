@@ -29,7 +29,7 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
     `steps` are the splits and fusions of reduction axes, in order, and `leaves` the loops they
     left, of which `axis` is one. The slices lie at dimension `factor_axis` of the new tensors.
     """
-    reduce: Reduce = op.body[0]
+    reduce = op.reduction
     if reduce.init:
         raise ValueError(f"rfactor of {op.name}: its init= would count once "
                          "for each slice; add it in a stage of its own")
@@ -41,7 +41,7 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
                          "the element; split it by a factor, and take the inner loop")
     slice_axis = IterVar(_from_zero(axis), Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
     inner = {iv: slice_axis if iv is axis else renewed([iv], table)[0] for iv in leaves}
-    at = {iv: new.var for iv, new in inner.items()}
+    at: dict[IterVar, PrimExpr] = {iv: new.var for iv, new in inner.items()}
     at[axis] = slice_axis.var + axis.dom.min
     values, inside = _positions(op, steps, at)
     table |= {iv.var: substitute(values[iv], table) for iv in op.reduce_axis}
@@ -92,8 +92,8 @@ def _positions(op: ComputeOp, steps: Sequence[tuple], at: dict[IterVar, PrimExpr
 
 
 def _divides(extent: PrimExpr, factor: PrimExpr, parts: PrimExpr) -> bool:
-    sizes = [O.as_int(e) for e in (extent, factor, parts)]
-    return None not in sizes and sizes[1] * sizes[2] == sizes[0]
+    size, by, count = map(O.as_int, (extent, factor, parts))
+    return by is not None and count is not None and by * count == size
 
 
 def _partial(reduce: Reduce, source: Sequence[PrimExpr], axes: Sequence[IterVar],
@@ -110,7 +110,7 @@ def _partial(reduce: Reduce, source: Sequence[PrimExpr], axes: Sequence[IterVar]
 
 def _final(op: ComputeOp, slices: ComputeOp, axis: IterVar, slot: int) -> ComputeOp:
     """The reduction over the slices, which takes the place of `op`."""
-    reduce: Reduce = op.body[0]
+    reduce = op.reduction
     over = IterVar(_from_zero(axis), Var(axis.var.name + ".v", axis.var.dtype),
                    IterVar.CommReduce)
     indices: list[Any] = [iv.var for iv in op.axis]

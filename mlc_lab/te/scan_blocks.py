@@ -27,7 +27,7 @@ from ..tir.functor import pre_order
 from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, For, ForKind, MatchBufferRegion, Stmt, seq,
 )
-from .tensor import ComputeOp, Operation, ScanOp, Tensor
+from .tensor import ComputeOp, ScanOp, Tensor
 
 
 def scan_statement(builder: Any, op: ScanOp) -> Stmt:
@@ -69,7 +69,7 @@ def _first_rows(builder: Any, op: ScanOp) -> list[Stmt]:
     return first
 
 
-def _views(builder: Any, op: ScanOp, steps: Sequence[Operation]) -> list[MatchBufferRegion]:
+def _views(builder: Any, op: ScanOp, steps: Sequence[ComputeOp]) -> list[MatchBufferRegion]:
     """Names for the rows that are there and for the row that is made, where they are apart."""
     apart = _reads_earlier_rows(op, steps)
     matches = []
@@ -83,18 +83,18 @@ def _views(builder: Any, op: ScanOp, steps: Sequence[Operation]) -> list[MatchBu
     return matches
 
 
-def _loads(op: Operation) -> list[ProducerLoad]:
+def _loads(op: ComputeOp) -> list[ProducerLoad]:
     return [e for value in op.body for e in pre_order(value) if type(e) is ProducerLoad]
 
 
-def _reads_earlier_rows(op: ScanOp, steps: Sequence[Operation]) -> bool:
+def _reads_earlier_rows(op: ScanOp, steps: Sequence[ComputeOp]) -> bool:
     """Whether every step at time t provably reads rows of the states before t only."""
     analyzer = Analyzer()
     return all(analyzer.can_prove(O.less(load.indices[0], step.axis[0].var))
                for step in steps for load in _loads(step) if load.producer in op.states)
 
 
-def _is_row(tensor: Tensor, steps: Sequence[Operation]) -> bool:
+def _is_row(tensor: Tensor, steps: Sequence[ComputeOp]) -> bool:
     """Whether the row of the time at hand is all that the steps need of a tensor."""
     return all(load.indices[0] is step.axis[0].var
                for step in steps for load in _loads(step) if load.producer is tensor)

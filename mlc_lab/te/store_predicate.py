@@ -26,7 +26,7 @@ class _Guard(Mutator):
     def visit_For(self, node: For) -> Stmt:
         if node.kind is not ForKind.THREAD_BINDING:
             return self.default(node)
-        tag = node.thread_binding.thread_tag
+        tag = node.thread_tag
         before = self.loops.get(tag)
         self.loops[tag] = node.loop_var
         new = self.default(node)

@@ -62,6 +62,9 @@ class Tensor:
         shape = ", ".join(str(getattr(d, "value", d)) for d in self.shape)
         return f"Tensor(shape=[{shape}], op.name={self.op.name})"
 
+    def __neg__(self) -> "Tensor":
+        return _whole("negative", self)
+
     def astype(self, dtype: str) -> "Tensor":
         """Every element cast to `dtype`."""
         return _whole("cast", self, dtype)
@@ -128,7 +131,6 @@ def _install() -> None:
     for python, name in table.items():
         setattr(Tensor, f"__{python}__", lambda a, b, name=name: _whole(name, a, b))
         setattr(Tensor, f"__r{python}__", lambda a, b, name=name: _whole(name, b, a))
-    Tensor.__neg__ = lambda a: _whole("negative", a)
 
 
 _install()
@@ -189,6 +191,13 @@ class ComputeOp(Operation):
         self.outputs = tuple(Tensor(shape, e.dtype, self, i) for i, e in enumerate(self.body))
 
     @property
+    def reduction(self) -> Reduce:
+        """Its body, where that is a reduction."""
+        first = self.body[0]
+        assert isinstance(first, Reduce), f"{self.name} reduces nothing"
+        return first
+
+    @property
     def input_tensors(self) -> list[Tensor]:
         """The tensors it reads, each once, in order of first use."""
         seen: dict[Tensor, None] = {}
@@ -237,8 +246,11 @@ class ScanOp(Operation):
         self.inputs = tuple(inputs)
         self.outputs = tuple(Tensor(s.shape, s.dtype, self, i) for i, s in enumerate(states))
 
-    def steps(self) -> list[Operation]:
-        """What is computed anew in each step, producers first: all that depends on a state."""
+    def steps(self) -> list[ComputeOp]:
+        """What is computed anew in each step, producers first: all that depends on a state.
+
+        Raises ValueError where that is more than te.compute can say.
+        """
         found: dict[Operation, bool] = {s.op: True for s in self.states}
 
         def depends(op: Operation) -> bool:
@@ -253,7 +265,15 @@ class ScanOp(Operation):
         for tensor in self.update:
             depends(tensor.op)
             order[tensor.op] = True
-        return [op for op, own in order.items() if own]
+        steps: list[ComputeOp] = []
+        for op, own in order.items():
+            if not own:
+                continue
+            if not isinstance(op, ComputeOp):
+                raise ValueError(f"scan {self.name}: {op.name} depends on a state and is no "
+                                 "te.compute, of which the steps of a scan are made")
+            steps.append(op)
+        return steps
 
     @property
     def input_tensors(self) -> list[Tensor]:

@@ -446,7 +446,8 @@ def _extent(low: PrimExpr, high: PrimExpr) -> Any:
 
 def _tidy(e: PrimExpr) -> Any:
     """x + 3 - 1 as x + 2: constants gathered at the end of a sum that has several."""
-    count, stack = 0, [e]
+    count = 0
+    stack: list[Any] = [e]
     while stack:
         item = stack.pop()
         if type(item) is IntImm:

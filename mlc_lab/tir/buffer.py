@@ -124,8 +124,9 @@ _INT32_MAX = 2**31 - 1
 def elements(shape: Sequence[PrimExpr]) -> PrimExpr:
     """The product of dimensions: an int64 constant where they are constants and int32 is too
     narrow for it."""
-    if all(type(dim) is IntImm for dim in shape):
-        total = prod(dim.value for dim in shape)
+    sizes = [dim.value for dim in shape if type(dim) is IntImm]
+    if len(sizes) == len(shape):
+        total = prod(sizes)
         dtype = "int64" if total > _INT32_MAX else shape[0].dtype if shape else "int32"
         return IntImm(dtype, total)
     total = const_index(1)

@@ -6,7 +6,7 @@ types matched (`tir/op/`); the classes here build exactly the node they name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Sequence, TypeVar
 
 from ..above import above
 from ..ir.dtype import canonical, element_of, int_range, lanes_of, with_lanes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Protocol, SupportsIndex
 
-    from typing_extensions import TypeAlias
+    from typing_extensions import TypeAlias, TypeVar
 
     from ..ir.module import GlobalVar
     from .buffer import Buffer
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
         def asobject(self) -> PrimExpr: ...
 
     #: what is taken where an expression is wanted
-    ExprLike: TypeAlias = "PrimExpr | IterVar | float | SupportsIndex | Convertible"
+    ExprLike: TypeAlias = "PrimExpr | ThreadAxis | float | SupportsIndex | Convertible"
+    #: an iterator that may be a thread axis of an extent that is not said
+    ThreadAxis: TypeAlias = "IterVar[Range | None]"
+    Dom = TypeVar("Dom", bound="Range | None", default="Range", covariant=True)
 
     class _Value(Node):
         """What `op/python_operators.py` gives to expressions, and to iterators for their variable.
@@ -64,7 +67,7 @@ if TYPE_CHECKING:
         def __eq__(self, other: object) -> PrimExpr: ...  # pyright: ignore
         def __ne__(self, other: object) -> PrimExpr: ...  # pyright: ignore
         def __hash__(self) -> int: ...
-        def __neg__(self) -> PrimExpr: ...
+        def __neg__(self, /) -> PrimExpr: ...
         def __invert__(self) -> PrimExpr: ...
         def astype(self, dtype: str, span: object = None) -> PrimExpr: ...
         def equal(self, other: ExprLike, span: object = None) -> PrimExpr: ...
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
     Argument: TypeAlias = Any
 else:
     _Value = Argument = Node
+    Dom = TypeVar("Dom")
 
 _BOOL = {"int32": "bool", "int64": "bool", "float32": "bool", "bool": "bool"}
 
@@ -165,6 +169,8 @@ class Var(PrimExpr):
 @node
 class SizeVar(Var):
     """A variable known to be >= 0: a tensor's extent."""
+
+    __init__ = Var.__init__
 
 
 _RANGES: dict[str, tuple[int, int]] = {"int32": int_range("int32"), "int64": int_range("int64")}
@@ -508,13 +514,17 @@ class Range(Node):
 
 
 @node
-class IterVar(_Value):
+class IterVar(_Value, Generic[Dom]):
     """A block's iterator (or a TE axis): a variable over a domain, with a kind.
 
-    `iter_type` is one of the class constants; `thread_tag` names a GPU thread axis.
+    `iter_type` is one of the class constants; `thread_tag` names a GPU thread axis. `dom` is None
+    only for a thread axis whose extent is not said, which to a type checker is a `ThreadAxis`.
     """
 
-    dom: Range | None
+    if TYPE_CHECKING:
+        dom: Dom
+    else:
+        dom: Range | None
     var: Var = defines()
     iter_type: int = plain()
     thread_tag: str = plain()
@@ -529,13 +539,20 @@ class IterVar(_Value):
     Parallelized = 7
     Tensorized = 8
 
-    def __init__(self, dom: Any, var: Var | str,
+    def __init__(self, dom: Dom | ExprLike | tuple[ExprLike, ...] | list[ExprLike], var: Var | str,
                  iter_type: int = 0, thread_tag: str = "", span: object = None) -> None:
-        if dom is not None and not isinstance(dom, Range):
-            dom = Range(*dom) if isinstance(dom, (tuple, list)) else Range(dom)
+        if dom is None or isinstance(dom, Range):
+            over: Range | None = dom
+        else:
+            over = Range(*dom) if isinstance(dom, (tuple, list)) else Range(dom)
         if isinstance(var, str):
-            var = Var(var, dom.extent.dtype if dom is not None else "int32")
-        self._init(dom, var, int(iter_type), thread_tag)
+            var = Var(var, over.extent.dtype if over is not None else "int32")
+        self._init(over, var, int(iter_type), thread_tag)
+
+    @property
+    def dtype(self) -> str:
+        """The type of its variable."""
+        return self.var.dtype
 
 
 @node
@@ -583,7 +600,8 @@ def const_index(value: Any) -> PrimExpr:
     """An index or extent as an expression: ints become int32 (int64 where they do not fit)."""
     if isinstance(value, PrimExpr):
         return value
-    if type(value) is int and -(2**31) <= value < 2**31:
+    kind = type(value)
+    if kind is int and -(2**31) <= value < 2**31:
         return int32(value)
     if isinstance(value, bool):
         return IntImm("bool", value)
@@ -602,7 +620,7 @@ def const_index(value: Any) -> PrimExpr:
         return converter()
     if isinstance(value, float):
         return FloatImm("float32", value)
-    if isinstance(value, Node):
+    if hasattr(value, "node_key"):
         return value  # Range and the like pass through untouched
     raise TypeError(f"expected an integer or an expression, got {value!r}")
 

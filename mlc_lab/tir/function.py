@@ -10,7 +10,7 @@ from ..ir.module import BaseFunc, normalize_attrs
 from ..ir.node import Node, defines, node, plain
 from .buffer import Buffer
 from .expr import IntImm, Var
-from .stmt import Stmt, annotation_value
+from .stmt import Block, BlockRealize, Stmt, annotation_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +68,11 @@ class PrimFunc(BaseFunc):
         """The buffers of the parameters, in order."""
         return [self.buffer_map[p] for p in self.params if p in self.buffer_map]
 
+    @property
+    def root(self) -> Block:
+        """The block that is the body of a function of blocks."""
+        assert type(self.body) is BlockRealize, "a function of blocks has one around all"
+        return self.body.block
 
     def outline(self) -> tuple:
         """What structurally equal functions share and is quickly told: dtypes and extents."""

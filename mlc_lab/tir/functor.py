@@ -280,23 +280,22 @@ def free_vars(root: Node) -> list[Var]:
     bound: set[Var] = set()
 
     def walk(item: Node) -> None:
-        kind = type(item)
         if isinstance(item, Var):
             if item not in bound:
                 found.setdefault(item)
             return
-        if kind is For:
+        if type(item) is For:
             walk(item.min)
             walk(item.extent)
             bound.add(item.loop_var)
             walk(item.body)
             return
-        if kind in (LetStmt, Let):
+        if type(item) is LetStmt or type(item) is Let:
             walk(item.value)
             bound.add(item.var)
             walk(item.body)
             return
-        if kind is Block:
+        if type(item) is Block:
             for iv in item.iter_vars:
                 walk(iv.dom)
                 bound.add(iv.var)
@@ -307,9 +306,9 @@ def free_vars(root: Node) -> list[Var]:
                 bound.add(match.buffer.data)
                 bound.update(v for v in (*match.buffer.strides, match.buffer.elem_offset)
                              if isinstance(v, Var))
-        elif kind is Allocate or kind is AllocateConst:
+        elif type(item) is Allocate or type(item) is AllocateConst:
             bound.add(item.buffer_var)
-        elif kind in (BufferLoad, BufferStore):
+        elif type(item) is BufferLoad or type(item) is BufferStore:
             if item.buffer.data not in bound:
                 found.setdefault(item.buffer.data)
         for sub in item.children():

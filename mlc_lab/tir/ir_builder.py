@@ -156,7 +156,8 @@ class IRBuilder:
                                         DeclBuffer(buffer, body), {}))
         return BufferVar(self, buffer)
 
-    def buffer_ptr(self, buffer: Buffer, shape: ExprLike | Sequence[ExprLike] = None) -> BufferVar:
+    def buffer_ptr(self, buffer: Buffer, shape: ExprLike | Sequence[ExprLike] | None = None
+                   ) -> BufferVar:
         """A buffer to read and write with `[]`."""
         return BufferVar(self, buffer)
 

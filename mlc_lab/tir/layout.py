@@ -21,7 +21,7 @@ def alignments(nodes: Iterable[Any]) -> dict[Buffer, list[tuple[int, int, int]]]
         if type(item) is not Block or DIM_ALIGN not in item.annotations:
             continue
         for entry in item.annotations[DIM_ALIGN]:
-            index, axis, factor, offset = (int(as_int(x)) for x in entry)
+            index, axis, factor, offset = map(int, entry)
             buffer = item.writes[index].buffer
             axis = axis if axis >= 0 else axis + len(buffer.shape)
             out.setdefault(buffer, []).append((axis, factor, offset))
@@ -30,8 +30,8 @@ def alignments(nodes: Iterable[Any]) -> dict[Buffer, list[tuple[int, int, int]]]
 
 def aligned_strides(shape: Sequence[PrimExpr], entries: Iterable[tuple[int, int, int]]) -> tuple:
     """Row-major strides with the asked padding; () where there is none."""
-    sizes = [as_int(d) for d in shape]
-    if not entries or None in sizes:
+    sizes = [d.value for d in shape if type(d) is IntImm]
+    if not entries or len(sizes) < len(shape):
         return ()
     wanted = {axis: (factor, offset) for axis, factor, offset in entries}
     strides, stride = [], 1

@@ -21,8 +21,9 @@ def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") 
     def reduce(expr: Any, axis: IterVar | Sequence[IterVar],
                where: PrimExpr | None = None, init: Any = None
                ) -> Any:
-        axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
-        if not all(isinstance(a, IterVar) for a in axes):
+        given = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
+        axes = tuple(a for a in given if isinstance(a, IterVar))
+        if len(axes) < len(given):
             raise TypeError(f"{name}: axis= takes te.reduce_axis iterators, got {axis!r}")
         _all_reduce(name, axes)
         several = isinstance(expr, (tuple, list))

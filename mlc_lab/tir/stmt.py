@@ -12,7 +12,7 @@ from .expr import (
 )
 
 if TYPE_CHECKING:
-    from .expr import ExprLike
+    from .expr import ExprLike, ThreadAxis
 
 
 @node
@@ -155,14 +155,19 @@ class For(Stmt):
     extent: PrimExpr
     kind: ForKind = plain()
     body: Stmt
-    thread_binding: IterVar | None = plain()
+    thread_binding: IterVar[Range | None] | None = plain()
     annotations: Mapping[str, Any] = plain()
 
     def __init__(self, loop_var: Var, min: ExprLike, extent: Any, kind: int, body: Stmt,
-                 thread_binding: IterVar | None = None,
+                 thread_binding: ThreadAxis | None = None,
                  annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
         self._init(loop_var, const_index(min), const_index(extent), ForKind(kind), body,
                    thread_binding, dict(annotations) if annotations else EMPTY)
+
+    @property
+    def thread_tag(self) -> str:
+        """The name of the thread axis that it is bound to; "" where there is none."""
+        return self.thread_binding.thread_tag if self.thread_binding is not None else ""
 
 
 @node
@@ -331,7 +336,7 @@ def nodes_in_annotations(value: Any) -> list[PrimExpr]:
         elif isinstance(item, tuple):
             rest.extend(reversed(item))
         elif isinstance(item, Mapping):
-            rest.extend(reversed(item.values()))
+            rest.extend([*item.values()][::-1])
     return found
 
 

@@ -331,12 +331,12 @@ class _Checker:
         self.expr(node.value)
         subject = node.node
         var = subject.var if type(subject) is IterVar else None
-        launched = var is not None and var not in self.defined
-        if launched:
-            self.defined[var] = self.depth
+        if var is None or var in self.defined:
+            self.visit(node.body)
+            return
+        self.defined[var] = self.depth
         self.visit(node.body)
-        if launched:
-            self.unbind(var)
+        self.unbind(var)
 
     def visit_allocate(self, node: Any) -> None:
         for extent in node.extents:

@@ -39,16 +39,16 @@ def arange(start: Any, stop: ExprLike | None = None, step: Any = 1, dtype: str =
     """start, start + step, ... up to but without stop; from 0 with one argument."""
     if stop is None:
         start, stop = 0, start
-    start, stop, step = map(number, (start, stop, step))
-    values = [v.value if hasattr(v, "value") and not isinstance(v, IntImm) else v
-              for v in (start, stop, step)]
+    start, end, step = map(number, (start, stop, step))
+    values: list[Any] = [v.value if hasattr(v, "value") and not isinstance(v, IntImm) else v
+                         for v in (start, end, step)]
     if all(isinstance(v, (int, float)) for v in values):
         need(values[2] != 0, "arange: the step is 0")
         count: Any = max(0, math.ceil((values[1] - values[0]) / values[2]))
         start, step = values[0], values[2]
     else:
         need(isinstance(step, int) and step != 0, "arange: the step of symbolic bounds is a number")
-        away = O.convert(stop) - O.convert(start)
+        away = O.convert(end) - O.convert(start)
         count = simplify(O.floordiv(away + (step - 1 if step > 0 else step + 1), step))
 
     def element(i: PrimExpr) -> PrimExpr:

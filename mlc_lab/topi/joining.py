@@ -66,11 +66,11 @@ def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) 
     """Parts along `axis`: as many equal ones, or cut before the given indices."""
     k = axis_of("split", axis, ary.ndim)
     size = ary.shape[k]
-    given = indices_or_sections
+    given = number(indices_or_sections)
     block = "T_split"
-    if isinstance(number(given), int):
+    if isinstance(given, int):
         block = "T_split_sections"
-        sections, known = number(given), O.as_int(size)
+        sections, known = given, O.as_int(size)
         need(known is None or known % sections == 0,
              f"split: the size {known} of axis {k} of {text(ary.shape)} is not divided by "
              f"{sections}")
@@ -83,7 +83,7 @@ def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) 
     out = []
     for start, end in zip(starts, ends):
         count = simplify(end - start)
-        need(O.as_int(count) is None or O.as_int(count) >= 0,
+        need((O.as_int(count) or 0) >= 0,
              f"split: the indices {list(map(number, starts[1:]))} of a dimension of "
              f"{number(size)} do not rise")
         shape = [count if d == k else n for d, n in enumerate(ary.shape)]

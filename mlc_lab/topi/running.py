@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ..tir.ir_builder import IRBuilder
 
 
-def _rows(ib: IRBuilder, data: Tensor, k: int) -> tuple[Any, Callable[[Any], tuple]]:
+def _rows(ib: IRBuilder, data: Tensor, k: int
+          ) -> tuple[Any, Callable[[PrimExpr], Callable[[Any], tuple]]]:
     """Open a loop over the rows along dimension k; how element i of the row is indexed."""
     others = [d for n, d in enumerate(data.shape) if n != k]
     loop = ib.for_range(0, simplify(O.convert(product(others))), "row", kind="parallel")

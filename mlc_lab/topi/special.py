@@ -43,7 +43,7 @@ class Keep:
         return out
 
 
-def _unary(name: str, fn: Callable[[PrimExpr, Keep], PrimExpr], doc: str
+def _unary(name: str, fn: Callable[[PrimExpr, Keep], PrimExpr], doc: str | None
            ) -> Callable[[Tensor], Tensor]:
     def operator(x: Tensor) -> Tensor:
         def element(e: PrimExpr) -> PrimExpr:
@@ -61,7 +61,8 @@ def _plain(name: str, fn: Callable[[PrimExpr], PrimExpr], doc: str) -> Callable[
     return _unary(name, lambda x, keep: fn(x), doc)
 
 
-def _binary(name: str, fn: Callable[[PrimExpr, PrimExpr, Keep], PrimExpr], doc: str) -> Callable:
+def _binary(name: str, fn: Callable[[PrimExpr, PrimExpr, Keep], PrimExpr], doc: str | None
+            ) -> Callable:
     def operator(a: Tensor, b: Tensor) -> Tensor:
         shape = broadcast_shape(a.shape, b.shape)
 

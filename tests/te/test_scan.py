@@ -91,3 +91,13 @@ def test_extern_with_a_statement_and_several_outputs():
     both = te.compute((1,), lambda i: high[i] - low[i], name="both")
     x = np.random.rand(6).astype("float32")
     check(te.create_prim_func([X, both]), [x], np.array([np.ptp(x)]))
+
+
+def test_a_step_that_is_no_compute_is_refused():
+    X, state = te.placeholder((4, 3), name="X"), te.placeholder((4, 3), name="state")
+    init = te.compute((1, 3), lambda _, i: X[0, i])
+    twice = te.extern([(4, 3)], [state], lambda ins, outs: tir.call_packed("twice", *ins, *outs),
+                      name="twice", dtype="float32")
+    total = te.scan(init, te.compute((4, 3), lambda t, i: twice[t - 1, i] + X[t, i]), state)
+    with pytest.raises(ValueError, match="twice depends on a state"):
+        te.create_prim_func([X, total])

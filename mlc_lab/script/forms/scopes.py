@@ -133,7 +133,7 @@ def realize(parser: Parser, *args: object) -> None:
 def env_thread(parser: Parser, thread_tag: str, dtype: str = "int32") -> Pending:
     """A GPU thread axis, launched later."""
 
-    def finish(name: str) -> E.IterVar:
+    def finish(name: str) -> E.ThreadAxis:
         return E.IterVar(None, E.Var(name, dtype), E.IterVar.ThreadIndex, thread_tag)
 
     return Pending(finish)

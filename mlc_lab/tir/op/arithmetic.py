@@ -33,17 +33,16 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
 
     Raises ZeroDivisionError for a division by the constant zero.
     """
-    ta, tb = type(a), type(b)
-    if ta is IntImm and tb is IntImm:
+    if type(a) is IntImm and type(b) is IntImm:
         if cls in DIVISIONS and b.value == 0:
             raise ZeroDivisionError(f"division of {a.value} by zero")
         return const(INT_OPS[cls](a.value, b.value), a.dtype)
-    if ta is FloatImm and tb is FloatImm:
-        return _fold_floats(cls, a, b)
-    if ta is FloatImm or tb is FloatImm:
-        return _fold_float(cls, a, b)
-    va = a.value if ta is IntImm else None
-    vb = b.value if tb is IntImm else None
+    if type(a) is FloatImm:
+        return _fold_floats(cls, a, b) if type(b) is FloatImm else _fold_float(cls, a, b, True)
+    if type(b) is FloatImm:
+        return _fold_float(cls, b, a, False)
+    va = a.value if type(a) is IntImm else None
+    vb = b.value if type(b) is IntImm else None
     if va is None and vb is None:
         return a if a is b and (cls is Min or cls is Max) else None
     if cls is Add:
@@ -84,10 +83,9 @@ def _fold_floats(cls: type, a: FloatImm, b: FloatImm) -> FloatImm | None:
     return FloatImm(a.dtype, rounded(FLOAT_OPS[cls](rounded(a.value), rounded(b.value))))
 
 
-def _fold_float(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+def _fold_float(cls: type, constant: FloatImm, other: PrimExpr, first: bool) -> PrimExpr | None:
     """x * 1, x / 1, x - 0 and x + (-0.0) are x for every x; the rest only in fast math."""
-    constant, other = (a, b) if type(a) is FloatImm else (b, a)
-    value, first = constant.value, constant is a
+    value = constant.value
     if value == 1:
         return other if cls is Mul or (cls is Div and not first) else None
     if value != 0:
@@ -150,7 +148,7 @@ def ceildiv(a: ExprLike, b: Any, span: object = None) -> PrimExpr:
 
 def neg(a: PrimExpr) -> PrimExpr:
     """-a; written a * -1 as TVM does, constants folded. Of an unsigned type it wraps around."""
-    if type(a) in _CONSTANTS:
+    if isinstance(a, _CONSTANTS):
         return const(-a.value, a.dtype)
     return mul(a, const(-1, a.dtype) if dt.is_integer(a.dtype) else -1)
 

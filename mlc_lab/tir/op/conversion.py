@@ -24,11 +24,12 @@ def const(value: Any, dtype: str | None = None, span: object = None) -> PrimExpr
     A str becomes a StringImm, a numpy scalar keeps its type; integers wrap around where `dtype`
     cannot hold them, and a vector type gives a Broadcast. Raises TypeError for other values.
     """
-    if type(value) is int and (dtype is None or dtype == "int32") and -(2**31) <= value < 2**31:
-        return int32(value)  # most constants are
-    if isinstance(value, PrimExpr):
+    if type(value) is int:
+        if (dtype is None or dtype == "int32") and -(2**31) <= value < 2**31:
+            return int32(value)  # most constants are
+    elif isinstance(value, PrimExpr):
         return value if dtype is None or value.dtype == dtype else cast(value, dtype)
-    if hasattr(value, "dtype") and hasattr(value, "item"):  # a numpy scalar
+    elif hasattr(value, "dtype") and hasattr(value, "item"):  # a numpy scalar
         dtype = dtype or str(value.dtype)
         value = value.item()
     if dtype is None:

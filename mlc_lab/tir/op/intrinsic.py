@@ -137,7 +137,7 @@ OPS.update({name: Op(name) for name in INTRINSIC_OF})
 
 def effect_of(call: Call) -> str:
     """How a call touches the world: pure, reads, updates or opaque (also for GlobalVars)."""
-    row = INTRINSIC_OF.get(getattr(call.op, "name", None)) if isinstance(call.op, Op) else None
+    row = INTRINSIC_OF.get(call.op.name) if isinstance(call.op, Op) else None
     return row.effect if row is not None else OPAQUE
 
 

@@ -69,11 +69,9 @@ def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
                 return IntImm("bool", _OF_INTEGERS[row.name])
             values = [cast(v, dt.with_lanes("float32", dt.lanes_of(v.dtype))) for v in values]
         if row.arity == 2 and row.name != "ldexp":
-            values = list(match_types(*values))
-            if row.name in _FOLD_BITS and type(values[0]) is type(values[1]) is IntImm:
-                kind = values[0].dtype
-                return const(_FOLD_BITS[row.name](dt.bits_of(kind), *(v.value for v in values)),
-                             kind)
+            a, b = values = match_types(*values)
+            if row.name in _FOLD_BITS and type(a) is IntImm and type(b) is IntImm:
+                return const(_FOLD_BITS[row.name](dt.bits_of(a.dtype), a.value, b.value), a.dtype)
         first = values[0].dtype
         result = first if row.result == "same" else dt.with_lanes(row.result, dt.lanes_of(first))
         return Call(result, op, tuple(values))

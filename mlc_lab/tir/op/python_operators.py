@@ -41,7 +41,6 @@ def install() -> None:
     PrimExpr.__neg__ = arithmetic.neg
     IterVar.__neg__ = lambda self: arithmetic.neg(self.var)
     IterVar.astype = lambda self, dtype, span=None: cast(self.var, dtype)
-    IterVar.dtype = property(lambda self: self.var.dtype)
     PrimExpr.__invert__ = lambda self: (
         logic.logical_not(self) if dt.is_bool(self.dtype) else math.bitwise_not(self))
     PrimExpr.equal = lambda self, other, span=None: logic.equal(self, other)

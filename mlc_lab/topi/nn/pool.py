@@ -146,8 +146,9 @@ def adaptive(data: Tensor, output_size: int | Sequence[int], pool_type: str, lay
     shape = list(data.shape)
     for d, n in zip(where, outs):
         shape[d] = O.cast(O.convert(n), data.shape[d].dtype)
-    even = all(O.as_int(data.shape[d]) is not None and isinstance(n, int)
-               and O.as_int(data.shape[d]) % n == 0 or n == 1 for d, n in zip(where, outs))
+    sizes = (O.as_int(data.shape[d]) for d in where)
+    even = all(size is not None and isinstance(n, int) and size % n == 0 or n == 1
+               for size, n in zip(sizes, outs))
     names = axes(data.ndim)
 
     def first(i: PrimExpr, d: int, n: PrimExpr | int) -> PrimExpr:
