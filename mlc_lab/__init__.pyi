@@ -9,8 +9,8 @@ from mlc_lab.reading.errors import MLCError as MLCError
 from mlc_lab.runtime.ndarray import NDArray as NDArray
 from mlc_lab.reading.errors import MLCError as TVMError
 from mlc_lab import arith as arith
-from mlc_lab.meta_schedule.faces import auto_scheduler as auto_scheduler
-from mlc_lab.meta_schedule.faces import autotvm as autotvm
+from mlc_lab.meta_schedule.legacy import auto_scheduler as auto_scheduler
+from mlc_lab.meta_schedule.legacy import autotvm as autotvm
 from mlc_lab import backend as backend
 from mlc_lab.build import build as build
 from mlc_lab import compat as compat

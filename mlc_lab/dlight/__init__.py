@@ -15,7 +15,8 @@ rules are for GPUs; these are for CPUs.
 """
 
 from . import cpu
-from .base import ApplyDefaultSchedule, ScheduleRule, is_scheduled
+from .base import ApplyDefaultSchedule, is_scheduled
+from .base import KernelRule as ScheduleRule  # the name that TVM has for it
 from .contraction import Contraction
 from .elementwise import Elementwise
 from .pooled import PooledContraction

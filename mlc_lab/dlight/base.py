@@ -69,7 +69,7 @@ class Machine:
         return self.cores > 1 and (operations is None or operations >= WORTH_THREADS)
 
 
-class ScheduleRule:
+class KernelRule:
     """A way to schedule one kind of function.
 
     A rule defines ``schedule(sch, machine)``: it works on a fresh schedule of the function (whose
@@ -89,7 +89,7 @@ class ScheduleRule:
         """Schedule the function; False where it is of another kind."""
         raise TypeError(f"{type(self).__name__} does not say how it schedules")
 
-    def variants(self) -> list["ScheduleRule"]:
+    def variants(self) -> list["KernelRule"]:
         """The rule in its forms, the best first; the next is tried where one is refused."""
         return [self]
 
@@ -118,7 +118,7 @@ class Start:
         return sch
 
 
-def first_fitting(rules: Iterable[ScheduleRule], func: PrimFunc, target: Target | str | None
+def first_fitting(rules: Iterable[KernelRule], func: PrimFunc, target: Target | str | None
                   ) -> Schedule | None:
     """The function as the first of the rules that fits schedules it; None where none does."""
     machine = Machine(Target(target if target is not None else "llvm"))
@@ -168,13 +168,13 @@ class ApplyDefaultSchedule(Pass):
 
     Parameters
     ----------
-    rules : ScheduleRule
+    rules : KernelRule
         Tried in this order; by default those of ``dlight.cpu.default_rules()``.
     target : Target, optional
         By default the current target, or this machine.
     """
 
-    def __init__(self, *rules: ScheduleRule, target: Any = None) -> None:
+    def __init__(self, *rules: KernelRule, target: Any = None) -> None:
         if len(rules) == 1 and isinstance(rules[0], (list, tuple)):
             rules = tuple(rules[0])
         if not rules:

@@ -25,7 +25,7 @@ from ..schedule import Schedule, ScheduleError
 from ..tir.expr import Add, BufferLoad, Cast, Mul, Var
 from ..tir.functor import pre_order, uses_var
 from ..tir.op import as_int
-from .base import Machine, ScheduleRule
+from .base import Machine, KernelRule
 from .stages import (
     Stage, memory_stride, schedule_elementwise, stages, volume,
 )
@@ -105,7 +105,7 @@ def _operands(stage: Stage) -> tuple[BufferLoad, BufferLoad] | None:
     return loads[0][0], loads[1][0]
 
 
-class Contraction(ScheduleRule):
+class Contraction(KernelRule):
     """Register tiles over packed panels; see the file's text.
 
     Parameters
@@ -119,7 +119,7 @@ class Contraction(ScheduleRule):
     def __init__(self, pack: bool = True) -> None:
         self.pack = pack
 
-    def variants(self) -> list[ScheduleRule]:
+    def variants(self) -> list[KernelRule]:
         """With packing, then without: the primitives refuse to pack some shapes."""
         return [self, Contraction(pack=False)] if self.pack else [self]
 

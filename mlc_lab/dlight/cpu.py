@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import ScheduleRule
+from .base import KernelRule
 from .contraction import Contraction
 from .elementwise import Elementwise
 from .pooled import PooledContraction
@@ -14,7 +14,7 @@ GEMV = Reduction
 Fallback = Elementwise
 
 
-def default_rules() -> list[ScheduleRule]:
+def default_rules() -> list[KernelRule]:
     """The rules in the order in which they are tried."""
     return [PooledContraction(), Contraction(), Reduction(), Transpose(), Elementwise()]
 

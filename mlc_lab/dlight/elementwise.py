@@ -22,11 +22,11 @@ After, on vectors of eight::
 from __future__ import annotations
 
 from ..schedule import Schedule
-from .base import Machine, ScheduleRule
+from .base import Machine, KernelRule
 from .stages import schedule_elementwise, stages
 
 
-class Elementwise(ScheduleRule):
+class Elementwise(KernelRule):
     """Element by element work: inlined, in vectors, on threads where they pay."""
 
     inlines = True

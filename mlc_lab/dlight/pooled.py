@@ -33,7 +33,7 @@ from ..schedule import Schedule
 from ..tir.function import PrimFunc
 from ..tir.op import as_int
 from ..tir.stmt import BlockRealize, For, SeqStmt
-from .base import Machine, ScheduleRule, Start
+from .base import Machine, KernelRule, Start
 from .contraction import Roles, fill_then_copy, schedule_contraction, schedule_others, worthwhile
 from .row_tiles import Tiles, Window, rows_in_tile, tile_rows
 from .stages import Stage, inline_cheap, schedule_elementwise, stages
@@ -44,7 +44,7 @@ _VECTORS = 8
 _PLACES, _WIDEST = 64, 512
 
 
-class PooledContraction(ScheduleRule):
+class PooledContraction(KernelRule):
     """A convolution under the row tiles of the pooling that follows it; see the file's text.
 
     Parameters
@@ -56,7 +56,7 @@ class PooledContraction(ScheduleRule):
     def __init__(self, pack: bool = True) -> None:
         self.pack = pack
 
-    def variants(self) -> list[ScheduleRule]:
+    def variants(self) -> list[KernelRule]:
         """With packing, then without: the primitives refuse to pack some shapes."""
         return [self, PooledContraction(pack=False)] if self.pack else [self]
 

@@ -37,7 +37,7 @@ from ..schedule import Schedule, ScheduleError
 from ..tir.expr import BufferLoad, Var
 from ..tir.functor import uses_var
 from ..tir.op import as_int
-from .base import Machine, ScheduleRule
+from .base import Machine, KernelRule
 from .stages import (
     Stage, memory_stride, schedule_elementwise, stages, volume,
 )
@@ -56,7 +56,7 @@ _DEPTHS = (8, 7, 6, 5, 4)
 _BLOCK, _CACHE = 2048, 8192
 
 
-class Reduction(ScheduleRule):
+class Reduction(KernelRule):
     """Shared outer loops, vectors along the output or along the reduction."""
 
     inlines = True

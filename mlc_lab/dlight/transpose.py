@@ -20,14 +20,14 @@ After, on vectors of eight::
 from __future__ import annotations
 
 from ..schedule import Schedule
-from .base import Machine, ScheduleRule
+from .base import Machine, KernelRule
 from .stages import Stage, memory_stride, schedule_elementwise, stages
 
 #: rows and columns of a tile: a cache line of float32
 _TILE = 16
 
 
-class Transpose(ScheduleRule):
+class Transpose(KernelRule):
     """Tiles for what reads across the direction in which it writes."""
 
     inlines = True

@@ -1,4 +1,4 @@
-"""tune_tasks: the search that everything else (tune_tir, tune_relax, the old faces) calls."""
+"""tune_tasks: the search that all else (tune_tir, tune_relax, the older interfaces) calls."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ take turns in one piece of memory. A piece is reused for the tensor whose size f
 where it is somewhat too small; the factor within which sizes count as near is TVM's. Symbolic sizes
 are shared where they are provably equal.
 
-`pack` is what the compiled form of a function asks (`vm/places.py`): the pieces of the program come
-to lie in one block of memory, over each other where their uses do not overlap. It knows of the
+`pack` is what the compiled form of a function asks (`vm/call_plan.py`): the pieces of the program
+come to lie in one block of memory, over each other where their uses do not overlap. It knows of the
 pieces when each is used first and last, which is less than the whole time between their allocation
 and the function's end.
 

@@ -19,7 +19,7 @@ from mlc_lab import relax
 from mlc_lab.ir.module import IRModule
 from mlc_lab.ir.serialize import load_json, save_json
 from mlc_lab.meta_schedule.database import Database, TuningRecord
-from mlc_lab.meta_schedule.faces import auto_scheduler, records
+from mlc_lab.meta_schedule.legacy import auto_scheduler, records
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.session import record
 from mlc_lab.observe.workbench import Workbench

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...above import above
 from ...schedule import Trace
-from ..part import Part
+from ..component import Component
 
 if TYPE_CHECKING:
     pass
@@ -22,7 +22,7 @@ def _seeds(apply: Any) -> int:
     return int(len(wanted) > 2)
 
 
-class Mutator(Part):
+class Mutator(Component):
     """To write one: override `apply(trace)`, which answers with a changed trace, or None."""
 
     def apply(self, trace: Trace) -> Trace | None:

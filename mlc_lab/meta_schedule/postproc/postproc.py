@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...above import above
-from ..part import Part
+from ..component import Component
 
 if TYPE_CHECKING:
     from ...schedule.schedule import Schedule
 
 
-class Postproc(Part):
+class Postproc(Component):
     """To write one: override `apply(sch)`, which schedules in place and answers whether the
     candidate is to be kept.
 

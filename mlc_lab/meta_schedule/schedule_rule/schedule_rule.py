@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...above import above
-from ..part import Part
+from ..component import Component
 
 if TYPE_CHECKING:
     from ...schedule.instruction import BlockRV
     from ...schedule.schedule import Schedule
 
 
-class ScheduleRule(Part):
+class ScheduleRule(Component):
     """To write one: override `apply(sch, block)`, which answers with the schedules it makes.
 
     `[sch]` (changed or not) goes on with one, several schedules are alternatives.

@@ -21,7 +21,7 @@ from ...runtime.abi import Symbol, declare_native, quoted, write_packed
 from ...runtime.llir import FunctionText
 from ..memory_plan import ALIGN
 from .bytecode import Executable
-from .places import (
+from .call_plan import (
     Call,
     Check,
     Dim,

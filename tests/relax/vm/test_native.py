@@ -6,7 +6,7 @@ import pytest
 import mlc_lab as tvm
 from mlc_lab import relax
 from mlc_lab.relax.vm.native import releaser
-from mlc_lab.relax.vm.places import Piece, Plan, place
+from mlc_lab.relax.vm.call_plan import Piece, Plan, place
 from mlc_lab.script import ir as I
 from mlc_lab.script import relax as R
 from mlc_lab.script import tir as T

@@ -1,4 +1,4 @@
-"""Measuring schedules of one program, for the older faces."""
+"""Measuring schedules of one program, for the older interfaces."""
 
 from __future__ import annotations
 

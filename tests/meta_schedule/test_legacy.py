@@ -7,7 +7,7 @@ import pytest
 
 import mlc_lab as tvm
 from mlc_lab import auto_scheduler, autotvm, te
-from mlc_lab.meta_schedule.faces.config_space import ConfigEntity, ConfigSpace
+from mlc_lab.meta_schedule.legacy.config_space import ConfigEntity, ConfigSpace
 
 
 @autotvm.template("test/matmul")

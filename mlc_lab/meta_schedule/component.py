@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .context import TuneContext
 
 
-class Part:
+class Component:
     """A part of a search that knows its task once it has begun."""
 
     context: Any = None
@@ -17,7 +17,7 @@ class Part:
         """Called once, with the task (target, rng, mod, ...)."""
         self.context = context
 
-    def clone(self) -> "Part":
+    def clone(self) -> "Component":
         """One like this for another task."""
         import copy
 
