@@ -25,6 +25,7 @@ from .error import Refusal
 from .guards import is_block
 from .move import replace_loop
 from .provenance import came_from
+from .rewrite import with_regions
 from .state import ScheduleState, StmtSRef, child_realizes
 
 
@@ -195,14 +196,22 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
                 predicate = op.logical_and(predicate, inside)
     read_at = inner if source is packed else outer
     write_at = inner if target is packed else outer
-    block = Block(iters, [BufferRegion.from_point(source, read_at)],
-                  [BufferRegion.from_point(target, write_at)], name,
-                  BufferStore(target, BufferLoad(source, read_at), write_at))
-    came_from(block, source)
+    block = copy_block(iters, source, read_at, target, write_at, name)
     stmt: Stmt = BlockRealize(values, predicate, block)
     for var, extent in reversed(loops):
         stmt = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, stmt)
     return Stage(stmt, block)
+
+
+def copy_block(iters: Sequence[IterVar], source: Buffer, read_at: Sequence[PrimExpr],
+               target: Buffer, write_at: Sequence[PrimExpr], name: str) -> Block:
+    """A block that copies one element to another place."""
+    block = Block(iters, [BufferRegion.from_point(source, read_at)],
+                  [BufferRegion.from_point(target, write_at)], name,
+                  BufferStore(target, BufferLoad(source, read_at), write_at))
+    if any(type(n) is BufferLoad for at in (*read_at, *write_at) for n in pre_order(at)):
+        block = with_regions(block)  # what a place is computed from is read, too
+    return came_from(block, source)
 
 
 def is_whole(rng: Range, dim: PrimExpr) -> bool:

@@ -22,7 +22,7 @@ from .buffers import (
     rewrite_blocks,
 )
 from .cache_stage import (
-    Location, Stage, after_definitions, every_element_is_written, finish, holds,
+    Location, Stage, after_definitions, copy_block, every_element_is_written, finish, holds,
     insert_statement, only_writer,
 )
 from .error import Refusal
@@ -30,7 +30,7 @@ from .executed import runs_everywhere
 from .footprint import choice_reads
 from .guards import complete_or_reduction
 from .independence import chooses_by_results
-from .provenance import came_from, renewed
+from .provenance import renewed
 from .repeatable import builds_on, changes_itself, why_not_repeatable
 from .staging import copy_holds, stored_in_time
 from .state import ScheduleState, StmtSRef
@@ -128,10 +128,7 @@ def _own_loops_stage(state: ScheduleState, block: StmtSRef, target: Buffer, copy
     (source, read_at), (sink, write_at) = ((target, there), (copy, here))
     if kind == WRITE:
         (source, read_at), (sink, write_at) = (copy, here), (target, there)
-    made = Block(iters, [BufferRegion.from_point(source, read_at)],
-                 [BufferRegion.from_point(sink, write_at)], copy.name,
-                 BufferStore(sink, BufferLoad(source, read_at), write_at))
-    came_from(made, source)
+    made = copy_block(iters, source, read_at, sink, write_at, copy.name)
     predicate = _kept_conditions(realize.predicate, state.loops_above(block), loops, location)
     stmt: Stmt = BlockRealize([substitute(values[iv.var], fresh) for iv in used],
                               substitute(predicate, fresh), made)

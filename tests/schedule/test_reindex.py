@@ -146,3 +146,20 @@ def test_a_buffer_is_said_by_kind_and_name():
     kept(matmul, lambda s: s.reindex("C", ("read", "B")))
     kept(chain, lambda s: s.transform_layout("C", ("read", "B"), lambda i, j: (j, i)))
     refused(matmul, lambda s: s.reindex("C", ("read", "C2")), "buffer_is_accessed")
+
+
+def test_the_copy_reads_what_its_indices_are_computed_from():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), I: T.Buffer((4,), "int32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            C[v] = A[I[v] % 8]
+""")
+    for act in (lambda s: s.reindex("C", ("read", 0)),
+                lambda s: s.reindex_cache_read("C", 0, "global", lambda v: (v,))):
+        sch = kept(func, act)
+        copy = next(sch.get(b) for b in sch.get_child_blocks(sch.get_block("root"))
+                    if sch.get(b).name_hint != "C")
+        assert {r.buffer.name for r in copy.reads} == {"A", "I"}

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, IterVar, PrimExpr
+from ...tir.expr import IterVar, PrimExpr
 from ...tir.functor import substitute
-from ...tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, Stmt
+from ...tir.stmt import Block, BlockRealize, Stmt
 from ..buffers import (
     READ, WRITE, block_argument, buffer_like, buffer_position, nth_region, rewrite_blocks,
 )
-from ..cache_stage import (
-    Stage, copy_stage, finish, insert_statement,
-)
+from ..cache_stage import Stage, copy_block, copy_stage, finish, insert_statement
 from ..chain import alone_in_its_loops
 from ..guards import is_block
 from ..instruction import primitive
@@ -88,10 +86,8 @@ def _reindex_stage(target: Buffer, copy: Buffer, used: Sequence[IterVar],
     new_vars = [iv.var for iv in stage.block.iter_vars]
     there = [substitute(i, {iv.var: v for iv, v in zip(used, new_vars)}) for i in indices]
     read_at, write_at = (there, new_vars) if kind == READ else (new_vars, there)
-    block = stage.block.replace(
-        reads=(BufferRegion.from_point(source, read_at),),
-        writes=(BufferRegion.from_point(sink, write_at),),
-        body=BufferStore(sink, BufferLoad(source, read_at), write_at))
+    block = copy_block(stage.block.iter_vars, source, read_at, sink, write_at,
+                       stage.block.name_hint)
     return Stage(_swap_block(stage.stmt, block), block)
 
 
