@@ -280,9 +280,9 @@ def _quick_test(f: FunctionText, args: Sequence[Arg], slow: str) -> tuple[list[s
             if entry.index not in bound:
                 bound[entry.index] = value
                 return value
-            entry = bound[entry.index]
-        facts.append(same("i64", value, entry))
-        return str(entry)
+        wanted = str(bound[entry.index] if isinstance(entry, Symbol) else entry)
+        facts.append(same("i64", value, wanted))
+        return wanted
 
     for at, arg in enumerate(args):
         if arg.kind != "tensor":
@@ -293,7 +293,8 @@ def _quick_test(f: FunctionText, args: Sequence[Arg], slow: str) -> tuple[list[s
         t = tensors[at]
         shape, strides = (f.load("ptr", f.gep("i8", t, offset)) for offset in (24, 32))
         extents = [
-            known(entry, f.load("i64", f.gep("i64", shape, d))) for d, entry in enumerate(arg.shape)
+            known(entry, f.load("i64", f.gep("i64", shape, d)))
+            for d, entry in enumerate(arg.shape) if entry is not None
         ]
         facts.append(f.op(f"icmp ne ptr {strides}, null"))
         # A tensor of tvm-ffi always has strides; where it has none this reads the shape instead.

@@ -6,6 +6,8 @@ print and compile for show.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tvm_ffi import Device as _FFIDevice
 from tvm_ffi import core as _core
 
@@ -21,6 +23,10 @@ _ALIASES = {
     "gpu": "cuda",
     "cl": "opencl",
 }
+
+
+#: the names that tvm-ffi knows; its stubs leave it out
+_NAMES: Mapping[str, int] = vars(_FFIDevice)["_DEVICE_NAME_TO_TYPE"]
 
 
 class Device(_FFIDevice):
@@ -67,8 +73,8 @@ def device(dev_type: str | int | Device = "cpu", dev_id: int = 0) -> Device:
         if index:
             dev_id = int(index)
         dev_type = _ALIASES.get(name, name)
-        if dev_type not in Device._DEVICE_NAME_TO_TYPE:
-            known = ", ".join(sorted({*Device._DEVICE_NAME_TO_TYPE, *_ALIASES}))
+        if dev_type not in _NAMES:
+            known = ", ".join(sorted({*_NAMES, *_ALIASES}))
             raise ValueError(f"unknown device type {dev_type!r}; the known names are {known}")
     return Device(dev_type, dev_id)
 

@@ -17,6 +17,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..above import above
@@ -25,7 +26,7 @@ from . import jit, linking
 from .llir import c_string
 from .module import SYMBOL_PREFIX, Module
 from .native import SYMBOLS
-from .native_library import ffi_symbols, native_symbols, native_text, packed
+from .native_library import address_of, ffi_symbols, native_symbols, native_text, packed
 
 __all__ = ["META_SYMBOL", "export_library", "load_module", "meta_global", "module_of",
            "module_of_object", "sources_of"]
@@ -99,13 +100,14 @@ def sources_of(obj: bytes | None, compiled: jit.Compiled | None) -> dict[str, An
 
 
 def export_library(
-    module: Module, path: str, cc: str | None = None, fcompile: object = None, **options: object
+    module: Module, path: str, cc: str | None = None,
+    fcompile: Callable[[str, list[str]], object] | None = None,
+    options: Sequence[str] = (), **others: object
 ) -> str:
     """Write ``module`` to ``path`` in the form that the ending of the name asks for."""
     ending = os.path.splitext(path)[1]
     if ending == ".o" or ending == ".obj":
-        with open(path, "wb") as file:
-            file.write(module.get_source("obj"))
+        module.save(path, "obj")
         _seal(path)
         return path
     if ending in (".ll", ".s"):
@@ -145,7 +147,7 @@ def export_library(
         if fcompile is not None:
             fcompile(path, names)
             return path
-        command = [compiler, "-shared", "-fPIC", "-o", path, *names, *options.get("options", ())]
+        command = [compiler, "-shared", "-fPIC", "-o", path, *names, *options]
         if ending == ".dylib":
             command += ["-undefined", "dynamic_lookup"]
         else:
@@ -267,7 +269,7 @@ def _description(text: bytes, path: str) -> dict[str, Any]:
     for name, kind in (("functions", list), ("needs", list), ("externs", list), ("quick", list),
                        ("triple", str), ("entry", (str, type(None)))):
         value = meta.get(name, [] if name in ("externs", "quick") else ...)
-        if not isinstance(value, kind) or kind is list and not all(
+        if not isinstance(value, kind) or isinstance(value, list) and not all(
                 isinstance(item, str) for item in value):
             raise DataError(f"{path!r} is damaged: its description has no {name}")
     return meta
@@ -287,8 +289,7 @@ def _load_shared(path: str) -> Module:
     meta = _description(ctypes.string_at(ctypes.addressof(text)), path)
     functions = {}
     for name in meta["functions"]:
-        address = ctypes.cast(getattr(library, SYMBOL_PREFIX + name), ctypes.c_void_p).value
-        functions[name] = packed(address, library, name)
+        functions[name] = packed(address_of(library, SYMBOL_PREFIX + name), library, name)
     return Module(functions, "library", meta.get("entry"))
 
 

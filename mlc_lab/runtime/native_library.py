@@ -19,8 +19,8 @@ from .llir import ModuleText
 from .native import PARTS, SYMBOLS, part_of
 
 __all__ = [
-    "ffi_symbols", "native_address", "native_symbols", "native_text", "num_threads", "packed",
-    "set_num_threads",
+    "address_of", "ffi_symbols", "native_address", "native_symbols", "native_text", "num_threads",
+    "packed", "set_num_threads",
 ]
 
 _lock = threading.RLock()
@@ -40,8 +40,12 @@ def ffi_symbols() -> dict[str, int]:
 
     names = ("TVMFFIErrorSetRaisedFromCStr", "TVMFFIObjectDecRef", "TVMFFIFunctionGetGlobal")
     names += ("TVMFFIFunctionCall", "TVMFFITensorFromDLPackVersioned")
-    lib = tvm_ffi.LIB
-    return {name: ctypes.cast(getattr(lib, name), ctypes.c_void_p).value for name in names}
+    return {name: address_of(tvm_ffi.LIB, name) for name in names}
+
+
+def address_of(library: ctypes.CDLL, name: str) -> int:
+    """Where a function of a library lies."""
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 
 @functools.cache
@@ -75,7 +79,7 @@ def packed(address: int, keep: Any = None, name: str = "") -> Any:
     """The tvm-ffi function at ``address``; it keeps ``keep`` alive."""
     import tvm_ffi
 
-    func = tvm_ffi.Function.__from_extern_c__(address, keep_alive_object=keep)
+    func: Any = tvm_ffi.Function.__from_extern_c__(address, keep_alive_object=keep)
     if name:
         func.__name__ = name
     return func

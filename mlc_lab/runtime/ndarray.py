@@ -14,12 +14,15 @@ import numpy as np
 from tvm_ffi import Device as _FFIDevice
 from tvm_ffi import Tensor, core
 from tvm_ffi import dtype as _ffi_dtype
-from tvm_ffi import from_dlpack as _from_dlpack
+from tvm_ffi import from_dlpack as _ffi_from_dlpack
 
 from .device import Device, cpu, cuda, device
 from .torch_bits import guard, refuse_lazy_views
 
 __all__ = ["NDArray", "array", "cpu", "cuda", "device", "empty", "from_dlpack"]
+
+#: gives an NDArray: the class that tensors have once this module is imported
+_from_dlpack: Any = _ffi_from_dlpack
 
 # One cache line pair: covers the widest vector load, and keeps two tensors from sharing a line.
 ALIGNMENT = 128
@@ -73,14 +76,16 @@ def _float32_to_bits(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), np.uint32(0x7FC0), rounded).astype(np.uint16)
 
 
-def from_dlpack(value: Any, **options: object) -> Any:
+def from_dlpack(value: Any, *, require_alignment: int = 0, require_contiguous: bool = False
+                ) -> Any:
     """A tensor over the memory of an array of any library that speaks DLPack.
 
     Raises ValueError for a torch tensor whose memory holds other numbers than it says.
     """
     if not guard():
         refuse_lazy_views(value)
-    return _from_dlpack(value, **options)
+    return _from_dlpack(value, require_alignment=require_alignment,
+                        require_contiguous=require_contiguous)
 
 
 class NDArray(Tensor):
@@ -130,12 +135,12 @@ class NDArray(Tensor):
         else:
             strides = tuple(s * dtype.itemsize for s in self.strides)
             span = sum((n - 1) * s for n, s in zip(self.shape, strides, strict=True))
-            memory = (ctypes.c_char * (span + dtype.itemsize)).from_address(self.data_ptr())
+            memory: Any = (ctypes.c_char * (span + dtype.itemsize)).from_address(self.data_ptr())
             view = np.ndarray(self.shape, dtype, memory, 0, strides)
         bfloat16 = _ml_bfloat16() if self.dtype == "bfloat16" else None
         return view if bfloat16 is None else view.view(bfloat16)
 
-    def __dlpack__(self, **options: object) -> Any:
+    def __dlpack__(self, **options: Any) -> Any:
         """A DLPack capsule over the same memory."""
         if self.__chandle__():
             return super().__dlpack__(**options)
@@ -266,7 +271,7 @@ def _check_cpu(dev: Any) -> None:
 def empty(
     shape: int | tuple[int, ...],
     dtype: str | None = "float32",
-    device: Device | str | None = None,
+    device: _FFIDevice | str | None = None,
     mem_scope: str | None = None,
 ) -> NDArray:
     """An uninitialised, compact tensor, aligned to 128 bytes.

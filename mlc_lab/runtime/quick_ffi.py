@@ -10,7 +10,8 @@ import os
 import sys
 
 if "tvm_ffi" not in sys.modules and "torch" not in sys.modules and os.name != "nt":
-    sys.modules["torch"] = None  # makes `import torch` raise ImportError
+    modules: dict = sys.modules
+    modules["torch"] = None  # makes `import torch` raise ImportError
     try:
         import tvm_ffi  # noqa: F401
     finally:
