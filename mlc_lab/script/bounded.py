@@ -12,7 +12,8 @@ import ast
 import operator
 import re
 import sys
-from typing import Any, Callable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Callable, SupportsAbs
 
 from ..ir.module import GlobalVar
 from ..ir.node import Node
@@ -20,6 +21,11 @@ from ..reading import LimitError, limits
 from ..tir import expr as E
 from ..tir.buffer import Buffer
 from .allowed import NotAllowed
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+    import numpy as np
 
 #: types of values that are one part of a program however often they are used
 LEAVES: set[type] = {bool, int, float, str, type(None), range, slice, E.Var, E.SizeVar, E.IntImm,
@@ -170,7 +176,12 @@ def is_number(value: Any) -> bool:
         isinstance(value, numpy.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf")
 
 
-def _is_array(value: object) -> bool:
+def computes(value: object) -> bool:
+    """Whether an operator of one operand may be applied to a value."""
+    return isinstance(value, Node) or is_number(value)
+
+
+def _is_array(value: object) -> TypeGuard[np.ndarray]:
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ndarray)
 
@@ -251,7 +262,7 @@ def items(value: Any) -> list[Any] | tuple:
         if count > limits.ITEMS:
             raise _too_long(count)
         return list(value)
-    if isinstance(value, Node) and getattr(type(value), "__iter__", None) is not None:
+    if isinstance(value, Node) and isinstance(value, Iterable):
         return checked(list(value))
     if isinstance(value, (type({}.keys()), type({}.values()), type({}.items()), set, frozenset)):
         return checked(list(value))
@@ -274,9 +285,8 @@ def compare(op: type, apply: Callable, a: Any, b: Any) -> Any:
 
 def contains(a: Any, b: Any) -> bool:
     """Whether `a in b`."""
-    if isinstance(b, range) and type(a) is not int or not isinstance(b, (range, str, dict)):
-        b = items(b)
-    return a in b
+    plain = isinstance(b, (str, dict)) or isinstance(b, range) and type(a) is int
+    return operator.contains(b if plain else items(b), a)
 
 
 def truth(value: object) -> bool:
@@ -364,7 +374,7 @@ def _int(budget: Budget, value: Any = 0, base: Any = None) -> Any:
     return checked(_number(int, value) if base is None else int(value, base))
 
 
-def _number(kind: type, value: object) -> Any:
+def _number(kind: Callable[..., Any], value: object) -> Any:
     """int, float or bool of a number, a string or a constant."""
     if isinstance(value, str) or is_number(value) or isinstance(value, (E.IntImm, E.FloatImm)):
         return kind(value)
@@ -379,8 +389,11 @@ def _str(budget: Budget, value: object = "") -> str:
     return _spent(budget, checked(str(value)))
 
 
+_SIZED: tuple[type, ...] = (str, tuple, list, dict, range, Node)
+
+
 def _len(budget: Budget, value: Any) -> int:
-    if isinstance(value, (str, tuple, list, dict, range, Node)) or _is_array(value):
+    if isinstance(value, _SIZED) or _is_array(value):
         return len(value)
     return len(items(value))
 
@@ -414,8 +427,8 @@ def _lists(fn: Callable) -> Callable:
 
 #: builtins that a script may call: function -> what is called, with the budget first
 BUILTINS: dict[Any, Callable] = {
-    abs: lambda budget, value: abs(value) if isinstance(value, Node) else _number(
-        lambda v: abs(v), value),
+    abs: lambda budget, value: abs(value) if (
+        isinstance(value, Node) and isinstance(value, SupportsAbs)) else _number(abs, value),
     all: _lists(lambda values: all(map(truth, values))),
     any: _lists(lambda values: any(map(truth, values))),
     bool: lambda budget, value=False: truth(value),

@@ -258,7 +258,7 @@ def _metadata(parser: Parser, node: ast.AST) -> Any:
     from ..ir.serialize import load_json
 
     if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(
-            node.args[0], ast.Constant):
+            node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
         try:
             return load_json(node.args[0].value)
         except MLCError as error:

@@ -16,7 +16,6 @@ from typing import Any, Callable
 
 from ..ir.diagnostics import DiagnosticError
 from ..ir.module import GlobalVar
-from ..ir.node import Node
 from ..reading import MISTAKES, similar
 from ..reading.python_text import written
 from ..tir import expr as E
@@ -68,7 +67,7 @@ class Evaluator(Scopes):
         except DiagnosticError:
             raise
         except RecursionError as error:
-            error.place = getattr(error, "place", (self.error, node))
+            vars(error).setdefault("place", (self.error, node))
             raise
         except MISTAKES as error:
             raise self.mistake(node, error) from None
@@ -119,7 +118,8 @@ class Evaluator(Scopes):
                     f"{prefix} ({described(base)}) has no attribute {name!r}")
             end = types.SimpleNamespace(
                 lineno=node.end_lineno, end_lineno=node.end_lineno,
-                col_offset=node.end_col_offset - len(name), end_col_offset=node.end_col_offset)
+                col_offset=(node.end_col_offset or 0) - len(name),
+                end_col_offset=node.end_col_offset)
             raise self.error(end, what, hint) from None
 
     # --------------------------------------------------------------------------- operators
@@ -150,7 +150,7 @@ class Evaluator(Scopes):
         if isinstance(node.op, ast.Not):
             return O.logical_not(value) if isinstance(value, E.PrimExpr) else (
                 not bounded.truth(value))
-        if not (isinstance(value, Node) or bounded.is_number(value)):
+        if not bounded.computes(value):
             raise self.error(node, f"cannot compute with {described(value)}")
         if isinstance(node.op, ast.USub):
             return -value
@@ -239,8 +239,8 @@ class Evaluator(Scopes):
         for item in node.values:
             if isinstance(item, ast.Constant):
                 parts.append(str(item.value))
-            else:
-                spec = self.eval_joinedstr(item.format_spec) if item.format_spec else ""
+            elif isinstance(item, ast.FormattedValue):
+                spec = self.eval(item.format_spec) if item.format_spec else ""
                 parts.append(bounded.formatted(self.eval(item.value), spec, item.conversion))
         return bounded.checked("".join(parts))
 

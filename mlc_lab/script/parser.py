@@ -65,16 +65,24 @@ class Parser(StatementParser):
     def __init__(self, source: Source, env: Mapping[str, Any], budget: Budget | None = None
                  ) -> None:
         super().__init__(source, env, budget)
-        self.func: FuncContext | None = None
+        self._func: FuncContext | None = None
         self.functions: dict[str, GlobalVar] = {}
         #: functions that a dialect makes on the way
         self.extra_functions: dict[GlobalVar, Any] = {}
         #: result types of the module's functions, where their heads say one
         self.return_types: dict[GlobalVar, str] = {}
 
+    @property
+    def func(self) -> FuncContext:
+        """The function of TensorIR being parsed. Raises ValueError outside of one."""
+        if self._func is None:
+            raise ValueError("this is a word of TensorIR: it must be inside a function under "
+                             "@T.prim_func")
+        return self._func
+
     def prim_func(self, node: ast.FunctionDef, private: bool) -> PrimFunc:
         """A function under @T.prim_func."""
-        context = self.func = FuncContext(node.name)
+        context = self._func = FuncContext(node.name)
         self.scopes.append({})
         args = node.args
         if args.vararg or args.kwarg or args.kwonlyargs or args.defaults:
@@ -91,7 +99,7 @@ class Parser(StatementParser):
                 raise self.error(node.returns, "expected a return type such as T.int32")
         body = self.body(node.body)
         self.scopes.pop()
-        self.func = None
+        self._func = None
         attrs = dict(context.attrs)
         if not private and "global_symbol" not in attrs:
             attrs = {"global_symbol": node.name, **attrs}
@@ -190,15 +198,15 @@ class Parser(StatementParser):
         definitions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
         self.functions = {n.name: GlobalVar(n.name) for n in definitions}
         for item in definitions:
-            plain = isinstance(item.returns, (ast.Attribute, ast.Name))
-            kind = self.eval(item.returns) if plain else None
+            kind = self.eval(item.returns) if isinstance(
+                item.returns, (ast.Attribute, ast.Name)) else None
             if isinstance(kind, T.DtypeName):
                 self.return_types[self.functions[item.name]] = kind.dtype
         reference = ModuleRef(self.functions)
         self.define(node.name, reference)
         self.define("cls", reference)
         for item in definitions:
-            declare = FUNCTION_DECLARERS.get(self.kind_of(item))
+            declare = FUNCTION_DECLARERS.get(self.kind_of(item) or "")
             if declare is not None:
                 declare(self, item)
         mod = IRModule()

@@ -16,7 +16,6 @@ from ..tir import op as O
 from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES
 
 if TYPE_CHECKING:
-    from ..tir.expr import PrimExpr
     from .printer import Printer
 
 # binding strength of operators, as in Python's grammar
@@ -68,7 +67,7 @@ def _operator(symbol: str, cls: type, strength: int, keeps: Callable[[Any, Any],
     left, right = (strength if chained else strength + 1), strength + 1
     name, middle = cls.__name__, f" {symbol} "
 
-    def write(p: Printer, e: PrimExpr, outer: int) -> str:
+    def write(p: Printer, e: E.BinaryOp, outer: int) -> str:
         a, b = e.a, e.b
         if (type(a) in _CONSTANT or type(b) in _CONSTANT or a.dtype != b.dtype) and not keeps(a, b):
             return f"{p.T}.{name}({p.expr(a)}, {p.expr(b)})"
@@ -102,7 +101,7 @@ def _call_of(name: str, raw: str, cls: type) -> Callable:
     """T.min and the like: functions that fold; `raw` where folding would change the node."""
     keeps = _folds(cls)
 
-    def write(p: Printer, e: PrimExpr, outer: int) -> str:
+    def write(p: Printer, e: E.BinaryOp, outer: int) -> str:
         word = name if keeps(e.a, e.b) else raw
         return f"{p.T}.{word}({p.expr(e.a)}, {p.expr(e.b)})"
 

@@ -48,7 +48,7 @@ def prim_func(p: Printer, func: PrimFunc, name: str) -> None:
         if buffer is not None and var not in inlined:
             p.define_buffer("match_buffer", buffer, [p.names[var]], match=True)
     root = implicit_root(func) if p.sugar else None
-    if root is not None:
+    if root is not None and isinstance(func.body, S.BlockRealize):
         p.root_comment(root, func.body)
         for buffer in root.alloc_buffers:
             p.define_buffer("alloc_buffer", buffer, [])

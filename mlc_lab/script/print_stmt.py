@@ -113,7 +113,7 @@ def _for(p: Printer, s: S.For) -> None:
 AXIS_WORDS = {0: ("spatial", "S"), 2: ("reduce", "R"), 3: ("scan", ""), 4: ("opaque", "")}
 
 
-def _block_axes(p: Printer, block: S.Block, values: tuple | None) -> None:
+def _block_axes(p: Printer, block: S.Block, values: tuple) -> None:
     loops: dict[Any, S.For] = {}
     if values and p.sugar:
         for frame in p.frames:
@@ -141,8 +141,7 @@ def _block_axes(p: Printer, block: S.Block, values: tuple | None) -> None:
             dom = p.expr(extent)
         else:
             dom = f"({p.expr(low)}, {p.expr(O.add(low, extent))})"
-        bound = values is not None and index < len(values)
-        value = f", {p.expr(values[index])}" if bound else ""
+        value = f", {p.expr(values[index])}" if index < len(values) else ""
         name = p.define(iv.var, iv.var.name)
         p.line(f"{name} = {p.T}.axis.{AXIS_WORDS[iv.iter_type][0]}({dom}{value})")
 
@@ -166,7 +165,7 @@ def _block(p: Printer, block: S.Block, realize: S.BlockRealize | None = None) ->
     p.line(f"with {T}.block({quote(block.name_hint)}{extra}):")
     saved = p.indent
     p.indent = saved + p.step
-    _block_axes(p, block, realize.iter_values if realize is not None else None)
+    _block_axes(p, block, realize.iter_values if realize is not None else ())
     if realize is not None and not is_true(realize.predicate):
         p.line(f"{T}.where({p.expr(realize.predicate)})")
     for word, regions in (("reads", block.reads), ("writes", block.writes)):
@@ -220,7 +219,7 @@ def _attr_stmt(p: Printer, s: S.AttrStmt) -> None:
             name = p.define(var, var.name)
             text = f"{p.T}.launch_thread({quote(subject.thread_tag)}, {value})"
         else:
-            if known is None:
+            if known is None and frame is not None:
                 known = p.define(var, var.name, frame)
                 p.insert(frame, f"{known} = {p.T}.env_thread({quote(subject.thread_tag)})")
             text = f"{p.T}.launch_thread({known}, {value})"

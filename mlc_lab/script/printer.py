@@ -78,7 +78,7 @@ class Printer:
         self.used: set[str] = set()
         self.metadata: dict[str, list] = {}
         self.module_name = "Module"
-        self._lowest: dict[Any, tuple] | None = None
+        self._lowest: dict[Any, tuple] = {}
 
     # --------------------------------------------------------------------------- lines, names
 
@@ -169,7 +169,7 @@ class Printer:
         """The innermost open frame that holds every use of an undefined object."""
         if not self.frames:
             return None
-        if self._lowest is None:
+        if not self._lowest:
             self._lowest = lowest_common(self.root)
         chain = self._lowest.get(obj)
         open_frames = {f.node: f for f in self.frames if isinstance(f.node, Node)}
@@ -369,7 +369,7 @@ class Printer:
         for number, (var, func) in enumerate(functions):
             if number or len(self.out) > start:
                 self.out.append("")
-            self.root, self._lowest = func, None
+            self.root, self._lowest = func, {}
             self.function(func, var.name_hint)
         if len(self.out) == start:
             self.line("pass")

@@ -64,18 +64,17 @@ def linear(e: PrimExpr) -> dict[Any, int]:
     out: dict[Any, int] = {}
 
     def add(node: Node, factor: int) -> None:
-        kind = type(node)
-        if kind is E.IntImm:
+        if type(node) is E.IntImm:
             out[None] = out.get(None, 0) + factor * node.value
-        elif kind is E.Add:
+        elif type(node) is E.Add:
             add(node.a, factor)
             add(node.b, factor)
-        elif kind is E.Sub:
+        elif type(node) is E.Sub:
             add(node.a, factor)
             add(node.b, -factor)
-        elif kind is E.Mul and type(node.b) is E.IntImm:
+        elif type(node) is E.Mul and type(node.b) is E.IntImm:
             add(node.a, factor * node.b.value)
-        elif kind is E.Mul and type(node.a) is E.IntImm:
+        elif type(node) is E.Mul and type(node.a) is E.IntImm:
             add(node.b, factor * node.a.value)
         else:
             if not isinstance(node, E.Var):

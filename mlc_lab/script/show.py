@@ -36,7 +36,7 @@ def highlight_html(text: str, style: str | None = None) -> str:
     column = 0 if style is None else 2 if dark else 1
 
     def colour(match: re.Match) -> str:
-        value = _COLOURS[match.lastgroup][column]
+        value = _COLOURS[str(match.lastgroup)][column]
         return f'<span style="color:{value}">{escape(match.group())}</span>'
 
     out, last = [], 0
@@ -51,7 +51,7 @@ def highlight_html(text: str, style: str | None = None) -> str:
 
 def highlight_ansi(text: str) -> str:
     """The text with ANSI colours."""
-    return _TOKEN.sub(lambda m: f"\x1b[{_COLOURS[m.lastgroup][3]}m{m.group()}\x1b[0m", text)
+    return _TOKEN.sub(lambda m: f"\x1b[{_COLOURS[str(m.lastgroup)][3]}m{m.group()}\x1b[0m", text)
 
 
 def _notebook() -> bool:

@@ -43,7 +43,7 @@ class Source:
 
     @staticmethod
     def environment_of(fn: types.FunctionType, local: Mapping[str, Any] | None = None
-                       ) -> Mapping[str, Any]:
+                       ) -> ChainMap[str, Any]:
         """The names visible to a function: its closure, what surrounds it, globals."""
         cells: dict[str, Any] = {}
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
@@ -70,8 +70,8 @@ def file_text(filename: str, module_globals: Any = None) -> str | None:
     return "".join(lines) if lines else None
 
 
-def _definitions(tree: ast.AST, kinds: tuple, name: str) -> list[Any]:
-    return [n for n in ast.walk(tree) if isinstance(n, kinds) and n.name == name]
+def _definitions(tree: ast.AST, kind: type[ast.FunctionDef | ast.ClassDef], name: str) -> list[Any]:
+    return [n for n in ast.walk(tree) if isinstance(n, kind) and n.name == name]
 
 
 def _first_line(node: Any) -> int:
@@ -93,7 +93,7 @@ def find_function(fn: types.FunctionType) -> tuple[Source, ast.FunctionDef | Non
         body = ast.Return(found[0].body, lineno=line, col_offset=0)
         return source, ast.FunctionDef("lambda", found[0].args, [body], [], lineno=line,
                                        col_offset=0)
-    for node in _definitions(tree, (ast.FunctionDef,), fn.__name__):
+    for node in _definitions(tree, ast.FunctionDef, fn.__name__):
         if _first_line(node) <= line <= node.lineno:
             return source, node
     return source, None
@@ -109,7 +109,7 @@ def find_class(cls: type, frame: Any) -> tuple[Source, ast.ClassDef | None]:
              if isinstance(v, types.FunctionType) and v.__code__.co_filename == filename]
     at = lines[0] if lines else frame.f_lineno
     source, tree = _parse_around(text, filename, frame.f_lineno)
-    candidates = _definitions(tree, (ast.ClassDef,), cls.__name__)
+    candidates = _definitions(tree, ast.ClassDef, cls.__name__)
     for line in (at, frame.f_lineno):
         line -= source.first_line - 1
         around = [n for n in candidates if _first_line(n) <= line <= (n.end_lineno or 0)]

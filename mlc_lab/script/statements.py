@@ -7,7 +7,7 @@ a scope over all that follows it (a let, an allocation), and is applied when the
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from ..ir import dtype as dt
 from ..ir.diagnostics import DiagnosticError
@@ -24,6 +24,12 @@ from .forms import FORMS, BlockScope, InitScope, Loops
 from .macro import Macro
 from .source import Source
 from .values import Pending
+
+
+def _name_of(target: ast.expr) -> str:
+    """The name that a target of a loop binds (`loop_names` refuses those that bind none)."""
+    inner = target.value if isinstance(target, ast.Starred) else target
+    return inner.id if isinstance(inner, ast.Name) else ""
 
 
 class BlockContext:
@@ -159,15 +165,15 @@ class StatementParser(AssignmentParser):
         def bind() -> None:
             rest = list(variables)
             if len(targets) == 1 and len(variables) != 1:  # one name for all of the loops
-                self.define(getattr(targets[0], "value", targets[0]).id, tuple(variables))
+                self.define(_name_of(targets[0]), tuple(variables))
                 return
             for target in targets:
                 if isinstance(target, ast.Starred):
                     count = len(variables) - len(targets) + 1
-                    self.define(target.value.id, rest[:count])
+                    self.define(_name_of(target), rest[:count])
                     rest = rest[count:]
                 else:
-                    self.define(target.id, rest.pop(0))
+                    self.define(_name_of(target), rest.pop(0))
 
         self.open_loops += len(variables)
         if self.open_loops > limits.LOOPS:
@@ -180,7 +186,7 @@ class StatementParser(AssignmentParser):
                          loops.annotations)
         self.emit(body)
 
-    def loop_names(self, node: ast.For, targets: list[ast.AST], count: int) -> list[str]:
+    def loop_names(self, node: ast.For, targets: Sequence[ast.expr], count: int) -> list[str]:
         """The names of the loop variables.
 
         A starred target takes what is left, a single name all of them.

@@ -52,6 +52,7 @@ MISTAKES = [
     ("A.datta", "datta", "no attribute 'datta'", "A.data"),
     ("for i in range(4):\n    A[i] += 1.0", "A[i]", "2 dimension(s)", ""),
     ("T.evaluate(1 // 0)", "1 // 0", "division", ""),
+    ("T.evaluate(abs([1]))", "abs([1])", "abs takes a number", ""),
     ("def g():\n    pass", "def g():", "T.macro", ""),
     ("x, y = 1, 2, 3", "x, y", "3 value(s) for 2", ""),
     ('with T.block("b"):\n    T.evaluate(A.data)', 'T.block("b")', "data pointer of A",
@@ -76,6 +77,14 @@ def test_a_mistake_points_at_itself(text, where, message, hint):
         marked = error.source_line[error.column - 1:error.end_column - 1]
         assert marked == where
     assert f"<source>:{error.line}:{error.column}: " in str(error) and "^" in str(error)
+
+
+@pytest.mark.parametrize("word", [
+    'T.func_attr({"a": 1})', 'T.func_ret("int32")', "y = T.alloc_buffer((2,))"])
+def test_a_word_of_tensorir_says_that_it_is_one(word):
+    with pytest.raises(DiagnosticError, match="inside a function under @T.prim_func"):
+        from_source('@R.function\ndef f(x: R.Tensor((2,), "float32")):\n'
+                    f"    {word}\n    return x")
 
 
 def test_the_file_and_line_are_the_users_own():

@@ -11,7 +11,7 @@ from .. import tir as T
 from ..values import Pending, described
 
 if TYPE_CHECKING:
-    from ..parser import Parser
+    from ..statements import StatementParser
 
 
 #: annotation of a form's parameter -> what a script may give for it, and what that is called
@@ -92,7 +92,7 @@ class FormTable:
 
         return register
 
-    def call(self, parser: Parser, node: ast.Call, form: T.Form) -> Any:
+    def call(self, parser: StatementParser, node: ast.Call, form: T.Form) -> Any:
         """Evaluate the arguments and apply a form.
 
         Raises DiagnosticError at the call for a form that has no meaning here and for arguments
@@ -126,7 +126,7 @@ class FormTable:
                 raise parser.error(node, f"T.{form.name}: the keys of {name} are strings")
         return fn(*bound.args, **bound.kwargs)
 
-    def buffer(self, parser: Parser, *args: object, **kwargs: object) -> Pending:
+    def buffer(self, parser: StatementParser, *args: object, **kwargs: object) -> Pending:
         """T.Buffer(...)"""
         return self.table["Buffer"](parser, *args, **kwargs)
 
