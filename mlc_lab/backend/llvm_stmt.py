@@ -51,7 +51,7 @@ class StmtGen(CallGen):
             self.parallel(s)
             return
         if s.kind is ForKind.THREAD_BINDING:
-            tag = s.thread_binding.thread_tag if s.thread_binding is not None else "a thread axis"
+            tag = s.thread_tag or "a thread axis"
             raise CodegenError(
                 f"{self.function_name}: loop {s.loop_var.name!r} is bound to {tag}, and machine "
                 "code is made for one thread here; use parallel and vectorize instead, or run "

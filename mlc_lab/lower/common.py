@@ -64,11 +64,10 @@ def all_statements(root: Stmt) -> Iterator[Stmt]:
     while stack:
         item = stack.pop()
         yield item
-        kind = type(item)
-        if kind is SeqStmt:
+        if type(item) is SeqStmt:
             stack.extend(item.seq)
             continue
-        for name in _BODIES[kind]:
+        for name in _BODIES[type(item)]:
             part = getattr(item, name)
             if part is not None:
                 stack.append(part)

@@ -169,8 +169,9 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     walk.visit(func.body)
     views: dict[Buffer, list] = {}
     for item in all_statements(func.body):
-        for source in {m.source.buffer for m in getattr(item, "match_buffers", ())} & allocated:
-            views.setdefault(source, []).append(item.match_buffers)
+        matches = getattr(item, "match_buffers", ())
+        for source in {m.source.buffer for m in matches} & allocated:
+            views.setdefault(source, []).append(matches)
     mutator = _Compact(walk.found, walk.pointers, alignments(all_statements(func.body)), views)
     return func.with_body(mutator.visit(func.body))
 

@@ -24,7 +24,7 @@ from ..ir.transform import Pass
 from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
-from ..tir.stmt import BlockRealize, Stmt
+from ..tir.stmt import Block, BlockRealize, Stmt
 from .common import LowerError, function_pass
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class _ToOpaque(Mutator):
         for iv, value in zip(block.iter_vars, [self.visit(v) for v in node.iter_values]):
             self.values[iv.var] = value
         predicate = self.visit(node.predicate)
-        new = self.visit_Block(block)
+        new: Block = self.visit_Block(block)
         if new.iter_vars:
             new = new.replace(iter_vars=())
         if not node.iter_values and predicate is node.predicate and new is block:

@@ -113,8 +113,9 @@ def _extent(buffer: Buffer) -> PrimExpr:
         strides = strides_of(buffer)
         total = mul(strides[0], buffer.shape[0])
         sizes = [as_int(mul(s, d)) for s, d in zip(strides, buffer.shape)]
-        if None not in sizes:
-            total = IntImm(strides[0].dtype, max(sizes))
+        known = [n for n in sizes if n is not None]
+        if len(known) == len(sizes):
+            total = IntImm(strides[0].dtype, max(known))
     else:
         total = elements(buffer.shape)
     if buffer.elem_offset is not None and as_int(buffer.elem_offset) != 0:

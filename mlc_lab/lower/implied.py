@@ -69,7 +69,7 @@ class DropImplied(Mutator):
 
 def _is_bound(e: PrimExpr) -> bool:
     """Whether a condition compares indices, which do not wrap around, and reads no memory."""
-    return type(e) in (LT, LE, GT, GE) and e.a.dtype in INDEX_DTYPES and not any(
+    return isinstance(e, (LT, LE, GT, GE)) and e.a.dtype in INDEX_DTYPES and not any(
         type(n) in (BufferLoad, Call) for n in pre_order(e))
 
 

@@ -117,7 +117,7 @@ class _Limit(Mutator):
             _COPIES_OF_SUM if count <= _VERY_FEW and sums else _COPIES_OF_NEST if nest else _COPIES)
         if own <= 0 and not kept and (few or not (
                 accesses >= _LARGE or nest or _only_stores_in_turn(node))):
-            if few:
+            if few and count is not None:
                 self.copied += copies * (count - 1)
             return _with(node, body, None)
         self.kept += 1
@@ -137,14 +137,14 @@ def _with(node: For, body: Stmt, copies: int | None) -> For:
                            node.thread_binding, notes)
 
 
-def _accesses(node: Node, load: bool) -> int:
+def _accesses(node: BufferLoad | BufferStore, load: bool) -> int:
     """How many vectors a load or store moves: neighbours are one, or as many as SplitVector makes
     of them; every other element two."""
     last = node.indices[-1] if node.indices else None
     if type(last) is not Ramp:
         return int(dt.lanes_of(node.buffer.dtype) > 1)
     parts = (last.lanes >> 1).bit_count()  # a last single lane is no vector
-    return {1: parts, -1: load, 2: 2 * load}.get(as_int(last.stride), 0)
+    return {1: parts, -1: int(load), 2: 2 * load}.get(as_int(last.stride) or 0, 0)
 
 
 def _only_stores_in_turn(loop: For) -> bool:

@@ -32,7 +32,7 @@ from ..ir.structural import structural_equal
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.expr import (
-    GE, GT, LE, LT, And, BufferLoad, Call, IntImm, IterVar, Max, Min, PrimExpr, Range, Var,
+    GE, GT, LE, LT, And, BufferLoad, Call, CmpOp, IntImm, IterVar, Max, Min, PrimExpr, Range, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, leaves_loop, pre_order, substitute, uses_var
@@ -64,7 +64,7 @@ class _Condition:
 
     __slots__ = ("expr", "loops", "aside")
 
-    def __init__(self, expr: PrimExpr, loops: tuple[For, ...], aside: bool) -> None:
+    def __init__(self, expr: CmpOp, loops: tuple[For, ...], aside: bool) -> None:
         self.expr, self.loops, self.aside = expr, loops, aside
 
 
@@ -104,7 +104,7 @@ def _conditions(body: Stmt) -> list[_Condition]:
             walk(s.body, (*loops, s), hidden, aside)
         elif kind is IfThenElse:
             for part in _conjuncts(s.condition):
-                if type(part) in _COMPARISONS and _plain(part, hidden):
+                if isinstance(part, (LT, LE, GT, GE)) and _plain(part, hidden):
                     out.append(_Condition(part, loops, aside))
             walk(s.then_case, loops, hidden, aside)
             if s.else_case is not None:
@@ -128,7 +128,7 @@ _COMPARISONS = {LT: lambda a, b: op.sub(a, b), LE: lambda a, b: op.sub(a, b) - 1
                 GT: lambda a, b: op.sub(b, a), GE: lambda a, b: op.sub(b, a) - 1}
 
 
-def _plain(e: PrimExpr, hidden: frozenset) -> bool:
+def _plain(e: CmpOp, hidden: frozenset) -> bool:
     """Whether a condition is arithmetic on loop variables and sizes only."""
     if e.a.dtype not in ("int32", "int64"):
         return False
@@ -318,8 +318,8 @@ class _Partition(Mutator):
             return None
         factor, rest = own
         top = analyzer.simplify(rest.max_value)
-        bottom = analyzer.simplify(rest.min_value) if factor else None
-        group = [found.expr]
+        bottom = analyzer.simplify(rest.min_value) if factor else top
+        group: list[PrimExpr] = [found.expr]
         for other in conditions:
             if other is found or type(other.expr) is not type(found.expr):
                 continue
@@ -375,11 +375,12 @@ class _Partition(Mutator):
         if body is NO_OP:
             return NO_OP
         extent = analyzer.simplify(op.sub(end, begin))
-        if as_int(extent) is not None and as_int(extent) <= 0:
+        count = as_int(extent)
+        if count is not None and count <= 0:
             return NO_OP
         var = Var(node.loop_var.name, node.loop_var.dtype)
         kind = node.kind
-        if as_int(extent) is None and kind in (ForKind.VECTORIZED, ForKind.UNROLLED):
+        if count is None and kind in (ForKind.VECTORIZED, ForKind.UNROLLED):
             kind = ForKind.SERIAL
         loop = For.from_fields(var, begin, extent, kind, substitute(body, {node.loop_var: var}),
                                node.thread_binding, node.annotations)

@@ -75,7 +75,7 @@ class _CrossThread(Mutator):
                     _is_thread(lp) and lp.loop_var in driven for lp in chain):
                 return _Reduction(self.name, chain, inner, driven).nest()
         if node.kind is ForKind.THREAD_BINDING:
-            self.threads[node.loop_var] = node.thread_binding.thread_tag
+            self.threads[node.loop_var] = node.thread_tag
         self.around.add(node.loop_var)
         new = super().visit_For(node)
         self.around.remove(node.loop_var)
@@ -105,8 +105,7 @@ def _driven(realize: BlockRealize) -> set[Var]:
 
 
 def _is_thread(loop: For) -> bool:
-    return loop.kind is ForKind.THREAD_BINDING and loop.thread_binding.thread_tag.startswith(
-        "threadIdx")
+    return loop.kind is ForKind.THREAD_BINDING and loop.thread_tag.startswith("threadIdx")
 
 
 class _Reduction:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Callable
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
-from ..tir.expr import Call, Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Range
+from ..tir.expr import BinaryOp, Call, Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Range
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
 from ..tir.op import const, intrin_lowerings
@@ -29,7 +29,6 @@ from ..tir.stmt import AttrStmt, For, Stmt
 from .common import contains, function_pass
 
 if TYPE_CHECKING:
-    from ..ir.node import Node
     from ..ir.transform import PassContext
     from ..target.target import TargetLike
 
@@ -64,7 +63,7 @@ class _LowerIntrin(Mutator):
         new = None if rule is None else rule(node)
         return node if new is None or new is node else self.visit(new)
 
-    def _natural(self, node: Node) -> bool:
+    def _natural(self, node: BinaryOp) -> bool:
         if node.dtype not in ("int32", "int64"):
             return node.dtype.startswith("uint") and "x" not in node.dtype
         bounds = self.analyzer.const_int_bound

@@ -67,7 +67,7 @@ class _LowerOpaque(Mutator):
                              "after LowerInitBlock, ConvertBlocksToOpaque and LowerMatchBuffer")
         for buffer in reversed(buffers):
             body = _allocate(buffer, body)
-        for key, value in reversed(block.annotations.items()):
+        for key, value in reversed(list(block.annotations.items())):
             if key.startswith("pragma_"):
                 body = AttrStmt(_NOTHING, key, _as_expr(value), body)
         if as_int(predicate) != 1:
@@ -100,7 +100,7 @@ class _LowerOpaque(Mutator):
         return loop
 
     def _thread(self, node: For, low: PrimExpr, extent: PrimExpr) -> Stmt:
-        tag = node.thread_binding.thread_tag
+        tag = node.thread_tag
         virtual = tag.startswith("vthread") or tag == "cthread"
         if not self.gpu and not virtual:
             raise LowerError(

@@ -70,7 +70,7 @@ def has_thread_axes(mod: IRModule) -> bool:
     """Whether a function of the module binds a loop to a GPU thread axis (not a virtual one)."""
     return any(
         type(s) is For and s.kind is ForKind.THREAD_BINDING
-        and s.thread_binding.thread_tag.startswith(("blockIdx", "threadIdx"))
+        and s.thread_tag.startswith(("blockIdx", "threadIdx"))
         for func in mod.functions.values() if type(func) is PrimFunc
         for s in all_statements(func.body))
 
@@ -165,8 +165,8 @@ def lower(program: IRModule | PrimFunc, until: Any = None, target: TargetLike = 
     whether loops may be bound. Raises LowerError for what the target cannot run, ValueError for
     an unknown stage.
     """
-    if isinstance(until, (list, tuple)) and hasattr(program, "to_module"):
-        program, until = program.to_module(until, name), None
+    if isinstance(until, (list, tuple)) and (to_module := getattr(program, "to_module", None)):
+        program, until = to_module(until, name), None
     mod = as_module(program)
     named = _passes_of(mod, target, simple_mode)
     if until is not None and until not in [name for name, _ in named]:

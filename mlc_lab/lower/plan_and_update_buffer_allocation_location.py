@@ -68,7 +68,7 @@ class _Update(Mutator):
             block = block.replace(alloc_buffers=block.alloc_buffers + tuple(extra))
         return node if block is node.block else node.replace(block=block)
 
-    def visit_Block(self, node: Block) -> Stmt:
+    def visit_Block(self, node: Block) -> Block:
         kept = tuple(b for b in node.alloc_buffers if b not in self.moved)
         new = node.map_children(self._statement)
         if len(kept) != len(node.alloc_buffers):

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..ir.transform import Pass
-from ..tir.expr import Call, IntImm, PrimExpr, Var
+from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order
 from ..tir.op import PURE, READS, as_int, effect_of, logical_not
@@ -31,7 +31,6 @@ from .common import function_pass
 from .simplify import NO_OP
 
 if TYPE_CHECKING:
-    from ..ir.node import Node
     from ..ir.transform import PassContext
 
 
@@ -59,7 +58,7 @@ class _RemoveNoOp(Mutator):
     def visit_IntImm(self, node: IntImm) -> PrimExpr:
         return node
 
-    def visit_BufferLoad(self, node: Node) -> PrimExpr:
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
         self.used.add(node.buffer.data)
         return self.default(node)
 
@@ -76,7 +75,7 @@ class _RemoveNoOp(Mutator):
         return self.default(node)
 
     def visit_For(self, node: For) -> Stmt:
-        if as_int(node.extent) is not None and as_int(node.extent) <= 0:
+        if (count := as_int(node.extent)) is not None and count <= 0:
             return NO_OP
         body = self.visit(node.body)
         if _does_nothing(body):

@@ -75,15 +75,14 @@ class Simplifier(Mutator):
 
     def index(self, e: PrimExpr) -> PrimExpr:
         """An index, bound or condition, simplified."""
-        kind = type(e)
-        if kind is IntImm:
+        if type(e) is IntImm:
             return e
-        if kind is Var:
+        if type(e) is Var:
             return self.values.get(e, e)
-        if kind is Ramp:
+        if type(e) is Ramp:
             base, stride = self.index(e.base), self.index(e.stride)
             return e if base is e.base and stride is e.stride else Ramp(base, stride, e.lanes)
-        if kind is Broadcast:
+        if type(e) is Broadcast:
             value = self.index(e.value)
             return e if value is e.value else Broadcast(value, e.lanes)
         found = self.memo.get(e)

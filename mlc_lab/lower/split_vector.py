@@ -56,34 +56,34 @@ _ELEMENTWISE = {
 
 def _lanes(e: PrimExpr, start: int, count: int, lanes: int) -> Any:
     """Lanes `start` to `start + count` of an expression of `lanes` lanes."""
-    kind = type(e)
     if dt.lanes_of(e.dtype) != lanes:
         raise _Indivisible
-    if kind is Ramp and dt.lanes_of(e.base.dtype) == 1:
+    if type(e) is Ramp and dt.lanes_of(e.base.dtype) == 1:
         first = e.base + e.stride * start
         return first if count == 1 else Ramp(first, e.stride, count)
-    if kind is Broadcast and dt.lanes_of(e.value.dtype) == 1:
+    if type(e) is Broadcast and dt.lanes_of(e.value.dtype) == 1:
         return e.value if count == 1 else Broadcast(e.value, count)
-    if kind in _LANEWISE:
+    if type(e) in _LANEWISE:
         return e.map_children(lambda c: _lanes(c, start, count, lanes))
-    if kind is Cast:
+    if type(e) is Cast:
         return Cast(dt.with_lanes(e.dtype, count), _lanes(e.value, start, count, lanes))
-    if kind is BufferLoad and e.predicate is None and len(e.indices) == 1:
+    if type(e) is BufferLoad and e.predicate is None and len(e.indices) == 1:
         return BufferLoad(e.buffer, [_lanes(e.indices[0], start, count, lanes)])
-    if kind is Call and effect_of(e) == PURE and e.op.name in _ELEMENTWISE:
+    if type(e) is Call and effect_of(e) == PURE and e.op.name in _ELEMENTWISE:
         args = [_lanes(a, start, count, lanes) for a in e.args]
         return Call(dt.with_lanes(e.dtype, count), e.op, args)
     raise _Indivisible
 
 
-def _is_uneven(s: Stmt) -> bool:
-    """Whether a statement stores neighbours whose number is no power of two."""
+def _uneven(s: Stmt) -> Ramp | None:
+    """The last index of a statement that stores neighbours whose number is no power of two."""
     if type(s) is not BufferStore or not s.indices or s.predicate is not None:
-        return False
+        return None
     last = s.indices[-1]
-    return (type(last) is Ramp and last.lanes & (last.lanes - 1) != 0 and as_int(last.stride) == 1
-            and dt.lanes_of(last.base.dtype) == 1 and not s.buffer.strides
-            and dt.lanes_of(s.value.dtype) == last.lanes)
+    return last if (
+        type(last) is Ramp and last.lanes & (last.lanes - 1) != 0 and as_int(last.stride) == 1
+        and dt.lanes_of(last.base.dtype) == 1 and not s.buffer.strides
+        and dt.lanes_of(s.value.dtype) == last.lanes) else None
 
 
 def _parts(lanes: int) -> Iterator[tuple[int, int]]:
@@ -101,9 +101,9 @@ class _Split(Mutator):
         return super().visit(node) if isinstance(node, Stmt) else node
 
     def visit_BufferStore(self, node: BufferStore) -> Stmt:
-        if not _is_uneven(node):
+        last = _uneven(node)
+        if last is None:
             return node
-        last = node.indices[-1]
         parts = list(_parts(last.lanes))
         places = [(*node.indices[:-1], _lanes(last, *part, last.lanes)) for part in parts]
         try:
@@ -119,7 +119,7 @@ class _Split(Mutator):
 
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Stores of vectors of a power of two of lanes."""
-    if not any(map(_is_uneven, all_statements(func.body))):
+    if all(_uneven(s) is None for s in all_statements(func.body)):
         return func
     return func.with_body(_Split().visit(func.body))
 

@@ -76,7 +76,7 @@ class _Reuse(Mutator):
             self._plan(chain, statements(body))
         body = self.visit(body)
         for item in reversed(chain):
-            if type(item) is Allocate:
+            if isinstance(item, Allocate):
                 if item.buffer_var in self.storage:
                     continue
                 body = item if item.body is body else item.replace(body=body)
@@ -86,7 +86,7 @@ class _Reuse(Mutator):
                     DeclBuffer.from_fields(buffer, body))
         return body
 
-    def _plan(self, chain: list[Stmt], body: tuple[Stmt, ...]) -> None:
+    def _plan(self, chain: list[Allocate | DeclBuffer], body: tuple[Stmt, ...]) -> None:
         """Give each buffer its own memory or that of one whose time is over."""
         first: dict[Var, int] = {}
         last: dict[Var, int] = {}
@@ -113,10 +113,10 @@ class _Reuse(Mutator):
                 owners.append([item, last[var], var])
 
 
-def _chain(node: Stmt) -> tuple[list[Stmt], Stmt]:
+def _chain(node: Stmt) -> tuple[list[Allocate | DeclBuffer], Stmt]:
     """Allocations and declarations directly inside of each other, and what they are for."""
-    chain: list[Stmt] = []
-    while type(node) in (Allocate, DeclBuffer):
+    chain: list[Allocate | DeclBuffer] = []
+    while isinstance(node, (Allocate, DeclBuffer)):
         chain.append(node)
         node = node.body
     return chain, node

@@ -145,21 +145,21 @@ class _Sync:
 
     def visit(self, s: Stmt, state: _State) -> Stmt:
         """`s` with barriers; `state` is brought up to date."""
-        kind = type(s)
-        if kind is SeqStmt:
+        if type(s) is SeqStmt:
             return seq(*[self.visit(item, state) for item in s.seq])
-        if kind is AttrStmt and isinstance(s.node, IterVar):
+        if type(s) is AttrStmt and isinstance(s.node, IterVar):
             if s.node.thread_tag.startswith("threadIdx"):
                 self.threads.add(s.node.var)
             return s.replace(body=self.visit(s.body, state))
-        if kind is For and not self._differs(s.min) and not self._differs(s.extent):
+        if type(s) is For and not self._differs(s.min) and not self._differs(s.extent):
             return self._loop(s, state)
-        if kind is IfThenElse and not self._differs(s.condition):
+        if type(s) is IfThenElse and not self._differs(s.condition):
             return self._branch(s, state)
-        if kind in (For, IfThenElse, While, BufferStore, Evaluate) or not hasattr(s, "body"):
+        inner = getattr(s, "body", None)
+        if inner is None or type(s) in (For, IfThenElse, While, BufferStore, Evaluate):
             return self._leaf(s, state)
-        body = self.visit(s.body, state)
-        return s if body is s.body else s.replace(body=body)
+        body = self.visit(inner, state)
+        return s if body is inner else s.replace(body=body)
 
     def _leaf(self, s: Stmt, state: _State) -> Stmt:
         if type(s) is Evaluate and getattr(getattr(s.value, "op", None), "name", "") == (

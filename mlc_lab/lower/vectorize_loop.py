@@ -309,7 +309,7 @@ class _InLane(Mutator):
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return self.visit_buffer(buffer)
 
-    def _placed(self, node: Node) -> Any:
+    def _placed(self, node: BufferLoad | BufferStore) -> Any:
         new = self.default(node)
         if node.buffer.data is not self.pointer:
             return new

@@ -111,7 +111,7 @@ class _Uses(Visitor):
 
 def _tag(loop: For) -> str:
     """The axis of a GPU that a loop is bound to, or ""."""
-    tag = loop.thread_binding.thread_tag if loop.kind is ForKind.THREAD_BINDING else ""
+    tag = loop.thread_tag if loop.kind is ForKind.THREAD_BINDING else ""
     return tag if tag.startswith(("blockIdx", "threadIdx")) else ""
 
 

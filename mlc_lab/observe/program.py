@@ -204,9 +204,8 @@ class KeyedPrinter(Printer):
         extent = self.loop_extent(loop)
         if not (type(loop.min) is IntImm and loop.min.value == 0):
             extent = f"{self.expr(loop.min)} .. {self.expr(loop.min + loop.extent)}"
-        thread = loop.thread_binding.thread_tag if loop.thread_binding is not None else ""
-        kind = "thread" if thread else _LOOP_KINDS.get(loop.kind, "serial")
-        return ("loop", self._name(loop.loop_var), extent, kind, thread)
+        kind = "thread" if loop.thread_tag else _LOOP_KINDS.get(loop.kind, "serial")
+        return ("loop", self._name(loop.loop_var), extent, kind, loop.thread_tag)
 
     def _iterator_part(self, iv: IterVar, value: object) -> Part:
         extent = self.expr(iv.dom.extent)

@@ -17,7 +17,7 @@ from .state import ScheduleState, StmtSRef
 
 def threads_agree(state: ScheduleState) -> None:
     """The program computes the same where all loops on one axis of threads are one index."""
-    bound = {s: s.stmt.thread_binding.thread_tag for s in state.refs.values()
+    bound = {s: s.stmt.thread_tag for s in state.refs.values()
              if type(s.stmt) is For and s.stmt.kind is ForKind.THREAD_BINDING}
     if bound:
         threads_have_one_index(bound)
@@ -96,7 +96,7 @@ def threads_keep_their_own(state: ScheduleState, tags: Mapping[Var, str]) -> Non
 
 def _in_kernel(stmt: Stmt) -> bool:
     return type(stmt) is For and stmt.kind is ForKind.THREAD_BINDING and (
-        stmt.thread_binding.thread_tag.startswith(("blockIdx", "threadIdx")))
+        stmt.thread_tag.startswith(("blockIdx", "threadIdx")))
 
 
 def _drives_reduction(state: ScheduleState, block: StmtSRef) -> set[Var]:

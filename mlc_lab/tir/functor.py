@@ -118,13 +118,13 @@ class Mutator(Dispatch):
             return new if isinstance(new, PrimExpr) else item
         return self.visit(item)
 
-    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+    def visit_BufferLoad(self, node: BufferLoad) -> Any:
         new = node.map_children(self.visit)
         buffer = self.visit_buffer(node.buffer)
         return new if buffer is node.buffer else BufferLoad.from_fields(
             buffer, new.indices, new.predicate)
 
-    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+    def visit_BufferStore(self, node: BufferStore) -> Any:
         new = node.map_children(self.visit)
         buffer = self.visit_buffer(node.buffer)
         return new if buffer is node.buffer else BufferStore.from_fields(
@@ -207,7 +207,7 @@ class Mutator(Dispatch):
         new = node.map_children(self.visit)
         return node if new is node else seq(*new.seq)
 
-    def visit_Block(self, node: Block) -> Stmt:
+    def visit_Block(self, node: Block) -> Any:
         iter_vars = self._iter_vars(node.iter_vars)
         allocs = node.alloc_buffers
         if allocs:
