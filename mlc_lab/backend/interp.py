@@ -20,6 +20,7 @@ with `env`, the list of all variables' values.
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
@@ -33,8 +34,8 @@ from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IterVar, Op, StringImm, Var
 from ..tir.function import PrimFunc
 from ..tir.op import as_int
-from .interp_access import Access, AccessCompiler, AccessLog, ActiveBlock, Options
-from .interp_expr import Code, ExprCompiler
+from .interp_access import Access, AccessLog, ActiveBlock, Options
+from .interp_expr import Code
 from .interp_memory import (
     AssertionFailed, InterpError, OutOfBounds, View, allocate, bind_arguments,
 )
@@ -86,7 +87,7 @@ def _pick(target: Any, func_name: str | None) -> tuple[IRModule | None, PrimFunc
     if func_name not in funcs:
         raise ValueError(f"the module has no PrimFunc {func_name!r}; it has: "
                          f"{', '.join(map(repr, funcs)) or 'none'}; choose with func_name=")
-    return target, funcs[func_name], func_name
+    return target, funcs[func_name], str(func_name)
 
 
 _PLAIN: "weakref.WeakKeyDictionary[PrimFunc, Program]" = weakref.WeakKeyDictionary()
@@ -111,8 +112,9 @@ class Program:
 
     def __init__(self, mod: IRModule | None, func: PrimFunc, name: str,
                  options: Options) -> None:
-        # a weak-keyed cache must not hold its key: keep everything but the function itself
-        self._func = weakref.ref(func)
+        # a weak-keyed cache must not hold its key: keep everything but the function itself, which
+        # the caller of `run` holds
+        self._func: Callable[[], Any] = weakref.ref(func)
         self.name, self.options = name, options
         compiler = InterpCompiler(mod, options, name)
         self.slots = compiler.slots
@@ -147,7 +149,7 @@ def _nothing(env: list) -> None:
     """What a loop without iterations does."""
 
 
-class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
+class InterpCompiler(KernelCompiler):
     """Turns statements into closures `run(env)`; the base classes have expressions and kernels."""
 
     def __init__(self, mod: IRModule | None, options: Options, name: str) -> None:
@@ -159,7 +161,6 @@ class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
         self.blocks: list[ActiveBlock] = []
         self.callees: dict[str, Program] = {}
         self.memories: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.kernel: Any = None
 
     # ------------------------------------------------------------------ statements
 
@@ -304,7 +305,7 @@ class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
 
     def memory_maker(self, var: Var, dtype: str, extents: Callable) -> Callable:
         """Code that gives fresh memory; inside a GPU kernel a shared one is made once a block."""
-        if self.kernel is not None and var.storage_scope.startswith("shared"):
+        if self.inside is not None and var.storage_scope.startswith("shared"):
             return self.shared_memory(var, dtype, extents)
 
         def make(env: list) -> np.ndarray:
@@ -447,7 +448,7 @@ class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
         data = self.define(buffer.data)
         bound: set[Var] = set()
 
-        def fresh(e: Any) -> int | None:
+        def fresh(e: PrimExpr | None) -> int | None:
             if isinstance(e, Var) and e not in self.slots and e not in bound:
                 bound.add(e)
                 return self.new_slot()
@@ -458,7 +459,7 @@ class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
         shape_slots = [fresh(e) for e in buffer.shape]
         for e, s in zip((buffer.elem_offset, *buffer.strides, *buffer.shape),
                         (offset_slot, *stride_slots, *shape_slots)):
-            if s is not None:
+            if s is not None and isinstance(e, Var):
                 self.slots[e] = s
         shape = self._numbers(buffer.shape)
         slot = self.views[buffer] = self.new_slot()
@@ -533,7 +534,7 @@ class InterpCompiler(AccessCompiler, KernelCompiler, ExprCompiler):
 
     def call_function(self, e: Call) -> Code:
         """A call of another PrimFunc of the module: arrays and pointers are passed on."""
-        name = getattr(e.op, "name_hint", None)
+        name = getattr(e.op, "name_hint", "")
         callee = self.mod[name] if self.mod is not None and name in self.mod else None
         if not isinstance(callee, PrimFunc):
             raise InterpError(f"{self.name} calls {name!r}, which is no function of the module")
@@ -574,7 +575,7 @@ class _Continue(Exception):
     """continue_loop"""
 
 
-def _raiser(error: type) -> Callable:
+def _raiser(error: type[Exception]) -> Callable:
     def compile_call(self: InterpCompiler, e: Call) -> Code:
         def leave(env: list) -> None:
             raise error
@@ -586,13 +587,8 @@ def _raiser(error: type) -> Callable:
 
 def _shaped(pointer: np.ndarray, buffer: Buffer) -> np.ndarray:
     """A pointer as the array a callee's parameter expects, where its shape is constant."""
-    shape = tuple(as_int(d) for d in buffer.shape)
-    if None in shape:
-        return pointer
-    count = 1
-    for extent in shape:
-        count *= extent
-    return pointer[:count].reshape(shape)
+    shape = [n for d in buffer.shape if (n := as_int(d)) is not None]
+    return pointer[:math.prod(shape)].reshape(shape) if len(shape) == len(buffer.shape) else pointer
 
 
 def _leaves_loop(body: S.Stmt) -> bool:

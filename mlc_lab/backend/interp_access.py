@@ -17,7 +17,7 @@ from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, PrimExpr, Ramp, Var
 from ..tir.function import PrimFunc
 from ..tir.op import as_int
-from .interp_expr import Code
+from .interp_expr import Code, ExprCompiler
 from .interp_memory import InterpError, OutOfBounds, View, row_major, vector_dtype
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ActiveBlock:
         self.name, self.slot, self.own = name, slot, own
 
 
-class AccessCompiler:
+class AccessCompiler(ExprCompiler):
     """Variables, buffers and accesses. Mixed into the interpreter's compiler."""
 
     name: str
@@ -103,7 +103,6 @@ class AccessCompiler:
     loops: list[Var]
     blocks: list[ActiveBlock]
     memories: dict[int, tuple[np.ndarray, np.ndarray]]
-    expr: Callable
 
     # ------------------------------------------------------------------ variables and buffers
 
@@ -128,7 +127,8 @@ class AccessCompiler:
 
     def evaluate(self, e: PrimExpr, values: Mapping[Var, Any]) -> Any:
         """The value of an expression over known variables (shapes of arguments)."""
-        compiler = type(self)(None, Options(), self.name)
+        make: Callable[..., AccessCompiler] = type(self)
+        compiler = make(None, Options(), self.name)
         for var in values:
             compiler.define(var)
         env = list(values.values())
@@ -298,10 +298,11 @@ class AccessCompiler:
     def _constant_layout(self, buffer: Buffer) -> tuple[int, tuple | None]:
         """The slot and shape of a declared, compact buffer of constant shape at offset 0."""
         slot = self.views.get(buffer)
-        shape = tuple(as_int(d) for d in buffer.shape)
+        shape = tuple(n for d in buffer.shape if (n := as_int(d)) is not None)
         strides = tuple(as_int(d) for d in buffer.strides)
-        compact = not strides or strides == (None not in shape and row_major(shape))
-        if slot is None or None in shape or not compact or as_int(buffer.elem_offset) != 0:
+        known = len(shape) == len(buffer.shape)
+        compact = not strides or known and strides == row_major(shape)
+        if slot is None or not known or not compact or as_int(buffer.elem_offset) != 0:
             return -1, None
         return slot, shape
 
@@ -338,7 +339,7 @@ class AccessCompiler:
 
     # vectors
 
-    def _flat_indices(self, buffer: Buffer, node: Node) -> Callable:
+    def _flat_indices(self, buffer: Buffer, node: BufferLoad | S.BufferStore) -> Callable:
         """Code for the flat indices of a vector access; lanes masked out are set to -1."""
         codes = [self.expr(i) for i in node.indices]
         mask = self._access_mask(node)
@@ -364,7 +365,7 @@ class AccessCompiler:
 
         return indices
 
-    def _access_mask(self, node: Node) -> Code | None:
+    def _access_mask(self, node: BufferLoad | S.BufferStore) -> Code | None:
         """Which lanes of a vector access take part: its predicate says, or the choice around."""
         if node.predicate is not None:
             return self.expr(node.predicate)
@@ -410,7 +411,7 @@ class AccessCompiler:
         indices, view = self._flat_indices(s.buffer, s), self.view(s.buffer)
         watch = self._watch(s.buffer, s, True) if self.options.watched else None
         masked = s.predicate is not None
-        if masked:  # the lanes that are not stored are not computed
+        if s.predicate is not None:  # the lanes that are not stored are not computed
             lanes = dt.lanes_of(s.predicate.dtype)
             slot, predicate = self.new_slot(), self.expr(s.predicate)
             value = self.masked(s.value, slot, lanes)

@@ -26,6 +26,7 @@ from .interp_memory import DivisionByZero, InterpError, vector_dtype, vector_fit
 
 if TYPE_CHECKING:
     from ..tir.expr import PrimExpr
+    from .interp_access import Options
 
 Code = Callable[[list], Any]
 
@@ -37,6 +38,13 @@ class ExprCompiler:
     """Turns expressions into closures. `InterpCompiler` adds the statements."""
 
     slots: dict[E.Var, int]
+    options: Options
+    # what the classes that it is the base of have
+    define: Callable[[E.Var], int]
+    new_slot: Callable[[], int]
+    view: Callable[[Buffer], Callable]
+    where: Callable[[list], str]
+    call_function: Callable[[E.Call], Code]
     #: inside a choice or a store of single lanes: the slot of the lanes that count, and how many
     mask: tuple[int, int] | None = None
 
@@ -57,7 +65,7 @@ class ExprCompiler:
         slot = self.slot(e)
         return lambda env: env[slot]
 
-    def _constant(self, e: PrimExpr) -> Code:
+    def _constant(self, e: E.IntImm | E.FloatImm) -> Code:
         value = bool(e.value) if e.dtype == "bool" else e.value
         if type(e) is E.FloatImm:
             value = fit(e.dtype)(value)
@@ -86,9 +94,10 @@ class ExprCompiler:
     def _int_code(self, e: E.BinaryOp, cls: type, a: Code, b: Code) -> Code:
         low, high = dt.int_range(e.dtype)
         wrap = fit(e.dtype)
-        if cls is E.Add or cls is E.Mul:
-            return _add_code(self, e, a, b, low, high, wrap) if cls is E.Add else _mul_code(
-                self, e, a, b, low, high, wrap)
+        if type(e) is E.Add:
+            return _add_code(self, e, a, b, low, high, wrap)
+        if type(e) is E.Mul:
+            return _mul_code(self, e, a, b, low, high, wrap)
         if cls is E.Sub:
             def sub(env: list) -> int:
                 v = a(env) - b(env)
@@ -182,7 +191,7 @@ class ExprCompiler:
         a, b = self.expr(e.a), self.expr(e.b)
         return lambda env: a(env) or b(env)
 
-    def _vector_logic(self, e: PrimExpr, fn: Callable, undecided: Callable) -> Code:
+    def _vector_logic(self, e: E.And | E.Or, fn: Callable, undecided: Callable) -> Code:
         """Lane by lane; b is computed where a does not decide."""
         lanes = dt.lanes_of(e.dtype)
         a, slot, outer = self.expr(e.a), self.new_slot(), self.lanes_that_count(lanes)
@@ -423,12 +432,9 @@ class ExprCompiler:
 
         return address
 
-    def _vector_half(self, low: bool) -> Callable:
-        def compile_half(self: Any, e: E.Call) -> Code:
-            value = self.expr(e.args[0])
-            return lambda env: np.split(value(env), 2)[0 if low else 1]
-
-        return compile_half
+    def _vector_half(self, e: E.Call, half: int) -> Code:
+        value = self.expr(e.args[0])
+        return lambda env: np.split(value(env), 2)[half]
 
     def _combine(self, e: E.Call) -> Code:
         a, b = self.expr(e.args[0]), self.expr(e.args[1])
@@ -593,8 +599,9 @@ _CALLS: dict[str, Callable] = {
     "call_llvm_pure_intrin": ExprCompiler._llvm_intrinsic, "tvm_call_packed": ExprCompiler._packed,
     "tvm_stack_make_array": ExprCompiler._make_array, "tvm_stack_make_shape": ExprCompiler._tuple,
     "tvm_tuple": ExprCompiler._tuple, "tvm_access_ptr": ExprCompiler._access_ptr,
-    "address_of": ExprCompiler._address_of, "vectorlow": ExprCompiler._vector_half(None, True),
-    "vectorhigh": ExprCompiler._vector_half(None, False), "vectorcombine": ExprCompiler._combine,
+    "address_of": ExprCompiler._address_of, "vectorcombine": ExprCompiler._combine,
+    "vectorlow": lambda self, e: self._vector_half(e, 0),
+    "vectorhigh": lambda self, e: self._vector_half(e, 1),
     "undef": ExprCompiler._undef, "assume": ExprCompiler._nothing,
     "prefetch": ExprCompiler._nothing, "start_profile_intrinsic": ExprCompiler._nothing,
     "end_profile_intrinsic": ExprCompiler._nothing, "isnullptr": ExprCompiler._is_null,

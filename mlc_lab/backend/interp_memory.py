@@ -88,7 +88,7 @@ def scalar_access(flat: np.ndarray, dtype: str) -> Any:
         return _Converted(flat, lambda b: float(bfloat16_values(b)),
                           lambda v: bfloat16_bits(np.float32(v)))
     if flat.dtype.char in "?bBhHiIlLqQfd":
-        return memoryview(flat)
+        return flat.data
     return _Converted(flat, float, flat.dtype.type)
 
 

@@ -18,11 +18,12 @@ import numpy as np
 from ..tir import stmt as S
 from ..tir.expr import BufferLoad, Call, CommReducer, IterVar, Op, Var
 from ..tir.functor import pre_order
-from ..tir.op import as_int
+from .interp_access import AccessCompiler
+from .interp_expr import Code
 from .interp_memory import InterpError, allocate, fit
 
 if TYPE_CHECKING:
-    from ..target.target import TargetLike
+    from ..tir.expr import PrimExpr
 
 _BARRIERS = {"tir.tvm_storage_sync", "tir.tvm_thread_allreduce"}
 
@@ -47,23 +48,33 @@ class Kernel:
         self.barriers: set[int] = set()
 
 
-class KernelCompiler:
-    """The statements of a kernel. Mixed into the interpreter's compiler."""
+class KernelCompiler(AccessCompiler):
+    """The statements of a kernel. `InterpCompiler` adds the others."""
 
-    kernel: Kernel | None
+    stmt: Callable[[S.Stmt], Code]
+    memory_maker: Callable[[Var, str, Callable], Callable]
+    #: the kernel being compiled, inside of one
+    inside: Kernel | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel being compiled. Raises InterpError outside of one."""
+        if self.inside is None:
+            raise InterpError(f"{self.name}: threads are used outside of a kernel")
+        return self.inside
 
     def thread_extent(self, s: S.AttrStmt) -> Callable:
         """The outermost one launches the kernel; inner ones name an axis of it."""
-        if self.kernel is not None:
+        if self.inside is not None:
             return self.stmt(s.body) if not self._waits(s) else _drive(self.thread_body(s))
-        kernel = self.kernel = Kernel()
+        kernel = self.inside = Kernel()
         for item in pre_order(s):
             if _is_barrier(getattr(item, "value", None)):
                 kernel.barriers.add(id(item))
         self._axes(s)
         kernel.shared = self.new_slot()
         body = self.thread_body(s.body)
-        self.kernel = None
+        self.inside = None
         blocks = [t for t in kernel.slots if t.startswith("blockIdx")]
         threads = [t for t in kernel.slots if not t.startswith("blockIdx")]
 
@@ -237,7 +248,7 @@ class KernelCompiler:
         return run
 
     def _evaluate_waiting(self, s: S.Evaluate) -> Callable:
-        call = s.value
+        call: Any = s.value
         if call.op.name == "tir.tvm_thread_allreduce":
             return self._allreduce(call)
         scope = getattr(call.args[0], "value", "") if call.args else ""
@@ -254,7 +265,7 @@ class KernelCompiler:
         if not self.kernel.reducers:
             raise InterpError("tvm_thread_allreduce needs an attr reduce_scope around it")
         reducer = self.kernel.reducers[-1]
-        count = as_int(call.args[0])
+        count = int(call.args[0])
         values = [self.expr(a) for a in call.args[1:1 + count]]
         condition = self.expr(call.args[1 + count])
         results = [self._reference(a) for a in call.args[2 + count:2 + 2 * count]]
@@ -293,7 +304,7 @@ class KernelCompiler:
 
         return combine
 
-    def _reference(self, target: TargetLike) -> Callable:
+    def _reference(self, target: PrimExpr) -> Callable:
         """Where a result goes: an element, or the first element of a pointer."""
         if isinstance(target, BufferLoad):
             view, codes = self.view(target.buffer), [self.expr(i) for i in target.indices]
@@ -319,9 +330,9 @@ def _drive(generator: Callable[[list], Iterator]) -> Callable:
     return run
 
 
-def _sync_outside(self: Any, e: Call) -> Callable:
+def _sync_outside(self: KernelCompiler, e: Call) -> Callable:
     """A barrier in a program whose threads are still loops: they run one after the other."""
-    if self.kernel is None:
+    if self.inside is None:
         raise InterpError(
             "tvm_storage_sync in a program whose thread loops are not lowered to a kernel: as "
             "serial loops the threads cannot wait for each other. Lower it for a GPU target first")

@@ -55,7 +55,7 @@ class ArithGen(IndexGen):
 
     # -- arithmetic -------------------------------------------------------------------------------
 
-    def expr_arith(self, e: PrimExpr) -> str:
+    def expr_arith(self, e: tir.BinaryOp) -> str:
         dtype, kind = e.dtype, type(e)
         code, bits, _ = dt.parse(dtype)
         if code in ("int", "uint", "bool") and kind in DIVISIONS:
@@ -78,7 +78,7 @@ class ArithGen(IndexGen):
 
     # -- division ---------------------------------------------------------------------------------
 
-    def divide(self, e: PrimExpr) -> str:
+    def divide(self, e: tir.BinaryOp) -> str:
         """Quotient and remainder, rounding toward zero or down; of floats those that round down.
 
         The processor stops the process where an integer is divided by zero, or the smallest by -1:
@@ -164,7 +164,7 @@ class ArithGen(IndexGen):
         one = self.splat_constant("1", element_type(e.dtype), lanes)
         return self.choose(is_zero, ty, one, b, lanes)
 
-    def float_floor_divide(self, e: PrimExpr) -> str:
+    def float_floor_divide(self, e: tir.BinaryOp) -> str:
         """Quotient and remainder of floats, rounding down: see ``numbers.float_floordiv``."""
         dtype, lanes = e.dtype, dt.lanes_of(e.dtype)
         quotient = type(e) is tir.FloorDiv
@@ -203,7 +203,7 @@ class ArithGen(IndexGen):
 
     # -- minimum and maximum ----------------------------------------------------------------------
 
-    def expr_min_max(self, e: PrimExpr) -> str:
+    def expr_min_max(self, e: tir.BinaryOp) -> str:
         dtype = e.dtype
         code, _, lanes = dt.parse(dtype)
         less, ty = type(e) is tir.Min, register_type(dtype)
@@ -219,7 +219,7 @@ class ArithGen(IndexGen):
         result = self._float_extremum(e, a, b, wide, less)
         return result if code == "float" else self._cut(result, dtype)
 
-    def _float_extremum(self, e: PrimExpr, a: str, b: str, dtype: str, less: bool) -> str:
+    def _float_extremum(self, e: tir.BinaryOp, a: str, b: str, dtype: str, less: bool) -> str:
         """NaN where either operand is; the first where they are equal.
 
         x86's maxps(b, a) is ``b > a ? b : a``: one instruction, right but where b is NaN. A
@@ -259,7 +259,7 @@ class ArithGen(IndexGen):
 
     # -- conditions -------------------------------------------------------------------------------
 
-    def expr_compare(self, e: PrimExpr) -> str:
+    def expr_compare(self, e: tir.CmpOp) -> str:
         floats, signed, unsigned = _COMPARE[type(e)]
         dtype = e.a.dtype
         code, _, lanes = dt.parse(dtype)
@@ -279,7 +279,7 @@ class ArithGen(IndexGen):
         return (type(a) in self.index_table and type(b) in self.index_table
                 and not self.is_data(a) and not self.is_data(b))
 
-    def expr_logic(self, e: PrimExpr) -> str:
+    def expr_logic(self, e: tir.And | tir.Or) -> str:
         lanes, ty = dt.lanes_of(e.dtype), register_type(e.dtype)
         lazy = self.may_fail(e.b)
         if lazy and lanes == 1:
@@ -305,11 +305,11 @@ class ArithGen(IndexGen):
 
     def condition(self, e: PrimExpr) -> str:
         """A condition to branch on: what need not be looked at to decide it is not loaded."""
-        if type(e) in (tir.And, tir.Or) and dt.lanes_of(e.dtype) == 1 and _loads(e.b):
+        if isinstance(e, (tir.And, tir.Or)) and dt.lanes_of(e.dtype) == 1 and _loads(e.b):
             return self.lazy_logic(e)
         return self.visit(e)
 
-    def lazy_logic(self, e: PrimExpr) -> str:
+    def lazy_logic(self, e: tir.And | tir.Or) -> str:
         """a and b, a or b, where b is computed only if a does not decide."""
         first = self.condition(e.a)
         before, more, end = self.block, self.new_label("then"), self.new_label("both")
@@ -325,7 +325,7 @@ class ArithGen(IndexGen):
 
     def may_fail(self, e: PrimExpr) -> bool:
         """Whether an expression divides by what may be zero."""
-        if type(e) in DIVISIONS and not dt.is_float(e.dtype):
+        if isinstance(e, tir.BinaryOp) and type(e) in DIVISIONS and not dt.is_float(e.dtype):
             divisor = e.b.value if type(e.b) is tir.Broadcast else e.b
             if not self.is_nonzero(divisor):
                 return True

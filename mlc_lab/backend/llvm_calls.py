@@ -28,8 +28,8 @@ class CallGen(BitsGen):
 
     def expr_call(self, e: tir.Call) -> str:
         op = e.op
-        if type(op) is GlobalVar:
-            return self.call_function(e)
+        if isinstance(op, GlobalVar):
+            return self.call_function(e, op.name_hint)
         handler = HANDLERS.get(op.name)
         if handler is None:
             raise CodegenError(
@@ -107,7 +107,7 @@ class CallGen(BitsGen):
 
     def call_pow(self, e: tir.Call) -> str:
         exponent = e.args[1].value if type(e.args[1]) is tir.Broadcast else e.args[1]
-        value = exponent.value if type(exponent) in (tir.FloatImm, tir.IntImm) else None
+        value = exponent.value if isinstance(exponent, (tir.FloatImm, tir.IntImm)) else None
         if not dt.is_float(e.dtype):
             return self.int_power(e, value)
 
@@ -142,7 +142,7 @@ class CallGen(BitsGen):
         return self.pure(f"bitcast {a} {value} to {b}")
 
     def call_large_uint(self, e: tir.Call) -> str:
-        low, high = (const_int(a) & 0xFFFFFFFF for a in e.args)
+        low, high = (int(a) & 0xFFFFFFFF for a in e.args)
         return str((high << 32) | low)
 
     # -- pointers ---------------------------------------------------------------------------------

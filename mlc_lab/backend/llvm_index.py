@@ -93,10 +93,10 @@ class IndexGen(Emitter):
             return self.visit(e)
         return self.pure(f"sext i32 {value} to i64") if e.dtype == "int32" else value
 
-    def index_arith(self, e: PrimExpr) -> str:
+    def index_arith(self, e: tir.BinaryOp) -> str:
         return self.fold(_INDEX_OPS[type(e)], self.index(e.a), self.index(e.b))
 
-    def index_divide(self, e: PrimExpr) -> str:
+    def index_divide(self, e: tir.BinaryOp) -> str:
         if self.is_data(e) or not self.is_nonzero(e.b):
             return self.sign_extend(self.visit(e), e.dtype)
         quotient = type(e) in (tir.Div, tir.FloorDiv)
@@ -125,7 +125,7 @@ class IndexGen(Emitter):
             return self.pure(f"{'sdiv' if quotient else 'srem'} i64 {a}, {b}")
         return self.floor_divide("i64", a, b, quotient)
 
-    def index_min_max(self, e: PrimExpr) -> str:
+    def index_min_max(self, e: tir.BinaryOp) -> str:
         if self.is_data(e):
             return self.sign_extend(self.visit(e), e.dtype)
         a, b = self.index(e.a), self.index(e.b)
@@ -148,19 +148,18 @@ class IndexGen(Emitter):
 
     def is_nonzero(self, e: PrimExpr) -> bool:
         """Whether an integer expression is known not to be 0, from its form."""
-        kind = type(e)
-        if kind is tir.IntImm:
+        if type(e) is tir.IntImm:
             return e.value != 0
-        if kind is tir.Var or kind is tir.SizeVar:
+        if isinstance(e, tir.Var):
             return e in self.nonzero
-        if kind is tir.Mul:
+        if type(e) is tir.Mul:
             return not self.may_wrap(e) and self.is_nonzero(e.a) and self.is_nonzero(e.b)
-        if kind is tir.Add:
+        if type(e) is tir.Add:
             return not self.may_wrap(e) and self.is_nonneg(e.a) and self.is_nonneg(e.b) and (
                 self.is_nonzero(e.a) or self.is_nonzero(e.b))
-        if kind is tir.Max:
+        if type(e) is tir.Max:
             return any(self.is_nonneg(x) and self.is_nonzero(x) for x in (e.a, e.b))
-        if kind is tir.Cast:
+        if type(e) is tir.Cast:
             source = e.value.dtype
             return (dt.is_integer(source) and dt.bits_of(e.dtype) >= dt.bits_of(source)
                     and self.is_nonzero(e.value))

@@ -22,9 +22,11 @@ class Emitter(Protocol):
 
     def pure(self, text: str) -> str:
         """Emit an instruction without effects and return its operand."""
+        ...
 
     def call_intrinsic(self, name: str, ret: str, *args: str) -> str:
         """Call an LLVM intrinsic."""
+        ...
 
 
 class Lanes:

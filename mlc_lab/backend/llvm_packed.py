@@ -27,22 +27,22 @@ class PackedGen(ExprGen):
 
     # -- functions of the module ------------------------------------------------------------------
 
-    def call_function(self, e: tir.Call) -> str:
+    def call_function(self, e: tir.Call, name: str) -> str:
         """A call of another function of the module, by pointers and numbers."""
         self.work = float("inf")
-        signature = self.unit.signatures.get(e.op.name_hint)
+        signature = self.unit.signatures.get(name)
         if signature is None:
             raise CodegenError(
-                f"{self.function_name}: it calls {e.op.name_hint!r}, which the module does not have"
+                f"{self.function_name}: it calls {name!r}, which the module does not have"
             )
         if len(signature.args) != len(e.args):
             raise CodegenError(
-                f"{self.function_name}: {e.op.name_hint!r} takes {len(signature.args)} arguments, "
+                f"{self.function_name}: {name!r} takes {len(signature.args)} arguments, "
                 f"and is called with {len(e.args)}"
             )
         if signature.symbols:
             raise CodegenError(
-                f"{self.function_name}: {e.op.name_hint!r} has symbolic shapes "
+                f"{self.function_name}: {name!r} has symbolic shapes "
                 f"({', '.join(signature.symbols)}), which a call inside a module cannot bind; "
                 "call it with T.call_packed, or fix its shapes"
             )

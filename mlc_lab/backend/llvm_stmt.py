@@ -318,7 +318,7 @@ class StmtGen(CallGen):
                 "it with mlc_lab.backend.interp.interpret"
             )
         if key == "pragma_import_llvm":
-            self.unit.imports.append(str(s.value.value))
+            self.unit.imports.append(str(getattr(s.value, "value", s.value)))
         self.run(s.body)
 
     def stmt_decl(self, s: tir.DeclBuffer) -> None:

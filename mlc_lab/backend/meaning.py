@@ -236,7 +236,7 @@ def bind(var: E.Var, e: PrimExpr, env: Env) -> None:
 def call(e: E.Call, env: Env, lane: int) -> Any:
     """The number that lane `lane` of a call has."""
     if not isinstance(e.op, E.Op):
-        return other_function(e, env)
+        return other_function(e, e.op.name_hint, env)
     kind, args = dt.element_of(e.dtype), e.args
     match e.op.name.removeprefix("tir."):
         case "if_then_else":  # only the side that is chosen
@@ -314,11 +314,11 @@ def handed(e: PrimExpr, env: Env) -> Any:
     return found.view(dt.numpy_dtype(kind.dtype)) if isinstance(kind, E.PrimType) else found
 
 
-def other_function(e: E.Call, env: Env) -> Any:
+def other_function(e: E.Call, name: str, env: Env) -> Any:
     """A call of another function of the module: memory is passed on, and written in place."""
-    callee = env.module[e.op.name_hint] if env.module is not None else None
+    callee = env.module[name] if env.module is not None else None
     if not isinstance(callee, PrimFunc):
-        raise InterpError(f"{e.op.name_hint!r} is no function of the module")
+        raise InterpError(f"{name!r} is no function of the module")
     inner = like(env, {})
     for param, arg in zip(callee.params, e.args):
         inner[param] = value(arg, env)
@@ -383,13 +383,13 @@ def run(s: Any, env: Env) -> Iterator[None]:
             yield from run(s.body, env)
         case S.BufferStore():
             store(s, env)
-        case S.Evaluate(value=E.Call(op=E.Op(name="tir.tvm_storage_sync"))):
+        case S.Evaluate(value=E.Call(op=E.Op(name="tir.tvm_storage_sync")) as wait):
             if env.kernel is None:
                 raise InterpError("tvm_storage_sync outside of a kernel: loops cannot wait")
-            if s.value.args[0].value != "warp":
+            if wait.args[0].value != "warp":
                 yield
-        case S.Evaluate(value=E.Call(op=E.Op(name="tir.tvm_thread_allreduce"))):
-            yield from allreduce(s.value, env)
+        case S.Evaluate(value=E.Call(op=E.Op(name="tir.tvm_thread_allreduce")) as reduction):
+            yield from allreduce(reduction, env)
         case S.Evaluate():
             value(s.value, env)
         case S.Allocate():

@@ -40,7 +40,7 @@ class Arg:
     dtype: tuple[int, int, int] = (0, 0, 0)
     shape: tuple[int | Symbol | None, ...] = ()
     strides: tuple[int | Symbol | None, ...] | None = None
-    elem_offset: Symbol | None = None
+    elem_offset: int | Symbol | None = None
     align: int = 1
     symbol: Symbol | None = None
 

@@ -445,7 +445,7 @@ class Shuffle(PrimExpr):
 
     derived = {"dtype": "with_lanes(element_of(vectors[0].dtype), len(indices))"}
     vectors: tuple[PrimExpr, ...]
-    indices: tuple[PrimExpr, ...]
+    indices: tuple[IntImm, ...]
 
 
 @node
