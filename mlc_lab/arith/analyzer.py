@@ -180,7 +180,7 @@ class Analyzer:
         facts = constraint_bounds(cond, self.may_wrap)
         for part in parts:
             kind = type(part)
-            if kind in _ORDERED and part.a.dtype in INDEX_DTYPES and (
+            if isinstance(part, _ORDERED) and part.a.dtype in INDEX_DTYPES and (
                     type(part.a) is not IntImm and type(part.b) is not IntImm):
                 a, b = (part.a, part.b) if kind in (LT, LE) else (part.b, part.a)
                 if self.may_wrap(a, b):
@@ -230,7 +230,8 @@ class Analyzer:
         if kind is IntImm:
             return e
         if kind is Var or kind is SizeVar:
-            return self.canonical.var_map.get(e, e)
+            found = self.canonical.var_map.get(e)
+            return e if found is None else found
         if not isinstance(e, PrimExpr):
             return const_index(e)
         found = self._simplified.get(e)

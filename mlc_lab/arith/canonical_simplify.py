@@ -15,7 +15,7 @@ simplifier, from which this class derives.
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ..tir.expr import (
     LT, Add, BufferLoad, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, SizeVar, Sub,
@@ -113,13 +113,13 @@ _LONG = 24
 
 def outline(e: PrimExpr, levels: int = 3) -> Any:
     """What the same expressions have in common: a key to look for them, cheaper than a hash."""
-    kind = type(e)
-    if kind is IntImm:
+    if type(e) is IntImm:
         return e.value
+    kind = type(e)
     if kind is Var or kind is SizeVar:
         return id(e)
     parts = [outline(item, levels - 1) for item in e.children()] if levels else ()
-    return (kind, id(e.buffer) if kind is BufferLoad else 0, *parts)
+    return (kind, id(e.buffer) if type(e) is BufferLoad else 0, *parts)
 
 
 def _join_splits(terms: list[Term]) -> list[Term]:
@@ -219,14 +219,13 @@ class CanonicalSimplifier(RewriteSimplifier):
     def in_parts(self, e: PrimExpr) -> PrimExpr:
         """An expression whose constants do not fit into its type when joined: its sum stays as
         it is written, each part canonical."""
-        kind = type(e)
-        if kind is Cast:
+        if type(e) is Cast:
             return e
-        if kind is not Add and kind is not Sub:
+        if not isinstance(e, (Add, Sub)):
             return _arith(self, e)
         a, b = [self.in_parts(item) if type(item) is Add or type(item) is Sub else self.visit(item)
                 for item in (e.a, e.b)]
-        return e if a is e.a and b is e.b else kind(a, b)
+        return e if a is e.a and b is e.b else type(e)(a, b)
 
     def mutate(self, e: PrimExpr) -> Any:
         """A Sum for what is linear, otherwise the canonical expression."""
@@ -594,7 +593,7 @@ _CANONICAL: dict[type, Callable] = {**_HANDLERS, LT: _lt}
 # ------------------------------------------------------------------------------- a short cut
 
 
-def affine_form(e: PrimExpr, var_map: dict[Var, PrimExpr]) -> PrimExpr | None:
+def affine_form(e: PrimExpr, var_map: Mapping[PrimExpr, PrimExpr]) -> PrimExpr | None:
     """The canonical form of a sum of variables times constants; None if `e` is no such sum.
 
     The commonest expressions of all need neither rules nor bounds.
@@ -625,7 +624,7 @@ def _is_product(e: PrimExpr) -> bool:
     return type(e) in U.VAR_TYPES
 
 
-def _collect(e: PrimExpr, scale: int, terms: dict, var_map: dict) -> int | None:
+def _collect(e: Any, scale: int, terms: dict, var_map: Mapping) -> int | None:
     """Add scale * e to `terms`; the constant part, or None if e is not affine."""
     kind = type(e)
     if kind is Var or kind is SizeVar:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from ..ir import dtype as dt
 from ..tir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min,
-    Mod, Mul, Not, Or, PrimExpr, Select, SizeVar, Sub, Var, Range,
+    EQ, GE, GT, LE, LT, NE, Add, And, Call, Cast, CmpOp, Div, FloorDiv, FloorMod, IntImm, Let, Max,
+    Min, Mod, Mul, Not, Or, PrimExpr, Range, Select, SizeVar, Sub, Var,
 )
 from ..tir.functor import uses_var
 from .expr_util import INDEX_DTYPES, conjuncts, is_data, same, truncdiv
@@ -100,15 +100,15 @@ class ConstIntBoundAnalyzer:
 
     def __init__(self, parent: Analyzer) -> None:
         self.parent = parent
-        self.vars: dict[Var, Bound] = {}
+        self.vars: dict[PrimExpr, Bound] = {}
         self.known: dict[type, list[tuple[PrimExpr, Bound]]] = {}  # of expressions, by type
         self.memo: dict[PrimExpr, Bound] = {}
 
     def of(self, e: PrimExpr) -> Bound:
         """(min, max) of an expression."""
-        kind = type(e)
-        if kind is IntImm:
+        if type(e) is IntImm:
             return (e.value, e.value)
+        kind = type(e)
         if kind is Var or kind is SizeVar:
             found = self.vars.get(e)
             if found is None:
@@ -182,7 +182,7 @@ def constraint_bounds(cond: PrimExpr, wraps: Callable[[PrimExpr], bool]
     out: list[tuple[PrimExpr, Bound]] = []
     for item in conjuncts(cond):
         kind = type(item)
-        if kind not in _MIRROR:
+        if not isinstance(item, CmpOp) or kind not in _MIRROR:
             continue
         a, b = item.a, item.b
         if type(a) is IntImm and type(b) is not IntImm:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..ir.dtype import int_range, is_float
 from ..ir.structural import structural_equal
 from ..tir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, BinaryOp, Broadcast, BufferLoad, Call, Cast, Div, FloatImm,
-    FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Not, Or, PrimExpr, ProducerLoad, Ramp, Select,
-    SizeVar, StringImm, Sub, Var, int32,
+    EQ, GE, GT, LE, LT, NE, Add, And, BinaryOp, Broadcast, BufferLoad, Call, Cast, CmpOp, Div,
+    FloatImm, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Not, Or, PrimExpr, ProducerLoad, Ramp,
+    Select, SizeVar, StringImm, Sub, Var, int32,
 )
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ ARITHMETIC = (Add, Sub, Mul)
 _CHOICES = ("tir.if_then_else", "tir.likely")
 
 
-def is_data(e: PrimExpr, memo: dict[PrimExpr, bool]) -> bool:
+def is_data(e: Any, memo: dict[PrimExpr, bool]) -> bool:
     """Whether a number that the program computes is in `e`: read from memory, given by a function,
     or converted from a type that is none of indices.
 
@@ -308,11 +308,9 @@ def conjuncts(cond: PrimExpr) -> list[PrimExpr]:
 
 def negate(cond: PrimExpr) -> PrimExpr:
     """The opposite condition, comparisons turned around (but those of floats that NaN decides)."""
-    kind = type(cond)
-    turned = _NEGATED.get(kind)
-    if turned is not None and (kind is EQ or kind is NE or not is_float(cond.a.dtype)):
-        return turned(cond.a, cond.b)
-    if kind is Not:
+    if isinstance(cond, CmpOp) and (isinstance(cond, (EQ, NE)) or not is_float(cond.a.dtype)):
+        return _NEGATED[type(cond)](cond.a, cond.b)
+    if type(cond) is Not:
         return cond.a
     return logical_not(cond)
 

@@ -144,7 +144,7 @@ class IntSet:
 IntervalSet = IntSet
 
 
-def analyzer_or_new(given: Any) -> Any:
+def analyzer_or_new(given: Analyzer | None) -> Analyzer:
     """The analyzer that was given, or one that knows nothing."""
     if given is not None:
         return given
@@ -164,7 +164,7 @@ def is_infinite(e: PrimExpr) -> bool:
 
 
 def _choice(build: type, fold: Callable, wins: PrimExpr, loses: PrimExpr) -> Callable:
-    def choose(a: PrimExpr, b: PrimExpr, analyzer: Analyzer | None) -> PrimExpr:
+    def choose(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> PrimExpr:
         if a is wins or b is wins:
             return wins
         if a is loses or a is b:

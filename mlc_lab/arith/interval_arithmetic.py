@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ..tir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let,
-    Max, Min, Mod, Mul, Not, Or, PrimExpr, Ramp, Range, Select, SizeVar, Sub, Var, const_index,
+    EQ, GE, GT, LE, LT, NE, Add, And, BinaryOp, Broadcast, Call, Cast, Div, FloorDiv, FloorMod,
+    IntImm, Let, Max, Min, Mod, Mul, Not, Or, PrimExpr, Ramp, Range, Select, SizeVar, Sub, Var,
+    const_index,
 )
 from ..tir.functor import pre_order
 from . import expr_util as U
@@ -46,10 +47,10 @@ def eval_set(e: Any, dom_map: Mapping[Var, Any], analyzer: Analyzer | None = Non
 class _Evaluator:
     """The sets of expressions while variables run over `domains`; what is found is kept."""
 
-    def __init__(self, dom_map: Mapping[Var, Any], analyzer: Analyzer | None) -> None:
+    def __init__(self, dom_map: Mapping[Any, Any], analyzer: Analyzer) -> None:
         self.domains = dom_map
         self.analyzer = analyzer
-        self.sets: dict[Var, IntSet] = {}
+        self.sets: dict[PrimExpr, IntSet] = {}
         self.depth = 0
 
     def of(self, e: PrimExpr) -> IntSet:
@@ -64,7 +65,7 @@ class _Evaluator:
             return self.unknown(e)
         return visit(self, e)
 
-    def of_var(self, var: Var) -> IntSet:
+    def of_var(self, var: PrimExpr) -> IntSet:
         found = self.sets.get(var)
         if found is None:
             domain = self.domains.get(var)
@@ -124,7 +125,7 @@ def _of_intervals(case: Callable[[_Evaluator, Any, IntSet, IntSet], IntSet]) -> 
     A node whose operands are points is a point itself.
     """
 
-    def visit(s: _Evaluator, e: PrimExpr) -> IntSet:
+    def visit(s: _Evaluator, e: BinaryOp) -> IntSet:
         a, b = s.of(e.a), s.of(e.b)
         if a.min_value is a.max_value and b.min_value is b.max_value:
             if a.min_value is e.a and b.min_value is e.b:
@@ -174,9 +175,10 @@ def _mul(s: _Evaluator, e: Mul, a: IntSet, b: IntSet) -> IntSet:
         if type(factor) is IntImm and factor.value == 0:
             return IntSet(factor, factor)
         return _scaled(s, U.mul, a, factor)
-    corners = (a.min_value, a.max_value, b.min_value, b.max_value)
-    if all(type(v) is IntImm for v in corners):
-        values = [x.value * y.value for x in corners[:2] for y in corners[2:]]
+    corners = [v.value for v in (a.min_value, a.max_value, b.min_value, b.max_value)
+               if type(v) is IntImm]
+    if len(corners) == 4:
+        values = [x * y for x in corners[:2] for y in corners[2:]]
         return IntSet(U.imm(min(values), e.dtype), U.imm(max(values), e.dtype))
     return IntSet.everything()
 

@@ -129,7 +129,7 @@ def _best_effort(s: IterMapRewriter, e: PrimExpr) -> IterSumExpr:
         return s.to_sum(s.read(e), e.dtype)
     except Unresolved:
         pass
-    if type(e) in (Add, Sub):
+    if isinstance(e, (Add, Sub)):
         a, b = _best_effort(s, e.a), _best_effort(s, e.b)
         sign = 1 if type(e) is Add else -1
         for split in b.args:

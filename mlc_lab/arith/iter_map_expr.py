@@ -77,18 +77,17 @@ def number(value: Any) -> Number:
 
 def expression(value: Number, dtype: str) -> PrimExpr:
     """A number as an expression."""
-    return imm(value, dtype) if type(value) is int else value
+    return imm(value, dtype) if isinstance(value, int) else value
 
 
 class Numbers:
     """Arithmetic on factors and extents: ints at once, symbols through the analyzer."""
 
-    def __init__(self, analyzer: Analyzer | None) -> None:
+    def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
 
     def _build(self, build: Any, a: Number, b: Number) -> Number:
-        dtype = b.dtype if type(a) is int else a.dtype
-        return number(self.analyzer.simplify(build(expression(a, dtype), expression(b, dtype))))
+        return number(self.analyzer.simplify(build(*_typed(a, b))))
 
     def add(self, a: Number, b: Number) -> Number:
         """a + b"""
@@ -122,7 +121,8 @@ class Numbers:
             return b != 0 and a % b == 0
         if type(b) is int and b == 1 or type(a) is int and a == 0:
             return True
-        return self.mod(a, b) == 0 if type(self.mod(a, b)) is int else False
+        rest = self.mod(a, b)
+        return isinstance(rest, int) and rest == 0
 
     def at_least(self, a: Number, b: Number) -> bool:
         """Whether a >= b for certain."""
@@ -143,11 +143,11 @@ class Numbers:
 
 
 def _typed(a: Number, b: Number) -> tuple[PrimExpr, PrimExpr]:
-    dtype = b.dtype if type(a) is int else a.dtype
-    return expression(a, dtype), expression(b, dtype)
+    symbol: Any = b if type(a) is int else a
+    return expression(a, symbol.dtype), expression(b, symbol.dtype)
 
 
-def new_analyzer(analyzer: Analyzer | None) -> Any:
+def new_analyzer(analyzer: Analyzer | None) -> Analyzer:
     """`analyzer`, or a new one where none is given."""
     if analyzer is not None:
         return analyzer

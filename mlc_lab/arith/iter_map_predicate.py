@@ -35,7 +35,7 @@ def _size(e: PrimExpr) -> int:
 
 
 def read_predicate(predicate: PrimExpr, iters: dict[Var, Range],
-                   analyzer: Analyzer | None) -> list[_Constraint]:
+                   analyzer: Analyzer) -> list[_Constraint]:
     """The bounds that a conjunction of comparisons sets; narrows `iters` for single iterators.
 
     Raises Unresolved for a condition of another form that uses an iterator.
@@ -44,7 +44,7 @@ def read_predicate(predicate: PrimExpr, iters: dict[Var, Range],
     n = Numbers(analyzer)
     for item in conjuncts(predicate):
         kind = type(item)
-        if kind not in (LT, LE, GT, GE):
+        if not isinstance(item, (LT, LE, GT, GE)):
             if isinstance(item, PrimExpr) and not uses_iter(item, iters):
                 continue
             raise Unresolved(f"a predicate of this form is not understood: {item!r}")
@@ -66,7 +66,7 @@ def read_predicate(predicate: PrimExpr, iters: dict[Var, Range],
             expr, low, high = b, n.add(number(a), 1 - step), None
         else:
             expr, low, high = a, None, n.add(number(b), step)
-        while type(expr) in (Add, Sub) and (type(expr.b) is IntImm):
+        while isinstance(expr, (Add, Sub)) and type(expr.b) is IntImm:
             shift = expr.b.value if type(expr) is Add else -expr.b.value
             expr = expr.a
             low = None if low is None else n.sub(low, shift)

@@ -5,7 +5,7 @@ See `iter_map.py` for what iteration maps are and `detect_iter_map` for the way 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 from ..tir.expr import (
     Add, Cast, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Range, SizeVar, Sub, Var,
@@ -33,14 +33,15 @@ class IterMapRewriter:
 
     #: whether `padded` is asked before a division; see `index_map.py`
     pads = False
+    padded: Callable[[IterSplitExpr, Number, Number], tuple[IterSplitExpr, Number]]
 
-    def __init__(self, analyzer: Analyzer | None, input_iters: Mapping[Var, Range],
+    def __init__(self, analyzer: Analyzer, input_iters: Mapping[Var, Range],
                  trivial: bool = True, windows: bool = False) -> None:
         self.windows = windows  # whether sums may overlap, as in a sliding window
         self.uneven = windows  # whether divisors need not divide the extent
         self.analyzer = analyzer
         self.n = Numbers(analyzer)
-        self.var_map: dict[Var, IterSumExpr] = {}
+        self.var_map: dict[PrimExpr, IterSumExpr] = {}
         self.input_marks: list[IterMark] = []
         self.fused: list[_Fused] = []
         self.constrained: list[_Fused] = []
@@ -58,9 +59,9 @@ class IterMapRewriter:
 
     def read(self, e: PrimExpr) -> Any:
         """An IterSumExpr, or a Number where no iterator occurs."""
-        kind = type(e)
-        if kind is IntImm:
+        if type(e) is IntImm:
             return e.value
+        kind = type(e)
         if kind is Var or kind is SizeVar:
             found = self.var_map.get(e)
             if found is None:
@@ -355,9 +356,9 @@ class IterMapRewriter:
 
     def takes_all(self, split: IterSplitExpr) -> bool:
         """Whether one split of a mark, divided unevenly, takes all its values."""
-        numbers = (split.lower_factor, split.extent, split.source.extent)
-        return all(type(v) is int for v in numbers) and (
-            split.lower_factor * (split.extent - 1) < split.source.extent)
+        factor, extent, whole = split.lower_factor, split.extent, split.source.extent
+        return (isinstance(factor, int) and isinstance(extent, int) and isinstance(whole, int)
+                and factor * (extent - 1) < whole)
 
     def sorted_splits(self, mark: IterMark, parts: list[IterSplitExpr],
                       level: str) -> list[IterSplitExpr]:
@@ -391,13 +392,13 @@ class IterMapRewriter:
 # ------------------------------------------------------------------------------- by node type
 
 
-def _read_add(s: IterMapRewriter, e: PrimExpr) -> Any:
+def _read_add(s: IterMapRewriter, e: Add | Sub) -> Any:
     a, b = s.read(e.a), s.read(e.b)
     sign = 1 if type(e) is Add else -1
-    if type(a) is not IterSumExpr and type(b) is not IterSumExpr:
+    if not isinstance(a, IterSumExpr) and not isinstance(b, IterSumExpr):
         return s.n.add(a, b) if sign == 1 else s.n.sub(a, b)
     out = s.to_sum(a, e.dtype)
-    if type(b) is IterSumExpr:
+    if isinstance(b, IterSumExpr):
         for split in b.args:
             s.add_split(out, split, sign)
         b = b.base
@@ -407,17 +408,16 @@ def _read_add(s: IterMapRewriter, e: PrimExpr) -> Any:
 
 def _read_mul(s: IterMapRewriter, e: Mul) -> Any:
     a, b = s.read(e.a), s.read(e.b)
-    if type(a) is IterSumExpr and type(b) is IterSumExpr:
-        if not b.args:
-            b = b.base
-        elif not a.args:
-            a = a.base
-        else:
-            raise Unresolved(f"the product of two iterators is not affine: {e!r}")
-    if type(a) is not IterSumExpr and type(b) is not IterSumExpr:
-        return s.n.mul(a, b)
-    if type(a) is not IterSumExpr:
+    if not isinstance(a, IterSumExpr):
         a, b = b, a
+    if not isinstance(a, IterSumExpr):
+        return s.n.mul(b, a)
+    if isinstance(b, IterSumExpr):
+        if a.args and b.args:
+            raise Unresolved(f"the product of two iterators is not affine: {e!r}")
+        if b.args:
+            a, b = b, a
+        b = b.base
     if type(b) is int and b == 0:
         return 0
     return IterSumExpr([IterSplitExpr(i.source, i.lower_factor, i.extent, s.n.mul(i.scale, b))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..tir.expr import (
-    EQ, GE, GT, LE, LT, Add, FloorDiv, IntImm, Mul, PrimExpr, SizeVar, Sub, Var, const_index,
+    EQ, GE, GT, LE, LT, Add, CmpOp, FloorDiv, IntImm, Mul, PrimExpr, SizeVar, Sub, Var, const_index,
 )
 from . import expr_util as U
 from .expr_util import conjuncts, imm
@@ -32,14 +32,13 @@ def detect_linear_equation(e: Any, variables: Sequence[Var]) -> list[PrimExpr]:
     order = {v: i for i, v in enumerate(variables)}
 
     def visit(e: PrimExpr) -> tuple[dict[int, PrimExpr], PrimExpr | None] | None:
-        kind = type(e)
-        if kind in U.VAR_TYPES and e in order:
+        if isinstance(e, Var) and e in order:
             return {order[e]: imm(1, e.dtype)}, None
-        if kind is Add or kind is Sub:
+        if isinstance(e, (Add, Sub)):
             a, b = visit(e.a), visit(e.b)
             if a is None or b is None:
                 return None
-            build = U.add if kind is Add else U.sub
+            build = U.add if type(e) is Add else U.sub
             zero = imm(0, e.dtype)
             coefficients = dict(a[0])
             for place, value in b[0].items():
@@ -47,7 +46,7 @@ def detect_linear_equation(e: Any, variables: Sequence[Var]) -> list[PrimExpr]:
             if b[1] is None:
                 return coefficients, a[1]
             return coefficients, build(a[1] if a[1] is not None else zero, b[1])
-        if kind is Mul:
+        if type(e) is Mul:
             a, b = visit(e.a), visit(e.b)
             if a is None or b is None or (a[0] and b[0]):
                 return None
@@ -74,7 +73,7 @@ def detect_clip_bound(e: PrimExpr, variables: Sequence[Var]) -> list[PrimExpr | 
     bounds: dict[Var, list[PrimExpr | None]] = {v: [None, None] for v in variables}
     for item in conjuncts(e):
         kind = type(item)
-        if kind not in (LT, LE, GT, GE, EQ):
+        if not isinstance(item, (LT, LE, GT, GE, EQ)):
             return []
         a, b = item.a, item.b
         if kind in (GT, GE):
@@ -134,10 +133,10 @@ def deduce_bound(var: Var, cond: PrimExpr, hint_map: Mapping[Var, Any],
     return IntSet(low, high)
 
 
-def _solve(var: Var, item: PrimExpr, relax: Mapping[Var, Any], analyzer: Analyzer | None
+def _solve(var: Var, item: PrimExpr, relax: Mapping[Var, Any], analyzer: Analyzer
            ) -> IntSet | None:
     kind = type(item)
-    if kind not in _TURNED:
+    if not isinstance(item, CmpOp) or kind not in _TURNED:
         return None
     a, b = item.a, item.b
     in_a, in_b = uses_any(a, (var,)), uses_any(b, (var,))
@@ -170,23 +169,22 @@ def _solve(var: Var, item: PrimExpr, relax: Mapping[Var, Any], analyzer: Analyze
 
 
 def _peel(var: Var, a: PrimExpr, b: PrimExpr, kind: type,
-          analyzer: Analyzer | None) -> tuple[PrimExpr, PrimExpr, type] | None:
+          analyzer: Analyzer) -> tuple[PrimExpr, PrimExpr, type] | None:
     """One operator of the left side moved to the right, the comparison kept equivalent."""
-    cls = type(a)
-    if cls is Add:
+    if type(a) is Add:
         if uses_any(a.a, (var,)):
             return None if uses_any(a.b, (var,)) else (a.a, U.sub(b, a.b), kind)
         return a.b, U.sub(b, a.a), kind
-    if cls is Sub:
+    if type(a) is Sub:
         if uses_any(a.a, (var,)):
             return None if uses_any(a.b, (var,)) else (a.a, U.add(b, a.b), kind)
         return a.b, U.sub(a.a, b), _TURNED[kind]
-    if cls is Mul:
+    if type(a) is Mul:
         x, c = (a.a, a.b) if uses_any(a.a, (var,)) else (a.b, a.a)
         if uses_any(c, (var,)):
             return None
         return _peel_product(x, c, b, kind, analyzer)
-    if cls is FloorDiv and type(a.b) is IntImm and a.b.value > 0 and uses_any(a.a, (var,)):
+    if type(a) is FloorDiv and type(a.b) is IntImm and a.b.value > 0 and uses_any(a.a, (var,)):
         c, one = a.b, imm(1, b.dtype)
         if kind is LT:
             return a.a, U.mul(b, c), LT
@@ -200,7 +198,7 @@ def _peel(var: Var, a: PrimExpr, b: PrimExpr, kind: type,
 
 
 def _peel_product(x: PrimExpr, c: PrimExpr, b: PrimExpr, kind: type,
-                  analyzer: Analyzer | None) -> tuple[PrimExpr, PrimExpr, type] | None:
+                  analyzer: Analyzer) -> tuple[PrimExpr, PrimExpr, type] | None:
     one = imm(1, b.dtype)
     if analyzer.can_prove_less(c, 0):
         c = analyzer.simplify(U.sub(imm(0, c.dtype), c))

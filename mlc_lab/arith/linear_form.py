@@ -23,8 +23,8 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, Sequence
 
 from ..tir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, BufferLoad, Call, Cast, FloatImm, FloorDiv, FloorMod, IntImm,
-    Max, Min, Mul, Not, Or, PrimExpr, SizeVar, StringImm, Sub, Var,
+    EQ, GE, GT, LE, LT, NE, Add, And, BufferLoad, Call, Cast, CmpOp, FloatImm, FloorDiv, FloorMod,
+    IntImm, Max, Min, Mul, Not, Or, PrimExpr, SizeVar, StringImm, Sub, Var,
 )
 from .expr_util import INDEX_DTYPES
 from .omega import Form, System, plus, times
@@ -69,7 +69,7 @@ class Reader:
 
     # ------------------------------------------------------------------- expressions
 
-    def form(self, e: PrimExpr, point: Point) -> Form:
+    def form(self, e: Any, point: Point) -> Form:
         """An integer expression at a point."""
         kind = type(e)
         if kind is IntImm:
@@ -196,20 +196,18 @@ class Reader:
 
     def require(self, e: PrimExpr, point: Point, holds: bool = True) -> None:
         """Take a condition for true (or false) at a point, as far as it is understood."""
-        kind = type(e)
-        if kind is Not:
+        if isinstance(e, Not):
             self.require(e.a, point, not holds)
-        elif kind is (And if holds else Or):
+        elif isinstance(e, And if holds else Or):
             self.require(e.a, point, holds)
             self.require(e.b, point, holds)
-        elif kind is Call and getattr(e.op, "name", "") == "tir.likely":
+        elif isinstance(e, Call) and getattr(e.op, "name", "") == "tir.likely":
             self.require(e.args[0], point, holds)
-        elif kind is IntImm:
+        elif isinstance(e, IntImm):
             if bool(e.value) is not holds:
                 self.zero({None: 1})
-        elif kind in _TURNED and e.a.dtype in INDEX_DTYPES:
-            if not holds:
-                kind = _TURNED[kind]
+        elif isinstance(e, CmpOp) and e.a.dtype in INDEX_DTYPES:
+            kind = type(e) if holds else _TURNED[type(e)]
             if kind is NE:
                 return
             difference = plus(self.form(e.b, point), self.form(e.a, point), -1)
@@ -260,14 +258,13 @@ def follows(goal: PrimExpr, loops: Sequence[tuple[Var, PrimExpr, PrimExpr]] = ()
             conditions: Sequence[PrimExpr] = ()) -> bool:
     """Whether a condition certainly holds inside of loops, (variable, first value, extent) each,
     wherever `conditions` hold."""
-    kind = type(goal)
-    if kind is And:
+    if isinstance(goal, And):
         return follows(goal.a, loops, conditions) and follows(goal.b, loops, conditions)
-    if kind is IntImm:
+    if isinstance(goal, IntImm):
         return bool(goal.value)
-    if kind is EQ:
+    if isinstance(goal, EQ):
         return all(follows(part(goal.a, goal.b), loops, conditions) for part in (LE, GE))
-    if kind not in (LT, LE, GT, GE):
+    if not isinstance(goal, (LT, LE, GT, GE)):
         return False
     sizes = [extent for _, _, extent in loops]
     reader = Reader(lambda buffer: True, frozenset(e for e in sizes if isinstance(e, Var)))

@@ -6,7 +6,7 @@ one iteration to the next: it may be allocated inside of the loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..tir import op
 from ..tir.buffer import Buffer
@@ -78,7 +78,8 @@ def _meet(a: Access, b: Access, at: int) -> bool:
         for _, predicate in access.predicates:
             reader.require(predicate, point)
         points.append(point)
-    lane = a.path[at].loop_var
+    loop: Any = a.path[at]
+    lane = loop.loop_var
     reader.not_negative(plus(plus(points[1][lane], points[0][lane], -1), {None: -1}))
     for (low, size), (other, extent) in zip(a.region, b.region):
         x, y = reader.form(low, points[0]), reader.form(other, points[1])
@@ -146,7 +147,7 @@ def _only_bounds(e: PrimExpr, write: Access, depth: int, analyzer: Analyzer) -> 
     Either it says that the index written lies inside of the buffer (`i * 16 + j < 100` for an
     element i * 16 + j of 100), or it cuts iterations of a reduction, of which the first is left.
     """
-    if type(e) not in (LT, LE):
+    if not isinstance(e, (LT, LE)):
         return False
     limit = e.b if type(e) is LT else e.b + 1
     for (index, size), dim in zip(write.region, write.buffer.shape):

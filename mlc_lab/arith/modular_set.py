@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from ..ir import dtype as dt
 from ..tir.expr import (
-    EQ, Add, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, PrimExpr,
-    Select, SizeVar, Sub, Var,
+    EQ, Add, BinaryOp, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul,
+    PrimExpr, Select, SizeVar, Sub, Var,
 )
 from .expr_util import ARITHMETIC, INDEX_DTYPES, conjuncts
 
@@ -58,14 +58,14 @@ class ModularSetAnalyzer:
 
     def __init__(self, parent: Analyzer) -> None:
         self.parent = parent
-        self.vars: dict[Var, ModularSet] = {}
+        self.vars: dict[PrimExpr, ModularSet] = {}
         self.memo: dict[PrimExpr, ModularSet] = {}
 
     def of(self, e: PrimExpr) -> ModularSet:
         """The modular set of an integer expression."""
-        kind = type(e)
-        if kind is IntImm:
+        if type(e) is IntImm:
             return ModularSet(0, e.value)
+        kind = type(e)
         if kind is Var or kind is SizeVar:
             return self.vars.get(e, ANYTHING)
         visit = _SET_OF.get(kind)
@@ -96,7 +96,7 @@ class ModularSetAnalyzer:
             lhs, value = item.a, item.b.value
             if isinstance(lhs, Var):
                 fact = ModularSet(0, value)
-            elif (type(lhs) in (FloorMod, Mod) and isinstance(lhs.a, Var)
+            elif (isinstance(lhs, (FloorMod, Mod)) and isinstance(lhs.a, Var)
                   and type(lhs.b) is IntImm and lhs.b.value > 0
                   and (value >= 0 if type(lhs) is FloorMod else value == 0)):
                 lhs, fact = lhs.a, make(lhs.b.value, value)
@@ -125,7 +125,7 @@ def _mul(s: ModularSetAnalyzer, e: Mul) -> ModularSet:
     return make(gcd(gcd(a.coeff * b.coeff, a.coeff * b.base), a.base * b.coeff), a.base * b.base)
 
 
-def _divide(s: ModularSetAnalyzer, e: PrimExpr) -> ModularSet:
+def _divide(s: ModularSetAnalyzer, e: BinaryOp) -> ModularSet:
     if type(e.b) is not IntImm or e.b.value == 0 or not dt.is_integer(e.dtype):
         return ANYTHING
     a, c = s.of(e.a), e.b.value
@@ -142,7 +142,7 @@ def _divide(s: ModularSetAnalyzer, e: PrimExpr) -> ModularSet:
     return ANYTHING
 
 
-def _modulo(s: ModularSetAnalyzer, e: PrimExpr) -> ModularSet:
+def _modulo(s: ModularSetAnalyzer, e: BinaryOp) -> ModularSet:
     if type(e.b) is not IntImm or e.b.value == 0:
         return ANYTHING
     a, c = s.of(e.a), abs(e.b.value)
@@ -156,7 +156,7 @@ def _modulo(s: ModularSetAnalyzer, e: PrimExpr) -> ModularSet:
     return make(step, a.base) if s.parent.const_int_bound_tuple(e.a)[0] >= 0 else ANYTHING
 
 
-def _either(s: ModularSetAnalyzer, e: PrimExpr) -> ModularSet:
+def _either(s: ModularSetAnalyzer, e: BinaryOp) -> ModularSet:
     return union(s.of(e.a), s.of(e.b))
 
 

@@ -48,29 +48,28 @@ class Rule(NamedTuple):
 
 
 def _tree(node: ast.expr) -> Tree:
-    kind = type(node)
-    if kind is ast.BinOp:
+    if isinstance(node, ast.BinOp):
         return (_BINARY[type(node.op)], _tree(node.left), _tree(node.right))
-    if kind is ast.Compare:
+    if isinstance(node, ast.Compare):
         return (_COMPARE[type(node.ops[0])], _tree(node.left), _tree(node.comparators[0]))
-    if kind is ast.BoolOp:
+    if isinstance(node, ast.BoolOp):
         cls = E.And if type(node.op) is ast.And else E.Or
         out = _tree(node.values[0])
         for value in node.values[1:]:
             out = (cls, out, _tree(value))
         return out
-    if kind is ast.UnaryOp:
+    if isinstance(node, ast.UnaryOp):
         if type(node.op) is ast.Not:
             return (Not, _tree(node.operand))
         operand = _tree(node.operand)
         return ("int", -operand[1]) if operand[0] == "int" else (E.Sub, ("int", 0), operand)
-    if kind is ast.Constant:
+    if isinstance(node, ast.Constant):
         return ("int", node.value)
-    if kind is ast.Name:
+    if isinstance(node, ast.Name):
         if node.id == "lanes":
             return ("lanes",)
         return ("const" if node.id[0] == "c" else "var", node.id)
-    if kind is ast.Call:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         name = node.func.id
         args = tuple(_tree(a) for a in node.args)
         return (_CALLS[name], *args) if name in _CALLS else ("call", name, *args)
@@ -217,7 +216,8 @@ class _Writer:
             return "(" + word.join(self.test(v) for v in node.values) + ")"
         if type(node) is ast.UnaryOp and type(node.op) is ast.Not:
             return f"not {self.test(node.operand)}"
-        if type(node) is ast.Call and node.func.id not in _CALLS:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (
+                node.func.id not in _CALLS):
             args = ", ".join(self.argument(_tree(a)) for a in node.args)
             return f"s.{node.func.id}({args})"
         return ast.unparse(node)

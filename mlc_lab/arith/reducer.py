@@ -133,8 +133,9 @@ def same_places(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
 
 
 def _stores(stmt: Any) -> list[BufferStore] | None:
-    items = list(stmt.seq) if type(stmt) is SeqStmt else [stmt]
-    return items if items and all(type(s) is BufferStore for s in items) else None
+    items = stmt.seq if type(stmt) is SeqStmt else (stmt,)
+    stores = [s for s in items if isinstance(s, BufferStore)]
+    return stores if items and len(stores) == len(items) else None
 
 
 def _same_constant(a: PrimExpr, b: PrimExpr) -> bool:

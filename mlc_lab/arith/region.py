@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from ..tir.expr import IntImm, Range, SizeVar, Var, const_index
+from ..tir.expr import IntImm, Range, Var, const_index
 from . import expr_util as U
 from .expr_util import TRUE, DoesNotFit
 from .int_set import IntSet
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..tir.expr import PrimExpr
     from .analyzer import Analyzer
 
-_VARS = (Var, SizeVar)
+
 
 
 def estimate_region_strict_bound(region: Sequence[Range], var_dom: Mapping[Var, Range],
@@ -55,7 +55,7 @@ def _plain(region: Sequence[Range], var_dom: Mapping[Var, Range],
         if type(rng.extent) is not IntImm:
             if uses_iter(rng.extent, var_dom):
                 return None
-        if type(start) in _VARS and start in var_dom:
+        if isinstance(start, Var) and start in var_dom:
             dom = var_dom[start]
             if start in used or type(rng.extent) is not IntImm or rng.extent.value < 1:
                 return None

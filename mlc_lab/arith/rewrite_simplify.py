@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..ir import dtype as dt
 from ..tir import op
 from ..tir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, BufferLoad, Call, Cast, Div, FloatImm, FloorDiv,
-    FloorMod, IntImm, Let, Max, Min, Mod, Mul, Not, Or, PrimExpr, Ramp, Reduce, Select, SizeVar,
-    StringImm, Sub, Var,
+    EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, BufferLoad, Call, Cast, CmpOp, Div, FloatImm,
+    FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, Not, Or, PrimExpr, Ramp, Reduce, Select,
+    SizeVar, StringImm, Sub, Var,
 )
 from ..tir.numbers import shift_left, shift_right
 from .const_int_bound import EVERYTHING, NEG_INF, POS_INF, inf_add
@@ -31,7 +31,7 @@ _VECTORS = (Ramp, Broadcast)
 #: operations that are right of numbers that wrap around; and those that are not
 _RING = frozenset(ARITHMETIC)
 _ORDERED = frozenset((Min, Max, FloorDiv, Div))
-_MISSING = object()
+_MISSING: Any = object()
 
 
 def _rules(key: tuple) -> Callable | None:
@@ -49,7 +49,7 @@ class RewriteSimplifier:
     def __init__(self, parent: Analyzer) -> None:
         self.parent = parent
         self.memo: dict[PrimExpr, PrimExpr] = {}
-        self.var_map: dict[Var, PrimExpr] = {}
+        self.var_map: dict[PrimExpr, PrimExpr] = {}
         self.literals: list[PrimExpr] = []
 
     # ------------------------------------------------------------------- the walk
@@ -104,7 +104,8 @@ class RewriteSimplifier:
         if cls in _RING:
             if type(a) not in _ORDERED and type(b) not in _ORDERED:
                 return False
-            inner = [c for e in (a, b) if type(e) in _ORDERED for c in (e.a, e.b)]
+            inner = [c for e in (a, b) if isinstance(e, (Min, Max, FloorDiv, Div))
+                     for c in (e.a, e.b)]
             return self.parent.may_wrap(cls(a, b), a, b, *inner)
         return self.parent.may_wrap(a, b)
 
@@ -218,13 +219,14 @@ def _arith(s: RewriteSimplifier, e: Any) -> PrimExpr:
     ta, tb = type(a), type(b)
     if ta is IntImm or tb is IntImm:
         try:
-            folded = BUILDERS[cls](a, b)
+            folded: Any = BUILDERS[cls](a, b)
         except DoesNotFit:
-            return op.fold_binary(cls, a, b) if ta is tb else _rebuilt(e, a, b)
+            folded = op.fold_binary(cls, a, b) if ta is tb else None
+            return _rebuilt(e, a, b) if folded is None else folded
         if type(folded) is not cls or folded.a is not a:
             return folded
     elif ta is FloatImm or tb is FloatImm:
-        if tb is FloatImm and b.value == 0 and cls in (Div, Mod):
+        if type(b) is FloatImm and b.value == 0 and cls in (Div, Mod):
             return _rebuilt(e, a, b)
         folded = op.fold_binary(cls, a, b)
         if folded is not None:
@@ -233,7 +235,7 @@ def _arith(s: RewriteSimplifier, e: Any) -> PrimExpr:
     return _rebuilt(e, a, b) if result is None else result
 
 
-def _less(s: RewriteSimplifier, a: PrimExpr, b: PrimExpr, e: PrimExpr | None) -> PrimExpr:
+def _less(s: RewriteSimplifier, a: PrimExpr, b: PrimExpr, e: LT | None) -> PrimExpr:
     """a < b for simplified a and b."""
     if type(a) is type(b) and type(a) in (IntImm, FloatImm):
         return op.less(a, b)
@@ -290,12 +292,13 @@ def _comparable(dtype: str) -> bool:
 
 
 def _is_of_floats(e: PrimExpr) -> bool:
-    return type(e) in (LT, LE, EQ, NE) and not _comparable(e.a.dtype)
+    return isinstance(e, (LT, LE, EQ, NE)) and not _comparable(e.a.dtype)
 
 
-def _float_compare(s: RewriteSimplifier, e: PrimExpr) -> PrimExpr:
+def _float_compare(s: RewriteSimplifier, e: CmpOp) -> PrimExpr:
     a, b = s.visit(e.a), s.visit(e.b)
-    return op.fold_comparison(type(e), a, b) or _rebuilt(e, a, b)
+    folded = op.fold_comparison(type(e), a, b)
+    return _rebuilt(e, a, b) if folded is None else folded
 
 
 def _eq(s: RewriteSimplifier, e: EQ) -> PrimExpr:
@@ -354,7 +357,7 @@ def _not(s: RewriteSimplifier, e: Not) -> PrimExpr:
     a = s.visit(e.a)
     if type(a) is IntImm:
         return FALSE if a.value else TRUE
-    if type(a) in (LT, LE, EQ, NE) and not _comparable(a.a.dtype):
+    if _is_of_floats(a):
         return e if a is e.a else Not(a)
     rule = _rules((Not, type(a), None))
     result = rule(s, a, None) if rule is not None else None

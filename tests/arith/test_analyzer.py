@@ -224,3 +224,10 @@ def test_constants_that_do_not_fit_are_not_made():
     e = X // big // big
     assert_same_values(e, Analyzer().simplify(e), [(v, 0, 0) for v in (-5, 0, 5)])
     assert isinstance(Analyzer().simplify(E.Mul(big, big)), E.PrimExpr)
+
+
+@pytest.mark.parametrize("cls", [E.LT, E.LE, E.GT, E.GE, E.EQ, E.NE])
+def test_known_floats_are_compared(cls):
+    for a, b in ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0)):
+        found = Analyzer().simplify(cls(E.FloatImm("float32", a), E.FloatImm("float32", b)))
+        assert type(found) is IntImm, found
