@@ -11,6 +11,7 @@ ROWS: dict[str, str] = {
     # methods of nodes, modules, schedules and passes
     "script": "mlc_lab.script.printer:script",
     "script_underlined": "mlc_lab.script.spans:script_underlined",
+    "index maps": "mlc_lab.arith.index_map",
     "show": "mlc_lab.script.show:show",
     "show_text": "mlc_lab.script.show:show_text",
     "explore": "mlc_lab.observe.session:explore",

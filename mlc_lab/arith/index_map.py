@@ -181,8 +181,7 @@ class _PaddingRewriter(IterMapRewriter):
 
     pads = True
 
-    def __init__(self, analyzer: Analyzer | None, iters: Mapping[Var, Range], needs: list[_Need]
-                 ) -> None:
+    def __init__(self, analyzer: Analyzer, iters: Mapping[Var, Range], needs: list[_Need]) -> None:
         super().__init__(analyzer, iters, trivial=False)
         self.needs = needs
         self.replaced: dict[IterMark, tuple[IterMark, int]] = {}
@@ -194,19 +193,20 @@ class _PaddingRewriter(IterMapRewriter):
         Raises _Again where padding is needed that is not foreseen yet.
         """
         mark = split.source
-        numbers = (base, divisor, split.extent, split.lower_factor, mark.extent)
-        if not all(type(v) is int for v in numbers):
+        extent, factor, whole = split.extent, split.lower_factor, mark.extent
+        if not (isinstance(base, int) and isinstance(divisor, int) and isinstance(extent, int)
+                and isinstance(factor, int) and isinstance(whole, int)):
             return split, base
         pads = [old for old, (new, _) in self.replaced.items() if new is mark]
         place = self.place_of(pads[0] if pads else mark)
         known = next((n for n in self.needs if U.same(n.place, place)), None)
-        step, left = split.lower_factor * divisor, base % divisor * split.lower_factor
+        step, left = factor * divisor, base % divisor * factor
         if known is None:
-            if split.extent % divisor == 0 and base % divisor == 0:
+            if extent % divisor == 0 and base % divisor == 0:
                 return split, base
             if not self.is_top(split):
                 return split, base  # not the topmost part: padding would not help
-            self.needs.append(_Need(place, mark.extent, step, left))
+            self.needs.append(_Need(place, whole, step, left))
             raise _Again
         if known.step % step:
             self.needs[self.needs.index(known)] = known._replace(step=lcm(known.step, step))
@@ -215,7 +215,7 @@ class _PaddingRewriter(IterMapRewriter):
             return split, base
         if mark not in self.replaced:
             source = IterSumExpr([IterSplitExpr(mark)], known.left, place.dtype)
-            extent = -(-(mark.extent + known.left) // known.step) * known.step
+            extent = -(-(whole + known.left) // known.step) * known.step
             self.replaced[mark] = (IterMark(source, extent), known.left)
         new, left = self.replaced[mark]
         if split.lower_factor != 1 or split.extent != mark.extent:
@@ -233,7 +233,7 @@ class _Again(Exception):
 
 
 def _padded_map(indices: Sequence[PrimExpr], doms: Mapping[Var, Range],
-                analyzer: Analyzer | None) -> tuple[list[IterSumExpr], PrimExpr]:
+                analyzer: Analyzer) -> tuple[list[IterSumExpr], PrimExpr]:
     """A bijective map onto a padded box, and the condition (on iterators) of the padding."""
     found = detect_iter_map(indices, doms, TRUE, "bijective", analyzer, False)
     if found.indices or not indices:
@@ -270,9 +270,3 @@ def _outside(need: _Need) -> PrimExpr:
                                     LE(imm(end % step, dtype), inside)))
     return out
 
-
-IndexMap.inverse = inverse
-IndexMap.non_surjective_inverse = non_surjective_inverse
-IndexMap.map_shape = map_shape
-IndexMap.map_ranges = map_ranges
-IndexMap.is_bijective = is_bijective

@@ -15,6 +15,9 @@ from .stmt import Block, BlockRealize, Stmt, annotation_value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..arith.analyzer import Analyzer
+    from .expr import PrimExpr, Range
+
 ir_module.attr_converter = annotation_value
 
 
@@ -127,6 +130,10 @@ class IndexMap:
 
         self.initial_indices = tuple(initial_indices)
         self.final_indices = tuple(const_index(e) for e in final_indices)
+        if inverse_index_map is not None and not isinstance(inverse_index_map, IndexMap):
+            inverse_index_map = IndexMap.from_func(
+                inverse_index_map, len(self.final_indices),
+                index_dtype=self.initial_indices[0].dtype if initial_indices else "int32")
         self.inverse_index_map = inverse_index_map
 
     @staticmethod
@@ -161,14 +168,32 @@ class IndexMap:
                 separators.append(len(final))
             else:
                 final.append(item)
-        if callable(inverse_index_map):
-            inverse_index_map = IndexMap.from_func(inverse_index_map, len(final),
-                                                   index_dtype=index_dtype)
         return IndexMap(initial, final, inverse_index_map), separators
 
     def structural_parts(self) -> tuple:
         """What it binds and what it holds, for structural equality."""
         return self.initial_indices, (self.final_indices, self.inverse_index_map)
+
+    def inverse(self, shape: Sequence[Any], analyzer: Analyzer | None = None) -> IndexMap:
+        """The map back. Raises ValueError if the map is not bijective on a box of `shape`."""
+        return above("index maps").inverse(self, shape, analyzer)
+
+    def non_surjective_inverse(self, shape: Sequence[Any], analyzer: Analyzer | None = None
+                               ) -> tuple[IndexMap, PrimExpr]:
+        """The map back, and the condition on final indices that come from nowhere."""
+        return above("index maps").non_surjective_inverse(self, shape, analyzer)
+
+    def map_shape(self, shape: Sequence[Any], analyzer: Analyzer | None = None) -> list[PrimExpr]:
+        """The shape of a buffer of `shape` after the map."""
+        return above("index maps").map_shape(self, shape, analyzer)
+
+    def map_ranges(self, ranges: Sequence[Any], analyzer: Analyzer | None = None) -> list[Range]:
+        """The ranges of the final indices as the initial ones run over `ranges`."""
+        return above("index maps").map_ranges(self, ranges, analyzer)
+
+    def is_bijective(self, ranges: Sequence[Any], analyzer: Analyzer | None = None) -> bool:
+        """Whether the map is one to one onto the box of its final ranges."""
+        return above("index maps").is_bijective(self, ranges, analyzer)
 
     def map_indices(self, indices: Sequence[Any]) -> list[Any]:
         """The final indices for given initial ones."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlc_lab.arith import index_map  # noqa: F401  (gives IndexMap its methods)
+from mlc_lab.tir import Var
 from mlc_lab.tir.function import IndexMap
 
 from .common import function_of
@@ -95,3 +95,6 @@ def test_the_number_of_dimensions_must_fit():
 def test_a_given_inverse_is_used():
     mapping = IndexMap.from_func(lambda i: [i * i], inverse_index_map=lambda j: [j])
     assert mapping.inverse([4]) is mapping.inverse_index_map
+    i = Var("i", "int64")
+    built = IndexMap([i], [i * i], lambda j: [j])
+    assert built.inverse([4]).initial_indices[0].dtype == "int64"
