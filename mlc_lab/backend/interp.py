@@ -153,14 +153,8 @@ class InterpCompiler(KernelCompiler):
     """Turns statements into closures `run(env)`; the base classes have expressions and kernels."""
 
     def __init__(self, mod: IRModule | None, options: Options, name: str) -> None:
-        self.mod, self.options, self.name = mod, options, name
-        self.slots: dict[Var, int] = {}
-        self.views: dict[Buffer, int] = {}
-        self.size = 0
-        self.loops: list[Var] = []
-        self.blocks: list[ActiveBlock] = []
+        super().__init__(mod, options, name)
         self.callees: dict[str, Program] = {}
-        self.memories: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     # ------------------------------------------------------------------ statements
 

@@ -21,6 +21,7 @@ from .interp_expr import Code, ExprCompiler
 from .interp_memory import InterpError, OutOfBounds, View, row_major, vector_dtype
 
 if TYPE_CHECKING:
+    from ..ir.module import IRModule
     from ..ir.node import Node
 
 
@@ -95,14 +96,14 @@ class ActiveBlock:
 class AccessCompiler(ExprCompiler):
     """Variables, buffers and accesses. Mixed into the interpreter's compiler."""
 
-    name: str
-    options: Options
-    slots: dict[Var, int]
-    views: dict[Buffer, int]
-    size: int
-    loops: list[Var]
-    blocks: list[ActiveBlock]
-    memories: dict[int, tuple[np.ndarray, np.ndarray]]
+    def __init__(self, mod: IRModule | None, options: Options, name: str) -> None:
+        self.mod, self.options, self.name = mod, options, name
+        self.slots: dict[Var, int] = {}
+        self.views: dict[Buffer, int] = {}
+        self.size = 0
+        self.loops: list[Var] = []
+        self.blocks: list[ActiveBlock] = []
+        self.memories: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     # ------------------------------------------------------------------ variables and buffers
 
@@ -127,8 +128,7 @@ class AccessCompiler(ExprCompiler):
 
     def evaluate(self, e: PrimExpr, values: Mapping[Var, Any]) -> Any:
         """The value of an expression over known variables (shapes of arguments)."""
-        make: Callable[..., AccessCompiler] = type(self)
-        compiler = make(None, Options(), self.name)
+        compiler = type(self)(None, Options(), self.name)
         for var in values:
             compiler.define(var)
         env = list(values.values())
