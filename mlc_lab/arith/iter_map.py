@@ -83,7 +83,7 @@ def detect_iter_map(indices: Sequence[Any], input_iters: Mapping[Var, Range],
 
 
 def prepared_rewriter(input_iters: Mapping[Var, Range], predicate: PrimExpr | bool,
-                      analyzer: Analyzer | None, trivial: bool, windows: bool
+                      analyzer: Analyzer, trivial: bool, windows: bool
                       ) -> tuple[IterMapRewriter, dict[Var, Range]]:
     """A rewriter that has read the predicate, and the ranges as the predicate narrows them."""
     iters = dict(input_iters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Container, NamedTuple
 
 from ..tir.expr import GE, GT, LE, LT, Add, IntImm, PrimExpr, Range, SizeVar, Sub, Var
 from . import expr_util as U
@@ -20,7 +20,7 @@ class _Constraint(NamedTuple):
     size: int
 
 
-def uses_iter(e: PrimExpr, iters: Mapping[Var, Any]) -> bool:
+def uses_iter(e: PrimExpr, iters: Container[PrimExpr]) -> bool:
     """Whether one of `iters` occurs in `e`."""
     kind = type(e)
     if kind is IntImm:
