@@ -128,7 +128,9 @@ def first_fitting(rules: Iterable[KernelRule], func: PrimFunc, target: Target | 
             ready = rule.begin(start)
         except ScheduleError:  # e.g. a program without a root block
             continue
-        for variant in rule.variants() if ready is not None else ():
+        if ready is None:
+            continue
+        for variant in rule.variants():
             sch = ready.copy()
             try:
                 if variant.schedule(sch, machine):

@@ -84,19 +84,19 @@ def _moves(load: BufferLoad, var: Var) -> bool:
 
 def _innermost(stage: Stage, wide: list[Var]) -> Var | None:
     """The iterator along which the result's neighbours lie."""
-    target = BufferLoad(stage.store.buffer, stage.store.indices)
+    target = BufferLoad(stage.stored.buffer, stage.stored.indices)
     return next((v for v in wide if memory_stride(target, v) == 1), None)
 
 
 def _operands(stage: Stage) -> tuple[BufferLoad, BufferLoad] | None:
     """The two loads of ``C = C + a * b``, casts and constant factors allowed."""
-    value = stage.store.value
+    value = stage.stored.value
     if type(value) is not Add or type(value.a) is not BufferLoad:
         return None
     product = value.b
     while type(product) is Cast:
         product = product.value
-    if value.a.buffer is not stage.store.buffer or type(product) is not Mul:
+    if value.a.buffer is not stage.stored.buffer or type(product) is not Mul:
         return None
     loads = [[n for n in pre_order(side) if type(n) is BufferLoad]
              for side in (product.a, product.b)]
@@ -126,10 +126,12 @@ class Contraction(KernelRule):
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
         """Fits functions with exactly one contraction, whatever stands around it."""
         found = [(s, Roles.of(s)) for s in stages(sch) if s.is_reduction]
-        if len(found) != 1 or found[0][1] is None:
+        if len(found) != 1:
             return False
         stage, roles = found[0]
-        lanes = machine.lanes(stage.store.buffer.dtype)
+        if roles is None:
+            return False
+        lanes = machine.lanes(stage.stored.buffer.dtype)
         if not worthwhile(stage, roles, lanes):
             return False
         for other in stages(sch):
@@ -143,7 +145,7 @@ class Contraction(KernelRule):
 def schedule_contraction(sch: Schedule, stage: Stage, roles: Roles, machine: Machine,
                          pack: bool) -> None:
     """Register tiles for one contraction, its panels if `pack`, and what follows it attached."""
-    lanes = machine.lanes(stage.store.buffer.dtype)
+    lanes = machine.lanes(stage.stored.buffer.dtype)
     plan = _Plan(stage, roles, lanes, machine, pack)
     tile = _canonical(sch, stage, roles, plan)
     _tile(sch, stage.rv, tile, plan, machine)
@@ -212,8 +214,8 @@ class _Plan:
         width = vectors * lanes
         self.width = width if self.columns is None else min(width, self.columns)
         # columns of a tile that lie in one row of an image, which the copy moves as a vector
-        near = extent is not None and memory_stride(roles.vector, last) in (1, 2)
-        self.run = math.gcd(extent, self.width) if near else 1
+        self.run = math.gcd(extent, self.width) if extent is not None and memory_stride(
+            roles.vector, last) in (1, 2) else 1
         rest = -1 if self.columns is None else -self.columns % self.width
         # whether tiles cover the columns with little to spare
         self.nearly_whole = 0 < rest <= (self.columns or 0) // _TO_SPARE
@@ -222,7 +224,7 @@ class _Plan:
 
 def _follows(stage: Stage, var: Var, joined: list[Var]) -> bool:
     """Whether `var` counts rows of what `joined` runs through in the result."""
-    target = BufferLoad(stage.store.buffer, stage.store.indices)
+    target = BufferLoad(stage.stored.buffer, stage.stored.indices)
     stride = memory_stride(target, var)
     return stride == volume(stage.extents[v] for v in joined)
 
@@ -292,9 +294,9 @@ def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, place: dict[Var, in
     consumers = sch.get_consumers(stage.rv)
     if not consumers:
         return
-    indices = list(stage.store.indices)
-    at = [next((d for d, i in enumerate(indices) if i is v), None) for v in plan.joined]
-    if None in at or at != list(range(at[0], at[0] + len(at))):
+    indices = list(stage.stored.indices)
+    at = [next((d for d, i in enumerate(indices) if i is v), -1) for v in plan.joined]
+    if at[0] < 0 or at != list(range(at[0], at[0] + len(at))):
         return
     first, count = at[0], len(at)
 
@@ -303,8 +305,10 @@ def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, place: dict[Var, in
 
     for rv in consumers:
         consumer = Stage(sch, rv)
-        same = [i is v for i, v in zip(consumer.store.indices, consumer.spatial)]
-        if not consumer.is_spatial or len(same) != len(indices) or not all(same):
+        if not consumer.is_spatial:
+            return
+        same = [i is v for i, v in zip(consumer.stored.indices, consumer.spatial)]
+        if len(same) != len(indices) or not all(same):
             return
     for rv in consumers:
         sch.transform_block_layout(rv, flat)
@@ -412,8 +416,8 @@ def _order_panel(sch: Schedule, panel: Any, lane: int, column_out: Any, plan: _P
         stage = Stage(sch, panel)
         load = stage.loads()[0]
         loops = dict(zip(stage.spatial, sch.get_loops(panel)))
-        lane = max(loops, key=lambda v: memory_stride(load, v) == 1)
-        sch.reorder(*[x for v, x in loops.items() if v is not lane], loops[lane])
+        near = max(loops, key=lambda v: memory_stride(load, v) == 1)
+        sch.reorder(*[x for v, x in loops.items() if v is not near], loops[near])
         schedule_elementwise(sch, panel, machine)
         return
     sch.compute_at(panel, column_out)

@@ -68,8 +68,10 @@ class PooledContraction(KernelRule):
     def schedule(self, sch: Schedule, machine: Machine) -> bool:
         """Schedule a function that `tile_rows` has cut."""
         chain = _chain(stages(sch))
+        if chain is None:
+            return False
         conv, roles = chain.conv[0], Roles.of(chain.conv[0])
-        if roles is None or not worthwhile(conv, roles, machine.lanes(conv.store.buffer.dtype)):
+        if roles is None or not worthwhile(conv, roles, machine.lanes(conv.stored.buffer.dtype)):
             return False
         for stage in chain.before:
             if stage.pads:
@@ -129,6 +131,8 @@ def _cut(start: Start) -> PrimFunc | None:
     if len(at) != 2 or Window.of(raw[at[1]]) is None:
         return None
     last = next((s for s in reversed(raw[at[0]:at[1]]) if not s.pads), None)
+    if last is None:
+        return None
     inline_cheap(sch, keep={last.block.name_hint})
     chain = _chain(stages(sch))
     if chain is None or not _fits(chain):
@@ -136,10 +140,12 @@ def _cut(start: Start) -> PrimFunc | None:
     if len(chain.conv) == 1:  # what the tiles of registers are written to
         sch.cache_write(chain.conv[0].rv, 0, "global")
         chain = _chain(stages(sch))
+        if chain is None:
+            return None
     tiles = Tiles.of(chain.conv[0], chain.pad, chain.pool[0])
     found = stages(sch)
     whole = sch.mod["main"]
-    parts = whole.body.block.body
+    parts = whole.root.body
     if tiles is None or type(parts) is not SeqStmt or len(parts.seq) != len(found):
         return None
     return tile_rows(whole, found, chain.conv, chain.pad, chain.pool, tiles)
@@ -151,7 +157,7 @@ def _fits(chain: _Chain) -> bool:
     if not _is_convolution(chain.conv[0]):
         return False
     for before, stage in zip(line, line[1:]):
-        loads = [load for load in stage.loads() if load.buffer is before.store.buffer]
+        loads = [load for load in stage.loads() if load.buffer is before.stored.buffer]
         if stage.store is None or len(stage.spatial) != 4 or not loads:
             return False
         if any(i is not v for i, v in zip(stage.store.indices, stage.spatial)):
@@ -160,7 +166,7 @@ def _fits(chain: _Chain) -> bool:
         if finishes and any(i is not v for load in loads
                             for i, v in zip(load.indices, stage.spatial)):
             return False
-    inner = [stage.store.buffer for stage in line[:-1]]
+    inner = [stage.stored.buffer for stage in line[:-1]]
     reads = [load.buffer for stage in line for load in stage.loads() if load.buffer in inner]
     return len(set(reads)) == len(inner) and (chain.pad is None or len(chain.pad.loads()) == 1)
 
@@ -188,7 +194,7 @@ def _is_pooling(found: list[Stage]) -> bool:
     window = Window.of(pool)
     if window is None or at > 1 or any(not s.is_spatial for s in found[at + 1:]):
         return False
-    each = rows_in_tile(pool.extents[pool.spatial[2]], window)
+    each = rows_in_tile(pool.size(pool.spatial[2]), window)
     load = window.load
     if at == 1:
         if not found[0].pads or len(found[0].loads()) != 1:
@@ -208,9 +214,10 @@ def pools_convolution(conv: PrimFunc, pool: PrimFunc) -> bool:
     if not found[-1].is_reduction or not _is_convolution(found[-1]):
         return False
     last = found[-1]
-    if last.extents[last.spatial[2]] * last.extents[last.spatial[3]] < _PLACES:
+    if last.size(last.spatial[2]) * last.size(last.spatial[3]) < _PLACES:
         return False
-    if not worthwhile(last, Roles.of(last), _WIDEST // bits_of(last.store.buffer.dtype)):
+    roles = Roles.of(last)
+    if roles is None or not worthwhile(last, roles, _WIDEST // bits_of(last.stored.buffer.dtype)):
         return False
     return _is_pooling(stages(Schedule(IRModule({"main": pool}))))
 
@@ -229,8 +236,9 @@ def _pool(sch: Schedule, chain: _Chain, machine: Machine) -> None:
         sch.reverse_compute_at(stage.rv, channel)
         schedule_elementwise(sch, stage.rv, machine, 3, False)
     column, ry, rx = sch.get_loops(pool)[-3:]
-    lanes = machine.lanes(chain.pool[0].store.buffer.dtype)
+    lanes = machine.lanes(chain.pool[0].stored.buffer.dtype)
     extent = as_int(sch.get(column).extent)
+    assert extent is not None, "a pooling that is tiled has constant extents"
     width = lanes if extent % lanes == 0 else _VECTORS * lanes
     if extent > width:
         column = sch.split(column, [None, width])[1]

@@ -66,8 +66,8 @@ class Reduction(KernelRule):
         found = stages(sch)
         if not any(stage.is_reduction for stage in found):
             return False
-        work = [stage.work for stage in found]
-        threads = machine.threads_pay(None if None in work else sum(work))
+        work = [stage.work for stage in found if stage.work is not None]
+        threads = machine.threads_pay(sum(work) if len(work) == len(found) else None)
         adders = {}  # the block of partial sums -> the block that adds them up
         split = set()  # names of the blocks whose partial sums are accumulators, not lanes
         for stage in found:
@@ -183,7 +183,7 @@ def _in_vectors(stage: Stage, var: Var, machine: Machine, store: bool = True) ->
     """Whether all accesses are the same or neighbours for neighbours in `var`, of which there are
     enough for a vector."""
     extent = stage.extents[var]
-    if extent is not None and extent < machine.widths(stage.store.buffer.dtype)[-1]:
+    if extent is not None and extent < machine.widths(stage.stored.buffer.dtype)[-1]:
         return False
     strides = [memory_stride(load, var) for load in stage.loads()]
     if store:
@@ -192,7 +192,7 @@ def _in_vectors(stage: Stage, var: Var, machine: Machine, store: bool = True) ->
 
 
 def _target(stage: Stage) -> BufferLoad:
-    return BufferLoad(stage.store.buffer, stage.store.indices)
+    return BufferLoad(stage.stored.buffer, stage.stored.indices)
 
 
 def _split_over_lanes(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
@@ -212,16 +212,16 @@ def _split_over_lanes(sch: Schedule, rv: BlockRV, machine: Machine) -> Any:
     summed = stage.reduced[-1]
     extent = stage.extents[summed]
     # rfactor needs full vectors
-    lanes = next((n for n in machine.widths(stage.store.buffer.dtype)
+    lanes = next((n for n in machine.widths(stage.stored.buffer.dtype)
                   if extent is not None and extent % n == 0), 0)
-    if not lanes or not _in_vectors(stage, summed, machine, store=False):
+    if not lanes or extent is None or not _in_vectors(stage, summed, machine, store=False):
         return None
     several = any(stage.extents[v] != 1 for v in stage.spatial)
     width = lanes * (4 if not several else 2 if _reads_value_of_result(stage, summed) else 1)
     while extent % width:
         width //= 2
     sums = [x for x, v in zip(sch.get_loops(rv), stage.extents) if v in stage.reduced]
-    return sch.rfactor(sch.split(sums[-1], [None, width])[1], len(stage.store.indices))
+    return sch.rfactor(sch.split(sums[-1], [None, width])[1], len(stage.stored.indices))
 
 
 def _reads_value_of_result(stage: Stage, summed: Var) -> bool:
@@ -329,11 +329,11 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
         return
     others = [x for x, _ in outputs if x is not along]
     streams = not below and adder is None and _reads_rows(sch, stage, extent, lanes, sums)
-    in_registers = streams and extent <= _REGISTERS * lanes and not threads
+    in_registers = streams and extent is not None and extent <= _REGISTERS * lanes and not threads
     cache_block = _block_in_cache(extent, lanes, machine.cores if threads else 1) if (
-        streams and not in_registers) else 0
+        extent is not None and streams and not in_registers) else 0
     sums = [x for x, _ in sums]
-    if cache_block:
+    if cache_block and extent is not None:
         width = _width(extent, lanes)
         outer, inner, vector = sch.split(along, [None, cache_block // width, width])
         rows_outer, row = sch.split(sums[0], [None, _depth(as_int(sch.get(sums[0]).extent))])
@@ -341,10 +341,9 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
         sch.unroll(row)
         sums, rows, others = [rows_outer], [], [*others, outer]
     elif adder is None:
-        width = extent if in_registers else _ACCUMULATORS * lanes
-        if extent is not None:
-            if extent % width:
-                width = extent if extent < width else 4 * lanes
+        width = _ACCUMULATORS * lanes
+        if extent is not None and (in_registers or extent % width):
+            width = extent if in_registers or extent < width else 4 * lanes
         outer, vector = sch.split(along, [None, width])
         sch.reorder(*others, outer, *sums, vector)
         rows = []
@@ -353,7 +352,7 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
         vector, rows = along, []
         size = as_int(sch.get(others[-1]).extent) if others else 1
         if size is None or size > 1:
-            outer, row = sch.split(others[-1], [None, _rows(size, extent // lanes)])
+            outer, row = sch.split(others[-1], [None, _rows(size, (extent or lanes) // lanes)])
             others[-1:], rows = [outer], [row]
             sch.reorder(*others, *sums, *rows, vector)
         if rows and not below:
@@ -396,10 +395,10 @@ def _reads_rows(sch: Schedule, stage: Stage, extent: int | None, lanes: int, sum
     if extent is None or len(sums) != 1 or extent <= _ACCUMULATORS * lanes or extent % lanes:
         return False
     terms = stage.extents[sums[0][1]]
-    if not _depth(terms) or terms * extent <= _CACHE:
+    if terms is None or not _depth(terms) or terms * extent <= _CACHE:
         return False
     return any(memory_stride(load, sums[0][1]) == extent for load in stage.loads()
-               if load.buffer is not stage.store.buffer)
+               if load.buffer is not stage.stored.buffer)
 
 
 def _block_in_cache(extent: int, lanes: int, parts: int) -> int:

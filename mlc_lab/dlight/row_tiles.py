@@ -32,7 +32,9 @@ from ..tir.expr import Add, BufferLoad, IntImm, IterVar, Max, PrimExpr, Range, V
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, substitute
 from ..tir.op import as_int
-from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt, seq
+from ..tir.stmt import (
+    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, SeqStmt, Stmt, seq,
+)
 from .stages import Stage, strided_by
 
 if TYPE_CHECKING:
@@ -67,11 +69,12 @@ class Window:
         found = []
         for index, out, k in zip(load.indices[2:], stage.spatial[2:], stage.reduced):
             stride, dilation = strided_by(index, out), strided_by(index, k)
-            if None in (stride, dilation, stage.extents[k], stage.extents[out]):
+            size = stage.extents[k]
+            if stride is None or dilation is None or size is None or stage.extents[out] is None:
                 return None
             if stride < 1 or as_int(Analyzer().simplify(index - out * stride - k * dilation)) != 0:
                 return None
-            found.append(Window(load, stride, dilation, stage.extents[k]))
+            found.append(Window(load, stride, dilation, size))
         if any(i is not v for i, v in zip(load.indices[:2], stage.spatial[:2])):
             return None
         return found[0]
@@ -79,18 +82,18 @@ class Window:
 
 def _is_identity(stage: Stage) -> bool:
     """Whether a stage of four dimensions stores at its iterators, in their order."""
-    indices = stage.store.indices
+    indices = stage.stored.indices
     return (len(indices) == len(stage.spatial) == 4 and None not in stage.extents.values()
             and all(i is v for i, v in zip(indices, stage.spatial)))
 
 
 def _pooled(stage: Stage) -> BufferLoad | None:
     """What a stage takes the maximum or the sum of."""
-    value = stage.store.value
-    if type(value) not in (Max, Add):
+    value = stage.stored.value
+    if not isinstance(value, (Max, Add)):
         return None
     for own, other in ((value.a, value.b), (value.b, value.a)):
-        if (type(own) is BufferLoad and own.buffer is stage.store.buffer
+        if (type(own) is BufferLoad and own.buffer is stage.stored.buffer
                 and type(other) is BufferLoad and other.buffer is not own.buffer):
             return other
     return None
@@ -138,7 +141,9 @@ class Tiles:
     def of(conv: Stage, pad: Stage | None, pool: Stage) -> "Tiles | None":
         """The tiles for a pooling; None where it cannot be cut into tiles."""
         window, top = Window.of(pool), 0
-        pooled = pool.extents[pool.spatial[2]]
+        if window is None:
+            return None
+        pooled = pool.size(pool.spatial[2])
         if pad is not None:
             load = pad.loads()[0]
             v = pad.spatial[2]
@@ -148,7 +153,7 @@ class Tiles:
             return None
         rows = (each - 1) * window.stride + window.span
         made = Tiles(pooled // each, each, rows, each * window.stride, top,
-                     conv.extents[conv.spatial[2]])
+                     conv.size(conv.spatial[2]))
         return made if rows <= made.extent else None
 
     def start(self, t: PrimExpr) -> PrimExpr:
@@ -180,7 +185,7 @@ def tile_rows(func: PrimFunc, found: list[Stage], conv: list[Stage], pad: Stage 
     origins: dict[Buffer, tuple[Buffer, Callable]] = {}
 
     def tiled(stage: Stage, rows: int, origin: Callable) -> None:
-        buffer = stage.store.buffer
+        buffer = stage.stored.buffer
         shape = list(buffer.shape)
         shape[2] = IntImm(shape[2].dtype, rows)
         shape.insert(1, IntImm(shape[2].dtype, tiles.count))
@@ -197,11 +202,11 @@ def tile_rows(func: PrimFunc, found: list[Stage], conv: list[Stage], pad: Stage 
     if pad is not None:
         cut[pad.block.name_hint] = (tiles.rows, tiles.first_padded, True)
     cut.update({s.block.name_hint: (tiles.pooled, tiles.first_pooled, False) for s in pool})
-    root = func.body.block
-    parts = list(root.body.seq)
+    root = func.root
+    assert type(root.body) is SeqStmt
     new = [part if stage.block.name_hint not in cut
            else _cut(stage.block, tiles.count, *cut[stage.block.name_hint], origins)
-           for part, stage in zip(parts, found)]
+           for part, stage in zip(root.body.seq, found)]
     allocated = [origins[b][0] if b in origins else b for b in root.alloc_buffers]
     root = root.replace(body=seq(*new), alloc_buffers=tuple(allocated))
     return func.replace(body=func.body.replace(block=root))

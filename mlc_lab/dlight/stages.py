@@ -51,6 +51,18 @@ class Stage:
         self.store = self.block.body if type(self.block.body) is BufferStore else None
 
     @property
+    def stored(self) -> BufferStore:
+        """The store that its body is."""
+        assert self.store is not None, f"block {self.block.name_hint} is no single store"
+        return self.store
+
+    def size(self, v: Var) -> int:
+        """The extent of an iterator, which is a constant."""
+        extent = self.extents[v]
+        assert extent is not None, f"{v.name} of block {self.block.name_hint} varies in extent"
+        return extent
+
+    @property
     def is_spatial(self) -> bool:
         """Whether it stores one value for each iteration, none of them twice."""
         return self.plain and not self.reduced and self.store is not None
@@ -157,13 +169,13 @@ def _worth_keeping(stage: Stage, consumers: Sequence[Stage]) -> bool:
     again = any(_reads_again(consumer, stage) for consumer in consumers)
     if stage.pads:
         return not _pads_nothing(stage)
-    return again and type(stage.store.value) is not BufferLoad
+    return again and type(stage.stored.value) is not BufferLoad
 
 
 def _reads_again(consumer: Stage, producer: Stage) -> bool:
     """Whether a stage reads a value of the producer in several of its iterations."""
     for load in consumer.loads():
-        if load.buffer is producer.store.buffer:
+        if load.buffer is producer.stored.buffer:
             used = {v for index in load.indices for v in consumer.extents if uses_var(index, v)}
             idle = [v for v, e in consumer.extents.items() if v not in used and e != 1]
             if idle or len(used) > len(load.indices):
@@ -174,7 +186,7 @@ def _reads_again(consumer: Stage, producer: Stage) -> bool:
 def _pads_nothing(stage: Stage) -> bool:
     """Whether a padding adds nothing: it reads an input of its own shape."""
     return any([as_int(d) for d in load.buffer.shape] == [
-        as_int(d) for d in stage.store.buffer.shape] and None not in map(as_int, load.buffer.shape)
+        as_int(d) for d in stage.stored.buffer.shape] and None not in map(as_int, load.buffer.shape)
         for load in stage.loads())
 
 

@@ -60,7 +60,7 @@ class Transpose(KernelRule):
         if not stage.is_spatial or len(stage.spatial) < 2:
             return None
         last = stage.spatial[-1]
-        if (stage.extents[last] or _TILE) < _TILE or stage.store.indices[-1] is not last:
+        if (stage.extents[last] or _TILE) < _TILE or stage.stored.indices[-1] is not last:
             return None
         for load in stage.loads():
             if memory_stride(load, last) in (0, 1):

@@ -10,7 +10,7 @@ from ..tir.expr import IntImm, Let, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
 from ..tir.stmt import (
-    Allocate, AllocateConst, Block, For, LetStmt, Stmt, nodes_in_annotations,
+    Allocate, AllocateConst, Block, For, LetStmt, nodes_in_annotations,
 )
 from .error import Refusal
 from .state import ScheduleState, StmtSRef
@@ -23,7 +23,8 @@ def annotations_stay_in_scope(state: ScheduleState, before: Mapping[StmtSRef, tu
     reorder them may leave a name behind. `before` has the statements that references had.
     """
     bound: set[Var] | None = None
-    for stmt, sref in state.refs.items():
+    for sref in state.refs.values():
+        stmt = sref.stmt
         if not stmt.annotations:
             continue
         names = {v for root in nodes_in_annotations(stmt.annotations)
@@ -87,8 +88,8 @@ def _variables(buffer: Buffer) -> list[Var]:
             if isinstance(v, Var)]
 
 
-def _bound_by(stmt: Stmt) -> list[Var]:
-    return [stmt.loop_var] if type(stmt) is For else [iv.var for iv in stmt.iter_vars]
+def _bound_by(stmt: Block | For) -> list[Var]:
+    return [stmt.loop_var] if isinstance(stmt, For) else [iv.var for iv in stmt.iter_vars]
 
 
 def _around(sref: StmtSRef) -> set[Var]:

@@ -104,9 +104,10 @@ def index_of(required: str, name: str) -> Callable[[Any, dict[str, Any]], None]:
     return normalize
 
 
-def nth_region(block: Block, index: int, kind: str) -> BufferRegion:
+def nth_region(block: Block, index: int | str | Buffer, kind: str) -> BufferRegion:
     """The index-th read or write region of a block."""
     regions = block.reads if kind == READ else block.writes
+    assert isinstance(index, int), "`index_of` has made a number of it"
     if not 0 <= index < len(regions):
         names = ", ".join(f"{i}: {r.buffer.name}" for i, r in enumerate(regions)) or "none"
         raise Refusal("buffer_index_in_range", f"block {block.name_hint} has no {kind} number "
@@ -191,18 +192,18 @@ class Redirect(Mutator):
 
     def _shift(self, buffer: Buffer, indices: tuple) -> tuple:
         offsets = self.offsets.get(buffer)
-        if offsets is None:
+        if offsets is None or self.analyzer is None:
             return indices
         return tuple(self.analyzer.simplify(op.sub(i, o)) for i, o in zip(indices, offsets))
 
-    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+    def visit_BufferLoad(self, node: BufferLoad) -> BufferLoad:
         new = super().visit_BufferLoad(node)
         if node.buffer in self.offsets:
             new = BufferLoad.from_fields(new.buffer, self._shift(node.buffer, new.indices),
                                          new.predicate)
         return new
 
-    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+    def visit_BufferStore(self, node: BufferStore) -> BufferStore:
         new = super().visit_BufferStore(node)
         if node.buffer in self.offsets:
             new = new.replace(indices=self._shift(node.buffer, new.indices))
@@ -230,7 +231,7 @@ class Redirect(Mutator):
             view = fresh
         return MatchBufferRegion(view, source)
 
-    def visit_Block(self, node: Block) -> Stmt:
+    def visit_Block(self, node: Block) -> Block:
         new = super().visit_Block(node)
         if new is not node:
             if new.match_buffers:

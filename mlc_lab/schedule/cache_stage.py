@@ -6,7 +6,7 @@ What cache_read, cache_write and their relatives share.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..arith import Analyzer, estimate_region_upper_bound
 from ..tir import op
@@ -27,6 +27,9 @@ from .move import replace_loop
 from .provenance import came_from
 from .rewrite import with_regions
 from .state import ScheduleState, StmtSRef, child_realizes
+
+if TYPE_CHECKING:
+    from .instruction import BlockRV
 
 
 class Location(NamedTuple):
@@ -76,14 +79,14 @@ def find_location(state: ScheduleState, scope: StmtSRef, writer: StmtSRef,
 
 def after_definitions(stmt: Stmt) -> Stmt:
     """What stands within the definitions at the start of a body, which a copy may read."""
-    while type(stmt) in DEFINITIONS:
+    while isinstance(stmt, DEFINITIONS):
         stmt = stmt.body
     return stmt
 
 
 def within_definitions(stmt: Stmt, new: Stmt) -> Stmt:
     """`stmt` with `new` in place of what stands within the definitions at its start."""
-    if type(stmt) not in DEFINITIONS:
+    if not isinstance(stmt, DEFINITIONS):
         return new
     return stmt.replace(body=within_definitions(stmt.body, new))
 
@@ -253,7 +256,7 @@ def insert_statement(scope: Block, body: Stmt, location: Location, new: Stmt) ->
     """`body`, a rewritten body of `scope`, with `new` at the location."""
 
     def put(into: Stmt) -> Stmt:
-        if type(into) in DEFINITIONS:
+        if isinstance(into, DEFINITIONS):
             return into.replace(body=put(into.body))
         items = list(into.seq) if type(into) is SeqStmt else [into]
         items.insert(location.position, new)
@@ -302,7 +305,7 @@ def sizes_are_known(scope: Block, allocated: Iterable[Buffer]) -> None:
 
 
 def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequence[Buffer],
-           reuse: dict[Block, Block], stages: Sequence[Block]) -> list[StmtSRef]:
+           reuse: dict[Block, Block], stages: Sequence[Block]) -> list[BlockRV]:
     """Give the scope its new body and allocations; the references of the new stages."""
     old: Block = scope.stmt
     sizes_are_known(old, allocated)

@@ -40,16 +40,18 @@ def trivially_bound(state: ScheduleState, block: StmtSRef) -> tuple[BlockRealize
     bound: set[Var] = set()
     ranges = []
     for iv, value in zip(block.stmt.iter_vars, realize.iter_values):
+        loop = loops.get(value) if isinstance(value, Var) else None
         if op.is_const_int(iv.dom.extent, 1) and not isinstance(value, Var):
             same = Analyzer().can_prove_equal(value, iv.dom.min)
         else:
-            same = value in loops and value not in bound
+            same = loop is not None and value not in bound
         if not same:
             raise Refusal("trivial_bindings", f"iterator {iv.var.name} of block "
                           f"{block.stmt.name_hint} is bound to {value!r}, not to a loop of its own",
                           nodes=[realize], hint="do this before splitting and fusing loops")
-        bound.add(value)
-        ranges.append(_run_over(block, iv, loops[value], loops) if value in loops else iv.dom)
+        if loop is not None:
+            bound.add(loop.loop_var)
+        ranges.append(iv.dom if loop is None else _run_over(block, iv, loop, loops))
     extra = [v.name for v, lp in loops.items()
              if v not in bound and not op.is_const_int(lp.extent, 1)]
     if extra:

@@ -237,10 +237,10 @@ def _same_element(reader: Reader, a: Access, p: Point, b: Access, q: Point) -> N
     if a.spans is None or b.spans is None or a.buffer is not b.buffer or a.buffer is None:
         return
     if a.buffer.strides and may_overlap(a.buffer):  # different indices may be one place
-        sides = [reader.form(a.buffer.offset_of([s[0] for s in x.spans])[0], point)
-                 for x, point in ((a, p), (b, q)) if all(map(_is_point, x.spans))]
+        sides = [reader.form(a.buffer.offset_of([s[0] for s in spans if s])[0], point)
+                 for spans, point in ((a.spans, p), (b.spans, q)) if all(map(_is_point, spans))]
         if len(sides) == 2:
-            reader.zero(plus(*sides, -1))
+            reader.zero(plus(sides[0], sides[1], -1))
         return
     for span, other in zip(a.spans, b.spans):
         if span is None or other is None:

@@ -9,7 +9,7 @@ is, are asked element by element (`executed.reaches`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..arith import Analyzer, estimate_region_lower_bound, estimate_region_upper_bound
 from ..arith.access import conjuncts
@@ -98,7 +98,7 @@ def _written_before(state: ScheduleState, scope: StmtSRef, producer: StmtSRef,
 def _nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> Any:
     """The outermost loop around a block in a scope, or how it is executed where there is none."""
     top = block
-    while top.parent is not scope:
+    while top.parent is not None and top.parent is not scope:
         top = top.parent
     return top.stmt if top is not block else state.realize_of(block)
 
@@ -121,6 +121,12 @@ def _too_early(state: ScheduleState, scope: StmtSRef, producer: StmtSRef, consum
         state.realize_of(consumer).predicate if not consumer.stmt.iter_vars else None)
 
 
+@overload
+def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: StmtSRef,
+                   lower: Literal[False]) -> list: ...
+@overload
+def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: StmtSRef,
+                   lower: bool) -> list | None: ...
 def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: StmtSRef,
                    lower: bool) -> list | None:
     """A region of a block in terms of loops above `stop` (inclusive): the loops below are relaxed.

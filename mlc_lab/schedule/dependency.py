@@ -98,14 +98,14 @@ def inside(accesses: Sequence[Access], loops: Sequence[For]) -> list[Access]:
 DEFINITIONS = (Allocate, AllocateConst, DeclBuffer, LetStmt)
 
 
-def sites_of(scope: Stmt) -> list[Site]:
+def sites_of(scope: Block | For) -> list[Site]:
     """The sites of a scope (a block, or a loop), in the order of the text."""
     out: list[Site] = []
 
     def body(stmt: Stmt, loops: tuple, wrappers: tuple, items: tuple) -> None:
         """The body of a loop or of the scope: its statements are counted, those within the
         definitions around all of them."""
-        while type(stmt) in DEFINITIONS:
+        while isinstance(stmt, DEFINITIONS):
             expressions(stmt, loops, wrappers, (*items, 0))
             wrappers = (*wrappers, (len(loops), stmt))
             stmt = stmt.body
@@ -118,18 +118,17 @@ def sites_of(scope: Stmt) -> list[Site]:
                 out.append(Site(len(out), item, *where))
 
     def walk(stmt: Stmt, loops: tuple, wrappers: tuple, items: tuple) -> None:
-        kind = type(stmt)
-        if kind is SeqStmt:
+        if type(stmt) is SeqStmt:
             for item in stmt.seq:
                 walk(item, loops, wrappers, items)
-        elif kind is For:
+        elif type(stmt) is For:
             if type(stmt.min) is not IntImm or type(stmt.extent) is not IntImm:
                 expressions(stmt, loops, wrappers, items)
             body(stmt.body, (*loops, stmt), wrappers, items)
-        elif kind is BlockRealize or (
-                kind is BufferStore or kind is Evaluate) and footprint(stmt):
+        elif type(stmt) is BlockRealize or (
+                type(stmt) is BufferStore or type(stmt) is Evaluate) and footprint(stmt):
             out.append(Site(len(out), stmt, loops, wrappers, items))
-        elif kind is not BufferStore and kind is not Evaluate:
+        elif type(stmt) is not BufferStore and type(stmt) is not Evaluate:
             around = (*wrappers, (len(loops), stmt))
             expressions(stmt, loops, around, items)
             for item in stmt.children():
@@ -155,7 +154,7 @@ class BlockScope:
     writing, depend on each other in program order.
     """
 
-    def __init__(self, scope: Stmt) -> None:
+    def __init__(self, scope: Block | For) -> None:
         #: not the scope itself: what is remembered of it must not keep it alive
         self.body = scope.body
         self.sites = sites_of(scope)

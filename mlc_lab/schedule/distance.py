@@ -53,14 +53,13 @@ class _Linear:
         return form
 
     def _of(self, e: PrimExpr) -> tuple[dict, float, float] | None:
-        kind = type(e)
-        if kind is IntImm:
+        if type(e) is IntImm:
             return {}, e.value, e.value
-        if kind is Var or kind is SizeVar:
+        if type(e) is Var or type(e) is SizeVar:
             return {e: 1}, 0, 0
-        form = self._unbounded(kind, e)
-        if (kind is not Cast and e.dtype in INDEX_DTYPES) or (
-                kind is Cast and _holds(e.dtype, e.value.dtype)):
+        form = self._unbounded(e)
+        if (type(e) is not Cast and e.dtype in INDEX_DTYPES) or (
+                type(e) is Cast and _holds(e.dtype, e.value.dtype)):
             return form
         # what does not fit into the type wraps around
         bounds = _bounds(e.dtype)
@@ -69,14 +68,14 @@ class _Linear:
         low, high = self.span(form)
         return form if bounds[0] <= low and high <= bounds[1] else ({}, *bounds)
 
-    def _unbounded(self, kind: type, e: PrimExpr) -> tuple[dict, float, float] | None:
+    def _unbounded(self, e: PrimExpr) -> tuple[dict, float, float] | None:
         """The form where numbers of all types are integers without bounds."""
-        if kind is Add or kind is Sub:
+        if type(e) is Add or type(e) is Sub:
             a, b = self.of(e.a), self.of(e.b)
             if a is None or b is None:
                 return None
-            return _sum(a, b, 1 if kind is Add else -1)
-        if kind is Mul:
+            return _sum(a, b, 1 if type(e) is Add else -1)
+        if type(e) is Mul:
             a, b = self.of(e.a), self.of(e.b)
             if a is None or b is None:
                 return None
@@ -85,19 +84,19 @@ class _Linear:
             if b[0] or b[1] != b[2]:
                 return None
             return _times(a, b[1])
-        if kind is FloorDiv or kind is FloorMod:
-            return self.divided(kind, e)
-        if kind is Cast:
+        if type(e) is FloorDiv or type(e) is FloorMod:
+            return self.divided(e)
+        if type(e) is Cast:
             return self.of(e.value)
-        if kind in (Min, Max, Select):
-            parts = (e.a, e.b) if kind is not Select else (e.true_value, e.false_value)
+        if isinstance(e, (Min, Max, Select)):
+            parts = (e.true_value, e.false_value) if isinstance(e, Select) else (e.a, e.b)
             spans = [self.span(self.of(p)) for p in parts]
-            choose = (min, min) if kind is Min else (max, max) if kind is Max else (min, max)
+            choose = (min, min) if type(e) is Min else (max, max) if type(e) is Max else (min, max)
             low, high = (f(s[i] for s in spans) for i, f in enumerate(choose))
             return {}, low, high
         return None
 
-    def divided(self, kind: type, e: PrimExpr) -> tuple[dict, float, float] | None:
+    def divided(self, e: FloorDiv | FloorMod) -> tuple[dict, float, float] | None:
         by = op.as_int(e.b)
         inner = self.of(e.a)
         if by is None or by <= 0 or inner is None:
@@ -105,7 +104,7 @@ class _Linear:
         factors, low, high = inner
         if low != high or low in (inf, -inf):
             span = self.span(inner)
-            if kind is FloorMod:
+            if type(e) is FloorMod:
                 return {}, 0, by - 1
             return {}, _floor(span[0], by), _floor(span[1], by)
         # multiples of the divisor come out of the quotient and drop out of the remainder
@@ -114,12 +113,12 @@ class _Linear:
         quotient, low = divmod(low, by)
         span = self.span((rest, low, low))
         if span[0] >= 0 and span[1] < by:
-            return (whole, quotient, quotient) if kind is FloorDiv else (rest, low, low)
-        atom = (kind.__name__, frozenset(rest.items()), low, by)
+            return (whole, quotient, quotient) if type(e) is FloorDiv else (rest, low, low)
+        atom = (type(e).__name__, frozenset(rest.items()), low, by)
         if atom not in self.ranges:
-            self.ranges[atom] = (0, by - 1) if kind is FloorMod else (
+            self.ranges[atom] = (0, by - 1) if type(e) is FloorMod else (
                 _floor(span[0], by), _floor(span[1], by))
-        if kind is FloorMod:
+        if type(e) is FloorMod:
             return {atom: 1}, 0, 0
         whole[atom] = whole.get(atom, 0) + 1
         return whole, quotient, quotient
@@ -162,7 +161,7 @@ def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
 
 
-def _times(form: tuple, factor: int) -> tuple:
+def _times(form: tuple, factor: float) -> tuple:
     if factor == 0:
         return {}, 0, 0
     low, high = form[1] * factor, form[2] * factor
@@ -262,7 +261,7 @@ class Distances:
 
     def _within(self, a: Access, b: Access, box: Distance) -> Distance | None:
         """The distances within a box, which is changed."""
-        if a.spans is None or b.spans is None or a.buffer is not b.buffer or (
+        if a.spans is None or b.spans is None or a.buffer is not b.buffer or a.buffer is None or (
                 a.buffer.strides and may_overlap(a.buffer)):
             return box
         same = self._digits_of_both(a, b)
@@ -312,7 +311,7 @@ class Distances:
                 return None
             low, high = side.linear.ranges.get(v, (-inf, inf))
             reach += factor * (high - low)
-        return [v for _, v in moving if v in self.names]
+        return [v for _, v in moving if isinstance(v, Var) and v in self.names]
 
     def _fixed(self, conditions: tuple[PrimExpr, ...]) -> Mapping[Any, Interval]:
         """The loops of which conditions leave one value: an index that equals its least or its

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-from ..arith import Analyzer, detect_iter_map
+from ..arith import Analyzer, IterSumExpr, detect_iter_map
 from ..arith.expr_util import conjuncts
 from ..arith.linear_form import Reader, follows
 from ..tir import op
@@ -27,7 +27,9 @@ def runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
     bound: set[Var] = set()
     chain = {lp.loop_var: lp for lp in loops}
     for iv, value in zip(realize.block.iter_vars, realize.iter_values):
-        loop = chain.get(value) if type(value) is Var else None
+        if type(value) is not Var:
+            break
+        loop = chain.get(value)
         if loop is None or value in bound or not (
                 _equal(loop.min, iv.dom.min) and _equal(loop.extent, iv.dom.extent)):
             break
@@ -79,7 +81,7 @@ def whole_mixed_radix(values: Sequence[PrimExpr], loops: Sequence[For]
     values comes once. None where it is not seen at a glance that this is so."""
     digits = mixed_radix(values, loops)
     once = digits is not None and prod(n for _, n in digits) == prod(
-        lp.extent.value for lp in loops)
+        op.as_int(lp.extent) or 0 for lp in loops)
     return digits if once else None
 
 
@@ -89,16 +91,16 @@ def _factor(term: tuple[int, Any]) -> int:
 
 def _terms(value: PrimExpr, factor: int, out: list[tuple[int, Any]]) -> bool:
     """Append the terms (factor, variable or None) of a sum; False if it is not a sum of such."""
-    kind = type(value)
-    if kind is Var:
+    if type(value) is Var:
         out.append((factor, value))
         return True
-    if kind is IntImm:
+    if type(value) is IntImm:
         out.append((factor * value.value, None))
         return True
-    if kind is Add:
+    if type(value) is Add:
         return _terms(value.a, factor, out) and _terms(value.b, factor, out)
-    return kind is Mul and type(value.b) is IntImm and _terms(value.a, factor * value.b.value, out)
+    return type(value) is Mul and type(value.b) is IntImm and _terms(
+        value.a, factor * value.b.value, out)
 
 
 def run_at_all(loops: Sequence[For], around: Sequence[Loop] = (), depth: int = 0) -> bool:
@@ -252,23 +254,24 @@ def reduces_in_order(realize: BlockRealize, loops: Sequence[For]) -> bool:
     values = [v for _, v in reduced if type(v) is not IntImm]
     if not values or not domains:
         return True
-    if all(type(v) is Var for v in values):
-        places = [depth.get(v, -1) for v in values]
+    names = [v for v in values if type(v) is Var]
+    if len(names) == len(values):
+        places = [depth.get(v, -1) for v in names]
         return places == sorted(places)
     found = detect_iter_map(values, domains, TRUE, "nocheck", Analyzer())
     if not found.indices:
         return False
-    digits: list[tuple[int, int]] = []
+    digits: list[tuple[Var, int]] = []
     for total in found.indices:
         for split in _leaves(total):
             if split is None:
                 return False
             digits.append(split)
-    digits = [(depth[v], -low) for v, low in digits]
-    return digits == sorted(digits)
+    order = [(depth[v], -low) for v, low in digits]
+    return order == sorted(order)
 
 
-def _leaves(total: PrimExpr, lower: int = 1, extent: PrimExpr = None) -> list:
+def _leaves(total: IterSumExpr) -> list:
     """(loop, lower factor) of the parts of a sum, the most significant first; None for a part that
     is not known."""
     out: list = []

@@ -19,7 +19,9 @@ from weakref import WeakKeyDictionary
 from ..ir.node import NODE_TYPES
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, Call, IntImm, IterVar, Let, Not, PrimExpr, Ramp, Var
+from ..tir.expr import (
+    BinaryOp, BufferLoad, Call, IntImm, IterVar, Let, Not, PrimExpr, Ramp, Var,
+)
 from ..tir.functor import leaves_loop, pre_order, substitute
 from ..tir.op.intrinsic import PURE, READS, effect_of
 from ..tir.stmt import (
@@ -83,7 +85,7 @@ class Access(NamedTuple):
 _found: "WeakKeyDictionary[Stmt, tuple[Access, ...]]" = WeakKeyDictionary()
 
 
-def footprint(stmt: Stmt) -> tuple[Access, ...]:
+def footprint(stmt: Node) -> tuple[Access, ...]:
     """Every access of a statement (or an expression), in program order.
 
     Of a Block: in terms of its iterators, its init first; what it allocates itself is left out.
@@ -150,7 +152,7 @@ _ARITHMETIC = {NODE_TYPES[name] for name in (
 
 def _is_arithmetic(e: PrimExpr) -> bool:
     """Whether it is seen at a glance that an expression reads no memory."""
-    stack = [e]
+    stack: list[Any] = [e]
     while stack:
         item = stack.pop()
         kind = type(item)
@@ -251,7 +253,7 @@ class _Walk:
         if method is not None:
             method(self, node)
             return
-        if kind in _ARITHMETIC:
+        if isinstance(node, BinaryOp):
             self.visit(node.a)
             self.visit(node.b)
             return
@@ -385,13 +387,13 @@ class _Walk:
         self.visit(body)
         self.conditions, self.leaves = kept
 
-    def let(self, node: Node) -> None:
+    def let(self, node: LetStmt | Let) -> None:
         self.visit(node.value)
         self.table[node.var] = self.now(node.value)
         self.visit(node.body)
         del self.table[node.var]
 
-    def allocate(self, node: Node) -> None:
+    def allocate(self, node: Allocate | AllocateConst) -> None:
         self.inner.add(node.buffer_var)
         for item in node.children():
             self.visit(item)

@@ -127,11 +127,12 @@ class _Nest:
     def _accesses(self, memory: Var, under: Stmt) -> Sequence[PlacedAccess]:
         """All accesses of memory under a statement; none if they cannot be told."""
         buffers = {a.buffer for a in self.groups[memory]}
-        if len(buffers) != 1:
+        buffer = next(iter(buffers), None)
+        if len(buffers) != 1 or buffer is None:
             return ()
         walk = Accesses(buffers.__contains__)
         walk.visit(under)
-        found = walk.found.get(next(iter(buffers)), ())
+        found = walk.found.get(buffer, ())
         return () if memory in walk.pointers else found
 
     def private(self, memory: Var) -> bool:

@@ -61,7 +61,7 @@ def _starts_first(site: Site) -> bool:
     """Whether it is seen at a glance that loops take the reduction iterators, for each value of the
     spatial ones, through every value once, and begin with the first."""
     digits = whole_mixed_radix(site.node.iter_values, site.loops)
-    return digits is not None and all(
+    return digits is not None and site.block is not None and all(
         op.is_const_int(iv.dom.min, low) for iv, (low, _) in zip(site.block.iter_vars, digits)
         if iv.iter_type == IterVar.CommReduce)
 

@@ -43,8 +43,8 @@ def inline_producer(state: ScheduleState, block: StmtSRef) -> None:
     site = graph.site(stmt)
     readers = _plain_readers(graph, site, buffer)
     stage_pipeline(state, scope)
-    variables = list(store.indices)
-    if not all(isinstance(v, Var) for v in variables) or len(set(variables)) != len(variables):
+    variables = [v for v in store.indices if isinstance(v, Var)]
+    if len(set(variables)) != len(store.indices):
         raise Refusal("store_at_iterators", f"block {stmt.name_hint} stores at "
                       f"[{', '.join(map(repr, store.indices))}]: to inline it, each index must be "
                       "an iterator of its own, so that the value for any index can be written down",

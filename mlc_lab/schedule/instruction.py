@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
     from .schedule import Schedule
     from .state import ScheduleState
-    from .state import StmtSRef as _Resolved
+    from .state import StmtSRef
 
     _P = ParamSpec("_P")
     _R = TypeVar("_R")
+
+    class _Resolved(StmtSRef):
+        """To a checker a random variable is the reference that it resolves to: then the signature
+        of a primitive is that of its method."""
+
+        def __init__(self) -> None: ...
 else:
-    # To a checker a random variable is the reference that it resolves to: then the signature of a
-    # primitive is that of its method.
     _Resolved = object
 
 

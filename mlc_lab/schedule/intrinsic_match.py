@@ -8,7 +8,7 @@ description's index.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..arith import Analyzer
 from ..arith.linear_form import follows
@@ -41,7 +41,7 @@ class Matched(NamedTuple):
 def match_description(block: Block, desc: PrimFunc, name: str) -> Matched:
     """How `block` is an instance of the description; Refusal says where they part."""
     matcher = _Matcher(block, desc, name)
-    root = desc.body.block
+    root = desc.root
     if root.init is not None:
         matcher.fail(root.init, block, "the description's outermost block has an init")
     matcher.statement(block.body, root.body)
@@ -59,7 +59,7 @@ class _Matcher:
         for region in (*block.reads, *block.writes):
             self.regions.setdefault(region.buffer, region)
         self.wanted: dict[Buffer, BufferRegion] = {}
-        root = desc.body.block
+        root = desc.root
         for region in (*root.reads, *root.writes):
             self.wanted.setdefault(region.buffer, region)
         self.vars: dict[Var, PrimExpr] = {}
@@ -67,7 +67,7 @@ class _Matcher:
         self.starts: dict[Buffer, list[PrimExpr]] = {}
         self.analyzer = Analyzer()
 
-    def fail(self, theirs: Node | None, ours: Node | None, why: str) -> None:
+    def fail(self, theirs: Node | None, ours: Node | None, why: str) -> NoReturn:
         """Refuse, pointing at our part and quoting theirs."""
         quote = ""
         if theirs is not None:
@@ -138,10 +138,9 @@ class _Matcher:
             while have is not None and op.is_const_int(have[0].dom.extent, 1) and (
                     not op.is_const_int(iv.dom.extent, 1)):
                 have = next(pairs, None)
-            fits = have is not None and have[0].iter_type == iv.iter_type and self.same_number(
-                have[0].dom.extent, iv.dom.extent) and self.same_number(
-                have[0].dom.min, iv.dom.min)
-            if not fits:
+            if have is None or have[0].iter_type != iv.iter_type or not (
+                    self.same_number(have[0].dom.extent, iv.dom.extent)
+                    and self.same_number(have[0].dom.min, iv.dom.min)):
                 if op.is_const_int(iv.dom.extent, 1):
                     self.vars[iv.var] = iv.dom.min
                     continue
@@ -257,7 +256,7 @@ class _Matcher:
         if region is None or theirs is None:
             self.fail(None, at, f"{buffer.name} or {wanted.name} is not in the regions that the "
                       "blocks declare")
-        for block in (self.block, self.desc.body.block):
+        for block in (self.block, self.desc.root):
             first, *rest = [r for r in (*block.reads, *block.writes)
                             if r.buffer in (buffer, wanted)]
             for other in rest:
@@ -303,7 +302,7 @@ _STATEMENTS = {For: _Matcher.loop, SeqStmt: _Matcher.sequence, BlockRealize: _Ma
 def instantiate(block: Block, intrinsic: TensorIntrin, matched: Matched) -> Block:
     """`block` with the implementation as its body, on views of the parts it touches."""
     impl = _fresh(intrinsic.impl)
-    root: Block = impl.body.block
+    root = impl.root
     regions: dict[Buffer, BufferRegion] = {}
     for region in (*root.reads, *root.writes):
         regions.setdefault(region.buffer, region)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..tir.stmt import BlockRealize, For, IfThenElse, SeqStmt, Stmt, seq
 from .error import Refusal
 from .state import ScheduleState, StmtSRef, sub_statements
@@ -25,23 +27,22 @@ def without_block(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> Stm
 def _remove(stmt: Stmt, realize: BlockRealize, path: set) -> Stmt | None:
     if stmt is realize:
         return None
-    kind = type(stmt)
-    if kind is SeqStmt:
+    if type(stmt) is SeqStmt:
         items = [_remove(s, realize, path) for s in stmt.seq]
         if all(a is b for a, b in zip(items, stmt.seq)):
             return stmt
         items = [s for s in items if s is not None]
         return seq(*items) if items else None
-    if kind is For:
+    if type(stmt) is For:
         if stmt not in path:
             return stmt
         body = _remove(stmt.body, realize, path)
         if body is None:
             return None
         return stmt if body is stmt.body else stmt.replace(body=body)
-    if kind is BlockRealize:
+    if type(stmt) is BlockRealize:
         return stmt
-    if kind is IfThenElse:
+    if type(stmt) is IfThenElse:
         then = _remove(stmt.then_case, realize, path)
         other = _remove(stmt.else_case, realize, path) if stmt.else_case is not None else None
         if then is None:
@@ -57,12 +58,11 @@ def _remove(stmt: Stmt, realize: BlockRealize, path: set) -> Stmt | None:
     return stmt
 
 
-def replace_loop(stmt: Stmt, loop_var: object, make: object) -> Stmt:
+def replace_loop(stmt: Stmt, loop_var: object, make: Callable[[For], Stmt]) -> Stmt:
     """`stmt` with the loop over `loop_var` replaced by `make(loop)`."""
-    kind = type(stmt)
-    if kind is For and stmt.loop_var is loop_var:
+    if type(stmt) is For and stmt.loop_var is loop_var:
         return make(stmt)
-    if kind is BlockRealize:
+    if type(stmt) is BlockRealize:
         return stmt
     return stmt.map_children(
         lambda s: replace_loop(s, loop_var, make) if isinstance(s, Stmt) else s)

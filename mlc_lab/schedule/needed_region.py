@@ -96,7 +96,7 @@ def _relaxed_domains(partner: StmtSRef, loop: StmtSRef, scope: str) -> dict[Var,
     """Loops below `loop`, and thread loops above it whose threads share memory of `scope`."""
     chain: list[For] = []
     parent = partner.parent
-    while parent is not loop:
+    while parent is not None and parent is not loop:
         chain.append(parent.stmt)
         parent = parent.parent
     rank = _SCOPE_RANK.get(scope.split(".")[0], 3)

@@ -14,7 +14,9 @@ from typing import NamedTuple
 from ..ir.node import Node
 from ..tir.expr import IterVar, Var
 from ..tir.functor import uses_var
-from ..tir.stmt import DeclBuffer, For, IfThenElse, LetStmt, Stmt, While
+from ..tir.stmt import (
+    Allocate, AllocateConst, DeclBuffer, For, IfThenElse, LetStmt, Stmt, While,
+)
 from .conflict import Bad, Clash, always, first_clash, later
 from .dependency import DEFINITIONS, BlockScope, Site, inside
 from .error import Refusal
@@ -130,13 +132,13 @@ def stays_within(scope: BlockScope, site: Site, depth: int, made: Node,
     above: set[Stmt] = set()
     if inside_definitions:
         body = site.loops[depth - 1].body if depth else scope.body
-        while type(body) in DEFINITIONS:
+        while isinstance(body, DEFINITIONS):
             above.add(body)
             body = body.body
     for outside, stmt in site.wrappers:
         if outside < depth or stmt in above:
             continue
-        if type(stmt) in DEFINITIONS:
+        if isinstance(stmt, DEFINITIONS):
             if not uses_var(made, _defined(stmt)):
                 continue
         elif type(stmt) not in (IfThenElse, While) or not conditions:
@@ -147,10 +149,10 @@ def stays_within(scope: BlockScope, site: Site, depth: int, made: Node,
                       hint="choose a place inside of that statement")
 
 
-def _defined(stmt: Stmt) -> Var:
-    if type(stmt) is LetStmt:
+def _defined(stmt: Allocate | AllocateConst | DeclBuffer | LetStmt) -> Var:
+    if isinstance(stmt, LetStmt):
         return stmt.var
-    return stmt.buffer.data if type(stmt) is DeclBuffer else stmt.buffer_var
+    return stmt.buffer.data if isinstance(stmt, DeclBuffer) else stmt.buffer_var
 
 
 class Flow:

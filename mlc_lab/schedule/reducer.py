@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from ..arith import reducer
 from ..arith.reducer import Reduction, UnknownReduction, reads_any, same_places
-from ..tir.expr import Add, And, BufferLoad, Call, Max, Min, Mul, Or, PrimExpr, Sub
+from ..tir.expr import Add, And, BinaryOp, BufferLoad, Call, Max, Min, Mul, Or, PrimExpr, Sub
 from ..tir.functor import pre_order
 from ..tir.stmt import Block, BufferStore, LetStmt, SeqStmt
 from .error import Refusal
@@ -47,7 +47,7 @@ def update_of(store: BufferStore) -> tuple[str | None, Sequence[BufferLoad]]:
     while stack and name is not None:
         e, plain = stack.pop()
         if _operator(e) == name:
-            a, b = e.args if type(e) is Call else (e.a, e.b)
+            a, b = (e.a, e.b) if isinstance(e, BinaryOp) else e.children()
             stack += [(a, plain), (b, plain and type(e) is not Sub)]
         elif plain and type(e) is BufferLoad and e.buffer is store.buffer and same_places(
                 e.indices, store.indices):

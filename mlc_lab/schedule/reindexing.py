@@ -36,6 +36,7 @@ from .staging import copy_holds, stored_in_time
 from .state import ScheduleState, StmtSRef
 
 if TYPE_CHECKING:
+    from .instruction import BlockRV
     from .schedule import Schedule
 
 
@@ -59,7 +60,7 @@ def index_and_map(kind: str, name: str) -> Any:
 
 def cache_with_map(state: ScheduleState, scope: StmtSRef, block: StmtSRef, target: Buffer,
                     storage_scope: str, index_map: IndexMap, kind: str, location: Location
-                    ) -> StmtSRef:
+                    ) -> BlockRV:
     stmt: Block = block.stmt
     indices = the_indices(stmt, target)
     may_be_staged(state, scope, block, target, indices, kind, location)
@@ -154,7 +155,7 @@ def _kept_conditions(predicate: PrimExpr, around: Sequence[StmtSRef], loops: Seq
     return out
 
 
-def _path(at: StmtSRef) -> list[StmtSRef]:
+def _path(at: StmtSRef | None) -> list[StmtSRef]:
     out = []
     while at is not None and type(at.stmt) is For:
         out.append(at)
@@ -196,7 +197,7 @@ def the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
 
 def _bound_inside(block: Block, var: Var) -> bool:
     return any(type(n) is For and n.loop_var is var
-               or type(n) in (Let, LetStmt) and n.var is var
+               or isinstance(n, (Let, LetStmt)) and n.var is var
                or type(n) is Block and any(iv.var is var for iv in n.iter_vars)
                for part in (block.init, block.body) if part is not None for n in pre_order(part))
 

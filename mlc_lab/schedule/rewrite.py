@@ -18,7 +18,9 @@ from .state import ScheduleState, StmtSRef
 from .truth import with_true_regions
 
 if TYPE_CHECKING:
-    pass
+    from typing import TypeVar
+
+    _S = TypeVar("_S", bound=Stmt)
 
 
 class _SimplifyBindings(Mutator):
@@ -44,8 +46,8 @@ class _SimplifyBindings(Mutator):
         return BlockRealize.from_fields(new, node.predicate, node.block)
 
 
-def simplify_bindings(state: ScheduleState, stmt: Stmt, above: Iterable[StmtSRef],
-                      preserve_unit_iters: bool = True) -> Stmt:
+def simplify_bindings(state: ScheduleState, stmt: _S, above: Iterable[StmtSRef],
+                      preserve_unit_iters: bool = True) -> _S:
     """`stmt` with the bindings of the blocks in it simplified; `above` are the loops around it."""
     domains = {s.stmt.loop_var: Range.from_min_extent(s.stmt.min, s.stmt.extent) for s in above}
     return _SimplifyBindings(domains, preserve_unit_iters).visit(stmt)
@@ -54,13 +56,12 @@ def simplify_bindings(state: ScheduleState, stmt: Stmt, above: Iterable[StmtSRef
 def guarded(stmt: Stmt, predicate: PrimExpr) -> Stmt:
     """`stmt` where `predicate` holds: added to the predicates of the outermost blocks in it, around
     what is no block as an `if`. Nothing in memory is read where it does not hold."""
-    kind = type(stmt)
-    if kind is BlockRealize:
+    if type(stmt) is BlockRealize:
         return stmt.replace(predicate=logical_and(predicate, stmt.predicate) if reads_memory(
             stmt.predicate) else logical_and(stmt.predicate, predicate))
-    if kind is SeqStmt:
+    if type(stmt) is SeqStmt:
         return seq(*(guarded(s, predicate) for s in stmt.seq))
-    if kind is For and not (reads_memory(stmt.min) or reads_memory(stmt.extent)):
+    if type(stmt) is For and not (reads_memory(stmt.min) or reads_memory(stmt.extent)):
         return stmt.replace(body=guarded(stmt.body, predicate))
     return IfThenElse(predicate, stmt)
 

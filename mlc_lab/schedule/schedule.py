@@ -6,7 +6,7 @@ The primitives are functions in `primitive/`, one file each; `methods.py` makes 
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 from ..above import above
 from ..arith.expr_util import DoesNotFit
@@ -48,13 +48,13 @@ class Step(NamedTuple):
     before: IRModule
     after: IRModule
     error: ScheduleError | None
-    text: Any
+    text: str | Callable[[], str]
     origins: Sequence[Note] = ()
 
     @property
     def python(self) -> str:
         """The call as the trace writes it."""
-        return self.text() if callable(self.text) else self.text
+        return self.text if isinstance(self.text, str) else self.text()
 
 
 class Schedule(Primitives):
@@ -176,7 +176,7 @@ class Schedule(Primitives):
         """A random variable for a block or loop of the module, called as that is."""
         rv: BlockRV | LoopRV = LoopRV() if type(stmt) is For else BlockRV()
         self._symbols[rv] = self.state.refs[stmt]
-        self._names[rv] = stmt.loop_var.name if type(stmt) is For else stmt.name_hint
+        self._names[rv] = stmt.loop_var.name if isinstance(stmt, For) else stmt.name_hint
         return rv
 
     def _known(self, rv: object) -> Any:
@@ -319,7 +319,7 @@ class Schedule(Primitives):
                     result = kind.fn(state, *positional, **keyword)
                 if state.mod is not before and snapshot is not None:
                     annotations_stay_in_scope(state, snapshot[1])
-                if kind.moves:
+                if kind.moves and snapshot is not None:
                     loops_stay_independent(state, changed_loops(state, snapshot[1]))
                     threads_agree(state)
         except BaseException as err:
@@ -380,6 +380,6 @@ class Schedule(Primitives):
         trace.apply_to_schedule(self)
 
 
-_GONE = StmtSRef(None, None, None)
+_GONE = StmtSRef(None, None, GlobalVar("gone"))
 
 __all__ = ["BlockRV", "LoopRV", "Schedule", "ScheduleError", "Step"]

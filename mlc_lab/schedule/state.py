@@ -10,7 +10,7 @@ After Feng et al., "TensorIR" (ASPLOS 2023), and TVM's schedule state.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
 
 from ..arith import Analyzer
 from ..ir.module import GlobalVar, IRModule
@@ -25,8 +25,11 @@ from .error import Refusal
 from .provenance import came_from
 from .truth import truthful
 
+if TYPE_CHECKING:
+    from .instruction import BlockRV
+
 #: statements that stand between a loop or block and the next one below it
-_BODY_ONLY = {LetStmt, AttrStmt, AssertStmt, DeclBuffer, Allocate, AllocateConst, While}
+_BODY_ONLY = (LetStmt, AttrStmt, AssertStmt, DeclBuffer, Allocate, AllocateConst, While)
 
 
 class StmtSRef:
@@ -34,8 +37,7 @@ class StmtSRef:
 
     __slots__ = ("stmt", "parent", "func", "__weakref__")
 
-    def __init__(self, stmt: Stmt | None, parent: "StmtSRef | None",
-                 func: GlobalVar | None) -> None:
+    def __init__(self, stmt: Stmt | None, parent: "StmtSRef | None", func: GlobalVar) -> None:
         self.stmt: Any = stmt
         self.parent, self.func = parent, func
 
@@ -62,14 +64,14 @@ class ScheduleState:
         for var, func in self.mod.functions.items():
             if isinstance(func, PrimFunc) and type(func.body) is BlockRealize:
                 true = truthful(func)
-                if true.body.block in self.refs:  # one function under two names
+                if true.root in self.refs:  # one function under two names
                     true = true.with_body(_renewed(true.body))
                 if true is not func:
                     func = self.mod.functions[var] = true
-                root = StmtSRef(func.body.block, None, var)
+                root = StmtSRef(func.root, None, var)
                 self.roots[var] = root
-                self.refs[func.body.block] = root
-                self._index(func.body.block, root, {}, {})
+                self.refs[func.root] = root
+                self._index(func.root, root, {}, {})
 
     # ------------------------------------------------------------------ reading
 
@@ -108,13 +110,12 @@ class ScheduleState:
 
     def realize_of(self, block: StmtSRef) -> BlockRealize:
         """The BlockRealize that executes a block."""
-        if block.parent is None:
-            return self.func_of(block).body
-        found = _find_realize(block.parent.stmt, block.stmt)
-        assert found is not None, "the reference tree is out of step with the program"
+        found = self.func_of(block).body if block.parent is None else _find_realize(
+            block.parent.stmt, block.stmt)
+        assert type(found) is BlockRealize, "the reference tree is out of step with the program"
         return found
 
-    def child_blocks(self, sref: StmtSRef) -> list[StmtSRef]:
+    def child_blocks(self, sref: StmtSRef) -> list[BlockRV]:
         """The blocks directly below a block or loop, in program order."""
         return [self.refs[r.block] for r in child_realizes(sref.stmt)]
 
@@ -232,7 +233,7 @@ class ScheduleState:
                 return
             sref = self.refs.get(stmt)
             if sref is not None:
-                if kind is For:
+                if type(stmt) is For:
                     loops[stmt.loop_var] = sref
                 else:
                     blocks[stmt] = sref
@@ -251,11 +252,11 @@ class ScheduleState:
                 if known is not None and known not in alive:
                     known.parent = above
                     return
-                if kind is For:
+                if type(stmt) is For:
                     sref = loops.get(stmt.loop_var)
                 else:
                     sref = reuse.get(stmt)
-                    if sref is None and stmt.iter_vars:
+                    if sref is None and type(stmt) is Block and stmt.iter_vars:
                         sref = by_iter.get(stmt.iter_vars[0].var)
                 if sref is None or sref in alive:
                     sref = StmtSRef(stmt, above, src.func)
@@ -425,23 +426,22 @@ def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
     """`stmt` with the loop or block `old` (not below other loops or blocks) replaced."""
     if stmt is old:
         return new
-    kind = type(stmt)
-    if kind is For or kind is Block:
+    if type(stmt) is For or type(stmt) is Block:
         return stmt
-    if kind is SeqStmt:
+    if type(stmt) is SeqStmt:
         items = [swap(s, old, new) for s in stmt.seq]
         return stmt if all(a is b for a, b in zip(items, stmt.seq)) else seq(*items)
-    if kind is BlockRealize:
+    if type(stmt) is BlockRealize:
         if stmt.block is not old:
             return stmt
         return new if type(new) is not Block else stmt.replace(block=new)
-    if kind is IfThenElse:
+    if type(stmt) is IfThenElse:
         then = swap(stmt.then_case, old, new)
         other = swap(stmt.else_case, old, new) if stmt.else_case is not None else None
         if then is stmt.then_case and other is stmt.else_case:
             return stmt
         return IfThenElse(stmt.condition, then, other)
-    if kind in _BODY_ONLY:
+    if isinstance(stmt, _BODY_ONLY):
         body = swap(stmt.body, old, new)
         return stmt if body is stmt.body else stmt.replace(body=body)
     return stmt

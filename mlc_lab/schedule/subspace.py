@@ -68,7 +68,7 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
     analyzer = Analyzer()
     pairs = subspace_divide(realize.iter_values, domains, inside, realize.predicate, "surjective",
                             analyzer, not preserve_unit_iters) if domains else []
-    starts = [IntImm(iv.var.dtype, 0) for iv in stmt.iter_vars]
+    starts: list[PrimExpr] = [IntImm(iv.var.dtype, 0) for iv in stmt.iter_vars]
     if pairs:
         parts = []
         starts.clear()
@@ -235,7 +235,7 @@ def _outer_init(block: Block, inner: BlockRealize, loops: Sequence[For]) -> Stmt
     table: dict[Var, PrimExpr] = {}
     iters, values = [], []
     for iv, value in zip(inner.block.iter_vars, inner.iter_values):
-        if iv.iter_type == SPATIAL and uses_var(block.init, iv.var):
+        if iv.iter_type == SPATIAL and block.init is not None and uses_var(block.init, iv.var):
             var = came_from(Var(f"{iv.var.name}_init", iv.var.dtype), iv.var)
             table[iv.var] = var
             iters.append(iv.replace(var=var))

@@ -115,8 +115,8 @@ def _same_thread(write: Access, other: Access, tags: Mapping[Var, str]) -> None:
             for a, v in ((write, var), (other, theirs[tag][0])))
         found = clash(first, second, [(one, IntImm(var.dtype, 0), extent)], apart(one))
         if found is not None:
-            where = ("allocated inside of the kernel" if write.buffer.scope == "global" else
-                     f"in {write.buffer.scope} memory")
+            scope = write.buffer.scope if write.buffer is not None else "global"
+            where = "allocated inside of the kernel" if scope == "global" else f"in {scope} memory"
             raise Refusal(
                 "threads_keep_their_own", f"each thread has its own {found.name}, which is {where}:"
                 f" what one thread of {tag} writes another would read",

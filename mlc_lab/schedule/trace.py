@@ -393,7 +393,7 @@ class _TextReader:
         values = ValueReader(self.scope)
         try:
             args = [values.of(a) for a in call.args]
-            kwargs = {k.arg: values.of(k.value) for k in call.keywords}
+            kwargs = {k.arg or "**": values.of(k.value) for k in call.keywords}
             decision = kwargs.get("decision") if kind.sampling else None
             bound = kind.bind(args, kwargs)
         except MISTAKES as err:

@@ -60,8 +60,9 @@ class ValueReader:
             return [self.of(e) for e in node.elts]
         if isinstance(node, ast.Tuple):
             return tuple(self.of(e) for e in node.elts)
-        if isinstance(node, ast.Dict):
-            return {self.of(k): self.of(v) for k, v in zip(node.keys, node.values)}
+        if isinstance(node, ast.Dict) and None not in node.keys:
+            keys = [self.of(k) for k in node.keys if k is not None]
+            return dict(zip(keys, map(self.of, node.values)))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return -self.of(node.operand)
         if isinstance(node, ast.BinOp) and type(node.op) in self._OPERATORS:

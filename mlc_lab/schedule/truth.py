@@ -33,7 +33,7 @@ _true: "WeakSet[Block]" = WeakSet()
 
 def truthful(func: PrimFunc) -> PrimFunc:
     """The function with declarations that hold; the same object if they did."""
-    root = func.body.block
+    root = func.root
     if root in _true:
         return func
     owners = {b.data: b for b in func.buffer_map.values()}
@@ -41,7 +41,7 @@ def truthful(func: PrimFunc) -> PrimFunc:
     body = mutator.visit(func.body)
     if body is not func.body:
         func = func.with_body(body)
-    _true.add(func.body.block)
+    _true.add(func.root)
     return func
 
 

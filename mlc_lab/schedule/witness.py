@@ -48,24 +48,24 @@ def evaluate(expr: PrimExpr, values: dict[Any, int]) -> int:
     """The value of an integer expression where its variables have `values`, as the program that
     computes it gets it: what does not fit into its type wraps around."""
     kind = type(expr)
-    if kind is E.IntImm:
+    if type(expr) is E.IntImm:
         return expr.value
-    if kind is E.Var or kind is E.SizeVar:
+    if type(expr) is E.Var or type(expr) is E.SizeVar:
         if expr in values:
             return values[expr]
         raise Unknown
-    if kind in _BINARY:
+    if isinstance(expr, E.BinaryOp) and kind in _BINARY:
         b = evaluate(expr.b, values)
         if b == 0 and kind in (E.FloorDiv, E.FloorMod):
             raise Unknown
         return fit(expr.dtype)(_BINARY[kind](evaluate(expr.a, values), b))
-    if kind is E.Cast:
+    if type(expr) is E.Cast:
         if dt.is_float(expr.dtype) or dt.is_float(expr.value.dtype):
             raise Unknown
         return convert(evaluate(expr.value, values), expr.value.dtype, expr.dtype)
-    if kind is E.Not:
+    if type(expr) is E.Not:
         return not evaluate(expr.a, values)
-    if kind is E.Select:
+    if type(expr) is E.Select:
         return evaluate(expr.true_value if evaluate(expr.condition, values)
                         else expr.false_value, values)
     raise Unknown
@@ -266,31 +266,31 @@ class _Points:
 
     def _value(self, e: PrimExpr) -> Any:
         kind = type(e)
-        if kind is E.IntImm:
+        if type(e) is E.IntImm:
             return e.value
-        if kind is E.Var or kind is E.SizeVar:
+        if type(e) is E.Var or type(e) is E.SizeVar:
             if e not in self.table:
                 raise Unknown
             return self.table[e]
-        if kind in _ARRAYS:
+        if isinstance(e, E.BinaryOp) and kind in _ARRAYS:
             if e.dtype not in _KINDS[kind in _ARITHMETIC]:  # there they wrap around
                 raise Unknown
             a, b = self._value(e.a), self._value(e.b)
             if kind in (E.FloorDiv, E.FloorMod) and not np.all(b):
                 raise Unknown
             return _ARRAYS[kind](a, b)
-        if kind is E.Cast:
+        if type(e) is E.Cast:
             return _cast(self._value(e.value), e.value.dtype, e.dtype)
-        if kind is E.FloatImm and e.dtype in ("float32", "float64"):
+        if type(e) is E.FloatImm and e.dtype in ("float32", "float64"):
             return np.dtype(e.dtype).type(e.value)
-        if kind is E.Div and e.dtype in ("float32", "float64"):
+        if type(e) is E.Div and e.dtype in ("float32", "float64"):
             return self._value(e.a) / self._value(e.b)
-        if kind is E.Not:
+        if type(e) is E.Not:
             return np.logical_not(self._value(e.a))
-        if kind is E.Select:
+        if type(e) is E.Select:
             return np.where(self._value(e.condition), self._value(e.true_value),
                             self._value(e.false_value))
-        if kind is E.Call:
+        if type(e) is E.Call:
             name = getattr(e.op, "name", "")
             if name == "tir.likely":
                 return self._value(e.args[0])

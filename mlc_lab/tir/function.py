@@ -14,6 +14,7 @@ from .stmt import Block, BlockRealize, Stmt, annotation_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Literal, overload
 
     from ..arith.analyzer import Analyzer
     from .expr import PrimExpr, Range
@@ -104,6 +105,14 @@ class TensorIntrin:
             raise ValueError(f"desc of {name!r} has {len(desc.params)} parameters and impl "
                              f"{len(impl.params)}: they must be the same")
         TensorIntrin._registry[name] = TensorIntrin(desc, impl)
+
+    if TYPE_CHECKING:
+        @overload
+        @staticmethod
+        def get(name: str, allow_missing: Literal[False] = False) -> "TensorIntrin": ...
+        @overload
+        @staticmethod
+        def get(name: str, allow_missing: bool) -> "TensorIntrin | None": ...
 
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> "TensorIntrin | None":

@@ -118,13 +118,13 @@ class Mutator(Dispatch):
             return new if isinstance(new, PrimExpr) else item
         return self.visit(item)
 
-    def visit_BufferLoad(self, node: BufferLoad) -> Any:
+    def visit_BufferLoad(self, node: BufferLoad) -> BufferLoad:
         new = node.map_children(self.visit)
         buffer = self.visit_buffer(node.buffer)
         return new if buffer is node.buffer else BufferLoad.from_fields(
             buffer, new.indices, new.predicate)
 
-    def visit_BufferStore(self, node: BufferStore) -> Any:
+    def visit_BufferStore(self, node: BufferStore) -> BufferStore:
         new = node.map_children(self.visit)
         buffer = self.visit_buffer(node.buffer)
         return new if buffer is node.buffer else BufferStore.from_fields(

@@ -359,3 +359,25 @@ def test_programs_of_no_elements_build_and_run(shapes):
     out = tvm.nd.array(np.ones((shapes[0][0], shapes[1][1]), "float32"))
     lib["main"](tvm.nd.array(a), tvm.nd.array(b), out)
     assert np.array_equal(out.numpy(), a @ b)
+
+
+@T.prim_func
+def conv_read_twice(x: T.Buffer((1, 4, 18, 18), "float32"), w: T.Buffer((16, 4, 3, 3), "float32"),
+                    twice: T.Buffer((1, 16, 16, 16), "float32"),
+                    thrice: T.Buffer((1, 16, 16, 16), "float32")):
+    C = T.alloc_buffer((1, 16, 16, 16))
+    for n, f, y, z, rc, ry, rx in T.grid(1, 16, 16, 16, 4, 3, 3):
+        with T.block("C"):
+            vn, vf, vy, vz, vc, vr, vx = T.axis.remap("SSSSRRR", [n, f, y, z, rc, ry, rx])
+            with T.init():
+                C[vn, vf, vy, vz] = T.float32(0)
+            C[vn, vf, vy, vz] += x[vn, vc, vy + vr, vz + vx] * w[vf, vc, vr, vx]
+    for n, f, y, z in T.grid(1, 16, 16, 16):
+        with T.block("D"):
+            vn, vf, vy, vz = T.axis.remap("SSSS", [n, f, y, z])
+            twice[vn, vf, vy, vz] = C[vn, vf, vy, vz] * T.float32(2)
+            thrice[vn, vf, vy, vz] = C[vn, vf, vy, vz] * T.float32(3)
+
+
+def test_a_block_of_two_stores_behind_a_convolution():
+    same_answer(conv_read_twice, [tuple(map(int, b.shape)) for b in conv_read_twice.buffers])

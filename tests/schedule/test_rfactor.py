@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from mlc_lab import tir
 from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
+from mlc_lab.tir.functor import substitute
 
 from .common import check, check_compiled, kept, matmul, mm_relu, refused, row_sum
 from .test_cache_read import start
@@ -375,3 +377,15 @@ def test_slices_of_split_triangles():
 ])
 def test_slices_of_a_triangle_that_may_be_left_out_are_refused(func, step, rule):
     refused(func, lambda s: s.rfactor(step(s), 0), rule)
+
+
+def test_slices_of_a_buffer_whose_pointer_has_no_type():
+    sums = row_sum.buffers[-1]
+    bare = sums.replace(data=tir.Var("p", "handle"))
+    func = row_sum.replace(
+        body=substitute(row_sum.body, {}, {sums: bare}),
+        buffer_map={p: bare if b is sums else b for p, b in row_sum.buffer_map.items()})
+    sch = Schedule(func)
+    sch.rfactor(sch.get_loops("B")[1], 0)
+    slices = sch.get(sch.get_block("B_rf")).writes[0].buffer
+    assert slices.data.type_annotation.element_type.dtype == slices.dtype == "float32"

@@ -182,6 +182,7 @@ def test_axis_separators_are_a_step_of_their_own():
         "C", lambda i, j, k: (i, j * 16 + k))),
     (matmul, "order_is_a_permutation", lambda s: s.reorder_block_iter_var("C", [0, 1])),
     (matmul, "order_is_a_permutation", lambda s: s.reorder_block_iter_var("C", [0, 1, 3])),
+    (matmul, "has_scope", lambda s: s.reorder_block_iter_var("root", [])),
 ])
 def test_it_is_refused(func, rule, step):
     sch = Schedule(func)

@@ -73,7 +73,7 @@ def blockize(state: ScheduleState, target: Any, preserve_unit_iters: bool = True
 
 
 def _blockize_blocks(state: ScheduleState, blocks: Sequence[StmtSRef], preserve_unit_iters: bool
-                     ) -> StmtSRef:
+                     ) -> BlockRV:
     if not blocks:
         raise Refusal("blocks_are_given", "target=[]: name at least one block")
     for block in blocks:

@@ -69,6 +69,7 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
         raise Refusal("block_updates_the_buffer", f"block {stmt.name_hint} reads {buffer.name} but "
                       "does not write it", nodes=[stmt], hint="use sch.cache_read")
     scope = state.scope_root(block)
+    around = block.parent or scope
     for loop in state.loops_above(block):
         if loop.stmt.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
             raise Refusal("loops_are_sequential", f"loop {loop.stmt.loop_var.name} runs its "
@@ -76,7 +77,7 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
                           hint="cache_inplace first, then parallelize")
     one_name(stmt, buffer)
     read, written = (
-        fixed(region_at(state, block, next(r for r in regions if r.buffer is buffer), block.parent),
+        fixed(region_at(state, block, next(r for r in regions if r.buffer is buffer), around),
               buffer) for regions in (stmt.reads, stmt.writes))
     # what is stored back must have been copied, if the block leaves it alone
     same = all(structural_equal(a, b) for a, b in zip(read, written))
@@ -84,9 +85,9 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope)
     redirect = Redirect({buffer: copy})
     into = copy_stage(buffer, copy, spans[0], buffer.shape, copy.name, None,
-                      loops_known(state, block.parent))
+                      loops_known(state, around))
     back = copy_stage(copy, buffer, spans[1], buffer.shape, copy.name, None,
-                      loops_known(state, block.parent))
+                      loops_known(state, around))
     realize = state.realize_of(block)
     new = realize.replace(block=redirect.visit(stmt))
     redirect.reuse[stmt] = new.block

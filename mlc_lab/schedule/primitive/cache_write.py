@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ...arith import Analyzer
 from ...tir.buffer import Buffer
@@ -91,7 +91,7 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     offsets = None if full or all(getattr(r.min, "value", None) == 0 for r in span) else {
         buffer: [r.min for r in span]}
     redirect = Redirect({buffer: copy}, offsets, Analyzer())
-    rewrites: dict[Block, object] = {block.stmt: redirect.visit}
+    rewrites: dict[Block, Any] = {block.stmt: redirect.visit}
     rewrites.update({c.stmt: redirect.visit for c in direct})
     body = rewrite_blocks(scope.stmt.body, rewrites, redirect.reuse)
     body = insert_statement(scope.stmt, body, location, stage.stmt)

@@ -100,6 +100,10 @@ def _pattern(stmt: Block) -> tuple[BufferStore, PrimExpr, PrimExpr, PrimExpr]:
                   "store of T.if_then_else(condition, value, constant)", nodes=[stmt])
 
 
+def _is_likely(e: PrimExpr) -> bool:
+    return type(e) is Call and getattr(e.op, "name", "") == "tir.likely"
+
+
 def _bounds(stmt: Block, condition: PrimExpr) -> dict[Var, tuple[int, int]]:
     """The box in which the condition holds: [low, high) of each iterator."""
     box: dict[Var, tuple[int, int]] = {}
@@ -113,21 +117,22 @@ def _bounds(stmt: Block, condition: PrimExpr) -> dict[Var, tuple[int, int]]:
         if type(part) is And:
             parts += [part.a, part.b]
             continue
-        if type(part) is Call and getattr(part.op, "name", "") == "tir.likely":
+        if _is_likely(part):
             parts.append(part.args[0])
             continue
-        if type(part) in (GE, GT):
-            part = {GE: LE, GT: LT}[type(part)](part.b, part.a)
+        if isinstance(part, (GE, GT)):
+            part = (LE if type(part) is GE else LT)(part.b, part.a)
         # a <= b is b - a >= 0; a < b is b - a - 1 >= 0
         strict = type(part) is LT
         used = [v for v in free_vars(part) if v in box] if type(part) in (LT, LE) else []
         found = detect_linear_equation(op.sub(part.b, part.a), used) if len(used) == 1 else []
         numbers = [op.as_int(Analyzer().simplify(c)) for c in found]
-        if len(numbers) != 2 or None in numbers or abs(numbers[0]) != 1:
+        factor, rest = numbers if len(numbers) == 2 else (None, None)
+        if factor is None or rest is None or abs(factor) != 1:
             raise Refusal("condition_is_a_box", f"{part!r} is not a bound on one iterator: where "
                           "the value is stored is not a box", nodes=[stmt],
                           hint="write the condition as T.And of bounds such as 6 <= vi, vi < 134")
-        factor, rest = numbers[0], numbers[1] - strict
+        rest -= strict
         low, high = box[used[0]]
         box[used[0]] = (max(low, -rest), high) if factor == 1 else (low, min(high, rest + 1))
     for iv in stmt.iter_vars:
@@ -165,10 +170,10 @@ def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value:
     kept = {v for lp in inner for e in (lp.min, lp.extent) for v in free_vars(e)}
     kept |= {lp.loop_var for lp in inner if lp.kind is ForKind.THREAD_BINDING}
     for iv, bound in zip(stmt.iter_vars, realize.iter_values):
-        low, high = bounds.get(iv.var, (None, None))
+        start, end = op.as_int(iv.dom.min) or 0, op.as_int(iv.dom.extent) or 0
+        low, high = bounds.get(iv.var, (start, start + end))
         var = renewed(iv.var)
-        start, end = op.as_int(iv.dom.min), op.as_int(iv.dom.extent)
-        if low is None or (low, high) == (start, start + end):
+        if (low, high) == (start, start + end):
             table[iv.var] = var
             iters.append(iv.replace(var=var))
             values.append(bound)
@@ -178,13 +183,12 @@ def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value:
         iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), extent), var, iv.iter_type))
         table[iv.var] = op.add(var, IntImm(dtype, low))
         loop = loops.get(bound) if isinstance(bound, Var) else None
-        alone = loop is not None and bound not in used and sum(
+        if loop is not None and bound not in used and sum(
             bound in free_vars(v) for v in realize.iter_values) == 1 and bound not in free_vars(
             realize.predicate) and op.is_const_int(loop.min, 0) and op.as_int(
-            loop.extent) == start + end and start == 0 and bound not in kept
-        if alone:
-            used.add(bound)
-            loops[bound] = loop.replace(extent=extent)
+            loop.extent) == start + end and start == 0 and bound not in kept:
+            used.add(loop.loop_var)
+            loops[loop.loop_var] = loop.replace(extent=extent)
             values.append(bound)
             continue
         values.append(analyzer.simplify(op.sub(bound, IntImm(dtype, low))))

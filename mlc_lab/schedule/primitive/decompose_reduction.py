@@ -133,7 +133,7 @@ def _own_views(block: Block, table: dict[Var, PrimExpr]
                ) -> tuple[tuple[MatchBufferRegion, ...], dict[Buffer, Buffer]]:
     """The views of a block that its init uses, made anew: one block defines a view. What their
     variables become goes into `table`."""
-    if not block.match_buffers:
+    if not block.match_buffers or block.init is None:
         return (), {}
     named = set(pre_order(block.init))
     named |= {item.buffer for item in named
@@ -164,4 +164,5 @@ def _update_block(block: Block) -> Block:
 def _innermost(stmt: Stmt) -> BlockRealize:
     while type(stmt) is For:
         stmt = stmt.body
+    assert type(stmt) is BlockRealize
     return stmt

@@ -47,6 +47,7 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
     """
     if not loops:
         raise Refusal("fuse_needs_loops", "fuse takes at least one loop")
+    outermost, innermost = loops[0], loops[-1]
     for loop in loops:
         is_loop(loop)
         loop_is_plain(loop)
@@ -54,7 +55,7 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
         if len(loops) > 1:
             loop_is_not_left(loop, "would leave all of the fused loops")
     if len(set(loops)) != len(loops):
-        raise Refusal("loops_are_distinct", "a loop is given twice", nodes=[loops[0].stmt])
+        raise Refusal("loops_are_distinct", "a loop is given twice", nodes=[outermost.stmt])
     for outer, inner in zip(loops, loops[1:]):
         if inner.parent is not outer:
             raise Refusal("loops_are_adjacent", f"loop {inner.stmt.loop_var.name} is not directly "
@@ -78,22 +79,22 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
         if op.is_const_int(through, 0) or (
                 op.is_const_int(size, 1) and not preserve_unit_iters):  # of 0, nothing runs
             table[loop.stmt.loop_var] = IntImm(loop.stmt.loop_var.dtype, 0)
-        elif loop is loops[0]:
+        elif loop is outermost:
             table[loop.stmt.loop_var] = op.floordiv(fused, lower)
         else:
             table[loop.stmt.loop_var] = op.floordiv(op.floormod(fused, through), lower)
         lower = through
     analyzer = Analyzer()
-    state.loop_domains_into(loops[0], analyzer)
-    body = substitute(loops[-1].stmt.body, table)
+    state.loop_domains_into(outermost, analyzer)
+    body = substitute(innermost.stmt.body, table)
     if any(s.stmt.loop_var.dtype != dtype for s in loops):
         body = widen_iterators(body)
     extent = analyzer.simplify(_product(loops, dtype))
     new = For(fused, IntImm(dtype, 0), extent, ForKind.SERIAL, body)
-    new = simplify_bindings(state, new, state.loops_above(loops[0]), preserve_unit_iters)
+    new = simplify_bindings(state, new, state.loops_above(outermost), preserve_unit_iters)
     reuse: dict = {}
-    pair_blocks(loops[-1].stmt.body, new.body, reuse)
-    state.replace(loops[0], new, reuse)
+    pair_blocks(innermost.stmt.body, new.body, reuse)
+    state.replace(outermost, new, reuse)
     return state.refs[new]
 
 

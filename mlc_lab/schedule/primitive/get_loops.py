@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 def get_loops(state: ScheduleState, block: StmtSRef) -> list[LoopRV]:
     """The loops around a block in its scope, outermost first."""
     is_block(block)
-    return state.loops_above(block)
+    return [state.refs[loop.stmt] for loop in state.loops_above(block)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def get_output_blocks(state: ScheduleState, scope_block: StmtSRef) -> list[BlockRV]:
     """The blocks inside a block, nested ones too, that write buffers which outlive their scope."""
     is_block(scope_block)
-    out: list[StmtSRef] = []
+    out: list[BlockRV] = []
 
     def walk(scope: StmtSRef) -> None:
         local = set(scope.stmt.alloc_buffers)

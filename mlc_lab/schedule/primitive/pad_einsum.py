@@ -13,7 +13,7 @@ from ...tir.expr import (
     Add, BufferLoad, Call, Cast, Div, FloorDiv, FloorMod, IntImm, IterVar, Mod, Mul, PrimExpr,
     Range, Var,
 )
-from ...tir.functor import pre_order, uses_var
+from ...tir.functor import pre_order, substitute, uses_var
 from ...tir.op.intrinsic import PURE, effect_of
 from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt,
@@ -85,7 +85,7 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
     stores = _einsum(stmt, padded)
     target = stores[0].buffer
     indices = _index_lists(stmt, stores)
-    _zeros_add_nothing(stmt, padded)
+    _zeros_add_nothing(stmt, stores[-1], padded)
     before: list[Stmt] = []
     after: list[Stmt] = []
     table: dict[Buffer, Buffer] = {}
@@ -111,7 +111,7 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
     nest: Stmt = realize.replace(block=made)
     for item in reversed(state.loops_above(block)):
         loop: For = item.stmt
-        var = bound.get(loop.loop_var)
+        var = bound.get(loop.loop_var, loop.loop_var)
         nest = loop.replace(body=nest, extent=op.cast(padded[var], loop.extent.dtype)
                             if var in padded else loop.extent)
     sizes_are_known(scope.stmt, table.values())
@@ -144,8 +144,8 @@ def _extents(stmt: Block, runs: Mapping[Var, PrimExpr], sizes: Sequence[int]
 def _einsum(stmt: Block, padded: Mapping[Var, PrimExpr]) -> list[BufferStore]:
     """The store of the init, if there is one, and that of the body; `padded` has new extents."""
     parts = [p for p in (stmt.init, stmt.body) if p is not None]
-    if any(type(p) is not BufferStore for p in parts) or len({p.buffer for p in parts}) != 1 or (
-            stmt.match_buffers):
+    stores = [p for p in parts if type(p) is BufferStore]
+    if len(stores) < len(parts) or len({p.buffer for p in stores}) != 1 or stmt.match_buffers:
         raise Refusal("einsum_pattern", f"block {stmt.name_hint} is not a single store (and its "
                       "init)", nodes=[stmt])
     own = {iv.var for iv in stmt.iter_vars}
@@ -158,19 +158,19 @@ def _einsum(stmt: Block, padded: Mapping[Var, PrimExpr]) -> list[BufferStore]:
             if type(node) is Call and effect_of(node) != PURE:
                 raise Refusal("einsum_pattern", f"block {stmt.name_hint} calls {node!r}, which has "
                               "effects: in the padding it would be called too", nodes=[part])
-            if type(node) in _DIVISIONS and is_integer(node.dtype) and (
+            if isinstance(node, _DIVISIONS) and is_integer(node.dtype) and (
                     any(type(n) is BufferLoad for n in pre_order(node.b))
                     or uses_var(node.b, padded) and not known.can_prove(op.not_equal(node.b, 0))):
                 raise Refusal("zeros_do_no_harm", f"block {stmt.name_hint} divides by "
                               f"{node.b!r}, which may be zero in the padding", nodes=[part])
-            if type(node) not in (BufferLoad, BufferStore):
+            if not isinstance(node, (BufferLoad, BufferStore)):
                 continue
             for index in node.indices:
                 if not (isinstance(index, IntImm) or index in own):
                     raise Refusal("einsum_pattern", f"{node.buffer.name} is accessed at "
                                   f"{index!r}; in an einsum every index is an iterator or a "
                                   "constant", nodes=[part], hint="sch.reindex first")
-    return parts
+    return stores
 
 
 def _index_lists(stmt: Block, stores: Sequence[BufferStore]) -> dict[Buffer, tuple]:
@@ -193,14 +193,14 @@ def _index_lists(stmt: Block, stores: Sequence[BufferStore]) -> dict[Buffer, tup
         b for b in (*order, *found) if b is not target), target)}
 
 
-def _zeros_add_nothing(stmt: Block, padded: dict[Var, PrimExpr]) -> None:
+def _zeros_add_nothing(stmt: Block, store: BufferStore, padded: dict[Var, PrimExpr]) -> None:
     """What runs more often for one element must add terms that vanish in the padding."""
-    reduced = [v for v in padded if not _among(v, stmt.body.indices)]
+    reduced = [v for v in padded if not _among(v, store.indices)]
     if not reduced:
         return
-    value: Any = stmt.body.value
+    value: Any = store.value
     sums = type(value) is Add and type(value.a) is BufferLoad and (
-        value.a.buffer is stmt.body.buffer)
+        value.a.buffer is store.buffer)
     factors = _factors(value.b) if sums else None
     for var in reduced:
         zeros, others = [], []
@@ -242,7 +242,7 @@ def _copy(source: Buffer, target: Buffer, at: Sequence[PrimExpr], runs: Mapping[
     table: dict[Var, Var] = {}
     inside: PrimExpr = op.const(True)
     for axis, old in enumerate(at):
-        if old not in runs or old in table:
+        if not isinstance(old, Var) or old not in runs or old in table:
             continue
         dtype = source.shape[axis].dtype
         dim = op.cast(padded.get(old, runs[old]), dtype)
@@ -253,7 +253,7 @@ def _copy(source: Buffer, target: Buffer, at: Sequence[PrimExpr], runs: Mapping[
             inside = op.logical_and(inside, op.less(var, op.cast(runs[old], dtype)))
         if not analyzer.can_prove(op.less_equal(op.cast(runs[old], dtype), source.shape[axis])):
             inside = op.logical_and(inside, op.less(var, source.shape[axis]))
-    places = [table.get(i, i) for i in at]
+    places = [substitute(i, table) for i in at]
     value: PrimExpr = BufferLoad(source, places)
     if not op.is_const_int(inside, 1):
         value = op.if_then_else(inside, value, op.make_zero(source.dtype))

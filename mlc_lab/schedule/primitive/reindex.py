@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ...tir.buffer import Buffer
 from ...tir.expr import IterVar, PrimExpr
 from ...tir.functor import substitute
-from ...tir.stmt import Block, BlockRealize, Stmt
+from ...tir.stmt import Block, BlockRealize, For, Stmt
 from ..buffers import (
     READ, WRITE, block_argument, buffer_like, buffer_position, nth_region, rewrite_blocks,
 )
@@ -94,5 +94,6 @@ def _reindex_stage(target: Buffer, copy: Buffer, used: Sequence[IterVar],
 def _swap_block(stmt: Stmt, block: Block) -> Stmt:
     if type(stmt) is BlockRealize:
         return stmt.replace(block=block)
+    assert type(stmt) is For
     return stmt.replace(body=_swap_block(stmt.body, block))
 

@@ -46,7 +46,7 @@ def reorder_block_iter_var(state: ScheduleState, block: StmtSRef, new_order: Seq
     realize = state.realize_of(block)
     new = stmt.replace(iter_vars=tuple(stmt.iter_vars[p] for p in order))
     fresh = BlockRealize([realize.iter_values[p] for p in order], realize.predicate, new)
-    parent = block.parent
+    parent = block.parent or state.scope_root(block)
     body = replace_realize(parent.stmt.body, realize, fresh)
     changed = parent.stmt.replace(body=body)
     reuse = {stmt: new}

@@ -10,7 +10,7 @@ from ...arith.linear_form import follows
 from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.expr import (
-    BufferLoad, IterVar, PointerType, PrimExpr, PrimType, Range, Var,
+    BufferLoad, IterVar, PointerType, PrimExpr, Range, Var,
 )
 from ...tir.functor import free_vars, pre_order, substitute, uses_var
 from ...tir.stmt import (
@@ -206,10 +206,12 @@ def _nothing_flows_back(state: ScheduleState, block: StmtSRef, loops: Sequence[S
     while at is not realize:
         if type(at) is For:
             around.append(at)
-        elif type(at) is not SeqStmt:
+            parts: Sequence[Stmt] = (at.body,)
+        elif type(at) is SeqStmt:
+            parts = at.seq
+        else:
             raise Refusal("loops_alone_around_block", f"a {type(at).__name__} stands between the "
                           f"loops around block {block.stmt.name_hint}", nodes=[at])
-        parts = at.seq if type(at) is SeqStmt else (at.body,)
         inner = next(s for s in parts if s is realize or s in chain or type(s) is not For
                      and _holds(s, realize))
         for part in parts:
@@ -282,8 +284,9 @@ class _Maker:
         shape = list(buffer.shape)
         shape.insert(self.axis, self._extent(self.loop))
         name = f"{buffer.name}_rf"
-        data = Var(name, PointerType(PrimType(buffer.data.type_annotation.element_type.dtype),
-                                     str(buffer.scope)))
+        kind = buffer.data.type_annotation
+        data = Var(name, PointerType(kind.element_type if isinstance(kind, PointerType)
+                                     else buffer.dtype, str(buffer.scope)))
         made = buffer.replace(data=data, shape=tuple(shape), strides=(), name=name,
                               axis_separators=())
         return came_from(made, buffer)
@@ -304,7 +307,8 @@ class _Maker:
     def partial_block(self) -> BlockRealize:
         """The block that computes the slices."""
         old = self.realize.block
-        iters, values = [self.slice_iter], [self.loop.loop_var]
+        iters = [self.slice_iter]
+        values: list[PrimExpr] = [self.loop.loop_var]
         by_loop: dict[Var, Var] = {self.loop.loop_var: self.slice_iter.var}
         table: dict[Var, PrimExpr] = {}
         for iv, value in zip(old.iter_vars, self.realize.iter_values):
@@ -368,7 +372,8 @@ class _Maker:
         """The block that reduces over the slices; it takes the old block's place."""
         old = self.realize.block
         over = self._iterator(self.loop, REDUCE)
-        iters, values = [over], [self.loop.loop_var]
+        iters = [over]
+        values: list[PrimExpr] = [self.loop.loop_var]
         table: dict[Var, PrimExpr] = {}
         for iv, value in zip(old.iter_vars, self.realize.iter_values):
             if iv.iter_type == SPATIAL:
@@ -426,7 +431,7 @@ def _replace_nest(body: Stmt, loops: Sequence[StmtSRef], loop: For, reduce_loops
             return stmt
         if type(stmt) is For and stmt not in chain:
             return stmt
-        new = stmt.map_children(visit)
+        new: Any = stmt.map_children(visit)
         if type(stmt) is not For:
             return new
         if stmt is not loop and stmt.loop_var in reduce_loops:
@@ -437,4 +442,4 @@ def _replace_nest(body: Stmt, loops: Sequence[StmtSRef], loop: For, reduce_loops
 
 
 def _flatten(stmt: Stmt) -> Stmt:
-    return seq(*stmt.seq) if hasattr(stmt, "seq") else stmt
+    return seq(*stmt.seq) if isinstance(stmt, SeqStmt) else stmt

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from typing import Sequence
 
-from ...tir import op
 from ..error import Refusal
 from ..instruction import primitive
 from ..state import ScheduleState
@@ -18,7 +17,7 @@ def sample_categorical(state: ScheduleState, rng: random.Random, candidates: Seq
 
     Errors: as many probabilities as candidates, none negative, not all zero.
     """
-    values = [int(op.as_int(c) if not isinstance(c, float) else c) for c in candidates]
+    values = [int(c) for c in candidates]
     weights = [float(getattr(p, "value", p)) for p in probs]
     if len(values) != len(weights) or not values:
         raise Refusal("one_probability_each", f"{len(values)} candidates but {len(weights)} "

@@ -18,7 +18,6 @@ from ..rewrite import guarded, pair_blocks, simplify_bindings
 from ..state import ScheduleState, StmtSRef
 
 if TYPE_CHECKING:
-    from ...tir.stmt import Stmt
     from ..instruction import LoopRV
 
 
@@ -80,14 +79,14 @@ def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[int | PrimExpr
     pair_blocks(stmt.body, _below(new, len(extents)), reuse)
     state.replace(loop, new, reuse)
     out = []
-    node = new
+    node: Any = new
     for _ in extents:
         out.append(state.refs[node])
         node = node.body
     return out
 
 
-def _below(stmt: Stmt, depth: int) -> Any:
+def _below(stmt: Any, depth: int) -> Any:
     for _ in range(depth):
         stmt = stmt.body
     return stmt
@@ -116,7 +115,8 @@ def _infer_factors(stmt: For, factors: Sequence[Any], analyzer: Analyzer) -> lis
         value = op.convert(factor)
         if not (dt.is_integer(value.dtype)):
             raise Refusal("factors_are_integers", f"factor {factor!r} is not an integer")
-        if op.as_int(value) is not None and value.value <= 0:
+        number = op.as_int(value)
+        if number is not None and number <= 0:
             raise Refusal("factors_are_positive", f"factor {factor} is not positive: a loop of "
                           "that extent would never run", nodes=[stmt])
         known.append(value)

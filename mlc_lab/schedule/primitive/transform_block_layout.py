@@ -110,7 +110,7 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
 
 def _one(index: PrimExpr) -> PrimExpr:
     """The iterator that an index is, less where it starts; or the index."""
-    while type(index) in (Add, Sub) and op.as_int(index.b) is not None:
+    while isinstance(index, (Add, Sub)) and op.as_int(index.b) is not None:
         index = index.a
     return index
 

@@ -133,7 +133,8 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
     ranges = map_ranges(index_map, old.shape)
     dims = tuple(shape_of(ranges))
     new = old.replace(shape=dims, strides=(), axis_separators=(),
-                      elem_offset=op.cast(old.elem_offset, _index_dtype(dims)))
+                      elem_offset=None if old.elem_offset is None else op.cast(
+                          old.elem_offset, _index_dtype(dims)))
     inverse, padding = _inverse(index_map, old, ranges, assume_injective_transform, block.stmt)
     pads = not op.is_const_int(padding, 0)
     if pads and pad_value is None:
@@ -145,7 +146,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
     layout = _Layout(old, new, index_map)
     root: Block = site.stmt
     body = root.body
-    plan = _Padding(old, new, inverse, padding, pad_value) if pads else None
+    plan = _Padding(old, new, inverse, padding, pad_value) if pads and inverse else None
     if plan is not None:
         root, body = plan.apply(root, is_param, layout)
     changed = layout.visit(root if body is root.body else root.replace(body=body))
@@ -162,10 +163,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
             p: new if b is old else b for p, b in func.buffer_map.items()}))
 
 
-_recorded = transform_layout
-
-
-def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,
+def _with_separators(self: Any, block: Any, buffer: Any, index_map: Any,
                      pad_value: Any = None, *, axis_separators: Sequence[int] | None = None,
                      assume_injective_transform: bool = False) -> None:
     """See the recorded primitive; `axis_separators` adds a step, set_axis_separator."""
@@ -183,7 +181,7 @@ def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,
         except Refusal:
             pass  # the primitive itself will refuse, with the reason
     before, steps = self.state.snapshot(), len(self.steps)
-    _recorded(self, block, buffer, index_map, pad_value, assume_injective_transform)
+    transform_layout(self, block, buffer, index_map, pad_value, assume_injective_transform)
     if axis_separators is None or isinstance(axis_separators, (list, tuple)) and (
             not axis_separators):
         return
@@ -197,9 +195,10 @@ def transform_layout(self: Any, block: Any, buffer: Any, index_map: Any,
         raise
 
 
-transform_layout.kind = _recorded.kind
-transform_layout.__doc__ = _recorded.__doc__
-Primitives.add(transform_layout)  # in place of the recorded one
+_with_separators.kind = transform_layout.kind
+_with_separators.__name__ = transform_layout.__name__
+_with_separators.__doc__ = transform_layout.__doc__
+Primitives.add(_with_separators)  # in place of the recorded one
 
 
 def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
@@ -211,7 +210,7 @@ def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
             raise Refusal("buffer_has_no_views", f"block {node.name_hint} views {buffer.name} by "
                           "T.match_buffer; the view would see another layout", nodes=[node],
                           hint="transform the layout before tensorize")
-        if type(node) in (BufferLoad, BufferStore) and node.buffer is buffer and any(
+        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer and any(
                 dt.lanes_of(i.dtype) > 1 for i in node.indices):
             raise Refusal("accesses_points", f"{buffer.name} is accessed as a vector, whose "
                           "elements would not be next to each other any more", nodes=[node],
@@ -375,7 +374,8 @@ class _Padding:
         if len(chain) < rank or type(block.body) is not BufferStore or any(
                 s.buffer is not self.old for s in stores) or child_realizes(block):
             return None
-        bound = {iv.var: v for iv, v in zip(block.iter_vars, at.iter_values)}
+        bound: dict[PrimExpr, PrimExpr] = {
+            iv.var: v for iv, v in zip(block.iter_vars, at.iter_values)}
         for store in stores:
             for index, dim, loop in zip(store.indices, self.old.shape, chain):
                 if bound.get(index) is not loop.loop_var or not op.is_const_int(loop.min, 0):
