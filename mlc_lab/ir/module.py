@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping
 from ..above import above
 from .node import Node, ignored, node, plain, script_or_fields
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 @node
 class GlobalVar(Node):
@@ -53,12 +56,12 @@ class BaseFunc(Node):
         @property
         def attrs(self) -> Mapping[str, Any] | None: ...
 
-    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> "BaseFunc":
+    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Self:
         """A copy with attribute `key` set (or all of a dict)."""
         changes = key if isinstance(key, Mapping) else {key: value}
         return self.replace(attrs={**(self.attrs or {}), **normalize_attrs(changes)})
 
-    def without_attr(self, key: str) -> "BaseFunc":
+    def without_attr(self, key: str) -> Self:
         """A copy without attribute `key`."""
         return self.replace(attrs={k: v for k, v in (self.attrs or {}).items() if k != key})
 

@@ -29,51 +29,50 @@ def linear(expr: PrimExpr, env: Mapping[Any, Linear], extents: Mapping[Any, int]
 
     `env` gives block iterators in terms of loops, `extents` the extent of each loop variable.
     """
-    kind = type(expr)
-    if kind is e.IntImm:
+    if type(expr) is e.IntImm:
         return {}
     if isinstance(expr, e.Var):
         return env.get(expr, {expr: 1} if expr in extents else {})
-    if kind in (e.Add, e.Sub):
+    if isinstance(expr, (e.Add, e.Sub)):
         a, b = linear(expr.a, env, extents), linear(expr.b, env, extents)
         if a is None or b is None:
             return None
-        sign = 1 if kind is e.Add else -1
+        sign = 1 if type(expr) is e.Add else -1
         out = dict(a)
         for var, c in b.items():
             out[var] = out.get(var, 0) + sign * c
         return out
-    if kind is e.Mul:
+    if type(expr) is e.Mul:
         for x, y in ((expr.a, expr.b), (expr.b, expr.a)):
             factor = as_int(x)
             if factor is not None:
                 rest = linear(y, env, extents)
                 return None if rest is None else {v: c * factor for v, c in rest.items()}
         return None
-    if kind in (e.FloorDiv, e.FloorMod):
+    if isinstance(expr, (e.FloorDiv, e.FloorMod)):
         factor, rest = as_int(expr.b), linear(expr.a, env, extents)
         if factor is None or rest is None or factor <= 0:
             return None
         high = {v: c // factor for v, c in rest.items() if c % factor == 0}
         low = {v: c for v, c in rest.items() if c % factor}
         if sum(abs(c) * (extents.get(v, 1) - 1) for v, c in low.items()) < factor:
-            return high if kind is e.FloorDiv else low
-        if kind is e.FloorMod:
+            return high if type(expr) is e.FloorDiv else low
+        if type(expr) is e.FloorMod:
             return low
         # parts that cross the border step once in a while; on average they move by c / factor
         return {**high, **{v: c / factor for v, c in low.items()}}
-    if kind is e.Cast:
+    if type(expr) is e.Cast:
         return linear(expr.value, env, extents)
     return None
 
 
 def strides(buffer: Buffer) -> list[int] | None:
     """Elements from one index to the next in each dimension, of a compact buffer."""
-    shape = [as_int(d) for d in buffer.shape]
-    if None in shape:
+    shape = [n for d in buffer.shape if (n := as_int(d)) is not None]
+    if len(shape) != len(buffer.shape):
         return None
-    given = [as_int(s) for s in buffer.strides] if buffer.strides else []
-    if given and None not in given:
+    given = [n for s in buffer.strides if (n := as_int(s)) is not None]
+    if given and len(given) == len(buffer.strides):
         return given
     out, step = [], 1
     for extent in reversed(shape):
@@ -144,6 +143,13 @@ class BlockFacts:
             for node in pre_order(self.store.value):
                 if type(node) is e.BufferLoad and node.buffer is not self.store.buffer:
                     self.reads.append(node)
+
+    @property
+    def result(self) -> Buffer:
+        """Where the only store goes. Raises ValueError for a block with several."""
+        if self.store is None:
+            raise ValueError(f"block {self.stmt.name_hint!r} has several results")
+        return self.store.buffer
 
     @property
     def spatial(self) -> list[Axis]:

@@ -292,7 +292,7 @@ def stores_of(func: PrimFunc, hardware: Hardware) -> list[StoreFeatures]:
                 copy, around, moves = read.filling(inner)
                 out.append(StoreFeatures(copy, [Loop(*loop) for loop in around], moves, hardware,
                                          {read.copy: read}))
-            if packed:
+            if packed and isinstance(block.body, BufferStore):
                 out.append(StoreFeatures(block.body, loops, inner, hardware, packed))
             else:
                 walk(block.body, loops, inner)

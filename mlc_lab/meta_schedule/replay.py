@@ -19,7 +19,7 @@ class Replayer:
 
     def __init__(self, mod: IRModule, kept: int = 128) -> None:
         self.mod, self.kept = mod, kept
-        self._snapshots: OrderedDict[tuple, tuple[Schedule, dict]] = OrderedDict()
+        self._snapshots: OrderedDict[tuple, tuple[Schedule, dict, list]] = OrderedDict()
 
     def replay(self, trace: Trace, decisions: dict[int, Any] | None = None, seed: int = -1
                ) -> Schedule:

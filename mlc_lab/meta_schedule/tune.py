@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 DEFAULT_TRIALS = 64
 
 
-def open_database(database: object, work_dir: Any) -> Database:
+def open_database(database: Database | str | None, work_dir: Any) -> Database:
     """The database of a search: the one given, or the file in `work_dir`."""
     if isinstance(database, Database):
         return database
     kind = "sqlite" if database is None else database
-    if kind == "memory" or work_dir is None and kind in ("json", "sqlite"):
-        return Database.create("memory")
+    if kind == "memory" or work_dir is None:
+        return Database.create("memory" if kind in ("json", "sqlite") else kind)
     directory = os.fspath(work_dir)
     try:
         os.makedirs(directory, exist_ok=True)
@@ -59,7 +59,8 @@ def _cores(given: Any) -> int | None:
 def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | None = None,
                work_dir: str | Path | None = None, max_trials_global: int | None = None,
                max_trials_per_task: int | None = None, num_trials_per_iter: int = 64,
-               builder: object = "local", runner: object = "local", database: object = "sqlite",
+               builder: object = "local", runner: object = "local",
+               database: Database | str | None = "sqlite",
                cost_model: object = "xgb", measure_callbacks: object = "default",
                task_scheduler: object = "gradient", module_equality: str = "structural",
                post_optimization: bool = False, num_tuning_cores: Any = "physical",
@@ -80,15 +81,13 @@ def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | 
         if value < 1:
             raise ValueError(f"{name} has to be at least 1, not {value}")
     opened = open_database(database, work_dir)
-    scheduler = TaskScheduler.create(task_scheduler)
-    scheduler.tune(
+    TaskScheduler.create(task_scheduler).tune(
         tasks, task_weights or [1.0] * len(tasks), max_trials_global=max_trials_global,
         max_trials_per_task=max_trials_per_task or max_trials_global,
         num_trials_per_iter=num_trials_per_iter, builder=Builder.create(builder),
         runner=Runner.create(runner), measure_callbacks=MeasureCallback.create(measure_callbacks),
         database=opened, cost_model=CostModel.create(cost_model),
         progress=Progress(quiet=not verbose))
-    opened.last_scheduler = scheduler
     return opened
 
 

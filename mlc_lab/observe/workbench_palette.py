@@ -22,6 +22,7 @@ from ..schedule.error import ScheduleError
 from ..schedule.instruction import InstructionKind
 from ..schedule.schedule import Schedule
 from ..schedule.state import StmtSRef, child_realizes, sub_statements
+from ..schedule.trace import Trace
 from ..schedule.trace_values import ValueReader
 from ..tir import op
 from ..tir.stmt import Block, For
@@ -193,7 +194,7 @@ class Palette:
     ) -> tuple[Schedule, tuple[str, str] | None]:
         """Try a primitive on a copy: the copy, and (rule, reason) if it was refused."""
         trial = self.sch.copy()
-        trial.trace, trial.steps = None, []
+        trial.trace, trial.steps = Trace(), []
         try:
             trial.apply(kind, bind(kind, args, lambda what, key: self._stand_in(trial, key)))
         except ScheduleError as error:
@@ -217,9 +218,9 @@ class Palette:
         """A block or loop as an argument."""
         return {"loop" if type(stmt) is For else "block": self.key_of(stmt)}
 
-    def label(self, stmt: Stmt, owner: bool = False) -> str:
+    def label(self, stmt: Block | For, owner: bool = False) -> str:
         """What a block or loop is called in a form."""
-        if type(stmt) is Block:
+        if isinstance(stmt, Block):
             return stmt.name_hint
         extent = op.as_int(stmt.extent)
         text = f"{stmt.loop_var.name} ({extent if extent is not None else stmt.extent!r})"
@@ -227,7 +228,7 @@ class Palette:
             text += " of " + ", ".join(r.block.name_hint for r in child_realizes(stmt)[:3])
         return text
 
-    def choice(self, stmt: Stmt, owner: bool = False) -> dict[str, Any]:
+    def choice(self, stmt: Block | For, owner: bool = False) -> dict[str, Any]:
         """A block or loop as a choice."""
         return {"value": self.value_of(stmt), "label": self.label(stmt, owner)}
 

@@ -84,7 +84,7 @@ class Schedule(Primitives):
         if not isinstance(mod, IRModule):
             raise TypeError(f"Schedule takes an IRModule or a PrimFunc, got {type(mod).__name__}")
         self.state = _new_state(mod)
-        self.trace: Trace | None = Trace()
+        self.trace: Trace = Trace()
         self.steps: list[Step] = []
         self._symbols: dict[Any, Any] = {}
         self._names: dict[Any, str] = {}
@@ -125,8 +125,7 @@ class Schedule(Primitives):
     def show(self, *args: object, **options: object) -> None:
         """Print the module and the trace, highlighted."""
         above("show")(self.mod, *args, **options)
-        if self.trace is not None:
-            self.trace.show()
+        self.trace.show()
 
     def explore(self, *args: object, **options: object) -> Any:
         """The stepper: every step so far with program, cost and check (needs the `lab` extra)."""
@@ -205,7 +204,7 @@ class Schedule(Primitives):
         """A schedule of its own in the same state; the random variables are valid in both."""
         new = Schedule.__new__(type(self))
         new.state, table = _copied_state(self.state)
-        new.trace = self.trace.copy() if self.trace is not None else None
+        new.trace = self.trace.copy()
         new.steps = list(self.steps)
         new._symbols = {rv: table.get(v, _GONE) if isinstance(v, StmtSRef) else v
                         for rv, v in self._symbols.items()}
@@ -278,7 +277,7 @@ class Schedule(Primitives):
 
         Its methods (`split`, ...) come here; so does what replays or builds instructions.
         """
-        before, length = self.state.mod, len(self.trace.insts) if self.trace is not None else 0
+        before, length = self.state.mod, len(self.trace.insts)
         try:
             if kind.normalize is not None:
                 kind.normalize(self, args)
@@ -286,8 +285,7 @@ class Schedule(Primitives):
             fitting(self, kind, args)
             result, decision, origins = self._run(kind, args)
         except Refusal as err:
-            if self.trace is not None:
-                del self.trace.insts[length:]  # blocks that were given by name
+            del self.trace.insts[length:]  # blocks that were given by name
             raise self._refused(kind, args, err, before) from err.__cause__
         if self._debug:
             self.state.verify()
@@ -295,8 +293,7 @@ class Schedule(Primitives):
         recorded = {**args, "decision": None} if kind.sampling else args
         instruction = Instruction(kind, recorded, outputs)
         if kind.traced:
-            if self.trace is not None:
-                self.trace.append(instruction, decision)
+            self.trace.append(instruction, decision)
             self.steps.append(Step(instruction, decision, before, self.state.mod, None,
                                    lambda: instruction.as_python(self._names, decision),
                                    origins))

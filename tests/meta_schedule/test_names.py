@@ -206,3 +206,8 @@ def test_a_cost_model_is_saved_under_the_name_that_is_given(tmp_path):
     again = ms.cost_model.TreeModel()
     again.load(tmp_path / "m.bin")
     assert again.best == {"main": 1e-3}
+
+
+def test_a_runner_future_needs_something_to_wait_for():
+    with pytest.raises(TypeError, match="f_done and f_result, or a future"):
+        RunnerFuture(lambda: True)

@@ -106,8 +106,8 @@ class Database(SessionLog):
         names = ", ".join(data)
         marks = ", ".join("?" * len(data))
         cursor = self._do(f"INSERT INTO records ({names}) VALUES ({marks})", list(data.values()))
-        record.id = cursor.lastrowid
-        return record.id
+        record.id = ident = cursor.lastrowid or 0  # they count from 1
+        return ident
 
     def revise_tuning_record(self, record: TuningRecord) -> None:
         """Put what was measured anew, times and status, in the place of what a record said."""
@@ -223,7 +223,8 @@ class Database(SessionLog):
     def records(self, task: str | None = None, session: int | None = None,
                 since: int = 0) -> list[dict[str, Any]]:
         """The records as plain data, see `record.py`; `since` is an id to go on from."""
-        conditions, values = ["id>?"], [since]
+        conditions = ["id>?"]
+        values: list[Any] = [since]
         for name, value in (("task", task), ("session", session)):
             if value is not None:
                 conditions.append(f"{name}=?")
@@ -264,7 +265,7 @@ class Database(SessionLog):
         """Copy the best record of each program and target to another database."""
         seen = set()
         for record in sorted((r for r in self.get_all_tuning_records() if r.time),
-                             key=lambda r: r.time):
+                             key=lambda r: r.time or 0.0):
             key = (record.workload.shash, str(record.target))
             if key not in seen:
                 seen.add(key)
@@ -286,7 +287,7 @@ class Database(SessionLog):
         return Database._current[-1] if Database._current else None
 
     @staticmethod
-    def create(kind: str | "Database" = "sqlite", *args: Any, **options: Any) -> "Database":
+    def create(kind: str | Database = "sqlite", *args: Any, **options: Any) -> "Database":
         """A database by kind: "sqlite" with a path, "json" with two, "memory", "union".
 
         The other arguments are those of its class. Raises ValueError for another kind.

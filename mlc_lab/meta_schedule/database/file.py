@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,8 @@ class DatabaseFile:
                                      isolation_level=None, **options)
         self._link.row_factory = sqlite3.Row
         self._link.text_factory = _text
-        self._link.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+        if sys.version_info >= (3, 11):  # before, there is no way to say so
+            self._link.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
         self._link.execute("PRAGMA trusted_schema=OFF")
 
     def _open_to_read(self) -> None:

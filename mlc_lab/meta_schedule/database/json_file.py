@@ -54,10 +54,11 @@ class JSONDatabase(MemoryDatabase, kind="json"):
             raise ValueError("JSONDatabase needs work_dir, or the paths of its two files")
         super().__init__(module_equality)
         #: as given, to open the database again
-        self.path_workload = os.fspath(path_workload or os.path.join(
-            os.fspath(work_dir), "database_workload.json"))
-        self.path_tuning_record = os.fspath(path_tuning_record or os.path.join(
-            os.fspath(work_dir), "database_tuning_record.json"))
+        folder = "" if work_dir is None else os.fspath(work_dir)
+        self.path_workload = os.fspath(
+            path_workload or os.path.join(folder, "database_workload.json"))
+        self.path_tuning_record = os.fspath(
+            path_tuning_record or os.path.join(folder, "database_tuning_record.json"))
         self._reading = True
         #: keys of the programs that are in the file
         self._written: set[str] = set()

@@ -141,7 +141,7 @@ class UnionDatabase(Database, kind="union"):
         """The best of all."""
         mod = workload.mod if isinstance(workload, Workload) else workload
         found = self._records_of(lambda d: d.get_top_k(mod, top_k, target))
-        return sorted(found, key=lambda r: r.time)[:top_k]
+        return sorted(found, key=lambda r: r.time or 0.0)[:top_k]
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
         """Those of all."""
@@ -177,6 +177,7 @@ class UnionDatabase(Database, kind="union"):
 
     def module(self, workload: str) -> IRModule:
         """The program of a key. Raises DatabaseError if none of them has it."""
+        why = DatabaseError(f"the database has no program {workload!r}")
         for database in self.databases:
             try:
                 return database.module(workload)

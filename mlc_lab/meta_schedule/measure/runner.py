@@ -172,8 +172,11 @@ class RunnerFuture:
 
     def __init__(self, f_done: Any = None, f_result: Any = None, future: Future | None = None
                  ) -> None:
-        self._done = f_done or future.done
-        self._result = f_result or future.result
+        if future is not None:
+            f_done, f_result = f_done or future.done, f_result or future.result
+        if f_done is None or f_result is None:
+            raise TypeError("a RunnerFuture takes f_done and f_result, or a future")
+        self._done, self._result = f_done, f_result
 
     def done(self) -> bool:
         """Whether the result is there."""

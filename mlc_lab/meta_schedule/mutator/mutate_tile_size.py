@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schedule import Trace
+from ...schedule import Instruction, Trace
 from ...schedule.primitive.sample_perfect_tile import divisors
 from .mutator import Mutator, annotation_of, other_choice, sampling
 
@@ -24,7 +24,7 @@ class MutateTileSize(Mutator):
             return self._listed(trace, index, inst)
         return self._perfect(trace, index, inst)
 
-    def _perfect(self, trace: Trace, index: int, inst: object) -> Trace | None:
+    def _perfect(self, trace: Trace, index: int, inst: Instruction) -> Trace | None:
         tiles = list(trace.decisions[index])
         if len(tiles) < 2:
             return None
@@ -43,7 +43,7 @@ class MutateTileSize(Mutator):
             return trace.with_decision(inst, new)
         return None
 
-    def _listed(self, trace: Trace, index: int, inst: object) -> Trace | None:
+    def _listed(self, trace: Trace, index: int, inst: Instruction) -> Trace | None:
         now, count = trace.decisions.get(index), len(inst.args["candidates"])
         if now is None or count < 3 or self.rng.random() < 0.3:
             return other_choice(self, trace, index, inst)

@@ -31,7 +31,7 @@ from .postproc import Postproc
 if TYPE_CHECKING:
     from ...schedule.instruction import BlockRV
     from ...schedule.schedule import Schedule
-    from ...tir.stmt import BufferRegion
+    from ...tir.expr import BufferLoad
 
 
 class RewriteLayout(Postproc):
@@ -56,9 +56,9 @@ class RewriteLayout(Postproc):
         vector = vector_axis(facts)
         loops = sch.get_loops(block)
         last = sch.get(loops[-1])
-        if vector is None or last.kind is not ForKind.VECTORIZED:
-            return False
         width = op.as_int(last.extent)
+        if vector is None or width is None or last.kind is not ForKind.VECTORIZED:
+            return False
         tiles = self._first_loop_of(sch, block, vector.var, loops[:-1]) if where == 2 else None
         if tiles is not None and sch.get(tiles).kind is not ForKind.SERIAL:
             return False
@@ -80,7 +80,7 @@ class RewriteLayout(Postproc):
                      if iv.var is var)
         for loop in loops:
             stmt = sch.get(loop)
-            if uses_var(value, stmt.loop_var) and op.as_int(stmt.extent) > 1:
+            if uses_var(value, stmt.loop_var) and op.as_int(stmt.extent) != 1:
                 return loop
         return None
 
@@ -102,7 +102,7 @@ class RewriteLayout(Postproc):
             pass
 
 
-def _panels(read: BufferRegion, at: int, width: int, reduced: list) -> IndexMap:
+def _panels(read: BufferLoad, at: int, width: int, reduced: list) -> IndexMap:
     """(batch..., vector index // width, summed indices..., vector index % width)."""
     names = [Var(f"i{n}", "int32") for n in range(len(read.indices))]
     batch = [n for i, n in enumerate(names)

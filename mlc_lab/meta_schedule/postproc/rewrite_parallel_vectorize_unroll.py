@@ -61,14 +61,14 @@ class RewriteParallelVectorizeUnroll(Postproc):
             return
         facts = BlockFacts(sch, block)
         at = self._driver(sch, block, facts, loops)
-        if at is None:
+        extent = None if at is None else op.as_int(sch.get(loops[at]).extent)
+        if at is None or extent is None:
             return
-        extent = op.as_int(sch.get(loops[at]).extent)
         inside = [lp for lp in loops[at + 1:] if op.as_int(sch.get(lp).extent) != 1]
         if inside and not self._contiguous(facts):
             return
         hw = hardware_of(self.context.target if self.context is not None else None)
-        lanes = hw.lanes(facts.store.buffer.dtype)
+        lanes = hw.lanes(facts.result.dtype)
         if facts.reduced:
             most = max(most, hw.registers // 2 * lanes)  # so many partial sums are in registers
         length = extent if extent <= most else cpu_vector_extent(lanes, extent, most)
@@ -103,8 +103,8 @@ class RewriteParallelVectorizeUnroll(Postproc):
     def _contiguous(self, facts: BlockFacts) -> bool:
         """Whether the inputs are contiguous, or stand still, along the vector."""
         axis = vector_axis(facts)
-        return all((facts.steps(r) or {axis.var: 2}).get(axis.var, 0) in (0, 1)
-                   for r in facts.reads)
+        return axis is not None and all(
+            (facts.steps(r) or {axis.var: 2}).get(axis.var, 0) in (0, 1) for r in facts.reads)
 
     def _parallel(self, sch: Schedule, block: BlockRV, jobs: int, done: set) -> None:
         loops = sch.get_loops(block)
@@ -126,9 +126,8 @@ class RewriteParallelVectorizeUnroll(Postproc):
             return
         try:
             fused = sch.fuse(*chain) if len(chain) > 1 else chain[0]
-            extent = op.as_int(sch.get(fused).extent)
-            if extent > jobs:
-                pieces = max(d for d in range(1, jobs + 1) if extent % d == 0)
+            if product > jobs:
+                pieces = max(d for d in range(1, jobs + 1) if product % d == 0)
                 if pieces * 2 > jobs:
                     fused = sch.split(fused, factors=[pieces, None])[0]
             sch.parallel(fused)

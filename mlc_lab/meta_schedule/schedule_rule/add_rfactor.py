@@ -44,7 +44,7 @@ class AddRFactor(ScheduleRule):
         if axis is None or not prefers_partial_sums(facts):
             return [sch]
         lanes = hardware_of(self.context.target if self.context else None).lanes(
-            facts.store.buffer.dtype)
+            facts.result.dtype)
         widths = [w * lanes for w in (1, 2, 4, 8)
                   if axis.extent % (w * lanes) == 0 and w * lanes < axis.extent]
         if not widths:
@@ -63,7 +63,7 @@ class AddRFactor(ScheduleRule):
         sch.reorder(*order, axis.loop)
         width = sch.sample_categorical(widths, [round(1 / len(widths), 4)] * len(widths))
         _, lane = sch.split(axis.loop, factors=[None, width])
-        partial = sch.rfactor(lane, len(facts.store.buffer.shape))
+        partial = sch.rfactor(lane, len(facts.result.shape))
         loops = sch.get_loops(partial)
         tile = self._several(sch, facts, loops)
         if tile is not None:

@@ -100,7 +100,7 @@ class MultiLevelTiling(ScheduleRule):
         vector = vector_axis(facts)
         assert vector is not None
         hw = hardware_of(self.context.target if self.context else None)
-        lanes = hw.lanes(facts.store.buffer.dtype)
+        lanes = hw.lanes(facts.result.dtype)
         consumer = self._consumer(sch, block)
         rows = [a for a in facts.spatial if a is not vector and reused_along(facts, a, vector)]
         rows.sort(key=lambda a: -min(a.extent, 64))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .candidate import MeasureCandidate
 from .evolutionary_search import EvolutionarySearch
 
@@ -12,7 +14,7 @@ class GreedySearch(EvolutionarySearch):
 
     name = "e-greedy"
 
-    def __init__(self, eps_greedy: float = 0.1, population_size: int = 64, **options: object
+    def __init__(self, eps_greedy: float = 0.1, population_size: int = 64, **options: Any
                  ) -> None:
         super().__init__(eps_greedy=eps_greedy, population_size=population_size, **options)
 

@@ -28,7 +28,9 @@ class SpaceGenerator:
 
     def __init__(self, sch_rules: object = "from-target", postprocs: object = "from-target",
                  mutator_probs: object = "from-target") -> None:
-        self.sch_rules, self.postprocs, self.mutator_probs = sch_rules, postprocs, mutator_probs
+        self.sch_rules: Any = sch_rules
+        self.postprocs: Any = postprocs
+        self.mutator_probs: Any = mutator_probs
 
     def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Called once, with the task; fills in what depends on the target."""

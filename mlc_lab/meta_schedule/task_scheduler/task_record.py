@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,16 +16,18 @@ class TaskRecord:
     """One task of a search.
 
     `weight` is how often the program runs in the model; `trials` those measured, those of an
-    interrupted search included; `history` the best time after each batch; `exhausted` whether all
-    programs of its space were tried before that many; `leading` the best records so far with what
-    was built of them (see `confirm.py`).
+    interrupted search included; `session` its number in the database, 0 before it has begun;
+    `history` the best time after each batch; `exhausted` whether all programs of its space were
+    tried before that many; `leading` the best records so far with what was built of them (see
+    `confirm.py`).
     """
 
     context: TuneContext
     weight: float = 1.0
     workload: Any = None
-    session: int | None = None
-    reference: Reference | None = None
+    session: int = 0
+    reference: Reference = field(init=False, repr=False, compare=False)
+    ready: Future = field(init=False, repr=False, compare=False)
     trials: int = 0
     wanted: int = 0
     round: int = 0

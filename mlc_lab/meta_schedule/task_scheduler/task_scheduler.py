@@ -171,8 +171,8 @@ class TaskScheduler:
         def collect(block: bool) -> None:
             for index, (build, run) in enumerate(runs):
                 if results[index] is None and (block or run.done()):
-                    results[index] = self._await(run, ahead)
-                    self._record(task, candidates[index], build, results[index])
+                    results[index] = result = self._await(run, ahead)
+                    self._record(task, candidates[index], build, result)
 
         for candidate, key in zip(candidates, keys):
             build = self._build_of(candidate, key, futures, ahead)
@@ -187,8 +187,8 @@ class TaskScheduler:
                 # Few runs wait at a time, so that each knows the best time before it.
                 first = next(i for i, r in enumerate(results) if r is None)
                 build, run = runs[first]
-                results[first] = self._await(run, ahead)
-                self._record(task, candidates[first], build, results[first])
+                results[first] = result = self._await(run, ahead)
+                self._record(task, candidates[first], build, result)
         collect(block=True)
         return [r for r in results if r is not None]
 
@@ -233,7 +233,7 @@ class TaskScheduler:
 
     def _end(self) -> None:
         for task in self.tasks:
-            if task.session is not None and not task.done:
+            if task.session and not task.done:
                 state = "stopped" if task.trials < task.wanted else "done"
                 if not self.interrupted and sum(
                         t.trials for t in self.tasks) >= self.max_trials_global:
