@@ -141,7 +141,7 @@ def named_passes(passes: Sequence[Pass]) -> list[tuple[str, Pass]]:
     return out
 
 
-def as_module(program: IRModule | PrimFunc) -> IRModule:
+def as_module(program: object) -> IRModule:
     """A PrimFunc, an IRModule or a Schedule as a module."""
     if isinstance(program, IRModule):
         return program

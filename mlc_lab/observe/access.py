@@ -343,7 +343,7 @@ def _shapes(made: Program, mod: IRModule, sizes: Mapping[str, int] | None) -> No
         if not isinstance(func, tir.PrimFunc):
             continue
         for node in pre_order(func.body):
-            place = made.plan.places.get(getattr(node, "buffer_var", None))
+            place = made.plan.places.get(node.buffer_var) if type(node) is tir.Allocate else None
             if place is None or type(node) is not tir.Allocate:
                 continue
             shape = [e.value if type(e) is tir.IntImm else 0 for e in node.extents]

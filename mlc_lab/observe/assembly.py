@@ -10,7 +10,7 @@ The mix counts the instructions of the assembly by what they do and how wide the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ class MachineCode:
     machine: str = ""
 
 
-def machine_code(mod: IRModule, origins: Mapping[Any, Sequence[int]], target: Any = "llvm"
+def machine_code(mod: IRModule, origins: Mapping[Any, Collection[int]], target: Any = "llvm"
                  ) -> MachineCode:
     """LLVM IR and assembly of a lowered module.
 

@@ -92,27 +92,26 @@ _LEAVES = {e.Var, e.SizeVar, e.IntImm, e.FloatImm, e.StringImm, e.BufferLoad, e.
 
 
 def _stmt(node: Node, sizes: Mapping[Any, int]) -> int:
-    kind = type(node)
-    if kind is s.BufferStore or kind is s.Evaluate:
+    if isinstance(node, (s.BufferStore, s.Evaluate)):
         return _value(node.value)
-    if kind is s.For:
+    if isinstance(node, s.For):
         inner = _stmt(node.body, sizes)
         return inner * integer(node.extent, sizes) if inner else 0
-    if kind is s.SeqStmt:
+    if isinstance(node, s.SeqStmt):
         return sum(_stmt(child, sizes) for child in node.seq)
-    if kind is s.BlockRealize:
+    if isinstance(node, s.BlockRealize):
         block = node.block
         # The init of a reduction runs once for each element, not once for each iteration.
         init = _stmt(block.init, sizes) if block.init is not None else 0
         if init:
             raise Uncountable("the init of a reduction computes something")
         return _stmt(block.body, sizes)
-    if kind is s.IfThenElse:
+    if isinstance(node, s.IfThenElse):
         other = _stmt(node.else_case, sizes) if node.else_case is not None else 0
         return max(_stmt(node.then_case, sizes), other)
-    if kind is s.While:
+    if isinstance(node, s.While):
         raise Uncountable("how often a while loop runs is not known")
-    if kind is s.LetStmt:
+    if isinstance(node, s.LetStmt):
         return _value(node.value) + _stmt(node.body, sizes)
     body = getattr(node, "body", None)
     return _stmt(body, sizes) if body is not None else 0

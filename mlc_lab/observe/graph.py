@@ -44,7 +44,7 @@ from ..tir import PrimFunc
 
 if TYPE_CHECKING:
     from ..ir.module import BaseFunc
-    from ..relax.expr import Binding
+    from ..relax.expr import Binding, Function
 
 FORMAT = "mlc-lab/graph"
 VERSION = 1
@@ -110,7 +110,7 @@ class Graph:
         lines_of = above("drawing of a graph").lines_of
         drawing = graphviz.Digraph(self.title, node_attr={"shape": "box", "fontname": "monospace",
                                                           "fontsize": "10"})
-        inside: dict[str | None, list[dict]] = {}
+        inside: dict[Any, list[dict]] = {}
         for item in self.nodes:
             inside.setdefault(item["group"], []).append(item)
 
@@ -177,7 +177,7 @@ def graph_of(mod: Any, name: str | None = None) -> Graph:
             public = [n for n, f in functions.items() if not _is_fused(f)]
             if name is None and len(public) == 1:
                 name = public[0]
-        if name not in functions:
+        if name is None or name not in functions:
             have = ", ".join(functions) or "none"
             raise GraphError(f"say which function's graph is meant; the module's Relax functions "
                              f"are: {have}" if name is None else
@@ -216,8 +216,9 @@ def _type_of(info: Any) -> tuple[str, int | None]:
         return f"{text} {info.dtype}", size
     if kind is relax.TupleStructInfo:
         parts = [_type_of(f) for f in info.fields]
-        sizes = [s for _, s in parts]
-        return f"({', '.join(t for t, _ in parts)})", None if None in sizes else sum(sizes)
+        sizes = [s for _, s in parts if s is not None]
+        return f"({', '.join(t for t, _ in parts)})", (
+            sum(sizes) if len(sizes) == len(parts) else None)
     if kind is relax.ShapeStructInfo:
         return "shape" if info.values is None else f"shape({', '.join(map(_dim, info.values))})", 0
     if kind is relax.PrimStructInfo:
@@ -237,7 +238,7 @@ class _Builder:
         self.graph = Graph(title)
         self.text_of: dict[Any, int] = {}
 
-    def build(self, func: BaseFunc) -> Graph:
+    def build(self, func: Function) -> Graph:
         env: dict[Any, str] = {}
         for param in func.params:
             env[param] = self.node("param", param.name_hint, param.name_hint, param.struct_info_)

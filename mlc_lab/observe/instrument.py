@@ -73,7 +73,7 @@ class Program:
         """The words that a function of the program points at."""
         address = ctypes.CFUNCTYPE(ctypes.c_void_p)(self.library.address(symbol))()
         count = int(np.prod(shape))
-        words = (ctypes.c_int64 * count).from_address(address)
+        words: Any = (ctypes.c_int64 * count).from_address(address)
         return np.frombuffer(words, np.int64, count).reshape(shape)
 
 
@@ -98,9 +98,9 @@ def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
     plan = Plan(hierarchy, (threads or native_library.num_threads()) if is_parallel(lowered) else 1,
                 registers)
     given = random_arrays(func, sizes) if arrays is None else [np.asarray(a) for a in arrays]
-    buffers = [func.buffer_map.get(p) for p in func.params]
-    if None in buffers or len(given) != len(buffers):
-        raise Unmeasurable(f"{name} takes {len(buffers)} arguments, all of them buffers; "
+    buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
+    if not len(given) == len(buffers) == len(func.params):
+        raise Unmeasurable(f"{name} takes {len(func.params)} arguments, all of them buffers; "
                            f"{len(given)} arrays were given")
     for buffer, data in zip(buffers, given, strict=True):
         plan.place(buffer.name, buffer.data, buffer.dtype, data.shape, "parameter")

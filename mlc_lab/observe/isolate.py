@@ -47,26 +47,26 @@ class Isolated:
         from ..ir.serialize import SerializeError
 
         try:
-            if self.worker is None or not self.worker.alive:
-                self._start()
-            return self._ask({"do": "cost", "module": mod, "seconds": seconds})
+            worker = self.worker
+            if worker is None or not worker.alive:
+                worker = self._start()
+            return self._ask(worker, {"do": "cost", "module": mod, "seconds": seconds})
         except SerializeError as error:
             return {"message": f"not measured: {error}"}
 
-    def _start(self) -> None:
+    def _start(self) -> Worker:
         """Start a child and let it run the reference once."""
-        self.worker = Worker(_SERVICE, memory=self.memory, threads=None)
-        self._ask(self.setup)
+        worker = self.worker = Worker(_SERVICE, memory=self.memory, threads=None)
+        self._ask(worker, self.setup)
         if self.unchecked:
-            return  # it crashed or hung before: once is enough
-        told = self._ask({"do": "reference", "module": self.reference})
+            return worker  # it crashed or hung before: once is enough
+        told = self._ask(worker, {"do": "reference", "module": self.reference})
         self.unchecked = told.get("message", "")
-        if not self.worker.alive:
-            self._start()
+        return worker if worker.alive else self._start()
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, worker: Worker, request: dict[str, Any]) -> dict[str, Any]:
         """What the child says, or why it says nothing."""
-        reply = self.worker.call(request, self.timeout_s)
+        reply = worker.call(request, self.timeout_s)
         status = reply["status"]
         if status == "ok":
             return reply["cost"]

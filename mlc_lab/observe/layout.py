@@ -320,7 +320,7 @@ def _isotonic(wish: Sequence[float], weight: Sequence[float]) -> list[float]:
             last[0] = (last[0] * last[1] + mean * mass) / (last[1] + mass)
             last[1] += mass
             last[2] += count
-    return [mean for mean, _, count in blocks for _ in range(count)]
+    return [mean for mean, _, count in blocks for _ in range(int(count))]
 
 
 __all__ = ["Placement", "dot_source", "place"]

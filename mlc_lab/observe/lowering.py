@@ -42,8 +42,8 @@ class Stage:
 class Lowered:
     """All stages of a program, and the last module with the origins of its statements."""
 
+    module: IRModule
     stages: list[Stage] = field(default_factory=list)
-    module: IRModule | None = None
     origins: dict[Any, frozenset[int]] = field(default_factory=dict)
 
 
@@ -82,13 +82,12 @@ class _Origins:
 
     def rewritten(self, old: Any, new: Any) -> None:
         """`old` became `new`: what is new in it came from the same lines."""
-        kind = type(old)
         if not isinstance(old, s.Stmt) or not isinstance(new, s.Stmt):
             return
-        lines = self.table.get(old.loop_var if kind is s.For else old)
+        lines = self.table.get(old.loop_var if isinstance(old, s.For) else old)
         if lines is None:
             return
-        if kind is s.For:
+        if isinstance(old, s.For):
             for node in pre_order(new):
                 if type(node) is s.For:
                     self.table.setdefault(node.loop_var, lines)
@@ -108,7 +107,7 @@ def lower_traced(mod: IRModule, target: TargetLike = None) -> Lowered:
     there are in the error's `stages`.
     """
     origins = _Origins()
-    made = Lowered(origins=origins.table)
+    made = Lowered(mod, origins=origins.table)
     for number, (_, nodes) in enumerate(print_lines(mod, _Places(lambda node: (node,)))):
         for node in nodes:
             origins.add(node, number)
@@ -122,7 +121,7 @@ def lower_traced(mod: IRModule, target: TargetLike = None) -> Lowered:
             lines = print_lines(mod, _Places(origins.of)) if changed else made.stages[-1].lines
             made.stages.append(Stage(name, lines, changed))
     except Exception as error:
-        error.stages = made.stages
+        vars(error)["stages"] = made.stages
         raise
     made.module = mod
     return made

@@ -34,6 +34,7 @@ from .recording import Recorder
 
 if TYPE_CHECKING:
     from ..ir.node import Node
+    from ..script.printer import Frame
 
 #: lines of a block that are neither its head nor an iterator: first word -> role
 _ROLE = re.compile(r"(?:with )?\w+\.(where|reads|writes|block_attr|init|func_attr)\(")
@@ -97,7 +98,7 @@ class KeyedPrinter(Printer):
         self._params.append(buffer)
         return super().param(buffer, text)
 
-    def define(self, obj: object, hint: str, frame: object = None) -> str:
+    def define(self, obj: object, hint: str, frame: Frame | None = None) -> str:
         self._defined.append(obj)
         return super().define(obj, hint, frame)
 
@@ -124,7 +125,7 @@ class KeyedPrinter(Printer):
         self.keys += [()] * (count - len(self.keys))
         self.parts += [_ASIDE] * (count - len(self.parts))
 
-    def _name(self, node: Node) -> str:
+    def _name(self, node: Var | Buffer) -> str:
         """What a variable or buffer is called in the text."""
         return self.names.get(node) or node.name
 
@@ -152,9 +153,9 @@ class KeyedPrinter(Printer):
         role = f"{'init' if initial else 'body'} {number}"
         return (key("statement", "", node), key("statement", "", _hashable(place), role))
 
-    def _block_keys(self, node: Node, text: str) -> tuple[int, ...]:
+    def _block_keys(self, node: s.Block | s.BlockRealize, text: str) -> tuple[int, ...]:
         key, identity = self.recorder.key, self._blocks[-1]
-        block = node.block if type(node) is s.BlockRealize else node
+        block = node.block if isinstance(node, s.BlockRealize) else node
         variables = [iv.var for _, iv in self._iterators(block)]
         if variables:
             return tuple(key("iterator", self._name(var), var) for var in variables)
@@ -180,9 +181,9 @@ class KeyedPrinter(Printer):
             return tuple(self._loop_part(loop) for loop in loops)
         if text[0] in "@#":
             return _ASIDE
-        if type(node) is s.BlockRealize or type(node) is s.Block:
-            block = node.block if type(node) is s.BlockRealize else node
-            values = node.iter_values if type(node) is s.BlockRealize else ()
+        if isinstance(node, (s.BlockRealize, s.Block)):
+            block = node.block if isinstance(node, s.BlockRealize) else node
+            values = node.iter_values if isinstance(node, s.BlockRealize) else ()
             iterators = self._iterators(block)
             if iterators:
                 return tuple(self._iterator_part(iv, values[i] if i < len(values) else None)

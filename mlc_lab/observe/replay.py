@@ -101,7 +101,7 @@ def simulate(addresses: Any, nbytes: Any, writes: Any, caches: object = None, co
     return Simulation(found, counts, gone[:pairs].copy())
 
 
-def reuse_distances(lines: Sequence[int]) -> np.ndarray:
+def reuse_distances(lines: Sequence[int] | np.ndarray) -> np.ndarray:
     """How many different lines were used since the last use of each line: its stack distance.
 
     `FIRST_USE` for the first use of a line. A fully associative LRU cache of n lines hits exactly
@@ -165,7 +165,7 @@ def _distances() -> Any:
             add(f, now, 1)
         f.ret()
     library = linking.link(jit.compile_ir(str(m), where).obj, ["distances"], {})
-    func = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 4)(
+    func: Any = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 4)(
         library.address("distances"))
     func.keep = library
     return func

@@ -298,8 +298,8 @@ class CountingGen(StmtGen):
             return
         place = self.plan.places.get(s.buffer_var)
         if place is None:
-            shape = [extent.value if type(extent) is tir.IntImm else None for extent in s.extents]
-            if None in shape:
+            shape = [extent.value for extent in s.extents if type(extent) is tir.IntImm]
+            if len(shape) != len(s.extents):
                 raise CodegenError(
                     f"{self.function_name}: how large {s.buffer_var.name!r} is cannot be told; "
                     "give the symbolic sizes by name, as in sizes={'n': 128}")

@@ -45,7 +45,7 @@ from .workbench_table import listing
 from .workbench_tree import Attempt, AttemptTree
 
 if TYPE_CHECKING:
-    from ..tir.stmt import Stmt
+    from ..tir.stmt import Block
 
 FORMAT = "mlc-lab/attempts"
 VERSION = 1
@@ -95,12 +95,12 @@ class Workbench(AttemptTree):
     @property
     def schedule(self) -> Schedule:
         """A copy of the schedule at the current node, to go on with in code."""
-        return self.at.schedule.copy()
+        return self.at.reached.copy()
 
     @property
     def mod(self) -> IRModule:
         """The program at the current node."""
-        return self.at.schedule.mod
+        return self.at.reached.mod
 
     def _program(self, mod: IRModule) -> int:
         number = number_of(mod, self.recorder)
@@ -127,20 +127,20 @@ class Workbench(AttemptTree):
         origins: list[list[Any]] = []
         if after.program != before.program:
             keys = self.recorder.keys_in(before.program), self.recorder.keys_in(after.program)
-            origins = origins_of(after.schedule.steps[-1].origins, self.recorder, *keys)
+            origins = origins_of(after.reached.steps[-1].origins, self.recorder, *keys)
         return Step(after.op, after.python, before.program, after.program, after.lead,
                     after.error, origins)  # fmt: skip
 
     # ------------------------------------------------------------------------- what is picked
 
-    def key_of(self, stmt: Stmt) -> int:
+    def key_of(self, stmt: Block | For) -> int:
         """The key of a block or loop of the current node's schedule: what a view names it by."""
         key = self.recorder.key
-        if type(stmt) is For:
+        if isinstance(stmt, For):
             return key("loop", stmt.loop_var.name, stmt.loop_var)
         if stmt.iter_vars:
             return key("block", stmt.name_hint, stmt.iter_vars[0].var)
-        function = self.at.schedule.state.refs[stmt].func.name_hint
+        function = self.at.reached.state.refs[stmt].func.name_hint
         return key("block", stmt.name_hint, (function, stmt.name_hint))
 
     def find(self, selection: Any, node: Attempt | None = None) -> StmtSRef:
@@ -150,7 +150,7 @@ class Workbench(AttemptTree):
         ("j"), or both ("Y/j": the loop j around block Y). Raises WorkbenchError if there is none,
         or more than one.
         """
-        sch = (node or self.at).schedule
+        sch = (node or self.at).reached
         if isinstance(selection, (BlockRV, LoopRV)):
             sref = sch.known_sref(selection)
             if sref is None or sref.stmt is None:
@@ -170,7 +170,7 @@ class Workbench(AttemptTree):
         key = self.key_of(sref.stmt)
         found = self._listings.get((self.at.id, key))
         if found is None:
-            found = listing(self.at.schedule, sref, self.key_of)
+            found = listing(self.at.reached, sref, self.key_of)
             self._listings[self.at.id, key] = found
         return found
 
@@ -181,8 +181,8 @@ class Workbench(AttemptTree):
         """
         kind = _kind(op)
         args = {name: self._plain(value) for name, value in args.items()}
-        root = next(iter(self.at.schedule.state.roots.values()))
-        return Palette(self.at.schedule, root, self.key_of).attempt(kind, args)
+        root = next(iter(self.at.reached.state.roots.values()))
+        return Palette(self.at.reached, root, self.key_of).attempt(kind, args)
 
     def preview(self, op: str, **args: object) -> list[tuple[str, str]]:
         """What a primitive would change: (" ", "+", "-" or "@", line) a line; [] if it is refused.
@@ -192,8 +192,8 @@ class Workbench(AttemptTree):
         """
         kind = _kind(op)
         args = {name: self._plain(value) for name, value in args.items()}
-        root = next(iter(self.at.schedule.state.roots.values()))
-        trial, refusal = Palette(self.at.schedule, root, self.key_of).trial(kind, args)
+        root = next(iter(self.at.reached.state.roots.values()))
+        trial, refusal = Palette(self.at.reached, root, self.key_of).trial(kind, args)
         return [] if refusal else difference(self.mod.script(), trial.mod.script())
 
     # ------------------------------------------------------------------------------ attempting
@@ -236,7 +236,7 @@ class Workbench(AttemptTree):
         self, parent: Attempt, kind: InstructionKind, arguments: Callable[[Schedule], dict],
     ) -> tuple[Attempt, ScheduleError | None]:  # fmt: skip
         """Add a node under `parent`, or find the one that is there: (node, its refusal)."""
-        sch = parent.schedule.copy()
+        sch = parent.reached.copy()
         mark = len(sch.steps)
         names, refusal = dict(parent.names), None
 
@@ -256,7 +256,6 @@ class Workbench(AttemptTree):
         home = home_of(sch)
         texts = [call_text(step.instruction, names, step.decision, home)
                  for step in sch.steps[mark:]]  # fmt: skip
-        last = sch.steps[-1].instruction
         lead, python = texts[:-1], texts[-1]
         for child in parent.children:
             known = self.attempts[child]
@@ -265,10 +264,10 @@ class Workbench(AttemptTree):
         error, program = None, parent.program
         if refusal is not None:
             error = self._told(refusal)
-        elif sch.mod is not parent.schedule.mod:
+        elif sch.mod is not parent.reached.mod:
             program = self._program(sch.mod)
         node = Attempt(len(self.attempts), parent.id, kind.method, python, lead, program,
-                       None if refusal else sch, error, names, instruction=last)  # fmt: skip
+                       None if refusal else sch, error, names)  # fmt: skip
         self.recorder.doc(kind.method, kind.doc)
         self.attempts.append(node)
         parent.children.append(node.id)
@@ -317,7 +316,7 @@ class Workbench(AttemptTree):
         Raises DiagnosticError with line and column for anything else, and the place stays;
         ScheduleError (with `line`) where a primitive refuses: then the place is just before it.
         """
-        shadow = self.attempts[0].schedule.copy()
+        shadow = self.attempts[0].reached.copy()
         place = [self.attempts[0]]
         values: dict[Any, Any] = {}
 

@@ -24,7 +24,8 @@ def by_key(sch: Schedule, recorder: Recorder, key: int) -> StmtSRef:
         raise WorkbenchError(f"there is no key {key}")
     kind, name = keys[key]
     identity = recorder.identity(key)
-    for stmt, sref in sch.state.refs.items():
+    for sref in sch.state.refs.values():
+        stmt = sref.stmt
         if type(stmt) is For:
             if kind == "loop" and stmt.loop_var is identity:
                 return sref
@@ -79,7 +80,7 @@ def variable(sch: Schedule, sref: StmtSRef) -> Any:
             if sch.known_sref(rv) is sref:
                 return rv
         raise WorkbenchError(f"loop {sref.stmt.loop_var.name} cannot be looked up")
-    name, function = sref.stmt.name_hint, sref.func.name_hint
+    name, function = sref.stmt.name_hint, sref.func and sref.func.name_hint
     alike = [s for s, r in sch.state.refs.items()
              if type(s) is Block and s.name_hint == name and r.func is sref.func]  # fmt: skip
     if len(alike) == 1 or sref.parent is None:

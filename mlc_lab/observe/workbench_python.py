@@ -96,6 +96,8 @@ class ScheduleReader(ValueReader):
     each TVMScript function or module that stands in the text.
     """
 
+    scope: dict[str, Any]
+
     def __init__(
         self,
         text: str,
@@ -167,13 +169,11 @@ class ScheduleReader(ValueReader):
 
     def statement(self, stmt: ast.stmt) -> None:
         """Apply one statement."""
-        if isinstance(stmt, (ast.Import, ast.ImportFrom, ast.Pass, ast.Return)):
-            return
-        if isinstance(stmt, (ast.ClassDef, ast.FunctionDef)):
-            if self.check_program is not None:
-                first = min([stmt.lineno, *(d.lineno for d in stmt.decorator_list)])
-                self.check_program("\n".join(self.lines[first - 1 : stmt.end_lineno]), first)
-            return
+        if isinstance(stmt, (ast.ClassDef, ast.FunctionDef)) and self.check_program is not None:
+            first = min([stmt.lineno, *(d.lineno for d in stmt.decorator_list)])
+            self.check_program("\n".join(self.lines[first - 1 : stmt.end_lineno]), first)
+        if not isinstance(stmt, (ast.Assign, ast.Expr)):
+            return  # the program, an import, pass or return
         call = stmt.value
         if isinstance(stmt, ast.Assign):
             if _makes_schedule(call):
@@ -251,7 +251,7 @@ class ScheduleReader(ValueReader):
             args += self.value(arg.value) if starred else [self.value(arg)]
         if any(k.arg is None for k in node.keywords):
             raise self.fail(node, "arguments by ** cannot be read", "write them out")
-        kwargs = {k.arg: self.value(k.value) for k in node.keywords}
+        kwargs = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         try:
             if kind is None:
                 return self.work_on(*args, **kwargs) if self.work_on is not None else None
@@ -271,7 +271,7 @@ class ScheduleReader(ValueReader):
 
     def _kind(self, call: ast.Call) -> InstructionKind | None:
         """The primitive of a call, None for work_on. Raises DiagnosticError if there is none."""
-        name = call.func.attr
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         found = InstructionKind.by_method.get(name)
         if found is None and name != "work_on" and name not in _SHOWN:
             close = similar(name, InstructionKind.by_method)

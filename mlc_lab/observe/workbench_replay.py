@@ -67,10 +67,10 @@ def follow(
     if refusal is not None:
         return node, None, refusal
     if kind.sampling:  # the same decision in both
-        args["decision"] = node.schedule.steps[-1].decision
+        args["decision"] = node.reached.steps[-1].decision
     results = shadow.apply(kind, dict(args))
     made = results if isinstance(results, (list, tuple)) else [results]
-    for theirs_rv, our_rv in zip(made, node.instruction.output_list):
+    for theirs_rv, our_rv in zip(made, node.reached.steps[-1].instruction.output_list):
         if isinstance(theirs_rv, Var):
             values[theirs_rv] = our_rv
     return node, results, None
@@ -78,7 +78,7 @@ def follow(
 
 def replay_steps(bench: Workbench, made: Schedule) -> None:
     """The steps of a schedule that was made in code, as the first branch."""
-    shadow = bench.attempts[0].schedule.copy()
+    shadow = bench.attempts[0].reached.copy()
     table: dict[Any, Any] = {}
     values: dict[Any, Any] = {}
     at = bench.at

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..schedule.instruction import Instruction
 from ..schedule.schedule import Schedule
 from .workbench_find import WorkbenchError
 
@@ -31,7 +30,13 @@ class Attempt:
     children: list[int] = field(default_factory=list)
     #: where `redo` goes: the child that was left last
     onward: int | None = None
-    instruction: Instruction | None = None
+
+    @property
+    def reached(self) -> Schedule:
+        """The schedule after it. Raises WorkbenchError where it was refused."""
+        if self.schedule is None:
+            raise WorkbenchError(f"attempt {self.id} was refused: there is no schedule after it")
+        return self.schedule
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the schedule: its Python says how to make it again."""
@@ -74,7 +79,7 @@ class AttemptTree:
         """
         node = self.node(number)
         if node.schedule is None:
-            node = self.attempts[node.parent]
+            node = self.attempts[node.parent or 0]
         for above in self.path(node)[:-1]:
             above.onward = next(n.id for n in self.path(node) if n.parent == above.id)
         self.at = node

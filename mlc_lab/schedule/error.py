@@ -33,8 +33,13 @@ class ScheduleError(MLCError, RuntimeError):
     """A refused primitive.
 
     Attributes: `primitive` (its name), `call` (the call as Python text), `rule`, `reason`, `nodes`,
-    `hint`, `conflict`, `mod` (the program it was refused on). The text is rendered when read.
+    `hint`, `conflict`, `mod` (the program it was refused on); of one that a workbench met, the
+    number of the `attempt`, and the `line` of the text that was read. The text is rendered when
+    read.
     """
+
+    attempt: int | None = None
+    line: int | None = None
 
     def __init__(self, primitive: str, call: str, refusal: Refusal, mod: IRModule) -> None:
         super().__init__(primitive)
