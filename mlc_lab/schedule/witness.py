@@ -50,15 +50,16 @@ def evaluate(expr: PrimExpr, values: dict[Any, int]) -> int:
     kind = type(expr)
     if type(expr) is E.IntImm:
         return expr.value
-    if type(expr) is E.Var or type(expr) is E.SizeVar:
+    if kind is E.Var or kind is E.SizeVar:
         if expr in values:
             return values[expr]
         raise Unknown
-    if isinstance(expr, E.BinaryOp) and kind in _BINARY:
+    fn = _BINARY.get(kind)
+    if fn is not None and isinstance(expr, E.BinaryOp):
         b = evaluate(expr.b, values)
         if b == 0 and kind in (E.FloorDiv, E.FloorMod):
             raise Unknown
-        return fit(expr.dtype)(_BINARY[kind](evaluate(expr.a, values), b))
+        return fit(expr.dtype)(fn(evaluate(expr.a, values), b))
     if type(expr) is E.Cast:
         if dt.is_float(expr.dtype) or dt.is_float(expr.value.dtype):
             raise Unknown
