@@ -227,9 +227,7 @@ class CallGen(BitsGen):
             raise CodegenError(f"{self.function_name}: T.ret cannot stand inside a parallel loop")
         if type(value) is not tir.IntImm or dt.parse(value.dtype).code != "handle":
             self._pack(value, slot)
-        for block in self.workspaces:
-            self.do(f"call void @mlc_lab_free(ptr {block})")
-        self.ret("i32 0")
+        self.leave("0")
         self.label(self.new_label("after"))
         return "0"
 

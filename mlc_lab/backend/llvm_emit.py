@@ -86,7 +86,9 @@ class Emitter(FunctionText):
         self.mask: str | None = None
         self.mask_width = 0
         self.error_slot: str | None = None
-        self.workspaces: list[str] = []
+        self.workspaces: list[str] = []  # memory that is to be freed, outermost first
+        self.ways_out: dict[str, str] = {}  # from such memory to the label that frees it
+        self.code_slot = ""  # where the result is while memory is freed on the way out
         #: of each loop around that is left early: the labels of its next round and of its end, and
         #: how many workspaces there were outside of it
         self.exits: list[tuple[str, str, int]] = []
@@ -224,19 +226,54 @@ class Emitter(FunctionText):
 
     def fail(self, kind: str, text: str) -> None:
         """Return from the function with an error. Code after it needs a new block."""
-        for block in self.workspaces:
-            declare_native(self.unit.text, "mlc_lab_free")
-            self.do(f"call void @mlc_lab_free(ptr {block})")
         if self.error_slot is not None:
             # In a parallel loop: errors belong to a thread, so the launching one raises.
             kind = "RuntimeError" if kind == "AssertionError" else kind
             self.store("ptr", self._error(kind, text), self.error_slot)
-            self.ret("i32 -1")
+            self.leave("-1")
             return
         declare_native(self.unit.text, "mlc_lab_fail")
         kind, message = self.unit.text.string(kind), self.unit.text.string(text)
-        code = self.op(f"call i32 @mlc_lab_fail(ptr {kind}, ptr {message})")
-        self.ret(f"i32 {code}")
+        self.leave(self.op(f"call i32 @mlc_lab_fail(ptr {kind}, ptr {message})"))
+
+    def leave(self, code: str) -> None:
+        """Return an i32 when the memory that is held has been freed.
+
+        Each piece of memory has a label that frees it and goes on to that of the piece outside of
+        it: with all of them freed at each place that leaves, code would grow with the square of
+        their number.
+        """
+        if not self.workspaces:
+            self.ret(f"i32 {code}")
+            return
+        self.code_slot = self.code_slot or self.var("i32")
+        self.store("i32", code, self.code_slot)
+        self.br(self._way_out())
+
+    def _way_out(self) -> str:
+        """The label that frees the innermost memory on the way out."""
+        block = self.workspaces[-1]
+        if block not in self.ways_out:
+            self.ways_out[block] = self.new_label("leave")
+        return self.ways_out[block]
+
+    def release(self) -> None:
+        """Free the innermost memory; what is left from inside of it does so here, too."""
+        declare_native(self.unit.text, "mlc_lab_free")
+        block = self.workspaces.pop()
+        free = f"call void @mlc_lab_free(ptr {block})"
+        self.do(free)
+        if block not in self.ways_out:
+            return
+        after = self.new_label("after")
+        self.br(after)
+        self.label(self.ways_out.pop(block))
+        self.do(free)
+        if self.workspaces:
+            self.br(self._way_out())
+        else:
+            self.ret(f"i32 {self.load('i32', self.code_slot)}")
+        self.label(after)
 
     def _error(self, kind: str, text: str) -> str:
         """A constant of an error's kind and text, for the thread that raises it."""
@@ -248,13 +285,10 @@ class Emitter(FunctionText):
 
     def fail_through(self, code: str) -> None:
         """Return an error that a callee has raised already."""
-        for block in self.workspaces:
-            declare_native(self.unit.text, "mlc_lab_free")
-            self.do(f"call void @mlc_lab_free(ptr {block})")
         if self.error_slot is not None:
             text = f"{self.function_name}: a call inside a parallel loop failed"
             self.store("ptr", self._error("RuntimeError", text), self.error_slot)
-        self.ret(f"i32 {code}")
+        self.leave(code)
 
 
 def _suffix(element: str, lanes: int) -> str:

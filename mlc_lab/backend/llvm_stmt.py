@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from .. import tir
 from ..ir import dtype as dt
 from ..lower.common import annotation_int
 from ..lower.limit_unroll import UNROLL_COUNT
+from ..lower.place_allocations import is_on_stack
 from ..runtime.abi import declare_native, quoted
 from ..tir import ForKind
 from ..tir.functor import leaves_loop
@@ -16,8 +18,6 @@ from .llvm_calls import CallGen
 from .llvm_emit import CodegenError, const_int
 from .llvm_types import element_type, iota, memory_element, register_type
 
-# Constant allocations up to this many bytes live on the stack.
-_STACK_BYTES = 16 * 1024
 _ALIGN = 64
 
 
@@ -168,15 +168,13 @@ class StmtGen(CallGen):
         self.cond_br(self.op(f"icmp eq i32 {code}, 0"), good, bad)
         self.label(bad)
         error = self.load("ptr", closure)
-        for block in self.workspaces:
-            self.do(f"call void @mlc_lab_free(ptr {block})")
         if self.error_slot is not None:
             self.store("ptr", error, self.error_slot)
-            self.ret(f"i32 {code}")
+            self.leave(code)
         else:
             declare_native(self.unit.text, "mlc_lab_fail")
             kind, message = self.load("ptr", error), self.load("ptr", self.gep("ptr", error, 1))
-            self.ret(f"i32 {self.op(f'call i32 @mlc_lab_fail(ptr {kind}, ptr {message})')}")
+            self.leave(self.op(f"call i32 @mlc_lab_fail(ptr {kind}, ptr {message})"))
         self.label(good)
 
     def _outline(
@@ -327,14 +325,10 @@ class StmtGen(CallGen):
     def stmt_allocate(self, s: tir.Allocate) -> None:
         lanes = dt.lanes_of(s.dtype)
         element = memory_element(s.dtype)
-        count = 1
-        for extent in s.extents:
-            value = const_int(extent)
-            count = None if value is None or count is None else count * value
         size = dt.bytes_of(s.dtype)
         self.objects.add(s.buffer_var)
-        if count is not None and count * size <= _STACK_BYTES:
-            name = self.fresh()
+        if is_on_stack(s):
+            name, count = self.fresh(), math.prod(const_int(extent) or 0 for extent in s.extents)
             self.entry.append(
                 f"  {name} = alloca [{max(count * lanes, 1)} x {element}], align {_ALIGN}"
             )
@@ -345,7 +339,6 @@ class StmtGen(CallGen):
         for extent in s.extents:
             total = self.fold("mul nsw", total, self.index(extent))
         declare_native(self.unit.text, "mlc_lab_alloc")
-        declare_native(self.unit.text, "mlc_lab_free")
         block = self.op(f"call noalias align 128 ptr @mlc_lab_alloc(i64 {total})")
         good, bad = self.new_label("ok"), self.new_label("full")
         self.cond_br(self.op(f"icmp eq ptr {block}, null"), bad, good)
@@ -355,8 +348,7 @@ class StmtGen(CallGen):
         self.env[s.buffer_var] = block
         self.workspaces.append(block)
         self.run(s.body)
-        self.workspaces.pop()
-        self.do(f"call void @mlc_lab_free(ptr {block})")
+        self.release()
 
     def stmt_allocate_const(self, s: tir.AllocateConst) -> None:
         """Constant data, as a global of the module."""

@@ -15,6 +15,7 @@ from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .pipeline import default_passes, lower, stage_names, stages
+from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
@@ -29,7 +30,8 @@ from .verify_kernels import VerifyKernels
 __all__ = [
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "LimitUnroll",
     "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
-    "LowerMatchBuffer", "LowerOpaqueBlock", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
-    "Simplify", "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnrollLoop",
-    "VectorizeLoop", "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
+    "LowerMatchBuffer", "LowerOpaqueBlock", "PlaceAllocations",
+    "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify", "SplitVector",
+    "StorageRewrite", "SumLanes", "ThreadSync", "UnrollLoop", "VectorizeLoop", "VerifyKernels",
+    "default_passes", "lower", "stage_names", "stages",
 ]

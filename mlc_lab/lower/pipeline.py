@@ -5,7 +5,7 @@
     LowerInitBlock                            VectorizeLoop      RemoveNoOp          SumLanes
     ConvertBlocksToOpaque                     UnrollLoop         Simplify            LimitUnroll
     CompactBufferAllocation                                                          SplitVector
-    LowerMatchBuffer
+    LowerMatchBuffer                                                                 PlaceAllocations
     LowerOpaqueBlock
     FlattenBuffer
     Simplify
@@ -14,7 +14,7 @@ What comes out is what is compiled: the code generator (`backend/llvm.py`) trans
 by statement.
 
 For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and ThreadSync follows LowerIntrin
-in place of the last three, which are for LLVM (until then, threads that exchange values do not wait
+in place of the last four, which are for LLVM (until then, threads that exchange values do not wait
 for each other).
 
 `lower(mod)` runs all; `lower(mod, until="FlattenBuffer")` stops after a stage; `stages(mod)` keeps
@@ -40,6 +40,7 @@ from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
+from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
@@ -91,7 +92,7 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
         passes += [LoopPartition(), VectorizeLoop(), UnrollLoop(), StorageRewrite(), RemoveNoOp(),
                    Simplify(), LowerIntrin(target)]
         if not gpu:
-            passes += [SumLanes(), LimitUnroll(), SplitVector()]
+            passes += [SumLanes(), LimitUnroll(), SplitVector(), PlaceAllocations()]
     if gpu:
         passes.append(ThreadSync())
     return passes

@@ -75,7 +75,8 @@ def test_register_tile_that_divides_has_no_branch():
 
 def test_until_stops_and_unknown_stages_are_named():
     assert S.Block in kinds(lower(matmul, until="LowerInitBlock"))
-    assert stage_names()[-4:] == ["LowerIntrin", "SumLanes", "LimitUnroll", "SplitVector"]
+    assert stage_names()[-5:] == ["LowerIntrin", "SumLanes", "LimitUnroll", "SplitVector",
+                                  "PlaceAllocations"]
     with pytest.raises(ValueError, match="no lowering stage 'Nope'.*FlattenBuffer"):
         lower(matmul, until="Nope")
     with pytest.raises(TypeError, match="lower takes"):
