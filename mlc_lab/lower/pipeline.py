@@ -1,11 +1,11 @@
 """The way from scheduled TensorIR to flat loops, as a named list of passes.
 
-    blocks                                    loops              memory              processor
-    PlanAndUpdateBufferAllocationLocation  -> LoopPartition  ->  StorageRewrite  ->  LowerIntrin
-    LowerInitBlock                            VectorizeLoop      RemoveNoOp          SumLanes
-    ConvertBlocksToOpaque                     UnrollLoop         Simplify            LimitUnroll
-    CompactBufferAllocation                                                          SplitVector
-    LowerMatchBuffer                                                                 PlaceAllocations
+    blocks                                    loops             memory              processor
+    PlanAndUpdateBufferAllocationLocation  -> LoopPartition  -> StorageRewrite  ->  LowerIntrin
+    LowerInitBlock                            VectorizeLoop     RemoveNoOp          SumLanes
+    ConvertBlocksToOpaque                     UnrollLoop        Simplify            LimitUnroll
+    CompactBufferAllocation                                                         SplitVector
+    LowerMatchBuffer                                                                PlaceAllocations
     LowerOpaqueBlock
     FlattenBuffer
     Simplify

@@ -11,6 +11,7 @@ from mlc_lab import tir
 from mlc_lab.backend import llvm
 from mlc_lab.ir import dtype
 from mlc_lab.ir.module import GlobalVar, IRModule
+from mlc_lab.lower import PlaceAllocations
 from mlc_lab.runtime import (
     array, empty, jit, native_library, register_func, remove_global_func,
 )
@@ -300,7 +301,7 @@ def test_allocations_on_the_stack_and_on_the_heap(size):
         loop(size, lambda i: BufferStore(a, BufferLoad(t, [size - 1 - i]), [i])))), {})
     x = np.arange(size, dtype="float32")
     want = (x * 2)[::-1].copy()
-    mod = module([a], body)
+    mod = PlaceAllocations()(module([a], body))
     llvm.build(mod)["f"](x)
     np.testing.assert_array_equal(x, want)
     text = llvm.generate(mod, jit.host_machine())[0]
