@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Iterator
 
 from ..above import above
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..tir.expr import EQ, LE, LT, GE, GT, IntImm, PrimExpr, Range, SizeVar, Sub, Var, const_index
 from ..tir.op import equal
 from .canonical_simplify import CanonicalSimplifier, affine_form
@@ -237,7 +237,7 @@ class Analyzer:
         found = self._simplified.get(e)
         return self._simplest(e, steps) if found is None else found
 
-    @deep
+    @grows_stack
     def _simplest(self, e: PrimExpr, steps: int) -> PrimExpr:
         out = affine_form(e, self.canonical.var_map) if e.dtype in INDEX_DTYPES else None
         if out is None:
@@ -258,12 +258,12 @@ class Analyzer:
         self._simplified[out] = out
         return out
 
-    @deep
+    @grows_stack
     def rewrite_simplify(self, e: PrimExpr) -> PrimExpr:
         """Simplified by the rules only."""
         return self.rewriter.visit(const_index(e))
 
-    @deep
+    @grows_stack
     def canonical_simplify(self, e: PrimExpr) -> PrimExpr:
         """In canonical form only."""
         return self.canonical.visit(const_index(e))
@@ -288,7 +288,7 @@ class Analyzer:
             return a.value == b.value
         return self._equal(a, b)
 
-    @deep
+    @grows_stack
     def _equal(self, a: PrimExpr, b: PrimExpr) -> bool:
         if same(a, b):
             return True
@@ -313,17 +313,17 @@ class Analyzer:
         """(min, max) as a plain tuple, see `const_int_bound`."""
         return self.bounds.of(e)
 
-    @deep
+    @grows_stack
     def const_int_bound(self, e: PrimExpr) -> ConstIntBound:
         """The smallest and largest value; `ConstIntBound.POS_INF`/`NEG_INF` if unbounded."""
         return ConstIntBound(*self.bounds.of(const_index(e)))
 
-    @deep
+    @grows_stack
     def modular_set(self, e: PrimExpr) -> ModularSet:
         """(coeff, base) such that e = coeff * k + base."""
         return self.modular.of(const_index(e))
 
-    @deep
+    @grows_stack
     def int_set(self, e: PrimExpr, dom_map: Any = None) -> Any:
         """The set of values of `e` as the variables of `dom_map` (by default: all bound ones)
         run over their domains; see `eval_set`."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.module import IRModule
-from ..ir.recursion import USUAL_DEPTH, deep, depth, with_large_stack
+from ..ir.recursion import USUAL_DEPTH, depth, grows_stack, with_large_stack
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IterVar, Op, StringImm, Var
@@ -69,7 +69,7 @@ def interpret(func_or_mod: PrimFunc | IRModule, *args: Any, record: Any = None,
     if packed is None:
         from ..runtime.registry import get_global_func as packed
     options = Options(record, check_regions, check_uninitialized, packed, extern or {})
-    program = deep(_program)(mod, func, name, options)
+    program = grows_stack(_program)(mod, func, name, options)
     with np.errstate(all="ignore"):
         if program.depth > USUAL_DEPTH:
             return with_large_stack(lambda: program.run(args))

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import tir
 from ..ir.module import IRModule
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..machine.of_target import has_avx512, missing_features
 from ..runtime import jit
 from ..runtime.abi import write_packed
@@ -96,7 +96,7 @@ def _mark_extents(gen: StmtGen, func: tir.PrimFunc) -> None:
                 gen.nonneg.add(e)
 
 
-@deep
+@grows_stack
 def generate(
     mod: IRModule, where: jit.Machine, entry: str | None = None, emitter: type[StmtGen] = StmtGen,
     extra: Any = None,

@@ -2,9 +2,9 @@
 
 Visitors recurse, which keeps them short and readable; Python stops them after a thousand frames. A
 program of 2,000 stages or a sum of 50,000 terms needs more. So what walks over a whole program is
-marked `@deep`: if it runs out of frames, it runs once more in a thread whose stack is large enough
-for `MAX_FRAMES`. Programs of common size never pay for it. The walks build new trees and change
-nothing in place, so running one again from the start is safe.
+marked `@grows_stack`: if it runs out of frames, it runs once more in a thread whose stack is large
+enough for `MAX_FRAMES`. Programs of common size never pay for it. The walks build new trees and
+change nothing in place, so running one again from the start is safe.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def with_large_stack(action: Callable[[], Any]) -> Any:
     raise value
 
 
-def deep(fn: F) -> F:
+def grows_stack(fn: F) -> F:
     """Decorator: a function that walks over whole programs, and may run again from its start.
 
     It must not change anything before it has succeeded.
@@ -192,5 +192,5 @@ def depth(root: object) -> int:
     return levels
 
 
-__all__ = ["MAX_FRAMES", "USUAL_DEPTH", "DepthError", "deep", "depth", "with_large_stack",
+__all__ = ["MAX_FRAMES", "USUAL_DEPTH", "DepthError", "depth", "grows_stack", "with_large_stack",
            "with_room_for"]

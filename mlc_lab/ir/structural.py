@@ -14,7 +14,7 @@ from typing import Any
 
 from .module import GlobalVar, IRModule
 from .node import NODE_TYPES, Node, defines, ignored
-from .recursion import deep
+from .recursion import grows_stack
 
 
 class Mismatch:
@@ -243,7 +243,7 @@ def _describe(value: Any) -> str:
     return type(value).__name__
 
 
-@deep
+@grows_stack
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool | Mismatch:
     """Whether two nodes or modules are the same up to renaming of what they bind.
 
@@ -315,7 +315,7 @@ class _Hasher:
         return hash(a) if a == a else hash("nan")  # those of two NaNs differ
 
 
-@deep
+@grows_stack
 def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     """A hash that agrees with `structural_equal`; the same only within one process."""
     if _BUFFER is None:

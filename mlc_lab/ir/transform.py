@@ -9,7 +9,7 @@ from typing import Any, Callable, ClassVar, Iterable, Mapping, NamedTuple, Seque
 
 from ..above import above
 from .module import IRModule
-from .recursion import deep
+from .recursion import grows_stack
 
 
 class PassInfo(NamedTuple):
@@ -177,7 +177,7 @@ class Pass:
     instance: Any = None
 
     def __init__(self, fn: Callable[[IRModule, PassContext], IRModule], info: PassInfo) -> None:
-        self._fn = deep(fn)
+        self._fn = grows_stack(fn)
         self.info = info
         self.__doc__ = fn.__doc__
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..schedule.provenance import Note
 from ..script.print_stmt import AXIS_WORDS, LOOP_WORDS, grid_of
 from ..script.printer import Printer
@@ -306,7 +306,7 @@ def lines_of(mod: IRModule, recorder: Recorder) -> list[tuple[str, tuple[int, ..
 def print_lines(mod: IRModule, printer: KeyedPrinter) -> list[tuple[str, tuple[Any, ...]]]:
     """What `lines_of` gives, by any printer that notes keys."""
 
-    @deep
+    @grows_stack
     def print_it() -> list[str]:
         lines = printer.print(mod).split("\n")
         header = next(i for i, line in enumerate(lines) if line and not line.startswith("# from"))

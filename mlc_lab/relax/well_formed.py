@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..tir import expr as E
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars
@@ -63,7 +63,7 @@ def verify_well_formed(obj: object, check_struct_info: bool = True) -> bool:
     return True
 
 
-@deep
+@grows_stack
 def check_function(func: Function, mod: IRModule | None = None,
                    check_struct_info: bool = True) -> None:
     """Raise WellFormedError where a function breaks a rule."""

@@ -12,7 +12,7 @@ from ..above import above
 from ..arith.expr_util import DoesNotFit
 from ..arith.index_map import NoBounds
 from ..ir.module import GlobalVar, IRModule
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars, substitute
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 #: walks over the whole program, which may be deep
-_new_state, _copied_state = deep(ScheduleState), deep(ScheduleState.copy)
+_new_state, _copied_state = grows_stack(ScheduleState), grows_stack(ScheduleState.copy)
 
 
 class Step(NamedTuple):
@@ -299,7 +299,7 @@ class Schedule(Primitives):
                                    origins))
         return outputs
 
-    @deep
+    @grows_stack
     def _run(self, kind: InstructionKind, args: dict[str, Any]) -> tuple[Any, Any, list[Note]]:
         """What a primitive returns, its decision, and what it noted of origins.
 

@@ -13,7 +13,7 @@ from typing import Any, Callable, Mapping
 
 from ..above import above
 from ..ir.diagnostics import DiagnosticError, MLCError
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..reading import MISTAKES, limits
 from ..reading.collector import makes_many
 from ..tir import op as O
@@ -63,7 +63,7 @@ def _parse(filename: str, build: Callable[[], tuple[Parser, Any]], check: bool) 
         return parser.check(made) if check else made
 
     try:
-        return deep(action)()
+        return grows_stack(action)()
     except DiagnosticError as error:
         raise error.with_traceback(None) from None
     except RecursionError as error:

@@ -20,7 +20,7 @@ from typing import Any, Callable, Iterable
 from ..above import above
 from ..ir.module import GlobalVar, IRModule
 from ..ir.node import Node
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..tir import expr as E
 from ..tir import op as O
 from ..tir import stmt as S
@@ -470,7 +470,7 @@ def script(obj: object, *, printer: type = Printer, print_line_numbers: bool = F
     for ignored in ("show_object_address", "path_to_underline", "path_to_annotate",
                     "extra_config", "show_all_struct_info", "show_all_ty"):
         options.pop(ignored, None)
-    text = deep(lambda: printer(**options).print(obj))()
+    text = grows_stack(lambda: printer(**options).print(obj))()
     if print_line_numbers:
         lines = text.split("\n")
         width = len(str(len(lines)))

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..ir.diagnostics import render_source
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
 from .printer import Printer
@@ -142,7 +142,7 @@ def print_with_spans(obj: object, *, exprs: bool = False, **options: object) -> 
     `exprs` is set. In a T.grid each loop has its own "loop" (variable) and "extent" spans.
     Options are those of `script`.
     """
-    @deep
+    @grows_stack
     def attempt() -> tuple[str, SpanPrinter]:
         printer = (_ExprSpanPrinter if exprs else SpanPrinter)(**options)
         return printer.print(obj), printer

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence
 
 from ..arith import Analyzer, eval_set
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from ..tir import op as O
 from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer, decl_buffer
@@ -379,7 +379,7 @@ class Built(NamedTuple):
     buffers: dict[Tensor, Buffer]
 
 
-@deep
+@grows_stack
 def build_prim_func(args: Sequence[Any], index_dtype: str | None = None,
                     instead: Mapping[Operation, Sequence[Operation]] | None = None,
                     apart: Collection[Operation] = (), from_zero: bool = False) -> Built:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from ..ir.node import Node
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from . import op as O
 from .buffer import Buffer
 from .expr import (
@@ -45,7 +45,7 @@ def contains_block(node: Stmt) -> bool:
     return False
 
 
-@deep
+@grows_stack
 def block_access_regions(block: Block, buffer_var_map: Mapping[Var, Buffer] | None = None
                          ) -> tuple[tuple, tuple, tuple]:
     """(reads, writes, opaque): the boxes a block touches, in order of first access.

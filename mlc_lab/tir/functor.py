@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from ..ir import dtype as dt
 from ..ir.node import NODE_TYPES, Node
-from ..ir.recursion import deep, with_room_for
+from ..ir.recursion import grows_stack, with_room_for
 from .buffer import Buffer
 from .expr import (
     BufferLoad, Cast, IntImm, IterVar, Let, PrimExpr, Reduce, Var, const_index,
@@ -273,7 +273,7 @@ def pre_order_visit(root: Node, fvisit: Callable[[Any], Any]) -> None:
             stack.extend(reversed(item.children()))
 
 
-@deep
+@grows_stack
 def free_vars(root: Node) -> list[Var]:
     """The Vars that are used but not bound under `root`, in order of first use."""
     found: dict[Var, None] = {}
@@ -486,7 +486,7 @@ def substitute(node: Any, table: Mapping[Var, Any],
     return _substitute(node, table, buffers or {})
 
 
-@deep
+@grows_stack
 def _substitute(node: Any, table: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer]) -> Any:
     return _Substitute(table, buffers).visit(node)
 
@@ -527,7 +527,7 @@ def ir_transform(root: Any, preorder: Callable[[Any], Any] | None,
     return with_room_for(root, lambda: visit(root))
 
 
-@deep
+@grows_stack
 def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     """See `PrimFunc.specialize`."""
     table: dict[Var, Any] = {}

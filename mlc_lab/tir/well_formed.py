@@ -27,7 +27,7 @@ from ..ir import dtype as dt
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
 from ..ir.node import Node
-from ..ir.recursion import deep
+from ..ir.recursion import grows_stack
 from .buffer import Buffer
 from .expr import BufferLoad, Call, IterVar, Let, PrimExpr, Reduce, SizeVar, Var, load_dtype
 from .function import PrimFunc
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..ir.module import BaseFunc
 
 
-@deep
+@grows_stack
 def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
     """Whether a function or module is well formed.
 

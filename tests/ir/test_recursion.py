@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 from mlc_lab.ir import MLCError
-from mlc_lab.ir.recursion import DepthError, deep, depth, with_large_stack, with_room_for
+from mlc_lab.ir.recursion import DepthError, depth, grows_stack, with_large_stack, with_room_for
 from mlc_lab.target import Target
 from mlc_lab.tir import IntImm, Var
 
@@ -27,7 +27,7 @@ def test_a_deep_walk_runs_again_with_room(walk):
     limit = sys.getrecursionlimit()
     with pytest.raises(RecursionError):
         walk(20_000)
-    assert deep(walk)(20_000) == walk(1) * 20_000
+    assert grows_stack(walk)(20_000) == walk(1) * 20_000
     assert sys.getrecursionlimit() == limit
 
 
@@ -36,13 +36,13 @@ def test_a_walk_without_end_is_an_error_of_the_project():
         return forever(n + 1)
 
     with pytest.raises(DepthError, match="nested too deeply") as caught:
-        deep(forever)(0)
+        grows_stack(forever)(0)
     assert isinstance(caught.value, MLCError) and isinstance(caught.value, RecursionError)
     assert levels(100) == 100
 
 
 def test_shallow_walks_stay_in_their_thread():
-    assert deep(threading.get_ident)() == threading.get_ident()
+    assert grows_stack(threading.get_ident)() == threading.get_ident()
 
 
 def test_context_goes_along_and_errors_come_back():
@@ -55,14 +55,14 @@ def test_context_goes_along_and_errors_come_back():
 
 
 def test_nested_walks_use_one_large_stack():
-    threads = with_large_stack(lambda: (threading.get_ident(), deep(levels)(50_000),
+    threads = with_large_stack(lambda: (threading.get_ident(), grows_stack(levels)(50_000),
                                         with_large_stack(threading.get_ident)))
     assert threads[0] == threads[2] != threading.get_ident()
 
 
 def test_two_threads_may_need_room_at_once():
     results = []
-    workers = [threading.Thread(target=lambda: results.append(deep(levels)(100_000)))
+    workers = [threading.Thread(target=lambda: results.append(grows_stack(levels)(100_000)))
                for _ in range(4)]
     for worker in workers:
         worker.start()
@@ -76,7 +76,7 @@ def test_a_limit_is_not_lowered_under_a_thread_that_is_deep():
     usual, results = sys.getrecursionlimit(), []
     for turn in range(5):
         workers = [threading.Thread(target=lambda k=k, turn=turn: (
-            time.sleep(k * 0.003 * turn), results.append(deep(levels)(60_000 - 9_000 * k))))
+            time.sleep(k * 0.003 * turn), results.append(grows_stack(levels)(60_000 - 9_000 * k))))
             for k in range(6)]
         for worker in workers:
             worker.start()

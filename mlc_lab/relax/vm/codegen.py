@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir.diagnostics import MLCError
 from ...ir.module import GlobalVar, IRModule
-from ...ir.recursion import deep
+from ...ir.recursion import grows_stack
 from ...tir import expr as E
 from ...tir.function import PrimFunc
 from ...tir.op import as_int
@@ -45,7 +45,7 @@ class VMCodegenError(MLCError, ValueError):
     """A function that has no bytecode; the text says which part and what to do."""
 
 
-@deep
+@grows_stack
 def generate(mod: IRModule) -> Executable:
     """The bytecode of every Relax function of a lowered module (without kernels).
 
