@@ -40,8 +40,8 @@ from .stages import Stage, inline_cheap, schedule_elementwise, stages
 
 #: results of a row that are pooled at once, where they do not fill vectors: at most so many
 _VECTORS = 8
-#: images of fewer places are left apart; vectors have at most so many bits on any machine
-_PLACES, _WIDEST = 64, 512
+#: convolutions of smaller images are not pooled at once; the widest vector of any machine, in bits
+_PIXELS, _WIDEST = 64, 512
 
 
 class PooledContraction(KernelRule):
@@ -207,14 +207,14 @@ def _is_pooling(found: list[Stage]) -> bool:
 
 def pools_convolution(conv: PrimFunc, pool: PrimFunc) -> bool:
     """Whether a kernel of two others, one after the other, is one that the rule schedules: a
-    convolution of NCHW images with many places, and a pooling with tiles of rows."""
+    convolution of NCHW images of many pixels, and a pooling with tiles of rows."""
     if _reductions(conv) != 1 or _reductions(pool) != 1:
         return False
     found = stages(Schedule(IRModule({"main": conv})))
     if not found[-1].is_reduction or not _is_convolution(found[-1]):
         return False
     last = found[-1]
-    if last.size(last.spatial[2]) * last.size(last.spatial[3]) < _PLACES:
+    if last.size(last.spatial[2]) * last.size(last.spatial[3]) < _PIXELS:
         return False
     roles = Roles.of(last)
     if roles is None or not worthwhile(last, roles, _WIDEST // bits_of(last.stored.buffer.dtype)):

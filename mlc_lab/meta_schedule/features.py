@@ -94,7 +94,7 @@ class StoreFeatures:
         write = self.accesses[0][1] or {}
         serial = self.serial
         # a result that does not move with the innermost serial loop stays in registers over it
-        self.held = serial is not None and bool(serial.var not in write)
+        self.in_registers = serial is not None and bool(serial.var not in write)
         # reductions on one element: a chain of dependent operations
         self.accumulators, self.loads, self.scalar_loads, self.stores = 0, 0, 0, 0
         self.gathers = 0
@@ -113,11 +113,11 @@ class StoreFeatures:
                 units, kind = copies * self.vector, "gather"
             if index == 0:
                 self.accumulators = units
-                self.stores = 0 if self.held else units
+                self.stores = 0 if self.in_registers else units
                 if kind == "gather":
-                    self.gathers += 0 if self.held else units
+                    self.gathers += 0 if self.in_registers else units
             else:
-                if self.accesses[index][0].buffer is self.store.buffer and self.held:
+                if self.accesses[index][0].buffer is self.store.buffer and self.in_registers:
                     continue
                 self.loads += units if kind == "vector" else 0
                 self.scalar_loads += units if kind == "scalar" else 0
@@ -174,7 +174,7 @@ class StoreFeatures:
         per = math.ceil(self.vector / self.lanes) * self.unrolled
         arithmetic = operations / 2 if self.is_sum else operations
         compute = per * arithmetic / hw.fma
-        if self.is_sum and self.held:
+        if self.is_sum and self.in_registers:
             compute = max(compute, hw.latency * per / max(1, self.accumulators))
         move = (self.loads + self.scalar_loads + 2 * self.gathers) / hw.loads + self.stores
         spilled = max(0, self.registers - hw.registers)
@@ -195,7 +195,7 @@ class StoreFeatures:
             log(self.flop * self.iterations), log(self.iterations), log(self.vector),
             log(self.unrolled), log(self.vectors), log(self.accumulators), self.registers,
             self.registers - self.hw.registers, self.loads, self.scalar_loads, self.gathers,
-            self.stores, float(self.held), float(self.is_sum), log(serial),
+            self.stores, float(self.in_registers), float(self.is_sum), log(serial),
             float(self.serial is not None and self.serial.var not in write),
             log(self.missed[0]), log(self.missed[1]), log(self.missed[2]), log(self.footprint),
             self.conflict, log(self.issue), log(self.memory), log(self.cycles),

@@ -54,7 +54,7 @@ class _Builder:
         self.index_dtype, self.instead, self.from_zero = index_dtype, instead, from_zero
         self.buffers: dict[Tensor, Buffer] = {}
         #: the parameters of what is computed twice
-        self.apart: dict[Tensor, Buffer] = {}
+        self.twice: dict[Tensor, Buffer] = {}
         self.sizes: dict[Var, Var] = {}
         self.names: set[str] = set()
         self.analyzer = Analyzer()
@@ -123,7 +123,7 @@ class _Builder:
 
     def for_arguments(self, op: Operation) -> Stmt | None:
         """The computation of the parameters of an operation that is computed twice."""
-        mine = {t: self.apart.pop(t) for t in op.outputs if t in self.apart}
+        mine = {t: self.twice.pop(t) for t in op.outputs if t in self.twice}
         if not mine:
             return None
         assert isinstance(op, ComputeOp)
@@ -382,11 +382,11 @@ class Built(NamedTuple):
 @grows_stack
 def build_prim_func(args: Sequence[Any], index_dtype: str | None = None,
                     instead: Mapping[Operation, Sequence[Operation]] | None = None,
-                    apart: Collection[Operation] = (), from_zero: bool = False) -> Built:
+                    twice: Collection[Operation] = (), from_zero: bool = False) -> Built:
     """The function, with the names of its blocks and the buffers of its tensors.
 
     Operations in `instead` are computed by those given, the last of which has the same outputs.
-    Those in `apart` are computed twice: for the arguments, and in memory of their own for what
+    Those in `twice` are computed twice: for the arguments, and in memory of their own for what
     reads them; the names and buffers are those of the latter. With `from_zero` all loops start at
     zero, wherever the axes start.
     """
@@ -395,10 +395,10 @@ def build_prim_func(args: Sequence[Any], index_dtype: str | None = None,
     buffer_map: dict[Var, Buffer] = {}
     for arg in args:
         if isinstance(arg, Tensor):
-            if arg in builder.buffers or arg in builder.apart:
+            if arg in builder.buffers or arg in builder.twice:
                 raise ValueError(f"{arg.name} is twice among the arguments")
-            held = builder.apart if arg.op in apart else builder.buffers
-            held[arg] = buffer = builder.buffer_of(arg)
+            table = builder.twice if arg.op in twice else builder.buffers
+            table[arg] = buffer = builder.buffer_of(arg)
             params.append(Var(f"var_{buffer.name}", "handle"))
             buffer_map[params[-1]] = buffer
         elif isinstance(arg, Var):

@@ -24,13 +24,13 @@ class Replay:
     """One replay of a te schedule on a tir.Schedule."""
 
     def __init__(self, schedule: Schedule, args: Sequence[Any],
-                 apart: Sequence[Operation] = ()) -> None:
+                 twice: Sequence[Operation] = ()) -> None:
         # what the schedule is of is computed even where it is no parameter; nobody sees it then
         self.hidden = [op.outputs[0] for op in schedule.outputs
                        if not any(tensor in args for tensor in op.outputs)]
         func, names, around, self.buffers = build_prim_func(
             [*args, *self.hidden], instead=schedule.instead, from_zero=True,
-            apart=[*apart, *_inlined(schedule, args)])
+            twice=[*twice, *_inlined(schedule, args)])
         self.sch = TirSchedule(func)
         self.blocks: dict[Stage, Any] = {}
         #: the block that reduces, inside of that of a stage whose reduction varies

@@ -142,7 +142,8 @@ def test_features_are_numbers_of_one_width_and_see_the_tile():
     sch.unroll(i_1)
     sch.vectorize(j_1)
     store = stores_of(sch.mod["main"], hw)[0]
-    assert (store.accumulators, store.loads, store.scalar_loads, store.held) == (8, 2, 4, True)
+    assert (store.accumulators, store.loads, store.scalar_loads) == (8, 2, 4)
+    assert store.in_registers
     assert store.registers <= hw.registers
     assert features_of(sch.mod, hw)[1] < slow / 4
 

@@ -33,7 +33,8 @@ class VerifyRegisters(Postproc):
         hw = hardware_of(self.context.target if self.context is not None else None)
         for func in sch.mod.functions.values():
             for store in stores_of(func, hw):
-                if store.is_sum and store.held and store.registers > hw.registers + self.spare:
+                if store.is_sum and store.in_registers and (
+                        store.registers > hw.registers + self.spare):
                     return False
                 if store.unrolled * max(1, store.vectors) > self.max_unrolled:
                     return False
