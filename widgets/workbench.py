@@ -151,9 +151,9 @@ class Workbench(View):
         try:
             self.bench.find(self.selection["key"])
         except WorkbenchError:
-            made = self.bench.at.instruction
-            outputs = made.output_list if made is not None else []
-            for rv in reversed(outputs):
+            steps = self.bench.at.reached.steps
+            made = steps[-1].instruction if steps else None
+            for rv in reversed(made.output_list if made is not None else []):
                 try:
                     self.selection = self._picked(self.bench.find(rv))
                     return
