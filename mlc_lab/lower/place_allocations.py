@@ -54,7 +54,7 @@ class _Place(Mutator):
         for extent in map(as_int, node.extents):
             size = None if size is None or extent is None else size * extent
         notes = {key: value for key, value in node.annotations.items() if key != ON_STACK}
-        if size is not None and size <= min(_PIECE, _TOGETHER - self.taken):
+        if size is not None and 0 <= size <= min(_PIECE, _TOGETHER - self.taken):
             self.taken += size
             notes[ON_STACK] = IntImm("bool", 1)
         body = self.visit(node.body)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from ..tir.function import IndexMap
 from .arguments import checks_of
-from .methods import Primitives
+from .methods import add_method
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -183,7 +183,7 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
         method.__qualname__ = f"Schedule.{fn.__name__}"
         method.__doc__ = fn.__doc__
         method.__module__ = fn.__module__
-        Primitives.add(method)
+        add_method(method)
         kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves)
         method.__signature__ = kind.signature
         method.kind = kind

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
+def add_method(method: Callable) -> None:
+    """Give every schedule one more method, or a new one in place of that of its name.
+
+    ValueError: a Schedule has a method of that name which is no primitive.
+    """
+    name = method.__name__
+    if any(name in vars(schedule) for schedule in Primitives.__subclasses__()):
+        raise ValueError(f"a Schedule has {name!r} already: give the primitive another name")
+    setattr(Primitives, name, method)
+
+
 class Primitives:
     """What can be done to a program under schedule, one method a primitive."""
 
-    @classmethod
-    def add(cls, method: Callable) -> None:
-        """Take one more method, or a new one of the same name."""
-        name = method.__name__
-        if any(name in vars(schedule) for schedule in cls.__subclasses__()):
-            raise ValueError(f"a Schedule has {name!r} already: give the primitive another name")
-        setattr(cls, name, method)
 
-
-__all__ = ["Primitives"]
+__all__ = ["Primitives", "add_method"]

@@ -276,12 +276,16 @@ def language_of_relax() -> Stub:
 def methods_of_schedule() -> Stub:
     """The primitives, which become methods of Schedule as they are defined."""
     from mlc_lab.schedule import InstructionKind
+    from mlc_lab.schedule.methods import Primitives
 
     stub = Stub("mlc_lab.schedule.methods")
     stub.source()
     for name, kind in sorted(InstructionKind.by_method.items()):
         if kind.fn.__module__.startswith("mlc_lab."):
-            stub.imports.add(f"from {kind.fn.__module__} import {name} as _{name}")
+            written = getattr(Primitives, name).__code__.co_name
+            if written == "method":  # as the decorator has made it, not one in place of it
+                written = name
+            stub.imports.add(f"from {kind.fn.__module__} import {written} as _{name}")
             stub.body.append(f"    {name} = _{name}")
     return stub
 

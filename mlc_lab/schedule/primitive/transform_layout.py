@@ -26,7 +26,7 @@ from ..cache_stage import after_definitions, within_definitions
 from ..error import Refusal, ScheduleError
 from ..guards import SPATIAL, is_block
 from ..instruction import primitive
-from ..methods import Primitives
+from ..methods import add_method
 from ..provenance import came_from
 from ..state import ScheduleState, StmtSRef, child_realizes
 
@@ -198,7 +198,7 @@ def _with_separators(self: Any, block: Any, buffer: Any, index_map: Any,
 _with_separators.kind = transform_layout.kind
 _with_separators.__name__ = transform_layout.__name__
 _with_separators.__doc__ = transform_layout.__doc__
-Primitives.add(_with_separators)  # in place of the recorded one
+add_method(_with_separators)  # in place of the recorded one
 
 
 def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
