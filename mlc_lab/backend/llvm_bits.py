@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import tir
 from ..ir import dtype as dt
 from .llvm_emit import CodegenError, const_int, intrinsic_suffix
@@ -58,10 +56,11 @@ class BitsGen(PackedGen):
 
     # -- powers -----------------------------------------------------------------------------------
 
-    def int_power(self, e: tir.Call, exponent: Any) -> str:
+    def int_power(self, e: tir.Call) -> str:
         """x ** n of integers; small constant n are written out."""
         ty, lanes = register_type(e.dtype), dt.lanes_of(e.dtype)
         x = self.visit(e.args[0])
+        exponent = const_int(e.args[1].value if type(e.args[1]) is tir.Broadcast else e.args[1])
         if exponent is not None and 0 <= exponent <= 16:
             result = None
             for _ in range(int(exponent)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import tir
 from ..ir import dtype as dt
@@ -18,9 +18,6 @@ from .llvm_bits import BitsGen
 from .llvm_emit import CodegenError, const_int, intrinsic_suffix
 from .llvm_math import Lanes
 from .llvm_types import element_type, float_constant, register_type
-
-if TYPE_CHECKING:
-    from ..tir.expr import PrimExpr
 
 
 class CallGen(BitsGen):
@@ -49,8 +46,6 @@ class CallGen(BitsGen):
         test = self.condition(cond)
         if test in ("true", "false"):
             return self.visit(a if test == "true" else b)
-        if _is_cheap(a) and _is_cheap(b):
-            return self.pure(f"select i1 {test}, {ty} {self.visit(a)}, {ty} {self.visit(b)}")
         then, other, end = (self.new_label(h) for h in ("take", "skip", "chosen"))
         self.cond_br(test, then, other)
         sides = []
@@ -106,21 +101,9 @@ class CallGen(BitsGen):
         return self.gather_lanes(results, scalar)
 
     def call_pow(self, e: tir.Call) -> str:
-        exponent = e.args[1].value if type(e.args[1]) is tir.Broadcast else e.args[1]
-        value = exponent.value if isinstance(exponent, (tir.FloatImm, tir.IntImm)) else None
         if not dt.is_float(e.dtype):
-            return self.int_power(e, value)
-
-        def compute(dtype: str, args: list[str]) -> str:
-            m = Lanes(self, dtype)
-            x = args[0]
-            if value == 2:
-                return m.mul(x, x)
-            if value == 3:
-                return m.mul(m.mul(x, x), x)
-            return self.llvm_math_call("pow", dtype, args)
-
-        return self.in_float(e, compute)
+            return self.int_power(e)
+        return self.in_float(e, lambda dtype, args: self.llvm_math_call("pow", dtype, args))
 
     def call_classify(self, e: tir.Call, kind: str) -> str:
         source = e.args[0].dtype
@@ -290,18 +273,6 @@ class CallGen(BitsGen):
 
 #: stands in the environment for where a returned value goes
 RETURN_SLOT = tir.Var("return_slot", "handle")
-
-_CHEAP = (tir.Add, tir.Sub, tir.Mul, tir.Min, tir.Max, tir.Cast, tir.Select, tir.Not, tir.And,
-          tir.Or, tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE)
-_LEAF = (tir.IntImm, tir.FloatImm, tir.Var, tir.SizeVar)
-
-
-def _is_cheap(e: PrimExpr, depth: int = 3) -> bool:
-    """Whether evaluating both sides of a choice is safe and costs less than a branch."""
-    if type(e) in _LEAF:
-        return True
-    return depth > 0 and type(e) in _CHEAP and all(_is_cheap(c, depth - 1) for c in e.children())
-
 
 def _with_suffix(name: str, dtype: str) -> str:
     """The name of an LLVM intrinsic with its type, when the program gave it without."""

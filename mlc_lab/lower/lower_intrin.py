@@ -1,15 +1,23 @@
-"""LowerIntrin: divisions that round down become the machine's, where the operands allow it.
+"""LowerIntrin: what the machine has a quicker form for takes that form.
 
 Before::
 
-    B[i // 8] = A[i % 8]          # i in 0 .. 63, so never negative
+    B[i // 8] = A[i % 8]                                  # i in 0 .. 63, so never negative
+    C[i] = T.pow(X[i], T.float32(3))
+    D[i] = T.if_then_else(i < 60, T.float32(1), T.float32(0))
 
 After::
 
     B[T.Div(i, 8)] = A[T.Mod(i, 8)]
+    C[i] = X[i] * X[i] * X[i]
+    D[i] = T.Select(i < 60, T.float32(1), T.float32(0))
 
-The machine's division rounds toward zero; where both operands are provably not negative, that is
-the same. (Where they are not, the code generator adds the correction.)
+- The machine's division rounds toward zero; where both operands are provably not negative, that is
+  the same. (Where they are not, the code generator adds the correction.)
+- A square or a cube is a product (strength reduction): a call of `pow` takes some fifty times as
+  long.
+- A choice of which both sides are safe to evaluate and cost less than a branch evaluates both
+  (if-conversion).
 
 Intrinsics that have a rule for the target (`register_intrin_lowering`) are replaced by what it
 gives.
@@ -20,8 +28,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable
 
 from ..arith import Analyzer
+from ..ir import dtype as dt
 from ..ir.transform import Pass
-from ..tir.expr import BinaryOp, Call, Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Range
+from ..tir.expr import (
+    EQ, GE, GT, LE, LT, NE, Add, And, BinaryOp, Broadcast, BufferLoad, Call, Cast, Div, FloatImm,
+    FloorDiv, FloorMod, IntImm, IterVar, Let, Max, Min, Mod, Mul, Not, Or, PrimExpr, Range, Select,
+    SizeVar, Sub, Var,
+)
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
 from ..tir.op import const, intrin_lowerings
@@ -29,8 +42,47 @@ from ..tir.stmt import AttrStmt, For, Stmt
 from .common import contains, function_pass
 
 if TYPE_CHECKING:
+    from ..ir.node import Node
     from ..ir.transform import PassContext
     from ..target.target import TargetLike
+
+
+def _small_power(call: Call) -> PrimExpr:
+    """x ** 2 and x ** 3 of floats as products; of 16 bits they are computed in float32."""
+    x, exponent = call.args
+    by = exponent.value if type(exponent) is Broadcast else exponent
+    if type(by) is not FloatImm or by.value not in (2, 3):
+        return call
+    wide = dt.with_lanes("float32", dt.lanes_of(x.dtype)) if dt.bits_of(x.dtype) < 32 else x.dtype
+    base = x if wide == x.dtype else Cast(wide, x)
+    name = base if type(base) in (Var, BufferLoad) else Var("base", wide)
+    product = Mul(name, name) if by.value == 2 else Mul(Mul(name, name), name)
+    value = product if name is base else Let(name, base, product)
+    return value if wide == x.dtype else Cast(x.dtype, value)
+
+
+_LEAVES = (IntImm, FloatImm, Var, SizeVar)
+_CHEAP = (Add, Sub, Mul, Min, Max, Cast, Select, Not, And, Or, EQ, NE, LT, LE, GT, GE)
+
+
+def _is_cheap(e: Node, depth: int = 3) -> bool:
+    """Whether an expression is safe to evaluate in vain, and costs less than a branch."""
+    return type(e) in _LEAVES or (
+        depth > 0 and type(e) in _CHEAP and all(_is_cheap(c, depth - 1) for c in e.children()))
+
+
+def _cheap_choice(call: Call) -> PrimExpr:
+    """A choice between two numbers that cost little. (One by a vector is one of each lane already.
+    What is read in a condition of several parts may be guarded by one of them.)"""
+    condition, *sides = call.args
+    guarded = contains(condition, (And, Or)) and contains(condition, (BufferLoad,))
+    if "x" in condition.dtype or guarded or not all(map(_is_cheap, sides)):
+        return call
+    return Select(condition, *sides)
+
+
+_RULES: dict[str, Callable[[Call], PrimExpr]] = {
+    "tir.pow": _small_power, "tir.if_then_else": _cheap_choice}
 
 
 class _LowerIntrin(Mutator):
@@ -76,9 +128,9 @@ def LowerIntrin(target: TargetLike = None) -> Pass:
 
     def rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         """Divisions as the machine does them, intrinsics as the target has them."""
-        rules = intrin_lowerings(kind)
-        if not contains(func.body, (FloorDiv, FloorMod, Call) if rules else (FloorDiv, FloorMod)):
+        if not contains(func.body, (FloorDiv, FloorMod, Call)):
             return func
+        rules = {**_RULES, **intrin_lowerings(kind)}
         return func.with_body(_LowerIntrin(rules).visit(func.body))
 
     return function_pass("LowerIntrin", rewrite)

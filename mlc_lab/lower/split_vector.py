@@ -19,13 +19,13 @@ is stored, as they are in the whole vector: a part may read what another one wri
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..ir import dtype as dt
 from ..ir.transform import Pass
 from ..tir.expr import (
-    Add, And, Broadcast, BufferLoad, Call, Cast, Div, EQ, FloorDiv, FloorMod, GE, GT, LE, LT, Max,
-    Min, Mod, Mul, NE, Not, Or, Ramp, Select, Sub, Var,
+    Add, And, Broadcast, BufferLoad, Call, Cast, Div, EQ, FloorDiv, FloorMod, GE, GT, LE, LT, Let,
+    Max, Min, Mod, Mul, NE, Not, Or, Ramp, Select, Sub, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
@@ -37,6 +37,15 @@ if TYPE_CHECKING:
     from ..ir.node import Node
     from ..ir.transform import PassContext
     from ..tir.expr import PrimExpr
+
+
+class _Part(NamedTuple):
+    """Lanes `start` to `start + count` of vectors of `lanes`, and what names hold of them."""
+
+    start: int
+    count: int
+    lanes: int
+    names: dict[Var, Var]
 
 
 class _Indivisible(Exception):
@@ -54,8 +63,9 @@ _ELEMENTWISE = {
 }
 
 
-def _lanes(e: PrimExpr, start: int, count: int, lanes: int) -> Any:
-    """Lanes `start` to `start + count` of an expression of `lanes` lanes."""
+def _lanes(e: PrimExpr, part: _Part) -> Any:
+    """The lanes of a part of an expression."""
+    start, count, lanes = part.start, part.count, part.lanes
     if dt.lanes_of(e.dtype) != lanes:
         raise _Indivisible
     if type(e) is Ramp and dt.lanes_of(e.base.dtype) == 1:
@@ -64,13 +74,19 @@ def _lanes(e: PrimExpr, start: int, count: int, lanes: int) -> Any:
     if type(e) is Broadcast and dt.lanes_of(e.value.dtype) == 1:
         return e.value if count == 1 else Broadcast(e.value, count)
     if type(e) in _LANEWISE:
-        return e.map_children(lambda c: _lanes(c, start, count, lanes))
+        return e.map_children(lambda c: _lanes(c, part))
     if type(e) is Cast:
-        return Cast(dt.with_lanes(e.dtype, count), _lanes(e.value, start, count, lanes))
+        return Cast(dt.with_lanes(e.dtype, count), _lanes(e.value, part))
+    if type(e) is Var and e in part.names:
+        return part.names[e]
+    if type(e) is Let:
+        value = _lanes(e.value, part)
+        name = part.names[e.var] = Var(e.var.name, value.dtype)
+        return Let(name, value, _lanes(e.body, part))
     if type(e) is BufferLoad and e.predicate is None and len(e.indices) == 1:
-        return BufferLoad(e.buffer, [_lanes(e.indices[0], start, count, lanes)])
+        return BufferLoad(e.buffer, [_lanes(e.indices[0], part)])
     if type(e) is Call and effect_of(e) == PURE and e.op.name in _ELEMENTWISE:
-        args = [_lanes(a, start, count, lanes) for a in e.args]
+        args = [_lanes(a, part) for a in e.args]
         return Call(dt.with_lanes(e.dtype, count), e.op, args)
     raise _Indivisible
 
@@ -86,12 +102,12 @@ def _uneven(s: Stmt) -> Ramp | None:
         and dt.lanes_of(s.value.dtype) == last.lanes) else None
 
 
-def _parts(lanes: int) -> Iterator[tuple[int, int]]:
-    """Start and count of each part, the largest power of two first."""
+def _parts(lanes: int) -> Iterator[_Part]:
+    """The parts, the largest power of two first."""
     start = 0
     while start < lanes:
         count = 1 << ((lanes - start).bit_length() - 1)
-        yield start, count
+        yield _Part(start, count, lanes, {})
         start += count
 
 
@@ -105,9 +121,9 @@ class _Split(Mutator):
         if last is None:
             return node
         parts = list(_parts(last.lanes))
-        places = [(*node.indices[:-1], _lanes(last, *part, last.lanes)) for part in parts]
+        places = [(*node.indices[:-1], _lanes(last, part)) for part in parts]
         try:
-            values = [_lanes(node.value, *part, last.lanes) for part in parts]
+            values = [_lanes(node.value, part) for part in parts]
         except _Indivisible:
             return node
         names = [Var(f"part{k}", value.dtype) for k, value in enumerate(values)]
