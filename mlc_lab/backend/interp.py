@@ -94,7 +94,7 @@ _PLAIN: "weakref.WeakKeyDictionary[PrimFunc, Program]" = weakref.WeakKeyDictiona
 
 
 def _program(mod: IRModule | None, func: PrimFunc, name: str, options: Options) -> "Program":
-    """The compiled function; remembered where nothing is watched and no module is involved."""
+    """The compiled function; cached where nothing is watched and no module is involved."""
     if options.watched or mod is not None or options.extern:
         return Program(mod, func, name, options)
     found = _PLAIN.get(func)
@@ -284,7 +284,7 @@ class InterpCompiler(KernelCompiler):
             return self.thread_extent(s)
         if s.attr_key == "virtual_thread" and isinstance(s.node, IterVar):
             return self._for(S.For(s.node.var, 0, s.value, S.ForKind.SERIAL, s.body))
-        return self.stmt(s.body)  # all others are advice
+        return self.stmt(s.body)  # all others are hints to code generators
 
     def _allocate(self, s: S.Allocate) -> Code:
         extents, slot = self._numbers(s.extents), self.define(s.buffer_var)

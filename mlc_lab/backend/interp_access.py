@@ -136,7 +136,7 @@ class AccessCompiler(ExprCompiler):
         return code(env + [None] * (compiler.size - len(env)))
 
     def reset(self, env: list) -> None:
-        """Forget what an earlier run left."""
+        """Clear the state of an earlier run."""
         self.memories.clear()
 
     def where(self, env: list) -> str:
@@ -366,11 +366,11 @@ class AccessCompiler(ExprCompiler):
         return indices
 
     def _access_mask(self, node: BufferLoad | S.BufferStore) -> Code | None:
-        """Which lanes of a vector access take part: its predicate says, or the choice around."""
+        """The active lanes of a vector access: those of its predicate, or of the choice around."""
         if node.predicate is not None:
             return self.expr(node.predicate)
         lanes = dt.lanes_of(node.indices[-1].dtype) if node.indices else 1
-        return self.lanes_that_count(lanes)
+        return self.active_lanes(lanes)
 
     def _vector_load(self, e: BufferLoad) -> Code:
         indices, view = self._flat_indices(e.buffer, e), self.view(e.buffer)

@@ -45,7 +45,7 @@ class ExprCompiler:
     view: Callable[[Buffer], Callable]
     where: Callable[[list], str]
     call_function: Callable[[E.Call], Code]
-    #: inside a choice or a store of single lanes: the slot of the lanes that count, and how many
+    #: inside a choice by a vector, or a masked store: the slot of the lane mask, and its width
     mask: tuple[int, int] | None = None
 
     def slot(self, var: E.Var) -> int:
@@ -141,7 +141,7 @@ class ExprCompiler:
         return lambda env: finish(fn(a(env), b(env)))
 
     def _vector_division(self, e: E.BinaryOp, fn: Callable, a: Code, b: Code) -> Code:
-        counts = self.lanes_that_count(dt.lanes_of(e.dtype))
+        counts = self.active_lanes(dt.lanes_of(e.dtype))
 
         def divide(env: list) -> np.ndarray:
             divisor = b(env)
@@ -154,15 +154,15 @@ class ExprCompiler:
 
         return divide
 
-    def lanes_that_count(self, lanes: int) -> Code | None:
-        """Which lanes of a vector are wanted, None where all are. The others must not fail."""
+    def active_lanes(self, lanes: int) -> Code | None:
+        """The mask of active lanes, None where all are active. Inactive lanes must not fail."""
         if self.mask is None or self.mask[1] != lanes:
             return None
         slot = self.mask[0]
         return lambda env: env[slot]
 
     def masked(self, e: E.PrimExpr, slot: int, lanes: int) -> Code:
-        """The closure of `e`, of which only the lanes count that are set in `env[slot]`."""
+        """The closure of `e`, whose active lanes are those set in `env[slot]`."""
         outer, self.mask = self.mask, (slot, lanes)
         try:
             return self.expr(e)
@@ -194,7 +194,7 @@ class ExprCompiler:
     def _vector_logic(self, e: E.And | E.Or, fn: Callable, undecided: Callable) -> Code:
         """Lane by lane; b is computed where a does not decide."""
         lanes = dt.lanes_of(e.dtype)
-        a, slot, outer = self.expr(e.a), self.new_slot(), self.lanes_that_count(lanes)
+        a, slot, outer = self.expr(e.a), self.new_slot(), self.active_lanes(lanes)
         b = self.masked(e.b, slot, lanes)
 
         def logic(env: list) -> np.ndarray:
@@ -311,7 +311,7 @@ class ExprCompiler:
 
     def _choose_lanes(self, e: E.Call, lanes: int) -> Code:
         """A choice lane by lane: the sides are computed where their lane is chosen."""
-        condition, outer = self.expr(e.args[0]), self.lanes_that_count(lanes)
+        condition, outer = self.expr(e.args[0]), self.active_lanes(lanes)
         slot = self.new_slot()
         t, f = (self.masked(a, slot, lanes) for a in e.args[1:])
 
@@ -507,7 +507,7 @@ def _elementwise(fn: Callable, args: list[Code], dtype: str) -> Code:
 
 
 def _float_code(cls: type, a: Code, b: Code, dtype: str) -> Code:
-    """Float arithmetic, with the common cases spelled out because they are the inner loops."""
+    """Float arithmetic; the common cases have closures of their own, which are faster."""
     if dtype == "float32" and cls in (E.Add, E.Sub, E.Mul):
         from array import array
 

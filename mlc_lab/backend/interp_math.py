@@ -160,7 +160,7 @@ TESTS: dict[str, Callable] = {"isnan": math.isnan, "isinf": math.isinf,
 
 
 def integer_function(name: str, e: E.Call) -> Callable | None:
-    """A function of integers by the name of its intrinsic; of how many bits says the call."""
+    """A function of integers by the name of its intrinsic; the call gives the width."""
     bits = dt.bits_of(e.args[0].dtype) if e.args else 0
     mask = (1 << bits) - 1
     return {

@@ -92,14 +92,14 @@ def scalar_access(flat: np.ndarray, dtype: str) -> Any:
     return _Converted(flat, float, flat.dtype.type)
 
 
-#: bytes from which fresh memory is left to the system: filling it would take all of it at once
+#: bytes from which fresh memory is not filled: filling it would commit all of its pages
 LARGE = 1 << 28
 
 
 def allocate(count: int, dtype: str) -> np.ndarray:
     """Fresh memory. It holds NaN, or a large odd number: reading it before writing shows.
 
-    Memory of `LARGE` bytes and more holds zeros, and takes what is touched of it alone.
+    Memory of `LARGE` bytes and more holds zeros; only pages that are touched take memory.
     """
     kind = dt.numpy_dtype(dtype)
     count *= dt.lanes_of(dtype)

@@ -270,23 +270,23 @@ class KernelCompiler(AccessCompiler):
         condition = self.expr(call.args[1 + count])
         results = [self._reference(a) for a in call.args[2 + count:2 + 2 * count]]
         reduced = {self.slots[v] for v in call.args[2 + 2 * count:] if isinstance(v, Var)}
-        kept = [s for t, s in self.kernel.slots.items()
-                if s not in reduced and not t.startswith("blockIdx")]
+        grouping = [s for t, s in self.kernel.slots.items()
+                    if s not in reduced and not t.startswith("blockIdx")]
         combine = self._combiner(reducer)
         slot, key = self.kernel.shared, id(call)
 
         def run(env: list) -> Iterator:
             table = env[slot].setdefault(key, {})
-            group = tuple(env[s] for s in kept)
+            group = tuple(env[s] for s in grouping)
             if condition(env):
-                mine = [v(env) for v in values]
+                own = [v(env) for v in values]
                 found = table.get(group)
-                table[group] = mine if found is None else combine(env, found, mine)
+                table[group] = own if found is None else combine(env, found, own)
             yield
             for store, value in zip(results, table.get(group, ())):
                 store(env, value)
             yield
-            if env[slot].get(key) is table:  # else a thread that is ahead has begun the next one
+            if env[slot].get(key) is table:  # else a faster thread has begun the next reduction
                 del env[slot][key]
 
         return run

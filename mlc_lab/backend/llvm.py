@@ -36,7 +36,7 @@ _FFI = (
     "TVMFFIObjectDecRef",
 )
 # A kernel that makes no more stores than this, and calls nothing, takes a few microseconds at most;
-# it is called without releasing Python's lock, which would take a good part of that.
+# it is called without releasing the GIL, which would take a good part of that.
 _QUICK_STORES = 4096
 _HALF = ("__truncsfhf2", "__truncdfhf2", "__extendhfsf2")
 

@@ -1,7 +1,7 @@
 """LLVM code for arithmetic, comparisons and conversions of scalars and vectors.
 
-What they mean for every value is said in docs/numbers.md; LLVM's own instructions leave some of it
-open, and then more than one of them is written.
+docs/numbers.md defines the result for all values. Where one LLVM instruction leaves some of them
+undefined, several are emitted.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class ArithGen(IndexGen):
     def divide(self, e: tir.BinaryOp) -> str:
         """Quotient and remainder, rounding toward zero or down; of floats those that round down.
 
-        The processor stops the process where an integer is divided by zero, or the smallest by -1:
-        the one is an error of the program here, the other wraps around.
+        The processor traps where an integer is divided by zero, and where the smallest is divided
+        by -1: here the first raises an error, and the second wraps around.
         """
         dtype, kind = e.dtype, type(e)
         if dt.is_float(dtype):
@@ -129,7 +129,7 @@ class ArithGen(IndexGen):
 
     def signed_divide(self, ty: str, a: str, b: str, quotient: bool, floor: bool, lanes: int
                       ) -> str:
-        """The division of signed integers that are neither zero below nor overflow."""
+        """Signed division whose divisor is not zero and whose quotient does not overflow."""
         if floor:
             return self.floor_divide(ty, a, b, quotient, lanes)
         return self.pure(f"{'sdiv' if quotient else 'srem'} {ty} {a}, {b}")
@@ -137,7 +137,7 @@ class ArithGen(IndexGen):
     def nonzero_divisor(self, e: PrimExpr, divisor: Any, b: str) -> str:
         """The operand ``b`` where it is not zero; elsewhere the function returns with an error.
 
-        In lanes that do not count (those not chosen, not stored) zero becomes one.
+        In inactive lanes (those not chosen, not stored) zero becomes one.
         """
         if self.is_nonzero(divisor):
             return b
@@ -217,22 +217,22 @@ class ArithGen(IndexGen):
             wide = dt.with_lanes("float32", lanes)
             a, b, ty = self.widen(a, dtype), self.widen(b, dtype), register_type(wide)
         result = self._float_extremum(e, a, b, wide, less)
-        return result if code == "float" else self._cut(result, dtype)
+        return result if code == "float" else self._truncated(result, dtype)
 
     def _float_extremum(self, e: tir.BinaryOp, a: str, b: str, dtype: str, less: bool) -> str:
         """NaN where either operand is; the first where they are equal.
 
-        x86's maxps(b, a) is ``b > a ? b : a``: one instruction, right but where b is NaN. A
-        constant is none; else two more put NaN in. (``freeze`` keeps LLVM from joining the two
-        choices to one of a longer condition. Its own ``llvm.maximum`` orders 0.0 and -0.0, which
-        takes three instructions more.)
+        x86's maxps(b, a) is ``b > a ? b : a``: one instruction, wrong only where b is NaN. Unless
+        b is a constant, two more instructions select NaN there. (``freeze`` keeps LLVM from merging
+        the two selects. Its own ``llvm.maximum`` orders 0.0 and -0.0, which takes three
+        instructions more.)
         """
         ty, lanes = register_type(dtype), dt.lanes_of(dtype)
         first, second = (x.value if type(x) is tir.Broadcast else x for x in (e.a, e.b))
         order = "lt" if less else "gt"
         if lanes == 1 and dt.bits_of(dtype) > 16 and (
                 type(e.a) is tir.BufferLoad and e.a.buffer is self.stored):
-            return self._running_extremum(a, b, dtype, less)
+            return self._reduction_extremum(a, b, dtype, less)
         if type(first) is tir.FloatImm and first.value == first.value:
             return self.choose(self.pure(f"fcmp u{order} {ty} {b}, {a}"), ty, b, a, lanes)
         one = self.choose(self.pure(f"fcmp o{order} {ty} {b}, {a}"), ty, b, a, lanes)
@@ -241,16 +241,16 @@ class ArithGen(IndexGen):
         nan = self.pure(f"fcmp uno {ty} {b}, {b}")
         return self.choose(nan, ty, b, self.pure(f"freeze {ty} {one}"), lanes)
 
-    def _running_extremum(self, a: str, b: str, dtype: str, less: bool) -> str:
-        """One step of a reduction, which LLVM may do in many lanes at once: then of 0.0 and -0.0
-        either may come out."""
+    def _reduction_extremum(self, a: str, b: str, dtype: str, less: bool) -> str:
+        """One step of a reduction by min or max, in a form that LLVM vectorizes: ``nsz`` lets it
+        give either of 0.0 and -0.0."""
         ty = register_type(dtype)
         name = f"llvm.{'minimum' if less else 'maximum'}.{intrinsic_suffix(dtype)}"
         self.unit.text.declare(ty, name, [ty, ty])
         return self.pure(f"call nsz {ty} @{name}({ty} {a}, {ty} {b})")
 
-    def _cut(self, value: str, dtype: str) -> str:
-        """A float32 operand that is a bfloat16, as one: without rounding."""
+    def _truncated(self, value: str, dtype: str) -> str:
+        """A float32 operand that holds a bfloat16, as one: the upper half of its bits."""
         lanes = dt.lanes_of(dtype)
         words, wide = (register_type(dt.with_lanes(t, lanes)) for t in ("int32", "float32"))
         raw = self.pure(f"bitcast {wide} {value} to {words}")
@@ -288,13 +288,13 @@ class ArithGen(IndexGen):
         a, mask = self.visit(e.a), None
         if lazy:
             mask = a if op == "and" else self.pure(f"xor {ty} {a}, splat (i1 true)")
-        with self.lanes_that_count(mask, lanes):
+        with self.active_lanes(mask, lanes):
             b = self.visit(e.b)
         return self.pure(f"{op} {ty} {a}, {b}")
 
     @contextmanager
-    def lanes_that_count(self, mask: str | None, lanes: int) -> Iterator[None]:
-        """Code for which only the lanes count that are set in ``mask`` (None: all of them)."""
+    def active_lanes(self, mask: str | None, lanes: int) -> Iterator[None]:
+        """While code is written, only the lanes set in ``mask`` are active (None: no change)."""
         saved = self.mask, self.mask_width
         if mask is not None:
             if self.mask is not None and self.mask_width == lanes:
@@ -304,7 +304,7 @@ class ArithGen(IndexGen):
         self.mask, self.mask_width = saved
 
     def condition(self, e: PrimExpr) -> str:
-        """A condition to branch on: what need not be looked at to decide it is not loaded."""
+        """A condition to branch on; a right operand that loads memory is evaluated lazily."""
         if isinstance(e, (tir.And, tir.Or)) and dt.lanes_of(e.dtype) == 1 and _loads(e.b):
             return self.lazy_logic(e)
         return self.visit(e)
@@ -425,7 +425,7 @@ class ArithGen(IndexGen):
             return self.splat_constant(float_constant(x, dt.element_of(source)),
                                        element_type(source), lanes)
 
-        if dt.bits_of(source) == 64 and word == 32:  # -2^31 - 0.5 is cut to what fits
+        if dt.bits_of(source) == 64 and word == 32:  # -2^31 - 0.5 truncates to -2^31
             low = self.pure(f"fcmp ogt {ty} {value}, {number(-limit - 1)}")
             high = self.pure(f"fcmp olt {ty} {value}, {number(limit)}")
             fits = self.pure(f"and {'i1' if lanes == 1 else f'<{lanes} x i1>'} {low}, {high}")

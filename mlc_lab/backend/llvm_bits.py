@@ -45,7 +45,7 @@ class BitsGen(PackedGen):
         return shifted if signed or fits == "true" else self.choose(fits, ty, shifted, zero, lanes)
 
     def _shift(self, e: tir.Call) -> tuple[str, str, str]:
-        """Value, count, and whether the count is a place of a bit ("true", "false", a flag)."""
+        """Value, count, and whether 0 <= count < bits ("true", "false", or an i1 operand)."""
         count = e.args[1].value if type(e.args[1]) is tir.Broadcast else e.args[1]
         known, bits = const_int(count), dt.bits_of(e.dtype)
         a, n = (self.visit(x) for x in e.args)
@@ -86,9 +86,9 @@ class BitsGen(PackedGen):
                 with f.if_(f.op(f"icmp slt {ty} %n, 0")):
                     odd = f.op(f"trunc {ty} %n to i1")
                     sign = f.op(f"select i1 {odd}, {ty} %x, {ty} 1")
-                    unit = f.op(f"icmp ult {ty} {f.op(f'add {ty} %x, 1')}, 3")
-                    some = f.op(f"and i1 {unit}, {f.op(f'icmp ne {ty} %x, 0')}")
-                    f.ret(f"{ty} {f.op(f'select i1 {some}, {ty} {sign}, {ty} 0')}")
+                    near_zero = f.op(f"icmp ult {ty} {f.op(f'add {ty} %x, 1')}, 3")
+                    is_unit = f.op(f"and i1 {near_zero}, {f.op(f'icmp ne {ty} %x, 0')}")
+                    f.ret(f"{ty} {f.op(f'select i1 {is_unit}, {ty} {sign}, {ty} 0')}")
             head, body, end = (f.new_label(h) for h in ("head", "body", "end"))
             f.label(head)
             n = f.load(ty, left)

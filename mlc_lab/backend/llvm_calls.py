@@ -62,9 +62,9 @@ class CallGen(BitsGen):
         """A choice lane by lane; the sides load only where their lane is chosen."""
         test = self.visit(cond)
         flags = f"<{lanes} x i1>"
-        with self.lanes_that_count(test, lanes):
+        with self.active_lanes(test, lanes):
             first = self.visit(a)
-        with self.lanes_that_count(self.pure(f"xor {flags} {test}, splat (i1 true)"), lanes):
+        with self.active_lanes(self.pure(f"xor {flags} {test}, splat (i1 true)"), lanes):
             second = self.visit(b)
         return self.pure(f"select {flags} {test}, {ty} {first}, {ty} {second}")
 
@@ -215,7 +215,7 @@ class CallGen(BitsGen):
         return "0"
 
     def call_leave(self, e: tir.Call) -> str:
-        """Go to the next round of the loop around, or to its end."""
+        """Jump to the next iteration of the loop around, or to its end."""
         if not self.exits:
             raise CodegenError(f"{self.function_name}: T.break and T.continue leave a serial loop "
                                "or a while, not one that is parallel or vectorized")

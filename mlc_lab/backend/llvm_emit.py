@@ -31,7 +31,7 @@ class Unit:
         self.numbers: dict[str, int] = {}
         self.signatures: dict[str, Any] = {}
         self.imports: list[str] = []  # LLVM IR to be linked in
-        self.quick: list[str] = []  # functions that surely return at once
+        self.quick: list[str] = []  # functions so short that they are called with the GIL held
         self.externs: list[str] = []  # C functions that the program calls by name
         self.inner: set[str] = set()  # functions that are rarely called from outside
         self.helpers: set[str] = set()  # functions of the code generator's own
@@ -68,7 +68,7 @@ class Emitter(FunctionText):
     nonzero : set
         Integer variables known not to be zero.
     mask : str or None
-        Inside a choice or a store of single lanes: which lanes count. The others load nothing.
+        Inside a choice by a vector, or a masked store: the active lanes. Others load nothing.
     mask_width : int
         How many lanes the mask has.
     """
@@ -86,10 +86,10 @@ class Emitter(FunctionText):
         self.mask: str | None = None
         self.mask_width = 0
         self.error_slot: str | None = None
-        self.workspaces: list[str] = []  # memory that is to be freed, outermost first
-        self.ways_out: dict[str, str] = {}  # from such memory to the label that frees it
-        self.code_slot = ""  # where the result is while memory is freed on the way out
-        #: of each loop around that is left early: the labels of its next round and of its end, and
+        self.workspaces: list[str] = []  # heap memory that is to be freed, outermost first
+        self.free_labels: dict[str, str] = {}  # workspace -> label that frees it at early exits
+        self.code_slot = ""  # where the return code is while an early exit frees workspaces
+        #: of each loop around that is left early: the labels of its next iteration and its end, and
         #: how many workspaces there were outside of it
         self.exits: list[tuple[str, str, int]] = []
         self.stored: Buffer | None = None  # what the store being written stores to
@@ -237,40 +237,39 @@ class Emitter(FunctionText):
         self.leave(self.op(f"call i32 @mlc_lab_fail(ptr {kind}, ptr {message})"))
 
     def leave(self, code: str) -> None:
-        """Return an i32 when the memory that is held has been freed.
+        """Free all workspaces and return an i32.
 
-        Each piece of memory has a label that frees it and goes on to that of the piece outside of
-        it: with all of them freed at each place that leaves, code would grow with the square of
-        their number.
+        The label of each workspace frees it and jumps to that of the next one outside. Freeing all
+        of them at each early exit would make code grow with the square of their number.
         """
         if not self.workspaces:
             self.ret(f"i32 {code}")
             return
         self.code_slot = self.code_slot or self.var("i32")
         self.store("i32", code, self.code_slot)
-        self.br(self._way_out())
+        self.br(self._free_label())
 
-    def _way_out(self) -> str:
-        """The label that frees the innermost memory on the way out."""
+    def _free_label(self) -> str:
+        """The label at which an early exit frees the innermost workspace."""
         block = self.workspaces[-1]
-        if block not in self.ways_out:
-            self.ways_out[block] = self.new_label("leave")
-        return self.ways_out[block]
+        if block not in self.free_labels:
+            self.free_labels[block] = self.new_label("leave")
+        return self.free_labels[block]
 
     def release(self) -> None:
-        """Free the innermost memory; what is left from inside of it does so here, too."""
+        """Free the innermost workspace, also on the early exits from within it."""
         declare_native(self.unit.text, "mlc_lab_free")
         block = self.workspaces.pop()
         free = f"call void @mlc_lab_free(ptr {block})"
         self.do(free)
-        if block not in self.ways_out:
+        if block not in self.free_labels:
             return
         after = self.new_label("after")
         self.br(after)
-        self.label(self.ways_out.pop(block))
+        self.label(self.free_labels.pop(block))
         self.do(free)
         if self.workspaces:
-            self.br(self._way_out())
+            self.br(self._free_label())
         else:
             self.ret(f"i32 {self.load('i32', self.code_slot)}")
         self.label(after)

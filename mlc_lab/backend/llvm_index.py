@@ -2,8 +2,8 @@
 
 ``IndexGen.index`` gives an integer expression as an i64, computed in 64 bits throughout: TensorIR's
 index arithmetic does not overflow, so widening its leaves is the same, and LLVM need not widen it
-again. Constants are folded on the way. Data may wrap around: where that matters (it is divided, or
-compared), it is computed in its own type.
+again. Constants are folded on the way. Values that are not indices may wrap around: where that
+matters (they are divided, or compared), they are computed in their own type.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class IndexGen(Emitter):
         return is_data(e, self.data)
 
     def may_wrap(self, e: PrimExpr) -> bool:
-        """Whether the result of an operation may wrap around: but for indices, that of any."""
+        """Whether the result of an operation may wrap around: of all but index arithmetic."""
         return dt.element_of(e.dtype) not in INDEX_DTYPES or self.is_data(e)
 
     def sign_extend(self, value: str, dtype: str) -> str:
@@ -213,15 +213,15 @@ class IndexGen(Emitter):
         if kind is tir.Max:
             return self.is_nonneg(e.a) or self.is_nonneg(e.b)
         if kind is tir.Cast:
-            return self.is_nonneg(e.value) and self._is_kept(e)
+            return self.is_nonneg(e.value) and self._keeps_nonneg(e)
         if kind is tir.Broadcast:
             return self.is_nonneg(e.value)
         if kind is tir.Ramp:
             return self.is_nonneg(e.base) and self.is_nonneg(e.stride)
         return kind is tir.SizeVar
 
-    def _is_kept(self, e: tir.Cast) -> bool:
-        """Whether a type holds every number that is not negative of the type converted from."""
+    def _keeps_nonneg(self, e: tir.Cast) -> bool:
+        """Whether a cast keeps all values >= 0 of the type that it converts from."""
         source, more = e.value.dtype, dt.bits_of(e.dtype) - dt.bits_of(e.value.dtype)
         if dt.is_uint(source):
             return more > 0 or (more == 0 and dt.is_uint(e.dtype))

@@ -243,7 +243,7 @@ def erf(m: Lanes, x: str) -> str:
     r = m.fma(r, s, u)
     for k in (-1.06777877e-1, -6.34846687e-1, -1.28717512e-1):
         r = m.fma(r, t, m.c(k))
-    # Beyond 4 the result is 1; clamping keeps infinity from meeting itself.
+    # Beyond 4 the result is 1; the select also replaces the NaN of inf - inf.
     r = m.fma(r, t, m.e.pure(f"fneg {m.ty} {t}"))
     far = m.sub(m.c(1.0), exp(m, r))
     far = m.select(m.cmp("ogt", t, m.c(4.0)), m.c(1.0), far)
@@ -260,5 +260,5 @@ def erf(m: Lanes, x: str) -> str:
         ],
     )
     near = m.fma(near, x, x)
-    # "Unordered or below" sends NaN down the polynomial, which keeps it.
+    # "Unordered or below" sends NaN to the polynomial, which propagates it.
     return m.select(m.cmp("ult", t, m.c(0.927734375)), near, far)

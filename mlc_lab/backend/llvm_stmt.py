@@ -119,7 +119,7 @@ class StmtGen(CallGen):
         self.label(end)
 
     def leaving(self, again: str, end: str, body: Callable) -> None:
-        """The body of a loop that T.continue leaves for one label and T.break for another."""
+        """The body of a loop, in which T.continue jumps to ``again`` and T.break to ``end``."""
         self.exits.append((again, end, len(self.workspaces)))
         with self.scope():
             body()
@@ -132,8 +132,8 @@ class StmtGen(CallGen):
             self.label(head)
             self.cond_br(self.condition(s.condition), body, end)
             self.label(body)
-            # What never ends and does nothing may be dropped by LLVM with all that follows it, and
-            # control would run into whatever code comes next. This has an effect, and no code.
+            # LLVM may remove an endless loop without side effects and all code after it, and then
+            # control would run into the next function. This counts as one and emits no code.
             self.module.declare("void", "llvm.sideeffect", ())
             self.do("call void @llvm.sideeffect()")
             self.leaving(head, end, lambda: self.run(s.body))
@@ -146,7 +146,7 @@ class StmtGen(CallGen):
         """Outline the loop into a function of (captured values, low, high) and launch it.
 
         A closure on the stack carries the captured values; its first word receives the address of
-        what fails inside, its kind and its text.
+        the error (kind and text) if the body fails.
         """
         self.work = float("inf")
         low, extent = self.index(s.min), self.index(s.extent)
@@ -180,7 +180,7 @@ class StmtGen(CallGen):
     def _outline(
         self, s: tir.For, name: str, captured: list[tir.Var], types: list[str]
     ) -> None:
-        # The loop proper takes pointers as parameters, so that what is known of them holds there.
+        # The loop itself is a function with the pointers as parameters: these can be noalias.
         inner = f"{name}_body"
         params = []
         for at, (v, ty) in enumerate(zip(captured, types, strict=True)):
@@ -220,7 +220,7 @@ class StmtGen(CallGen):
         buffer, dtype = s.buffer, s.value.dtype
         lanes = dt.lanes_of(s.indices[-1].dtype) if s.indices else 1
         predicate = self.visit(s.predicate) if s.predicate is not None and lanes > 1 else None
-        with self.lanes_that_count(predicate, lanes):
+        with self.active_lanes(predicate, lanes):
             value = self.visit(s.value)
         if lanes == 1:
             if dtype != buffer.dtype and dt.lanes_of(dtype) == dt.lanes_of(buffer.dtype):

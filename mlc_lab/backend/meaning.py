@@ -433,14 +433,14 @@ def run(s: Any, env: Env) -> Iterator[None]:
             before, env.reducer = env.reducer, s.node
             yield from run(s.body, env)
             env.reducer = before
-        case S.AttrStmt():  # advice
+        case S.AttrStmt():  # a hint to code generators
             yield from run(s.body, env)
         case _:
             raise InterpError(f"{type(s).__name__} is no statement of a tensor program")
 
 
 def store(s: S.BufferStore, env: Env) -> None:
-    """Store the lanes that the predicate wants; all are computed before one is stored."""
+    """Store the lanes that the predicate selects; all are computed before one is stored."""
     where = view(s.buffer, env)
     width, kind = dt.lanes_of(where.dtype), dt.element_of(where.dtype)
     count = max([dt.lanes_of(s.value.dtype), *(dt.lanes_of(i.dtype) * width for i in s.indices)])
@@ -453,7 +453,7 @@ def store(s: S.BufferStore, env: Env) -> None:
 
 
 def match_buffer(window: S.MatchBufferRegion, env: Env) -> None:
-    """A window on a region: sizes, strides and offset that are variables are told by it."""
+    """A window on a region, which binds the sizes, strides and offset that are variables."""
     buffer, outer = window.buffer, view(window.source.buffer, env)
     starts = [value(r.min, env) for r in window.source.region]
     sizes = [value(r.extent, env) for r in window.source.region]
@@ -511,19 +511,19 @@ def allreduce(call: E.Call, env: Env) -> Iterator[None]:
     group = tuple(sorted({(tag, env[v]) for v, tag in tags.items() if tag not in combined}))
     totals = shared.setdefault(id(call), {})
     if value(condition, env):
-        mine = [value(v, env) for v in values]
+        own = [value(v, env) for v in values]
         if group in totals:
             inner = like(env, {**env, **dict(zip(reducer.lhs, totals[group])),
-                               **dict(zip(reducer.rhs, mine))})
-            mine = [value(r, inner) for r in reducer.result]
-        totals[group] = mine
+                               **dict(zip(reducer.rhs, own))})
+            own = [value(r, inner) for r in reducer.result]
+        totals[group] = own
     yield
     for target, number in zip(results, totals.get(group, ())):
         where = view(target.buffer, env)
         at = where.place([value(i, env) for i in target.indices], target)
         write(where.memory, at, where.dtype, number)
     yield
-    if shared.get(id(call)) is totals:  # else a thread that is ahead has begun the next one
+    if shared.get(id(call)) is totals:  # else a faster thread has begun the next reduction
         del shared[id(call)]
 
 
