@@ -7,7 +7,8 @@ from mlc_lab.ir.diagnostics import DiagnosticError as DiagnosticError
 from mlc_lab.ir.module import IRModule as IRModule
 from mlc_lab.reading.errors import MLCError as MLCError
 from mlc_lab.runtime.ndarray import NDArray as NDArray
-from mlc_lab.reading.errors import MLCError as TVMError
+from mlc_lab.reading.errors import MLCError as _TVMError
+TVMError = _TVMError
 from mlc_lab import arith as arith
 from mlc_lab.meta_schedule.legacy import auto_scheduler as auto_scheduler
 from mlc_lab.meta_schedule.legacy import autotvm as autotvm
@@ -21,7 +22,8 @@ from mlc_lab.runtime.device import device as device
 from mlc_lab import dlight as dlight
 error: _Any
 from mlc_lab.runtime.registry import get_global_func as get_global_func
-from mlc_lab.runtime.device import cuda as gpu
+from mlc_lab.runtime.device import cuda as _gpu
+gpu = _gpu
 instrument: _Any
 from mlc_lab import ir as ir
 from mlc_lab.compat import load_ipython_extension as load_ipython_extension
@@ -30,7 +32,8 @@ from mlc_lab import meta_schedule as meta_schedule
 nd: _Any
 from mlc_lab import observe as observe
 from mlc_lab.runtime.registry import register_func as register_func
-from mlc_lab.runtime.registry import register_func as register_global_func
+from mlc_lab.runtime.registry import register_func as _register_global_func
+register_global_func = _register_global_func
 from mlc_lab import relax as relax
 from mlc_lab import runtime as runtime
 s_tir: _Any
@@ -40,9 +43,11 @@ from mlc_lab import target as target
 from mlc_lab import te as te
 from mlc_lab import testing as testing
 from mlc_lab import tir as tir
-from mlc_lab import tir as tirx
+from mlc_lab import tir as _tirx
+tirx = _tirx
 from mlc_lab import topi as topi
 from mlc_lab.ir import transform as transform
 from mlc_lab.compat import unload_ipython_extension as unload_ipython_extension
-from mlc_lab.observe.workbench import open_workbench as workbench
+from mlc_lab.observe.workbench import open_workbench as _workbench
+workbench = _workbench
 __version__: str

@@ -18,8 +18,10 @@ from mlc_lab.tir.expr import PointerType as PointerType
 from mlc_lab.tir.expr import PrimExpr as PrimExpr
 from mlc_lab.tir.expr import PrimType as PrimType
 from mlc_lab.tir.expr import Range as Range
-from mlc_lab.relax.struct_info_nodes import Expr as RelaxExpr
-from mlc_lab.ir import transform as instrument
+from mlc_lab.relax.struct_info_nodes import Expr as _RelaxExpr
+RelaxExpr = _RelaxExpr
+from mlc_lab.ir import transform as _instrument
+instrument = _instrument
 from mlc_lab.ir.serialize import load_json as load_json
 from mlc_lab.tir.op.registering import register_intrin_lowering as register_intrin_lowering
 from mlc_lab.tir.op.registering import register_op_attr as register_op_attr

@@ -80,7 +80,8 @@ def render_source(text: str, spans: Sequence[tuple[int, int, int, int]],
     keep = set(range(len(lines)))
     if context is not None and marks:
         keep = {n + d for n in marks for d in range(-context, context + 1)}
-    out, skipped = [], False
+    out: list[str] = []
+    skipped = False
     for number, content in enumerate(lines):
         if number not in keep:
             if not skipped:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _PATTERN = re.compile(
     r"(int|uint|float|bfloat|handle|bool|void|float8_e4m3fn|float8_e5m2)(\d*)(?:x(\d+))?")
@@ -161,7 +164,7 @@ def float_max(dtype: str) -> float:
 
 
 @lru_cache(maxsize=None)
-def numpy_dtype(dtype: str):
+def numpy_dtype(dtype: str) -> np.dtype[np.generic]:
     """The numpy dtype that stores one scalar of `dtype`.
 
     bfloat16 and float8 come from ml_dtypes where it is installed; without it bfloat16 is stored

@@ -9,15 +9,31 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 from . import dtype as dt
 from .module import GlobalVar
 from .node import NODE_TYPES, Node
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from ..tir.buffer import Buffer
     from ..tir.expr import PrimExpr
+    from ..tir.stmt import Block
+
+
+def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    return isinstance(value, tuple)
+
+
+def _is_dict(value: object) -> TypeGuard[dict[object, object]]:
+    return isinstance(value, dict)
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+    return isinstance(value, Mapping)
+
 
 Check = Callable[[Any], bool]
 _PLAIN: dict[str, Check] = {
@@ -27,18 +43,18 @@ _PLAIN: dict[str, Check] = {
     "int": lambda value: type(value) in (int, bool),  # no member of an enum
     "bool": lambda value: type(value) in (int, bool),
     "float": lambda value: type(value) in (int, float, bool),
-    "dict": lambda value: isinstance(value, dict) and all(isinstance(k, str) for k in value),
-    "Mapping": lambda value: isinstance(value, dict),
+    "dict": lambda value: _is_dict(value) and all(isinstance(k, str) for k in value),
+    "Mapping": _is_dict,
     "Node": lambda value: isinstance(value, Node),
     "GlobalVar": lambda value: isinstance(value, GlobalVar),
 }
 
 
 #: types of the fields of nodes that were found right; what is in containers is no part of that
-_seen: set[tuple] = set()
+_seen: set[tuple[type, ...]] = set()
 
 
-def misfit(cls: type, values: tuple | list) -> str:
+def misfit(cls: type[Node], values: Sequence[Any]) -> str:
     """What is wrong with the values of a node's fields, in words; "" if nothing is."""
     rows = _checks(cls)
     if len(rows) != len(values):
@@ -49,18 +65,20 @@ def misfit(cls: type, values: tuple | list) -> str:
         if (inside or not known) and not check(value):
             return f"its field {name!r} is a {type(value).__name__} and should be {text}"
     _seen.add(types)
-    meaning = _MEANINGS.get(cls.node_key)
-    return meaning(*values) if meaning is not None else ""
+    if cls.node_key not in _MEANINGS:
+        return ""
+    meaning, places = _MEANINGS[cls.node_key]
+    return meaning(*[values[place] for place in places])
 
 
 @lru_cache(maxsize=None)
-def _checks(cls: type) -> list[tuple[str, str, Check, bool]]:
+def _checks(cls: type[Node]) -> list[tuple[str, str, Check, bool]]:
     """(name, annotation, check, whether it looks at more than the type) of every field."""
     texts: dict[str, tuple[str, str]] = {}
     for base in reversed(cls.__mro__):
         for name, text in base.__dict__.get("__annotations__", {}).items():
             texts[name] = text, base.__module__
-    found = []
+    found: list[tuple[str, str, Check, bool]] = []
     for name, _ in cls.fields:
         text, module = texts[name]
         check = _is_dtype if name == "dtype" else _check(text, module)
@@ -78,12 +96,12 @@ def _check(text: str, module: str) -> Check:
     name, _, inside = text.partition("[")
     if name == "tuple":
         if not inside:
-            return lambda value: isinstance(value, tuple)
+            return _is_tuple
         item = _check(_split(inside.rstrip("]"), ",")[0], module)
-        return lambda value: isinstance(value, tuple) and all(map(item, value))
+        return lambda value: _is_tuple(value) and all(map(item, value))
     if name == "Mapping":
         key, item = (_check(p, module) for p in _split(inside.rstrip("]"), ","))
-        return lambda value: isinstance(value, Mapping) and all(
+        return lambda value: _is_mapping(value) and all(
             key(k) and item(v) for k, v in value.items())
     if name in _PLAIN:
         return _PLAIN[name]
@@ -93,7 +111,8 @@ def _check(text: str, module: str) -> Check:
 
 def _split(text: str, mark: str) -> list[str]:
     """The parts of a text between marks that stand outside of brackets."""
-    parts, depth, start = [], 0, 0
+    parts: list[str] = []
+    depth = start = 0
     for at, letter in enumerate(text):
         depth += (letter == "[") - (letter == "]")
         if letter == mark and not depth:
@@ -140,7 +159,7 @@ def _lanes(lanes: int) -> str:
         f"a vector has 1 to {dt.MAX_LANES} lanes, not {lanes}")
 
 
-def _access(buffer: Buffer, indices: tuple) -> str:
+def _access(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> str:
     return "" if len(indices) == len(buffer.shape) else (
         f"{buffer.name} has {len(buffer.shape)} dimension(s), it is accessed with {len(indices)}")
 
@@ -156,7 +175,7 @@ def _numbers(low: PrimExpr, extent: PrimExpr) -> str:
     return ""
 
 
-def _real(dtype: str, value: float) -> str:
+def _real(dtype: str) -> str:
     return "" if dt.is_float(dtype) else f"a number of type {dtype} is an IntImm"
 
 
@@ -170,19 +189,23 @@ def _arithmetic(a: PrimExpr, b: PrimExpr) -> str:
     return _same_types(a, b)
 
 
-def _conditions(*parts: Any) -> str:
+def _conditions(*parts: PrimExpr) -> str:
     wrong = [p.dtype for p in parts if not p.dtype.startswith("bool")]
     return f"a condition is a bool, not of type {wrong[0]}" if wrong else ""
 
 
-def _call(dtype: str, op: Any, args: tuple, annotations: Any) -> str:
+def _select(condition: PrimExpr, a: PrimExpr, b: PrimExpr) -> str:
+    return _conditions(condition) or _same_types(a, b)
+
+
+def _call(op: object, args: tuple[Any, ...]) -> str:
     for arg in args:
         if not hasattr(arg, "dtype"):
             return f"a call takes expressions, no {type(arg).__name__}"
     if getattr(op, "name", "") == "tir.if_then_else":
         if len(args) != 3:
             return f"if_then_else takes 3 values, not {len(args)}"
-        return _conditions(args[0]) or _same_types(args[1], args[2])
+        return _select(*args)
     return ""
 
 
@@ -190,15 +213,20 @@ def _call(dtype: str, op: Any, args: tuple, annotations: Any) -> str:
 _BLOCK_AXES = (0, 2, 3, 4)
 
 
-def _block(iter_vars: tuple, *rest: Any) -> str:
+def _block(iter_vars: tuple[Any, ...]) -> str:
     for iv in iter_vars:
         if iv.dom is None or iv.iter_type not in _BLOCK_AXES:
             return f"iterator {iv.var.name} of a block has no domain, or is of a wrong kind"
     return ""
 
 
-def _buffer(data: Any, dtype: str, shape: tuple, strides: tuple, offset: Any, name: str,
-            alignment: int, factor: int, kind: int, separators: tuple) -> str:
+def _block_values(values: tuple[PrimExpr, ...], block: Block) -> str:
+    return "" if len(values) == len(block.iter_vars) else (
+        "a block's iterators and their values differ in number")
+
+
+def _buffer(shape: tuple[PrimExpr, ...], strides: tuple[PrimExpr, ...], offset: PrimExpr | None,
+            name: str, alignment: int, factor: int, separators: tuple[int, ...]) -> str:
     for what, number in (("data_alignment", alignment), ("offset_factor", factor)):
         if not 0 <= number < 1 << 31:
             return f"{what} of buffer {name} is {number}: it is a number from 0 on"
@@ -211,33 +239,34 @@ def _buffer(data: Any, dtype: str, shape: tuple, strides: tuple, offset: Any, na
     return f"a size of buffer {name} is of type {wrong[0]}" if wrong else ""
 
 
-def _returned(params: Any, buffers: Any, attrs: Any, ret_type: Any, body: Any) -> str:
+def _returned(ret_type: object) -> str:
     fits = ret_type is None or isinstance(ret_type, str) and _is_dtype(ret_type) or isinstance(
         ret_type, Node) and type(ret_type).node_key in ("PrimType", "PointerType", "TupleType")
     return "" if fits else f"what it returns is no type: a {type(ret_type).__name__}"
 
 
-_MEANINGS: dict[str, Callable[..., str]] = {
-    "IntImm": _constant,
-    "FloatImm": _real,
+#: the name of a node -> what may be wrong with it, and the places of the fields that decide it
+_MEANINGS: dict[str, tuple[Callable[..., str], tuple[int, ...]]] = {
+    "IntImm": (_constant, (0, 1)),
+    "FloatImm": (_real, (0,)),
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max"),
-                    _arithmetic),
-    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), _same_types),
-    **dict.fromkeys(("And", "Or", "Not"), _conditions),
-    "Select": lambda condition, a, b: _conditions(condition) or _same_types(a, b),
-    "Call": _call,
-    "Block": _block,
-    "Buffer": _buffer,
-    "PrimFunc": _returned,
-    "Range": _numbers,
-    "For": lambda var, low, extent, *rest: _numbers(low, extent),
-    "Ramp": lambda base, stride, lanes: _lanes(lanes),
-    "Broadcast": lambda value, lanes: _lanes(lanes),
-    "BufferLoad": lambda buffer, indices, predicate: _access(buffer, indices),
-    "BufferStore": lambda buffer, value, indices, predicate: _access(buffer, indices),
-    "BufferRegion": _access,
-    "BlockRealize": lambda values, predicate, block: "" if len(values) == len(
-        block.iter_vars) else "a block's iterators and their values differ in number",
+                    (_arithmetic, (0, 1))),
+    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), (_same_types, (0, 1))),
+    **dict.fromkeys(("And", "Or"), (_conditions, (0, 1))),
+    "Not": (_conditions, (0,)),
+    "Select": (_select, (0, 1, 2)),
+    "Call": (_call, (1, 2)),
+    "Block": (_block, (0,)),
+    "Buffer": (_buffer, (2, 3, 4, 5, 6, 7, 9)),
+    "PrimFunc": (_returned, (3,)),
+    "Range": (_numbers, (0, 1)),
+    "For": (_numbers, (1, 2)),
+    "Ramp": (_lanes, (2,)),
+    "Broadcast": (_lanes, (1,)),
+    "BufferLoad": (_access, (0, 1)),
+    "BufferStore": (_access, (0, 2)),
+    "BufferRegion": (_access, (0, 1)),
+    "BlockRealize": (_block_values, (0, 2)),
 }
 
 __all__ = ["misfit"]

@@ -30,14 +30,14 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 from ..above import above
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
 else:
-    def dataclass_transform(**_: object) -> Callable[[Callable], Callable]:
+    def dataclass_transform(**_: object) -> Callable[[Any], Any]:
         return lambda decorator: decorator
 
 
@@ -54,6 +54,7 @@ class _Tag:
         return self
 
 
+Fields = tuple[tuple[str, _Tag], ...]
 child = _Tag("child")
 if TYPE_CHECKING:
     def defines() -> Any: ...
@@ -64,7 +65,7 @@ else:
     defines, uses, plain, ignored = map(_Tag, ("defines", "uses", "plain", "ignored"))
 
 #: every declared node class by name, for JSON and for the test that checks the grammar
-NODE_TYPES: dict[str, type] = {}
+NODE_TYPES: dict[str, type[Node]] = {}
 
 
 class Node:
@@ -72,13 +73,17 @@ class Node:
 
     __slots__ = ("__weakref__",)
     #: (field name, tag), in constructor order
-    fields: tuple[tuple[str, _Tag], ...] = ()
+    fields: Fields = ()
     #: the name in NODE_TYPES: the class name, with the language's name before it where it has one
     node_key: str = "Node"
     #: of a node that others bind (a variable): the fields that two such must agree in
     bound_parts: tuple[str, ...] | None = None
+    #: slots that are no fields -> how they follow from the fields
+    derived: dict[str, str] = {}
 
     if TYPE_CHECKING:
+        #: the fields that are children
+        child_names: tuple[str, ...]
         #: set every field of a node under construction, in order (see `node`)
         def _init(self, *values: Any) -> None: ...
 
@@ -139,11 +144,11 @@ def script_or_fields(obj: Any) -> str:
         return obj.fallback_repr()
 
 
-def _rebuild(cls: type, values: tuple) -> Node:
+def _rebuild(cls: type[Node], values: tuple[object, ...]) -> Node:
     return cls.from_fields(*values)
 
 
-def _map_tuple(items: tuple, fn: Callable[[Node], Node]) -> tuple:
+def _map_tuple(items: tuple[Node, ...], fn: Callable[[Node], Node]) -> tuple[Node, ...]:
     out = None
     for index, item in enumerate(items):
         new = fn(item)
@@ -159,11 +164,11 @@ def _map_tuple(items: tuple, fn: Callable[[Node], Node]) -> tuple:
 _KEPT = object()
 
 
-def _no_fields(self: Node, names: Any) -> None:
+def _no_fields(self: Node, names: Iterable[str]) -> None:
     raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(names))}")
 
 
-def _generate(cls: type, own_init: bool) -> None:
+def _generate(cls: type[Node], own_init: bool) -> None:
     """Write the constructor of a node class; what else follows is written when it is called."""
     names = [name for name, _ in cls.fields]
     scope: dict[str, Any] = {**vars(sys.modules[cls.__module__]), "cls": cls}
@@ -173,25 +178,25 @@ def _generate(cls: type, own_init: bool) -> None:
                 scope[f"_set_{name}"] = klass.__dict__[name].__set__
     lines = [f"def __init__(self, {', '.join(names)}):"]
     lines += [f"    _set_{name}(self, {name})" for name in names] or ["    pass"]
-    lines += [f"    _set_{d}(self, {src})" for d, src in getattr(cls, "derived", {}).items()]
+    lines += [f"    _set_{d}(self, {src})" for d, src in cls.derived.items()]
     if not own_init:
         exec("\n".join(lines), scope)
         cls.__init__ = scope["__init__"]
     # raw construction, for rewriting: skips conversions of a hand-written constructor
     setters = "; ".join(f"_set_{name}(self, {name})" for name in names) or "pass"
     extra = ""
-    for derived, source in getattr(cls, "derived", {}).items():
+    for derived, source in cls.derived.items():
         extra += f"\n    _set_{derived}(self, {source})"
     body = f"    self = new(cls)\n    {setters}{extra}\n    return self"
     out: dict[str, Any] = {}
     exec(f"def raw({', '.join(names)}):\n{body}", {**scope, "new": object.__new__}, out)
     cls.from_fields = staticmethod(out["raw"])
-    for name in ("replace", *(("children", "map_children") if cls._child_names else ())):
+    for name in ("replace", *(("children", "map_children") if cls.child_names else ())):
         if name not in cls.__dict__:
             setattr(cls, name, _WRITTEN_LATER[name])
 
 
-def _written_later(name: str) -> Callable:
+def _written_later(name: str) -> Callable[..., Any]:
     """Stands for a method until it is called first: most classes are never asked for theirs, and a
     program that starts should not wait for them."""
 
@@ -203,14 +208,14 @@ def _written_later(name: str) -> Callable:
     return functools.wraps(getattr(Node, name))(first)
 
 
-def _write(cls: type, name: str, head: str, body: list[str]) -> Callable:
+def _write(cls: type[Node], name: str, head: str, body: list[str]) -> Callable[..., Any]:
     scope: dict[str, Any] = {"_map_tuple": _map_tuple, "_kept": _KEPT, "_no_fields": _no_fields,
                              "raw": cls.from_fields}
     exec(f"def {name}(self{head}):\n" + "\n".join(f"    {line}" for line in body), scope)
     return functools.wraps(getattr(Node, name))(scope[name])
 
 
-def _write_replace(cls: type) -> Callable:
+def _write_replace(cls: type[Node]) -> Callable[..., Any]:
     names = [name for name, _ in cls.fields]
     star = "*, " if names else ""
     given = "".join(f"{name}=_kept, " for name in names)
@@ -219,18 +224,18 @@ def _write_replace(cls: type) -> Callable:
         "if others: _no_fields(self, others)", f"return raw({args})"])
 
 
-def _write_children(cls: type) -> Callable:
+def _write_children(cls: type[Node]) -> Callable[..., Any]:
     body = ["out = []"]
-    for name in cls._child_names:
+    for name in cls.child_names:
         body.append(f"{name} = self.{name}")
         body.append(f"if type({name}) is tuple: out += {name}")
         body.append(f"elif {name} is not None: out.append({name})")
     return _write(cls, "children", "", [*body, "return out"])
 
 
-def _write_map_children(cls: type) -> Callable:
-    kids = cls._child_names
-    body = []
+def _write_map_children(cls: type[Node]) -> Callable[..., Any]:
+    kids = cls.child_names
+    body: list[str] = []
     for name in kids:
         body.append(f"{name} = self.{name}")
         body.append(f"if type({name}) is tuple: n_{name} = _map_tuple({name}, fn)")
@@ -259,14 +264,14 @@ def node(cls: Any = None, *, namespace: str = "") -> Any:
     computed (not a field) to a Python expression over the field names.
     """
     if cls is None:
-        return lambda declared: node(declared, namespace=namespace)
-    own = {}
+        return functools.partial(node, namespace=namespace)
+    own: dict[str, _Tag] = {}
     for name in cls.__dict__.get("__annotations__", {}):
         if name in ("fields", "derived", "node_key", "bound_parts"):
             continue
         tag = cls.__dict__.get(name, child)
         own[name] = tag if isinstance(tag, _Tag) else child
-    inherited = dict(getattr(cls, "fields", ()))
+    inherited: dict[str, _Tag] = dict(cls.fields)
     for name in own:
         inherited.pop(name, None)
     fields = tuple(inherited.items()) + tuple(own.items())
@@ -278,7 +283,7 @@ def node(cls: Any = None, *, namespace: str = "") -> Any:
     body["fields"] = fields
     body["node_key"] = f"{namespace}.{cls.__name__}" if namespace else cls.__name__
     body["__match_args__"] = tuple(name for name, _ in fields)
-    body["_child_names"] = tuple(name for name, tag in fields if tag is child)
+    body["child_names"] = tuple(name for name, tag in fields if tag is child)
     # a subclass that adds no field keeps the hand-written constructor of its base
     own_init = "__init__" in cls.__dict__ or (not own and hasattr(cls, "_init"))
     new_cls = type(cls)(cls.__name__, cls.__bases__, body)
@@ -291,7 +296,7 @@ def node(cls: Any = None, *, namespace: str = "") -> Any:
     return new_cls
 
 
-def _raw_setter(cls: type) -> Callable:
+def _raw_setter(cls: type[Node]) -> Callable[..., None]:
     """`self._init(*fields)`: set every field (and derived slot) of a node under construction."""
     names = [name for name, _ in cls.fields]
     scope: dict[str, Any] = dict(vars(sys.modules[cls.__module__]))
@@ -301,7 +306,7 @@ def _raw_setter(cls: type) -> Callable:
                 scope[f"_set_{name}"] = klass.__dict__[name].__set__
     lines = [f"def _init(self, {', '.join(names)}):"]
     lines += [f"    _set_{name}(self, {name})" for name in names] or ["    pass"]
-    lines += [f"    _set_{d}(self, {src})" for d, src in getattr(cls, "derived", {}).items()]
+    lines += [f"    _set_{d}(self, {src})" for d, src in cls.derived.items()]
     exec("\n".join(lines), scope)
     return scope["_init"]
 

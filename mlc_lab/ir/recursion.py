@@ -13,21 +13,21 @@ import contextvars
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .diagnostics import MLCError
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: the most frames of a deep walk, and the bytes of stack a frame may take: 100 where Python calls
 #: Python, up to 2,500 where a frame is entered from C (the key function of a sort, say). The
 #: system gives the pages of a stack only when they are touched.
-MAX_FRAMES, FRAME_BYTES = 500_000, 4096
-if sys.platform == "win32" or sys.maxsize < 1 << 32:
-    MAX_FRAMES = 65_000  # stacks end at 256 MiB there
+_SMALL = sys.platform == "win32" or sys.maxsize < 1 << 32  # stacks end at 256 MiB there
+MAX_FRAMES, FRAME_BYTES = 65_000 if _SMALL else 500_000, 4096
 
 
 class DepthError(MLCError, RecursionError):
@@ -49,7 +49,7 @@ _usual_limit: int | None = None
 
 
 @contextmanager
-def _frame_limit(frames: int) -> Iterator[None]:
+def _frame_limit(frames: int) -> Generator[None, None, None]:
     """The interpreter's limit of frames, raised while any deep walk runs."""
     global _users, _usual_limit
     with _lock:
@@ -76,7 +76,8 @@ def _lower_limit() -> None:
         sys.setswitchinterval(1000)  # no thread goes deeper between the look and the change
         try:
             room = _usual_limit - 100
-            if all(_shallow(frame, room) for frame in sys._current_frames().values()):
+            frames: dict[int, FrameType] = vars(sys)["_current_frames"]()  # of every thread
+            if all(_shallow(frame, room) for frame in frames.values()):
                 sys.setrecursionlimit(_usual_limit)
                 _usual_limit = None
         finally:
@@ -112,7 +113,7 @@ def _run_in_thread(action: Callable[[], None]) -> None:
         frames //= 4
 
 
-def with_large_stack(action: Callable[[], Any]) -> Any:
+def with_large_stack(action: Callable[[], R]) -> R:
     """The result of `action`, run in a thread with a large stack (or in this one if it has one).
 
     Context variables are those of the caller. Raises what the action raises; DepthError where even
@@ -120,7 +121,7 @@ def with_large_stack(action: Callable[[], Any]) -> Any:
     """
     if _room.large:
         return action()
-    result: list[Any] = []
+    result: list[tuple[bool, Any]] = []
     context = contextvars.copy_context()
 
     def attempt() -> None:
@@ -142,13 +143,13 @@ def with_large_stack(action: Callable[[], Any]) -> Any:
     raise value
 
 
-def grows_stack(fn: F) -> F:
+def grows_stack(fn: Callable[P, R]) -> Callable[P, R]:
     """Decorator: a function that walks over whole programs, and may run again from its start.
 
     It must not change anything before it has succeeded.
     """
     @functools.wraps(fn)
-    def walk(*args: Any, **kwargs: Any) -> Any:
+    def walk(*args: P.args, **kwargs: P.kwargs) -> R:
         if _room.walking:
             try:
                 return fn(*args, **kwargs)
@@ -167,10 +168,10 @@ def grows_stack(fn: F) -> F:
             if _usual_limit is not None and not _room.large:
                 _lower_limit()
 
-    return walk  # type: ignore[return-value]
+    return walk
 
 
-def with_room_for(root: object, action: Callable[[], Any]) -> Any:
+def with_room_for(root: object, action: Callable[[], R]) -> R:
     """The result of `action`, which walks over a node and must not begin twice: it gets a large
     stack beforehand where the node is deep."""
     if _room.large or depth(root) <= USUAL_DEPTH:

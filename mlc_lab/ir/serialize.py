@@ -12,7 +12,7 @@ import enum
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..reading import DataError, limits, read_json
@@ -21,12 +21,19 @@ from .field_types import misfit
 from .module import BaseFunc, GlobalVar, IRModule
 from .node import NODE_TYPES, Node
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    Json = str | float | None | list[Any] | dict[str, Any]
+    Savable = (Node | IRModule | tuple[Any, ...] | list[Any] | Mapping[Any, Any] | enum.Enum
+               | np.ndarray[Any, np.dtype[np.generic]] | str | float | None)
+
 #: version of the format; a loader refuses a newer one
 FORMAT = 1
 
 #: other classes: name -> (class, object to plain fields, plain fields to object)
 _OTHERS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {}
-_ENUMS: dict[str, type] = {}
+_ENUMS: dict[str, type[enum.Enum]] = {}
 
 
 class SerializeError(DataError):
@@ -43,13 +50,13 @@ def register_json(name: str, cls: type, to_fields: Callable[[Any], Any],
     _OTHERS[name] = (cls, to_fields, from_fields)
 
 
-def register_enum(cls: type) -> None:
+def register_enum(cls: type[enum.Enum]) -> None:
     """Make the members of an enum savable."""
     _ENUMS[cls.__name__] = cls
 
 
 @makes_many
-def save_json(obj: object, escape: bool = False) -> str:
+def save_json(obj: Any, escape: bool = False) -> str:
     """The JSON text of a node, module, or container of them.
 
     With `escape` the text may stand in a Python string literal in triple quotes.
@@ -68,7 +75,7 @@ def load_json(text: str) -> Any:
     """What `save_json` saved. Raises SerializeError for a text that is no such thing."""
     above("savable parts of TensorIR")
     try:
-        data = read_json(text, "this saved IR", unique=False)
+        data: Json = read_json(text, "this saved IR", unique=False)
         if not isinstance(data, dict) or not {"format", "root", "nodes"} <= data.keys():
             raise SerializeError("this is no saved IR: an object with \"format\", \"root\" and "
                                  "\"nodes\" is expected")
@@ -91,7 +98,7 @@ class _Saver:
         self.work: list[tuple[int, Any]] = []
         self.keep: list[Any] = []  # ids stay unique while what they name is alive
 
-    def refer(self, obj: object) -> dict:
+    def refer(self, obj: object) -> Json:
         number = self.numbers.get(id(obj))
         if number is None:
             number = self.numbers[id(obj)] = len(self.records)
@@ -105,7 +112,7 @@ class _Saver:
             number, obj = self.work.pop()
             self.records[number] = self.record(obj)
 
-    def record(self, obj: Any) -> Any:
+    def record(self, obj: object) -> Json:
         if isinstance(obj, IRModule):
             return ["IRModule", [self.value(obj.functions), self.value(obj.attrs),
                                  self.value(obj.global_infos)]]
@@ -119,7 +126,7 @@ class _Saver:
                 return [f"+{name}", self.value(to_fields(obj))]
         raise SerializeError(f"cannot save a {type(obj).__name__}")
 
-    def value(self, obj: Any) -> Any:
+    def value(self, obj: Savable) -> Json:
         if obj is None or isinstance(obj, (bool, str)):
             return obj
         if isinstance(obj, Node):
@@ -141,11 +148,13 @@ class _Saver:
         if hasattr(obj, "__array__"):
             import numpy as np
 
-            array = np.ascontiguousarray(obj)
-            array = array.astype(array.dtype.newbyteorder("="), copy=False)
-            return {"a": [str(array.dtype), list(np.shape(obj)),
-                          base64.b64encode(array.tobytes()).decode()]}
+            return _saved_array(np.asarray(obj))
         raise SerializeError(f"cannot save a {type(obj).__name__}")
+
+
+def _saved_array(array: Any) -> Json:
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return {"a": [str(array.dtype), list(array.shape), base64.b64encode(array.tobytes()).decode()]}
 
 
 def _module(functions: Any, attrs: Any, infos: Any) -> IRModule:
@@ -158,7 +167,7 @@ def _module(functions: Any, attrs: Any, infos: Any) -> IRModule:
     return IRModule(functions, attrs, infos)
 
 
-def _operator(cls: type, name: object) -> Any:
+def _operator(cls: Any, name: Json) -> Node:
     if not isinstance(name, str):
         raise SerializeError("the name of an operator is a string")
     if name.startswith("relax."):
@@ -171,20 +180,23 @@ _DEFINITIONS = frozenset(("Var", "SizeVar", "Buffer", "GlobalVar", "Op", "relax.
                           "relax.DataflowVar", "relax.Constant"))
 
 
+def _is_record(item: Json) -> bool:
+    return isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)
+
+
 class _Loader:
-    def __init__(self, records: object) -> None:
-        if not isinstance(records, list) or not all(
-                isinstance(r, list) and len(r) == 2 and isinstance(r[0], str) for r in records):
+    def __init__(self, records: Json) -> None:
+        if not isinstance(records, list) or not all(map(_is_record, records)):
             raise SerializeError("this saved IR is damaged: its nodes are no list of names with "
                                  "fields")
-        self.records = records
+        self.records: list[Any] = records
         self.made: dict[int, Any] = {}
         self.sizes: dict[int, int] = {}
         #: parts that what is loaded may have, those it holds twice counted twice
         self.most = limits.WORK + 100 * len(records)
 
-    def load(self, root: object) -> Any:
-        stack = list(self.references(root))
+    def load(self, root: Json) -> Any:
+        stack = self.references(root)
         path: set[int] = set()
         known: dict[int, list[int]] = {}
         while stack:  # children before parents, without recursion
@@ -213,7 +225,7 @@ class _Loader:
             stack.extend(missing)
         return self.value(root)
 
-    def references(self, value: object) -> list[int]:
+    def references(self, value: Json) -> list[int]:
         """The numbers of the records that a value refers to."""
         found: list[int] = []
         stack, count = [value], len(self.records)
@@ -243,7 +255,7 @@ class _Loader:
                                  "and over")
         return total
 
-    def make(self, name: str, fields: object) -> Any:
+    def make(self, name: str, fields: Json) -> Any:
         if name.startswith("+"):
             if name[1:] not in _OTHERS:
                 raise SerializeError(f"there is no {name[1:]!r}")
@@ -268,7 +280,7 @@ class _Loader:
             return GlobalVar(*values)
         return getattr(cls, "from_saved", cls.from_fields)(*values)
 
-    def value(self, item: object) -> Any:
+    def value(self, item: Json) -> Any:
         if not isinstance(item, dict):
             return item
         (tag, content), = item.items()
@@ -289,7 +301,7 @@ class _Loader:
         raise SerializeError(f"unknown tag {tag!r}")
 
 
-def _array(dtype: str, shape: list, text: str) -> Any:
+def _array(dtype: str, shape: list[int], text: str) -> Any:
     import numpy as np
 
     from .dtype import numpy_dtype
@@ -299,7 +311,7 @@ def _array(dtype: str, shape: list, text: str) -> Any:
     kind = numpy_dtype(dtype)
     if kind.kind not in "biuf" and not dtype.startswith(("bfloat", "float8")):
         raise SerializeError(f"there are no arrays of {dtype}")
-    return np.frombuffer(base64.b64decode(text), kind).reshape(shape).copy()
+    return np.array(np.reshape(np.frombuffer(base64.b64decode(text), kind), shape))
 
 
 __all__ = ["FORMAT", "SerializeError", "load_json", "register_enum", "register_json", "save_json"]

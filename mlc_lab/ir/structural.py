@@ -10,11 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .module import GlobalVar, IRModule
 from .node import NODE_TYPES, Node, defines, ignored
 from .recursion import grows_stack
+
+if TYPE_CHECKING:
+    from .node import Fields
+
+    #: what the fields of nodes hold
+    Part = Node | IRModule | tuple[Any, ...] | list[Any] | Mapping[Any, Any] | str | float | None
 
 
 class Mismatch:
@@ -68,8 +74,8 @@ class _Comparer:
         return None
 
     def same(self, a: Any, b: Any, define: bool = False) -> bool:
-        ta = type(a)
-        if ta is not type(b):
+        ta = a.__class__
+        if ta is not b.__class__:
             if isinstance(a, (int, float)) and isinstance(b, (int, float)) and a == b:
                 return True
             return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
@@ -86,7 +92,7 @@ class _Comparer:
                     return False
                 self.path.pop()
             return True
-        if isinstance(a, Mapping):
+        if issubclass(ta, Mapping):
             return self.same_mapping(a, b, define)
         if ta is float:
             return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (
@@ -114,7 +120,7 @@ class _Comparer:
             if not define and not self.map_free:
                 if a is b:
                     return True
-                if ta is not _BUFFER:
+                if ta is not _buffer_type:
                     return self.fail(a, b, f"{_describe(a)} against {_describe(b)}, "
                                            "neither of which is bound here")
             if ta.bound_parts is not None:
@@ -124,7 +130,7 @@ class _Comparer:
                         return False
                     self.path.pop()
                 return self.bind(a, b)
-            if ta is not _BUFFER:
+            if ta is not _buffer_type:
                 (of_a, note_a), (of_b, note_b) = _typing(a), _typing(b)
                 if of_a != of_b or not self.same(note_a, note_b):
                     return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
@@ -154,7 +160,7 @@ class _Comparer:
             self.path.pop()
         return True
 
-    def same_mapping(self, a: Mapping, b: Mapping, define: bool) -> bool:
+    def same_mapping(self, a: Mapping[Any, Any], b: Mapping[Any, Any], define: bool) -> bool:
         if len(a) != len(b):
             return self.fail(a, b, f"keys {_keys(a)} against {_keys(b)}")
         for (ka, va), (kb, vb) in zip(a.items(), b.items()):
@@ -190,10 +196,10 @@ class _Comparer:
         return self.same_mapping(a.attrs, b.attrs, False)
 
 
-_ORDERS: dict[type, tuple] = {}
+_ORDERS: dict[type[Node], Fields] = {}
 
 
-def _order(cls: type) -> tuple:
+def _order(cls: type[Node]) -> Fields:
     """Fields in comparison order: definitions before what uses them."""
     found = _ORDERS.get(cls)
     if found is None:
@@ -208,27 +214,27 @@ def _order(cls: type) -> tuple:
 
 
 #: the node classes that stand for definitions; a language above adds its own (Relax's variables)
-_BINDABLE: set[type] = set()
-_BUFFER: type | None = None
+_BINDABLE: set[type[Node]] = set()
+_buffer_type: type[Node] | None = None
 #: what two variables must agree in
 _typing = attrgetter("dtype", "type_annotation")
 
 
-def register_bindable(*classes: type) -> None:
+def register_bindable(*classes: type[Node]) -> None:
     """Let nodes of these classes be paired where they are bound; they say `bound_parts`."""
     _BINDABLE.update(classes)
 
 
 def _load_bindable() -> None:
     """The node classes that stand for definitions; known once `tir` is imported."""
-    global _BUFFER
+    global _buffer_type
     for name in ("Var", "SizeVar", "Buffer"):
         if name in NODE_TYPES:
             _BINDABLE.add(NODE_TYPES[name])
-    _BUFFER = NODE_TYPES.get("Buffer")
+    _buffer_type = NODE_TYPES.get("Buffer")
 
 
-def _keys(mapping: Mapping) -> str:
+def _keys(mapping: Mapping[Any, Any]) -> str:
     return ", ".join(sorted(str(getattr(k, "name", k)) for k in mapping)) or "none"
 
 
@@ -250,7 +256,7 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool | 
     Free variables must be the same objects unless `map_free_vars` pairs them by first use.
     Returns True, or a `Mismatch` (false as a bool) that holds the path of the first difference.
     """
-    if _BUFFER is None:
+    if _buffer_type is None:
         _load_bindable()
     comparer = _Comparer(map_free_vars)
     return True if comparer.same(lhs, rhs) else comparer.mismatch
@@ -269,16 +275,16 @@ class _Hasher:
         self.seen: dict[Any, int] = {}
         self.map_free = map_free_vars
 
-    def of(self, a: Any, define: bool = False) -> int:
+    def of(self, a: Part, define: bool = False) -> int:
         if isinstance(a, Node):
             ta = type(a)
             if ta in _BINDABLE:
                 if a in self.seen:
                     return self.seen[a]
-                if not define and not self.map_free and ta is not _BUFFER:
+                if not define and not self.map_free and ta is not _buffer_type:
                     return hash(a)
                 parts = [ta.__name__, len(self.seen)]
-                if ta is _BUFFER:
+                if ta is _buffer_type:
                     parts += [self.of(getattr(a, n), define) for n, _ in a.fields if n != "name"]
                 elif ta.bound_parts is not None:
                     parts += [self.of(getattr(a, n), define) for n in ta.bound_parts]
@@ -318,7 +324,7 @@ class _Hasher:
 @grows_stack
 def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     """A hash that agrees with `structural_equal`; the same only within one process."""
-    if _BUFFER is None:
+    if _buffer_type is None:
         _load_bindable()
     return _Hasher(map_free_vars).of(value)
 

@@ -114,7 +114,7 @@ class DumpIR(PassInstrument):
 
 def pass_instrument(pi_cls: type | None = None) -> Any:
     """Class decorator: a class with any of the methods of PassInstrument as an instrument."""
-    def make(cls: type) -> type:
+    def make(cls: type[Any]) -> type[Any]:
         return cls if issubclass(cls, PassInstrument) else type(
             cls.__name__, (cls, PassInstrument), {"__doc__": cls.__doc__})
 

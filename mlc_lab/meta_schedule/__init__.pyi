@@ -20,7 +20,8 @@ from mlc_lab.meta_schedule.workload import TensorInfo as TensorInfo
 from mlc_lab.meta_schedule.context import TuneContext as TuneContext
 from mlc_lab.meta_schedule.task_scheduler.task_scheduler import TuneError as TuneError
 from mlc_lab.meta_schedule.database.record import TuningRecord as TuningRecord
-from mlc_lab.meta_schedule import workload as arg_info
+from mlc_lab.meta_schedule import workload as _arg_info
+arg_info = _arg_info
 from mlc_lab.meta_schedule.measure import builder as builder
 from mlc_lab.meta_schedule.tir_integration import compile_tir as compile_tir
 from mlc_lab.meta_schedule import cost_model as cost_model

@@ -42,11 +42,13 @@ from .struct_info import TensorStructInfo as TensorStructInfo
 from .struct_info import TupleStructInfo as TupleStructInfo
 from mlc_lab.relax.binding_rewrite import DataflowBlockRewrite as DataflowBlockRewrite
 from mlc_lab.relax.vm.bytecode import Executable as Executable
-from mlc_lab.relax.vm.bytecode import Executable as VMExecutable
+from mlc_lab.relax.vm.bytecode import Executable as _VMExecutable
+VMExecutable = _VMExecutable
 from mlc_lab.relax.vm.machine import VMInstrumentReturnKind as VMInstrumentReturnKind
 from mlc_lab.relax.vm.machine import VirtualMachine as VirtualMachine
 from mlc_lab.relax import analysis as analysis
-from mlc_lab.relax import libraries as backend
+from mlc_lab.relax import libraries as _backend
+backend = _backend
 from mlc_lab.relax import binding_rewrite as binding_rewrite
 from mlc_lab.relax.building import build as build
 from mlc_lab.relax.op.base import call_dps_packed as call_dps_packed

@@ -34,7 +34,8 @@ from .op.registering import CallEffectKind as CallEffectKind
 from .stmt import *
 from .well_formed import verify_well_formed as verify_well_formed
 from mlc_lab.schedule.instruction import BlockRV as BlockRV
-from mlc_lab.tir.expr import Var as ExprRV
+from mlc_lab.tir.expr import Var as _ExprRV
+ExprRV = _ExprRV
 from mlc_lab.schedule.instruction import Instruction as Instruction
 from mlc_lab.schedule.instruction import InstructionKind as InstructionKind
 from mlc_lab.schedule.instruction import LoopRV as LoopRV

@@ -290,6 +290,13 @@ def methods_of_schedule() -> Stub:
     return stub
 
 
+def given_on(module: str, name: str, known: str) -> list[str]:
+    """Lines of a stub that give on a name of a module; `import a as b` is for the stub itself."""
+    if name == known:
+        return [f"from {module} import {name} as {name}"]
+    return [f"from {module} import {name} as _{known}", f"{known} = _{known}"]
+
+
 def facade(module: str, later: dict[str, str], others: bool = False) -> Stub:
     """A package with names that it loads when they are asked for: name -> "module:name"; `others`
     are names of other versions of it."""
@@ -310,10 +317,10 @@ def facade(module: str, later: dict[str, str], others: bool = False) -> Stub:
         if name in stub.done:
             continue
         if inspect.isclass(value) or inspect.isfunction(value):
-            stub.body.append(f"from {value.__module__} import {value.__name__} as {name}")
+            stub.body += given_on(value.__module__, value.__name__, name)
         elif inspect.ismodule(value) and hasattr(value, "__file__"):
             package, _, last = value.__name__.rpartition(".")
-            stub.body.append(f"from {package} import {last} as {name}")
+            stub.body += given_on(package, last, name)
         else:
             stub.need("typing", "Any")
             stub.body.append(f"{name}: _Any")

@@ -34,6 +34,13 @@ def test_a_stub_has_every_name_of_its_language():
         assert module.NAMES - set(names(path)) == set()
 
 
+def test_a_package_gives_on_what_it_imports():
+    """To a checker, `import a as b` in a stub is for the stub itself."""
+    for path in (p for p in TEXTS if p.name == "__init__.pyi"):
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"import (\w+) as (?!_|\1$)\w+$", text, re.M) == [], path
+
+
 def test_a_word_of_a_script_has_its_arguments():
     text = next(t for p, t in TEXTS.items() if p.parts[-2:] == ("script", "tir.pyi"))
     assert re.search(r"^def grid\(\*extents: .*\) -> ", text, re.M)

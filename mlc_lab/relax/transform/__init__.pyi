@@ -12,7 +12,8 @@ from mlc_lab.relax.transform.canonicalize_bindings import CanonicalizeBindings a
 from mlc_lab.relax.transform.combine_parallel_matmul import CombineParallelMatmul as CombineParallelMatmul
 from mlc_lab.relax.transform.convert_layout import ConvertLayout as ConvertLayout
 from mlc_lab.relax.transform.convert_to_dataflow import ConvertToDataflow as ConvertToDataflow
-from mlc_lab.ir.transform import Pass as DataflowBlockPass
+from mlc_lab.ir.transform import Pass as _DataflowBlockPass
+DataflowBlockPass = _DataflowBlockPass
 from mlc_lab.relax.transform.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from mlc_lab.relax.transform.decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference
 from mlc_lab.relax.transform.decompose_ops import DecomposeOpsForTraining as DecomposeOpsForTraining
@@ -20,7 +21,8 @@ from mlc_lab.relax.transform.eliminate_common_subexpr import EliminateCommonSube
 from mlc_lab.relax.transform.expand_tuple_arguments import ExpandTupleArguments as ExpandTupleArguments
 from mlc_lab.relax.transform.fold_batchnorm_to_conv2d import FoldBatchnormToConv2D as FoldBatchnormToConv2D
 from mlc_lab.relax.transform.fold_constant import FoldConstant as FoldConstant
-from mlc_lab.ir.transform import Pass as FunctionPass
+from mlc_lab.ir.transform import Pass as _FunctionPass
+FunctionPass = _FunctionPass
 from mlc_lab.relax.transform.fuse_ops import FuseOps as FuseOps
 from mlc_lab.relax.transform.fuse_ops_by_pattern import FuseOpsByPattern as FuseOpsByPattern
 from mlc_lab.relax.transform.fuse_pooling import FusePooling as FusePooling
