@@ -39,8 +39,8 @@ from .common import all_statements, function_pass, lane_add
 if TYPE_CHECKING:
     from ..ir.transform import PassContext
 
-#: a symbolic dimension stays as it is where only a larger bound is known: that bound is no more
-#: than the range of the type of a size such as n or n // 2
+#: a symbolic dimension stays as it is where only a larger bound is known: that is just the range of
+#: the type of a size such as n or n // 2
 _WORTH_A_BOUND = 2 ** 20
 
 

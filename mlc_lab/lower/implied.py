@@ -1,8 +1,8 @@
 """Conditions that follow from others beside them are dropped.
 
 A loop that is split twice is guarded twice: `(a * 2 + b) * 2 + c < n and a * 2 + b < (n + 1) // 2`.
-The second condition follows from the first, as c is not negative. Each condition that is left makes
-LoopPartition cut all loops around it, so that ten of them are a thousand pieces.
+The second condition follows from the first, as c is not negative. LoopPartition cuts all loops
+around each condition that is left, so ten of them make a thousand pieces.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class DropImplied(Mutator):
         if sum(map(_is_bound, parts)) < 2:
             return condition
         kept = list(parts)
-        for part in reversed(parts):  # the condition on all of an index comes before its digits'
+        for part in reversed(parts):  # that on the whole index stands before those on its parts
             others = [p for p in kept if p is not part]
             if _is_bound(part) and follows(part, self.loops, list(filter(_is_bound, others))):
                 kept = others

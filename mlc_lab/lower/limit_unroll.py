@@ -11,17 +11,17 @@ After::
         B[i] = A[i] * T.float32(2)
 
 `unroll_count` is the number of copies that LLVM makes of the body: 1 leaves the loop as it is, 2
-halves its iterations. A loop without it is unrolled by LLVM's own rules. Whoever has set one keeps
-it.
+halves its iterations. A loop without it is unrolled by LLVM's own rules. An annotation that a loop
+has already is kept.
 
-Loops are left as they are where more copies cost time to compile and gain nothing:
+Loops are not unrolled where more copies cost time to compile and gain nothing:
 
-- loops that only store elements one after the other: LLVM makes vectors of them, and when it
-  unrolls them first, as it does with short ones, it takes longer to arrive at the same;
-- loops with many accesses of vectors: how wide and how deep is written in the program. An innermost
-  one is unrolled once where that leaves no rest; a product of 128 gains 3 %;
-- loops around one that stays a loop, and loops of vectors around others, of which LLVM would write
-  out row after row.
+- loops that only store elements: LLVM vectorizes them, and when it unrolls them first, as it does
+  with short ones, it takes longer to arrive at the same code;
+- loops with many vector accesses: the schedule has blocked them for the registers. An innermost one
+  is unrolled by two where that leaves no remainder; a product of 128 gains 3 %;
+- loops around one that stays a loop, and loops of vectors around others, which LLVM would unroll
+  completely.
 
 Loops of few iterations are unrolled all the same, as long as the copies within each other stay few.
 """
@@ -47,26 +47,25 @@ if TYPE_CHECKING:
 #: the annotation of a loop
 UNROLL_COUNT = "unroll_count"
 
-# A body with so many accesses of vectors is large; one with more than `_MANY` is not doubled.
+# A body with so many vector accesses is large; one with more than `_MANY` is not doubled.
 _LARGE, _MANY = 8, 64
-# Loops of few iterations within each other multiply. So many accesses may come of an innermost one;
-# fewer of a nest (LLVM then takes a tenth less for a packed convolution, which is no slower); more
-# of very few iterations that add to what earlier ones left in registers, such as those over a
-# filter of 3 by 3.
+# Loops of few iterations are unrolled, up to so many vector accesses: of an innermost loop; of a
+# nest (fewer: LLVM then takes a tenth less for a packed convolution, which is no slower); of loops
+# of very few iterations that accumulate in registers (more), such as those over a 3 by 3 filter.
 _FEW, _VERY_FEW = 8, 4
 _COPIES, _COPIES_OF_NEST, _COPIES_OF_SUM = 32, 8, 256
 
 
 class _Limit(Mutator):
-    """Counts what has been visited so far; a loop asks for the differences that its body makes."""
+    """Counts what has been visited so far; a loop compares before and after its body."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.accesses = 0  # loads and stores of vectors
-        self.copied = 0  # how many more come of unrolling loops of few iterations
-        self.sums = 0  # loads of vectors by stores to their buffer
+        self.accesses = 0  # vector loads and stores
+        self.copied = 0  # further ones, by unrolling loops of few iterations
+        self.sums = 0  # vector loads of the buffer that the same statement stores to
         self.loops = 0  # loops of more than one iteration
-        self.kept = 0  # loops that stay as they are
+        self.kept = 0  # loops whose unrolling is limited
         self.stored: Buffer | None = None
 
     def visit(self, node: Node) -> Any:
@@ -81,7 +80,7 @@ class _Limit(Mutator):
                     self.accesses += _accesses(item, load=True)
                     self.sums += item.buffer is self.stored
                 stack.extend(item.children())
-            elif type(item) is Call:  # it may make a number of a vector
+            elif type(item) is Call:  # it may reduce a vector to a number
                 stack.extend(a for a in item.args if isinstance(a, PrimExpr))
         return node
 
@@ -93,7 +92,7 @@ class _Limit(Mutator):
         return node
 
     def visit_For(self, node: For) -> Stmt:
-        if node.kind is ForKind.PARALLEL:  # a function of its own, which is called once
+        if node.kind is ForKind.PARALLEL:  # its body becomes a function of its own
             inner = _Limit()
             return inner.limit(node, inner.visit(node.body), [0] * 5, None)
         before = self.counts()
@@ -116,7 +115,7 @@ class _Limit(Mutator):
         few = count is not None and count <= _FEW and copies * count <= (
             _COPIES_OF_SUM if count <= _VERY_FEW and sums else _COPIES_OF_NEST if nest else _COPIES)
         if own <= 0 and not kept and (few or not (
-                accesses >= _LARGE or nest or _only_stores_in_turn(node))):
+                accesses >= _LARGE or nest or _only_stores_elements(node))):
             if few and count is not None:
                 self.copied += copies * (count - 1)
             return _with(node, body, None)
@@ -138,8 +137,8 @@ def _with(node: For, body: Stmt, copies: int | None) -> For:
 
 
 def _accesses(node: BufferLoad | BufferStore, load: bool) -> int:
-    """How many vectors a load or store moves: neighbours are one, or as many as SplitVector makes
-    of them; every other element two."""
+    """How many vectors a load or store moves: of consecutive elements one, or as many as
+    SplitVector makes of them; a load with stride 2 two."""
     last = node.indices[-1] if node.indices else None
     if type(last) is not Ramp:
         return int(dt.lanes_of(node.buffer.dtype) > 1)
@@ -147,9 +146,9 @@ def _accesses(node: BufferLoad | BufferStore, load: bool) -> int:
     return {1: parts, -1: int(load), 2: 2 * load}.get(as_int(last.stride) or 0, 0)
 
 
-def _only_stores_in_turn(loop: For) -> bool:
-    """Whether a loop only stores to places that differ from one iteration to the next. (Sums of
-    the lanes of vectors are no such stores: there LLVM finds nothing to make vectors of.)"""
+def _only_stores_elements(loop: For) -> bool:
+    """Whether a loop only stores to elements that differ from one iteration to the next. (Vector
+    reductions are no such stores: LLVM does not vectorize these.)"""
     return loop.kind is not ForKind.PARALLEL and all(
         type(s) is BufferStore and any(uses_var(index, loop.loop_var) for index in s.indices)
         and getattr(getattr(s.value, "op", None), "name", "") != "tir.call_llvm_pure_intrin"

@@ -15,12 +15,12 @@ After::
     for j in T.vectorized(4):
         B[96 + j] = A[96 + j] + 1.0
 
-From the outermost loop inwards: a condition in the loop's body is taken at the worst that the inner
-loops can make it; where that holds, the condition is dropped, the rest of the iterations keep it.
+From the outermost loop inwards: where a condition in the loop's body holds in the worst case over
+the inner loops, it is dropped; the rest of the iterations keep it.
 A parallel loop, and one whose variable sits inside of a division, is not cut: it gets the
 two versions of its body under one `if`. So does a statement that takes only a small part of a
-body's time, as the writing of a tile does beside the sum that fills it: a loop is not repeated
-for the sake of that. Reference: the loop partitioning of Halide and of TVM.
+body's time, as the writing of a tile does beside the sum that fills it: that is not worth a second
+loop. Reference: the loop partitioning of Halide and of TVM.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ if TYPE_CHECKING:
 
 #: a function is not partitioned further when it has grown by this many nodes
 _GROWTH = 20000
-#: iterations at the edge of so many loops at once are not divided further: each edge has a version
-#: with and one without the next, and a loop that is split again and again has many conditions
+#: code at the edge of so many loops at once is not partitioned further: each condition doubles the
+#: versions, and a loop that is split again and again has many conditions
 _EDGES = 3
-#: a statement is a small part of those it stands among when it takes no more than such a share of
-#: their iterations, of which there are at least so many
+#: a statement is a minor part of a sequence when it has at most an eighth of the iterations of the
+#: sequence, and that has at least so many
 _SMALL, _MANY = 8, 256
 
 
 class _Condition:
     """One part of a conjunction that guards statements, with the loops between it and the loop
-    that is looked at; `aside` where it guards only a small part of what is done there."""
+    that is looked at; `minor` where it guards only a minor part of the body."""
 
-    __slots__ = ("expr", "loops", "aside")
+    __slots__ = ("expr", "loops", "minor")
 
-    def __init__(self, expr: CmpOp, loops: tuple[For, ...], aside: bool) -> None:
-        self.expr, self.loops, self.aside = expr, loops, aside
+    def __init__(self, expr: CmpOp, loops: tuple[For, ...], minor: bool) -> None:
+        self.expr, self.loops, self.minor = expr, loops, minor
 
 
 def _iterations(s: Any) -> int:
@@ -81,7 +81,7 @@ def _iterations(s: Any) -> int:
 
 
 def _small_parts(s: SeqStmt) -> list[bool]:
-    """Which statements of a sequence take a small part of its time."""
+    """Which statements of a sequence are a minor part of it."""
     each = [_iterations(item) for item in s.seq]
     return [sum(each) >= _MANY and one * _SMALL <= sum(each) for one in each]
 
@@ -98,26 +98,26 @@ def _conditions(body: Stmt) -> list[_Condition]:
     """The bounds that guard statements under `body`, outermost first."""
     out: list[_Condition] = []
 
-    def walk(s: Any, loops: tuple[For, ...], hidden: frozenset, aside: bool) -> None:
+    def walk(s: Any, loops: tuple[For, ...], hidden: frozenset, minor: bool) -> None:
         kind = type(s)
         if kind is For:
-            walk(s.body, (*loops, s), hidden, aside)
+            walk(s.body, (*loops, s), hidden, minor)
         elif kind is IfThenElse:
             for part in _conjuncts(s.condition):
                 if isinstance(part, (LT, LE, GT, GE)) and _plain(part, hidden):
-                    out.append(_Condition(part, loops, aside))
-            walk(s.then_case, loops, hidden, aside)
+                    out.append(_Condition(part, loops, minor))
+            walk(s.then_case, loops, hidden, minor)
             if s.else_case is not None:
-                walk(s.else_case, loops, hidden, aside)
+                walk(s.else_case, loops, hidden, minor)
         elif kind is SeqStmt:
             for item, small in zip(s.seq, _small_parts(s)):
-                walk(item, loops, hidden, aside or small)
+                walk(item, loops, hidden, minor or small)
         elif kind is LetStmt:
-            walk(s.body, loops, hidden | {s.var}, aside)
+            walk(s.body, loops, hidden | {s.var}, minor)
         elif kind is AttrStmt and isinstance(s.node, IterVar):
-            walk(s.body, loops, hidden | {s.node.var}, aside)
+            walk(s.body, loops, hidden | {s.node.var}, minor)
         elif hasattr(s, "body"):
-            walk(s.body, loops, hidden, aside)
+            walk(s.body, loops, hidden, minor)
 
     walk(body, (), frozenset(), False)
     return out
@@ -194,7 +194,7 @@ class _Partition(Mutator):
         self.outer: list[tuple[Var, Any]] = []
         self.known: list[PrimExpr] = []
         self.budget = _GROWTH
-        #: how many conditions around keep being checked here
+        #: how many of the conditions around are still checked here
         self.edges = 0
 
     def visit(self, node: Node) -> Any:
@@ -241,8 +241,8 @@ class _Partition(Mutator):
         domain = Range.from_min_extent(node.min, node.extent)
         analyzer.bind(node.loop_var, domain, True)
         for condition in conditions:
-            if condition.aside and self._of_loops(condition, node):
-                continue  # not worth a second copy of the rest: `visit_SeqStmt` sees to it
+            if condition.minor and self._of_loops(condition, node):
+                continue  # not worth a second loop: `visit_SeqStmt` makes two versions of it
             new = self._try(node, condition, conditions, analyzer)
             if new is not None:
                 return new
@@ -254,7 +254,7 @@ class _Partition(Mutator):
         return node if body is node.body else node.replace(body=body)
 
     def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
-        parts = [self._aside(item) if small else self.visit(item)
+        parts = [self._minor(item) if small else self.visit(item)
                  for item, small in zip(node.seq, _small_parts(node))]
         if all(new is old for new, old in zip(parts, node.seq)):
             return node
@@ -262,18 +262,18 @@ class _Partition(Mutator):
         return seq(*parts) if parts else NO_OP
 
     def _of_loops(self, found: _Condition, *more: For) -> bool:
-        """Whether a condition is of loops of known lengths alone. With sizes that are not known,
-        two versions of a statement are no shorter than loops up to where it holds."""
+        """Whether a condition depends on loops of constant extent alone. With symbolic extents two
+        versions of a statement are no shorter than two loops."""
         loops = {lp.loop_var: lp.extent for lp in (*found.loops, *more)}
         loops.update((var, rng.extent) for var, rng in self.outer)
         return all(as_int(loops.get(v)) is not None for v in pre_order(found.expr)
                    if isinstance(v, Var))
 
-    def _aside(self, item: Stmt) -> Stmt:
-        """A small part of a loop's body: twice under an `if`, rather than the whole loop twice."""
+    def _minor(self, item: Stmt) -> Stmt:
+        """A minor part of a loop's body: two versions under an `if`, rather than two loops."""
         analyzer = self._analyzer()
         for found in _conditions(item):
-            if found.aside or not found.loops or not self._of_loops(found) or (
+            if found.minor or not found.loops or not self._of_loops(found) or (
                     self.budget <= 0 or self.edges >= _EDGES):
                 continue
             e = found.expr
@@ -283,7 +283,7 @@ class _Partition(Mutator):
             if worst.has_upper_bound():
                 holds = analyzer.simplify(op.less(worst.max_value, 0))
                 if as_int(holds) is None:
-                    return self._twice(item, [e], holds, self._aside)
+                    return self._two_versions(item, [e], holds, self._minor)
         return self.visit(item)
 
     def _excess(self, node: For, found: _Condition, analyzer: Analyzer
@@ -303,7 +303,7 @@ class _Partition(Mutator):
                 return None
             if not (uses_var(rest.min_value, var) or uses_var(rest.max_value, var)):
                 return factor, rest
-            # how far loops between run depends on this one: no edge is the same for all of them
+            # extents of the loops between depend on this one: it cannot be cut at one place
         worst = eval_set(excess, inner, analyzer)
         return (0, worst) if worst.has_upper_bound() and found.loops else None
 
@@ -335,8 +335,8 @@ class _Partition(Mutator):
 
     def _cut(self, node: For, e: list[PrimExpr], factor: int, rest: Any,
              analyzer: Analyzer) -> Stmt | None:
-        """A serial loop in up to three pieces: factor * var + rest < 0 holds for all `rest` up to
-        (or from) some value, for none from (or up to) another, and has to be checked between."""
+        """A serial loop in up to three pieces: where factor * var + rest < 0 holds for all values
+        of `rest`, where it holds for none, and between these, where it has to be checked."""
         begin, end = node.min, node.min + node.extent
 
         def edge(value: PrimExpr) -> PrimExpr:
@@ -347,13 +347,13 @@ class _Partition(Mutator):
                 at = op.floordiv(value, -factor) + 1
             return analyzer.simplify(op.max(op.min(at, end), begin))
 
-        sure = edge(analyzer.simplify(rest.max_value))
-        hopeless = edge(analyzer.simplify(rest.min_value))
+        all_hold = edge(analyzer.simplify(rest.max_value))
+        none_hold = edge(analyzer.simplify(rest.min_value))
         if factor > 0:
-            ranges = [(begin, sure, True), (sure, hopeless, None), (hopeless, end, False)]
+            ranges = [(begin, all_hold, True), (all_hold, none_hold, None), (none_hold, end, False)]
         else:
-            ranges = [(begin, hopeless, False), (hopeless, sure, None), (sure, end, True)]
-        if not self._pays(sure) or not self._pays(hopeless) or all(
+            ranges = [(begin, none_hold, False), (none_hold, all_hold, None), (all_hold, end, True)]
+        if not self._is_simple(all_hold) or not self._is_simple(none_hold) or all(
                 known is None or analyzer.can_prove(low >= high) for low, high, known in ranges):
             return None
         self.budget -= sum(1 for _ in pre_order(node.body))
@@ -365,8 +365,8 @@ class _Partition(Mutator):
         parts = [p for p in parts if p is not NO_OP]
         return seq(*parts) if parts else NO_OP
 
-    def _pays(self, edge: PrimExpr) -> bool:
-        """Not where the size of the pieces is a puzzle: minima and maxima of inner loops' sizes."""
+    def _is_simple(self, edge: PrimExpr) -> bool:
+        """Whether a bound is simple enough to cut at: at most two minima and maxima."""
         depth = sum(type(item) in (Min, Max) for item in pre_order(edge))
         return depth <= 2
 
@@ -388,13 +388,14 @@ class _Partition(Mutator):
 
     def _versions(self, node: For, e: list[PrimExpr], holds: PrimExpr,
                   analyzer: Analyzer) -> Stmt | None:
-        """The body twice, under the condition at its worst and under its contrary."""
+        """The loop with two versions of its body: where the condition holds in the worst case, and
+        elsewhere."""
         holds = analyzer.simplify(holds)
         var = node.loop_var
         if as_int(holds) is not None or not any(item is var for item in pre_order(holds)):
             return None
         self.outer.append((var, Range.from_min_extent(node.min, node.extent)))
-        body = self._twice(node.body, e, holds, self.visit)
+        body = self._two_versions(node.body, e, holds, self.visit)
         self.outer.pop()
         return node.replace(body=body)
 
@@ -408,10 +409,10 @@ class _Partition(Mutator):
                 out[var] = const(bound.min_value, var.dtype)
         return out
 
-    def _twice(self, body: Stmt, e: list[PrimExpr], holds: PrimExpr,
+    def _two_versions(self, body: Stmt, e: list[PrimExpr], holds: PrimExpr,
                further: Callable[[Stmt], Stmt]) -> Stmt:
-        """A statement under `holds`, which decides the conditions `e`, and under its contrary;
-        `further` partitions both."""
+        """Two versions of a statement under an `if`: where `holds`, which implies the conditions
+        `e`, and elsewhere. `further` partitions both."""
         self.budget -= sum(1 for _ in pre_order(body))
         contrary = self._analyzer().simplify(op.logical_not(holds))
         bodies = []
@@ -419,7 +420,7 @@ class _Partition(Mutator):
                                          (contrary, body, 1)):
             self.known.append(condition)
             self.edges += edge
-            # its own variables: the two versions are two programs
+            # each version has loop variables of its own
             version = substitute(_renamed(version), self._certain(condition))
             bodies.append(further(self._simplified(version)))
             self.edges -= edge

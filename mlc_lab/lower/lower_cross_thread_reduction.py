@@ -1,4 +1,4 @@
-"""LowerCrossThreadReduction: threads reduce together what each of them has reduced for itself.
+"""LowerCrossThreadReduction: partial results of threads are combined across the threads.
 
 Before::
 
@@ -24,8 +24,8 @@ After::
             if k == 0:
                 C[0] = all[0]
 
-All threads store the result where it is their own, in local memory. The loops that drive the
-reduction are the innermost ones around the block; a loop of threads may stand among them.
+Where the result is in local memory, all threads store it; else one of them does. The loops that
+drive the reduction are the innermost ones around the block; a loop of threads may stand among them.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def _is_thread(loop: For) -> bool:
 
 
 class _Reduction:
-    """A block that threads reduce together, in the loops from the first that drives the reduction.
-    """
+    """A block that is reduced across threads, in the loops from the first that drives the
+    reduction."""
 
     def __init__(self, name: str, chain: Sequence[For], realize: BlockRealize,
                  driven: set[Var]) -> None:
@@ -149,7 +149,7 @@ class _Reduction:
         own, joint = ([self._memory(s.buffer, word) for s in found.stores]
                       for word in ("in_thread", "cross_thread"))
         starts = [BufferStore(b, value, (0,)) for b, value in zip(own, found.identities)]
-        body: Stmt = seq(*starts, self._partial(found, own), self._together(found, own, joint),
+        body: Stmt = seq(*starts, self._partial(found, own), self._all_reduce(found, own, joint),
                          self._result(found, joint))
         block = self.block
         body = BlockRealize((), True, Block(
@@ -170,7 +170,7 @@ class _Reduction:
         return decl_buffer((1,), buffer.dtype, f"{word}_{buffer.name}", scope="local")
 
     def _partial(self, found: Reduction, own: Sequence[Buffer]) -> Stmt:
-        """What one thread reduces for itself."""
+        """The partial reduction of one thread."""
         loads = [BufferLoad(b, (0,)) for b in own]
         values = found.combine(loads, found.incoming)
         if len(own) == 1:
@@ -187,8 +187,8 @@ class _Reduction:
             nest = loop.replace(body=nest)
         return nest
 
-    def _together(self, found: Reduction, own: Sequence[Buffer], joint: Sequence[Buffer]) -> Stmt:
-        """All threads that agree on the other axes combine what they have."""
+    def _all_reduce(self, found: Reduction, own: Sequence[Buffer], joint: Sequence[Buffer]) -> Stmt:
+        """The partial results of all threads that agree on the other axes, combined."""
         lhs, rhs = ([Var(f"{x}{n}", b.dtype) for n, b in enumerate(own)] for x in "xy")
         reducer = CommReducer(tuple(lhs), tuple(rhs), tuple(found.combine(lhs, rhs)),
                               tuple(found.identities))

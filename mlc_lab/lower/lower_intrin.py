@@ -1,4 +1,4 @@
-"""LowerIntrin: what the machine has a quicker form for takes that form.
+"""LowerIntrin: operations take the form that is fastest on the machine.
 
 Before::
 
@@ -72,8 +72,8 @@ def _is_cheap(e: Node, depth: int = 3) -> bool:
 
 
 def _cheap_choice(call: Call) -> PrimExpr:
-    """A choice between two numbers that cost little. (One by a vector is one of each lane already.
-    What is read in a condition of several parts may be guarded by one of them.)"""
+    """A choice between two cheap values as a Select. (A choice by a vector is lane by lane already.
+    Of a condition of several parts one may guard a load in another.)"""
     condition, *sides = call.args
     guarded = contains(condition, (And, Or)) and contains(condition, (BufferLoad,))
     if "x" in condition.dtype or guarded or not all(map(_is_cheap, sides)):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..ir.transform import PassContext
 
 
-#: the subject of a pragma: what it is about is its body
+#: the node of a pragma statement, which applies to its body
 _NOTHING = IntImm("int32", 0)
 
 
@@ -142,7 +142,7 @@ def _as_expr(value: Any) -> PrimExpr:
 
 
 def _allocate(buffer: Buffer, body: Stmt) -> Stmt:
-    """Memory for a buffer around a body: its strides may ask for more than its shape."""
+    """Memory for a buffer around a body; strides may need more than the shape does."""
     extents = buffer.shape or (IntImm("int32", 1),)
     if buffer.strides:
         extents = (buffer.strides[0] * buffer.shape[0],)

@@ -14,8 +14,8 @@ What comes out is what is compiled: the code generator (`backend/llvm.py`) trans
 by statement.
 
 For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and ThreadSync follows LowerIntrin
-in place of the last four, which are for LLVM (until then, threads that exchange values do not wait
-for each other).
+in place of the last four, which are for LLVM (before it there are no barriers between threads that
+exchange values).
 
 `lower(mod)` runs all; `lower(mod, until="FlattenBuffer")` stops after a stage; `stages(mod)` keeps
 the module after every stage, to be looked at.

@@ -10,10 +10,10 @@ After::
     acc = T.allocate([64], "float32", "global", annotations={"on_stack": T.bool(True)})
     row = T.allocate([65536], "float32", "global")
 
-Memory on the stack costs nothing to get, and LLVM keeps it in registers where it can. A stack is
-small: pieces of a known size up to 16 KiB lie there, as long as a function's pieces together stay
-below 256 KiB. All else is asked for where it is needed, and given back. What a program says itself
-is not heeded: too much of it would end the process.
+Memory on the stack costs nothing to allocate, and LLVM keeps it in registers where it can. A stack
+is small: allocations of constant size up to 16 KiB lie there, up to 256 KiB in a function. All
+others are made on the heap, and freed after use. An annotation in the input program is ignored: a
+stack frame that is too large would crash the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Simplify: indices, bounds and conditions in their simplest form; what is decided is gone.
+"""Simplify: indices, bounds and conditions in their simplest form; decided branches are dropped.
 
 Before::
 
@@ -50,10 +50,10 @@ class Simplifier(Mutator):
         self.values: dict[Var, PrimExpr] = {}
         self.memo: dict[PrimExpr, PrimExpr] = {}
         self.bound: dict[Var, Any] = {}  # what each variable was bound to; None: to several
-        self.begun = 0  # how often `memo` was begun anew
+        self.cleared = 0  # how often `memo` was cleared
 
     def bind(self, var: Var, low: PrimExpr, extent: PrimExpr) -> None:
-        """A loop begins."""
+        """Enter the scope of a loop variable."""
         numbers = as_int(low), as_int(extent)
         self.begin(var, (low, extent) if None in numbers else numbers)
         if numbers[1] == 1:
@@ -62,12 +62,11 @@ class Simplifier(Mutator):
             self.analyzer.bind(var, Range.from_min_extent(low, extent), True)
 
     def begin(self, var: Var, own: Any) -> None:
-        """The scope of a variable begins. Several that follow each other may have one variable and
-        other values, as the pieces of a loop that was cut have, and the copies of one that was
-        unrolled: what was found for one says nothing of the next."""
+        """Enter the scope of a variable. The pieces of a partitioned loop, and the copies of an
+        unrolled one, bind the same variable to other values: what was cached is dropped then."""
         if self.bound.setdefault(var, own) != own:
             self.bound[var] = None
-            self.memo, self.begun = {}, self.begun + 1
+            self.memo, self.cleared = {}, self.cleared + 1
             self.values.pop(var, None)
             self.analyzer.unbind(var)
 
@@ -125,10 +124,10 @@ class Simplifier(Mutator):
         """`node` rewritten where `condition` holds."""
         if "x" in condition.dtype:
             return self.visit(node)
-        memo, self.memo, begun = self.memo, {}, self.begun
+        memo, self.memo, cleared = self.memo, {}, self.cleared
         with self.analyzer.constraint_scope(condition):
             out = self.visit(node)
-        self.memo = memo if self.begun == begun else {}
+        self.memo = memo if self.cleared == cleared else {}
         return out
 
     def _contrary(self, condition: PrimExpr) -> PrimExpr:

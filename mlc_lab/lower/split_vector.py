@@ -11,8 +11,8 @@ After::
         C[0:8] = part0
         C[8:12] = part1
 
-Registers have a power of two of lanes, and LLVM keeps other vectors that live across a loop in
-single lanes. A last single lane is stored as a scalar. All values are computed before one of them
+Registers have a power of two of lanes, and LLVM keeps other vectors that are live across a loop as
+scalars. A last single lane is stored as a scalar. All values are computed before one of them
 is stored, as they are in the whole vector: a part may read what another one writes.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class _Part(NamedTuple):
-    """Lanes `start` to `start + count` of vectors of `lanes`, and what names hold of them."""
+    """Lanes `start` to `start + count` of vectors of `lanes`, and the variables that hold them."""
 
     start: int
     count: int
@@ -92,7 +92,7 @@ def _lanes(e: PrimExpr, part: _Part) -> Any:
 
 
 def _uneven(s: Stmt) -> Ramp | None:
-    """The last index of a statement that stores neighbours whose number is no power of two."""
+    """The last index of a store of consecutive elements whose number is no power of two."""
     if type(s) is not BufferStore or not s.indices or s.predicate is not None:
         return None
     last = s.indices[-1]

@@ -87,7 +87,7 @@ class _Reuse(Mutator):
         return body
 
     def _plan(self, chain: list[Allocate | DeclBuffer], body: tuple[Stmt, ...]) -> None:
-        """Give each buffer its own memory or that of one whose time is over."""
+        """Give each buffer its own memory, or that of one that is no longer live."""
         first: dict[Var, int] = {}
         last: dict[Var, int] = {}
         for at, s in enumerate(body):

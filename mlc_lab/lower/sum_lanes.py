@@ -1,4 +1,4 @@
-"""SumLanes: a loop that adds a few neighbours to one number becomes one sum over a vector.
+"""SumLanes: a loop that adds a few consecutive elements to a number becomes a vector reduction.
 
 Before::
 
@@ -9,7 +9,7 @@ After::
 
     C[0] = T.call_llvm_pure_intrin("float32", "llvm.vector.reduce.fadd.v8f32", C[0], R[0:8])
 
-Such loops add up the lanes of partial sums. LLVM may not turn the loop into a sum over a vector by
+Such loops add up the lanes of partial sums. LLVM may not turn the loop into a vector reduction by
 itself, or only after long work; the intrinsic adds in the order of the loop, so the result is the
 same to the last bit.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..ir.node import Node
     from ..ir.transform import PassContext
 
-#: lanes that are added up at once
+#: numbers of lanes that are added up at once
 _LANES = (4, 8, 16)
 
 
@@ -48,7 +48,7 @@ def _own_memory(func: PrimFunc) -> set[Var]:
 def _sum(loop: For, own: set[Var]) -> Stmt | None:
     """The loop as one store, or None where it is not such a loop.
 
-    The sum must see nothing of what it writes: of the two buffers one shares its memory with none.
+    The loads must not see the stores: one of the two buffers must share its memory with none.
     """
     store, lanes = loop.body, as_int(loop.extent)
     if loop.kind is not ForKind.SERIAL or lanes not in _LANES or type(store) is not BufferStore:
@@ -79,8 +79,8 @@ def _sum(loop: For, own: set[Var]) -> Stmt | None:
 
 
 def _first(index: Any, var: Var, low: PrimExpr) -> PrimExpr | None:
-    """An index at the start of a loop: `low` for its variable. None where the index is no sum that
-    counts along, in which one term is the variable and no other uses it."""
+    """An index at the start of a loop: `low` for its variable. None unless the index is a sum with
+    the variable as one term, which no other term uses."""
     if type(index) is not Add:
         return low if index is var else None
     counts, rest = (index.a, index.b) if uses_var(index.a, var) else (index.b, index.a)

@@ -11,14 +11,14 @@ After::
     T.tvm_storage_sync("shared")
     B[threadIdx_x] = S[31 - threadIdx_x]
 
-A statement waits if it reads what was written, or writes what was read or written, since the last
-barrier. The body of a loop is looked at twice: its second round follows its first. A barrier must
-be reached by all threads, so one that is needed inside of a branch or of a loop that threads take
-differently is put in front of it.
+A barrier goes before a statement that reads what was written, or writes what was read or written,
+since the last barrier. The body of a loop is analysed twice: its second iteration follows its
+first. All threads must reach a barrier, so one that is needed inside of a branch or of a loop that
+threads take differently is put in front of it.
 
 Threads exchange values through memory that they share: shared memory, and global memory that a
-kernel writes, unless it is allocated inside of the kernel, which gives each thread its own, or all
-that the kernel does with it is at one place of each thread's own.
+kernel writes, unless it is allocated inside of the kernel (each thread has its own then), or each
+thread accesses one element of its own only.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class _State:
         return _State(self.reads, self.writes)
 
 
-class _Places(Visitor):
-    """Where a kernel accesses global memory, in terms of its axes, and under which conditions that
-    threads may see differently."""
+class _GlobalAccesses(Visitor):
+    """The accesses of global memory in a kernel: indices in terms of its axes, and the conditions
+    around that depend on the thread."""
 
     def __init__(self) -> None:
         self.axes: dict[str, Var] = {}
@@ -180,7 +180,7 @@ class _Sync:
             return s
         first = state.copy()
         self.visit(s.body, first)
-        state.add(first.reads, first.writes)  # what the round before leaves
+        state.add(first.reads, first.writes)  # of the previous iteration
         body = self.visit(s.body, state)
         return s if body is s.body else s.replace(body=body)
 
@@ -203,7 +203,7 @@ def _is_shared(var: Var) -> bool:
 
 
 class _Kernels(Mutator):
-    """Barriers in each kernel: nothing waits outside of one, and a kernel waits for those before.
+    """Barriers in each kernel: outside of kernels none are needed, as they run one after the other.
     """
 
     def visit(self, node: Node) -> Any:
@@ -213,7 +213,7 @@ class _Kernels(Mutator):
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
         if node.attr_key != "thread_extent":
             return self.default(node)
-        places = _Places()
+        places = _GlobalAccesses()
         places.visit(node)
         sync = _Sync(places.exchanged())
         return sync.visit(node, _State()) if any(sync.accesses(node)) else node

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..ir.node import Node
     from ..ir.transform import PassContext
 
-#: loops around loops that automatic unrolling writes out at most
+#: nested loops that automatic unrolling writes out at most
 _MAX_DEPTH = 8
 
 
@@ -95,7 +95,7 @@ class _Unroll(Mutator):
         return self._several(node, node.children())
 
     def _several(self, node: Stmt, parts: Any) -> Stmt:
-        """Depths are the greatest of the parts', steps the sum."""
+        """Visit the parts: the depths become the largest of theirs, the steps the sum."""
         normal, depth = self.normal_depth, self.unroll_depth
         top_normal, top_depth, new = normal, depth, []
         for part in parts:

@@ -49,9 +49,9 @@ class _NoVector(Exception):
 
 
 _RAMPS = (Add, Sub, Mul)
-#: calls that are computed lane by lane whatever their lanes are
-_WHOLE_CALLS = {"tir.call_extern", "tir.call_pure_extern", "tir.call_llvm_intrin",
-                "tir.call_llvm_pure_intrin", "tir.reinterpret"}
+#: calls that take scalars only
+_SCALAR_CALLS = {"tir.call_extern", "tir.call_pure_extern", "tir.call_llvm_intrin",
+                 "tir.call_llvm_pure_intrin"}
 
 
 class _Vectorizer(Mutator):
@@ -166,7 +166,7 @@ class _Vectorizer(Mutator):
             raise _NoVector(f"{name} has effects")
         if not changed:
             return node
-        if name in _WHOLE_CALLS and name != "tir.reinterpret":
+        if name in _SCALAR_CALLS:
             raise _NoVector(f"{name} takes scalars")
         if name == "tir.if_then_else":
             return self._if_then_else(node, args)
@@ -291,7 +291,7 @@ class _Vectorizer(Mutator):
 
 
 class _InLane(Mutator):
-    """Accesses of memory that each lane has its own of go to the part of a lane."""
+    """Redirects accesses of memory that is allocated once a lane to the part of one lane."""
 
     def __init__(self, pointer: Var, lane: PrimExpr, lanes: int) -> None:
         super().__init__()
@@ -321,7 +321,7 @@ class _InLane(Mutator):
 
 
 def _is_passed_on(pointer: Var, body: Stmt) -> bool:
-    """Whether a pointer is used by itself, not by accesses."""
+    """Whether a pointer is used otherwise than by loads and stores."""
     for item in pre_order(body):
         if item is pointer:
             return True

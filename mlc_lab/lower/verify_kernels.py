@@ -1,12 +1,11 @@
-"""VerifyKernels: what a GPU kernel asks of its threads and its memory can be had.
+"""VerifyKernels: refuses GPU kernels that would compute something else on a device.
 
-A kernel is an outermost loop that is bound to threads, with all in it. One axis has one number of
-threads in it. Memory that threads have of their own, and memory of a block of threads, ends with
-the kernel; it is read by those that have written it. What is allocated inside of a kernel is each
-thread's own, but for shared memory: in "global" memory as well, since nobody could hand a part of
-the device's memory to each iteration of a kernel. A program that asks for something else is
-refused, as it would compute something else. So is what adds to memory that all threads see, but
-is not bound to the threads: each of them would add. The program stays as it is.
+A kernel is an outermost loop that is bound to threads, with all in it. Every loop on one axis of it
+has the same extent. Local and shared memory ends with the kernel, and is read by the threads that
+have written it. Memory that is allocated inside of a kernel belongs to one thread, unless it is
+shared: also "global" memory, of which a device cannot give each iteration a part. A read-modify-
+write update of memory that all threads see must be bound to all axes of threads: else every thread
+would repeat it. The program stays as it is.
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ if TYPE_CHECKING:
 
 
 class _Use(NamedTuple):
-    """An access of memory: the loops around it, and those of them whose threads all write the same,
-    as they share the reduction that it is the result of."""
+    """An access of memory: the loops around it, and the variables of those whose threads all write
+    the same value, the result of a reduction across them."""
 
     write: bool
     loops: tuple[For, ...]
-    alike: frozenset[Var]
+    redundant: frozenset[Var]
 
 
 class _Uses(Visitor):
-    """All accesses of memory that is not the whole device's, and all loops that are threads."""
+    """All accesses of local and shared memory, and all loops that are bound to threads."""
 
     def __init__(self) -> None:
         self.loops: tuple[For, ...] = ()
-        self.alike: frozenset[Var] = frozenset()
+        self.redundant: frozenset[Var] = frozenset()
         self.found: dict[Var, list[_Use]] = {}
         self.views: dict[Var, Var] = {}
         #: "global" memory that is allocated inside of a kernel
         self.own: set[Var] = set()
         self.threads: list[tuple[For, ...]] = []
-        #: what changes memory by what is there: (what it is called, memory, loops around)
+        #: read-modify-write updates: (name, memory, loops around)
         self.updates: list[tuple[str, Var, tuple[For, ...]]] = []
 
     def visit_For(self, node: For) -> None:
@@ -60,10 +59,10 @@ class _Uses(Visitor):
         self.loops = self.loops[:-1]
 
     def visit_BlockRealize(self, node: BlockRealize) -> None:
-        before = self.alike
+        before = self.redundant
         for iv, value in zip(node.block.iter_vars, node.iter_values):
             if iv.iter_type == IterVar.CommReduce:
-                self.alike |= {lp.loop_var for lp in self.loops
+                self.redundant |= {lp.loop_var for lp in self.loops
                                if _tag(lp) and uses_var(value, lp.loop_var)}
         for match in node.block.match_buffers:
             self._view(match)
@@ -76,7 +75,7 @@ class _Uses(Visitor):
         for part in (node.predicate, *node.iter_values, node.block.init, node.block.body):
             if part is not None:
                 self.visit(part)
-        self.alike = before
+        self.redundant = before
 
     def _view(self, match: MatchBufferRegion) -> None:
         source = match.source.buffer.data
@@ -86,7 +85,7 @@ class _Uses(Visitor):
         memory = self.views.get(memory, memory)
         if memory in self.own or memory.storage_scope not in ("", "global"):
             self.found.setdefault(memory, []).append(
-                _Use(write, self.loops, self.alike if write else frozenset()))
+                _Use(write, self.loops, self.redundant if write else frozenset()))
 
     def _update(self, what: str, memory: Var) -> None:
         memory = self.views.get(memory, memory)
@@ -120,7 +119,7 @@ def _kernel(loops: Sequence[For]) -> For | None:
 
 
 def _one_extent(name: str, threads: Sequence[tuple[For, ...]]) -> None:
-    """All loops on an axis of a kernel have as many threads."""
+    """All loops on an axis of a kernel have the same extent."""
     first: dict[tuple[For | None, str], For] = {}
     for loops in threads:
         loop = loops[-1]
@@ -134,7 +133,7 @@ def _one_extent(name: str, threads: Sequence[tuple[For, ...]]) -> None:
 
 
 def _updates_once(name: str, uses: _Uses) -> None:
-    """What changes memory that threads share by what is there runs once, not in every thread."""
+    """Read-modify-write updates of memory that threads share run once, not in every thread."""
     axes: dict[For | None, dict[str, For]] = {}
     for loops in uses.threads:
         if as_int(loops[-1].extent) != 1:
@@ -168,7 +167,7 @@ def _memory(name: str, memory: Var, uses: Sequence[_Use], own_memory: bool) -> N
     where = "is allocated inside of the kernel" if own_memory else f"is in {scope} memory"
     inner: list[Mapping[str, Var]] = [
         {_tag(lp): lp.loop_var for lp in u.loops[shared:] if _tag(lp).startswith(own)
-         and lp.loop_var not in u.alike and as_int(lp.extent) != 1} for u in uses]
+         and lp.loop_var not in u.redundant and as_int(lp.extent) != 1} for u in uses]
     for write, tags in zip(uses, inner):
         for other, theirs in zip(uses, inner) if write.write else ():
             for tag in tags:
