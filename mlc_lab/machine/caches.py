@@ -16,7 +16,7 @@ _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class CacheError(ValueError):
-    """A cache that cannot be: the message says what does not fit, and what would."""
+    """A cache that is not possible: the message says what does not fit, and what would."""
 
 
 def _power_of_two(value: int) -> bool:
@@ -44,8 +44,8 @@ class CacheLevel:
     ways : int
         Lines of a set. `size // line` makes the cache fully associative, 1 direct-mapped.
     replacement : str
-        Which line goes when a set is full: "lru" the one used longest ago, "fifo" the one that
-        came first, "random" any (the same every time, by `seed`), "plru" the one that a binary
+        Which line a full set evicts: "lru" the one used longest ago, "fifo" the one that came
+        first, "random" any (the same every time, by `seed`), "plru" the one that a binary
         tree of bits points at (ways: a power of two, at most 64).
     """
 
@@ -145,7 +145,7 @@ class CacheHierarchy:
 
     @classmethod
     def machine(cls) -> CacheHierarchy:
-        """The data caches of this machine, LRU; usual ones where the system does not tell."""
+        """The data caches of this machine, LRU; usual ones where the system reports none."""
         return cls(_machine_levels())
 
     @classmethod
@@ -203,14 +203,14 @@ def cache_bytes() -> dict[str, int]:
 
 
 def system_caches() -> list[dict[str, Any]]:
-    """What the system tells of the caches of the first core, those of instructions too: level,
-    type, size in bytes, line in bytes, ways; [] if it tells nothing."""
+    """What the system reports of the caches of the first core, those of instructions too: level,
+    type, size in bytes, line in bytes, ways; [] if it reports nothing."""
     if sys.platform != "darwin":
         return _sysfs(_FOLDER)
     kinds = {"l1d": (1, "data"), "l1i": (1, "instruction"), "l2": (2, "unified")}
-    told = _sysctl([f"hw.{name}cachesize" for name in kinds])
-    return [{"level": level, "type": kind, "bytes": told[f"hw.{name}cachesize"]}
-            for name, (level, kind) in kinds.items() if f"hw.{name}cachesize" in told]
+    values = _sysctl([f"hw.{name}cachesize" for name in kinds])
+    return [{"level": level, "type": kind, "bytes": values[f"hw.{name}cachesize"]}
+            for name, (level, kind) in kinds.items() if f"hw.{name}cachesize" in values]
 
 
 def _sysfs(folder: Path) -> list[dict[str, Any]]:
@@ -239,24 +239,24 @@ def _sysfs_levels(folder: Path) -> list[CacheLevel]:
 
 
 def _sysctl(names: Iterable[str]) -> dict[str, int]:
-    """macOS: the numbers that the system tells under these names."""
-    told = {}
+    """macOS: the numbers that the system reports under these names."""
+    values = {}
     for name in names:
         done = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, timeout=5)
         if done.returncode == 0 and done.stdout.strip().isdigit():
-            told[name] = int(done.stdout)
-    return told
+            values[name] = int(done.stdout)
+    return values
 
 
 def _sysctl_levels() -> list[CacheLevel]:
-    """macOS: sizes, but not the ways, for which the usual number that divides the size stands."""
-    told = _sysctl(["hw.cachelinesize", "hw.perflevel0.l1dcachesize", "hw.perflevel0.l2cachesize",
+    """macOS: sizes, but not the ways: these are guessed, a usual number that divides the size."""
+    values = _sysctl(["hw.cachelinesize", "hw.perflevel0.l1dcachesize", "hw.perflevel0.l2cachesize",
                     "hw.l1dcachesize", "hw.l2cachesize", "hw.l3cachesize"])
-    line = told.get("hw.cachelinesize", 64)
+    line = values.get("hw.cachelinesize", 64)
     levels = []
     for number in (1, 2, 3):
         kind = f"l{number}{'d' if number == 1 else ''}cachesize"
-        size = told.get(f"hw.perflevel0.{kind}") or told.get(f"hw.{kind}")
+        size = values.get(f"hw.perflevel0.{kind}") or values.get(f"hw.{kind}")
         if size:
             ways = next(w for w in (8, 16, 12, 4, 2, 1) if size % (w * line) == 0)
             levels.append(CacheLevel(f"L{number}", size, line, ways))

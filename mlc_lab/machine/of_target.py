@@ -6,13 +6,13 @@ from ..runtime import jit
 from ..target import Target
 from .vectors import AVX2_PROCESSORS, AVX512_PROCESSORS
 
-# What code for a processor takes for granted.
+# Features that code for a processor may use.
 _NEEDS = {
     **dict.fromkeys(AVX512_PROCESSORS, ("avx512f", "avx2", "fma")),
     **dict.fromkeys(AVX2_PROCESSORS, ("avx2", "fma")),
 }
 
-# What a bare triple of these needs to be useful: the hard-float RISC-V that Linux runs on.
+# Processor, features and ABI of a bare triple, such as the hard-float RISC-V that Linux runs on.
 _TRIPLE_DEFAULTS = {
     "riscv64": ("generic-rv64", "+m,+a,+f,+d,+c", "lp64d"),
     "riscv32": ("generic-rv32", "+m,+a,+f,+d,+c", "ilp32d"),

@@ -1,7 +1,7 @@
 """What the machine can do at most: floating point operations and bytes a second, measured.
 
-The numbers give a kernel's speed its scale. Both kernels are LLVM IR written here: a loop of
-independent fused multiply-adds in registers, and loops that read, or read and write, an array of
+The speed of a kernel is compared with these numbers. Both kernels are LLVM IR written here: a loop
+of independent fused multiply-adds in registers, and loops that read, or read and write, an array of
 the size of each level of the memory.
 """
 
@@ -84,7 +84,7 @@ def _hex(value: float, bits: int) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-#: what the compiled loops lie in, of which there are a few
+#: keeps the code of the compiled loops, of which there are a few, in memory
 _libraries: list[linking.Library] = []
 
 
@@ -114,7 +114,7 @@ def measure_peak(dtype: str = "float32", seconds: float = 0.1) -> float:
     values[:] = 0.5
     count, best, runs = 20000, 0.0, 0
     end = time.perf_counter() + seconds
-    # The best of many short runs: a long one is interrupted more surely.
+    # The best of many short runs: a long one is more likely to be interrupted.
     while runs < 8 or time.perf_counter() < end:
         start = time.perf_counter()
         run(count, data.ctypes.data)
@@ -193,7 +193,7 @@ def measure_bandwidth(level: str = "memory", kind: str = "read", seconds: float 
     if level == "memory":
         size = min(max(4 * sizes.get("L3", 0), 128 << 20), 256 << 20)
     elif level in sizes:
-        size = sizes[level] // 2  # half of it is surely there
+        size = sizes[level] // 2  # half of it stays in the cache
     else:
         raise ValueError(f"the memory has levels {', '.join(sizes)} and memory, not {level!r}")
     arrays = 1 if kind == "read" else 3

@@ -2,8 +2,8 @@
 
 A kernel proper takes plain pointers and numbers. ``write_packed`` writes the function with the
 public symbol that unpacks and checks the arguments and calls the kernel. It tests the usual case in
-a few instructions; whatever else comes goes through the table (see ``native/args.py``), which
-accepts the unusual and explains the wrong.
+a few instructions; all else goes through the table (see ``native/args.py``), which also accepts the
+unusual cases and explains errors.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def write_packed(
     desc = _write_table(m, name, args, symbols)
     declare_native(m, "mlc_lab_check_args")
     params = [("ptr", "self"), ("ptr", "args"), ("i32", "n"), ("ptr", "ret")]
-    # Not optimised: the time to compile it shows, and the few nanoseconds it takes do not.
+    # Not optimised: its compile time matters, and the few nanoseconds that it takes do not.
     with m.function("i32", quoted(SYMBOL_PREFIX + name), params, "", "noinline optnone") as f:
         out = f.var(f"[{max(len(args), 1)} x i64]", align=8)
         syms = f.var(f"[{max(len(symbols), 1)} x i64]", align=8)

@@ -3,8 +3,8 @@
 An exported file needs nothing beside it. Each function stands under its tvm-ffi symbol
 ``__tvm_ffi_<name>``; the constant ``__mlc_lab_meta`` holds a JSON text with the names of the
 functions, the triple, and what native parts the code needs. The code generator writes that constant
-into every module. Behind the code stands a checksum of it, which loaders of the system pass over,
-so that a damaged file is refused here before it can bring the process down.
+into every module. The file ends with a checksum, which system loaders ignore, so that a damaged one
+is refused here before it can crash the process.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ __all__ = ["META_SYMBOL", "export_library", "load_module", "meta_global", "modul
 META_SYMBOL = "__mlc_lab_meta"
 _SHARED = (".so", ".dylib", ".dll")
 #: what comes before the checksum at the end of a file
-_SEAL = b"mlc-lab sha256:"
-#: the first bytes of files that layers above write -> what is asked of them to load such a file
+_CHECKSUM = b"mlc-lab sha256:"
+#: the first bytes of files that layers above write -> the extension that loads such a file
 LOADERS = {b"MLCLABVM": "load a virtual machine's file"}
 
 
@@ -50,7 +50,7 @@ def meta_global(
     """The LLVM global that describes a module.
 
     ``needs`` are the symbols it takes from the runtime, ``externs`` those from elsewhere; ``quick``
-    are functions so short that a call need not release Python's lock.
+    are functions so short that a call need not release the GIL.
     """
     meta = {"functions": functions, "triple": triple, "needs": needs, "entry": entry}
     meta["externs"], meta["quick"] = externs or [], quick or []
@@ -108,7 +108,7 @@ def export_library(
     ending = os.path.splitext(path)[1]
     if ending == ".o" or ending == ".obj":
         module.save(path, "obj")
-        _seal(path)
+        _append_checksum(path)
         return path
     if ending in (".ll", ".s"):
         module.save(path)
@@ -133,7 +133,7 @@ def export_library(
     if parts:
         where = compiled.machine
         text = native_text(parts, where)
-        # Hidden: two libraries in one process keep their own.
+        # Hidden, so that each of several libraries in one process uses its own.
         text = text.replace("\ndefine ptr @mlc", "\ndefine hidden ptr @mlc")
         text = text.replace("\ndefine i32 @mlc", "\ndefine hidden i32 @mlc")
         text = text.replace("\ndefine void @mlc", "\ndefine hidden void @mlc")
@@ -155,37 +155,37 @@ def export_library(
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"linking failed: {' '.join(command)}\n{done.stderr}")
-    if ending != ".dylib":  # whose signature would no longer hold
-        _seal(path)
+    if ending != ".dylib":  # appending would invalidate its signature
+        _append_checksum(path)
     return path
 
 
-def _seal(path: str) -> None:
+def _append_checksum(path: str) -> None:
     """Append the checksum of a file to it."""
     with open(path, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
     with open(path, "ab") as file:
-        file.write(_SEAL + digest.encode())
+        file.write(_CHECKSUM + digest.encode())
 
 
-def _unsealed(data: bytes, path: str, sealed: bool = False) -> bytes:
-    """What a file holds before its checksum; `sealed` says that it must have one.
+def _without_checksum(data: bytes, path: str, required: bool = False) -> bytes:
+    """What a file holds before its checksum; `required` says that it must have one.
 
-    Raises DataError where the two do not agree, and where the end of an ELF file is missing, at
-    which its table of sections stands.
+    Raises DataError where the two do not agree, and where the end of an ELF file, its table of
+    sections, is missing.
     """
     if data.startswith(b"\x7fELF\x02\x01") and len(data) >= 64:
         (table,), (size, count) = (struct.unpack_from(f, data, o) for f, o in (("<Q", 40),
                                                                                ("<HH", 58)))
         if table + size * count > len(data):
             raise DataError(f"{path!r} is damaged: its end is missing; export the module again")
-    at = len(data) - len(_SEAL) - 64
-    if at < 0 or not data.startswith(_SEAL, at):
-        if sealed and b'{"functions": ' in data:
+    at = len(data) - len(_CHECKSUM) - 64
+    if at < 0 or not data.startswith(_CHECKSUM, at):
+        if required and b'{"functions": ' in data:
             raise DataError(f"{path!r} is damaged: its checksum is missing; export the module "
                             "again")
         return data
-    if hashlib.sha256(data[:at]).hexdigest().encode() != data[at + len(_SEAL):]:
+    if hashlib.sha256(data[:at]).hexdigest().encode() != data[at + len(_CHECKSUM):]:
         raise DataError(f"{path!r} is damaged: its checksum does not agree with what it holds; "
                         "export the module again")
     return data[:at]
@@ -231,7 +231,7 @@ def load_module(path: str, fmt: str = "") -> Module:
 
 def _load_object(path: str) -> Module:
     with open(path, "rb") as file:
-        return module_of_object(_unsealed(file.read(), path, sealed=True), path)
+        return module_of_object(_without_checksum(file.read(), path, required=True), path)
 
 
 def module_of_object(data: bytes, path: str, keep: tuple[Any, ...] = ()) -> Module:
@@ -279,7 +279,7 @@ def _load_shared(path: str) -> Module:
     import tvm_ffi
 
     with open(path, "rb") as file:
-        _unsealed(file.read(), path)
+        _without_checksum(file.read(), path)
     library = ctypes.CDLL(os.path.abspath(path))
     try:
         text = ctypes.c_char.in_dll(library, META_SYMBOL)

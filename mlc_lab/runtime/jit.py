@@ -103,14 +103,14 @@ class Machine:
 
         if not self.cpu or self.cpu == host_cpu()[1]:
             return make()
-        made, said = _heard(make)
-        if "is not a recognized processor" in said:
+        made, warning = _with_stderr(make)
+        if "is not a recognized processor" in warning:
             raise ValueError(
                 f"LLVM knows no processor {self.cpu!r} for {self.triple}; its names are such as "
                 "'skylake', 'znver3' or 'apple-m1'. Without -mcpu, code is for this computer"
             )
-        if said:  # of other things, such as a feature: as if nobody had listened
-            os.write(2, said.encode())
+        if warning:  # another one, such as of a feature
+            os.write(2, warning.encode())
         return made
 
     @functools.cached_property
@@ -119,15 +119,15 @@ class Machine:
         return str(self.target_machine.target_data)
 
 
-#: one thread at a time listens to what LLVM says on stderr
+#: held while standard error is redirected
 _lock = threading.Lock()
 
 
-def _heard(make: Callable[[], Any]) -> tuple[Any, str]:
+def _with_stderr(make: Callable[[], Any]) -> tuple[Any, str]:
     """What `make` gives, and what LLVM writes to standard error meanwhile.
 
-    LLVM only warns of a processor that it does not know, and ends the process later when it
-    generates code for it.
+    LLVM only warns of a processor that it does not know, and aborts later when it generates code
+    for it.
     """
     with _lock:
         try:
@@ -208,9 +208,8 @@ class Compiled:
 def _context() -> Iterator[Callable[[str | bytes], Any]]:
     """A context of LLVM's, as the function that parses IR or bitcode in it.
 
-    It and its modules are freed at the end. Left to Python's garbage collector, the context may be
-    freed before a module, which ends the process: so it is where something (a traceback, a
-    profiler) keeps the frame in a cycle.
+    It and its modules are freed at the end. Python's garbage collector (where a traceback or a
+    profiler keeps the frame in a cycle) may free the context before a module, which crashes.
     """
     llvm = binding()
     context = llvm.create_context()
@@ -240,21 +239,21 @@ def compile_ir(
 ) -> Compiled:
     """Optimise IR text with LLVM's standard pipeline and generate object code.
 
-    ``vectorize`` and ``unroll`` switch LLVM's own loop transformations; ``level`` 0 runs only what
-    puts variables into registers, and so does a program with more than ``_LONG_BLOCK`` instructions
-    in a row. Raises ValueError with LLVM's message when the text is not valid IR.
+    ``vectorize`` and ``unroll`` switch LLVM's own loop transformations; ``level`` 0 only promotes
+    variables to registers, as is done for programs with more than ``_LONG_BLOCK`` instructions in a
+    basic block. Raises ValueError with LLVM's message when the text is not valid IR.
     """
     where = where or host_machine()
     if len(text) > 20 * _LONG_BLOCK and _longest_block(text) > _LONG_BLOCK:
         level, where = 0, where.at(0)
     imports = list(imports)
     tm = where.target_machine
-    # LLVM's vectorizer of straight code can leave a use before its definition (seen with 22.1 for
-    # loops written out), and generating code from that would end the process.
-    for straight, effort in ((vectorize, level), (False, level), (False, 0)):
+    # LLVM's SLP vectorizer can leave a use before its definition (seen with 22.1 for unrolled
+    # loops), and generating code from that would crash.
+    for slp, opt in ((vectorize, level), (False, level), (False, 0)):
         with _context() as parse:
             module = _parsed(parse, text, imports)
-            _optimise(module, where, effort, vectorize, straight, unroll)
+            _optimise(module, where, opt, vectorize, slp, unroll)
             try:
                 module.verify()
             except RuntimeError as error:
@@ -276,11 +275,11 @@ def _parsed(parse: Callable[[str], Any], text: str, imports: Iterable[str]) -> A
     return module
 
 
-def _optimise(module: Any, where: Machine, level: int, loops: bool, straight: bool, unroll: bool
+def _optimise(module: Any, where: Machine, level: int, loops: bool, slp: bool, unroll: bool
               ) -> None:
-    """Run LLVM's passes on a module; ``loops`` and ``straight`` code may become vectors."""
+    """Run LLVM's passes on a module, with vectorization of ``loops`` and of straight-line code."""
     llvm = binding()
-    builder = _pass_builder(where, level, loops, straight, unroll)
+    builder = _pass_builder(where, level, loops, slp, unroll)
     if level:
         passes = builder.getModulePassManager()
     else:
@@ -289,28 +288,28 @@ def _optimise(module: Any, where: Machine, level: int, loops: bool, straight: bo
         passes.add_simplify_cfg_pass()
     try:
         passes.run(module, builder)
-    finally:  # llvmlite's own close() frees nothing: 60 kB a module would stay
+    finally:  # llvmlite's own close() frees nothing: 60 kB a module would leak
         llvm.newpassmanagers.NewPassManager._dispose(passes)
         passes.detach()
 
 
-def _pass_builder(where: Machine, level: int, loops: bool, straight: bool, unroll: bool) -> Any:
+def _pass_builder(where: Machine, level: int, loops: bool, slp: bool, unroll: bool) -> Any:
     """A pass builder of LLVM, for one module.
 
-    It must not serve another: a run leaves pointers to its own stack in the builder, which the
-    next run follows. What a builder leaves behind is less than 2 kB.
+    It must not be used for another: a run leaves pointers to its own stack in the builder, which
+    the next run follows. A builder leaks less than 2 kB.
     """
     llvm = binding()
     options = llvm.create_pipeline_tuning_options(level)
     options.loop_vectorization = options.loop_interleaving = loops
-    options.slp_vectorization = straight
+    options.slp_vectorization = slp
     options.loop_unrolling = unroll
     return llvm.create_pass_builder(where.target_machine, options)
 
 
 #: The time that LLVM takes grows with the square of the instructions in a basic block: some 3 s for
-#: 6,000 of them, a minute for 24,000. Of longer ones it translates one instruction after the other,
-#: in linear time: a second for 150,000.
+#: 6,000 of them, a minute for 24,000. With longer ones code is not optimised, which takes linear
+#: time: a second for 150,000.
 _LONG_BLOCK = 6_000
 
 

@@ -18,7 +18,7 @@ __all__ = ["Library", "in_process", "link"]
 
 _lock = threading.Lock()
 _numbers = itertools.count()
-#: the engine and trackers of libraries that nobody holds any more
+#: the engines and trackers of libraries that nothing refers to any more
 _dropped: deque[tuple[_Engine, list[Any]]] = deque()
 
 
@@ -30,7 +30,7 @@ class _Engine:
     of them; the next libraries get a new one.
     """
 
-    #: how many libraries an engine links; to make one takes as long as to link three
+    #: how many libraries an engine links; making an engine takes as long as linking three
     LIBRARIES = 100
     current: _Engine | None = None
 
@@ -38,7 +38,7 @@ class _Engine:
         self.linker = binding().create_lljit_compiler(
             host_machine().linker_machine(), use_jit_link=os.name != "nt", suppress_errors=False
         )
-        # it is freed by `drop` alone, not in whatever order Python ends a process
+        # it is freed by `drop` alone, not in the arbitrary order of Python's shutdown
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.linker))
         self.linked = self.alive = 0
 
@@ -87,8 +87,8 @@ class Library:
         return found[name]
 
     def __del__(self) -> None:
-        # The garbage collector may call this at any moment, in a thread that has LLVM's lock while
-        # another one that has ours waits for it. So this does not wait.
+        # The garbage collector may call this at any moment, in a thread that holds LLVM's lock
+        # while another one holds ours and waits for LLVM's. So this must not block.
         if not sys.is_finalizing():
             _dropped.append((self._engine, self._trackers))
             if _lock.acquire(blocking=False):

@@ -50,7 +50,7 @@ def address_of(library: ctypes.CDLL, name: str) -> int:
 
 @functools.cache
 def _native(part: str) -> Library:
-    # Quick to compile counts here: every process pays for it, and no loop of a kernel runs in it.
+    # Compile time matters here: every process pays for it, and no loop of a kernel runs in it.
     where = host_machine(0)
     compiled = compile_ir(native_text([part], where), where, level=0)
     used = ffi_symbols() if part in ("args", "clock", "tensor") else {}

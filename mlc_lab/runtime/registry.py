@@ -16,7 +16,7 @@ from tvm_ffi import register_error
 
 from . import ndarray as _ndarray  # noqa: F401  (sets the class in which tensors arrive)
 
-# What a kernel raises that divides an integer by zero; the others are known already.
+# Raised by kernels that divide an integer by zero; tvm-ffi knows their other errors.
 register_error("ZeroDivisionError", ZeroDivisionError)
 
 __all__ = [

@@ -125,8 +125,8 @@ def _place_of_bits(torch: Any) -> tuple[int, int, int] | None:
 
 
 def _set_in_second(pairs: Any) -> set[tuple[int, int]]:
-    """The (word, bit) that of each pair of tensors the second has and the first has not, where
-    that bit is all that the word differs in."""
+    """The (word, bit) that in each pair of tensors is set in the second only, the word differing in
+    no other bit."""
     found: set[tuple[int, int]] | None = None
     for pair in pairs:
         a, b = (_words(x._cdata, _TENSOR_WORDS) for x in pair)

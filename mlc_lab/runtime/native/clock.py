@@ -49,8 +49,8 @@ def write(m: ModuleText, triple: str) -> None:
             with f.if_(f.op(f"icmp ne i32 {code}, 0")):
                 f.ret(f"i32 {code}")
             with f.if_(f.op(f"icmp sge i32 {f.load('i32', result)}, 64")):
-                held = f.load("ptr", f.gep("i64", result, 1))
-                f.call("i32", "TVMFFIObjectDecRef", [f"ptr {held}"])
+                returned = f.load("ptr", f.gep("i64", result, 1))
+                f.call("i32", "TVMFFIObjectDecRef", [f"ptr {returned}"])
         elapsed = f.op(f"sub i64 {_now(f, triple)}, {start}")
         f.store("i64", "1", "%ret")  # an integer
         f.store("i64", elapsed, f.gep("i8", "%ret", 8))

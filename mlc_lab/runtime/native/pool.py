@@ -7,8 +7,8 @@ sleep on a condition variable.
 
 A region is cut into chunks, four a thread where there are enough iterations. Each chunk has a claim
 word. A thread first claims the chunks that are its own by position, so that the same thread touches
-the same data in consecutive regions, and then helps with the others', so that a thread which the
-system has put aside holds nobody up. A claim word holds twice the number of the region, plus one
+the same data in consecutive regions, and then steals from the others, so that a thread which the
+system has descheduled delays nobody. A claim word holds twice the number of the region, plus one
 when taken: a worker that wakes late compares with the number it saw and cannot claim a chunk of
 another region, and the region's fields are read only after a claim has succeeded.
 
@@ -21,8 +21,8 @@ from __future__ import annotations
 from ..llir import FunctionText, ModuleText
 
 MAX_CHUNKS = 1024
-_SPINS = 10000  # rounds of waiting before a worker sleeps
-_POLITE = 2000  # rounds after which it also offers its core to others
+_SPINS = 10000  # iterations of a waiting loop before a worker sleeps
+_YIELD_AFTER = 2000  # iterations after which it also yields its core
 _GLOBALS = """\
 @mlc_lab_epoch = internal global i64 0, align 128
 @mlc_lab_done = internal global i64 0, align 128
@@ -180,7 +180,7 @@ def _write_run_chunks(m: ModuleText) -> None:
 
 
 def _write_worker(m: ModuleText, system: _System) -> None:
-    """Define a worker's life: wait for a region, take part in it, and again."""
+    """Define the loop of a worker: wait for a region, run chunks of it, repeat."""
     with m.function("ptr", "mlc_lab_worker", [("ptr", "arg")], "internal") as f:
         me = f.op("ptrtoint ptr %arg to i64")
         seen = f.var("i64", "0")
@@ -197,7 +197,7 @@ def _write_worker(m: ModuleText, system: _System) -> None:
                 f.store("i64", f.op(f"add i64 {done}, 1"), spins)
                 with f.if_(f.op(f"icmp ugt i64 {done}, {_SPINS}")):
                     f.break_()
-                with f.if_(f.op(f"icmp ugt i64 {done}, {_POLITE}")):
+                with f.if_(f.op(f"icmp ugt i64 {done}, {_YIELD_AFTER}")):
                     with f.if_(f.op(f"icmp eq i64 {f.op(f'and i64 {done}, 63')}, 0")):
                         system.yield_(f)
                 system.pause(f)
@@ -205,7 +205,8 @@ def _write_worker(m: ModuleText, system: _System) -> None:
                 system.lock(f)
                 f.op("atomicrmw add ptr @mlc_lab_sleepers, i64 1 seq_cst, align 8")
                 with f.loop():
-                    # Read after announcing oneself: a launch either sees a sleeper or is seen.
+                    # Read after counting itself: either the launch sees a sleeper, or this one
+                    # sees the launch.
                     same = f.op(f"icmp eq i64 {_get(f, 'i64', 'epoch', 'seq_cst')}, {last}")
                     with f.else_(same):
                         f.break_()
@@ -237,11 +238,11 @@ def _write_ensure(m: ModuleText, system: _System) -> None:
         cores = system.cores(f)
         f.ret(f"i64 {f.op(f'call i64 @llvm.smax.i64(i64 {cores}, i64 1)')}")
     m.declare("i64", "llvm.smax.i64", ["i64", "i64"])
-    # Called while the pool is held, so no two threads run it at once.
+    # Called while this thread has set the busy flag, so no two threads run it at once.
     with m.function("void", "mlc_lab_ensure", [], "internal") as f:
         here = system.process(f)
         with f.else_(f.op(f"icmp eq i32 {f.load('i32', '@mlc_lab_process')}, {here}")):
-            # A new process: of the threads of its parent only the one that forked came along.
+            # After a fork: of the parent's threads only the one that forked is here.
             system.init_locks(f)
             for name in ("started", "alive", "sleepers"):
                 f.store("i64", "0", f"@mlc_lab_{name}")
@@ -271,13 +272,13 @@ def _write_launch(m: ModuleText, system: _System) -> None:
         with f.if_(f.op(f"icmp eq i64 {_get(f, 'i64', 'threads')}, 0")):
             _set(f, "i64", "threads", f.call("i64", "mlc_lab_default_threads"))
         small = f.op("icmp eq i64 %n, 1")
-        alone = f.op(f"icmp sle i64 {_get(f, 'i64', 'threads')}, 1")
+        one_thread = f.op(f"icmp sle i64 {_get(f, 'i64', 'threads')}, 1")
         serial, parallel = f.new_label("serial"), f.new_label("parallel")
         attempt = f.new_label("attempt")
-        f.cond_br(f.op(f"or i1 {small}, {alone}"), serial, attempt)
+        f.cond_br(f.op(f"or i1 {small}, {one_thread}"), serial, attempt)
         f.label(attempt)
-        held = f.op("cmpxchg ptr @mlc_lab_busy, i32 0, i32 1 acquire monotonic, align 4")
-        f.cond_br(f.op(f"extractvalue {{i32, i1}} {held}, 1"), parallel, serial)
+        acquired = f.op("cmpxchg ptr @mlc_lab_busy, i32 0, i32 1 acquire monotonic, align 4")
+        f.cond_br(f.op(f"extractvalue {{i32, i1}} {acquired}, 1"), parallel, serial)
         f.label(serial)
         f.ret(f"i32 {f.op('call i32 %body(ptr %closure, i64 0, i64 %n)')}")
         f.label(parallel)
@@ -312,7 +313,7 @@ def _write_launch(m: ModuleText, system: _System) -> None:
                 f.break_()
             rounds = f.load("i64", waited)
             f.store("i64", f.op(f"add i64 {rounds}, 1"), waited)
-            with f.if_(f.op(f"icmp ugt i64 {rounds}, {_POLITE}")):
+            with f.if_(f.op(f"icmp ugt i64 {rounds}, {_YIELD_AFTER}")):
                 system.yield_(f)
             system.pause(f)
         status = _get(f, "i32", "job_status")
@@ -345,6 +346,6 @@ def write(m: ModuleText, triple: str) -> None:
             with f.if_(f.op(f"icmp sle i64 {_get(f, 'i64', 'alive', 'seq_cst')}, 0")):
                 f.break_()
             system.yield_(f)
-        # The next launch starts afresh.
+        # The next launch starts workers again.
         f.store("i32", "0", "@mlc_lab_process")
         f.ret()

@@ -92,7 +92,7 @@ def _write_new_tuple(m: ModuleText) -> None:
         f.store("i64", "0", f.gep("i8", "%any", 8))
         code = f.call("i32", "TVMFFIFunctionCall",
                       [f"ptr {maker}", "ptr %anys", "i32 %n", "ptr %any"])
-        # The tuple holds its items now, or nobody does.
+        # The tuple has references of its own; where it was not made, the items are freed.
         with f.for_range("0", f.op("sext i32 %n to i64")) as i:
             item = f.load("ptr", f.gep("i8", f.gep("[2 x i64]", "%anys", i), 8))
             f.call("i32", "TVMFFIObjectDecRef", [f"ptr {item}"])
