@@ -182,7 +182,7 @@ class Accesses(Visitor):
         self.guards -= 1
 
     def visit_DeclBuffer(self, node: DeclBuffer) -> None:
-        self.pointers.add(node.buffer.data)  # another name, of which no region here speaks
+        self.pointers.add(node.buffer.data)  # an alias, whose accesses are not collected here
         self.visit(node.body)
 
     def visit_LetStmt(self, node: LetStmt) -> None:
@@ -221,7 +221,7 @@ class Accesses(Visitor):
 
 
 def points(indices: tuple) -> tuple:
-    """Indices as (min, extent) pairs; vector indices are no such thing and give a wide one."""
+    """Indices as (min, extent) pairs; of a ramp the range of its lanes, else undefined."""
     out = []
     for index in indices:
         if "x" in index.dtype:

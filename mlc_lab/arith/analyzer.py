@@ -74,7 +74,7 @@ class Analyzer:
                 self._check_rebind(var, value)
             elif value is not self.ranges[var]:
                 self.unbind(var)
-        elif type(value) is Range:  # the commonest case, without detours
+        elif type(value) is Range:  # the most common case, made fast
             low, extent = value.min, value.extent
             if type(extent) is IntImm and type(low) is IntImm and extent.value > 1:
                 self.ranges[var] = value

@@ -37,7 +37,7 @@ Term = tuple
 
 
 class Sum:
-    """A sum of terms under construction; what a handler answers with is its caller's to change."""
+    """A sum of terms under construction; the caller of a handler may change its result."""
 
     __slots__ = ("dtype", "terms", "base", "summed", "places")
 
@@ -46,7 +46,7 @@ class Sum:
         self.terms = terms
         self.base = base
         self.summed = summed  # whether it came from + or -: then -x is written 0 - x
-        #: of a long sum: positions of the terms by the outline of their index
+        #: of a long sum: positions of the terms by the `outline` of their index
         self.places: dict[Any, list[int]] | None = None
 
     def scaled(self, factor: int) -> "Sum":
@@ -86,8 +86,8 @@ class Sum:
         terms.append(new)
 
     def place_of(self, index: PrimExpr) -> int:
-        """Where the first term of an index stands in a long sum; its length if there is none,
-        which then is where one will stand."""
+        """The position of the first term of an index in a long sum; where there is none, the end,
+        which is noted as the position of the term to be added."""
         terms, places = self.terms, self.places
         if places is None:
             places = self.places = {}
@@ -112,7 +112,7 @@ _LONG = 24
 
 
 def outline(e: PrimExpr, levels: int = 3) -> Any:
-    """What the same expressions have in common: a key to look for them, cheaper than a hash."""
+    """A key that equal expressions share (others may, too); cheaper than a hash."""
     if type(e) is IntImm:
         return e.value
     kind = type(e)
@@ -596,7 +596,7 @@ _CANONICAL: dict[type, Callable] = {**_HANDLERS, LT: _lt}
 def affine_form(e: PrimExpr, var_map: Mapping[PrimExpr, PrimExpr]) -> PrimExpr | None:
     """The canonical form of a sum of variables times constants; None if `e` is no such sum.
 
-    The commonest expressions of all need neither rules nor bounds.
+    These most common expressions need neither rules nor bounds.
     """
     terms: dict[Any, int] = {}
     base = _collect(e, 1, terms, var_map)

@@ -137,7 +137,7 @@ class ConstIntBoundAnalyzer:
         return is_data(e, self.parent.data)
 
     def constrained(self, e: PrimExpr, bound: Bound) -> Bound:
-        """`bound` narrowed by the facts that speak of `e`."""
+        """`bound` narrowed by the facts about `e`."""
         for other, (low, high) in self.known.get(type(e), ()):
             if same(e, other):
                 bound = (max(bound[0], low), min(bound[1], high))
@@ -177,7 +177,7 @@ def constraint_bounds(cond: PrimExpr, wraps: Callable[[PrimExpr], bool]
                       ) -> list[tuple[PrimExpr, Bound]]:
     """(expression, bounds) pairs that follow from a conjunction of comparisons with constants.
 
-    `wraps` tells of an expression whether it may wrap around: then nothing is moved across.
+    `wraps` says whether an expression may wrap around: then no term of it is moved across.
     """
     out: list[tuple[PrimExpr, Bound]] = []
     for item in conjuncts(cond):

@@ -107,7 +107,7 @@ def is_data(e: Any, memo: dict[PrimExpr, bool]) -> bool:
         elif kind is BufferLoad or kind is ProducerLoad:
             found = True
         elif kind in ARITHMETIC and type(e.a) is IntImm and type(e.b) is IntImm:
-            found = True  # not folded: it is no index that anyone computed
+            found = True  # index arithmetic on constants would have been folded
         elif kind is Call:
             found = any(is_data(a, memo) for a in e.args[-2:])
         else:

@@ -177,7 +177,7 @@ class _Need(NamedTuple):
 
 
 class _PaddingRewriter(IterMapRewriter):
-    """Pads the iterators and sums that are divided unevenly; learns of needs by trying."""
+    """Pads the iterators and sums that are divided unevenly; starts over for each one found."""
 
     pads = True
 
@@ -190,7 +190,7 @@ class _PaddingRewriter(IterMapRewriter):
                divisor: Number) -> tuple[IterSplitExpr, Number]:
         """split + base before a division, in terms of the padded mark.
 
-        Raises _Again where padding is needed that is not foreseen yet.
+        Raises _Again where padding is needed that is not among `needs` yet.
         """
         mark = split.source
         extent, factor, whole = split.extent, split.lower_factor, mark.extent
@@ -229,7 +229,7 @@ class _PaddingRewriter(IterMapRewriter):
 
 
 class _Again(Exception):
-    """A need was noted down: start over with it."""
+    """A need was added: start over with it."""
 
 
 def _padded_map(indices: Sequence[PrimExpr], doms: Mapping[Var, Range],

@@ -341,7 +341,7 @@ class IterMapRewriter:
     def check_unused_constraint(self, fused: _Fused, splits: Mapping[IterMark, Any]) -> None:
         """A limited sum that no index contains: using its parts is fine if they are not limited.
 
-        Alone, the topmost part still takes all its values if the limit lies in its last round.
+        Alone, the topmost part still takes all its values if the limit lies in its last iteration.
         """
         used = [s for s in fused.flat if any(m in splits for m in marks_within(s.source))]
         if not used:

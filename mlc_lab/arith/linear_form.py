@@ -242,12 +242,12 @@ class Reader:
         p, q, x, y, n = pairs[0]
         for sign in (0, 1, -1):
             case = system.copy()
-            apart, products = plus(x, y, -1), {p: 1, q: -1}
+            difference, products = plus(x, y, -1), {p: 1, q: -1}
             if not sign:
-                case.zero(apart)
+                case.zero(difference)
                 case.zero(products)
             else:  # x >= y + 1: x * n >= y * n + n
-                case.not_negative(plus(times(apart, sign), {None: -1}))
+                case.not_negative(plus(times(difference, sign), {None: -1}))
                 case.not_negative(plus(times(products, sign), n, -1))
             if not self._split(case, pairs[1:]):
                 return False

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def innermost_place(buffer: Buffer, accesses: Sequence[Access]) -> Stmt | None:
-    """The innermost loop or block realization in which `buffer`, of which `accesses` are all there
-    are, can be allocated; None if there is none but where it is."""
+    """The innermost loop or block realization in which `buffer` can be allocated; None if it has to
+    stay where it is. `accesses` are all of the buffer."""
     common = accesses[0].path
     for access in accesses[1:]:
         depth = 0
@@ -36,33 +36,33 @@ def innermost_place(buffer: Buffer, accesses: Sequence[Access]) -> Stmt | None:
             depth += 1
         common = common[:depth]
     limit = len(common)
-    together = buffer.scope not in ("global", "local")  # threads share it, so lanes do
+    is_shared = buffer.scope not in ("global", "local")  # by threads, and by lanes then
     for at, item in enumerate(common):
         if type(item) is not For:
             continue
         tag = item.thread_binding.thread_tag if item.thread_binding is not None else ""
         on_gpu = tag.startswith(("threadIdx", "blockIdx")) and buffer.scope == "global"
         if item.kind is ForKind.VECTORIZED and (
-                together or not _lanes_share(accesses, at)) or on_gpu:
+                is_shared or not _lanes_overlap(accesses, at)) or on_gpu:
             limit = min(limit, at)
     analyzer = Analyzer()
     bind_loops(analyzer, common[:limit])
     for depth in range(limit, 0, -1):
         item = common[depth - 1]
         if type(item) is BlockRealize and item.block.iter_vars and depth == len(common):
-            continue  # inside of the one block that touches it: there is nothing to allocate for
+            continue  # inside of the only block that uses it nothing would be gained
         if written_first(accesses, depth, analyzer):
             return item
     return None
 
 
-def _lanes_share(accesses: Sequence[Access], at: int) -> bool:
+def _lanes_overlap(accesses: Sequence[Access], at: int) -> bool:
     """Whether different iterations of the loop `path[at]` may touch one element."""
     writes = [a for a in accesses if a.write]
-    return any(_meet(a, b, at) for a in writes for b in accesses)
+    return any(_overlap(a, b, at) for a in writes for b in accesses)
 
 
-def _meet(a: Access, b: Access, at: int) -> bool:
+def _overlap(a: Access, b: Access, at: int) -> bool:
     reader = Reader()
     points = []
     for side, access in enumerate((a, b)):
@@ -89,18 +89,18 @@ def _meet(a: Access, b: Access, at: int) -> bool:
 
 
 def written_first(accesses: Sequence[Access], depth: int, analyzer: Analyzer) -> bool:
-    """Whether inside of `path[depth - 1]` every read of a buffer, of which `accesses` are all
-    there are, follows a write that covers it."""
+    """Whether inside of `path[depth - 1]` every read of a buffer follows a write that covers it;
+    `accesses` are all of the buffer."""
     known: dict[tuple[int, int], list | None] = {}
     for access in accesses:
         if not access.write and not any(
-                _serves(write, access, depth, analyzer, known) for write in accesses
+                _fills(write, access, depth, analyzer, known) for write in accesses
                 if write.write and write.order < access.order):
             return False
     return True
 
 
-def _serves(write: Access, read: Access, depth: int, analyzer: Analyzer, known: dict) -> bool:
+def _fills(write: Access, read: Access, depth: int, analyzer: Analyzer, known: dict) -> bool:
     """Whether a write fills what a read needs, in the same iteration of all loops around both; the
     init of a reduction fills what the reduction itself reads in all of its iterations."""
     if not (write.init and read.block is write.block):
@@ -121,7 +121,7 @@ def _written(write: Access, depth: int, analyzer: Analyzer) -> list | None:
     """The box that a write surely fills in each iteration of `path[depth - 1]`, as far as it lies
     inside of the buffer; None if it may leave gaps.
 
-    The init of a reduction counts if the reduction runs inside of the place.
+    The init of a reduction counts if all loops of the reduction are inside of it.
     """
     if write.guarded or write.lets:
         return None

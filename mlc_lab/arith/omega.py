@@ -207,7 +207,7 @@ def _eliminate(bounds: list[Form]) -> list[Form] | None:
     if not unknowns:
         return None
     free = {k for k in unknowns if k not in lows or k not in highs}
-    if free:  # may be as large, or as small, as it takes
+    if free:  # not bounded on one side: such an unknown can always be chosen to fit
         return [f for f in bounds if free.isdisjoint(f)]
     unknown = min(unknowns, key=lambda k: (k in rough, lows[k] * highs[k]))
     out, low, high = [], [], []

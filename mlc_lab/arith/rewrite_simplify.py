@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: (node type, type of a, type of b) -> compiled rules (or None where no rule fits)
 _RULES: dict[tuple, Callable | None] = {}
 _VECTORS = (Ramp, Broadcast)
-#: operations that are right of numbers that wrap around; and those that are not
+#: operations whose rules hold for numbers that wrap around; and those whose rules do not
 _RING = frozenset(ARITHMETIC)
 _ORDERED = frozenset((Min, Max, FloorDiv, Div))
 _MISSING: Any = object()
@@ -88,18 +88,18 @@ class RewriteSimplifier:
             if ta not in _VECTORS and tb not in _VECTORS or dt.element_of(a.dtype) not in (
                     INDEX_DTYPES):
                 return None
-        elif self.parent.data_met and self._must_stay(cls, a, b):
+        elif self.parent.data_met and self._may_be_wrong(cls, a, b):
             return None
         try:
             return rule(self, a, b)
         except DoesNotFit:
             return None
 
-    def _must_stay(self, cls: type, a: PrimExpr, b: PrimExpr) -> bool:
+    def _may_be_wrong(self, cls: type, a: PrimExpr, b: PrimExpr) -> bool:
         """Whether the rules for cls(a, b) may be wrong as its operands may wrap around.
 
-        Sums and products of what wraps around are as those of integers. What is wrong is to move
-        terms into or out of a comparison, minimum or division.
+        Rules for sums and products hold in modular arithmetic, too. Those that move terms into or
+        out of a comparison, minimum or division do not.
         """
         if cls in _RING:
             if type(a) not in _ORDERED and type(b) not in _ORDERED:
@@ -115,7 +115,7 @@ class RewriteSimplifier:
         """Constant bounds of a - b."""
         bound = self.parent.bounds.of
         if self.parent.data_met and self.parent.may_wrap(Sub(a, b), a, b):
-            return self._apart(a, b)
+            return self._wrapping_difference(a, b)
         if type(b) is IntImm:
             low, high = bound(a)
             c = b.value
@@ -130,7 +130,7 @@ class RewriteSimplifier:
         except DoesNotFit:
             return (NEG_INF, POS_INF)
 
-    def _apart(self, a: PrimExpr, b: PrimExpr) -> tuple[int, int]:
+    def _wrapping_difference(self, a: PrimExpr, b: PrimExpr) -> tuple[int, int]:
         """`difference` where a - b may wrap around: from the bounds of each."""
         if same(a, b):
             return (0, 0)

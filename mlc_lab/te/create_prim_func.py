@@ -123,13 +123,13 @@ class _Builder:
 
     def for_arguments(self, op: Operation) -> Stmt | None:
         """The computation of the parameters of an operation that is computed twice."""
-        mine = {t: self.twice.pop(t) for t in op.outputs if t in self.twice}
-        if not mine:
+        params = {t: self.twice.pop(t) for t in op.outputs if t in self.twice}
+        if not params:
             return None
         assert isinstance(op, ComputeOp)
         local = {t: self.buffer_of(t) for t in op.outputs}
         self.allocated += local.values()
-        self.buffers.update({**local, **mine})
+        self.buffers.update({**local, **params})
         stmt = self.of_compute(op)
         self.buffers.update(local)
         del self.block_names[op]
@@ -142,7 +142,7 @@ class _Builder:
         if any(not own.isdisjoint((*free_vars(iv.dom.extent), *free_vars(iv.dom.min)))
                for iv in op.reduce_axis):
             return self.of_varying(op)
-        # a sum of no terms is its start: blocks within loops without a turn would never run
+        # a sum of no terms is its initial value: blocks in loops without iterations would not run
         summed = [] if any(O.is_const_int(iv.dom.extent, 0) for iv in op.reduce_axis
                            ) else op.reduce_axis
         axes = [*op.axis, *summed]
@@ -174,8 +174,8 @@ class _Builder:
     def of_varying(self, op: ComputeOp) -> Stmt:
         """Two levels, where how far to reduce depends on the element or on another reduction axis:
         the outer block is spatial, and the reduction inside it runs over bounds that are read from
-        the outer iterators and loops. Where an element may have nothing to reduce, what it starts
-        from is stored before the loops."""
+        the outer iterators and loops. Where an element may have nothing to reduce, its initial
+        value is stored before the loops."""
         doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
                 for iv in op.axis]
         loops = [Var(iv.var.name, d.extent.dtype) for iv, d in zip(op.axis, doms)]
@@ -248,7 +248,7 @@ class _Builder:
         init = None
         if output is None:
             init, body = self.reduction(op, indices, convert)
-            if not op.reduce_axis:  # one term, which needs no start unless one is given
+            if not op.reduce_axis:  # one term, which needs no initial value unless one is given
                 init, body = None, seq(init, body) if op.reduction.init else self.only_term(
                     op, indices, convert)
             elif not any(iv in axes for iv in op.reduce_axis):
@@ -433,7 +433,7 @@ def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None
 
     `ops` lists the parameters: tensors and scalar variables. Tensors in between that are not
     listed are allocated. `index_dtype_override` ("int64") sets the type of sizes and indices.
-    A reduction's `where=` leaves elements out, and its `init=` is what it starts from.
+    A reduction's `where=` leaves elements out, and its `init=` is its initial value.
 
     Raises ValueError if a placeholder that is read is missing from the list.
     """

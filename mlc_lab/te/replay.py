@@ -25,7 +25,7 @@ class Replay:
 
     def __init__(self, schedule: Schedule, args: Sequence[Any],
                  twice: Sequence[Operation] = ()) -> None:
-        # what the schedule is of is computed even where it is no parameter; nobody sees it then
+        # outputs of the schedule that are no parameters are computed all the same
         self.hidden = [op.outputs[0] for op in schedule.outputs
                        if not any(tensor in args for tensor in op.outputs)]
         func, names, around, self.buffers = build_prim_func(
@@ -123,16 +123,16 @@ class Replay:
         for step in stage.steps:
             if step[0] != "tensorize":
                 self.apply(block, table, step)
-        self.start_before(stage, block, table)
-        for step in stage.steps:  # what starts a sum stands outside the intrinsic
+        self.init_before(stage, block, table)
+        for step in stage.steps:  # the init of a sum stays outside of the intrinsic
             if step[0] == "tensorize":
                 self.sch.tensorize(table[step[1][0]], step[1][1])
 
-    def start_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
-        """What a reduction starts from is stored once, before its outermost loop, as ever in TE.
+    def init_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
+        """Store the initial value of a reduction before its outermost loop, as TE always does.
 
-        Where that loop runs across threads, or cannot be told, each element is set when it is met
-        first.
+        Where that loop runs across threads, or does not drive the reduction alone, the init stays
+        in the block.
         """
         block = self.inner.get(stage, block)
         if self.sch.get(block).init is None:
@@ -173,14 +173,14 @@ class Replay:
 
 
 def _inlined(schedule: Schedule, args: Sequence[Any]) -> list[Operation]:
-    """What is an argument as well as inlined: it is computed for the argument too."""
+    """The operations that are inlined and arguments as well: these are computed twice."""
     return [t.op for kind, stage, *_ in schedule.changes if kind == "inline"
             for t in stage.origin_op.outputs if t in args]
 
 
 def replayed(schedule: Schedule, args: Sequence[Any]) -> Replay:
-    """The replay for some arguments. Where one is moved to what reads it, which does not need all
-    of it, it is computed twice: whole for the argument, and as far as needed."""
+    """The replay for some arguments. An argument that is computed at a stage which reads only parts
+    of it is computed twice: as a whole for the argument, and as far as the stage needs it."""
     try:
         return Replay(schedule, args)
     except ScheduleError as error:

@@ -70,15 +70,15 @@ def _first_rows(builder: Any, op: ScanOp) -> list[Stmt]:
 
 
 def _views(builder: Any, op: ScanOp, steps: Sequence[ComputeOp]) -> list[MatchBufferRegion]:
-    """Names for the rows that are there and for the row that is made, where they are apart."""
-    apart = _reads_earlier_rows(op, steps)
+    """Views of the rows computed before and of the row of a step, where these are separate."""
+    separate = _reads_earlier_rows(op, steps)
     matches = []
     for tensor, state, update in zip(op.outputs, op.states, op.update):
         buffer = builder.buffers[tensor]
         for which in (state, update):
-            view = decl_buffer(buffer.shape, buffer.dtype, which.op.name) if apart else buffer
+            view = decl_buffer(buffer.shape, buffer.dtype, which.op.name) if separate else buffer
             builder.buffers[which] = view
-            if apart:
+            if separate:
                 matches.append(MatchBufferRegion(view, BufferRegion.full_region(buffer)))
     return matches
 
@@ -95,7 +95,7 @@ def _reads_earlier_rows(op: ScanOp, steps: Sequence[ComputeOp]) -> bool:
 
 
 def _is_row(tensor: Tensor, steps: Sequence[ComputeOp]) -> bool:
-    """Whether the row of the time at hand is all that the steps need of a tensor."""
+    """Whether the steps read only the row of the current time of a tensor."""
     return all(load.indices[0] is step.axis[0].var
                for step in steps for load in _loads(step) if load.producer is tensor)
 

@@ -90,12 +90,12 @@ class Stage:
     def _record(self, method: str, args: tuple, results: tuple = ()) -> None:
         self.steps.append((method, args, results))
 
-    def _carry(self, axes: Sequence[IterVar], heir: IterVar) -> None:
-        """What is computed at one of `axes` is computed at the loop that takes its place."""
+    def _reattach(self, axes: Sequence[IterVar], new: IterVar) -> None:
+        """Attach stages that are computed at one of `axes` to the loop that replaces it."""
         for stage in self.schedule.stages:
             if stage.attached is not None and stage.attached[0] is self:
                 if any(stage.attached[1] is axis for axis in axes):
-                    stage.attached = (self, heir)
+                    stage.attached = (self, new)
 
     # ------------------------------------------------------------------------------- loops
 
@@ -114,7 +114,7 @@ class Stage:
         outer, inner = (_part(parent, n, O.convert(e))
                         for n, e in zip(("outer", "inner"), sizes))
         self.leaf_iter_vars[at:at + 1] = [outer, inner]
-        self._carry((parent,), inner)
+        self._reattach((parent,), inner)
         self._record("split", (parent, factor, nparts), (outer, inner))
         return outer, inner
 
@@ -132,7 +132,7 @@ class Stage:
                         Var(".".join(a.var.name for a in axes) + ".fused", extent.dtype),
                         axes[0].iter_type)
         self.leaf_iter_vars[places[0]:places[-1] + 1] = [fused]
-        self._carry(axes, fused)
+        self._reattach(axes, fused)
         self._record("fuse", axes, (fused,))
         return fused
 
@@ -330,7 +330,7 @@ class Schedule:
     def _split_in_two(self, stage: Stage, first: ComputeOp, last: ComputeOp) -> Stage:
         """Let `first` and then `last` compute what a stage did; the new stage, of `first`.
 
-        What read for the stage, such as a cache of its inputs, is read by the new one.
+        Caches of the inputs of the stage are read by the new one.
         """
         self.instead[stage.op] = (first, last)
         made = self._add(first, self.stages.index(stage))
@@ -364,21 +364,21 @@ def _reduction_steps(stage: Stage) -> tuple[list, list, list, list]:
     for step in stage.steps:
         method, args, results = step
         axes = [a for a in args if isinstance(a, IterVar)]
-        mine = [a for a in axes if any(a is iv for iv in known)]
-        if not mine:
+        own = [a for a in axes if any(a is iv for iv in known)]
+        if not own:
             late.append(step)
         elif method == "reorder":
-            others = tuple(a for a in axes if a not in mine)
+            others = tuple(a for a in axes if a not in own)
             late += [(method, others, ())] if len(others) > 1 else []
         elif method in ("split", "fuse"):
-            if len(mine) < len(axes):
+            if len(own) < len(axes):
                 raise ValueError(f"rfactor of {stage.op.name}: a loop is fused of spatial and "
                                  "reduction loops, whose parts cannot be told apart")
             early.append(step)
             known += results
         else:
             raise ValueError(f"rfactor of {stage.op.name} must come before its loop "
-                             f"{mine[0].var.name} is {_DONE.get(method, method)}: that is said of "
+                             f"{own[0].var.name} is {_DONE.get(method, method)}: that is said of "
                              "the loops of the stages which rfactor makes")
     leaves = [iv for iv in stage.leaf_iter_vars if any(iv is k for k in known)]
     return known, leaves, early, late

@@ -1,4 +1,4 @@
-"""set_store_predicate of te: some threads alone run a block."""
+"""set_store_predicate of te: a block runs only in the threads for which a condition holds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reading and writing at computed places: take, gather, scatter, one_hot.
 
-What an index outside means is not defined, but with it nothing is written. Reads trust the index in
-the mode "fast", as those of TVM do; Relax asks for others.
+Nothing is written at indices outside of a tensor. Reads at such indices are undefined in the mode
+"fast", as in TVM; Relax uses other modes.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def one_hot(indices: Tensor, on_value: ExprLike, off_value: ExprLike, depth: Exp
     return injective(shape, element, "T_one_hot")
 
 
-#: how a scattered value meets the one that is there
+#: how a scattered value is combined with the one that is there
 _UPDATES: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
     "update": lambda old, new: new, "add": O.add, "mul": O.mul, "max": O.max_value_of,
     "min": O.min_value_of, "mean": O.add,  # divided by how many there were, afterwards
@@ -193,7 +193,7 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
                      reduction: str = "update") -> Tensor:
     """data, in which updates[i, ..] was put at indices[i, ..] along `axis`.
 
-    `reduction` ("update", "add", "mul", "max", "min", "mean") says how it meets what is there.
+    `reduction` ("update", "add", "mul", "max", "min", "mean") says how the two are combined.
     Updates are applied in order along `axis`; the rest runs in parallel.
     """
     k = axis_of("scatter_elements", axis, data.ndim)
@@ -201,7 +201,7 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
         map(differ, indices.shape, updates.shape)),
         f"scatter_elements: indices {text(indices.shape)} and updates {text(updates.shape)} must "
         f"be one shape, with the {data.ndim} dimensions of data {text(data.shape)}")
-    meet = _update("scatter_elements", reduction)
+    combine = _update("scatter_elements", reduction)
     others = [d for i, d in enumerate(indices.shape) if i != k]
 
     def body(ins: Any, outs: Any) -> Any:
@@ -220,7 +220,7 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
                 place = _wrapped(index[here], data.shape[k])
                 there = (*at[:k], place, *at[k:])
                 with ib.if_scope(_is_inside([place], [data.shape[k]])):
-                    out[there] = meet(out[there], new[here])
+                    out[there] = combine(out[there], new[here])
                     if reduction == "mean":
                         count[place] = count[place] + 1
             if reduction == "mean":
@@ -243,7 +243,7 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "upda
         map(differ, updates.shape, [*places, *rest])),
         f"scatter_nd: updates have the shape {text(updates.shape)} and would have to have "
         f"{text([*places, *rest])}")
-    meet = _update("scatter_nd", mode)
+    combine = _update("scatter_nd", mode)
 
     def body(ins: Any, outs: Any) -> Any:
         ib = ir_builder.create()
@@ -256,7 +256,7 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "upda
                 first = [_wrapped(index[(d, *at)], data.shape[d]) for d in range(depth)]
                 there = (*first, *inner)
                 with ib.if_scope(_is_inside(first, data.shape)):
-                    out[there] = meet(out[there], new[(*at, *inner)])
+                    out[there] = combine(out[there], new[(*at, *inner)])
         return ib.get()
 
     return te.extern([data.shape], [data, indices, updates], body, dtype=data.dtype,

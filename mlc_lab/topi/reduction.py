@@ -88,8 +88,8 @@ prod = _accumulation("prod", te.prod, all,
 
 
 def _arg(name: str, better: Callable, worst: Callable, exact: bool = False) -> Callable:
-    """argmax or argmin. The text of TVM's takes NaN for no number, and gives -1 where no element is
-    better than the largest finite number; `exact` gives what numpy and torch give for all of them.
+    """argmax or argmin. TVM's form ignores NaN, and gives -1 where no element is better than the
+    finite number that it starts from; `exact` gives what numpy and torch give in these cases.
     """
     def operator(data: Tensor, axis: int | Sequence[int] | None = None, keepdims: bool = False,
                  select_last_index: bool = False) -> Tensor:
@@ -150,8 +150,8 @@ def highest(dtype: str) -> PrimExpr:
 argmax = _arg("argmax", O.greater, O.min_value)
 argmin = _arg("argmin", O.less, O.max_value)
 
-#: as numpy and torch have them for infinities and NaN too; those above have TVM's text, which
-#: begins with the largest finite number
+#: as in numpy and torch for infinities and NaN too; those above have TVM's form, which starts from
+#: a finite number
 max_from_lowest = te.comm_reducer(O.max_value_of, lowest, "max")
 exact_max = _reduction("max", max_from_lowest)
 exact_min = _reduction("min", te.comm_reducer(O.min_value_of, highest, "min"))

@@ -36,7 +36,7 @@ def _best(name: str, better: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Callab
         k = axis_of(name, axis, data.ndim)
 
         def wins(new: PrimExpr, old: PrimExpr) -> PrimExpr:
-            """Equal ones too: torch gives the last place; what is not a number stays."""
+            """Equal elements win: torch gives the last index. A first NaN wins, and stays."""
             if not dt.is_float(data.dtype):
                 return better(new, old)
             return O.logical_or(O.isnan(new), O.logical_and(O.logical_not(O.isnan(old)),

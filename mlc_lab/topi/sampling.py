@@ -43,12 +43,12 @@ def grid_sample(data: Tensor, grid: Tensor, method: str = "bilinear", padding: s
         span = high - low
         away = O.abs(x - low)
         part = away - O.floor(away / O.max_value_of(span, f(1e-9))) * span
-        turns = O.floor(away / O.max_value_of(span, f(1e-9)))
-        odd = O.equal(turns - O.floor(turns / f(2)) * f(2), f(1))
+        periods = O.floor(away / O.max_value_of(span, f(1e-9)))
+        odd = O.equal(periods - O.floor(periods / f(2)) * f(2), f(1))
         return O.select(O.equal(span, f(0)), low, O.select(odd, high - part, low + part))
 
-    def kept(x: PrimExpr, size: PrimExpr) -> PrimExpr:
-        """A place outside, moved inside; of "zeros" it stays."""
+    def clamped(x: PrimExpr, size: PrimExpr) -> PrimExpr:
+        """A coordinate clamped to the image; unchanged where the padding is "zeros"."""
         if padding == "zeros":
             return x
         if padding == "reflection":
@@ -72,13 +72,13 @@ def grid_sample(data: Tensor, grid: Tensor, method: str = "bilinear", padding: s
 
     def taps(x: PrimExpr, size: PrimExpr) -> list[tuple[PrimExpr, PrimExpr | None]]:
         if method == "nearest":
-            return [(O.nearbyint(kept(x, size)), None)]
+            return [(O.nearbyint(clamped(x, size)), None)]
         if method == "bilinear":
-            x = kept(x, size)
+            x = clamped(x, size)
             first = O.floor(x)
             return [(first, f(1) - (x - first)), (first + f(1), x - first)]
         first = O.floor(x)
-        return [(kept(first + f(n - 1), size), w)
+        return [(clamped(first + f(n - 1), size), w)
                 for n, w in enumerate(cubic_weights(x - first, f, alpha))]
 
     def element(*i: PrimExpr) -> PrimExpr:

@@ -51,7 +51,7 @@ def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identi
                 return O.cast(source[tuple(where)], dtype)
 
             if wide != dtype:
-                _kept_apart(ib, out, place, value, length, (dtype, wide), binop, identity_value,
+                _wide_total(ib, out, place, value, length, (dtype, wide), binop, identity_value,
                             exclusive)
             else:
                 with ib.if_scope(length > 0):
@@ -64,9 +64,9 @@ def scanop(data: Tensor, binop: Callable[[PrimExpr, PrimExpr], PrimExpr], identi
     return te.extern([shape], [data], body, dtype=dtype, name=op_name, tag=op_name)
 
 
-def _kept_apart(ib: IRBuilder, out: Any, place: Callable, value: Callable, length: Any,
+def _wide_total(ib: IRBuilder, out: Any, place: Callable, value: Callable, length: Any,
                 dtypes: tuple[str, str], binop: Callable, identity: Any, exclusive: Any) -> None:
-    """One row of a scan whose total is kept in a wider type than that of the results."""
+    """One row of a scan whose total has a wider type than the results."""
     dtype, wide = dtypes
     total = ib.allocate(wide, (1,), "total", scope="local")
     total[0] = O.cast(O.convert(identity), wide)

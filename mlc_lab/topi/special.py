@@ -26,7 +26,7 @@ def _wide(dtype: str) -> str:
 
 
 class Keep:
-    """Names for values: `keep(e)` is a variable, `around(out)` says in front what it stands for."""
+    """Names for values: `keep(e)` is a variable, and `around(out)` binds all of them by lets."""
 
     def __init__(self) -> None:
         self.named: list[tuple[Var, PrimExpr]] = []
@@ -37,7 +37,7 @@ class Keep:
         return var
 
     def around(self, out: PrimExpr) -> PrimExpr:
-        """The result, as an expression of what the formula is given."""
+        """The result in the lets that bind the variables."""
         for var, value in reversed(self.named):
             out = O.let(var, value, out)
         return out

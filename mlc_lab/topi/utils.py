@@ -16,7 +16,7 @@ from ..tir.expr import IntImm, PrimExpr
 def sum_type(dtype: str) -> str:
     """The type in which sums and products of many numbers of `dtype` are kept.
 
-    A float of 16 bits (or 8) would stand still soon: 2048 + 1 is 2048 in float16, 256 + 1 is 256
+    A float of 16 bits (or 8) would soon stop growing: 2048 + 1 is 2048 in float16, 256 + 1 is 256
     in bfloat16.
     """
     return "float32" if dt.is_float(dtype) and dt.bits_of(dtype) <= 16 else dtype

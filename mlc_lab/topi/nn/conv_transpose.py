@@ -1,6 +1,6 @@
 """Transposed convolutions: zeros between the elements, a border, then a convolution.
 
-The kernel is (I, O / groups, ...) and is turned round, so that the whole is the gradient of the
+The kernel is (I, O / groups, ...) and is flipped, so that the whole is the gradient of the
 convolution with that kernel. `output_padding` adds to the end of the result.
 """
 
@@ -43,7 +43,7 @@ def conv_transpose(data: Tensor, kernel: Tensor, strides: int | Sequence[int],
     low = [number(simplify(k - 1 - b)) for k, b in zip(sizes, before)]
     high = [number(simplify(k - 1 - a + e)) for k, a, e in zip(sizes, after, extra)]
     framed = pad(spread, [0, 0, *low], [0, 0, *high], name="data_pad")
-    turned = _turned(kernel, groups, dim)
+    flipped = _flipped(kernel, groups, dim)
     per_group, in_group = kernel.shape[1], simplify(O.floordiv(channels, groups))
     shape = [batch, simplify(per_group * groups),
              *(simplify(d - k + 1) for d, k in zip(framed.shape[2:], sizes))]
@@ -60,7 +60,7 @@ def conv_transpose(data: Tensor, kernel: Tensor, strides: int | Sequence[int],
         else:
             source, weight = dc, (c, dc)
         return te.sum(O.cast(framed(b, source, *[x + k for x, k in zip(at, ks)]), wide)
-                      * O.cast(turned(*weight, *ks), wide), axis=[dc, *ks])
+                      * O.cast(flipped(*weight, *ks), wide), axis=[dc, *ks])
 
     return rounded(te.compute(shape, element, name="compute", tag=f"{name}_nc",
                               varargs_names=["b", "c", *_letters("", dim)]), dtype)
@@ -70,7 +70,7 @@ def _letters(prefix: str, dim: int) -> list[str]:
     return [prefix + c for c in "dhw"[3 - dim:]]
 
 
-def _turned(kernel: Tensor, groups: int, dim: int) -> Tensor:
+def _flipped(kernel: Tensor, groups: int, dim: int) -> Tensor:
     """The kernel as (O / groups, I, ...), every spatial dimension reversed."""
     inner, outer, *sizes = kernel.shape
     names = ["o", "i"] if groups == 1 or dim == 1 else ["i", "o"]

@@ -26,10 +26,10 @@ def _spatial(name: str, layout: str, dim: int, data: Tensor) -> list[int]:
 
 
 def _max(exact: bool) -> tuple[Callable, Callable]:
-    """What stands around an image, and the maximum of a window that begins with it.
+    """The value of the padding of an image, and the maximum of a window that starts from it.
 
-    TVM's text has the smallest finite number there, which is larger than -inf. `exact` gives what
-    torch gives for windows of nothing but -inf.
+    TVM starts from the smallest finite number, which is larger than -inf. `exact` gives what torch
+    gives for windows of nothing but -inf.
     """
     return (lowest, max_from_lowest) if exact else (O.min_value, te.max)
 
@@ -66,8 +66,8 @@ def pool(data: Tensor, kernel: int | Sequence[int], stride: int | Sequence[int],
 
     framed = any(b or a for b, a in zip(before, beyond))
     if pool_type == "max":
-        none, largest = _max(exact)
-        temp = pad(data, low, high, none(data.dtype), "pad_temp", varargs_names=names
+        padding_value, largest = _max(exact)
+        temp = pad(data, low, high, padding_value(data.dtype), "pad_temp", varargs_names=names
                    ) if framed else data
         return te.compute(shape, lambda *i: largest(source(temp, i), axis=ks), name="pool_max",
                           tag="pool_max", attrs={"schedule_rule": "meta_schedule.pool_max"},
