@@ -59,7 +59,7 @@ def linear(expr: PrimExpr, env: Mapping[Any, Linear], extents: Mapping[Any, int]
             return high if type(expr) is e.FloorDiv else low
         if type(expr) is e.FloorMod:
             return low
-        # parts that cross the border step once in a while; on average they move by c / factor
+        # other terms change the quotient by c / factor on average
         return {**high, **{v: c / factor for v, c in low.items()}}
     if type(expr) is e.Cast:
         return linear(expr.value, env, extents)
@@ -228,7 +228,7 @@ def needs_tiling(facts: BlockFacts) -> bool:
 
 
 def packable(facts: BlockFacts, vector: Axis) -> list[Any]:
-    """Reads that move with the vector axis in one dimension, and that panels would make dense."""
+    """Reads that move with the vector axis in one dimension, and that packing makes contiguous."""
     out = []
     for read in facts.reads:
         steps = facts.steps(read)

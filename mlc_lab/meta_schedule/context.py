@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Draft(NamedTuple):
-    """A schedule that is not postprocessed yet, that by which it is judged, and what its sampling
-    instructions decided, by index."""
+    """A candidate: its schedule without postprocessing, the one that the cost model judges, and the
+    decisions of its sampling instructions, by index."""
 
     sch: Schedule
     judged: Schedule
@@ -118,10 +118,10 @@ class TuneContext:
         return sch if sch is not None and self.postprocess(sch) else None
 
     def draft(self, trace: Trace) -> Draft | None:
-        """A schedule of a trace, and the one that a cost model judges it by; None if rejected.
+        """A candidate of a trace; None if it is rejected.
 
-        The first is to be postprocessed when it is chosen; where that cannot be left until then,
-        the two are the same, and `postprocess` was run.
+        Its schedule is to be postprocessed when it is chosen; the judged one has run the steps of
+        the stage "judged". Where a step has no stage, both are one schedule, postprocessed.
         """
         sch = self._replayed(trace, None)
         if sch is None:

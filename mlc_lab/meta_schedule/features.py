@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 STORES = 4
 #: numbers of one store, see `StoreFeatures.vector`
 WIDTH = 28
-#: cycles one call, or one parallel loop, costs whatever it does
+#: cycles that any call, or any parallel loop, costs
 _CALL_CYCLES = 400.0
-#: lines of a set over its ways from which on none of them is found again; caches do not replace
-#: strictly what was used longest ago, so a few lines too many are forgiven
+#: ratio of the lines that map to a set to its ways from which on all of them are conflict misses;
+#: caches are not strictly LRU, so a few lines too many do little harm
 _THRASH = 2.0
 
 
@@ -144,9 +144,9 @@ class StoreFeatures:
                             len(sizes) - 1)
             total = 0.0
             for index, (_, steps) in enumerate(self.accesses):
-                # One loop more goes through lines that lie beside each other. What fits is loaded
-                # once for each round of the loops outside; a loop that does not move the access
-                # finds it still there, until one that does has come between.
+                # One loop more goes through adjacent lines. What fits is loaded once for each
+                # iteration of the loops outside; a loop that does not move the access finds it in
+                # the cache, unless a loop inside of that one moves it.
                 last = max(position - 1, 0)
                 need = sizes[last][index]
                 moved = any(steps is None or x.var in steps for x in self.loops[last:position])
@@ -169,7 +169,7 @@ class StoreFeatures:
         """A rough estimate of the cycles: the slowest of computing, loading, and each memory."""
         hw = self.hw
         operations = max(1, self.flop)
-        chunk = self.unrolled * self.vector  # elements of one round of the unrolled part
+        chunk = self.unrolled * self.vector  # elements of one iteration of the unrolled part
         rounds = self.iterations / max(1, chunk)
         per = math.ceil(self.vector / self.lanes) * self.unrolled
         arithmetic = operations / 2 if self.is_sum else operations
@@ -250,7 +250,7 @@ def _footprint(steps: dict | None, loops: list[Loop], size: int, line: int) -> f
 
 
 def _conflict(steps: dict | None, loops: list[Loop], size: int, cache: CacheLevel) -> float:
-    """How many lines more than a cache has ways fall into the same sets, as a factor."""
+    """Conflict misses: the ratio of lines that map to one set to its ways, at worst."""
     if not steps:
         return 0.0
     worst = 0.0
@@ -261,7 +261,7 @@ def _conflict(steps: dict | None, loops: list[Loop], size: int, cache: CacheLeve
         if step < cache.line or step != int(step):
             continue
         step = int(step)
-        period = way // math.gcd(step, way)  # so many steps until the same set comes again
+        period = way // math.gcd(step, way)  # steps until the same set is reached again
         lines = loop.extent / max(1, period)
         worst = max(worst, lines / cache.ways)
     return worst

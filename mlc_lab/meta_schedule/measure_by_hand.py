@@ -32,9 +32,9 @@ def measure_record(parent: TuningRecord, sch: Schedule, changed: str) -> TuningR
         return made
     checked = plain if plain.status == "ok" else None
     reference = Reference(parent.workload.shash, arguments(mod["main"]), checked)
-    trouble = runner.prepare(reference).result()
-    if trouble:
-        made.status, made.reason = "run_error", trouble
+    failure = runner.prepare(reference).result()
+    if failure:
+        made.status, made.reason = "run_error", failure
         return made
     (future,) = runner.run([RunnerInput(built, reference, num_cores(target))])
     found = future.result()

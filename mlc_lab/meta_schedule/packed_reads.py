@@ -1,4 +1,4 @@
-"""What packing will do to a program, told from the program before it is packed.
+"""What packing will do to a program, computed from the program before it is packed.
 
 Most candidates are judged by the cost model and never measured. `RewriteLayout` is several steps of
 a schedule, so it is left until a candidate is chosen, and features come from here meanwhile: how

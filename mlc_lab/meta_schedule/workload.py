@@ -1,4 +1,4 @@
-"""What is tuned: a module with one program in it, known again whatever its variables are called."""
+"""What is tuned: a module with one program, recognised whatever its variables are called."""
 
 from __future__ import annotations
 

@@ -2,13 +2,13 @@
 
 The estimate of features.py (the slowest of arithmetic, loads and each level of the memory) orders
 candidates before anything was measured. With measurements, trees (scikit-learn's
-ExtraTreesRegressor) learn the logarithm of what the estimate is wrong by, from the features of
-every store.
+ExtraTreesRegressor) learn the logarithm of the factor by which the estimate is wrong, from the
+features of every store.
 
 The trees are grown at random and averaged, after P. Geurts, D. Ernst and L. Wehenkel, "Extremely
-randomized trees" (Machine Learning, 2006). Boosted trees, which TVM uses, took the noise of a few
-dozen measurements for knowledge: where most candidates are within a few percent of each other they
-ranked programs they had not seen worse than the estimate alone.
+randomized trees" (Machine Learning, 2006). Boosted trees, which TVM uses, overfitted the noise of a
+few dozen measurements: where most candidates are within a few percent of each other they ranked
+unseen programs worse than the estimate alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: measurements before trees are grown
 _ENOUGH = 8
-#: cycles a second, only to give the estimate the unit of time
+#: cycles a second, only to give the estimate a unit of time
 _CLOCK = 3.0e9
 
 

@@ -57,7 +57,7 @@ class Database(SessionLog):
         for row in rows:
             try:
                 other = self._workload(row["key"], row["module"])
-            except DatabaseError:  # that one is lost; this may still be another
+            except DatabaseError:  # that entry is damaged; another one may match
                 continue
             if other.same(mod):
                 return other
@@ -127,10 +127,10 @@ class Database(SessionLog):
             try:
                 out.append(make(columns_of(row, "records", self.path)))
             except MISTAKES as error:
-                trouble = reason(error)
+                last = reason(error)
         if len(out) < len(rows):
             warnings.warn(f"{len(rows) - len(out)} of {len(rows)} records of {self.path} are "
-                          f"damaged and left out (the last: {trouble})", stacklevel=4)
+                          f"damaged and left out (the last: {last})", stacklevel=4)
         return out
 
     def _record(self, columns: dict) -> TuningRecord:

@@ -50,11 +50,11 @@ COLUMN_TYPES: dict[str, dict[str, tuple[type, ...]]] = {
 #: the largest text that is taken from a file
 _LARGEST = 1 << 28
 #: what SQLite raises; the second where its message quotes damaged bytes
-_TROUBLE = (sqlite3.Error, UnicodeDecodeError)
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
 def _text(data: bytes) -> str:
-    """A text of the file; damaged bytes in it are marked, and found by whoever reads it."""
+    """A text of the file; damaged bytes become U+FFFD, which what parses the text finds."""
     return data.decode("utf-8", "replace")
 
 
@@ -76,7 +76,7 @@ class DatabaseFile:
         try:
             self._open()
         except BaseException:
-            self.close()  # else whoever holds the error holds the file's lock
+            self.close()  # else the error's traceback keeps the file, and its lock, open
             raise
 
     def _open(self) -> None:
@@ -85,7 +85,7 @@ class DatabaseFile:
             self._link.execute("PRAGMA journal_mode=WAL")
             self._link.execute("PRAGMA synchronous=NORMAL")
             self._create_tables()
-        except _TROUBLE as error:
+        except _ERRORS as error:
             if not (os.path.isfile(self.path) and any(
                     word in str(error) for word in ("readonly", "unable to open"))):
                 raise self._explain(error) from None
@@ -97,24 +97,24 @@ class DatabaseFile:
                                      isolation_level=None, **options)
         self._link.row_factory = sqlite3.Row
         self._link.text_factory = _text
-        if sys.version_info >= (3, 11):  # before, there is no way to say so
+        if sys.version_info >= (3, 11):  # which has setlimit
             self._link.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
         self._link.execute("PRAGMA trusted_schema=OFF")
 
     def _open_to_read(self) -> None:
-        """Where nothing can be written, what is there can be asked; writing is an error.
+        """Open a database that cannot be written: queries work, and writing is an error.
 
-        `immutable` passes over a journal beside the file, so it is the last resort: SQLite needs
-        it where it cannot make the file by which processes share a journal.
+        `immutable` ignores a journal beside the file, so it is the last resort: SQLite needs it
+        where it cannot make the file by which processes share a journal.
         """
         name = Path(self.path).absolute().as_uri() + "?mode=ro"
         for uri in (name, name + "&immutable=1"):
             try:
                 self._connect(uri, uri=True)
                 return self._check_version()
-            except _TROUBLE as error:
-                trouble = error
-        raise self._explain(trouble)
+            except _ERRORS as error:
+                last = error
+        raise self._explain(last)
 
     def _create_tables(self) -> None:
         link = self._link
@@ -190,7 +190,7 @@ class DatabaseFile:
                 raise DatabaseError(f"the database {self.path} is closed")
             try:
                 return self._link.execute(sql, values)
-            except _TROUBLE as error:
+            except _ERRORS as error:
                 raise self._explain(error) from None
 
     def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
@@ -201,7 +201,7 @@ class DatabaseFile:
         with self._lock:
             try:
                 return self._do(sql, values).fetchall()
-            except _TROUBLE as error:
+            except _ERRORS as error:
                 raise self._explain(error) from None
 
     def close(self) -> None:

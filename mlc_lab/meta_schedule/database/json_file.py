@@ -87,16 +87,16 @@ class JSONDatabase(MemoryDatabase, kind="json"):
         self._written.add(workload.shash)
 
     def _take_record(self, line: Any) -> None:
-        key, said, more = line
+        key, measured, more = line
         if not isinstance(more, dict):
             raise DataError("a record is [key of its program, what was measured, {...}]")
         if "revises" in more:
             record = self._records("WHERE created=? AND workload=?", (more["revises"], key))[0]
             record.times, record.status, record.reason = (
-                times_of(said[1] or []), str(more["status"]), str(more["reason"]))
+                times_of(measured[1] or []), str(more["status"]), str(more["reason"]))
             self.revise_tuning_record(record)
             return
-        record = TuningRecord.from_json(said, self._workload(key))
+        record = TuningRecord.from_json(measured, self._workload(key))
         for name in COLUMNS:
             if name in more and name not in _OWN:
                 setattr(record, name, more[name])
@@ -119,7 +119,7 @@ class JSONDatabase(MemoryDatabase, kind="json"):
         return number
 
     def revise_tuning_record(self, record: TuningRecord) -> None:
-        """Put what was measured anew in the place of what a record said."""
+        """Put what was measured anew in the place of what a record measured."""
         super().revise_tuning_record(record)
         if not self._reading:
             self._write(record, {"revises": record.created, "status": record.status,
@@ -151,7 +151,7 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def _add(path: str, line: str) -> None:
-    """Add a line, in one piece, behind what is there; a line that was cut off stays apart."""
+    """Append a line in one write; a last line that was cut off is ended first."""
     try:
         with open(path, "ab+", buffering=0) as file:
             if line:

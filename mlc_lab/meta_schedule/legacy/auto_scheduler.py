@@ -1,4 +1,4 @@
-"""`tvm.auto_scheduler`: tuning without a template, in the words of the notes.
+"""`tvm.auto_scheduler`: tuning without a template, as the course notes write it.
 
     @auto_scheduler.register_workload
     def matmul_add(n): ...  return [A, B, C, out]

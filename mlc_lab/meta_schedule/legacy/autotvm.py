@@ -1,4 +1,4 @@
-"""`tvm.autotvm`: tuning with templates, in the words of the notes.
+"""`tvm.autotvm`: tuning with templates, as the course notes write it.
 
     @autotvm.template("tutorial/matmul")
     def matmul(n): ...  cfg = autotvm.get_config(); cfg.define_split("tile_y", y, num_outputs=2)

@@ -30,9 +30,9 @@ class Bench:
         if build.status != "ok":
             raise ValueError(f"the program cannot be built as it is: {build.reason}")
         self.reference = Reference(text_key(self.mod), arguments(self.mod["main"]), build)
-        trouble = self.runner.prepare(self.reference).result()
-        if trouble:
-            raise ValueError(f"the program cannot be run as it is: {trouble}")
+        failure = self.runner.prepare(self.reference).result()
+        if failure:
+            raise ValueError(f"the program cannot be run as it is: {failure}")
         self.best: float | None = None
 
     def measure(self, modules: Sequence[Any]) -> list[RunnerResult]:

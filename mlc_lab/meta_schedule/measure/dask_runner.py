@@ -42,7 +42,7 @@ def measure_here(item: RunnerInput, timeout: float, config: EvaluatorConfig) -> 
 
 
 def _no_second_try(dask_scheduler: Any = None) -> None:
-    """Runs on the scheduler: what killed a worker is not given to the next one."""
+    """Runs on the scheduler: a trial that killed a worker is not given to the next one."""
     dask_scheduler.allowed_failures = 0
 
 
@@ -111,7 +111,7 @@ class DaskRunner(Runner):
                 raise _closed() from error
             name = type(error).__name__
             if name in ("KilledWorker", "CommClosedError", "CancelledError"):
-                if again:  # perhaps it was another trial of that worker that did it
+                if again:  # another trial of that worker may have killed it
                     return self._result(submit(), submit, again - 1)
                 result = RunnerResult(status="crash", reason="the cluster's worker died while it "
                                       f"measured, twice ({name})")

@@ -72,7 +72,7 @@ class RunnerInput(NamedTuple):
 
     `artifact_path` is what a user's own builder wrote, None where LocalBuilder built.
 
-    `placement` draws where the tensors lie in memory; 0 is where they lie during the search.
+    `placement` is the seed of the tensors' offsets within pages; 0 keeps those of the search.
     `exactly` asks for so many calls a repeat and so many repeats, where the runner would choose.
     """
 
@@ -204,7 +204,7 @@ class Runner:
 
     #: whether the results of candidates are to be compared with the program's
     checks = True
-    #: whether measuring again gives other times, so that a search ends with a comparison in turns
+    #: whether times vary from run to run, so that a search ends by measuring its best again
     varies = False
 
     def prepare(self, reference: Reference) -> Future:

@@ -35,7 +35,7 @@ def build(request: dict) -> dict:
 
 
 class _Task:
-    """The inputs of one program and what a right candidate makes of them."""
+    """The inputs of one program and the right results."""
 
     def __init__(self, request: dict) -> None:
         import numpy as np
@@ -63,10 +63,10 @@ class _Task:
                              for t, w in zip(self.tensors, self.written)]
 
     def place(self, placement: int) -> None:
-        """Put the tensors elsewhere: where they lie within their pages is drawn anew.
+        """Move the tensors: their offsets within pages are drawn anew.
 
-        Which lines of a cache they compete for, and which stores look like a load's own, hangs on
-        that: the same machine code may be a fifth slower. Placement 0 is where they lay first.
+        Conflict misses and false dependences of loads on stores (4 KiB aliasing) depend on these:
+        the same machine code may be a fifth slower. Placement 0 is the first one.
         """
         import numpy as np
 
@@ -134,8 +134,8 @@ def difference(have: Any, right: Any) -> tuple[str, float]:
         error = float(np.max(np.abs(have - right)))
         if not math.isfinite(error):
             same = (have == right) | (np.isnan(have) & np.isnan(right))
-            apart = np.nan_to_num(np.abs(have - right), nan=np.inf)
-            error = float(np.max(np.where(same, 0, apart)))
+            distance = np.nan_to_num(np.abs(have - right), nan=np.inf)
+            error = float(np.max(np.where(same, 0, distance)))
         scale = float(np.max(np.abs(np.where(np.isfinite(right), right, 0))))
     if error <= TOLERANCE.get(name, 1e-5) * max(scale, 1e-30):
         return "", error
@@ -155,7 +155,7 @@ def _numpy(dtype: str) -> Any:
 
 
 def _garbage(dtype: str) -> float:
-    """What outputs hold before a run: whoever fails to write them is found out."""
+    """What outputs hold before a run, so that elements that are not written count as wrong."""
     return 1e30 if dtype in ("float32", "float64") else 77 if "int" in dtype else 1
 
 
@@ -197,7 +197,7 @@ def run(request: dict) -> dict:
     function = _function(request["obj"], request["meta"])
     task.place(request.get("placement", 0))
     task.reset()
-    with alone():
+    with measuring_lock():
         start = time.perf_counter()
         begun = time.thread_time()
         function(*task.tensors)
@@ -256,15 +256,15 @@ def measure(function: Any, tensors: list, first: float, config: dict, best: floa
         if (len(times) >= 5 and low[-1] <= low[0] * 1.01) or time.perf_counter() > end or slow:
             break
         if best is not None and len(times) >= 4 and low[0] > 1.15 * best:
-            break  # its place is clear enough
+            break  # it is clearly slower than the best
     return times, clock.calls
 
 
 class _Clock:
     """Times calls. With one thread it leaves out what other processes took of the core.
 
-    A repeat during which the thread had the core for less than 98 hundredths of the time counts
-    with the time it had.
+    A repeat during which the thread had the core for less than 98 % of the time counts with the
+    time that it had.
     """
 
     def __init__(self, function: Any, tensors: list, threads: int, flush: Any) -> None:
@@ -292,7 +292,7 @@ def robust(times: list[float]) -> float:
     """The time that a list of repeats stands for: the median of its lower half.
 
     Other work on the machine only ever makes a run longer, so the lower half is what the kernel
-    itself takes; its median does not depend on one lucky reading of the clock.
+    itself takes; its median does not depend on a single reading of the clock.
     """
     ordered = sorted(times)
     return statistics.median(ordered[: (len(ordered) + 1) // 2])
@@ -314,7 +314,7 @@ def _flush() -> None:
 
 
 @contextlib.contextmanager
-def alone() -> Any:
+def measuring_lock() -> Any:
     """Holds the machine's measuring lock, so that two searches do not time at the same moment."""
     try:
         import fcntl

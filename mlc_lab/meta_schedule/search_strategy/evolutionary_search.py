@@ -221,7 +221,7 @@ class EvolutionarySearch(SearchStrategy):
                     names.append(type(mutator).__name__)
             key = self._key(parent.space, new)
             known = key in self.seen or key in self.pool or key in tried
-            if not names or known or self._hopeless(parent.space, new):
+            if not names or known or self._often_refused(parent.space, new):
                 fails += 1
                 continue
             tried.add(key)
@@ -253,10 +253,10 @@ class EvolutionarySearch(SearchStrategy):
             yield made
 
     def _drawn(self, space: int) -> Trace:
-        """A trace with its choices from lists drawn anew and no other decisions.
+        """A trace with its SampleCategorical instructions decided anew and no other decisions.
 
-        They need no schedule to be drawn, so candidates that agree in the first of them share what
-        follows from these.
+        These can be decided without a schedule, so candidates whose first decisions agree share
+        the replay of these steps.
         """
         trace = self.spaces[space]
         lists = {i: [float(getattr(w, "value", w)) for w in inst.args["probs"]]
@@ -265,7 +265,7 @@ class EvolutionarySearch(SearchStrategy):
             drawn = Trace(trace.insts, {
                 i: self.context.rng.choices(range(len(weights)), weights)[0]
                 for i, weights in lists.items()})
-            if not self._hopeless(space, drawn):
+            if not self._often_refused(space, drawn):
                 break
         return drawn
 
@@ -273,7 +273,7 @@ class EvolutionarySearch(SearchStrategy):
         decisions = trace.decisions
         return space, tuple(decisions.get(i) for i in self._sizes[space])
 
-    def _hopeless(self, space: int, trace: Trace) -> bool:
+    def _often_refused(self, space: int, trace: Trace) -> bool:
         """Whether candidates with these sizes from lists (mostly a register tile) are refused."""
         return self._refused.get(self._size_key(space, trace), 0) >= _REFUSALS
 

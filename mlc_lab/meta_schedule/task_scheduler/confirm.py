@@ -1,10 +1,9 @@
 """The last step of a task: its best programs are measured once more, in turns.
 
-During a search each program is measured once, at another moment than the others and with tensors
-that lie where they lie. Other work on the machine lasts as long as one measurement does and slows
-a program by more than the best ones differ; so does the place of tensors in their pages. The one
-that seemed best may only have been lucky, and a better one unlucky. Here all meet the same moments
-in many short turns, with the tensors elsewhere in each.
+During a search each program is measured once, at its own time and with one placement of the tensors
+in their pages. Other work on the machine lasts about as long as a measurement, and slows a program
+by more than the best ones differ; so may the placement. So the best time may be a matter of luck.
+Here the programs alternate in many short turns, and each turn has another placement.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
 #: programs that are measured again at most, and how far from the best they may be
 CANDIDATES, NEAR = 12, 1.3
-#: turns at least and at most; the part of the search's time after which no other turn begins
-LEAST, MOST, PART = 3, 16, 0.2
+#: no further turn begins when this share of the search's time is used up
+MIN_TURNS, MAX_TURNS, TIME_SHARE = 3, 16, 0.2
 #: seconds that a repeat takes, three of which are a turn; one is where a call takes longer
 REPEAT = 2e-3
 
@@ -41,9 +40,9 @@ def note(task: TaskRecord, record: Any, build: Any) -> None:
 def confirm(task: TaskRecord, runner: Any, database: Database) -> None:
     """Measure the best programs of a task again.
 
-    The turns decide how the times of their records compare with each other; together they stay at
-    the level of the search, so that they still compare with the times of all others. A program
-    that fails now is recorded as failed.
+    The new times replace those of the records, scaled by one factor such that their geometric mean
+    stays what it was: so they remain comparable with the times of all other records. A program that
+    fails now is recorded as failed.
     """
     if not task.leading or not getattr(runner, "varies", False):
         return
@@ -52,9 +51,9 @@ def confirm(task: TaskRecord, runner: Any, database: Database) -> None:
     if len(leading) < 2:
         return
     turns: dict[int, list[float]] = {record.id: [] for record, _ in leading}
-    end = time.perf_counter() + PART * task.seconds
-    for turn in range(1, MOST + 1):
-        if turn > LEAST and time.perf_counter() > end:
+    end = time.perf_counter() + TIME_SHARE * task.seconds
+    for turn in range(1, MAX_TURNS + 1):
+        if turn > MIN_TURNS and time.perf_counter() > end:
             break
         for record, build in leading:
             if record.status != "ok":

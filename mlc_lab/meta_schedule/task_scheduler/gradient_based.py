@@ -11,7 +11,7 @@ from .task_scheduler import TaskScheduler
 
 
 class GradientBased(TaskScheduler):
-    """`alpha` weighs what was gained lately against what might be, `window` batches are lately."""
+    """`alpha` weighs the gain of the last `window` batches against the estimate of what is left."""
 
     def __init__(self, alpha: float = 0.2, window_size: int = 3, seed: int = -1) -> None:
         self.alpha, self.window = alpha, window_size

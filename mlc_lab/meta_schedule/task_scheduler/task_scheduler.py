@@ -61,7 +61,7 @@ class TaskScheduler:
         finally:
             self._end()
         if not self.interrupted:
-            self._complain()
+            self._check_success()
 
     # ------------------------------------------------------------------ beginning
 
@@ -113,7 +113,7 @@ class TaskScheduler:
                 return
             self._round(task)
         for task in self.tasks:
-            if not task.done:  # the trials of all together are spent
+            if not task.done:  # max_trials_global is used up
                 self._finish(task)
 
     def _round(self, task: TaskRecord) -> None:
@@ -129,10 +129,10 @@ class TaskScheduler:
             task.exhausted = task.trials < task.wanted
             self._finish(task)
             return
-        trouble = task.ready.result()
-        if trouble:
+        unprepared = task.ready.result()
+        if unprepared:
             raise TuneError(f"the program of task {task.context.task_name!r} cannot be run as it "
-                            f"is, so there is nothing to compare candidates with: {trouble}")
+                            f"is, so there is nothing to compare candidates with: {unprepared}")
         results = self._measure(task, candidates)
         task.round += 1
         if task.best_time is not None:
@@ -180,11 +180,11 @@ class TaskScheduler:
                 run = self.runner.run([RunnerInput(build, task.reference, context.num_threads,
                                                    task.best_time)])[0]
             else:
-                run = _Known(RunnerResult(status=build.status, reason=build.reason))
+                run = _Finished(RunnerResult(status=build.status, reason=build.reason))
             runs.append((build, run))
             collect(block=False)
             while len(runs) - sum(r is not None for r in results) > 3:
-                # Few runs wait at a time, so that each knows the best time before it.
+                # Few runs are queued at a time, so that each is given the best time so far.
                 first = next(i for i, r in enumerate(results) if r is None)
                 build, run = runs[first]
                 results[first] = result = self._await(run, ahead)
@@ -243,7 +243,7 @@ class TaskScheduler:
         if self.progress is not None:
             self.progress.finish(self)
 
-    def _complain(self) -> None:
+    def _check_success(self) -> None:
         """An error where a task ends with no candidate that works."""
         for task in self.tasks:
             if task.best_time is None and task.trials == 0 and task.context.rejected and (
@@ -273,7 +273,7 @@ class TaskScheduler:
         return kind() if isinstance(kind, type) else kind
 
 
-class _Known:
+class _Finished:
     """A future of a result that is there."""
 
     def __init__(self, result: RunnerResult) -> None:
