@@ -92,7 +92,7 @@ class AccessView(View):
             self.error = str(error)
 
     def on_position(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        """Call `callback(number)` when another access is shown. Returns what ends that."""
+        """Call `callback(number)` when another access is shown. Calling the result stops it."""
         return self._on("position", callback)
 
     def html(self, path: Any = None, title: str | None = None) -> str:

@@ -60,7 +60,7 @@ class TuningBoard(View):
         self.refresh()
 
     def on_select(self, callback: Callable[[Any], None]) -> Callable[[], None]:
-        """Call `callback(record)` whenever a trial is opened. Returns what ends that."""
+        """Call `callback(record)` whenever a trial is opened. Calling the result stops it."""
 
         def notify(change: Any) -> None:
             if change["new"]:

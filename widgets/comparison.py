@@ -47,7 +47,7 @@ class Compare(View):
         return max(0, min(len(source.steps) - 1, proposal["value"]))
 
     def on_step(self, callback: Callable[[int, int], None]) -> Callable[[], None]:
-        """Call `callback(left, right)` whenever a step changes. Returns what ends that."""
+        """Call `callback(left, right)` whenever a step changes. Calling the result stops it."""
 
         def notify(_change: Any) -> None:
             callback(self.left, self.right)

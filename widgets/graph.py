@@ -65,7 +65,7 @@ class GraphView(View):
         return ""
 
     def on_select(self, callback: Callable[[dict], None]) -> Callable[[], None]:
-        """Call `callback(node)` whenever a node is selected. Returns what ends that."""
+        """Call `callback(node)` whenever a node is selected. Calling the result stops it."""
 
         def notify(change: Any) -> None:
             for node in self.source.nodes:

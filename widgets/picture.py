@@ -186,7 +186,7 @@ def program(recording: Any, number: int, theme: str = "light") -> Scene:
     scene = Scene(theme)
     step = recording.steps[number]
     top = _head(scene, recording, number)
-    if step.before == step.after:  # there is nothing to face: one program, whole
+    if step.before == step.after:  # there is nothing to compare: one program, whole
         count = len(recording.programs[step.after].lines)
         shown: list[Row | int] = [Row(n, -1, "", "") for n in range(count)]
     else:
@@ -244,10 +244,10 @@ def nest(recording: Any, number: int, theme: str = "light") -> Scene:
             mark = marks[side].get(part.line, "")
             if mark in ("", "moved") or not part.keys or part.keys[0] not in known[side]:
                 return mark
-            met = other.get(part.keys[0])
-            if met is None:
+            counterpart = other.get(part.keys[0])
+            if counterpart is None:
                 return ("removed", "new")[side]
-            return "" if _said(met) == _said(part) else "changed"
+            return "" if _compared(counterpart) == _compared(part) else "changed"
 
         _paint(scene, tree, x, top, mark_of)
         x += tree.width + GAP * 1.5
@@ -263,7 +263,7 @@ def _own(box: nests.Box) -> list[Part]:
     return [part for part in parts if len(part.keys) == 1]
 
 
-def _said(part: Part) -> tuple[str, str]:
+def _compared(part: Part) -> tuple[str, str]:
     """What is compared to tell whether a loop or an iterator changed."""
     return (part.role, part.text) if isinstance(part, nests.Row) else (part.head, part.note)
 

@@ -136,7 +136,7 @@ class Stepper(StepView):
         raise ValueError(f"there is no {kind} {name!r} in the program {side} step {self.step}")
 
     def on_select(self, callback: Callable[[dict], None]) -> Callable[[], None]:
-        """Call `callback(selection)` whenever a line is clicked. Returns what ends that."""
+        """Call `callback(selection)` whenever a line is clicked. Calling the result stops it."""
         return self._on("selection", callback)
 
     def on_guess(self, callback: Callable[[dict], None]) -> Callable[[], None]:

@@ -27,7 +27,7 @@ class View(AnyWidget):
         return {**data, "text/plain": text, "text/html": html}, metadata
 
     def _on(self, name: str, callback: Callable[[Any], None]) -> Callable[[], None]:
-        """Call `callback(value)` whenever the trait `name` changes. Returns what ends that."""
+        """Call `callback(value)` whenever the trait `name` changes. Calling the result stops it."""
 
         def notify(change: Any) -> None:
             callback(change["new"])
@@ -56,7 +56,7 @@ class StepView(View):
         return max(0, min(last, proposal["value"])) if last >= 0 else proposal["value"]
 
     def on_step(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        """Call `callback(number)` whenever another step is shown. Returns what ends that."""
+        """Call `callback(number)` whenever another step is shown. Calling the result stops it."""
         return self._on("step", callback)
 
     def html(self, path: Any = None) -> str:

@@ -94,11 +94,11 @@ class Workbench(View):
             self._thread.join()
 
     def on_node(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        """Call `callback(number)` whenever the place changes. Returns what ends that."""
+        """Call `callback(number)` whenever the place changes. Calling the result stops it."""
         return self._on("node", callback)
 
     def on_select(self, callback: Callable[[dict], None]) -> Callable[[], None]:
-        """Call `callback(selection)` whenever something is picked. Returns what ends that."""
+        """Call `callback(selection)` whenever something is picked. Calling the result stops it."""
         return self._on("selection", callback)
 
     def html(self, path: Any = None, title: str | None = None) -> str:

@@ -325,8 +325,8 @@ def _module_at(sch: Any, step: int) -> IRModule:
 def _program_text(made: Program) -> tuple[str, list[int | None]]:
     """The lowered program, and on which of its lines the statement of each site stands."""
     func = next(f for gv, f in made.lowered.functions.items() if gv.name_hint == made.name)
-    alone = len([f for f in made.lowered.functions.values() if isinstance(f, tir.PrimFunc)]) == 1
-    printed = print_with_spans(func if alone else made.lowered)
+    single = len([f for f in made.lowered.functions.values() if isinstance(f, tir.PrimFunc)]) == 1
+    printed = print_with_spans(func if single else made.lowered)
     place = {}
     for span in printed.spans:
         place.setdefault(id(span[0]), span[1])

@@ -3,13 +3,13 @@
 A line has a text and keys. Equal keys mean the same object, whatever its text says now, so a loop
 that was moved is found again, and a line that merely reads the same is not taken for it. Lines
 without keys (decorators, `with T.init():`) are known by their text. Two programs are aligned by the
-heaviest chain of pairs that rises on both sides.
+heaviest chain of pairs whose line numbers increase on both sides.
 
 A reader may lay any program of a recording beside any other, also in a page without a kernel. So
 all programs are woven into one sequence of slots, as SCCS keeps the versions of a file (Rochkind,
-"The Source Code Control System", 1975): each program is a rising choice of slots, aligned lines
-share a slot, and what faces what in two programs is read off by merging their slots. `woven` makes
-the slots; `rows` merges them, as `rows` of `widgets/js/diff.js` does.
+"The Source Code Control System", 1975): each line has a slot, aligned lines share one, and the
+slots of a program increase. Merging the slots of two programs aligns them. `woven` makes the slots;
+`rows` merges them, as `rows` of `widgets/js/diff.js` does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def heaviest_chain(pairs: Iterable[tuple[int, int, int]], size: int) -> list[tuple[int, int]]:
-    """The pairs (a, b, weight) of the heaviest chain that rises in a and b, as (a, b); b < size.
+    """The pairs (a, b, weight) of the heaviest chain increasing in a and b, as (a, b); b < size.
 
     By a Fenwick tree of prefix maxima over b, in O(n log size).
     """
@@ -75,7 +75,7 @@ def _by_key(lines: Sequence[Keyed]) -> dict[int, int]:
 
 
 def _candidates(before: Sequence[Keyed], after: Sequence[Keyed]) -> list[tuple[int, int, int]]:
-    """Pairs of lines that stand for the same thing, heavier the surer. Weights are of 60ths."""
+    """Pairs of lines that may stand for the same thing, with weights for how likely, in 60ths."""
     by_key = _by_key(after)
     by_text: dict[str, list[int]] = {}
     for number, (text, keys) in enumerate(after):
@@ -101,7 +101,7 @@ def _candidates(before: Sequence[Keyed], after: Sequence[Keyed]) -> list[tuple[i
 
 
 def aligned(before: Sequence[Keyed], after: Sequence[Keyed]) -> list[tuple[int, int]]:
-    """Pairs of line numbers that face each other, rising on both sides."""
+    """Pairs of line numbers that face each other, increasing on both sides."""
     shorter = min(len(before), len(after))
     head = 0
     while head < shorter and before[head] == after[head]:
@@ -143,7 +143,7 @@ def _weave_in(start: _Slot, before: Sequence[Keyed], old: Sequence[_Slot], after
             if slot not in taken:
                 free.append(slot)
             slot = slot.next
-        if free:  # what stood here in an earlier program may have come back
+        if free:  # lines of an earlier program may have come back here
             back = aligned([slot.line for slot in free], after[first:last])
             known.update((first + b, free[a]) for a, b in back)
         for number in range(first, last):

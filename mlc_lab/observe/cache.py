@@ -7,12 +7,12 @@ The model, which `cache_code.py` turns into machine code:
 - A load or store that misses a level asks the next one, and on its way back the line is put into
   every level that missed (write-allocate; neither inclusive nor exclusive, as in cachegrind). An
   access that spans several lines asks for each of them.
-- A store marks the line dirty in the first level. A dirty line that has to go is written back: it
-  becomes dirty in the first level below that holds it, or goes to memory. That is not a use: it
-  changes nothing about which line goes next, and is no hit or miss.
+- A store marks the line dirty in the first level. A dirty line that is evicted is written back: it
+  becomes dirty in the first level below that holds it, or goes to memory. That does not count as a
+  use: it does not affect replacement, and is no hit or miss.
 - A parallel loop runs on several cores. Each has the levels but the last for itself (all of them,
   if there is only one); the last is shared. The iterations are simulated one after the other, core
-  by core, and a store on one core takes no line from another.
+  by core, and a store on one core invalidates no line of another.
 - Not modelled: prefetching, address translation, and other programs on the machine. That is why
   the counts are the same every time.
 """

@@ -246,7 +246,7 @@ class _Level:
             f.ret(f"i32 {found}")
 
     def _log(self, f: FunctionText, entry: str) -> None:
-        """Note which line had to go, and at which access."""
+        """Log the line that is evicted, and the access."""
         n = f.load("i64", "@sim_gone_n")
         f.store("i64", f.op(f"add i64 {n}, 1"), "@sim_gone_n")
         at = f.op(f"mul i64 {n}, 2")
@@ -256,7 +256,7 @@ class _Level:
         f.store("i64", f.op(f"zext i32 {line} to i64"), f.gep("i64", row, 1))
 
     def write_back(self) -> None:
-        """`void sim_back<n>(line)`: a dirty line comes from above; it is no use of it."""
+        """`void sim_back<n>(line)`: a dirty line comes from above; that does not count as a use."""
         with self.m.function("void", f"sim_back{self.number}", [("i64", "line")], "internal",
                              "noinline nounwind") as f:
             _, row = self.row(f, "%line")
@@ -265,7 +265,7 @@ class _Level:
                 slot = f.gep("i32", row, place)
                 f.store("i32", f.op(f"or i32 {f.load('i32', slot)}, 1"), slot)
                 f.ret()
-            # It passes this level by.
+            # It bypasses this level.
             self.bump(f, f.gep("i64", "@sim_back", self.number))
             if not self.last:
                 below = f.op(f"lshr i64 %line, {self.shift_below}") if self.shift_below else "%line"
@@ -388,8 +388,8 @@ def _write_spans(m: ModuleText, first: CacheLevel, cores: int) -> None:
     with m.function("void", "sim_span", params, "", "alwaysinline nounwind") as f:
         _Level.bump(f, _site_slot(f, 0))
         end = f.op(f"sub i64 {f.op('add i64 %address, %bytes')}, 1")
-        apart = f.op(f"lshr i64 {f.op(f'xor i64 %address, {end}')}, {shift}")
-        one = f.op(f"icmp eq i64 {apart}, 0")
+        differing = f.op(f"lshr i64 {f.op(f'xor i64 %address, {end}')}, {shift}")
+        one = f.op(f"icmp eq i64 {differing}, 0")
         with f.if_(one):
             line = f.op(f"lshr i64 %address, {shift}")
             at = _set_of(f, line, first.sets, cores)
@@ -438,7 +438,7 @@ def write_replay(m: ModuleText, cores: int) -> None:
     logs; `on` are the cores, read where there are several.
 
     It simulates a list of accesses, tells of each at which level it was found, and writes pairs to
-    `gone`: the number of an access, and a line that had to leave the first level for it. Gives the
+    `gone`: the number of an access, and a line that the first level evicted for it. Gives the
     number of pairs.
     """
     pointers = ("addresses", "bytes", "writes", "on", "found", "gone")

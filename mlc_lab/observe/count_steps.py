@@ -55,11 +55,11 @@ def describe_machine(recording: Recording, modules: list[IRModule], hierarchy: C
     machine["caches"] = hierarchy.to_dict()
     if "bandwidth" not in machine:
         cores = machine.get("cores", 1)
-        told = bandwidths()
-        own = [name for name in told if name not in ("memory", *list(told)[-2:-1])]
+        measured = bandwidths()
+        own = [name for name in measured if name not in ("memory", *list(measured)[-2:-1])]
         machine["bandwidth"] = {
             name: round(value * (cores if name in own else 1) / 1e9, 2)
-            for name, value in told.items()
+            for name, value in measured.items()
         }
 
 

@@ -121,9 +121,9 @@ class AccessCounts:
             lines.append(f"{x.name}: {x.hits:,} hits, {x.misses:,} misses ({x.miss_rate:.2%}), "
                          f"{x.bytes_in:,} bytes in, {x.bytes_out:,} bytes out")
         if self.flops:
-            told = self.intensity()
+            intensity = self.intensity()
             lines.append(f"{self.flops:,} operations"
-                         + (f", {told:.3g} for each byte of memory" if told else ""))
+                         + (f", {intensity:.3g} for each byte of memory" if intensity else ""))
         if self.unseen:
             lines.append(f"not seen: what {', '.join(self.unseen)} accesses")
         return "\n".join(lines)

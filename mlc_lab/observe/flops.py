@@ -1,8 +1,8 @@
 """How many arithmetic operations a tensor program performs, counted from its loops.
 
 Counted are the operations on values: arithmetic, min and max, and each intrinsic (exp, sqrt, ...)
-as one. Not counted is what only finds a place: indices, bounds and conditions. So a matrix product
-of n x m x k counts 2 n m k, whatever the loops look like. Of branches the larger one counts.
+as one. Indices, bounds and conditions are not counted. So a matrix product of n x m x k counts
+2 n m k, whatever the loops look like. Of branches the larger one counts.
 Loops whose extent is unknown, and `while`, make a program uncountable.
 """
 

@@ -42,7 +42,7 @@ __all__ = ["CountingGen", "Place", "Plan", "Program", "ROW_HEAD", "Site", "call"
 
 
 def concrete(mod: IRModule, sizes: Mapping[str, int] | None) -> tuple[str, IRModule]:
-    """The function that is looked at, alone in a module if it is, with its sizes fixed."""
+    """The name of the function that is measured, and the module with its sizes fixed."""
     name, func = only_function(mod)
     if sizes:
         table = {}

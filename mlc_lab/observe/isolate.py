@@ -43,7 +43,7 @@ class Isolated:
         self.unchecked = ""
 
     def cost(self, mod: IRModule, seconds: float) -> dict[str, Any]:
-        """The cost of a program, timed for about `seconds`. Never raises for the program's sake."""
+        """The cost of a program, timed for about `seconds`. Raises for no fault of the program."""
         from ..ir.serialize import SerializeError
 
         try:
@@ -60,12 +60,12 @@ class Isolated:
         self._ask(worker, self.setup)
         if self.unchecked:
             return worker  # it crashed or hung before: once is enough
-        told = self._ask(worker, {"do": "reference", "module": self.reference})
-        self.unchecked = told.get("message", "")
+        reply = self._ask(worker, {"do": "reference", "module": self.reference})
+        self.unchecked = reply.get("message", "")
         return worker if worker.alive else self._start()
 
     def _ask(self, worker: Worker, request: dict[str, Any]) -> dict[str, Any]:
-        """What the child says, or why it says nothing."""
+        """The cost that the child answers, or a message that says why there is none."""
         reply = worker.call(request, self.timeout_s)
         status = reply["status"]
         if status == "ok":

@@ -148,12 +148,12 @@ def _layered(sizes: Sizes, edges: Edges) -> Placement:
 
 
 def _without_cycles(order: Mapping, edges: Edges) -> list[tuple | None]:
-    """Each edge as it runs downwards: those that close a cycle turned round, loops None."""
+    """Each edge as it runs downwards: those that close a cycle reversed, loops None."""
     after: dict[Hashable, list] = {n: [] for n in order}
     for a, b in edges:
         after[a].append(b)
     state: dict[Hashable, int] = {}
-    turned = set()
+    reversed_edges = set()
     for root in order:
         if root in state:
             continue
@@ -163,7 +163,7 @@ def _without_cycles(order: Mapping, edges: Edges) -> list[tuple | None]:
             node, rest = stack[-1]
             for target in rest:
                 if state.get(target) == 1:
-                    turned.add((node, target))
+                    reversed_edges.add((node, target))
                 elif target not in state:
                     state[target] = 1
                     stack.append((target, iter(after[target])))
@@ -171,7 +171,7 @@ def _without_cycles(order: Mapping, edges: Edges) -> list[tuple | None]:
             else:
                 state[node] = 2
                 stack.pop()
-    return [None if a == b else (b, a) if (a, b) in turned else (a, b) for a, b in edges]
+    return [None if a == b else (b, a) if (a, b) in reversed_edges else (a, b) for a, b in edges]
 
 
 def _layers(order: Mapping, down: Sequence) -> dict[Hashable, int]:

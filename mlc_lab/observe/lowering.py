@@ -47,25 +47,25 @@ class Lowered:
     origins: dict[Any, frozenset[int]] = field(default_factory=dict)
 
 
-class _Places(KeyedPrinter):
-    """Notes for every line what `told` knows of the statement or the loops on it."""
+class _ByOrigin(KeyedPrinter):
+    """Notes for every line the origins of the statement or the loops on it."""
 
-    def __init__(self, told: Callable[[Any], Iterable[Any]]) -> None:
+    def __init__(self, origins_of: Callable[[Any], Iterable[Any]]) -> None:
         super().__init__(Recorder())
-        self.told = told
+        self.origins_of = origins_of
 
     def _keys_of(self, text: str) -> tuple[Any, ...]:
         node = self._stack[-1] if self._stack else None
         if self._buffer is not None:
-            return tuple(self.told(self._buffer.data))
+            return tuple(self.origins_of(self._buffer.data))
         if type(node) is s.Allocate:
-            return tuple(self.told(node.buffer_var))
+            return tuple(self.origins_of(node.buffer_var))
         if node is None or type(node) in (s.Block, s.BlockRealize):
             return ()
         if type(node) is s.For:
             loops = (grid_of(node) if self.sugar else []) or [node]
-            return tuple(dict.fromkeys(i for lp in loops for i in self.told(lp.loop_var)))
-        return tuple(self.told(node))
+            return tuple(dict.fromkeys(i for lp in loops for i in self.origins_of(lp.loop_var)))
+        return tuple(self.origins_of(node))
 
 
 class _Origins:
@@ -108,17 +108,17 @@ def lower_traced(mod: IRModule, target: TargetLike = None) -> Lowered:
     """
     origins = _Origins()
     made = Lowered(mod, origins=origins.table)
-    for number, (_, nodes) in enumerate(print_lines(mod, _Places(lambda node: (node,)))):
+    for number, (_, nodes) in enumerate(print_lines(mod, _ByOrigin(lambda node: (node,)))):
         for node in nodes:
             origins.add(node, number)
-    made.stages.append(Stage("input", print_lines(mod, _Places(origins.of))))
+    made.stages.append(Stage("input", print_lines(mod, _ByOrigin(origins.of))))
     try:
         for name, step in named_passes(default_passes(target)):
             with following(origins.rewritten):
                 after = step(mod)
             changed = after is not mod
             mod = after
-            lines = print_lines(mod, _Places(origins.of)) if changed else made.stages[-1].lines
+            lines = print_lines(mod, _ByOrigin(origins.of)) if changed else made.stages[-1].lines
             made.stages.append(Stage(name, lines, changed))
     except Exception as error:
         vars(error)["stages"] = made.stages

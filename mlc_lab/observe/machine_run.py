@@ -83,7 +83,7 @@ def _read(trace: Any) -> dict[str, Any]:
     code: list[dict] = []
     index: dict[str, int] = {}
     steps: list[dict] = []
-    held: dict[str, str] = {}
+    before: dict[str, str] = {}
     for step in trace.steps:
         if step.function not in index:
             index[step.function] = len(code)
@@ -94,9 +94,9 @@ def _read(trace: Any) -> dict[str, Any]:
             "kernel": _is_kernel(step.name, trace.code),
             "reads": [r for r in step.reads if r.startswith("%") and r != "%vm"],
             "writes": step.writes, "seconds": step.seconds,
-            "set": {n: t for n, t in now.items() if held.get(n) != t},
-            "unset": [n for n in held if n not in now]})
-        held = now
+            "set": {n: t for n, t in now.items() if before.get(n) != t},
+            "unset": [n for n in before if n not in now]})
+        before = now
     storages = _storages(trace.steps)
     live = [sum(row["size"] for row in step.storages if row["alive"]) for step in trace.steps]
     return {"format": FORMAT, "version": VERSION, "title": trace.func_name, "code": code,

@@ -264,8 +264,8 @@ class Measurement:
 
     def one(self, index: int) -> dict[str, Any]:
         """The cost of one program. Errors become its message."""
-        apart = self.isolate and not calls_python(self.modules[index])
-        cost = self._apart(index) if apart else self._here(index)
+        isolated = self.isolate and not calls_python(self.modules[index])
+        cost = self._isolated(index) if isolated else self._here(index)
         if not cost.get("time"):
             return cost
         operations, peak = self.recording.flops, self.recording.machine.get("peak_gflops")
@@ -291,7 +291,7 @@ class Measurement:
         cost.update(time_program(run, tensors, TIME_EACH, first))
         return cost
 
-    def _apart(self, index: int) -> dict[str, Any]:
+    def _isolated(self, index: int) -> dict[str, Any]:
         """Check and time one program in a process of its own."""
         from . import isolate
 

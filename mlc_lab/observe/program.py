@@ -9,8 +9,8 @@ stay the same as long as the thing does:
     a buffer                     the buffer: where it is allocated, matched or a parameter
     a statement                  the statement itself, and its place in its block
 
-A statement has two keys because some rewrites rebuild it: then its place still faces it with what
-it became.
+A statement has two keys because some rewrites rebuild it: then its place in the block still aligns
+it with what it became.
 
 The printer also says what stands in a line (the `parts` of a recording), since it knows the loops,
 iterators and buffers that it writes there; no view reads the text again.

@@ -256,9 +256,9 @@ class CountingGen(StmtGen):
         name = getattr(e.op, "name", "")
         if name in _EXTERNAL:
             called = e.args[0] if e.args else None
-            told = str(getattr(called, "value", name))
-            if told not in self.plan.unseen:
-                self.plan.unseen.append(told)
+            callee = str(getattr(called, "value", name))
+            if callee not in self.plan.unseen:
+                self.plan.unseen.append(callee)
         return super().expr_call(e)
 
     # -- statements -------------------------------------------------------------------------------
@@ -274,21 +274,21 @@ class CountingGen(StmtGen):
         self.work = float("inf")
         threads = self.plan.threads
         # A parallel loop inside another one stays on its thread.
-        told = threads > 1 and not self.in_parallel
+        is_spread = threads > 1 and not self.in_parallel
         self.in_parallel = True
 
         def body() -> None:
-            if told:
+            if is_spread:
                 done = self.fold("sub nsw", self.index(s.loop_var), low)
                 scaled = self.op(f"mul i64 {done}, {threads}")
                 self.store("i64", self.op(f"udiv i64 {scaled}, {extent}"), "@sim_core")
             self.run(s.body)
 
-        if told:
+        if is_spread:
             self.unit.text.declarations["sim_core"] = "@sim_core = external global i64"
         self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
                         self.is_nonneg(s.min), body)
-        if told:
+        if is_spread:
             self.store("i64", "0", "@sim_core")
             self.in_parallel = False
 

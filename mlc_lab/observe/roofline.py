@@ -177,12 +177,12 @@ class _Picture:
             start, ridge = max(self.x0, self.y0 / speed), min(self.x1, peak / speed)
             if start >= ridge:
                 continue
-            mine = name == self.level
+            selected = name == self.level
             out.append(_line(self.x(start), self.y(start * speed), self.x(ridge),
-                             self.y(ridge * speed), colour, 3 if mine else 1.2, dash))
+                             self.y(ridge * speed), colour, 3 if selected else 1.2, dash))
             at = start * (ridge / start) ** (0.3 + 0.14 * number)
             out.append(_text(self.x(at) + 8, self.y(at * speed) + 4,
-                             f"{name} {speed:.3g} GB/s", "start", colour, mine))
+                             f"{name} {speed:.3g} GB/s", "start", colour, selected))
         out.append(_line(self.x(max(self.x0, peak / max(self.roofs.bandwidth.values()))), flat,
                          WIDTH - RIGHT, flat, "#1b1f24", 2))
         out.append(_text(WIDTH - RIGHT, flat - 6, f"peak {peak:.4g} GFLOP/s", "end"))
@@ -193,11 +193,11 @@ class _Picture:
         for point in self.shown:
             x, y = self.x(point.intensity[self.level]), self.y(point.gflops)
             steps = ", ".join(map(str, point.steps))
-            told = (f"step {steps}: {point.name}, {point.gflops:.3g} GFLOP/s, "
+            title = (f"step {steps}: {point.name}, {point.gflops:.3g} GFLOP/s, "
                     f"{point.intensity[self.level]:.3g} operations a byte")
             out.append(f'<g><circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#1b1f24" '
-                       f'stroke="#ffffff"/><title>{escape(told)}</title></g>')
-            # Where points crowd, one of them is named.
+                       f'stroke="#ffffff"/><title>{escape(title)}</title></g>')
+            # Of points that lie close together only one is named.
             if all(abs(u - x) > 26 or abs(v - y) > 12 for u, v in named):
                 named.append((x, y))
                 name = f"{point.steps[0]}" if len(point.steps) == 1 else (

@@ -85,13 +85,13 @@ def _error(error: Any, recorder: Recorder) -> dict[str, Any]:
         parts.append(f"Two iterations that clash: {error.conflict}")
     if error.hint:
         parts.append(f"Try: {error.hint}")
-    told = {"rule": error.rule.replace("_", " "), "message": "\n\n".join(parts)}
-    told["keys"] = keys_of(error.nodes, recorder)
+    refusal = {"rule": error.rule.replace("_", " "), "message": "\n\n".join(parts)}
+    refusal["keys"] = keys_of(error.nodes, recorder)
     try:
-        told["where"] = error.underlined()
-    except Exception:  # the reason must be told even if the program cannot be printed
-        told["where"] = ""
-    return told
+        refusal["where"] = error.underlined()
+    except Exception:  # the reason is wanted even if the program cannot be printed
+        refusal["where"] = ""
+    return refusal
 
 
 def explore(

@@ -263,7 +263,7 @@ class Workbench(AttemptTree):
                 return known, refusal
         error, program = None, parent.program
         if refusal is not None:
-            error = self._told(refusal)
+            error = self._refusal(refusal)
         elif sch.mod is not parent.reached.mod:
             program = self._program(sch.mod)
         node = Attempt(len(self.attempts), parent.id, kind.method, python, lead, program,
@@ -273,15 +273,15 @@ class Workbench(AttemptTree):
         parent.children.append(node.id)
         return node, refusal
 
-    def _told(self, error: ScheduleError) -> dict[str, Any]:
+    def _refusal(self, error: ScheduleError) -> dict[str, Any]:
         """A refusal as a recording has it."""
         rule, message = explain(error)
-        told = {"rule": rule, "message": message, "keys": keys_of(error.nodes, self.recorder)}
+        refusal = {"rule": rule, "message": message, "keys": keys_of(error.nodes, self.recorder)}
         try:
-            told["where"] = error.underlined()
-        except Exception:  # the reason must be told even if the program cannot be printed
-            told["where"] = ""
-        return told
+            refusal["where"] = error.underlined()
+        except Exception:  # the reason is wanted even if the program cannot be printed
+            refusal["where"] = ""
+        return refusal
 
     # --------------------------------------------------------------------------------- Python
 

@@ -199,7 +199,7 @@ class Palette:
             trial.apply(kind, bind(kind, args, lambda what, key: self._stand_in(trial, key)))
         except ScheduleError as error:
             return trial, explain(error)
-        except Exception as error:  # half-typed arguments may be anything; the list must stand
+        except Exception as error:  # half-typed arguments may be anything; the list must not fail
             return trial, ("arguments", str(error) or type(error).__name__)
         finally:
             self.state.learn(trial.state)

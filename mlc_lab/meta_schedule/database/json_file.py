@@ -119,7 +119,7 @@ class JSONDatabase(MemoryDatabase, kind="json"):
         return number
 
     def revise_tuning_record(self, record: TuningRecord) -> None:
-        """Put what was measured anew in the place of what a record measured."""
+        """Put what was measured anew in the place of what a record has."""
         super().revise_tuning_record(record)
         if not self._reading:
             self._write(record, {"revises": record.created, "status": record.status,
