@@ -159,17 +159,17 @@ def plus(a: PrimExpr, c: int) -> PrimExpr:
 
 
 def is_infinite(e: PrimExpr) -> bool:
-    """Whether a bound stands for there being none."""
+    """Whether a bound is one of the two infinities."""
     return e is POS_INF_EXPR or e is NEG_INF_EXPR
 
 
-def _choice(build: type, fold: Callable, wins: PrimExpr, loses: PrimExpr) -> Callable:
+def _choice(build: type, fold: Callable, absorbing: PrimExpr, neutral: PrimExpr) -> Callable:
     def choose(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> PrimExpr:
-        if a is wins or b is wins:
-            return wins
-        if a is loses or a is b:
+        if a is absorbing or b is absorbing:
+            return absorbing
+        if a is neutral or a is b:
             return b
-        if b is loses:
+        if b is neutral:
             return a
         if type(a) is IntImm and type(b) is IntImm:
             return fold(a, b)

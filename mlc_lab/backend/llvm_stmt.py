@@ -366,7 +366,7 @@ class StmtGen(CallGen):
 
 
 def _copies_of(s: tir.For) -> int:
-    """How often LLVM is to copy the body of a loop; 0 where nothing is said."""
+    """How often LLVM is to copy the body of a loop; 0 without an annotation."""
     return annotation_int(s.annotations.get(UNROLL_COUNT))
 
 

@@ -1,4 +1,4 @@
-"""LimitUnroll: how often LLVM may copy the body of a loop is said at the loop.
+"""LimitUnroll: loops are annotated with how often LLVM is to copy their bodies.
 
 Before::
 

@@ -66,7 +66,7 @@ _CHEAP = (Add, Sub, Mul, Min, Max, Cast, Select, Not, And, Or, EQ, NE, LT, LE, G
 
 
 def _is_cheap(e: Node, depth: int = 3) -> bool:
-    """Whether an expression is safe to evaluate in vain, and costs less than a branch."""
+    """Whether an expression is safe to evaluate speculatively, and costs less than a branch."""
     return type(e) in _LEAVES or (
         depth > 0 and type(e) in _CHEAP and all(_is_cheap(c, depth - 1) for c in e.children()))
 

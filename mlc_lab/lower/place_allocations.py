@@ -1,4 +1,4 @@
-"""PlaceAllocations: small memory of a kernel lies on the stack, and the program says so.
+"""PlaceAllocations: small allocations are annotated to lie on the stack.
 
 Before::
 

@@ -11,7 +11,7 @@ After::
 
     C[0] = 1.0
 
-Also: loops without iterations, branches without statements, lets and allocations nobody uses.
+Also: loops without iterations, branches without statements, unused lets and allocations.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ The loop variable becomes a Ramp; what depends on it becomes a vector, what does
 and is broadcast where it meets one. A statement that has no vector form (a branch or a loop bound
 that differs between lanes, a call with effects, an update of one element by all lanes) stays a
 serial loop over the lanes. Memory that is allocated inside becomes wider, a part for each lane:
-element e of lane l lies at e * lanes + l. Memory with a scope of its own, as a thread's registers,
-is used by one lane after the other.
+element e of lane l lies at e * lanes + l. Memory of another scope, such as a thread's registers, is
+not widened: the lanes use it one after the other.
 """
 
 from __future__ import annotations

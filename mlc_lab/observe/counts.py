@@ -52,7 +52,7 @@ class AccessCounts:
     bytes_read, bytes_written : int
         What they asked for.
     flops : int or None
-        Floating point operations, where the program tells.
+        Floating point operations, where they can be counted.
     sites : tuple of SiteCount
         The same by place in the program.
     unseen : tuple of str

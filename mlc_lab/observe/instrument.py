@@ -5,9 +5,9 @@ cache simulator or a trace beside it, and links it, ready to run once.
 
 Addresses are simulated. All buffers lie in one arena whose start is a multiple of its size, so the
 low bits of a pointer are its place in the arena: the same in every run and on every machine.
-Parallel loops run one iteration after the other; each access is told the thread that would have
-made it. Arrays that are indexed by constants only are kept in registers by LLVM, and do not count
-as memory, as long as there is `Plan.registers`.
+Parallel loops run one iteration after the other; each access is recorded with the thread that would
+have made it. Arrays that are indexed by constants only are kept in registers by LLVM, and do not
+count as memory, as long as there is `Plan.registers`.
 """
 
 from __future__ import annotations

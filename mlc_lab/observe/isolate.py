@@ -1,4 +1,4 @@
-"""Measures programs in a process of its own: one that crashes or hangs takes nothing with it.
+"""Measures programs in a child process: one that crashes or hangs ends only that process.
 
 This is the side that asks; what the process does stands in `isolated.py`. It is kept for the next
 program, and started anew after a crash or a timeout. Memory is limited where the system can do

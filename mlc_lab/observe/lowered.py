@@ -22,7 +22,7 @@ def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm"
             ) -> dict[str, Any]:
     """The `code` of some programs of a recording (see the head of `recording.py`).
 
-    What goes wrong on the way down is told in the entry's `error`, beside what was made until then.
+    What goes wrong on the way down is in the entry's `error`, beside what was made until then.
     """
     table: dict[tuple[Any, ...], int] = {}
 

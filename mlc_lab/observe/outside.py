@@ -24,7 +24,7 @@ _CALLS = {
 }
 #: attributes and annotations by which a program imports code
 _IMPORTS = ("pragma_import_llvm", "pragma_import_c")
-#: names told in a message
+#: names listed in a message
 _TOLD = 3
 
 

@@ -46,14 +46,14 @@ be there.
 `origins` say of what a step made where it came from, as the primitive itself noted it: of a key in
 the program after, the keys in the program before. A split loop is the origin of its parts, a
 buffer that of its copy and of the block and loops that copy it, an inlined block one of the block
-it went into. What has no origin and stands in the program before is the same thing still.
+it went into. A key without origins that the program before has too is unchanged.
 
 A **cost** is what measuring a program gave: {"time": median seconds, "spread": half the
 interquartile range over the median, "runs": count, "gflops": number, "peak_fraction": number,
 "equal": true, false or null (not checked), "max_error": number, "message": why there is no time,
 "counts": exact counts of cache misses, or {"message": why there are none}}.
 Every entry may be absent. What stands in "counts", and in the machine's "caches" and "bandwidth"
-beside it, is told at the head of `count_steps.py`.
+beside it, is described at the head of `count_steps.py`.
 
 `code`, which is there only when asked for, holds what programs become on their way down:
 

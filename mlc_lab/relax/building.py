@@ -46,8 +46,8 @@ def build(
         What is done to the module first: ``"default"`` fuses and schedules, ``"default_build"``
         does not fuse, None expects a module that is lowered already. Also ``relax_pipeline``.
     exec_mode : str
-        ``"compiled"``: functions whose shapes are all fixed and which call only kernels become one
-        native function, the others bytecode. ``"bytecode"``: all become bytecode.
+        ``"compiled"``: a function without branches that calls only kernels becomes one native
+        function, others bytecode. ``"bytecode"``: all become bytecode.
     tir_pipeline : Pass, optional
         Done to the kernels before they are lowered.
 

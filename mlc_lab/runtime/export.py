@@ -239,7 +239,7 @@ def module_of_object(data: bytes, path: str, keep: tuple[Any, ...] = ()) -> Modu
 
     What is in ``keep`` lives as long as any function of the module.
 
-    Raises DataError for code of another machine, or that somebody else wrote.
+    Raises DataError for code of another machine, or of another compiler.
     """
     meta = _meta_in_object(data, path)
     where = jit.host_machine()

@@ -172,7 +172,7 @@ def _guard_table(torch: Any, capsule: Any, place: tuple[int, int, int]) -> None:
 
 
 def _is_writable(address: int, count: int) -> bool:
-    """Whether so many bytes of this process may be written; False where nobody says."""
+    """Whether so many bytes of this process may be written; False where that is not known."""
     try:
         with open("/proc/self/maps") as file:
             lines = file.read().splitlines()

@@ -1,4 +1,4 @@
-"""Resizing along one dimension, as torch does it: by the sizes or by a factor of its own.
+"""Resizing along one dimension, as torch does it: by the sizes or by a given factor.
 
 Weights of an antialiased filter are a matrix, computed beforehand: [new, old].
 """

@@ -1,5 +1,5 @@
-"""Logs of one JSON line a measurement, which a kill may cut anywhere and a later search goes on
-with: what is appended begins on a line of its own, and damaged lines are passed over."""
+"""Logs of one JSON line a measurement. A kill may cut off the last one: what is appended begins on
+a new line, and damaged lines are skipped."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class DaskRunner(Runner):
         return result
 
     def _wait(self, task: Any) -> RunnerResult:
-        """The result of a task; an error when there is nobody left to give one."""
+        """The result of a task; an error when the cluster has no workers left."""
         until = time.monotonic() + 4 * self.timeout_sec + 120
         deserted = 0.0  # since when the cluster has no workers
         while True:

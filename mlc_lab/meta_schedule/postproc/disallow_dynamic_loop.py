@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DisallowDynamicLoop(Postproc):
-    """Their cost cannot be told before they run, and tiles of them are not perfect."""
+    """Their cost cannot be predicted before they run, and they have no perfect tiles."""
 
     stage = "judged"
 

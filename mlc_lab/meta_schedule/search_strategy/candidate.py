@@ -29,8 +29,8 @@ class MeasureCandidate:
     features: Any = None
     failure: str = ""
     record_id: int | None = None
-    #: what is postprocessed and becomes `sch` when it is chosen; until then that is a copy which
-    #: lacks the steps that a cost model need not see
+    #: the schedule that is postprocessed, and becomes `sch`, when the candidate is chosen (until
+    #: then `sch` is the one that the cost model judges); None where both are one
     draft: Any = None
     #: of strategies that mutate: number of the design space, its trace with these decisions, a key
     space: int = 0

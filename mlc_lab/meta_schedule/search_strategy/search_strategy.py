@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SearchStrategy:
-    """Proposes candidates, and is told how they did.
+    """Proposes candidates, and is given their results.
 
     To write one: override `generate_measure_candidates`, and `notify_runner_results` if it learns.
     `initialize_with_tune_context` sets `self.context` (mod, target, space_generator, rng, ...).

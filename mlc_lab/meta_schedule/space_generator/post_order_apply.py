@@ -18,7 +18,7 @@ _MOST = 64
 
 
 def default_schedule(mod: Any, target: Any) -> Schedule | None:
-    """What a program gets that nobody tuned; None where no rule fits."""
+    """The default schedule of a program; None where no rule fits."""
     from ...dlight.base import first_fitting
     from ...dlight.cpu import default_rules
 

@@ -1,10 +1,10 @@
 """The compiled form: the bytecode of a function as one native function, with nothing between the
 kernels.
 
-A function has one where it neither branches nor calls anything but kernels of the module; `places`
-finds out and makes the plan. Its calls of kernels with pointers are written here as LLVM IR beside
-the kernels. Checks of arguments become the table that every native function has; symbolic
-dimensions lie in a table on the stack. Planned memory is one block, as `relax/memory_plan.py` packs
+A function has one where it neither branches nor calls anything but kernels of the module;
+`call_plan.py` finds out and makes the plan. Its calls of kernels with pointers are written here as
+LLVM IR beside the kernels. Checks of arguments become the table that every native function has;
+symbolic dimensions lie in a table on the stack. Planned memory is one block, as `relax/memory_plan.py` packs
 it; behind the storages of known size are those whose size the call tells. The block is kept from
 call to call; a call that finds it in use by another thread, or too small, takes one of its own.
 """

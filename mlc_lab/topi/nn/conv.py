@@ -231,7 +231,7 @@ def conv3d_ndhwc(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
 def _depthwise(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
                padding: int | str | Sequence[Any], dilation: int | Sequence[int],
                out_dtype: str | None, layout: str, kernel_layout: str) -> Tensor:
-    """A kernel of its own for each channel; `O` of the kernel counts the outputs of a channel."""
+    """A separate kernel for each channel; `O` of the kernel counts the outputs of a channel."""
     name = "depthwise_conv2d_" + layout.lower()
     need_rank(name, Input, 4, f"the layout {layout}")
     need_rank(name, Filter, 4, f"the layout {kernel_layout}")

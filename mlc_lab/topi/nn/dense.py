@@ -62,7 +62,7 @@ def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Sequence[Any] | Non
                  meta_schedule_original_shape: object = None) -> Tensor:
     """A product for each index of the first dimension; tensor_b is transposed by default.
 
-    A batch of one meets every matrix of the other tensor.
+    A batch of one is broadcast to that of the other tensor.
     """
     a, b = tensor_a, tensor_b
     need(a.ndim == 3 and b.ndim == 3,
