@@ -4,9 +4,10 @@ kernels.
 A function has one where it neither branches nor calls anything but kernels of the module;
 `call_plan.py` finds out and makes the plan. Its calls of kernels with pointers are written here as
 LLVM IR beside the kernels. Checks of arguments become the table that every native function has;
-symbolic dimensions lie in a table on the stack. Planned memory is one block, as `relax/memory_plan.py` packs
-it; behind the storages of known size are those whose size the call tells. The block is kept from
-call to call; a call that finds it in use by another thread, or too small, takes one of its own.
+symbolic dimensions lie in a table on the stack. Planned memory is one block, as
+`relax/memory_plan.py` packs it; behind the storages of known size are those whose size depends on
+the call. The block is kept from call to call; a call that finds it in use by another thread, or too
+small, takes one of its own.
 """
 
 from __future__ import annotations
