@@ -7,32 +7,19 @@ here as they are written: `PrimExpr`, `tuple[Var, ...]`, `Stmt | None`, `Mapping
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Sequence
 
 from . import dtype as dt
+from .containers import is_dict, is_mapping, is_tuple
 from .module import GlobalVar
 from .node import NODE_TYPES, Node
 
 if TYPE_CHECKING:
-    from typing import TypeGuard
-
     from ..tir.buffer import Buffer
     from ..tir.expr import PrimExpr
     from ..tir.stmt import Block
-
-
-def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    return isinstance(value, tuple)
-
-
-def _is_dict(value: object) -> TypeGuard[dict[object, object]]:
-    return isinstance(value, dict)
-
-
-def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
-    return isinstance(value, Mapping)
 
 
 Check = Callable[[Any], bool]
@@ -43,8 +30,8 @@ _PLAIN: dict[str, Check] = {
     "int": lambda value: type(value) in (int, bool),  # no member of an enum
     "bool": lambda value: type(value) in (int, bool),
     "float": lambda value: type(value) in (int, float, bool),
-    "dict": lambda value: _is_dict(value) and all(isinstance(k, str) for k in value),
-    "Mapping": _is_dict,
+    "dict": lambda value: is_dict(value) and all(isinstance(k, str) for k in value),
+    "Mapping": is_dict,
     "Node": lambda value: isinstance(value, Node),
     "GlobalVar": lambda value: isinstance(value, GlobalVar),
 }
@@ -96,12 +83,12 @@ def _check(text: str, module: str) -> Check:
     name, _, inside = text.partition("[")
     if name == "tuple":
         if not inside:
-            return _is_tuple
+            return is_tuple
         item = _check(_split(inside.rstrip("]"), ",")[0], module)
-        return lambda value: _is_tuple(value) and all(map(item, value))
+        return lambda value: is_tuple(value) and all(map(item, value))
     if name == "Mapping":
         key, item = (_check(p, module) for p in _split(inside.rstrip("]"), ","))
-        return lambda value: _is_mapping(value) and all(
+        return lambda value: is_mapping(value) and all(
             key(k) and item(v) for k, v in value.items())
     if name in _PLAIN:
         return _PLAIN[name]

@@ -53,8 +53,7 @@ class BaseFunc(Node):
     """Base of the functions a module can hold."""
 
     if TYPE_CHECKING:
-        @property
-        def attrs(self) -> Mapping[str, Any] | None: ...
+        attrs: Mapping[str, Any] | None = plain()
 
     def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Self:
         """A copy with attribute `key` set (or all of a dict)."""

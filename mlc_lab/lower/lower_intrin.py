@@ -55,9 +55,10 @@ def _small_power(call: Call) -> PrimExpr:
         return call
     wide = dt.with_lanes("float32", dt.lanes_of(x.dtype)) if dt.bits_of(x.dtype) < 32 else x.dtype
     base = x if wide == x.dtype else Cast(wide, x)
-    name = base if type(base) in (Var, BufferLoad) else Var("base", wide)
+    var = Var("base", wide)
+    name = base if type(base) in (Var, BufferLoad) else var
     product = Mul(name, name) if by.value == 2 else Mul(Mul(name, name), name)
-    value = product if name is base else Let(name, base, product)
+    value = product if name is base else Let(var, base, product)
     return value if wide == x.dtype else Cast(x.dtype, value)
 
 

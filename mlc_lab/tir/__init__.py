@@ -41,7 +41,6 @@ from .functor import (
     substitute, uses_var,
 )
 from .op import *  # noqa: F403
-from .op import abs, all, any, max, min, pow, round  # noqa: F401
 from .op.registering import CallEffectKind
 from .stmt import *  # noqa: F403
 from .well_formed import verify_well_formed
@@ -53,12 +52,20 @@ def __getattr__(name: str) -> object:
     return value
 
 
-#: names that would hide Python's own in `from mlc_lab.tir import *`
-_SHADOWING = {"abs", "all", "any", "max", "min", "pow", "round"}
-
-__all__ = [
+__all__: list[str] = [
     "Buffer", "CallEffectKind", "IndexMap", "Mutator", "PrimFunc", "TensorIntrin", "Visitor",
     "decl_buffer", "expr", "free_vars", "function", "functor", "ir_builder", "ir_transform", "op",
     "post_order_visit", "pre_order", "pre_order_visit", "stmt", "substitute", "uses_var",
     "verify_well_formed",
-] + expr.__all__ + stmt.__all__ + [n for n in op.__all__ if n not in _SHADOWING]
+]
+__all__ += expr.__all__
+__all__ += stmt.__all__
+__all__ += op.__all__
+# names that would hide Python's own in `from mlc_lab.tir import *`
+__all__.remove("abs")
+__all__.remove("all")
+__all__.remove("any")
+__all__.remove("max")
+__all__.remove("min")
+__all__.remove("pow")
+__all__.remove("round")

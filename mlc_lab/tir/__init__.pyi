@@ -23,13 +23,6 @@ from .functor import pre_order_visit as pre_order_visit
 from .functor import substitute as substitute
 from .functor import uses_var as uses_var
 from .op import *
-from .op import abs as abs
-from .op import all as all
-from .op import any as any
-from .op import max as max
-from .op import min as min
-from .op import pow as pow
-from .op import round as round
 from .op.registering import CallEffectKind as CallEffectKind
 from .stmt import *
 from .well_formed import verify_well_formed as verify_well_formed

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
     #: the least and the greatest value of an index; None where one of them is not known
     Interval: TypeAlias = "tuple[PrimExpr, PrimExpr] | None"
+    #: what of each buffer is touched
+    Boxes: TypeAlias = "dict[Buffer, list[Interval]]"
+    #: a sum: factors of variables and opaque terms, the constant under None
+    Terms: TypeAlias = "dict[PrimExpr | None, int]"
+    Regions: TypeAlias = "tuple[BufferRegion, ...]"
 
 _OPPOSITE = {LT: GE, LE: GT, GT: LE, GE: LT, EQ: NE, NE: EQ}
 _MIRROR = {LT: GT, LE: GE, GT: LT, GE: LE, EQ: EQ, NE: NE}
@@ -47,7 +52,7 @@ def contains_block(node: Stmt) -> bool:
 
 @grows_stack
 def block_access_regions(block: Block, buffer_var_map: Mapping[Var, Buffer] | None = None
-                         ) -> tuple[tuple, tuple, tuple]:
+                         ) -> tuple[Regions, Regions, Regions]:
     """(reads, writes, opaque): the boxes a block touches, in order of first access.
 
     `buffer_var_map` gives the buffer of each data pointer; a pointer used by itself (not through an
@@ -66,8 +71,9 @@ def block_access_regions(block: Block, buffer_var_map: Mapping[Var, Buffer] | No
     found.changed = found.inner.union(
         (b.data for b in (*found.writes, *found.opaque, *own)),
         (b.data for b in found.matches), (b.data for b in found.declared))
-    skip = {region.buffer for region in found.collect(found.writes, own)} if (
-        block.init is not None) else set()
+    skip: set[Buffer] = set()
+    if block.init is not None:
+        skip = {region.buffer for region in found.collect(found.writes, own)}
     return (tuple(found.collect(found.reads, own | skip)),
             tuple(found.collect(found.writes, own)),
             tuple(found.collect(found.opaque, own)))
@@ -76,12 +82,12 @@ def block_access_regions(block: Block, buffer_var_map: Mapping[Var, Buffer] | No
 class _Detector:
     def __init__(self, pointers: Mapping[Var, Buffer]) -> None:
         self.pointers = pointers
-        self.bounds: dict[Var, Any] = {}
-        self.lets: dict[Var, Any] = {}
+        self.bounds: dict[Var, Interval] = {}
+        self.lets: dict[Var, PrimExpr] = {}
         self.matches: dict[Buffer, MatchBufferRegion] = {}
-        self.reads: dict[Buffer, list] = {}
-        self.writes: dict[Buffer, list] = {}
-        self.opaque: dict[Buffer, list] = {}
+        self.reads: Boxes = {}
+        self.writes: Boxes = {}
+        self.opaque: Boxes = {}
         #: pointers to memory made inside the block
         self.inner: set[Var] = set()
         #: pointers to memory that is not, inside the block, what it is where the block is entered
@@ -91,7 +97,7 @@ class _Detector:
     # ------------------------------------------------------------------------- walking
 
     def visit(self, node: Any) -> None:
-        kind = type(node)
+        kind = node.__class__
         if kind is Allocate or kind is AllocateConst:
             self.inner.add(node.buffer_var)
         elif kind is DeclBuffer:
@@ -148,10 +154,11 @@ class _Detector:
         self.visit(node)
         self.bounds = saved
 
-    def narrowed(self, condition: Any, holds: bool) -> Iterator[tuple[Var, Any, Any]]:
+    def narrowed(self, condition: Any, holds: bool) -> Iterator[
+            tuple[Var, PrimExpr | None, PrimExpr | None]]:
         """(loop variable, lower bound, upper bound) that a condition gives, None where it gives
         none. Knows comparisons of `variable + constant` with what no inner loop changes."""
-        kind = type(condition)
+        kind = condition.__class__
         if kind is Not:
             yield from self.narrowed(condition.a, not holds)
             return
@@ -185,7 +192,7 @@ class _Detector:
             elif op is EQ:
                 yield var, limit, limit
 
-    def span(self, low: PrimExpr, extent: PrimExpr) -> Any:
+    def span(self, low: PrimExpr, extent: PrimExpr) -> Interval:
         """The interval min .. min + extent - 1, with what its ends depend on relaxed."""
         first = self.interval(low)
         last = self.interval(O.sub(O.add(low, extent), 1))
@@ -199,6 +206,7 @@ class _Detector:
         buffer = self.pointers.get(data)
         if buffer is None or type(mask) is not IntImm:
             return False
+        region: list[Interval]
         if len(buffer.shape) == 1:
             region = [self.span(offset, extent)]
         else:
@@ -228,9 +236,9 @@ class _Detector:
 
     # ------------------------------------------------------------------------- intervals
 
-    def interval(self, e: Any) -> Any:
+    def interval(self, e: Any) -> Interval:
         """The values an index takes, relaxed over the loops inside the block."""
-        kind = type(e)
+        kind = e.__class__
         if isinstance(e, Var):
             if e in self.bounds:
                 return self.bounds[e]
@@ -264,7 +272,7 @@ class _Detector:
         return any(self.varies(k) for k in e.children())
 
     @staticmethod
-    def combine(kind: type, a: Interval, b: Interval) -> Any:
+    def combine(kind: type, a: Interval, b: Interval) -> Interval:
         if a is None or b is None:
             if kind is FloorMod and b is not None and b[0] is b[1] and type(b[0]) is IntImm and (
                     b[0].value > 0):
@@ -296,7 +304,7 @@ class _Detector:
         return IntImm(b[0].dtype, 0), IntImm(b[0].dtype, factor - 1)
 
     @staticmethod
-    def union(a: Interval, b: Interval) -> Any:
+    def union(a: Interval, b: Interval) -> Interval:
         """The smallest interval over two, ends compared where their difference is constant."""
         if a is None or b is None:
             return None
@@ -304,7 +312,7 @@ class _Detector:
 
     # ------------------------------------------------------------------------- regions
 
-    def touch(self, home: dict, buffer: Buffer, box: list) -> None:
+    def touch(self, home: Boxes, buffer: Buffer, box: list[Interval]) -> None:
         """Add an access; a matched buffer counts as its source."""
         match = self.matches.get(buffer)
         if match is not None:
@@ -312,10 +320,11 @@ class _Detector:
         known = home.get(buffer)
         home[buffer] = box if known is None else [self.union(a, b) for a, b in zip(known, box)]
 
-    def through(self, match: MatchBufferRegion, box: list) -> tuple[Buffer, list]:
+    def through(self, match: MatchBufferRegion, box: list[Interval]
+                ) -> tuple[Buffer, list[Interval]]:
         """An access of a matched buffer in terms of its source: offsets added, unit dims kept."""
         source = match.source
-        out: list[Any] = []
+        out: list[Interval] = []
         skip = len(source.region) - len(box)
         for axis, r in enumerate(source.region):
             inner = box[axis - skip] if axis >= skip else None
@@ -332,7 +341,7 @@ class _Detector:
     def unknown_outside(self, e: Any) -> bool:
         """Whether an index is not what it seems where the block is entered: made of a floating
         point value in memory, or of memory that the block makes or writes itself."""
-        kind = type(e)
+        kind = e.__class__
         if kind is Var or kind is IntImm:
             return False
         if kind is BufferLoad and (
@@ -340,13 +349,13 @@ class _Detector:
             return True
         return any(map(self.unknown_outside, e.children()))
 
-    def collect(self, home: dict, skip: set) -> list[BufferRegion]:
+    def collect(self, home: Boxes, skip: set[Buffer]) -> list[BufferRegion]:
         """The boxes as regions."""
-        out = []
+        out: list[BufferRegion] = []
         for buffer, box in home.items():
             if buffer in skip or buffer in self.declared or buffer.data in self.inner:
                 continue
-            ranges = []
+            ranges: list[Range] = []
             for dim, interval in zip(buffer.shape, box):
                 if interval is None or any(map(self.unknown_outside, interval)):
                     ranges.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim))
@@ -363,15 +372,15 @@ class _Detector:
 
 def _calls(e: Any) -> bool:
     """Whether an intrinsic is called in an index: as in TVM nothing is then known of it."""
-    kind = type(e)
+    kind = e.__class__
     if kind is Var or kind is IntImm or kind is BufferLoad:
         return False
     return kind is Call or any(_calls(k) for k in e.children())
 
 
-def _terms(e: Any, factor: int, out: dict) -> None:
+def _terms(e: Any, factor: int, out: Terms) -> None:
     """e as {variable or opaque term: factor}, the constant under None."""
-    kind = type(e)
+    kind = e.__class__
     if kind is IntImm:
         out[None] = out.get(None, 0) + factor * e.value
     elif kind is Add:
@@ -392,14 +401,14 @@ def _terms(e: Any, factor: int, out: dict) -> None:
         out[e] = out.get(e, 0) + factor
 
 
-def _difference(a: PrimExpr, b: PrimExpr) -> dict:
-    out: dict = {}
+def _difference(a: PrimExpr, b: PrimExpr) -> Terms:
+    out: Terms = {}
     _terms(a, 1, out)
     _terms(b, -1, out)
     return {k: v for k, v in out.items() if v != 0}
 
 
-def _smaller(a: PrimExpr, b: PrimExpr, want_min: bool) -> Any:
+def _smaller(a: PrimExpr, b: PrimExpr, want_min: bool) -> PrimExpr:
     if a is b:
         return a
     rest = _difference(a, b)
@@ -408,21 +417,21 @@ def _smaller(a: PrimExpr, b: PrimExpr, want_min: bool) -> Any:
     return O.min_value_of(a, b) if want_min else O.max_value_of(a, b)
 
 
-def _larger(a: PrimExpr, b: PrimExpr) -> Any:
+def _larger(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     """The larger of two lower bounds; the first where they cannot be compared."""
     rest = _difference(a, b)
     return b if set(rest) == {None} and rest[None] < 0 else a
 
 
-def _lesser(a: PrimExpr, b: PrimExpr) -> Any:
+def _lesser(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     """The smaller of two upper bounds; the first where they cannot be compared."""
     rest = _difference(a, b)
     return b if set(rest) == {None} and rest[None] > 0 else a
 
 
-def _divided(e: PrimExpr, by: IntImm) -> Any:
+def _divided(e: PrimExpr, by: IntImm) -> PrimExpr:
     """e // by, with the multiples of `by` in a sum divided one by one."""
-    terms: dict = {}
+    terms: Terms = {}
     _terms(e, 1, terms)
     constant = terms.pop(None, 0)
     if all(factor % by.value == 0 for factor in terms.values()):
@@ -433,7 +442,7 @@ def _divided(e: PrimExpr, by: IntImm) -> Any:
     return O.floordiv(e, by)
 
 
-def _extent(low: PrimExpr, high: PrimExpr) -> Any:
+def _extent(low: PrimExpr, high: PrimExpr) -> PrimExpr:
     """high - low + 1; a constant where the symbolic parts cancel."""
     rest = _difference(high, low)
     constant = rest.pop(None, 0) + 1
@@ -444,7 +453,7 @@ def _extent(low: PrimExpr, high: PrimExpr) -> Any:
     return O.sub(O.add(high, 1), low)
 
 
-def _tidy(e: PrimExpr) -> Any:
+def _tidy(e: PrimExpr) -> PrimExpr:
     """x + 3 - 1 as x + 2: constants gathered at the end of a sum that has several."""
     count = 0
     stack: list[Any] = [e]
@@ -456,13 +465,13 @@ def _tidy(e: PrimExpr) -> Any:
             stack += [item.a, item.b]
     if count < 2:
         return e
-    terms: dict = {}
+    terms: Terms = {}
     _terms(e, 1, terms)
     constant = terms.pop(None, 0)
     return _sum({**terms, **({None: constant} if constant or not terms else {})}, e.dtype)
 
 
-def _sum(terms: dict, dtype: str) -> Any:
+def _sum(terms: Terms, dtype: str) -> Any:
     """The expression of {term: factor}: terms in order, those subtracted after the others."""
     result: Any = None
     for term, factor in sorted(terms.items(), key=lambda item: item[1] < 0):

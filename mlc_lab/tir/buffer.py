@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..above import above
 from ..ir import dtype as dt
+from ..ir.containers import is_sequence, is_tuple
 from ..ir.node import Node, node, plain
 from .expr import (
     BufferLoad, FloatImm, IntImm, PointerType, PrimExpr, PrimType, Ramp, Var, const_index,
@@ -96,17 +97,26 @@ class Buffer(Node):
     def __getitem__(self, indices: Any) -> Any:
         """A load; with slices the region (`T.reads(A[0:4, i])`)."""
         BufferRegion = above("BufferRegion")
-        if not isinstance(indices, tuple):
+        if not is_tuple(indices):
             indices = (indices,)
-        if any(isinstance(i, slice) for i in indices):
-            if any(isinstance(i, slice) and i.step is not None for i in indices):
-                *front, last = indices
-                start = const_index(last.start or 0)
-                step = const_index(last.step)
-                lanes = ((last.stop - start) + step - 1) // step
-                return BufferLoad(self, (*front, Ramp(start, step, int(lanes))))
-            return BufferRegion.from_indices(self, indices)
-        return BufferLoad(self, indices)
+        given: tuple[ExprLike | slice[Any, Any, Any], ...] = indices
+        if any(isinstance(i, slice) for i in given):
+            if any(isinstance(i, slice) and i.step is not None for i in given):
+                *front, last = given
+                if not isinstance(last, slice) or any(isinstance(i, slice) for i in front):
+                    raise ValueError(f"a load of {self.name} by slices with steps: only the last "
+                                     "index may be one, whose elements become a vector")
+                return BufferLoad(self, (*front, _vector(last, self.shape[-1])))
+            return BufferRegion.from_indices(self, given)
+        return BufferLoad(self, given)
+
+
+def _vector(index: slice[Any, Any, Any], dim: PrimExpr) -> Ramp:
+    """The indices of a slice, as one index that is a vector."""
+    start = const_index(0 if index.start is None else index.start)
+    step = const_index(1 if index.step is None else index.step)
+    lanes: Any = ((dim if index.stop is None else index.stop) - start + step - 1) // step
+    return Ramp(start, step, int(lanes))
 
 
 class _CallableStr(str):
@@ -197,9 +207,9 @@ def extent_of(value: Any, where: str = "a shape") -> PrimExpr:
 
 def _integer(value: ExprLike, where: str, what: str) -> PrimExpr:
     value = const_index(value)
-    if isinstance(value, PrimExpr) and not dt.is_integer(value.dtype):
-        raise ValueError(f"{where} has the {what} {value!r} of type {value.dtype}: it must be an "
-                         "integer")
+    if not dt.is_integer(getattr(value, "dtype", "void")):
+        kind = getattr(value, "dtype", type(value).__name__)  # other nodes are no numbers at all
+        raise ValueError(f"{where} has the {what} {value!r} of type {kind}: it must be an integer")
     return value
 
 
@@ -216,8 +226,7 @@ def decl_buffer(shape: Any, dtype: str | None = None,
     extents, strides and offsets that are no integers.
     """
     where = f"buffer {name}"
-    shape = tuple(extent_of(d, where)
-                  for d in (shape if isinstance(shape, (tuple, list)) else [shape]))
+    shape = tuple(extent_of(d, where) for d in (shape if is_sequence(shape) else [shape]))
     dtype = dt.canonical(dtype or "float32")
     strides = tuple(_integer(s, where, "stride") for s in strides or ())
     index_dtype = shape[0].dtype if shape else "int32"

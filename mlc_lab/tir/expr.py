@@ -36,8 +36,6 @@ if TYPE_CHECKING:
         """What `op/python_operators.py` gives to expressions, and to iterators for their variable.
         """
 
-        dtype: str
-
         def __add__(self, other: ExprLike) -> PrimExpr: ...
         def __radd__(self, other: ExprLike) -> PrimExpr: ...
         def __sub__(self, other: ExprLike) -> PrimExpr: ...
@@ -71,10 +69,13 @@ if TYPE_CHECKING:
         def __invert__(self) -> PrimExpr: ...
         def astype(self, dtype: str, span: object = None) -> PrimExpr: ...
         def equal(self, other: ExprLike, span: object = None) -> PrimExpr: ...
+
+    class _Typed(_Value):
+        dtype: str
     #: what an intrinsic takes: an expression, a buffer, a region
     Argument: TypeAlias = Any
 else:
-    _Value = Argument = Node
+    _Value = _Typed = Argument = Node
     Dom = TypeVar("Dom")
 
 _BOOL = {"int32": "bool", "int64": "bool", "float32": "bool", "bool": "bool"}
@@ -106,7 +107,7 @@ class PointerType(Node):
 
 
 @node
-class PrimExpr(_Value):
+class PrimExpr(_Typed):
     """Base of all expressions. `dtype` is derived from the operands or given."""
 
     derived = {"dtype": "None"}
@@ -485,7 +486,7 @@ class Call(PrimExpr):
     dtype: str = plain()
     op: Op | GlobalVar = plain()
     args: tuple[Argument, ...]
-    annotations: dict | None = plain()
+    annotations: dict[str, Any] | None = plain()
 
     def __init__(self, dtype: str, op: str | Op | GlobalVar, args: Sequence[Any],
                  annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
@@ -578,7 +579,7 @@ class Reduce(PrimExpr):
     init: tuple[PrimExpr, ...]
 
 
-_SMALL = {}
+_SMALL: dict[int, IntImm] = {}
 
 
 def int32(value: int) -> IntImm:
@@ -600,8 +601,7 @@ def const_index(value: Any) -> PrimExpr:
     """An index or extent as an expression: ints become int32 (int64 where they do not fit)."""
     if isinstance(value, PrimExpr):
         return value
-    kind = type(value)
-    if kind is int and -(2**31) <= value < 2**31:
+    if value.__class__ is int and -(2**31) <= value < 2**31:
         return int32(value)
     if isinstance(value, bool):
         return IntImm("bool", value)

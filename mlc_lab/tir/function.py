@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Mapping, Sequence
 
 from ..above import above
 from ..ir import module as ir_module
+from ..ir.containers import is_sequence
 from ..ir.module import BaseFunc, normalize_attrs
 from ..ir.node import Node, defines, node, plain
 from .buffer import Buffer
@@ -40,7 +41,7 @@ class PrimFunc(BaseFunc):
                  buffer_map: Mapping[Var, Buffer] | None = None,
                  attrs: Mapping[str, Any] | None = None, span: object = None) -> None:
         buffers = dict(buffer_map or {})
-        variables = []
+        variables: list[Var] = []
         for param in params:
             if isinstance(param, Buffer):
                 var = Var(f"{param.name}_handle", "handle")
@@ -78,7 +79,7 @@ class PrimFunc(BaseFunc):
         assert type(self.body) is BlockRealize, "a function of blocks has one around all"
         return self.body.block
 
-    def outline(self) -> tuple:
+    def outline(self) -> tuple[tuple[Any, ...], ...]:
         """What structurally equal functions share and is quickly told: dtypes and extents."""
         return tuple((p.dtype,) if p not in self.buffer_map else (
             self.buffer_map[p].dtype,
@@ -170,16 +171,16 @@ class IndexMap:
                 names.append(param.name)
         initial = [Var(name, index_dtype) for name in names]
         result = mapping_function(*initial)
-        result = list(result) if isinstance(result, (tuple, list)) else [result]
-        final, separators = [], []
-        for item in result:
+        final: list[Any] = []
+        separators: list[int] = []
+        for item in result if is_sequence(result) else [result]:
             if isinstance(item, str) and item == IndexMap.AXIS_SEPARATOR:
                 separators.append(len(final))
             else:
                 final.append(item)
         return IndexMap(initial, final, inverse_index_map), separators
 
-    def structural_parts(self) -> tuple:
+    def structural_parts(self) -> tuple[Any, Any]:
         """What it binds and what it holds, for structural equality."""
         return self.initial_indices, (self.final_indices, self.inverse_index_map)
 

@@ -26,7 +26,7 @@ from .stmt import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
 _LEAVES = {"Var", "SizeVar", "IntImm", "FloatImm", "StringImm"}
 
@@ -34,11 +34,11 @@ _LEAVES = {"Var", "SizeVar", "IntImm", "FloatImm", "StringImm"}
 class Dispatch:
     """Builds `_table`: node type -> method, for classes with `visit_<TypeName>` methods."""
 
-    _table: dict[type, Callable] = {}
+    _table: dict[type[Node], Callable[..., Any]] = {}
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        table: dict[type, Callable] = {}
+        table: dict[type[Node], Callable[..., Any]] = {}
         for node_type in NODE_TYPES.values():
             for base in node_type.__mro__:
                 method = getattr(cls, f"visit_{base.__name__}", None)
@@ -85,7 +85,7 @@ class Mutator(Dispatch):
 
     def visit(self, node: Any) -> Any:
         """The rewritten node (the same object when nothing changed)."""
-        method = self._table.get(type(node))
+        method = self._table.get(node.__class__)
         if method is not None:
             return method(self, node)
         return node.map_children(self.visit)
@@ -113,10 +113,7 @@ class Mutator(Dispatch):
         return self.buffers.get(buffer, buffer)
 
     def _in_buffer(self, item: Node) -> Node:
-        if isinstance(item, Var):
-            new = self.visit_Var(item)
-            return new if isinstance(new, PrimExpr) else item
-        return self.visit(item)
+        return self.visit_Var(item) if isinstance(item, Var) else self.visit(item)
 
     def visit_BufferLoad(self, node: BufferLoad) -> BufferLoad:
         new = node.map_children(self.visit)
@@ -149,14 +146,14 @@ class Mutator(Dispatch):
             return node
         return DeclBuffer.from_fields(buffer, body)
 
-    def visit_IterVar(self, node: IterVar) -> IterVar:
+    def visit_IterVar(self, node: IterVar[Any]) -> IterVar[Any]:
         dom = self.visit(node.dom) if node.dom is not None else None
         var = self.visit_var_def(node.var)
         if dom is node.dom and var is node.var:
             return node
         return IterVar.from_fields(dom, var, node.iter_type, node.thread_tag)
 
-    def _iter_vars(self, items: tuple) -> tuple:
+    def _iter_vars(self, items: tuple[IterVar, ...]) -> tuple[IterVar, ...]:
         new = tuple(self.visit_IterVar(iv) for iv in items)
         return items if all(a is b for a, b in zip(new, items)) else new
 
@@ -194,14 +191,14 @@ class Mutator(Dispatch):
 
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
         new = node.map_children(self.visit)
-        subject = node.node
-        if isinstance(subject, Var):
-            subject = self.visit_Var(subject)
-        elif isinstance(subject, Buffer):
-            subject = self.visit_buffer(subject)
-        elif isinstance(subject, IterVar):
+        given = subject = node.node
+        if isinstance(given, Var):
+            subject = self.visit_Var(given)
+        elif isinstance(given, Buffer):
+            subject = self.visit_buffer(given)
+        elif isinstance(given, IterVar):
             subject = self.visit_IterVar(subject)
-        return new if subject is node.node else new.replace(node=subject)
+        return new if subject is given else new.replace(node=subject)
 
     def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
         new = node.map_children(self.visit)
@@ -231,7 +228,7 @@ class Mutator(Dispatch):
                                  notes, init, body)
 
 
-def _rewrite_tuple(mutator: Mutator, items: tuple) -> tuple:
+def _rewrite_tuple(mutator: Mutator, items: tuple[BufferRegion, ...]) -> tuple[BufferRegion, ...]:
     new = tuple(mutator.visit(item) for item in items)
     return items if all(a is b for a, b in zip(new, items)) else new
 
@@ -321,7 +318,7 @@ def free_vars(root: Node) -> list[Var]:
 def uses_var(root: Node, var: Any) -> bool:
     """Whether a variable (or one of a set, or one that a predicate accepts) occurs in `root`."""
     if isinstance(var, Var):
-        test = lambda v: v is var
+        test: Callable[[Any], object] = lambda v: v is var
     elif callable(var):
         test = var
     else:
@@ -367,10 +364,10 @@ def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.contin
 
 #: the variables and buffers that a block names in any place: most substitutions replace loops
 #: around a block, which its body does not mention
-_named: WeakKeyDictionary[Block, frozenset] = WeakKeyDictionary()
+_named: WeakKeyDictionary[Block, frozenset[Node]] = WeakKeyDictionary()
 
 
-def _names_in(block: Block) -> frozenset:
+def _names_in(block: Block) -> frozenset[Node]:
     found = _named.get(block)
     if found is None:
         names: set[Node] = set()
@@ -429,12 +426,12 @@ class _Substitute(Mutator):
         a, b = self.visit(node.a), self.visit(node.b)
         if a is node.a and b is node.b:
             return node
-        build = _BUILDERS.get(type(node), type(node))
+        kind = node.__class__
+        build = _BUILDERS.get(kind) or kind
         try:
             return build(a, b)
         except ZeroDivisionError:  # an error of the program when it runs, not of who moves it
-            return type(node)(a, b)
-
+            return kind(a, b)
 
     def visit_Cast(self, node: Cast) -> PrimExpr:
         value = self.visit(node.value)
@@ -448,7 +445,7 @@ class _Substitute(Mutator):
 
 
 @contextmanager
-def following(note: Callable[[Any, Any], None]) -> Iterator[None]:
+def following(note: Callable[[Any, Any], None]) -> Generator[None, None, None]:
     """Hear of every node that a Mutator rewrites inside the block: `note(old, new)`, inner first.
 
     For views that follow a statement through passes. Costs nothing while nobody follows.
@@ -468,7 +465,7 @@ def following(note: Callable[[Any, Any], None]) -> Iterator[None]:
         Mutator.visit = plain
 
 
-def substitute(node: Any, table: Mapping[Var, Any],
+def substitute(node: Any, table: Mapping[Var, Any] | Callable[[Var], Any],
                buffers: Mapping[Buffer, Buffer] | None = None) -> Any:
     """`node` with variables replaced by expressions (and buffers by buffers).
 
@@ -477,7 +474,7 @@ def substitute(node: Any, table: Mapping[Var, Any],
     if type(node) is IntImm:
         return node
     if callable(table):
-        table = {v: r for v in free_vars(node) if (r := table(v)) is not None}
+        table = _told(table, node)
     if type(node) is Var:
         return const_index(table[node]) if node in table else node
     table = {var: const_index(value) for var, value in table.items()}
@@ -486,12 +483,16 @@ def substitute(node: Any, table: Mapping[Var, Any],
     return _substitute(node, table, buffers or {})
 
 
+def _told(replacement: Callable[[Var], Any], node: Node) -> dict[Var, Any]:
+    return {v: r for v in free_vars(node) if (r := replacement(v)) is not None}
+
+
 @grows_stack
 def _substitute(node: Any, table: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer]) -> Any:
     return _Substitute(table, buffers).visit(node)
 
 
-def _builders() -> dict[type, Callable]:
+def _builders() -> dict[type[Node], Callable[..., PrimExpr]]:
     from . import op
 
     names = {"Add": op.add, "Sub": op.sub, "Mul": op.mul, "Div": op.truncdiv, "Mod": op.truncmod,
@@ -531,7 +532,7 @@ def ir_transform(root: Any, preorder: Callable[[Any], Any] | None,
 def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     """See `PrimFunc.specialize`."""
     table: dict[Var, Any] = {}
-    dropped = set()
+    dropped: set[Var] = set()
     for param, value in param_map.items():
         if isinstance(value, Buffer):
             buffer = func.buffer_map[param]

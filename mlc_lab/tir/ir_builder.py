@@ -13,7 +13,7 @@ Used for bodies of `te.extern` that no single expression describes: scans, sorts
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..ir import dtype as dt
 from . import op as O
@@ -25,7 +25,7 @@ from .stmt import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from ..ir.node import Node
     from .expr import ExprLike
 
@@ -59,7 +59,8 @@ class BufferVar:
         if len(indices) != 1:
             raise ValueError(f"{self.buffer.name} has {len(shape)} dimensions and is read or "
                              f"written with {len(indices)} indices")
-        out, flat = [], indices[0]
+        out: list[PrimExpr] = []
+        flat = indices[0]
         for d in reversed(shape[1:]):
             out.append(O.floormod(flat, d))
             flat = O.floordiv(flat, d)
@@ -80,7 +81,7 @@ class IRBuilder:
     def __init__(self) -> None:
         self._stack: list[list[Any]] = [[]]
 
-    def emit(self, stmt: Any) -> None:
+    def emit(self, stmt: Stmt | PrimExpr | Callable[[Stmt], Stmt]) -> None:
         """Add a statement, or a function that makes one of the statements that follow it."""
         if isinstance(stmt, PrimExpr):
             stmt = Evaluate(stmt)
@@ -96,7 +97,8 @@ class IRBuilder:
         return seq(*rest)
 
     @contextmanager
-    def _scope(self, wrap: Callable[[Stmt], Stmt], value: Var | None = None) -> Iterator[Any]:
+    def _scope(self, wrap: Callable[[Stmt], Stmt], value: Var | None = None
+               ) -> Generator[Any, None, None]:
         self._stack.append([])
         yield value
         self.emit(wrap(self._close()))

@@ -28,13 +28,15 @@ def alignments(nodes: Iterable[Any]) -> dict[Buffer, list[tuple[int, int, int]]]
     return out
 
 
-def aligned_strides(shape: Sequence[PrimExpr], entries: Iterable[tuple[int, int, int]]) -> tuple:
+def aligned_strides(shape: Sequence[PrimExpr], entries: Iterable[tuple[int, int, int]]
+                    ) -> tuple[PrimExpr, ...]:
     """Row-major strides with the asked padding; () where there is none."""
     sizes = [d.value for d in shape if type(d) is IntImm]
     if not entries or len(sizes) < len(shape):
         return ()
     wanted = {axis: (factor, offset) for axis, factor, offset in entries}
-    strides, stride = [], 1
+    strides: list[PrimExpr] = []
+    stride = 1
     for axis in reversed(range(len(sizes))):
         if axis in wanted:
             factor, offset = wanted[axis]

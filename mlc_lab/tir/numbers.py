@@ -14,7 +14,7 @@ import math
 import operator
 from array import array
 from functools import lru_cache
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from ..ir import dtype as dt
 from . import expr as E
@@ -35,12 +35,17 @@ def _float32_fit() -> Callable[[float], float]:
 _to_float32 = _float32_fit()
 
 
+def _seen_as(dtype: type, array: Any) -> Any:
+    """The bits of an array as values of another type."""
+    return array.view(dtype)
+
+
 def bfloat16_bits(values: Any) -> Any:
     """Floats as bfloat16 bit patterns (a numpy array), rounded to nearest even."""
     import numpy as np
 
     raw = np.asarray(values, dtype=np.float32)
-    bits = raw.view(np.uint32)
+    bits = _seen_as(np.uint32, raw)
     rounded = ((bits.astype(np.uint64) + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     return np.where(np.isnan(raw), np.uint16(0x7FC0), rounded)
 
@@ -49,7 +54,7 @@ def bfloat16_values(bits: Any) -> Any:
     """The float32 values of bfloat16 bit patterns."""
     import numpy as np
 
-    return (np.asarray(bits, dtype=np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return _seen_as(np.float32, np.asarray(bits, dtype=np.uint16).astype(np.uint32) << 16)
 
 
 def _bfloat16_fit(value: float) -> float:
@@ -133,14 +138,16 @@ def int_power(bits: int) -> Callable[[int, int], int]:
     return power
 
 
+#: those of `operator` whose types are not known to checkers
+_OPERATORS: Mapping[str, Any] = vars(operator)
 INT_OPS: dict[type, Callable[[int, int], int]] = {
     E.Add: operator.add, E.Sub: operator.sub, E.Mul: operator.mul, E.Div: trunc_div,
-    E.Mod: trunc_mod, E.FloorDiv: operator.floordiv, E.FloorMod: operator.mod,
+    E.Mod: trunc_mod, E.FloorDiv: _OPERATORS["floordiv"], E.FloorMod: operator.mod,
     E.Min: lambda a, b: a if a < b else b, E.Max: lambda a, b: a if a > b else b,
 }
 BOOL_OPS: dict[type, Callable[[bool, bool], bool]] = {
-    E.Add: operator.or_, E.Mul: operator.and_, E.Sub: operator.xor, E.Min: operator.and_,
-    E.Max: operator.or_,
+    E.Add: _OPERATORS["or_"], E.Mul: _OPERATORS["and_"], E.Sub: _OPERATORS["xor"],
+    E.Min: _OPERATORS["and_"], E.Max: _OPERATORS["or_"],
 }
 DIVISIONS = (E.Div, E.Mod, E.FloorDiv, E.FloorMod)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import Any, Callable, Sequence
 
+from ..ir.containers import is_sequence
 from . import op
 from .expr import CommReducer, IntImm, IterVar, PrimExpr, Reduce, Var
 
-if TYPE_CHECKING:
-    pass
 
-
-def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") -> Callable:
+def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any],
+                 name: str = "reduce") -> Callable[..., Any]:
     """A reducer from a combiner and its identity.
 
     `fcombine(x, y)` combines two values (or tuples of values); `fidentity(dtype)` (or of several
@@ -26,11 +25,13 @@ def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") 
         if len(axes) < len(given):
             raise TypeError(f"{name}: axis= takes te.reduce_axis iterators, got {axis!r}")
         _all_reduce(name, axes)
-        several = isinstance(expr, (tuple, list))
-        source = tuple(op.convert(e) for e in (expr if several else (expr,)))
+        several = is_sequence(expr)
+        source = tuple(op.convert(e) for e in (expr if is_sequence(expr) else (expr,)))
         dtypes = [e.dtype for e in source]
         lhs = tuple(Var(f"x{i}" if several else "x", d) for i, d in enumerate(dtypes))
         rhs = tuple(Var(f"y{i}" if several else "y", d) for i, d in enumerate(dtypes))
+        result: tuple[Any, ...]
+        identity: tuple[Any, ...]
         if several:
             result, identity = fcombine(lhs, rhs), fidentity(*dtypes)
         else:
@@ -39,7 +40,7 @@ def comm_reducer(fcombine: Callable, fidentity: Callable, name: str = "reduce") 
                                tuple(op.convert(e) for e in identity))
         condition = IntImm("bool", 1) if where is None else where
         inits = () if init is None else tuple(
-            op.convert(i) for i in (init if isinstance(init, (tuple, list)) else (init,)))
+            op.convert(i) for i in (init if is_sequence(init) else (init,)))
         outs = tuple(Reduce(combiner, source, axes, condition, i, inits)
                      for i in range(len(source)))
         return outs if several else outs[0]
@@ -61,9 +62,17 @@ def _all_reduce(name: str, axes: Sequence[IterVar]) -> None:
                              '), name="k"), and index with k')
 
 
-sum = comm_reducer(op.add, lambda t: op.const(0, t), "sum")
+def _zero(dtype: str) -> PrimExpr:
+    return op.const(0, dtype)
+
+
+def _one(dtype: str) -> PrimExpr:
+    return op.const(1, dtype)
+
+
+sum = comm_reducer(op.add, _zero, "sum")
 min = comm_reducer(op.min_value_of, op.max_value, "min")
 max = comm_reducer(op.max_value_of, op.min_value, "max")
-prod = comm_reducer(op.mul, lambda t: op.const(1, t), "prod")
+prod = comm_reducer(op.mul, _one, "prod")
 
 __all__: Sequence[str] = ["PrimExpr", "comm_reducer", "max", "min", "prod", "sum"]

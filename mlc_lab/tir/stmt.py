@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
+from ..ir.containers import is_dict, is_mapping, is_sequence, is_tuple
 from ..ir.node import Node, defines, node, plain, uses
 from .buffer import Buffer
 from .expr import (
@@ -186,9 +187,10 @@ class BufferRegion(Node):
     region: tuple[Range, ...]
 
     @staticmethod
-    def from_indices(buffer: Buffer, indices: Sequence[Any]) -> "BufferRegion":
+    def from_indices(buffer: Buffer, indices: Sequence[ExprLike | Range | slice[Any, Any, Any]]
+                     ) -> "BufferRegion":
         """A region from indices and slices; a plain index is a range of extent 1."""
-        ranges = []
+        ranges: list[Range] = []
         for axis, index in enumerate(indices):
             if isinstance(index, slice):
                 start = const_index(0 if index.start is None else index.start)
@@ -279,7 +281,7 @@ def seq(*stmts: Any) -> Stmt:
     def push(item: Any) -> None:
         if item is None:
             return
-        if isinstance(item, (list, tuple)):
+        if is_sequence(item):
             for sub in item:
                 push(sub)
         elif type(item) is SeqStmt:
@@ -304,9 +306,9 @@ def annotation_value(value: Any) -> Any:
         return const(value)
     if isinstance(value, StringImm):
         return value.value
-    if isinstance(value, (list, tuple)):
+    if is_sequence(value):
         return tuple(annotation_value(v) for v in value)
-    if isinstance(value, dict):
+    if is_dict(value):
         return {k: annotation_value(v) for k, v in value.items()}
     return value
 
@@ -316,10 +318,10 @@ def map_annotations(value: Any, fn: Callable[[PrimExpr], Any]) -> Any:
     changed."""
     if isinstance(value, PrimExpr):
         return fn(value)
-    if isinstance(value, tuple):
+    if is_tuple(value):
         new = tuple(map_annotations(v, fn) for v in value)
         return value if all(a is b for a, b in zip(new, value)) else new
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         made = {k: map_annotations(v, fn) for k, v in value.items()}
         return value if all(made[k] is v for k, v in value.items()) else made
     return value
@@ -333,9 +335,9 @@ def nodes_in_annotations(value: Any) -> list[PrimExpr]:
         item = rest.pop()
         if isinstance(item, PrimExpr):
             found.append(item)
-        elif isinstance(item, tuple):
+        elif is_tuple(item):
             rest.extend(reversed(item))
-        elif isinstance(item, Mapping):
+        elif is_mapping(item):
             rest.extend([*item.values()][::-1])
     return found
 

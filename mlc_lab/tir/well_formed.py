@@ -20,7 +20,7 @@ unknown_function      a call of a function that the module does not have
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..above import above
 from ..ir import dtype as dt
@@ -166,7 +166,7 @@ class _Checker:
     # ------------------------------------------------------------------------- expressions
 
     def expr(self, node: Any) -> None:
-        kind = type(node)
+        kind = node.__class__
         if kind is Var or kind is SizeVar:
             self.use(node)
             return
@@ -375,7 +375,7 @@ class _Checker:
             self.visit(item) if isinstance(item, Stmt) else self.expr(item)
 
 
-_METHODS = {
+_METHODS: dict[type[Stmt], Callable[[_Checker, Any], None]] = {
     For: _Checker.visit_for, BlockRealize: _Checker.visit_realize, Block: _Checker.visit_block,
     BufferStore: _Checker.visit_store, LetStmt: _Checker.visit_let, AttrStmt: _Checker.visit_attr,
     Allocate: _Checker.visit_allocate, AllocateConst: _Checker.visit_allocate,

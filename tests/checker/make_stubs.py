@@ -194,6 +194,16 @@ class Stub:
         node.body = body or [ast.Pass()]
         return ast.unparse(node)
 
+    def leave_out_unused_imports(self) -> None:
+        """Without what the module imports for the bodies of its functions."""
+        tree = ast.parse("\n".join(self.body))
+        used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        for node in [n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]:
+            self.body.remove(ast.unparse(node))
+            node.names = [a for a in node.names if (a.asname or a.name) in used]
+            if node.names:
+                self.body.insert(0, ast.unparse(node))
+
     def text(self) -> str:
         """The stub."""
         return "\n".join([HEAD + "\n".join(sorted(self.imports)), *self.body]) + "\n"
@@ -203,11 +213,14 @@ def made_functions(module: str) -> Stub:
     """A module of functions some of which it makes of a table."""
     stub = Stub(module)
     stub.source()
+    stub.leave_out_unused_imports()
     for name in sorted(set(stub.module.__all__) - stub.done):
-        if inspect.isfunction(getattr(stub.module, name)):
-            stub.function(name, getattr(stub.module, name))
+        value = getattr(stub.module, name)
+        if inspect.isfunction(value):
+            stub.function(name, value)
         else:
-            stub.body.append(f"{name}: {type(getattr(stub.module, name)).__name__}")
+            kind, item = (type(v).__name__ for v in (value, next(iter(value))))
+            stub.body.append(f"{name}: {kind}[{item}]")
     stub.body.append(f"__all__ = {sorted(stub.module.__all__)!r}")
     return stub
 
@@ -280,6 +293,7 @@ def methods_of_schedule() -> Stub:
 
     stub = Stub("mlc_lab.schedule.methods")
     stub.source()
+    stub.leave_out_unused_imports()
     for name, kind in sorted(InstructionKind.by_method.items()):
         if kind.fn.__module__.startswith("mlc_lab."):
             written = getattr(Primitives, name).__code__.co_name

@@ -5,7 +5,7 @@ import pytest
 from mlc_lab.ir import DiagnosticError
 from mlc_lab.runtime import empty
 from mlc_lab.script import from_source
-from mlc_lab.tir import decl_buffer
+from mlc_lab.tir import Range, decl_buffer
 
 
 def test_the_scope_of_another_buffer_is_a_scope_like_its_name():
@@ -20,6 +20,7 @@ def test_the_scope_of_another_buffer_is_a_scope_like_its_name():
     ({"shape": (True,)}, "of type bool: it must be an integer"),
     ({"shape": (4, -1)}, "buffer A has a negative extent: -1"),
     ({"shape": (4,), "strides": [1.5]}, "buffer A has the stride .* of type float32"),
+    ({"shape": (Range(0, 4),)}, "buffer A has the extent .* of type Range: it must be an integer"),
     ({"shape": (4,), "elem_offset": 0.5}, "buffer A has the elem_offset .* of type float32")])
 def test_what_is_no_integer_is_no_extent(given, message):
     with pytest.raises(ValueError, match=message):
@@ -43,3 +44,11 @@ def test_a_script_shows_where_a_wrong_extent_stands(line):
 def test_tensors_of_such_shapes_are_not_made(shape):
     with pytest.raises(ValueError, match="must be a whole number that is not negative"):
         empty(shape)
+
+
+def test_only_the_last_index_is_a_slice_with_a_step():
+    buffer = decl_buffer((8, 8), name="A")
+    assert buffer[1, 0:8:2].indices[1].lanes == 4 and buffer[1, ::4].indices[1].lanes == 2
+    for wrong in ((slice(0, 4, 2), 1), (slice(0, 4), slice(0, 4, 2))):
+        with pytest.raises(ValueError, match="a load of A by slices with steps: only the last"):
+            buffer[wrong]

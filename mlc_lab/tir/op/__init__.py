@@ -10,7 +10,7 @@
     python_operators.py  what `a + b` and `a < b` do on expressions
 """
 
-from . import arithmetic, calls, conversion, intrinsic, logic, math, python_operators, registering
+from . import arithmetic, calls, conversion, logic, math, python_operators, registering
 from .arithmetic import *  # noqa: F403
 from .calls import *  # noqa: F403
 from .conversion import *  # noqa: F403
@@ -22,5 +22,13 @@ from .registering import *  # noqa: F403
 python_operators.install()
 
 #: the builders; the table of intrinsics and its constants are asked for by name
-__all__ = [name for part in (conversion, arithmetic, logic, intrinsic, math, calls, registering)
-           for name in part.__all__ if name[0].islower()]
+__all__: list[str] = []
+__all__ += conversion.__all__
+__all__ += arithmetic.__all__
+__all__ += logic.__all__
+__all__ += math.__all__
+__all__ += calls.__all__
+__all__ += registering.__all__
+__all__.append("effect_of")
+__all__.remove("ACCEPTS_INTEGERS")
+__all__.remove("CallEffectKind")

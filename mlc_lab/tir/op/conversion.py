@@ -46,7 +46,7 @@ def const(value: Any, dtype: str | None = None, span: object = None) -> PrimExpr
         else:
             raise TypeError(f"cannot make a constant of {value!r}")
     dtype = dt.canonical(dtype)
-    code, bits, lanes = dt.parse(dtype)
+    code, _, lanes = dt.parse(dtype)
     if lanes > 1:
         return Broadcast(const(value, dt.element_of(dtype)), lanes)
     if code in ("int", "uint", "bool"):
@@ -199,7 +199,7 @@ def match_types(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
             raise TypeError(f"operands have {la} and {lb} lanes: they must agree")
         if a.dtype == b.dtype:
             return a, b
-    ca, ba, lanes = dt.parse(a.dtype)
+    ca, ba, _ = dt.parse(a.dtype)
     cb, bb, _ = dt.parse(b.dtype)
     if "handle" in (ca, cb):
         raise TypeError(f"cannot compute with {a.dtype} and {b.dtype}: a handle is a pointer, "

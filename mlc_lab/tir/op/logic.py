@@ -83,7 +83,8 @@ def any(*args: ExprLike, span: object = None) -> PrimExpr:
     return _joined("any", logical_or, args)
 
 
-def _joined(name: str, connective: Callable[..., PrimExpr], args: tuple) -> PrimExpr:
+def _joined(name: str, connective: Callable[..., PrimExpr], args: tuple[ExprLike, ...]
+            ) -> PrimExpr:
     if not args:
         raise ValueError(f"{name}() needs at least one condition")
     return reduce(connective, args[1:], _condition(args[0]))

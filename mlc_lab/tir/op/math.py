@@ -84,6 +84,4 @@ def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
 #: all but those written out above
 _MADE = {row.name: _function(row) for row in INTRINSICS
          if row.result != "given" and row.arity and row.name not in globals()}
-globals().update(_MADE)
-
-__all__ = ["ACCEPTS_INTEGERS", "abs", "pow", "power", *_MADE]
+globals().update(_MADE, __all__=["ACCEPTS_INTEGERS", "abs", "pow", "power", *_MADE])

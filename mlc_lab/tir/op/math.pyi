@@ -1,23 +1,15 @@
 # Written by `python dev.py types`, as tests/checker/make_stubs.py says.
 from mlc_lab.tir.expr import ExprLike as _ExprLike
 from mlc_lab.tir.expr import PrimExpr as _PrimExpr
-import builtins
-from typing import TYPE_CHECKING, Any, Callable
-from ...ir import dtype as dt
-from ..expr import OPS, Call, FloatImm, IntImm, PrimExpr
-from ..numbers import shift_left as shifted_left
-from ..numbers import shift_right as shifted_right
-from .arithmetic import neg
-from .conversion import cast, const, convert, match_types, match_values
-from .intrinsic import INTRINSICS, Intrinsic
-from .logic import greater_equal, select
 from ..expr import ExprLike
+from ..expr import PrimExpr
+from typing import Any
 def abs(x: Any, span: object=None) -> PrimExpr:
     """The absolute value, of any type."""
 def pow(x: ExprLike, y: ExprLike, span: object=None) -> PrimExpr:
     """x to the power y, in the type of both: integers stay integers."""
 power = pow
-ACCEPTS_INTEGERS: set
+ACCEPTS_INTEGERS: set[str]
 def acos(x: _ExprLike, **options: object) -> _PrimExpr:
     """arc cosine"""
 def acosh(x: _ExprLike, **options: object) -> _PrimExpr:

@@ -15,21 +15,27 @@ from .conversion import cast, match_values
 if TYPE_CHECKING:
     from ..expr import ExprLike
 
+    Operator = Callable[[Any, Any], PrimExpr]
+
 
 def install() -> None:
     """Give the operators to PrimExpr and, for its variable, to IterVar."""
 
-    def reflected(fn: Callable) -> Callable:
+    def forward(fn: Operator) -> Operator:
+        return lambda self, other: fn(self, other)
+
+    def reflected(fn: Operator) -> Operator:
         return lambda self, other: fn(other, self)
 
-    table = {"add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul,
-             "truediv": arithmetic.div, "floordiv": arithmetic.floordiv,
-             "mod": arithmetic.floormod, "and": _either(logic.logical_and, math.bitwise_and),
-             "or": _either(logic.logical_or, math.bitwise_or), "xor": math.bitwise_xor,
-             "lshift": math.shift_left, "rshift": math.shift_right}
+    table: dict[str, Operator] = {
+        "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul,
+        "truediv": arithmetic.div, "floordiv": arithmetic.floordiv, "mod": arithmetic.floormod,
+        "and": _either(logic.logical_and, math.bitwise_and),
+        "or": _either(logic.logical_or, math.bitwise_or), "xor": math.bitwise_xor,
+        "lshift": math.shift_left, "rshift": math.shift_right}
     for name, fn in table.items():
         for cls in (PrimExpr, IterVar):  # an axis computes as its variable does
-            setattr(cls, f"__{name}__", lambda self, other, fn=fn: fn(self, other))
+            setattr(cls, f"__{name}__", forward(fn))
             setattr(cls, f"__r{name}__", reflected(fn))
     for name, fn in (("eq", logic.equal), ("ne", logic.not_equal), ("lt", logic.less),
                      ("le", logic.less_equal), ("gt", logic.greater),
@@ -46,7 +52,7 @@ def install() -> None:
     PrimExpr.equal = lambda self, other, span=None: logic.equal(self, other)
 
 
-def _comparison(fn: Callable) -> Callable:
+def _comparison(fn: Operator) -> Operator:
     def compare(self: PrimExpr, other: object) -> Any:
         if other is None or isinstance(other, (str, tuple, list, dict)):
             return NotImplemented
@@ -55,7 +61,7 @@ def _comparison(fn: Callable) -> Callable:
     return compare
 
 
-def _either(of_conditions: Callable, of_bits: Callable) -> Callable:
+def _either(of_conditions: Operator, of_bits: Operator) -> Operator:
     """& and | are `and` and `or` on conditions, and work on the bits of integers."""
 
     def combine(a: ExprLike, b: ExprLike) -> PrimExpr:

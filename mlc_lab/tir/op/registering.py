@@ -80,7 +80,7 @@ def get_op_attr(op_name: str, attr_key: str) -> Any:
 
 def intrin_lowerings(kind: str) -> dict[str, Callable[[Call], PrimExpr]]:
     """The rules for targets of a kind, by the intrinsic's name."""
-    out: dict[str, Callable] = {}
+    out: dict[str, Callable[[Call], PrimExpr]] = {}
     for key in ("default.FLowerIntrinsic", f"{kind}.FLowerIntrinsic"):
         out.update((name, attrs[key][1]) for name, attrs in _ATTRS.items() if key in attrs)
     return out
