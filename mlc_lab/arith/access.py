@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import And, BufferLoad, Call, IntImm, PrimExpr, Range, Var
+from ..tir.expr import And, BufferLoad, Call, IntImm, IterVar, PrimExpr, Range, Var
 from ..tir.functor import Visitor, leaves_loop, pre_order, substitute
 from ..tir.stmt import (
-    Block, BlockRealize, BufferStore, DeclBuffer, For, IfThenElse, LetStmt, Stmt, While,
+    BlockRealize, BufferStore, DeclBuffer, For, IfThenElse, LetStmt, Stmt, While,
 )
 from .analyzer import Analyzer
 from .int_set import IntSet, union
@@ -28,11 +28,12 @@ class Access:
 
     `region` holds (min, extent) per dimension, block iterators replaced by what is bound to them.
     `path` are the loops and block realizations around it, outermost first. `guarded` says that it
-    may not happen though its loops run; `init` that it is the initial value of a reduction.
+    may not happen though its loops run. `inits` are the blocks in whose `init` it stands, each with
+    what is bound to its iterators of reductions.
     `predicates` are those of the blocks around, each with the depth of its block in `path`.
     """
 
-    __slots__ = ("buffer", "write", "region", "path", "guarded", "init", "order", "block", "lets",
+    __slots__ = ("buffer", "write", "region", "path", "guarded", "inits", "order", "lets",
                  "predicates")
 
     def __init__(self, buffer: Buffer, write: bool, region: tuple, walk: "Accesses") -> None:
@@ -40,9 +41,8 @@ class Access:
         self.region = tuple((walk.resolve(low), walk.resolve(size)) for low, size in region)
         self.path = tuple(walk.path)
         self.guarded = walk.guards > 0
-        self.init = walk.in_init
+        self.inits = walk.inits
         self.order = walk.order
-        self.block = walk.block
         self.lets = walk.lets
         self.predicates = tuple(walk.predicates)
 
@@ -107,8 +107,8 @@ class Accesses(Visitor):
         self.pointers: set[Var] = set()
         self.path: list[Stmt] = []
         self.values: dict[Var, PrimExpr] = {}
-        self.guards, self.in_init, self.order = 0, False, 0
-        self.block: Block | None = None
+        self.guards, self.order = 0, 0
+        self.inits: tuple[tuple[BlockRealize, list[PrimExpr]], ...] = ()
         self.lets: tuple[Var, ...] = ()
         self.predicates: list[tuple[int, PrimExpr]] = []
         self.data: dict[Var, Buffer] = {}
@@ -204,18 +204,19 @@ class Accesses(Visitor):
         if type(node.predicate) is not IntImm:
             self.predicates.append((len(self.path), self.resolve(node.predicate)))
         self.path.append(node)
-        outer, self.block = self.block, block
         for match in block.match_buffers:
             if self.wanted(match.source.buffer):
                 region = tuple((r.min, r.extent) for r in match.source.region)
                 self._add(match.source.buffer, False, region)
                 self._add(match.source.buffer, True, region)
         if block.init is not None:
-            self.in_init = True
+            before_init = self.inits
+            reduced = [self.values[iv.var] for iv in block.iter_vars
+                       if iv.iter_type == IterVar.CommReduce]
+            self.inits = (*before_init, (node, reduced))
             self.visit(block.init)
-            self.in_init = False
+            self.inits = before_init
         self.visit(block.body)
-        self.block = outer
         self.path.pop()
         del self.predicates[before:]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import LE, LT, IterVar, PrimExpr, Range, Var
+from ..tir.expr import LE, LT, PrimExpr, Range, Var
 from ..tir.functor import pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import TRUE, BlockRealize, For, ForKind, Stmt
@@ -103,7 +103,8 @@ def written_first(accesses: Sequence[Access], depth: int, analyzer: Analyzer) ->
 def _fills(write: Access, read: Access, depth: int, analyzer: Analyzer, known: dict) -> bool:
     """Whether a write fills what a read needs, in the same iteration of all loops around both; the
     init of a reduction fills what the reduction itself reads in all of its iterations."""
-    if not (write.init and read.block is write.block):
+    inits = [realize for realize, _ in write.inits]
+    if read.inits or not any(item is realize for item in read.path for realize in inits):
         for a, b in zip(write.path[depth:], read.path[depth:]):
             if a is not b:
                 break
@@ -125,12 +126,9 @@ def _written(write: Access, depth: int, analyzer: Analyzer) -> list | None:
     """
     if write.guarded or write.lets:
         return None
-    if write.init:
-        outer = {item.loop_var for item in write.path[:depth] if type(item) is For}
-        realize = [item for item in write.path if type(item) is BlockRealize][-1]
-        for iv, value in zip(realize.block.iter_vars, realize.iter_values):
-            if iv.iter_type == IterVar.CommReduce and outer and uses_var(value, outer):
-                return None
+    outer = {item.loop_var for item in write.path[:depth] if type(item) is For}
+    if outer and any(uses_var(value, outer) for _, reduced in write.inits for value in reduced):
+        return None
     parts = [c for at, predicate in write.predicates if at >= depth
              for c in conjuncts(predicate)]
     cuts = [c for c in parts if not _only_bounds(c, write, depth, analyzer)]

@@ -167,6 +167,13 @@ def check_result(made: Program, original, sch: Schedule, draw) -> None:
     if has_loops(sch.mod, [ForKind.THREAD_BINDING]):
         check_kernels(made, sch.mod, seed, want)
     elif draw.chance(50):
+        # Memory that is made anew in each iteration holds nothing of the one before: machine code
+        # may find it there all the same.
+        lowered = tvm.lower(sch.mod)
+        got = outcome(made, lowered, seed)
+        if not agree(want, got):
+            raise AssertionError(f"lowering changed the result\n{sch.mod.script()}\n"
+                                 f"{lowered.script()}\nbefore: {want}\nlowered: {got}")
         optimized = draw.chance(30)
         run = build(sch.mod, target="llvm" if optimized else "llvm -opt-level=0")["main"]
         held = [tvm.nd.array(a) for a in made.arguments(seed)]

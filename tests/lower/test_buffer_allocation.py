@@ -181,6 +181,32 @@ def test_a_value_read_before_it_is_written_again_is_kept_from_the_iteration_befo
     assert compacted(main) == {"B": ([8], ())}
 
 
+@T.prim_func
+def running_sums(A: T.Buffer((4, 3), "float32"), B: T.Buffer((5, 4), "float32")):
+    S = T.alloc_buffer((4, 3), "float32")
+    for k in range(5):
+        for i, j in T.grid(4, 3):
+            with T.block("S"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    S[vi, vj] = T.float32(0)
+                S[vi, vj] = S[vi, vj] + A[vi, vj] * T.Cast("float32", vk)
+        for i in range(4):
+            with T.block("B"):
+                vk, vi = T.axis.remap("SS", [k, i])
+                B[vk, vi] = S[vi, 0]
+
+
+@pytest.mark.parametrize("nested", [(), (2,), (1,)])
+def test_sums_are_kept_from_one_iteration_of_their_loop_to_the_next(nested):
+    """Also where the blocks of the sum and of its init stand within others."""
+    s = Schedule(running_sums)
+    loops = s.get_loops("S")
+    for at in nested:
+        s.blockize(loops[at])
+    assert compacted(s.mod) == {"S": ([4, 3], ())}
+
+
 @pytest.mark.parametrize("name", ["F = T.decl_buffer((4, 8), data=M.data)",
                                   "F = T.decl_buffer((8, 4), data=M.data)"])
 @pytest.mark.parametrize("inside", [False, True])
