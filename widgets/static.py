@@ -107,6 +107,7 @@ def html(recording: Any) -> str:
         elif step.before == step.after:
             body += "<p>The program is the same.</p>"
         else:
+            body += "".join(f"<p>{escape(reason)}</p>" for reason in step.why)
             body += _diff(recording, step.before, step.after)
         parts.append(f"<details><summary>{summary}</summary>{body}</details>")
     if len(steps) > 1:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlc_lab.observe.alignment import slots_of
+from mlc_lab.observe.why import explain
 
 from . import bundle, export, static
 from .view import StepView, traitlets
@@ -62,6 +63,8 @@ class Stepper(StepView):
         """The view asks for the code of a program: lower and compile it, and send the lines."""
         if isinstance(content, dict) and content.get("type") == "counts":
             self.count()
+        if isinstance(content, dict) and content.get("type") == "measure":
+            self.measure()
         if not isinstance(content, dict) or content.get("type") != "code":
             return
         program = content.get("program")
@@ -108,12 +111,36 @@ class Stepper(StepView):
             self.send({"type": "counts", "done": True, "error": "a recording read from a file has "
                        "no programs to run"})
             return
-        for number in count_each(recording, modules, caches, budget_s=budget_s):
+        made = recording.measurement
+        options = {"sizes": made.sizes, "target": made.target, "trusted": made.trusted,
+                   "isolate": made.isolate} if made is not None else {"isolate": True}
+        for number in count_each(recording, modules, caches, budget_s=budget_s, **options):
             cost = recording.programs[number].cost or {}
             self.send({"type": "counts", "program": number, "counts": cost.get("counts"),
                        "machine": recording.machine})
         self.send({"type": "counts", "done": True})
         self.recording = packed(recording)
+
+    def measure(self, budget_s: float = 60.0) -> None:
+        """Time and check the programs that were not measured yet, and show what comes of it.
+
+        They are measured as those before were. A recording that was read from a file cannot be
+        measured: the view says so.
+        """
+        from mlc_lab.observe.measure import Measurement
+
+        recording, modules = self.source, getattr(self.source, "modules", None)
+        if not modules:
+            self.send({"type": "measure", "done": True, "error": "a recording read from a file has "
+                       "no programs to run"})
+            return
+        if recording.measurement is None:
+            recording.measurement = Measurement(recording, modules, isolate=True)
+        recording.measurement.all(budget_s, progress=False, on_program=lambda number: self.send(
+            {"type": "measure", "program": number, "cost": recording.programs[number].cost,
+             "machine": recording.machine}))
+        self.send({"type": "measure", "done": True})
+        self.recording = packed(explain(recording))
 
     def select(self, kind: str, name: str, side: str = "after") -> None:
         """Select a loop, block, iterator or buffer by its name, as a reader does by clicking it.

@@ -126,6 +126,11 @@ class CacheHierarchy:
         return [asdict(level) for level in self.levels]
 
     @classmethod
+    def from_dict(cls, data: Iterable[Mapping[str, Any]]) -> CacheHierarchy:
+        """The hierarchy that `to_dict` gave. Raises CacheError."""
+        return cls(tuple(CacheLevel(**level) for level in data))
+
+    @classmethod
     def parse(cls, text: str) -> CacheHierarchy:
         """Levels written as `size:ways:line:replacement`, separated by commas; the end of each
         may be left out: "32K:8, 512K:8, 32M:16:64:plru". Raises CacheError."""

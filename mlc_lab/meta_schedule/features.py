@@ -219,7 +219,7 @@ def _bytes(dtype: str) -> int:
 
 def _flop(value: Any) -> int:
     try:
-        return flops._value(value)
+        return flops.count_value(value)
     except flops.Uncountable:
         return 1
 

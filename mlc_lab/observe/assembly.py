@@ -4,13 +4,14 @@ The code generator marks what it writes for a statement as a debugger's line tab
 optimiser then carries the marks along, and the assembly names them in `.loc` lines. The number of
 such a "line" stands for a set of lines of the program. Marks do not change the code.
 
-The mix counts the instructions of the assembly by what they do and how wide they are.
+The mix counts the instructions of the assembly by what they do and how wide they are, of all of it
+and of its inner loop (`inner_loop.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from ..ir.module import IRModule
 from ..machine.of_target import machine_of
 from ..runtime import jit
 from ..target import Target
+from .inner_loop import InnerLoop, inner_loops
 from .lowering import Line
 
 if TYPE_CHECKING:
@@ -35,17 +37,19 @@ _LOC = re.compile(r"^\s*\.loc\s+\d+\s+(\d+)")
 
 @dataclass
 class MachineCode:
-    """Optimised LLVM IR and assembly as traced lines; the instruction mix; for which processor."""
+    """Optimised LLVM IR and assembly as traced lines; the instruction mix; for which processor;
+    the loops that have no loop inside."""
 
     llvm: list[Line] = field(default_factory=list)
     assembly: list[Line] = field(default_factory=list)
     mix: dict[str, int] = field(default_factory=dict)
     machine: str = ""
+    loops: list[InnerLoop] = field(default_factory=list)
 
 
-def machine_code(mod: IRModule, origins: Mapping[Any, Collection[int]], target: Any = "llvm"
-                 ) -> MachineCode:
-    """LLVM IR and assembly of a lowered module.
+def machine_code(mod: IRModule, origins: Mapping[Any, Collection[int]], target: Any = "llvm",
+                 ir: bool = True) -> MachineCode:
+    """LLVM IR and assembly of a lowered module; without `ir` the assembly alone.
 
     `origins` gives for statements and loop variables the numbers of the lines they came from (see
     `lowering.lower_traced`). Raises what the code generator raises (`CodegenError`).
@@ -61,9 +65,11 @@ def machine_code(mod: IRModule, origins: Mapping[Any, Collection[int]], target: 
     text = _with_debug_info(text)
     compiled = jit.compile_ir(text, where, emit=False, imports=imports)
     known = {at: lines for lines, at in sets.items()}
-    assembly = _read_assembly(compiled.asm, known)
+    commented = compiled.commented_asm
+    assembly = _read_assembly(commented, known)
     name = f"{where.triple.split('-')[0]} {where.cpu}".strip()
-    return MachineCode(_read_ir(compiled.ll, known), assembly, mix(assembly), name)
+    return MachineCode(_read_ir(compiled.ll, known) if ir else [], assembly,
+                       mix([text for text, _ in assembly]), name, inner_loops(commented, known))
 
 
 def _marking(number: Callable[[Any], int]) -> type[StmtGen]:
@@ -257,8 +263,8 @@ _ONE_ELEMENT = re.compile(r"(ss|sd|[dq]2s[sd]|s[sd]2[sd]|s[sd]2s?i|usi2s[sd])[lq
 _WIDTHS = {"x": 128, "y": 256, "z": 512}
 
 
-def _is_x86(lines: Sequence[Line]) -> bool:
-    return any("%r" in text or "%e" in text or "rsp" in text or "rdi" in text for text, _ in lines)
+def _is_x86(lines: Iterable[str]) -> bool:
+    return any("%r" in text or "%e" in text or "rsp" in text or "rdi" in text for text in lines)
 
 
 def width_of(text: str) -> int:
@@ -300,8 +306,9 @@ def kind_of(text: str, x86: bool = True) -> str:
     return kind
 
 
-def mix(lines: Sequence[Line]) -> dict[str, int]:
-    """How many instructions there are of each kind and of each vector width.
+def mix(lines: Sequence[str]) -> dict[str, int]:
+    """How many instructions there are of each kind and of each vector width, in lines of assembly
+    (an instruction is indented).
 
     Keys: "instructions" (all), the kinds of `kind_of`, "memory operands" (x86: instructions that
     read memory beside what else they do), and "scalar", "64-bit", "128-bit", "256-bit", "512-bit"
@@ -313,7 +320,7 @@ def mix(lines: Sequence[Line]) -> dict[str, int]:
     def count(name: str) -> None:
         found[name] = found.get(name, 0) + 1
 
-    for text, _ in lines:
+    for text in lines:
         if not text.startswith(" "):
             continue
         text = text.strip()

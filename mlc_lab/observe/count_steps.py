@@ -3,9 +3,11 @@
 Adds to the cost of every program of a recording
 
     "counts": {"levels": [{"name", "lookups", "misses", "bytes_in", "bytes_out"}, ...],
-               "reads", "writes", "bytes_read", "bytes_written", "flops", "intensity", "unseen"}
+               "reads", "writes", "bytes_read", "bytes_written", "flops", "intensity",
+               "buffers": {name: {"reads", "writes", "bytes", "misses": [a level, ...]}}, "unseen"}
 
-or {"message": why there are none}, and to its machine
+or {"message": why there are none}; "inner", the inner loop in machine code (`why.inner_facts`), or
+{"message": why there is none}; to each step `why`, what the counts say of it; and to its machine
 
     "caches": the levels simulated, as CacheHierarchy.to_dict has them
     "bandwidth": {"L1": GB/s, ..., "memory": GB/s}, measured
@@ -17,19 +19,20 @@ they count once for each core that the program may use.
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..ir.module import IRModule
 from ..machine.caches import CacheHierarchy, as_hierarchy, cache_bytes
 from .counts import count_accesses
-from .measure import Measurement, _first_line, _with_progress
+from .inner_loop import statements_run
+from .isolate import Isolated
+from .measure import Measurement, _first_line, _with_progress, calls_python
 from .outside import why_not
 from .recording import Recording
-
-if TYPE_CHECKING:
-    from ..target.target import TargetLike
+from .why import explain, inner_facts
 
 
 @functools.cache
@@ -63,40 +66,67 @@ def describe_machine(recording: Recording, modules: list[IRModule], hierarchy: C
         }
 
 
-def count_program(mod: IRModule, hierarchy: CacheHierarchy, sizes: Mapping[str, int] | None = None,
-                  target: TargetLike = "llvm", trusted: bool = False) -> dict[str, Any]:
-    """The "counts" entry of one program; errors become its message.
+def counted(mod: IRModule, hierarchy: CacheHierarchy | None,
+            sizes: Mapping[str, int] | None = None, target: Any = "llvm", trusted: bool = False
+            ) -> dict[str, Any]:
+    """The entries "inner" and, in a hierarchy of caches, "counts" of one program; errors become
+    their messages.
 
     It is run for that: one that calls code outside of itself only if it is `trusted`.
     """
-    if not trusted and (reason := why_not(mod)):
-        return {"message": f"not counted: {reason}"}
+    found: dict[str, Any] = {}
+    reason = "" if trusted else why_not(mod)
+    if hierarchy is not None and reason:
+        found["counts"] = {"message": f"not counted: {reason}"}
+    elif hierarchy is not None:
+        try:
+            found["counts"] = count_accesses(mod, hierarchy, sizes=sizes, target=target).to_dict()
+        except Exception as error:  # one step that cannot be counted must not cost the others
+            found["counts"] = {"message": f"not counted: {_first_line(error)}"}
     try:
-        return count_accesses(mod, hierarchy, sizes=sizes, target=target).to_dict()
-    except Exception as error:  # one step that cannot be counted must not cost the others
-        return {"message": f"not counted: {_first_line(error)}"}
+        found["inner"] = inner_facts(mod, sizes, target)
+    except Exception as error:  # as above
+        found["inner"] = {"message": f"no machine code: {_first_line(error)}"}
+    return found
 
 
 def count_each(recording: Recording, modules: list[IRModule], caches: object = None, *,
                sizes: Mapping[str, int] | None = None, target: Any = "llvm",
-               budget_s: float = 60.0, trusted: bool = False) -> Iterator[int]:
+               budget_s: float = 60.0, trusted: bool = False, most: float = math.inf,
+               isolate: bool = False) -> Iterator[int]:
     """Count the programs of a recording that have no counts yet, one at a time; yields which.
 
-    What is left when `budget_s` seconds are over gets a message.
+    What is left when `budget_s` seconds are over gets a message, and so does a program that runs
+    statements more than `most` times. With `isolate` they run in a process of their own (see
+    `isolate.py`).
     """
     hierarchy = as_hierarchy(caches)
     describe_machine(recording, modules, hierarchy, sizes)
     start = time.perf_counter()
-    for number, program in enumerate(recording.programs):
-        cost = program.cost = program.cost if program.cost is not None else {}
-        known = cost.get("counts")
-        if known is not None and "levels" in known:
-            continue
-        if time.perf_counter() - start > budget_s:
-            cost["counts"] = {"message": "not counted: the time for it was used up"}
-        else:
-            cost["counts"] = count_program(modules[number], hierarchy, sizes, target, trusted)
-        yield number
+    child = Isolated(None, target, sizes, trusted=trusted) if isolate else None
+    try:
+        for number, (program, mod) in enumerate(zip(recording.programs, modules)):
+            cost = program.cost = program.cost if program.cost is not None else {}
+            if "levels" in cost.get("counts", {}):
+                continue
+            if time.perf_counter() - start > budget_s:
+                cost["counts"] = {"message": "not counted: the time for it was used up"}
+                yield number
+                continue
+            quick = statements_run(mod, sizes) <= most
+            if child is not None and not calls_python(mod):
+                found = child.counted(mod, hierarchy.to_dict() if quick else None)
+            else:
+                found = counted(mod, hierarchy if quick else None, sizes, target, trusted)
+            if "message" in found:  # it took the process with it
+                found = {"counts": found, "inner": found}
+            cost.update({"counts": {"message": "not counted: it takes long; ask for counts"},
+                         **found})
+            yield number
+    finally:
+        if child is not None:
+            child.close()
+    explain(recording)
 
 
 def count_steps(recording: Recording, modules: list[IRModule], caches: Any = None, *,
@@ -118,4 +148,4 @@ def count_steps(recording: Recording, modules: list[IRModule], caches: Any = Non
                 on_program(number)
     except KeyboardInterrupt:
         pass
-    return recording
+    return explain(recording)

@@ -93,12 +93,13 @@ class AccessCounts:
         raise KeyError(f"there is no level {name!r}; there are {have}")
 
     def by_buffer(self) -> dict[str, dict[str, Any]]:
-        """Accesses and misses a level of each buffer, by name."""
+        """Accesses, the bytes they ask for, and misses a level of each buffer, by name."""
         out: dict[str, dict[str, Any]] = {}
         for one in self.sites:
             found = out.setdefault(one.site.buffer.name, {
-                "reads": 0, "writes": 0, "misses": [0] * len(self.levels)})
+                "reads": 0, "writes": 0, "bytes": 0, "misses": [0] * len(self.levels)})
             found["writes" if one.site.write else "reads"] += one.accesses
+            found["bytes"] += one.accesses * one.site.nbytes
             found["misses"] = [a + b for a, b in zip(found["misses"], one.misses, strict=True)]
         return out
 
@@ -112,7 +113,7 @@ class AccessCounts:
             "reads": self.reads, "writes": self.writes,
             "bytes_read": self.bytes_read, "bytes_written": self.bytes_written,
             "flops": self.flops, "intensity": self.intensity(),
-            "unseen": list(self.unseen),
+            "buffers": self.by_buffer(), "unseen": list(self.unseen),
         }  # fmt: skip
 
     def __str__(self) -> str:

@@ -66,25 +66,26 @@ _INTEGER = {
 }
 
 
-def _value(expr: Any) -> int:
+def count_value(expr: Any) -> int:
     """Operations to compute one value, all its lanes."""
     kind = type(expr)
     if kind in _LEAVES:
         return 0
     if kind is e.Select:
-        return max(_value(expr.true_value), _value(expr.false_value))
+        return max(count_value(expr.true_value), count_value(expr.false_value))
     if kind is e.Call:
         name = getattr(expr.op, "name", "")
         if name == "tir.if_then_else":
-            return max(map(_value, expr.args[1:]))
+            return max(map(count_value, expr.args[1:]))
         # LLVM's sum of the lanes of a vector gives one number
         counted = expr.args[-1] if name == "tir.call_llvm_pure_intrin" else expr
         own = _CALL_COST.get(name, 1) * lanes_of(counted.dtype)
-        return own + sum(map(_value, expr.args))
+        return own + sum(map(count_value, expr.args))
     if kind is e.Let:
-        return _value(expr.value) + _value(expr.body)
+        return count_value(expr.value) + count_value(expr.body)
     own = lanes_of(expr.dtype) if kind in _ARITHMETIC else 0
-    return own + sum(_value(child) for child in expr.children() if isinstance(child, e.PrimExpr))
+    return own + sum(count_value(child) for child in expr.children()
+                     if isinstance(child, e.PrimExpr))
 
 
 #: what is no computation, and loads, whose indices do not count
@@ -93,7 +94,7 @@ _LEAVES = {e.Var, e.SizeVar, e.IntImm, e.FloatImm, e.StringImm, e.BufferLoad, e.
 
 def _stmt(node: Node, sizes: Mapping[Any, int]) -> int:
     if isinstance(node, (s.BufferStore, s.Evaluate)):
-        return _value(node.value)
+        return count_value(node.value)
     if isinstance(node, s.For):
         inner = _stmt(node.body, sizes)
         return inner * integer(node.extent, sizes) if inner else 0
@@ -112,7 +113,7 @@ def _stmt(node: Node, sizes: Mapping[Any, int]) -> int:
     if isinstance(node, s.While):
         raise Uncountable("how often a while loop runs is not known")
     if isinstance(node, s.LetStmt):
-        return _value(node.value) + _stmt(node.body, sizes)
+        return count_value(node.value) + _stmt(node.body, sizes)
     body = getattr(node, "body", None)
     return _stmt(body, sizes) if body is not None else 0
 

@@ -27,11 +27,12 @@ MEMORY = 8 << 30
 class Isolated:
     """Measures programs against a reference program, in a child process.
 
-    `reference` is the IRModule whose results are right. `cost(mod)` gives what
-    `measure.Measurement.one` gives; a crash, a timeout or too much memory become its message.
+    `reference` is the IRModule whose results are right; None where nothing is checked. `cost(mod)`
+    gives what `measure.Measurement.one` gives, `counted(mod, caches)` what is counted of a program;
+    a crash, a timeout or too much memory become its message.
     """
 
-    def __init__(self, reference: IRModule, target: Any = "llvm",
+    def __init__(self, reference: IRModule | None, target: Any = "llvm",
                  sizes: Mapping[str, int] | None = None, *, timeout_s: float = TIMEOUT,
                  memory: int = MEMORY, trusted: bool = False) -> None:
         self.reference = reference
@@ -44,13 +45,21 @@ class Isolated:
 
     def cost(self, mod: IRModule, seconds: float) -> dict[str, Any]:
         """The cost of a program, timed for about `seconds`. Raises for no fault of the program."""
+        return self._of(mod, {"do": "cost", "seconds": seconds})
+
+    def counted(self, mod: IRModule, caches: list[dict[str, Any]] | None) -> dict[str, Any]:
+        """The inner loop of a program and, in caches as `CacheHierarchy.to_dict` has them, its
+        counts; see `count_steps.py`. Raises for no fault of the program."""
+        return self._of(mod, {"do": "counted", "caches": caches})
+
+    def _of(self, mod: IRModule, request: dict[str, Any]) -> dict[str, Any]:
         from ..ir.serialize import SerializeError
 
         try:
             worker = self.worker
             if worker is None or not worker.alive:
                 worker = self._start()
-            return self._ask(worker, {"do": "cost", "module": mod, "seconds": seconds})
+            return self._ask(worker, {**request, "module": mod})
         except SerializeError as error:
             return {"message": f"not measured: {error}"}
 
@@ -58,7 +67,7 @@ class Isolated:
         """Start a child and let it run the reference once."""
         worker = self.worker = Worker(_SERVICE, memory=self.memory, threads=None)
         self._ask(worker, self.setup)
-        if self.unchecked:
+        if self.unchecked or self.reference is None:
             return worker  # it crashed or hung before: once is enough
         reply = self._ask(worker, {"do": "reference", "module": self.reference})
         self.unchecked = reply.get("message", "")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import measure
+from ..machine.caches import CacheHierarchy
+from . import count_steps, measure
 from .recording import Recording
 
 #: the programs, the reference first, and what measures them
@@ -31,4 +32,10 @@ def _measure(request: dict[str, Any]) -> dict[str, Any]:
     return {"status": "ok", "cost": _session.one(1)}
 
 
-HANDLERS = {"begin": _begin, "reference": _run_reference, "cost": _measure}
+def _count(request: dict[str, Any]) -> dict[str, Any]:
+    caches = request["caches"] and CacheHierarchy.from_dict(request["caches"])
+    return {"status": "ok", "cost": count_steps.counted(
+        request["module"], caches, _session.sizes, _session.target, _session.trusted)}
+
+
+HANDLERS = {"begin": _begin, "reference": _run_reference, "cost": _measure, "counted": _count}

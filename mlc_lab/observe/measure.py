@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 #: seconds spent on timing one program, once it is built and checked
 TIME_EACH = 0.25
+_USED_UP = "not measured: the time for it was used up"
 
 
 class Unmeasurable(ValueError):
@@ -147,8 +148,8 @@ def time_program(run: Callable[..., Any], arrays: list[Any], seconds: float, fir
 
     number = max(1, math.ceil(2e-3 / max(first, 1e-7)))
     repeat = int(min(25, max(3, seconds / max(number * first, 1e-7))))
-    if first > seconds:
-        repeat = 1 if first > 4 * seconds else 2
+    if first > seconds:  # slow ones once
+        return {"time": first, "runs": 1}
     found = measure(run, tuple(arrays), number=min(number, 10000), repeat=repeat).results
     cost = {"time": statistics.median(found), "runs": len(found) * number}
     if len(found) >= 3:
@@ -186,10 +187,13 @@ class Measurement:
         self._child: Any = None
 
     def all(self, budget_s: float = 20.0, progress: bool = True,
-            only: Iterable[int] | None = None) -> Recording:  # fmt: skip
-        """Measure every program that has no cost yet, for at most about `budget_s` seconds.
+            only: Iterable[int] | None = None,
+            on_program: Callable[[int], None] | None = None) -> Recording:  # fmt: skip
+        """Measure every program that has no time yet, for at most about `budget_s` seconds.
 
-        `only` names the programs to measure, by number; None means all.
+        The first and the last go first, then those that are likely to be quick: as quick as the
+        nearest one whose time is known. `only` names the programs to measure, by number; None means
+        all.
 
         An interrupt (Ctrl-C, or the stop button of a notebook) ends measuring; what was found
         stays in the recording. Returns the recording.
@@ -197,20 +201,39 @@ class Measurement:
         self._examine()
         start = time.perf_counter()
         wanted = range(len(self.recording.programs)) if only is None else sorted(set(only))
-        todo = [i for i in wanted if not _is_measured(self.recording.programs[i].cost)]
+        programs = self.recording.programs
+        todo = [i for i in wanted if is_left(programs[i].cost)]
         if todo and todo[0] != 0 and self.right is None and not self.isolate:
             self.reference()  # measuring goes on after a stop: the right result is needed again
         try:
-            for index in _with_progress(todo, progress):
-                program = self.recording.programs[index]
+            for _ in _with_progress(list(todo), progress):
+                index = self._next(todo)
+                todo.remove(index)
                 if time.perf_counter() - start > budget_s:
-                    found = {"message": "not measured: the time for it was used up"}
+                    found = {"message": _USED_UP}
                 else:
                     found = self.one(index)
-                program.cost = {**(program.cost or {}), **found}
+                kept = {k: v for k, v in (programs[index].cost or {}).items() if k != "message"}
+                programs[index].cost = {**kept, **found}
+                if on_program is not None:
+                    on_program(index)
         except KeyboardInterrupt:
             pass
         return self.recording
+
+    def _next(self, todo: list[int]) -> int:
+        """Which of some programs to measure next."""
+        known = {i: p.cost["time"] for i, p in enumerate(self.recording.programs)
+                 if p.cost and p.cost.get("time")}
+        ends = [i for i in (0, len(self.recording.programs) - 1) if i in todo]
+        if ends or not known:
+            return ends[0] if ends else todo[0]
+
+        def likely(index: int) -> tuple[float, int]:
+            near = min(known, key=lambda i: (abs(i - index), -i))
+            return known[near], abs(near - index)
+
+        return min(todo, key=likely)
 
     def _examine(self) -> None:
         """Fill in what the costs are compared with: the machine's peak, the operations."""
@@ -305,9 +328,9 @@ class Measurement:
         return self._child.cost(self.modules[index], TIME_EACH)
 
 
-def _is_measured(cost: dict[str, Any] | None) -> bool:
-    """Whether a program was timed or found not to be; counts of its misses may stand alone."""
-    return cost is not None and ("time" in cost or "message" in cost)
+def is_left(cost: dict[str, Any] | None) -> bool:
+    """Whether a program was not measured yet: one that could not be run is not tried again."""
+    return not cost or "time" not in cost and cost.get("message", _USED_UP) == _USED_UP
 
 
 def _usable_cores() -> int:

@@ -16,7 +16,7 @@ One JSON object. Version 1:
     docs      {instruction: {"meaning": one sentence, "doc": the rest}}
     steps     [{"op": instruction, "python": text, "lead": [text, ...], "before": program,
                 "after": program, "error": null or error,
-                "origins": [[key, [key, ...]], ...]}, ...]
+                "origins": [[key, [key, ...]], ...], "why": [sentence, ...]}, ...]
 
 A **key** is the identity of something in the program: a loop (by its variable), a block, an
 iterator, a statement. The same key in two programs means the same object, because the IR is
@@ -48,12 +48,16 @@ the program after, the keys in the program before. A split loop is the origin of
 buffer that of its copy and of the block and loops that copy it, an inlined block one of the block
 it went into. A key without origins that the program before has too is unchanged.
 
+`why` says, from exact counts, what the step changed and what follows from it (`why.py`); it is
+absent where nothing was counted.
+
 A **cost** is what measuring a program gave: {"time": median seconds, "spread": half the
 interquartile range over the median, "runs": count, "gflops": number, "peak_fraction": number,
 "equal": true, false or null (not checked), "max_error": number, "message": why there is no time,
-"counts": exact counts of cache misses, or {"message": why there are none}}.
-Every entry may be absent. What stands in "counts", and in the machine's "caches" and "bandwidth"
-beside it, is described at the head of `count_steps.py`.
+"counts": exact counts of cache misses, or {"message": why there are none},
+"inner": the inner loop in machine code, or {"message": why there is none}}.
+Every entry may be absent. What stands in "counts" and "inner", and in the machine's "caches" and
+"bandwidth" beside them, is described at the head of `count_steps.py`.
 
 `code`, which is there only when asked for, holds what programs become on their way down:
 
@@ -110,12 +114,14 @@ class Step:
     lead: list[str] = field(default_factory=list)
     error: dict[str, Any] | None = None
     origins: list[list[Any]] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """The step as plain data; origins only where there are any."""
+        """The step as plain data; origins and reasons only where there are any."""
         data = vars(self).copy()
-        if not self.origins:
-            del data["origins"]
+        for name in ("origins", "why"):
+            if not data[name]:
+                del data[name]
         return data
 
 
@@ -136,6 +142,8 @@ class Recording:
     code: dict[str, Any] = field(default_factory=dict)
     #: the modules that the programs are the text of, where they are at hand; not written
     modules: list[Any] = field(default_factory=list, compare=False, repr=False)
+    #: what measures them, once they were to be measured; not written
+    measurement: Any = field(default=None, compare=False, repr=False)
 
     def parts_of(self, line: int) -> list[Any]:
         """What stands in a line, by its index in `lines`; an older recording does not say."""
@@ -216,7 +224,8 @@ class Recording:
             steps=[
                 Step(s["op"], s["python"], s["before"], s["after"],
                      list(s.get("lead", ())), s.get("error"),
-                     [[key, list(olds)] for key, olds in s.get("origins", ())])
+                     [[key, list(olds)] for key, olds in s.get("origins", ())],
+                     list(s.get("why", ())))
                 for s in data["steps"]
             ],
         )  # fmt: skip
@@ -370,6 +379,9 @@ def validate(data: Any) -> None:
                   "is no list of pairs")  # fmt: skip
             _indices([pair[0]], len(data["keys"]), f"{where}.origins")
             _indices(pair[1], len(data["keys"]), f"{where}.origins")
+        why = step.get("why", [])
+        _need(isinstance(why, list) and all(isinstance(x, str) for x in why), f"{where}.why",
+              "is no list of texts")  # fmt: skip
         error = step.get("error")
         if isinstance(error, dict):
             _indices(error.get("keys", []), len(data["keys"]), f"{where}.error.keys")

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ..target.target import TargetLike
 
 
+#: statements that a simulated run executes in a second or so
+_QUICK = 20_000_000
+
+
 class ScheduleRecording:
     """A schedule's recording together with the modules it was made from, so it can be measured."""
 
@@ -27,7 +31,8 @@ class ScheduleRecording:
     def measure(self, budget_s: float = 20.0, progress: bool = True, **options: Any
                 ) -> Recording:
         """Time and check every program; see `measure.Measurement` for the options."""
-        return Measurement(self.recording, self.modules, **options).all(budget_s, progress)
+        made = self.recording.measurement = Measurement(self.recording, self.modules, **options)
+        return made.all(budget_s, progress)
 
     def count(self, caches: Any = None, budget_s: float = 60.0, **options: Any) -> Recording:
         """Count the cache misses of every program; see `count_steps.count_steps`."""
@@ -98,7 +103,7 @@ def explore(
     sch: Schedule,
     measure: bool = True,
     *,
-    counts: Any = False,
+    counts: Any = None,
     budget_s: float = 20.0,
     sizes: dict[str, int] | None = None,
     target: TargetLike = "llvm",
@@ -111,12 +116,13 @@ def explore(
     """The stepper of a schedule, as a notebook widget: what `Schedule.explore` shows.
 
     Each step is timed and its result checked first, for at most about `budget_s` seconds (an
-    interrupt ends that early and shows what was found); `measure=False` shows the steps at once.
-    `counts=True` counts the cache misses of each step as well, in this machine's caches, or in
-    those given: `counts="32K:8, 1M:16"`. `sizes` gives the values of symbolic sizes by name.
-    Programs are timed in a process of their own, so that one that crashes or hangs costs only its
-    own time; `isolate=False` does it in this one. A program that calls C functions, registered
-    functions or imported code is not run, unless with `trusted=True`.
+    interrupt ends that early and shows what was found), and what changed is counted, from which the
+    view says why (see `why.py`); `measure=False` shows the steps at once. Cache misses are counted
+    where that is quick; `counts=True` counts those of each step, in this machine's caches, or in
+    those given: `counts="32K:8, 1M:16"`; `counts=False` counts nothing. `sizes` gives the values of
+    symbolic sizes by name. Programs are timed in a process of their own, so that one that crashes
+    or hangs costs only its own time; `isolate=False` does it in this one. A program that calls C
+    functions, registered functions or imported code is not run, unless with `trusted=True`.
     `guess=True` is for a class: before a step is shown the viewer says whether it is legal and
     whether it makes the program faster. `.html(path)` of the result writes the same view as a page.
     Raises ImportError where the notebook parts are not installed.
@@ -127,7 +133,10 @@ def explore(
                      trusted=trusted)
     if counts:
         made.count(None if counts is True else counts, max(budget_s, 60.0), progress=progress,
-                   sizes=sizes, target=target, trusted=trusted)
+                   sizes=sizes, target=target, trusted=trusted, isolate=isolate)
+    elif counts is None and measure:
+        made.count(None, budget_s / 2, progress=progress, sizes=sizes, target=target,
+                   trusted=trusted, isolate=isolate, most=_QUICK)
     return made.recording.show(guess)
 
 

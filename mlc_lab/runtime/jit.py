@@ -165,6 +165,10 @@ def host_machine(opt: int = 3) -> Machine:
     return machine(*host_cpu(), opt)
 
 
+#: one thread at a time asks for comments
+_verbose = threading.Lock()
+
+
 class Compiled:
     """One compiled module: its object code, and its optimised IR and assembly on demand."""
 
@@ -197,6 +201,17 @@ class Compiled:
         """The assembly."""
         with _context() as parse:
             return self.machine.target_machine.emit_assembly(parse(self._bitcode))
+
+    @property
+    def commented_asm(self) -> str:
+        """The assembly with what LLVM says in comments: loops and their depths, spills."""
+        machine = self.machine.target_machine
+        with _verbose, _context() as parse:
+            machine.set_asm_verbosity(True)
+            try:
+                return machine.emit_assembly(parse(self._bitcode))
+            finally:
+                machine.set_asm_verbosity(False)
 
     def global_variable(self, name: str) -> str:
         """The IR of a global variable. Raises NameError where there is none."""

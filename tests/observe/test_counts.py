@@ -73,7 +73,8 @@ def test_the_instrumented_program_computes_and_branches_on_data():
     index[10:] = -1
     table, out = np.arange(4096, dtype="float32"), np.zeros(64, "float32")
     counts = count_accesses(gather, "32K:8", arrays=[index, table, out])
-    assert counts.by_buffer()["table"] == {"reads": 10, "writes": 0, "misses": [10]}
+    assert counts.by_buffer()["table"] == {"reads": 10, "writes": 0, "bytes": 40,
+                                            "misses": [10]}
     assert counts.by_buffer()["out"]["writes"] == 10
     assert not out.any()  # the arguments are copied
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from mlc_lab.observe import measure
-from mlc_lab.observe.measure import Unmeasurable, difference, random_arrays
+from mlc_lab.observe.measure import (
+    Measurement, Unmeasurable, difference, random_arrays, time_program,
+)
 from mlc_lab.observe.session import record
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source
@@ -74,15 +76,42 @@ def test_an_interrupt_keeps_what_was_found():
         return BUILD(mod, target)
 
     recording = made.measure(build=build)
-    assert [p.cost is not None for p in recording.programs[:4]] == [True, True, False, False]
+    found = [p.cost is not None for p in recording.programs]
+    assert found[0] and found[-1] and not all(found)
     # Measuring again takes up where it was left.
     made.measure()
     assert all(p.cost["equal"] for p in recording.programs)
 
 
 def test_the_budget_ends_measuring():
-    recording = record(schedule()).measure(budget_s=0.0)
+    made = record(schedule())
+    recording = made.measure(budget_s=0.0)
     assert all("used up" in p.cost["message"] for p in recording.programs)
+    made.measure()  # what was left is measured then
+    assert all(p.cost["equal"] and "message" not in p.cost for p in recording.programs)
+
+
+def test_first_and_last_are_measured_first_and_what_is_slow_at_the_end():
+    """Programs get quicker from step to step; the budget must not go to those in front."""
+    recording = record(schedule()).recording
+    count = len(recording.programs)
+    order = []
+
+    class Known(Measurement):
+        def one(self, index):
+            order.append(index)
+            return {"time": 1.0 if index <= count // 2 else 1e-3}
+
+    Known(recording, recording.modules).all(progress=False)
+    assert order[:2] == [0, count - 1] and sorted(order) == list(range(count))
+    quick = [i for i in order[2:] if i > count // 2]
+    assert order[2:2 + len(quick)] == quick
+
+
+def test_a_program_that_takes_long_is_run_once():
+    calls = []
+    assert time_program(lambda: calls.append(1), [], 0.25, 0.5) == {"time": 0.5, "runs": 1}
+    assert not calls
 
 
 def test_symbolic_sizes_have_to_be_named():

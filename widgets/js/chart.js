@@ -52,9 +52,15 @@ export function drawChart(points, floor, current, width) {
     svg += `<line class="floor" x1="${PAD.left}" x2="${width - PAD.right}" y1="${y(floor)}" y2="${y(floor)}"/>`;
     svg += `<text class="floor" x="${PAD.left + 4}" y="${y(floor) - 4}">peak: ${duration(floor)}</text>`;
   }
-  // Between measured steps the line runs on over those without a time.
-  const path = points.map((p, i) => (p.time ? `${x(i)},${y(p.time)}` : "")).filter(Boolean);
-  svg += `<polyline class="line" points="${path.join(" ")}"/>`;
+  // What was not measured is a gap; a refused step leaves the program, and its time, as it was.
+  /** @type {string[][]} */
+  const runs = [[]];
+  points.forEach((p, i) => {
+    if (p.time) runs[runs.length - 1].push(`${x(i)},${y(p.time)}`);
+    else if (!p.refused) runs.push([]);
+  });
+  for (const run of runs)
+    if (run.length > 1) svg += `<polyline class="line" points="${run.join(" ")}"/>`;
 
   const every = Math.max(1, Math.ceil((points.length * 24) / span));
   let last = bottom;
@@ -67,7 +73,8 @@ export function drawChart(points, floor, current, width) {
     ];
     if (i === current) classes.push("current");
     if (point.time) last = y(point.time);
-    const at = point.time ? y(point.time) : last;
+    else if (!point.refused) last = bottom;
+    const at = last;
     const shape =
       point.refused || point.wrong
         ? `<path d="M${x(i) - 4},${at - 4}l8,8m0,-8l-8,8"/>`

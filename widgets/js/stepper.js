@@ -15,6 +15,7 @@ import { marksOf, Programs, SIDES, SideBySide } from "./program.js";
 import { tokens } from "./highlight.js";
 import { pictureOf, saveButtons } from "./picture.js";
 import { followTheme } from "./theme.js";
+import { Unmeasured } from "./unmeasured.js";
 
 const MARKS = ["new", "changed", "moved", "removed"];
 
@@ -82,6 +83,10 @@ export class Stepper {
   more = later();
   /** @type {HTMLDivElement} */
   facts = later();
+  /** @type {HTMLUListElement} */
+  why = later();
+  /** @type {Unmeasured} */
+  unmeasured = later();
   /** @type {Lineage} */
   lineage = later();
   /** @type {SideBySide} */
@@ -151,6 +156,7 @@ export class Stepper {
 
   remove() {
     this.counts.remove();
+    this.unmeasured.remove();
     this.source.remove();
     this.stopTheme();
     this.observer.disconnect();
@@ -248,6 +254,8 @@ export class Stepper {
       h("details", {}, h("summary", {}, "More on this step"), this.more),
     );
     this.facts = h("div", { class: "facts", role: "list" });
+    this.why = h("ul", { class: "why", "aria-label": "Why" });
+    this.why.hidden = !this.recording.steps.some((step) => step.why?.length);
     this.lineage = new Lineage(this.recording, this.programs);
     this.sides = new SideBySide(this.programs, (side, line, key) => this.select(side, line, key), {
       lineage: this.lineage,
@@ -281,6 +289,11 @@ export class Stepper {
     this.counts?.remove();
     this.counts = new CountsPanel(this.recording, this.model, (at) => this.show(at), this.counts);
     this.counts.onCounts = () => this.drawFacts();
+    this.unmeasured?.remove();
+    this.unmeasured = new Unmeasured(this.recording, this.model, () => {
+      this.drawFacts();
+      this.drawChart();
+    });
     this.python = h("pre", { class: "python" });
     const copy = copyButton("Copy the Python so far", () => pythonUpTo(this.recording, this.step));
     this.root.setAttribute("aria-label", `Steps of ${this.recording.title}`);
@@ -302,8 +315,10 @@ export class Stepper {
       ),
       this.model.guess.card,
       this.chart,
+      this.unmeasured.element,
       instruction,
       this.facts,
+      this.why,
       this.tabs,
       this.sides.element,
       this.code.element,
@@ -720,7 +735,8 @@ export class Stepper {
       .map((f) => `${f.name}: ${f.value}`)
       .join(". ");
     const refused = step.error ? ` refused, ${step.error.rule || "not legal"}` : "";
-    return `Step ${this.step} of ${this.recording.steps.length - 1}: ${step.op}${refused}. ${said}.`;
+    const why = (step.why || []).map((reason) => ` ${reason}`).join("");
+    return `Step ${this.step} of ${this.recording.steps.length - 1}: ${step.op}${refused}. ${said}.${why}`;
   }
 
   /**
@@ -746,6 +762,8 @@ export class Stepper {
   }
 
   drawFacts() {
+    const { why = [] } = this.recording.steps[this.step];
+    this.why.replaceChildren(...why.map((reason) => h("li", {}, reason)));
     this.facts.replaceChildren(
       ...[
         ...facts(this.recording, this.step),

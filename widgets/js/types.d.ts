@@ -90,6 +90,7 @@ declare namespace Data {
     after: number;
     error?: Refusal | null;
     origins?: [number, number[]][];
+    why?: string[];
   }
 
   interface Machine {

@@ -1,0 +1,432 @@
+"""Why a step made a program faster or slower, in sentences made from exact counts.
+
+    explain(recording)          # fills in `why` of each step whose programs have facts
+    recording.steps[3].why      # ["L1 misses 94 % fewer: each element of B that is ...", ...]
+
+A program's facts are its cost's "counts" (cache misses by level and by buffer, see `counts.py`)
+and its "inner" loop in machine code (`inner_facts`). Each rule below looks at the facts before and
+after a step and says one thing, or nothing; what changed most comes first. Where the measured time
+went another way than all that is said, or changed and nothing else did, that is said too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..machine.vectors import vector_unit
+from .assembly import kind_of, machine_code, mix, width_of
+from .inner_loop import InnerLoop, main_loop, work_by_line
+from .lowering import lower_traced
+from .recording import Recording, Step
+
+if TYPE_CHECKING:
+    from ..ir.module import IRModule
+    from ..target.target import TargetLike
+
+#: a change by less than this factor is not worth a sentence
+_WORTH = 1.1
+#: traffic that takes less than this share of the time, neither
+_SHARE = 0.02
+#: sentences of a step
+_MOST = 3
+#: sums that hide the latency of an add: it takes four cycles, and two start in each
+_HIDES = 8
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a program: counts and inner loop as its cost has them (empty: unknown), its
+    parallel loops as (name, iterations or None), the machine, its time and spread."""
+
+    counts: Mapping[str, Any]
+    inner: Mapping[str, Any]
+    parallel: tuple[tuple[str, int | None], ...]
+    machine: Mapping[str, Any]
+    time: float | None = None
+    spread: float = 0.0
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A sentence, whether what it says makes a program faster (1), slower (-1) or neither (0), and
+    by how much something changed (the logarithm of its ratio)."""
+
+    text: str
+    way: int
+    size: float
+
+
+def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: TargetLike = "llvm"
+                ) -> dict[str, Any]:
+    """The inner loop of a program in machine code, as plain data:
+
+    "instructions", and of them "fma", "loads" (those of other instructions' operands, too),
+    "stores", "shuffles"; the floating point "operations" that they do, in elements of 32 bits;
+    "width" of its widest vectors in bits (0: one element at a time); "sums" in registers that do
+    not wait for each other; places in memory "carried" from one iteration to the next; "spills" and
+    "reloads"; "registers" that are named, "of" so many there are; "lines" of the program that it
+    came from; and "code", a digest of the whole assembly. Without a loop the counts are those of
+    all instructions. Raises what the lowering and the code generator raise.
+    """
+    lowered = lower_traced(mod, target)
+    code = machine_code(lowered.module, lowered.origins, target, ir=False)
+    text = "\n".join(line for line, _ in code.assembly if line.startswith(" "))
+    loop = main_loop(code.loops, work_by_line(mod, lowered.origins, sizes), width_of)
+    if loop is None:
+        loop = InnerLoop([line.strip() for line, _ in code.assembly if line.startswith(" ")])
+    found = mix([f" {line}" for line in loop.instructions])
+    working = ("fma", "arithmetic", "compare", "load", "store")
+    return {
+        "instructions": found["instructions"], "operations": _operations(loop),
+        "fma": found.get("fma", 0),
+        "loads": found.get("load", 0) + found.get("memory operands", 0) - loop.reloads,
+        "stores": found.get("store", 0) - loop.spills, "shuffles": found.get("shuffle", 0),
+        "width": max((width_of(line) for line in loop.instructions if _kind(line) in working),
+                     default=0),
+        "sums": _sums(loop), "carried": _carried(loop), "spills": loop.spills,
+        "reloads": loop.reloads, "registers": loop.registers, "of": vector_unit(target).registers,
+        "lines": sorted(loop.lines), "code": hashlib.sha256(_anonymous(text)).hexdigest()[:16],
+    }  # fmt: skip
+
+
+def _anonymous(text: str) -> bytes:
+    """Assembly without the numbers of labels, which differ where nothing else does."""
+    return re.sub(r"\.?L\w*\d+(_\d+)?", "L", text).encode()
+
+
+_FLOATS = re.compile(r"v?(fn?m(add|sub)|(add|sub|mul|div|max|min)[sp][sdh])|fml[as]"
+                     r"|f(add|sub|mul|div|max|min)|fn?m(add|sub)")
+_ADDS = re.compile(r"v?(fn?m(?:add|sub)(?:132|213|231)?|add[sp][sdh]|mov[au]p[sd])"
+                   r"|(fml[as]|fadd|fn?m(?:add|sub)|mov)\b")
+
+
+def _kind(line: str) -> str:
+    return kind_of(line, "%" in line)
+
+
+def _operations(loop: InnerLoop) -> int:
+    """Floating point operations of an iteration, counted in elements of 32 bits."""
+    return sum(max(width_of(line) // 32, 1) * (2 if _kind(line) == "fma" else 1)
+               for line in loop.instructions if _FLOATS.match(line))
+
+
+def _operands(line: str) -> list[str]:
+    """The operands of an instruction, the result first."""
+    found = [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", line.partition(" ")[2])]
+    if "%" in line:  # AT&T's order
+        found.reverse()
+    return [re.sub(r"^v(\d+)\.\w+$", r"v\1", part) for part in found]
+
+
+def _sums(loop: InnerLoop) -> int:
+    """The registers that each iteration adds to, and that hold a sum of their own: an addition
+    waits only for the one before it to the same sum."""
+    lines = [line.expandtabs(1) for line in loop.instructions]
+    written = {_operands(line)[0] for line in lines}
+    # which register's value at the start of the iteration a register is a sum to
+    of = {register: register for register in written}
+    added = set()
+    for line in lines:
+        operands = _operands(line)
+        known = _ADDS.match(line)
+        name = known and (known[1] or known[2])
+        if not name:
+            terms = []
+        elif name.endswith("132"):
+            terms = operands[1:2]
+        elif name.endswith("213"):
+            terms = operands[2:3]
+        elif name.endswith("231") or name.startswith("fml"):
+            terms = operands[:1]
+        elif name.startswith("f") and "m" in name:
+            terms = operands[3:4]
+        else:
+            terms = operands[1:]
+        found = next((of[term] for term in terms if of.get(term)), "")
+        of[operands[0]] = found
+        if found and not name.startswith("mov"):
+            added.add(found)
+    return sum(of[register] == register for register in added)
+
+
+_PLACE = re.compile(r"[-\w.]*\(([^)]*)\)")
+
+
+def _carried(loop: InnerLoop) -> int:
+    """The places in memory that each iteration of a loop for x86 stores to and loads from again,
+    spills apart: their addresses do not change in the loop."""
+    loaded, stored, written = set(), set(), set()
+    for line in loop.instructions:
+        name, *rest = line.split(None, 1)
+        operands = re.split(r",\s+", "".join(rest))
+        place = _PLACE.search(line)
+        if place and _kind(line) == "store":
+            stored.add(place[0])
+        elif place:
+            loaded.add(place[0])
+        if not operands[-1].endswith(")") and _kind(line) not in ("compare", "branch"):
+            written.add(re.sub(r"^%[er]?", "", operands[-1]))
+    both = [place for place in loaded & stored if "%rsp" not in place]
+    return sum(not written & {re.sub(r"^%[er]?", "", r) for r in _PLACE.match(place)[1].split(",")}
+               for place in both)
+
+
+# ------------------------------------------------------------------------------------- the rules
+
+
+def _number(value: float) -> str:
+    """Three digits, as people read them."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _ratio(before: float, after: float) -> str:
+    """How a count changed: "94 % fewer", "3.1 times as many"."""
+    if after < before:
+        share = 100 * (1 - after / before)
+        return f"{min(share, 99.9):.3g} % fewer" if share > 99 else f"{share:.2g} % fewer"
+    return f"{_number(after / before)} times as many" if before else "where there were none"
+
+
+def _size(before: float, after: float) -> float:
+    """The logarithm of a ratio, with one added so that nothing is not infinitely less than one."""
+    return abs(math.log((after + 1) / (before + 1)))
+
+
+def _changed(before: float, after: float) -> bool:
+    return max(before, after) > _WORTH * min(before, after)
+
+
+def _misses(a: Facts, b: Facts) -> Iterator[Reason]:
+    """The level of the caches at which the change costs or saves the most time."""
+    worst: tuple[float, int] | None = None
+    told = a.machine.get("bandwidth", {})
+    below = [level["name"] for level in a.counts["levels"][1:]] + ["memory"]
+    for k, (old, new) in enumerate(zip(a.counts["levels"], b.counts["levels"])):
+        moved = abs(old["bytes_in"] + old["bytes_out"] - new["bytes_in"] - new["bytes_out"])
+        cost = moved / told.get(below[k], 100.0 / 3 ** k)
+        if b.time and cost < _SHARE * b.time * 1e9:
+            continue
+        if _changed(old["misses"], new["misses"]) and (worst is None or cost > worst[0]):
+            worst = cost, k
+    if worst is None:
+        return
+    k = worst[1]
+    old, new = a.counts["levels"][k], b.counts["levels"][k]
+    text = f"{new['name']} misses {_ratio(old['misses'], new['misses'])}" if new["misses"] else \
+        f"No {new['name']} misses any more"
+    name = _most_changed(a, b, lambda buffer: buffer["misses"][k])
+    if name is not None:
+        text += _reuse(name, new["name"], _uses(a, name, k), _uses(b, name, k))
+    way = 1 if new["misses"] < old["misses"] else -1
+    yield Reason(f"{text}.", way, _size(old["misses"], new["misses"]))
+
+
+def _most_changed(a: Facts, b: Facts, of: Callable[[Any], int]) -> str | None:
+    """The buffer of which a count changed most; None where no buffer is there before and after."""
+    old, new = a.counts.get("buffers", {}), b.counts.get("buffers", {})
+    both = [name for name in old if name in new]
+    return max(both, key=lambda name: abs(of(old[name]) - of(new[name])), default=None)
+
+
+def _uses(facts: Facts, name: str, level: int) -> float | None:
+    """How often an element is used for each time that it is brought into a level."""
+    buffer = facts.counts["buffers"][name]
+    brought = buffer["misses"][level] * facts.machine["caches"][level]["line"]
+    return buffer["bytes"] / brought if brought else None
+
+
+def _reuse(name: str, level: str, before: float | None, after: float | None) -> str:
+    if after is None:
+        return f": {name} is in {level} whenever it is used"
+    if after < 1:
+        text = f": of what comes into {level} of {name}, only {100 * after:.2g} % is used"
+    else:
+        times = "once" if after < 1.05 else f"{_number(after)} times"
+        text = f": each element of {name} is used {times} before it leaves {level}"
+    if before is None or not _changed(before, after):
+        return text
+    return text + (f", {100 * before:.2g} % before" if after < 1 else
+                   f"; before, {100 * before:.2g} % of what came in was used" if before < 1 else
+                   f", {'once' if before < 1.05 else _number(before)} before")
+
+
+def _traffic(a: Facts, b: Facts) -> Iterator[Reason]:
+    """Bytes that the program asks for: values that stay in registers need not be asked for."""
+    old, new = (f.counts["bytes_read"] + f.counts["bytes_written"] for f in (a, b))
+    if not _changed(old, new):
+        return
+    text = f"The program asks memory for {_bytes(new)}, {_bytes(old)} before"
+    name = _most_changed(a, b, lambda buffer: buffer["bytes"])
+    if name is not None:
+        x, y = (f.counts["buffers"][name]["bytes"] for f in (a, b))
+        if 0 < y < x:
+            text += f": elements of {name} are used {_number(x / y)} times from a register for " \
+                    "each time they are loaded or stored"
+        elif 0 < x < y:
+            text += f": elements of {name} are loaded and stored {_number(y / x)} times as often"
+    yield Reason(f"{text}.", 1 if new < old else -1, _size(old, new))
+
+
+def _bytes(count: int) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+def _work(a: Facts, b: Facts) -> Iterator[Reason]:
+    """Operations: a step that computes values again makes more of them."""
+    old, new = a.counts.get("flops") or 0, b.counts.get("flops") or 0
+    if old and new and _changed(old, new):
+        text = "values are computed again" if new > old else "fewer values are computed again"
+        yield Reason(f"It does {_number(new / old)} times the operations: {text}.",
+                     1 if new < old else -1, _size(old, new))
+
+
+def _vectors(a: Facts, b: Facts) -> Iterator[Reason]:
+    old, new = a.inner["width"], b.inner["width"]
+    if old != new:
+        said = [f"vectors of {w} bits" if w else "one element at a time" for w in (new, old)]
+        yield Reason(f"The inner loop works on {said[0]}, on {said[1]} before.",
+                     1 if new > old else -1, _size(old / 32, new / 32))
+
+
+def _spills(a: Facts, b: Facts) -> Iterator[Reason]:
+    old, new = (f.inner["spills"] + f.inner["reloads"] for f in (a, b))
+    registers = b.inner["of"]
+    if new > old and _changed(old, new):
+        yield Reason(f"The {registers} vector registers do not suffice: the inner loop stores "
+                     f"{b.inner['spills']} values to the stack and loads {b.inner['reloads']} from "
+                     "it.", -1, _size(old, new))
+    elif old > 0 and new == 0:
+        yield Reason(f"All values of the inner loop fit into the {registers} vector registers; "
+                     f"{old} went to or came from the stack before.", 1, _size(old, new))
+
+
+def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
+    """A sum in memory: its next addition waits until the store can be read again."""
+    old, new = a.inner["carried"], b.inner["carried"]
+    if new and not old:
+        yield Reason("Each iteration of the inner loop loads what the one before it has stored: "
+                     "the sums go through memory, and each addition waits for that.", -1,
+                     math.log(4))
+    elif old and not new:
+        yield Reason("The sums of the inner loop do not go through memory any more: no addition "
+                     "waits for a store.", 1, math.log(4))
+
+
+def _latency(a: Facts, b: Facts) -> Iterator[Reason]:
+    old, new = a.inner["sums"], b.inner["sums"]
+    if old and new and min(old, new) < _HIDES and max(old, new) >= 2 * min(old, new):
+        effect = "the latency of the add is hidden" if new > old else \
+            "each waits for the one before it"
+        sums = "sum" if new == 1 else "sums"
+        yield Reason(f"The inner loop adds to {new} independent {sums}, to {old} before: {effect}.",
+                     1 if new > old else -1, _size(old, new))
+
+
+def _effort(a: Facts, b: Facts) -> Iterator[Reason]:
+    """Instructions for each operation: what remains are addresses, conditions, copies."""
+    if a.inner["operations"] and b.inner["operations"]:
+        old, new = (f.inner["instructions"] / f.inner["operations"] for f in (a, b))
+        if _changed(old, new):
+            yield Reason(f"The inner loop takes {new:.2g} instructions for each operation, "
+                         f"{old:.2g} before.", 1 if new < old else -1, abs(math.log(new / old)))
+
+
+def _loads(a: Facts, b: Facts) -> Iterator[Reason]:
+    if a.inner["fma"] and b.inner["fma"]:
+        old, new = (f.inner["loads"] / f.inner["fma"] for f in (a, b))
+        if _changed(old, new) and abs(old - new) > 0.05:
+            yield Reason(f"The inner loop loads {new:.2g} times for each multiply-add, {old:.2g} "
+                         "times before.", 1 if new < old else -1, abs(math.log(
+                             (new + 0.05) / (old + 0.05))) / 2)
+
+
+def _threads(a: Facts, b: Facts) -> Iterator[Reason]:
+    if a.parallel == b.parallel:
+        return
+    cores = b.machine.get("cores") or 1
+    if not b.parallel:
+        yield Reason("It runs on one core now.", -1, math.log(max(cores, 2)))
+        return
+    name, count = b.parallel[0]
+    if count is None or cores < 2:
+        yield Reason(f"The iterations of {name} run on several cores at once.", 1, math.log(2))
+    elif count < cores:
+        yield Reason(f"Of {cores} cores only {count} have work: {name} has {count} iterations.",
+                     1 if not a.parallel else -1, math.log(2))
+    else:
+        yield Reason(f"The {count} iterations of {name} are shared by {cores} cores.",
+                     1 if not a.parallel else 0, math.log(cores))
+
+
+_OF_COUNTS = (_misses, _traffic, _work)
+_OF_CODE = (_vectors, _spills, _carries, _latency, _effort, _loads)
+
+
+def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
+    """What changed from program `a` to program `b`, the largest change first; `op` is the
+    primitive between them."""
+    said: list[Reason] = []
+    if a.inner and b.inner and a.inner["code"] == b.inner["code"] and a.parallel == b.parallel:
+        return [("LLVM had done this by itself: the" if op in ("vectorize", "unroll") else "The")
+                + " machine code is the same as before."]
+    if a.counts and b.counts:
+        said += [reason for rule in _OF_COUNTS for reason in rule(a, b)]
+    if a.inner and b.inner:
+        said += [reason for rule in _OF_CODE for reason in rule(a, b)]
+    said += _threads(a, b)
+    said.sort(key=lambda reason: -reason.size)
+    told = [reason.text for reason in said[:_MOST]]
+    if not told and a.counts and a.counts == b.counts:
+        told.append("The accesses and the cache misses are the same as before.")
+    if a.time and b.time:
+        way = 1 if b.time < a.time else -1
+        ratio = max(a.time / b.time, b.time / a.time)
+        if ratio > 1.05 + a.spread + b.spread and not any(r.way == way for r in said):
+            told.append(f"It is {_number(ratio)} times as {'fast' if way > 0 else 'slow'}, which "
+                        "these counts do not explain.")
+    return told
+
+
+# --------------------------------------------------------------------------------- in recordings
+
+
+def facts_of(recording: Recording, program: int) -> Facts:
+    """What a recording knows of a program."""
+    cost = recording.programs[program].cost or {}
+    parallel = []
+    for line in recording.programs[program].lines:
+        for part in recording.parts_of(line):
+            if part[0] == "loop" and part[3] == "parallel":
+                parallel.append((part[1], int(part[2]) if part[2].isdecimal() else None))
+    counts, inner = cost.get("counts") or {}, cost.get("inner") or {}
+    return Facts(counts if "levels" in counts else {}, inner if "code" in inner else {},
+                 tuple(parallel),
+                 recording.machine, cost.get("time"), cost.get("spread") or 0.0)
+
+
+def _why(recording: Recording, step: Step) -> list[str]:
+    if step.error or step.before == step.after:
+        return []
+    a, b = facts_of(recording, step.before), facts_of(recording, step.after)
+    known = a.inner and b.inner or a.counts and b.counts
+    return reasons(a, b, step.op) if known else []
+
+
+def explain(recording: Recording) -> Recording:
+    """Say of each step what it changed, as far as its programs' facts tell. Returns the
+    recording."""
+    for step in recording.steps:
+        step.why = _why(recording, step)
+    return recording
+
+
+__all__ = ["Facts", "explain", "facts_of", "inner_facts", "reasons"]

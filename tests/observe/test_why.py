@@ -1,0 +1,197 @@
+"""Why a step is faster or slower: the facts of inner loops, and the sentences made of facts."""
+
+import pytest
+
+from mlc_lab.observe.recording import Recording
+from mlc_lab.observe.session import record
+from mlc_lab.observe.why import Facts, explain, inner_facts, reasons
+from mlc_lab.tir import Schedule
+
+from .programs import matmul
+
+X86 = "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell"
+ARM = "llvm -mtriple=aarch64-linux-gnu"
+CACHES = [{"name": "L1", "line": 64}, {"name": "L2", "line": 64}]
+MACHINE = {"caches": CACHES, "bandwidth": {"L1": 400.0, "L2": 200.0, "memory": 20.0}, "cores": 4}
+INNER = {"instructions": 8, "operations": 8, "fma": 2, "loads": 2, "stores": 0, "shuffles": 0,
+         "width": 0, "sums": 1, "carried": 0, "spills": 0, "reloads": 0, "registers": 4, "of": 16,
+         "lines": [], "code": "a"}
+
+
+def tiled(rows, columns):
+    """A product of which a tile of so many rows and columns stays in registers."""
+    sch = Schedule(matmul(64))
+    block = sch.get_block("C")
+    kept = sch.cache_write(block, 0, "local")
+    i, j, k = sch.get_loops(block)
+    i0, i1 = sch.split(i, [None, rows])
+    j0, j1 = sch.split(j, [None, columns])
+    sch.reorder(i0, j0, k, i1, j1)
+    sch.reverse_compute_at(kept, j0)
+    sch.vectorize(j1)
+    sch.unroll(i1)
+    sch.decompose_reduction(block, k)
+    return sch.mod
+
+
+# ------------------------------------------------------------------------------------- inner loops
+
+
+@pytest.mark.parametrize("target", [X86, ARM])
+def test_the_inner_loop_of_a_tile_in_registers(target):
+    facts = inner_facts(tiled(4, 8), target=target)
+    lanes = facts["width"] // 32
+    assert facts["width"] in (128, 256) and facts["fma"] % (4 * 8 // lanes) == 0
+    assert facts["sums"] == 4 * 8 // lanes  # each with a register of its own
+    assert facts["spills"] == facts["reloads"] == facts["carried"] == 0
+    assert facts["operations"] == 2 * lanes * facts["fma"]
+
+
+@pytest.mark.parametrize(("target", "rows"), [(X86, 16), (ARM, 32)])
+def test_what_does_not_fit_into_the_registers_is_spilled(target, rows):
+    facts = inner_facts(tiled(rows, 16), target=target)
+    assert facts["spills"] > 0 and facts["reloads"] > 0
+
+
+def test_the_line_that_does_the_work_says_which_loop_is_the_inner_one():
+    """Not the one over the init or over the copy, which have no loop inside either."""
+    mod = tiled(4, 8)
+    lines = record(Schedule(mod)).recording.text(0).split("\n")
+    inner = [lines[n] for n in inner_facts(mod, target=X86)["lines"]]
+    assert any("A[" in line and "B[" in line for line in inner)
+
+
+def test_sums_in_memory_are_carried_from_iteration_to_iteration():
+    """LLVM writes out the loop over j, so that over k is the inner one, with a row in memory."""
+    sch = Schedule(matmul(64))
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    sch.reorder(i, k, j)
+    assert inner_facts(sch.mod, target=X86)["carried"] == 64 * 32 // 256
+
+
+def test_the_same_code_has_the_same_digest():
+    one, two, other = (Schedule(matmul(64)) for _ in range(3))
+    loops = two.get_loops("C")
+    two.annotate(loops[0], "note", 1)
+    other.vectorize(other.split(other.get_loops("C")[1], [None, 8])[1])
+    facts = [inner_facts(s.mod, target=X86) for s in (one, two, other)]
+    assert facts[0]["code"] == facts[1]["code"] != facts[2]["code"]
+
+
+# --------------------------------------------------------------------------------------- sentences
+
+
+def counts(misses=(100, 100), bytes_read=1000, uses=6400, flops=100):
+    """Counts of a program with one buffer, B."""
+    levels = [{"name": c["name"], "lookups": 1000, "misses": n, "bytes_in": 64 * n, "bytes_out": 0}
+              for c, n in zip(CACHES, misses)]
+    return {"levels": levels, "reads": 1, "writes": 0, "bytes_read": bytes_read,
+            "bytes_written": 0, "flops": flops,
+            "buffers": {"B": {"reads": 1, "writes": 0, "bytes": uses, "misses": list(misses)}}}
+
+
+def facts(time=None, parallel=(), inner=None, **given):
+    made = {**INNER, "code": repr((time, inner, given)), **(inner or {})}
+    return Facts(counts(**given), made, parallel, MACHINE, time)
+
+
+@pytest.mark.parametrize(("before", "after", "said"), [
+    (facts(), facts(misses=(10, 100)),
+     "L1 misses 90 % fewer: each element of B is used 10 times before it leaves L1, once before."),
+    (facts(), facts(misses=(100, 800)),
+     "L2 misses 8 times as many: of what comes into L2 of B, only 12 % is used"),
+    (facts(misses=(1600, 100)), facts(misses=(0, 100)),
+     "No L1 misses any more: B is in L1 whenever it is used."),
+    (facts(uses=8000, bytes_read=8000), facts(uses=1000, bytes_read=1000),
+     "The program asks memory for 1 kB, 8 kB before: elements of B are used 8 times from a"),
+    (facts(), facts(flops=300), "It does 3 times the operations: values are computed again."),
+    (facts(), facts(inner={"width": 256}),
+     "The inner loop works on vectors of 256 bits, on one element at a time before."),
+    (facts(), facts(inner={"spills": 8, "reloads": 9}),
+     "The 16 vector registers do not suffice: the inner loop stores 8 values to the stack and "
+     "loads 9 from it."),
+    (facts(inner={"spills": 8}), facts(), "All values of the inner loop fit into the 16 vector"),
+    (facts(), facts(inner={"sums": 12}),
+     "The inner loop adds to 12 independent sums, to 1 before: the latency of the add is hidden."),
+    (facts(), facts(inner={"carried": 2}), "the sums go through memory"),
+    (facts(), facts(inner={"instructions": 80}),
+     "The inner loop takes 10 instructions for each operation, 1 before."),
+    (facts(), facts(inner={"loads": 0}), "The inner loop loads 0 times for each multiply-add"),
+    (facts(), facts(parallel=(("i", 64),)), "The 64 iterations of i are shared by 4 cores."),
+    (facts(), facts(parallel=(("i", 3),)),
+     "Of 4 cores only 3 have work: i has 3 iterations."),
+    (facts(parallel=(("i", 3),)), facts(), "It runs on one core now."),
+])
+def test_each_rule_says_what_changed(before, after, said):
+    told = reasons(before, after)
+    assert said in told[0] and len(told) == 1
+
+
+def test_nothing_is_said_of_what_did_not_change():
+    one = facts()
+    assert reasons(one, Facts(one.counts, {**one.inner, "code": "b"}, (), MACHINE)) == [
+        "The accesses and the cache misses are the same as before."]
+    assert reasons(one, one) == ["The machine code is the same as before."]
+    assert reasons(one, one, "vectorize") == [
+        "LLVM had done this by itself: the machine code is the same as before."]
+
+
+def test_misses_that_cost_next_to_nothing_are_not_what_made_the_difference():
+    assert not reasons(facts(1.0), facts(1.0, misses=(10, 100)))
+    assert "L1" in reasons(facts(1e-8), facts(1e-8, misses=(10, 100)))[0]
+
+
+@pytest.mark.parametrize(("after", "word"), [(0.5, "fast"), (2.0, "slow")])
+def test_what_the_counts_do_not_explain_is_said(after, word):
+    assert reasons(facts(1.0), facts(after)) == [
+        "The accesses and the cache misses are the same as before.",
+        f"It is 2 times as {word}, which these counts do not explain."]
+    wider = facts(after, inner={"width": 256})
+    explained = not any("do not explain" in text for text in reasons(facts(1.0), wider))
+    assert explained is (word == "fast")  # wider vectors are no reason to be slower
+
+
+def test_the_largest_change_comes_first_and_not_too_many_are_told():
+    after = facts(misses=(1, 1), flops=300, bytes_read=10, uses=10,
+                  inner={"width": 256, "spills": 3, "sums": 9})
+    told = reasons(facts(), after)
+    assert len(told) == 3 and told[0].startswith("The program asks memory for 10 B, 1 kB before")
+
+
+# -------------------------------------------------------------------------------------- recordings
+
+
+def test_every_step_of_a_counted_recording_says_why():
+    sch = Schedule(matmul(32))
+    i, j, k = sch.get_loops("C")
+    sch.reorder(i, k, j)
+    sch.split(j, [None, 8])
+    made = record(sch)
+    made.count("1K:2, 8K:4", progress=False, isolate=True)
+    steps = made.recording.steps
+    assert steps[0].why == [] and all(step.why for step in steps[1:])
+    assert "only 35 % is used, 6.2 % before" in " ".join(steps[1].why)
+    again = Recording.from_json(made.recording.to_json())
+    assert [step.why for step in again.steps] == [step.why for step in steps]
+    for step in steps:
+        step.why = []
+    assert [s.why for s in explain(again).steps] == [s.why for s in again.steps]
+
+
+def test_a_program_without_machine_code_says_so_and_the_others_are_explained():
+    sch = Schedule(matmul(8))
+    sch.vectorize(sch.get_loops("C")[1])
+    sch.bind(sch.get_loops("C")[0], "threadIdx.x")
+    made = record(sch)
+    made.count("1K:2", progress=False)
+    assert "no machine code" in made.recording.programs[-1].cost["inner"]["message"]
+    assert made.recording.steps[1].why and not made.recording.steps[2].why
+
+
+def test_programs_that_take_long_to_simulate_are_counted_only_when_asked_to():
+    made = record(Schedule(matmul(32)))
+    made.count("1K:2", progress=False, most=1000)
+    cost = made.recording.programs[0].cost
+    assert "takes long" in cost["counts"]["message"] and "code" in cost["inner"]
+    made.count("1K:2", progress=False)
+    assert "levels" in made.recording.programs[0].cost["counts"]
