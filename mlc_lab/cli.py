@@ -134,15 +134,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_here(path: str, words: list[str]) -> None:
-    """Execute a Python file in this process as `python FILE` would, with `import tvm` working."""
+    """Execute a Python file in this process as `python FILE` would, with `import tvm` working.
+
+    An error's traceback begins in the file.
+    """
     import runpy
+    import traceback
 
     from mlc_lab import compat
 
     compat.install()
     sys.argv = [path, *words]
     sys.path[0] = str(Path(path).resolve().parent)
-    runpy.run_path(path, run_name="__main__")
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except Exception as error:
+        frames = error.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename != path:
+            frames = frames.tb_next
+        traceback.print_exception(type(error), error, frames)
+        sys.exit(1)
 
 
 def _run_notebook(path: Path, args: argparse.Namespace) -> int:

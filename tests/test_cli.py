@@ -47,6 +47,19 @@ def test_run_gives_back_the_exit_status(tmp_path):
     assert mlc_lab("run", file).returncode == 7
 
 
+@pytest.mark.parametrize(("text", "first"), [
+    ("import tvm\ndef f():\n    return tvm.tir.none_such\nf()\n", "line 4, in <module>"),
+    ("x = (\n", "line 1"),
+])
+def test_run_shows_an_error_from_the_students_line_on(tmp_path, text, first):
+    file = tmp_path / "wrong.py"
+    file.write_text(text)
+    done = mlc_lab("run", file)
+    assert done.returncode == 1 and "runpy" not in done.stderr
+    lines = done.stderr.splitlines()
+    assert next(x for x in lines if x.startswith("  File")) == f'  File "{file}", {first}'
+
+
 def test_run_stops_at_the_time_limit(tmp_path):
     file = tmp_path / "forever.py"
     file.write_text("while True: pass\n")

@@ -113,6 +113,14 @@ def test_the_cells_show_what_the_cache_holds(page, trace):
     assert len(colours) == (1 if in_l1 in (0, 8) else 2)
 
 
+def test_a_line_comes_whole(page, trace):
+    """What nobody has asked for yet is in the cache with its neighbours, in a colour of its own."""
+    go(page, next(n for n, at in enumerate(trace.site) if trace.sites[at].buffer.name == "A") + 1)
+    first, second, below = (pixel(page, 0, row, column) for row, column in ((0, 0), (0, 5), (1, 0)))
+    assert len({tuple(first), tuple(second), tuple(below)}) == 3
+    assert said(page, 0) == "1 of 64 used, 1 in L1"
+
+
 def test_going_back_shows_the_same_as_going_forward(page):
     go(page, 100)
     before = [readout(page), *(said(page, n) for n in range(3))]

@@ -773,6 +773,7 @@ class AccessView {
         { class: "key resident" },
         `in ${names[0]}${this.trace.data.thread.length ? " of this thread" : ""} now`,
       ),
+      h("span", { class: "key came" }, "came with its line, not used yet"),
       h("span", { class: "key left" }, `used before, not in ${names[0]}`),
       h("span", { class: "key read" }, "read"),
       h("span", { class: "key written" }, "write"),

@@ -6,7 +6,7 @@ import { LEVEL_SIGNS } from "./access_chart.js";
 
 /** @import { Access, Result, Trace } from "./access.js" */
 
-/** @typedef {Record<"edge" | "bg" | "fg" | "soft" | "resident" | "mark" | "ink", string> & { levels: string[] }} Colours */
+/** @typedef {Record<"edge" | "bg" | "fg" | "soft" | "resident" | "came" | "mark" | "ink", string> & { levels: string[] }} Colours */
 
 const LARGEST = 22;
 const SMALLEST = 2;
@@ -184,6 +184,7 @@ export class BufferGrid {
         fg: read("--fg"),
         soft: read("--cell-left"),
         resident: read("--cell-resident"),
+        came: read("--cell-came"),
         mark: read("--cell-mark"),
         levels: ["--at-0", "--at-1", "--at-2", "--at-m"].map(read),
         ink: read("--at-ink"),
@@ -213,10 +214,18 @@ export class BufferGrid {
     let fill = "";
     for (let e = 0; e < count; e++) {
       const seen = this.first[e] >= 0 && this.first[e] <= position;
-      const inside = seen && resident.has(Math.floor((base + e * itemsize) / result.line));
+      // A line comes whole: its other elements are in the cache before anything asks for them.
+      const came = resident.has(Math.floor((base + e * itemsize) / result.line));
+      const inside = seen && came;
       used += Number(seen);
       held += Number(inside);
-      const colour = inside ? colours.resident : seen ? colours.soft : colours.bg;
+      const colour = inside
+        ? colours.resident
+        : came
+          ? colours.came
+          : seen
+            ? colours.soft
+            : colours.bg;
       if (colour !== fill) context.fillStyle = fill = colour;
       const x = this.columnOf[e] * cell;
       const y = this.rowOf[e] * cell;
