@@ -41,7 +41,7 @@ def follow(
     """
     args = dict(bound)
     try:
-        shadow._resolve(list(args.values()))
+        shadow.resolve(list(args.values()))
     except Refusal as gone:  # a variable whose block or loop is no more
         return at, None, shadow._refused(kind, args, gone, shadow.mod)
     theirs = [shadow.state.refs[s] for s in statements_in_order(shadow.state)]
@@ -49,7 +49,7 @@ def follow(
 
     def translate(value: object, sch: Schedule, ours: list[Any]) -> Any:
         if isinstance(value, (BlockRV, LoopRV)):
-            sref = shadow._resolve(value)
+            sref = shadow.resolve(value)
             return variable(sch, sch.state.refs[ours[place[id(sref)]]])
         if isinstance(value, Var):
             return values.get(value, value)

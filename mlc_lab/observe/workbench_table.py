@@ -126,7 +126,7 @@ def _unannotate(p: Palette) -> list[Parameter]:
 
 
 def _tensorize(p: Palette) -> list[Parameter]:
-    names = sorted(TensorIntrin._registry)
+    names = sorted(TensorIntrin.registered())
     if not names:
         raise NotHere("intrinsic is registered", "no tensor intrinsic is registered: "
                       "tvm.tir.TensorIntrin.register(name, desc, impl) adds one")  # fmt: skip

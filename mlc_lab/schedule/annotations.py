@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..tir.buffer import Buffer
 from ..tir.expr import IntImm, Let, Var
@@ -15,8 +14,11 @@ from ..tir.stmt import (
 from .error import Refusal
 from .state import ScheduleState, StmtSRef
 
+if TYPE_CHECKING:
+    from .state import Snapshot
 
-def annotations_stay_in_scope(state: ScheduleState, before: Mapping[StmtSRef, tuple]) -> None:
+
+def annotations_stay_in_scope(state: ScheduleState, before: Snapshot) -> None:
     """Refuse a step after which an annotation names a loop or an iterator that is not around it.
 
     A substitution rewrites annotations as all else. Steps that make loops anew (compute_at) or
@@ -67,7 +69,8 @@ def names_are_known(sref: StmtSRef, func: PrimFunc, key: str, value: Any) -> Non
 
 def _defined_in(func: PrimFunc) -> set[Var]:
     """Parameters, sizes, and what statements other than loops and blocks' iterators define."""
-    found, buffers = parameters_and_sizes(func), []
+    found = parameters_and_sizes(func)
+    buffers: list[Buffer] = []
     for node in pre_order(func.body):
         if isinstance(node, (LetStmt, Let)):
             found.add(node.var)

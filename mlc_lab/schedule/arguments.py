@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..ir.containers import is_sequence
 from ..reading import shown
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm
 from ..tir.function import IndexMap
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from inspect import Parameter
     from .instruction import InstructionKind
     from .schedule import Schedule
+
+    #: (schedule, value of an argument) -> the value that is taken; raises _Unfit
+    Check = Callable[["Schedule", Any], Any]
 
 _LARGEST = 1 << 63
 
@@ -33,7 +37,7 @@ def _whole(sch: Schedule, value: Any) -> Any:
     """A whole number, or a random variable of one."""
     if type(value) is not int:
         if isinstance(value, PrimExpr):
-            if type(sch._resolve(value)) not in (int, bool):
+            if type(sch.resolve(value)) not in (int, bool):
                 raise _Unfit
             return value
         try:
@@ -90,25 +94,25 @@ def _factor(sch: Schedule, value: object) -> Any:
     return _whole(sch, value)
 
 
-def _optional(check: Callable) -> Callable:
+def _optional(check: Check) -> Check:
     return lambda sch, value: None if value is None else check(sch, value)
 
 
-def _each(check: Callable) -> Callable:
+def _each(check: Check) -> Check:
     def of_a_sequence(sch: Schedule, value: Any) -> Any:
-        if not isinstance(value, (list, tuple)):
+        if not is_sequence(value):
             if isinstance(value, (str, bytes, dict, PrimExpr)) or not (
                     hasattr(value, "__len__") and hasattr(value, "__getitem__")):
                 raise _Unfit
             value = list(value)
-        return type(value)([check(sch, v) for v in value]) if type(value) in (list, tuple) else [
-            check(sch, v) for v in value]
+        checked = [check(sch, v) for v in value]
+        return tuple(checked) if type(value) is tuple else checked
 
     return of_a_sequence
 
 
 #: the declared kind -> what gives the value or raises _Unfit, and what is expected in words
-_CHECKS: dict[str, tuple[Callable, str]] = {
+_CHECKS: dict[str, tuple[Check, str]] = {
     "int": (_whole, "a whole number"),
     "int | None": (_optional(_whole), "a whole number or None"),
     "bool": (_flag, "True or False"),
@@ -122,7 +126,7 @@ _CHECKS: dict[str, tuple[Callable, str]] = {
 }
 
 
-def checks_of(params: Sequence[Parameter]) -> list[tuple[str, Callable, str]]:
+def checks_of(params: Sequence[Parameter]) -> list[tuple[str, Check, str]]:
     """The checks for the parameters of a primitive: (name, check, what is expected)."""
     return [(p.name, *_CHECKS[p.annotation]) for p in params if p.annotation in _CHECKS]
 

@@ -6,6 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 from ..arith import Analyzer
+from ..ir.containers import is_sequence
 from ..reading import shown
 from ..tir import op
 from ..tir.buffer import Buffer, strides_of
@@ -34,7 +35,7 @@ def block_argument(sch: Schedule, args: dict[str, Any], name: str = "block") -> 
     """A block argument given by name becomes a BlockRV; the block it stands for."""
     if isinstance(args[name], str):
         args[name] = sch.get_block(args[name])
-    sref = sch._resolve(args[name])
+    sref = sch.resolve(args[name])
     block = getattr(sref, "stmt", None)
     if type(block) is not Block:
         raise Refusal("expects_block", f"{name}= must be a block (from sch.get_block or its name)")
@@ -52,7 +53,7 @@ def buffer_position(block: Block, buffer: Any, required: str | None = None) -> t
             raise Refusal("buffer_is_named", f"buffer={buffer}: say whether it is a read or a "
                           f'write, for example ("read", {buffer})', nodes=[block])
         return required, buffer
-    if isinstance(buffer, (tuple, list)):
+    if is_sequence(buffer):
         if len(buffer) != 2 or not isinstance(buffer[0], str) or buffer[0] not in (READ, WRITE):
             raise Refusal("buffer_is_named", f'buffer={shown(buffer)}: expected "read" or "write" '
                           'and a number or name, such as ("read", 0)', nodes=[block])
@@ -94,7 +95,7 @@ def index_of(required: str, name: str) -> Callable[[Any, dict[str, Any]], None]:
         if isinstance(consumers, (str, BlockRV)):
             consumers = [consumers]
         if consumers is not None:
-            if not isinstance(consumers, (list, tuple)):
+            if not is_sequence(consumers):
                 raise unfit("consumer_blocks", consumers, "a list of blocks")
             args["consumer_blocks"] = [sch.get_block(c) if isinstance(c, str) else c
                                        for c in consumers]
@@ -121,7 +122,7 @@ _SCOPES = ("global", "shared", "warp", "local", "wmma.matrix_a", "wmma.matrix_b"
            "amx.tmm", "metal.simdgroup")
 
 
-def storage_scope_exists(scope: str) -> None:
+def storage_scope_exists(scope: object) -> None:
     """The storage scope must be one that a target may have."""
     known = isinstance(scope, str) and (scope in _SCOPES or scope.startswith(
         tuple(s + "." for s in _SCOPES)))  # shared.dyn, global.vtcm and the like
@@ -190,20 +191,21 @@ class Redirect(Mutator):
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return self.buffers.get(buffer, buffer)
 
-    def _shift(self, buffer: Buffer, indices: tuple) -> tuple:
+    def _shift(self, buffer: Buffer, indices: tuple[PrimExpr, ...]
+               ) -> tuple[PrimExpr, ...]:
         offsets = self.offsets.get(buffer)
         if offsets is None or self.analyzer is None:
             return indices
         return tuple(self.analyzer.simplify(op.sub(i, o)) for i, o in zip(indices, offsets))
 
-    def visit_BufferLoad(self, node: BufferLoad) -> BufferLoad:
+    def visit_BufferLoad(self, node: BufferLoad) -> Any:
         new = super().visit_BufferLoad(node)
         if node.buffer in self.offsets:
             new = BufferLoad.from_fields(new.buffer, self._shift(node.buffer, new.indices),
                                          new.predicate)
         return new
 
-    def visit_BufferStore(self, node: BufferStore) -> BufferStore:
+    def visit_BufferStore(self, node: BufferStore) -> Any:
         new = super().visit_BufferStore(node)
         if node.buffer in self.offsets:
             new = new.replace(indices=self._shift(node.buffer, new.indices))
@@ -231,7 +233,7 @@ class Redirect(Mutator):
             view = fresh
         return MatchBufferRegion(view, source)
 
-    def visit_Block(self, node: Block) -> Block:
+    def visit_Block(self, node: Block) -> Any:
         new = super().visit_Block(node)
         if new is not node:
             if new.match_buffers:
@@ -318,7 +320,8 @@ def places_start_at_zero(indices: Iterable[PrimExpr], domains: Iterable[tuple[Va
                           "n around")
 
 
-def replace_allocation(buffers: Iterable[Buffer], old: Buffer, new: Buffer) -> tuple:
+def replace_allocation(buffers: Iterable[Buffer], old: Buffer, new: Buffer
+                       ) -> tuple[Buffer, ...]:
     """Allocations with one buffer in the place of another."""
     return tuple(new if b is old else b for b in buffers)
 

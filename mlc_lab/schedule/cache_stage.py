@@ -143,7 +143,7 @@ def region_at(state: ScheduleState, block: StmtSRef, region: BufferRegion, stop:
              for r in region.region]
     sets = estimate_region_upper_bound(bound, domains, substitute(realize.predicate, binding),
                                        analyzer)
-    out = []
+    out: list[Range] = []
     for found, dim in zip(sets, region.buffer.shape):
         if found.has_lower_bound() and found.has_upper_bound():
             low = analyzer.simplify(found.min_value)
@@ -172,7 +172,11 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
     start); if it is None both have the full shape `shape`. Where it cannot be proved that the
     region lies in the shape, with `known` about the loops around, a predicate cuts it off.
     """
-    loops, values, iters, inner, outer = [], [], [], [], []
+    loops: list[tuple[Var, PrimExpr]] = []
+    values: list[PrimExpr] = []
+    iters: list[IterVar] = []
+    inner: list[PrimExpr] = []
+    outer: list[PrimExpr] = []
     predicate: PrimExpr = TRUE
     known = known or Analyzer()
     for axis, (rng, dim) in enumerate(zip(region, shape)):

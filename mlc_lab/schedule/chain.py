@@ -38,7 +38,7 @@ def trivially_bound(state: ScheduleState, block: StmtSRef) -> tuple[BlockRealize
     realize = state.realize_of(block)
     loops = {s.stmt.loop_var: s.stmt for s in state.loops_above(block)}
     bound: set[Var] = set()
-    ranges = []
+    ranges: list[Range] = []
     for iv, value in zip(block.stmt.iter_vars, realize.iter_values):
         loop = loops.get(value) if isinstance(value, Var) else None
         if op.is_const_int(iv.dom.extent, 1) and not isinstance(value, Var):
@@ -92,7 +92,7 @@ class SubstituteAccesses(Mutator):
     def __init__(self, table: dict[Var, PrimExpr], iters: Sequence[IterVar]) -> None:
         super().__init__()
         self.table, self.analyzer = table, Analyzer()
-        self.domains = {}
+        self.domains: dict[Var, Range] = {}
         for iv in iters:
             self.domains[iv.var] = iv.dom
             self.analyzer.bind(iv.var, iv.dom)
@@ -100,7 +100,7 @@ class SubstituteAccesses(Mutator):
     def visit_Var(self, node: Var) -> PrimExpr:
         return self.table.get(node, node)
 
-    def simplified(self, indices: tuple) -> tuple:
+    def simplified(self, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         """Indices rewritten and brought to normal form."""
         new = [self.analyzer.rewrite_simplify(self.visit(i)) for i in indices]
         return tuple(iter_map_simplify(new, self.domains, TRUE, "nocheck", self.analyzer))

@@ -9,7 +9,7 @@ from typing import Any
 from ..arith import Analyzer, IntSet, estimate_region_upper_bound, eval_set
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import IntImm, PrimExpr, Range, Var
+from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ..tir.functor import free_vars, substitute, uses_var
 from ..tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt, seq
 from .covering import stage_pipeline
@@ -95,7 +95,7 @@ def _close_domains(state: ScheduleState, block: StmtSRef) -> None:
     if not around or not any(uses_var(iv.dom.extent, around) or uses_var(iv.dom.min, around)
                              for iv in stmt.iter_vars):
         return
-    new = []
+    new: list[IterVar] = []
     for iv in stmt.iter_vars:
         low, high = iv.dom.min, op.add(iv.dom.min, iv.dom.extent)
         for var, dom in reversed(around.items()):

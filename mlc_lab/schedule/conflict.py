@@ -105,15 +105,21 @@ class Bad(NamedTuple):
         return self.test(box)
 
 
+def _always(box: Distance) -> bool:
+    return True
+
+
 #: any two iterations, the same too
-always = Bad(lambda box: True, ((Relation(), (Relation(),)),), True)
+always = Bad(_always, ((Relation(), (Relation(),)),), True)
 
 
 def apart(*variables: Var) -> Bad:
     """Bad: different iterations of one of these loops."""
-    return Bad(lambda box: any(box.get(v, ZERO) != ZERO for v in variables),
-               _alone(Relation((), *sides) for v in variables for sides in (((v,),), ((), (v,)))),
-               True)
+    def test(box: Distance) -> bool:
+        return any(box.get(v, ZERO) != ZERO for v in variables)
+
+    return Bad(test, _alone(Relation((), *sides) for v in variables
+                            for sides in (((v,),), ((), (v,)))), True)
 
 
 def _alone(relations: Iterable[Relation]) -> list[tuple[Relation, Sequence[Relation]]]:
@@ -144,9 +150,9 @@ def reversed_by(old: Sequence[Any], new: Sequence[Any]) -> Bad:
 
     Both say when something runs, lexicographically: by loops, or by any expressions over them.
     """
-    groups = []
+    groups: list[tuple[Relation, Sequence[Relation]]] = []
     for a, first in enumerate(old):
-        group = []
+        group: list[tuple[tuple[Any, ...], Any]] = []
         for b, second in enumerate(new):
             equal = (*old[:a], *new[:b])
             if first is not second and not any(e is first or e is second for e in equal):
@@ -192,7 +198,7 @@ def never(a: Access, b: Access, shared: Sequence[Loop], outer: Sequence[Loop],
     """Whether it is certain that two executions in a relation do not touch the same element."""
     reader = Reader(steady, _positive(a, b, (*outer, *shared)))
     same = {v for v, _, _ in outer} | {e for e in relation.equal if isinstance(e, Var)}
-    points = []
+    points: list[Point] = []
     for side, access in enumerate((a, b)):
         loops = (*outer, *shared, *access.loops)
         point = {v: {v if v in same else (v, side): 1} for v, _, _ in loops}
@@ -210,7 +216,7 @@ def never(a: Access, b: Access, shared: Sequence[Loop], outer: Sequence[Loop],
     return reader.impossible()
 
 
-def _positive(a: Access, b: Access, loops: Iterable[Loop]) -> frozenset:
+def _positive(a: Access, b: Access, loops: Iterable[Loop]) -> frozenset[Var]:
     """Sizes that are at least 1, since a loop runs and an access hits an element."""
     sizes = [extent for _, _, extent in (*loops, *a.loops, *b.loops)]
     for buffer in (a.buffer, b.buffer):
@@ -218,7 +224,7 @@ def _positive(a: Access, b: Access, loops: Iterable[Loop]) -> frozenset:
     return frozenset(e for e in sizes if isinstance(e, Var))
 
 
-def _less(reader: Reader, e: PrimExpr, p: Point, q: Point) -> dict:
+def _less(reader: Reader, e: PrimExpr, p: Point, q: Point) -> dict[Any, Any]:
     return plus(plus(reader.form(e, q), reader.form(e, p), -1), {None: -1})
 
 

@@ -27,6 +27,9 @@ from .state import ScheduleState, StmtSRef
 from .witness import loop_triples, unwritten_read
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..arith.int_set import IntSet
     from ..tir.stmt import BufferRegion
 
 
@@ -122,13 +125,13 @@ def _too_early(state: ScheduleState, scope: StmtSRef, producer: StmtSRef, consum
 
 
 @overload
-def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: StmtSRef,
-                   lower: Literal[False]) -> list: ...
+def relaxed_region(state: ScheduleState, block: StmtSRef, region: Sequence[Range], stop: StmtSRef,
+                   lower: Literal[False]) -> list[IntSet]: ...
 @overload
-def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: StmtSRef,
-                   lower: bool) -> list | None: ...
-def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: StmtSRef,
-                   lower: bool) -> list | None:
+def relaxed_region(state: ScheduleState, block: StmtSRef, region: Sequence[Range], stop: StmtSRef,
+                   lower: bool) -> list[IntSet] | None: ...
+def relaxed_region(state: ScheduleState, block: StmtSRef, region: Sequence[Range], stop: StmtSRef,
+                   lower: bool) -> list[IntSet] | None:
     """A region of a block in terms of loops above `stop` (inclusive): the loops below are relaxed.
 
     Returns IntSets, or None when no exact lower bound is known (`lower`).
@@ -137,10 +140,10 @@ def relaxed_region(state: ScheduleState, block: StmtSRef, region: tuple, stop: S
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
     bound_region = [Range.from_min_extent(substitute(r.min, binding), substitute(r.extent, binding))
                     for r in region]
-    domains = {}
+    domains: dict[Var, Range] = {}
     analyzer = Analyzer()
     parent = block.parent
-    below = []
+    below: list[tuple[Var, Range]] = []
     passed = False
     while parent is not None and type(parent.stmt) is For:
         if parent is stop:
@@ -172,7 +175,7 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Bu
         state, lca, producer, written, consumer, read)
 
 
-def _box_covers(state: ScheduleState, lca: StmtSRef, have: list, consumer: StmtSRef,
+def _box_covers(state: ScheduleState, lca: StmtSRef, have: list[IntSet], consumer: StmtSRef,
                 read: Any) -> bool:
     """Whether all that a block reads below `lca` is in a box."""
     need = relaxed_region(state, consumer, read.region, lca, lower=False)
@@ -261,9 +264,10 @@ def stage_pipeline(state: ScheduleState, scope: StmtSRef) -> None:
     facts["stage pipeline"] = True
 
 
-def lowest_common_ancestor(state: ScheduleState, scope: StmtSRef, srefs: list) -> StmtSRef:
+def lowest_common_ancestor(state: ScheduleState, scope: StmtSRef, srefs: Sequence[StmtSRef]
+                           ) -> StmtSRef:
     """The lowest loop that contains all of `srefs`, or the scope root."""
-    chains = []
+    chains: list[list[StmtSRef]] = []
     for sref in srefs:
         chain = [scope, *state.loops_above(sref)]
         chains.append(chain)

@@ -32,6 +32,13 @@ class Dependency(NamedTuple):
     buffer: Buffer
 
 
+#: around a site: the loops, the other statements with the number of loops outside of each, and in
+#: which statement of each loop's body it is
+Nest = tuple[For, ...]
+Wrappers = tuple[tuple[int, Stmt], ...]
+Place = tuple[int, ...]
+
+
 class Site:
     """One place of a scope where something is read or written: a block, or a statement or an
     expression (a loop's bound, a condition) outside of blocks.
@@ -45,8 +52,8 @@ class Site:
     __slots__ = ("index", "node", "loops", "wrappers", "items", "block", "reads", "writes",
                  "_accesses", "_facts")
 
-    def __init__(self, index: int, node: Any, loops: tuple[For, ...],
-                 wrappers: tuple[tuple[int, Stmt], ...], items: tuple[int, ...]) -> None:
+    def __init__(self, index: int, node: Any, loops: Nest, wrappers: Wrappers, items: Place
+                 ) -> None:
         self.index, self.node, self.loops, self.wrappers = index, node, loops, wrappers
         self.items = items
         self.block: Block | None = node.block if type(node) is BlockRealize else None
@@ -102,7 +109,7 @@ def sites_of(scope: Block | For) -> list[Site]:
     """The sites of a scope (a block, or a loop), in the order of the text."""
     out: list[Site] = []
 
-    def body(stmt: Stmt, loops: tuple, wrappers: tuple, items: tuple) -> None:
+    def body(stmt: Stmt, loops: Nest, wrappers: Wrappers, items: Place) -> None:
         """The body of a loop or of the scope: its statements are counted, those within the
         definitions around all of them."""
         while isinstance(stmt, DEFINITIONS):
@@ -112,12 +119,12 @@ def sites_of(scope: Block | For) -> list[Site]:
         for number, item in enumerate(stmt.seq if type(stmt) is SeqStmt else (stmt,)):
             walk(item, loops, wrappers, (*items, number))
 
-    def expressions(stmt: Stmt, *where: tuple) -> None:
+    def expressions(stmt: Stmt, *where: Any) -> None:
         for item in stmt.children():
             if not (isinstance(item, (Stmt, Var)) or type(item) is IntImm) and footprint(item):
                 out.append(Site(len(out), item, *where))
 
-    def walk(stmt: Stmt, loops: tuple, wrappers: tuple, items: tuple) -> None:
+    def walk(stmt: Stmt, loops: Nest, wrappers: Wrappers, items: Place) -> None:
         if type(stmt) is SeqStmt:
             for item in stmt.seq:
                 walk(item, loops, wrappers, items)
@@ -159,7 +166,7 @@ class BlockScope:
         self.body = scope.body
         self.sites = sites_of(scope)
         #: pointers to memory that something in the scope writes
-        self.written = set().union(*(s.writes for s in self.sites))
+        self.written: set[Var] = {v for s in self.sites for v in s.writes}
         #: pointers to memory that is new in every execution of the scope
         self.own = {b.data for b in getattr(scope, "alloc_buffers", ())}
         #: the scope's own iterators, which stand still in it

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import gcd, inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..arith.expr_util import INDEX_DTYPES
 from ..ir import dtype as dt
+from ..ir.containers import is_tuple
 from ..tir import op
 from ..tir.buffer import may_overlap
 from ..tir.expr import (
@@ -25,6 +26,10 @@ from .footprint import Access, Loop
 Interval = tuple[float, float]
 #: for each shared loop the interval of its distance
 Distance = dict[Any, Interval]
+#: whole numbers by atom: a sum of factor * atom
+Factors = dict[Any, Any]
+#: (factors, low, high): the sum of factor * atom plus something in low .. high
+Form = tuple[Factors, float, float]
 
 #: how often all equations are used to narrow the distances
 ROUNDS = 16
@@ -45,14 +50,14 @@ class _Linear:
         self.ranges = dict(ranges)
         self._known: dict[Any, Any] = {}
 
-    def of(self, e: PrimExpr) -> tuple[dict, float, float] | None:
+    def of(self, e: PrimExpr) -> Form | None:
         """(factors, low, high): e is the sum of factor * atom plus something in low .. high."""
         if e in self._known:
             return self._known[e]
         form = self._known[e] = self._of(e)
         return form
 
-    def _of(self, e: PrimExpr) -> tuple[dict, float, float] | None:
+    def _of(self, e: PrimExpr) -> Form | None:
         if type(e) is IntImm:
             return {}, e.value, e.value
         if type(e) is Var or type(e) is SizeVar:
@@ -68,7 +73,7 @@ class _Linear:
         low, high = self.span(form)
         return form if bounds[0] <= low and high <= bounds[1] else ({}, *bounds)
 
-    def _unbounded(self, e: PrimExpr) -> tuple[dict, float, float] | None:
+    def _unbounded(self, e: PrimExpr) -> Form | None:
         """The form where numbers of all types are integers without bounds."""
         if type(e) is Add or type(e) is Sub:
             a, b = self.of(e.a), self.of(e.b)
@@ -96,7 +101,7 @@ class _Linear:
             return {}, low, high
         return None
 
-    def divided(self, e: FloorDiv | FloorMod) -> tuple[dict, float, float] | None:
+    def divided(self, e: FloorDiv | FloorMod) -> Form | None:
         by = op.as_int(e.b)
         inner = self.of(e.a)
         if by is None or by <= 0 or inner is None:
@@ -123,7 +128,7 @@ class _Linear:
         whole[atom] = whole.get(atom, 0) + 1
         return whole, quotient, quotient
 
-    def span(self, form: tuple[dict, float, float] | None) -> Interval:
+    def span(self, form: Form | None) -> Interval:
         """The values that a sum takes."""
         if form is None:
             return -inf, inf
@@ -161,14 +166,14 @@ def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
 
 
-def _times(form: tuple, factor: float) -> tuple:
+def _times(form: Form, factor: float) -> Form:
     if factor == 0:
         return {}, 0, 0
     low, high = form[1] * factor, form[2] * factor
     return {k: f * factor for k, f in form[0].items()}, min(low, high), max(low, high)
 
 
-def _sum(a: tuple, b: tuple, sign: int) -> tuple:
+def _sum(a: Form, b: Form, sign: int) -> Form:
     factors = dict(a[0])
     for atom, factor in b[0].items():
         total = factors.get(atom, 0) + sign * factor
@@ -181,11 +186,12 @@ def _sum(a: tuple, b: tuple, sign: int) -> tuple:
     return factors, a[1] - b[2], a[2] - b[1]
 
 
-def _atom_vars(atom: Any) -> set:
+def _atom_vars(atom: Any) -> set[Any]:
     """The variables in an atom."""
-    if type(atom) is not tuple:
+    if not is_tuple(atom):
         return {atom}
-    return set().union(*(_atom_vars(a) for a, _ in atom[1])) if atom[1] else set()
+    found: set[Any] = set()
+    return found.union(*(_atom_vars(a) for a, _ in atom[1]))
 
 
 def ranges_of(loops: Sequence[Loop], known: Mapping[Any, Interval] | None = None
@@ -223,10 +229,10 @@ class Distances:
     def __init__(self, shared: Sequence[Loop], outer: Sequence[Loop] = ()) -> None:
         self.known = ranges_of([*outer, *shared])
         self.names = {var for var, _, _ in shared}
-        self._sides: dict[tuple, _Side] = {}
-        self._found: dict[tuple, Distance | None] = {}
+        self._sides: dict[tuple[Any, ...], _Side] = {}
+        self._found: dict[tuple[Any, ...], Distance | None] = {}
         self._linear = _Linear(self.known)
-        self._sums: dict[tuple, list[Var] | None] = {}
+        self._sums: dict[tuple[Any, ...], list[Var] | None] = {}
         self._ends: dict[tuple[PrimExpr, ...], dict[Any, Interval]] = {}
         self.box: Distance | None = {}
         for var, _, _ in shared:
@@ -304,7 +310,7 @@ class Distances:
         if form is None or form[1] != form[2]:
             return None
         moving = [(abs(factor), v) for v, factor in form[0].items()
-                  if type(v) is tuple or v in self.names or v in side.own]
+                  if is_tuple(v) or v in self.names or v in side.own]
         reach: float = 0
         for factor, v in sorted(moving, key=_first):
             if type(v) is tuple or factor <= reach:
@@ -338,7 +344,7 @@ class Distances:
                 for end in [self.known[v][(factor > 0) is (least != 0)]]}
 
     def _solve(self, a: Access, b: Access, box: Distance) -> Distance | None:
-        equations = []
+        equations: list[_Equation] = []
         first, second = self._side(a, 0), self._side(b, 1)
         for left, right in zip(a.spans or (), b.spans or ()):
             if left is None or right is None:
@@ -378,16 +384,17 @@ class _Side(NamedTuple):
     """One of the two accesses: how its indices are read, and its own loops."""
 
     linear: _Linear
-    own: set
+    own: set[Any]
 
-    def split(self, e: PrimExpr, shared: set) -> tuple[dict, dict, dict, float, float] | None:
+    def split(self, e: PrimExpr, shared: set[Any]
+              ) -> tuple[Factors, Factors, Factors, float, float] | None:
         """(moving, shared, still, low, high): an index as three sums and the rest."""
         form = self.linear.of(e)
         if form is None:
             return None
-        moving: dict = {}
-        mine: dict = {}
-        still: dict = {}
+        moving: Factors = {}
+        mine: Factors = {}
+        still: Factors = {}
         for atom, factor in form[0].items():
             used = _atom_vars(atom)
             (moving if used & self.own else mine if used & shared else still)[atom] = factor
@@ -398,8 +405,8 @@ class _Side(NamedTuple):
         return self.linear.span(self.linear.of(span[1]))[1]
 
 
-def _equation(left: Any, right: Any, a: _Side, b: _Side, shared: set, box: Distance
-              ) -> _Equation | None | bool:
+def _equation(left: Any, right: Any, a: _Side, b: _Side, shared: set[Any], box: Distance
+              ) -> _Equation | None | Literal[False]:
     """What one dimension says of the distances; None: nothing, False: it is never the same."""
     if type(left[0]) is Var and type(right[0]) is Var and (
             op.is_const_int(left[1], 1) and op.is_const_int(right[1], 1)):
@@ -440,7 +447,8 @@ def _equation(left: Any, right: Any, a: _Side, b: _Side, shared: set, box: Dista
     return _Equation(factors, low, high)
 
 
-def _of_variables(x: Var, y: Var, a: _Side, b: _Side, shared: set) -> _Equation | None | bool:
+def _of_variables(x: Var, y: Var, a: _Side, b: _Side, shared: set[Any]
+                  ) -> _Equation | None | Literal[False]:
     """`_equation` where both indices are variables, as most are."""
     if x is y and x not in a.own and x not in b.own:
         return _Equation({x: 1}, 0, 0) if x in shared else None
@@ -475,7 +483,7 @@ def _ceil(x: float, by: int) -> float:
     return -((-x) // by) if x not in (inf, -inf) else x
 
 
-def _tie(box: Distance, names: set) -> bool:
+def _tie(box: Distance, names: set[Any]) -> bool:
     """A variable all parts of which (f // 6, f % 6) do not differ does not differ itself."""
     changed = False
     for var in names:
@@ -497,7 +505,7 @@ def _segment(atom: Any, var: Var) -> tuple[float, float] | None:
     """(low, high): the atom is var // low % (high / low); None if it is not of this form."""
     if atom is var:
         return 1, inf
-    if type(atom) is not tuple:
+    if not is_tuple(atom):
         return None
     kind, terms, base, by = atom
     if len(terms) != 1 or base:

@@ -57,7 +57,7 @@ def mixed_radix(values: Sequence[PrimExpr], loops: Sequence[For]) -> list[tuple[
         if type(lp.min) is not IntImm or type(lp.extent) is not IntImm or lp.extent.value < 1:
             return None
         chain[lp.loop_var] = (lp.min.value, lp.extent.value)
-    out = []
+    out: list[tuple[int, int]] = []
     for value in values:
         terms: list[tuple[int, Any]] = []
         if not _terms(value, 1, terms):
@@ -271,10 +271,10 @@ def reduces_in_order(realize: BlockRealize, loops: Sequence[For]) -> bool:
     return order == sorted(order)
 
 
-def _leaves(total: IterSumExpr) -> list:
+def _leaves(total: IterSumExpr) -> list[tuple[Var, int] | None]:
     """(loop, lower factor) of the parts of a sum, the most significant first; None for a part that
     is not known."""
-    out: list = []
+    out: list[tuple[Var, int] | None] = []
     for split in sorted(total.args, key=lambda s: -s.scale if type(s.scale) is int else 0):
         if type(split.scale) is not int or split.scale <= 0 or type(split.lower_factor) is not int:
             return [None]
@@ -336,10 +336,11 @@ def iterations(values_of: Sequence[PrimExpr], predicate: PrimExpr, loops: Sequen
     return out
 
 
-def elements(accesses: Sequence[Access], around: Sequence[For]) -> set[tuple] | None:
+def elements(accesses: Sequence[Access], around: Sequence[For]) -> set[tuple[
+        tuple[int, ...], tuple[int, ...]]] | None:
     """(values of the loops around, element) of all that is surely touched; None if that depends on
     data, is not constant or too much."""
-    out: set[tuple] = set()
+    out: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
     tried = 0
     try:
         for access in accesses:

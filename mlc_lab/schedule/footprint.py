@@ -155,7 +155,7 @@ def _is_arithmetic(e: PrimExpr) -> bool:
     stack: list[Any] = [e]
     while stack:
         item = stack.pop()
-        kind = type(item)
+        kind = item.__class__
         if kind in _ARITHMETIC:
             stack += (item.a, item.b)
         elif kind is not IntImm and (kind is not Var or item.dtype == "handle"):

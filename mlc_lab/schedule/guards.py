@@ -37,21 +37,21 @@ SPATIAL, REDUCE, OPAQUE = IterVar.DataPar, IterVar.CommReduce, IterVar.Opaque
 KIND_NAMES = {SPATIAL: "spatial", REDUCE: "reduction", IterVar.Ordered: "scan", OPAQUE: "opaque"}
 
 
-def is_block(sref: StmtSRef) -> None:
+def is_block(sref: object) -> None:
     """The reference must be a block."""
     if not (isinstance(sref, StmtSRef) and type(sref.stmt) is Block):
         raise Refusal("expects_block", "this argument must be a block (from sch.get_block), got "
                       + _what(sref))
 
 
-def is_loop(sref: StmtSRef) -> None:
+def is_loop(sref: object) -> None:
     """The reference must be a loop."""
     if not (isinstance(sref, StmtSRef) and type(sref.stmt) is For):
         raise Refusal("expects_loop", "this argument must be a loop (from sch.get_loops), got "
                       + _what(sref))
 
 
-def is_block_or_loop(sref: StmtSRef) -> None:
+def is_block_or_loop(sref: object) -> None:
     """The reference must be a block or a loop."""
     if not isinstance(sref, StmtSRef):
         raise Refusal("expects_block_or_loop", "this argument must be a block or a loop, got "
@@ -158,7 +158,8 @@ def why_not_dominant(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> 
     return ""
 
 
-def _other_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef, buffer: Buffer) -> list:
+def _other_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef, buffer: Buffer
+                   ) -> list[Block]:
     """The blocks of the scope (or below the loop) but `block` that write the buffer."""
     if type(scope.stmt) is For:
         found = [b.stmt for b in state.child_blocks(scope)
@@ -185,7 +186,7 @@ def two_writers(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> str:
     return ""
 
 
-def _loops_of(state: ScheduleState, block: StmtSRef) -> list:
+def _loops_of(state: ScheduleState, block: StmtSRef) -> list[tuple[Any, Any, Any]]:
     return loop_triples([s.stmt for s in state.loops_above(block)])
 
 
@@ -194,7 +195,7 @@ def element_range(state: ScheduleState, block: StmtSRef, region: BufferRegion
     """First and last index of a block's region in each dimension, in the loops around it."""
     realize = state.realize_of(block)
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
-    out = []
+    out: list[tuple[Any, Any]] = []
     for rng in region.region:
         low, extent = substitute(rng.min, binding), substitute(rng.extent, binding)
         out.append((low, op.sub(op.add(low, extent), 1)))

@@ -15,8 +15,7 @@ What a block calls its iterators, or declares to read and write, plays no part i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
 from weakref import WeakKeyDictionary
 
 from ..arith import Analyzer, detect_iter_map
@@ -68,7 +67,11 @@ def clash_when_reordered(state: ScheduleState, chain: Sequence[StmtSRef], old: S
     """
     nest = _Nest(state, chain)
     bad = reversed_by(old, new)
-    return nest.clash(bad, lambda memory: nest.private(memory) or nest.settled(memory), commute)
+
+    def free(memory: Var) -> bool:
+        return nest.private(memory) or nest.settled(memory)
+
+    return nest.clash(bad, free, commute)
 
 
 def clash_between_iterations(state: ScheduleState, loop: StmtSRef, but: Collection[Var] = (),
@@ -103,7 +106,8 @@ class _Nest:
         """Whether nothing below writes a buffer."""
         return not any(a.write for a in self.groups.get(buffer.data, ()))
 
-    def clash(self, bad: Bad, free: Any, but: Any) -> Clash | None:
+    def clash(self, bad: Bad, free: Callable[[Var], bool], but: Callable[[Access, Access], bool]
+              ) -> Clash | None:
         """The first clash in memory that is not free of them."""
         for memory, accesses in self.groups.items():
             if not any(a.write for a in accesses):

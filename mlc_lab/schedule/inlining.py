@@ -13,7 +13,9 @@ from ..tir.expr import (
     Broadcast, BufferLoad, Call, IntImm, PrimExpr, Ramp, Range, Select, Var,
 )
 from ..tir.functor import Mutator, free_vars, pre_order, substitute, uses_var
-from ..tir.stmt import AttrStmt, Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
+from ..tir.stmt import (
+    AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, For, IfThenElse, Stmt,
+)
 from .covering import relaxed_region, stage_pipeline
 from .dependency import BlockScope, Site
 from .error import Refusal
@@ -99,7 +101,7 @@ def _may_be_read_there(graph: BlockScope, site: Site, reader: Site, buffer: Buff
     """What the block reads must still be there when `reader` computes the value itself."""
     assert site.block is not None and reader.block is not None
     values = [a for a in footprint(site.block) if not a.write]
-    there = []
+    there: list[Access] = []
     for load in reader.accesses:
         if load.memory is buffer.data and load.spans is not None:
             table = {v: s[0] for v, s in zip(variables, load.spans) if s is not None}
@@ -182,7 +184,7 @@ def _lane_by_lane(value: PrimExpr) -> bool:
     return True
 
 
-def _without(regions: tuple, buffer: Buffer) -> tuple:
+def _without(regions: tuple[BufferRegion, ...], buffer: Buffer) -> tuple[BufferRegion, ...]:
     return tuple(r for r in regions if r.buffer is not buffer)
 
 
@@ -278,7 +280,7 @@ def _may_be_computed_there(graph: BlockScope, site: Site, source: Site, buffer: 
 
 
 def _every_iteration_has_a_maker(state: ScheduleState, block: StmtSRef, producer: Block,
-                                 indices: tuple, buffer: Buffer) -> None:
+                                 indices: Sequence[PrimExpr], buffer: Buffer) -> None:
     """A consumer that reads under a condition may name elements outside of the buffer, and stores
     something else there: those iterations belong to no iteration of the producer."""
     stmt: Block = block.stmt
@@ -305,7 +307,7 @@ def _consumer_store(block: Block) -> BufferStore:
     return _single_store(block)
 
 
-def _invert(state: ScheduleState, block: StmtSRef, source: StmtSRef, indices: tuple,
+def _invert(state: ScheduleState, block: StmtSRef, source: StmtSRef, indices: Sequence[PrimExpr],
             made: BufferStore, buffer: Buffer) -> tuple[dict[Var, PrimExpr], PrimExpr | None]:
     """The consumer's iterators as expressions of the producer's, and a condition if needed."""
     stmt: Block = block.stmt
@@ -379,7 +381,7 @@ def _inverse(indices: Sequence[PrimExpr], needed: dict[Var, Range], places: list
 def _telling(indices: Sequence[PrimExpr], needed: dict[Var, Range]) -> list[int]:
     """Which indices tell of an iterator that none before them told of, as C[v, v] does once."""
     known: set[Var] = set()
-    out = []
+    out: list[int] = []
     for n, index in enumerate(indices):
         used = {v for v in needed if uses_var(index, v)}
         if used - known:

@@ -11,6 +11,7 @@ import inspect
 import math
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
+from ..ir.containers import is_dict, is_sequence
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from ..tir.function import IndexMap
 from .arguments import checks_of
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     _P = ParamSpec("_P")
     _R = TypeVar("_R")
+    #: (schedule, bound arguments): may change them
+    Normalize = Callable[["Schedule", dict[str, Any]], None]
 
     class _Resolved(StmtSRef):
         """To a checker a random variable is the reference that it resolves to: then the signature
@@ -74,8 +77,8 @@ class InstructionKind:
     registry: dict[str, "InstructionKind"] = {}
     by_method: dict[str, "InstructionKind"] = {}
 
-    def __init__(self, name: str, fn: Callable, pure: bool, sampling: bool,
-                 normalize: Callable | None, positional: bool, traced: bool, moves: bool) -> None:
+    def __init__(self, name: str, fn: Callable[..., Any], pure: bool, sampling: bool,
+                 normalize: Normalize | None, positional: bool, traced: bool, moves: bool) -> None:
         self.name, self.fn, self.method = name, fn, fn.__name__
         self.pure, self.sampling, self.normalize, self.moves = pure, sampling, normalize, moves
         self.positional, self.traced = positional, traced
@@ -134,9 +137,10 @@ class InstructionKind:
                 return None
         return out if named == len(kwargs) else None
 
-    def call(self, args: Mapping[str, Any]) -> tuple[list, dict]:
+    def call(self, args: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Bound arguments as positional and keyword arguments of the function."""
-        positional, keyword = [], {}
+        positional: list[Any] = []
+        keyword: dict[str, Any] = {}
         for param in self.params:
             value = args[param.name]
             if param.kind == param.VAR_POSITIONAL:
@@ -152,13 +156,13 @@ class InstructionKind:
 if TYPE_CHECKING:
     @overload
     def primitive(name: str, *, pure: bool = False, sampling: Literal[False] = False,
-                  normalize: Callable[[Schedule, dict[str, Any]], None] | None = None,
+                  normalize: Normalize | None = None,
                   positional: bool = False, traced: bool = True, moves: bool = False
                   ) -> Callable[[Callable[Concatenate[ScheduleState, _P], _R]],
                                 Callable[Concatenate[Schedule, _P], _R]]: ...
     @overload
     def primitive(name: str, *, pure: bool = False, sampling: Literal[True],
-                  normalize: Callable[[Schedule, dict[str, Any]], None] | None = None,
+                  normalize: Normalize | None = None,
                   positional: bool = False, traced: bool = True, moves: bool = False
                   ) -> Callable[[Callable[Concatenate[ScheduleState, random.Random, _P],
                                           tuple[_R, Any]]],
@@ -166,8 +170,8 @@ if TYPE_CHECKING:
 
 
 def primitive(name: str, *, pure: bool = False, sampling: bool = False,
-              normalize: Callable | None = None, positional: bool = False,
-              traced: bool = True, moves: bool = False) -> Callable[[Callable], Callable]:
+              normalize: Normalize | None = None, positional: bool = False,
+              traced: bool = True, moves: bool = False) -> Callable[[Any], Any]:
     """Decorator: register a function as a schedule primitive.
 
     The result is a method of Schedule, which has it by the function's name. `normalize(sch, args)`
@@ -175,7 +179,7 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
     ValueError: Schedule has a method of that name which is no primitive.
     """
 
-    def decorate(fn: Callable) -> Callable:
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
         def method(self: Schedule, *args: object, **kwargs: Any) -> Any:
             return self.apply(kind, kind.bind(args, kwargs))
 
@@ -185,8 +189,7 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
         method.__module__ = fn.__module__
         add_method(method)
         kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves)
-        method.__signature__ = kind.signature
-        method.kind = kind
+        vars(method).update(__signature__=kind.signature, kind=kind)
         return method
 
     return decorate
@@ -207,7 +210,7 @@ class Instruction(NamedTuple):
         """Outputs as a list, whatever their number."""
         if self.outputs is None:
             return []
-        return list(self.outputs) if isinstance(self.outputs, (list, tuple)) else [self.outputs]
+        return [*self.outputs] if is_sequence(self.outputs) else [self.outputs]
 
     @property
     def inputs(self) -> list[Any]:
@@ -222,7 +225,7 @@ class Instruction(NamedTuple):
     def as_python(self, names: Mapping[Any, str], decision: Any = None) -> str:
         """The call as Python text, `names` giving the names of RVs."""
         kind = self.kind
-        parts = []
+        parts: list[str] = []
         for param in kind.params:
             if param.name == "decision" and kind.sampling:
                 continue
@@ -230,7 +233,7 @@ class Instruction(NamedTuple):
             if param.kind == param.VAR_POSITIONAL:
                 parts += [python_text(v, names) for v in value]
             elif param.name in _OMIT_EMPTY.get(kind.name, ()) and (
-                    value is None or isinstance(value, (list, tuple)) and not value):
+                    value is None or is_sequence(value) and not value):
                 continue
             elif kind.positional:
                 parts.append(python_text(value, names))
@@ -240,9 +243,9 @@ class Instruction(NamedTuple):
             parts.append(f"decision={python_text(decision, names)}")
         call = f"sch.{kind.method}({', '.join(parts)})"
         outputs = self.outputs
-        if outputs is None or (isinstance(outputs, (list, tuple)) and not outputs):
+        if outputs is None or (is_sequence(outputs) and not outputs):
             return call
-        if isinstance(outputs, (list, tuple)):
+        if is_sequence(outputs):
             left = ", ".join(names[o] for o in outputs) + ("," if len(outputs) == 1 else "")
         else:
             left = names[outputs]
@@ -264,7 +267,7 @@ def _rvs_in(values: Iterable[object]) -> Any:
                 from ..tir.functor import free_vars
 
                 yield from free_vars(value)
-        elif isinstance(value, (list, tuple)):
+        elif is_sequence(value):
             yield from _rvs_in(value)
 
 
@@ -278,12 +281,12 @@ def python_text(value: object, names: Mapping[Any, str]) -> str:
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
     if isinstance(value, (int, float)):
         return _float_text(value)
-    if isinstance(value, (list, tuple)):
+    if is_sequence(value):
         inner = ", ".join(python_text(v, names) for v in value)
         if isinstance(value, list):
             return f"[{inner}]"
         return f"({inner},)" if len(value) == 1 else f"({inner})"
-    if isinstance(value, dict):
+    if is_dict(value):
         return "{" + ", ".join(f"{python_text(k, names)}: {python_text(v, names)}"
                                for k, v in value.items()) + "}"
     if isinstance(value, IndexMap):

@@ -8,7 +8,7 @@ description's index.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, NoReturn
 
 from ..arith import Analyzer
 from ..arith.linear_form import follows
@@ -105,7 +105,7 @@ class _Matcher:
         if type(ours) is not type(theirs):
             self.fail(theirs, ours, f"a {type(ours).__name__} stands where the description has a "
                       f"{type(theirs).__name__}")
-        handler = _STATEMENTS.get(type(ours))
+        handler = _STATEMENTS.get(ours.__class__)
         if handler is None:
             self.fail(theirs, ours, f"{type(ours).__name__} is not compared")
         handler(self, ours, theirs)
@@ -268,7 +268,7 @@ class _Matcher:
         extra = len(region.region) - len(theirs.region)
         if extra < 0:
             self.fail(None, at, f"{buffer.name} has fewer dimensions than {wanted.name}")
-        starts = []
+        starts: list[PrimExpr] = []
         for axis, rng in enumerate(region.region):
             want = theirs.region[axis - extra].extent if axis >= extra else IntImm("int32", 1)
             if not self.same_number(rng.extent, want):
@@ -279,7 +279,6 @@ class _Matcher:
                 start = op.sub(start, op.cast(theirs.region[axis - extra].min, start.dtype))
             starts.append(start)
         return starts
-
 
     def stays_inside(self, region: BufferRegion, at: Node | None) -> None:
         """An implementation may touch all of a view: none of it may lie outside of the buffer."""
@@ -292,8 +291,9 @@ class _Matcher:
                               "it from going")
 
 
-_STATEMENTS = {For: _Matcher.loop, SeqStmt: _Matcher.sequence, BlockRealize: _Matcher.realize,
-               BufferStore: _Matcher.store, IfThenElse: _Matcher.condition, LetStmt: _Matcher.let}
+_STATEMENTS: dict[type[Stmt], Callable[[_Matcher, Any, Any], None]] = {
+    For: _Matcher.loop, SeqStmt: _Matcher.sequence, BlockRealize: _Matcher.realize,
+    BufferStore: _Matcher.store, IfThenElse: _Matcher.condition, LetStmt: _Matcher.let}
 
 
 # ------------------------------------------------------------------------------- the other half
@@ -306,14 +306,14 @@ def instantiate(block: Block, intrinsic: TensorIntrin, matched: Matched) -> Bloc
     regions: dict[Buffer, BufferRegion] = {}
     for region in (*root.reads, *root.writes):
         regions.setdefault(region.buffer, region)
-    views = []
+    views: list[MatchBufferRegion] = []
     for position, buffer in enumerate(impl.buffers):
         current = matched.buffers[intrinsic.desc.buffers[position]]
         starts = matched.starts[current]
         declared = regions.get(buffer)
         sizes = [r.extent for r in declared.region] if declared is not None else list(buffer.shape)
         extra = len(starts) - len(sizes)
-        ranges = []
+        ranges: list[Range] = []
         for axis, start in enumerate(starts):
             extent = op.cast(sizes[axis - extra], start.dtype) if axis >= extra else IntImm(
                 start.dtype, 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ..tir.expr import IterVar, Var
 from ..tir.functor import uses_var
@@ -16,6 +17,9 @@ from .independence import (
 from .slices import threads_may_share
 from .state import ScheduleState, StmtSRef
 from .threads import threads_agree
+
+if TYPE_CHECKING:
+    from .state import Snapshot
 
 
 def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
@@ -78,7 +82,8 @@ def _plainly_independent(state: ScheduleState, loop: StmtSRef) -> bool:
                for iv, value in zip(realize.block.iter_vars, realize.iter_values))
 
 
-def _memories(state: ScheduleState, loop: StmtSRef, thread_tag: str) -> tuple[set[Var], tuple]:
+def _memories(state: ScheduleState, loop: StmtSRef, thread_tag: str) -> tuple[
+        set[Var], tuple[str, ...]]:
     """Memory that may be touched by all iterations: that of reductions over the threads of a
     block, which lowering takes apart; and the scopes in which each iteration gets its own."""
     reduced = {w.buffer.data for block in _shared_by(state, loop, thread_tag)
@@ -111,7 +116,7 @@ def loops_stay_independent(state: ScheduleState, loops: Iterable[StmtSRef]) -> N
                 loop.stmt.kind, "at the same time"), "after this step ")
 
 
-def changed_loops(state: ScheduleState, before: Mapping[StmtSRef, tuple]) -> list[StmtSRef]:
+def changed_loops(state: ScheduleState, before: Snapshot) -> list[StmtSRef]:
     """The loops that are not what they were; `before` has the statements that references had."""
     return [s for s in state.refs.values()
             if type(s.stmt) is For and not (s in before and before[s][0] is s.stmt)]

@@ -7,9 +7,10 @@ holds current, has those of `primitive/` in plain sight.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 
-def add_method(method: Callable) -> None:
+def add_method(method: Callable[..., Any]) -> None:
     """Give every schedule one more method, or a new one in place of that of its name.
 
     ValueError: a Schedule has a method of that name which is no primitive.

@@ -40,13 +40,14 @@ from mlc_lab.schedule.primitive.split import split as _split
 from mlc_lab.schedule.primitive.storage_align import storage_align as _storage_align
 from mlc_lab.schedule.primitive.tensorize import tensorize as _tensorize
 from mlc_lab.schedule.primitive.transform_block_layout import transform_block_layout as _transform_block_layout
-from mlc_lab.schedule.primitive.transform_layout import _with_separators as _transform_layout
+from mlc_lab.schedule.primitive.transform_layout import with_separators as _transform_layout
 from mlc_lab.schedule.primitive.unannotate import unannotate as _unannotate
 from mlc_lab.schedule.primitive.unroll import unroll as _unroll
 from mlc_lab.schedule.primitive.unsafe_set_dtype import unsafe_set_dtype as _unsafe_set_dtype
 from mlc_lab.schedule.primitive.vectorize import vectorize as _vectorize
+from typing import Any
 from collections.abc import Callable
-def add_method(method: Callable) -> None:
+def add_method(method: Callable[..., Any]) -> None:
     """Give every schedule one more method, or a new one in place of that of its name."""
 class Primitives:
     """What can be done to a program under schedule, one method a primitive."""

@@ -24,7 +24,7 @@ def without_block(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> Stm
     return left
 
 
-def _remove(stmt: Stmt, realize: BlockRealize, path: set) -> Stmt | None:
+def _remove(stmt: Stmt, realize: BlockRealize, path: set[Stmt]) -> Stmt | None:
     if stmt is realize:
         return None
     if type(stmt) is SeqStmt:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 from ..arith import (
     Analyzer,
@@ -18,7 +18,7 @@ from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, FloorDiv, IntImm, PrimExpr, Range, Var
 from ..tir.functor import free_vars, pre_order, substitute, uses_var
-from ..tir.stmt import Block, For
+from ..tir.stmt import Block, BufferRegion, For
 from .state import ScheduleState, StmtSRef
 
 
@@ -110,7 +110,7 @@ def _relaxed_domains(partner: StmtSRef, loop: StmtSRef, scope: str) -> dict[Var,
     return {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in reversed(chain)}
 
 
-def iter_domains(block: Block, own: tuple, needed: dict[Buffer, list[IntSet]],
+def iter_domains(block: Block, own: Sequence[BufferRegion], needed: dict[Buffer, list[IntSet]],
                   analyzer: Analyzer) -> dict[Var, Domain]:
     """The domain of each iterator such that the block's own regions cover what is needed."""
     solved: dict[Var, IntSet] = {}
@@ -149,7 +149,7 @@ def _merge(solved: dict[Var, IntSet], var: Var, low: PrimExpr, high: PrimExpr,
     solved[var] = new
 
 
-def _solve_affine(provided: tuple, required: list[IntSet], doms: dict[Var, Range],
+def _solve_affine(provided: Sequence[Range], required: list[IntSet], doms: dict[Var, Range],
                   solved: dict[Var, IntSet], analyzer: Analyzer) -> bool:
     """Invert an index map of points such as B[vi // 4, vi % 4]; False where that is not needed."""
     if not all(op.is_const_int(r.extent, 1) for r in provided):
@@ -161,7 +161,8 @@ def _solve_affine(provided: tuple, required: list[IntSet], doms: dict[Var, Range
     found = detect_iter_map(points, used, op.const(True), "bijective", analyzer)
     if not found.indices:
         return False
-    lows, highs = {}, {}
+    lows: dict[Var, PrimExpr] = {}
+    highs: dict[Var, PrimExpr] = {}
     names = [Var(f"p{i}", p.dtype) for i, p in enumerate(points)]
     inverse = inverse_affine_iter_map(found.indices, names)
     sets = dict(zip(names, required))

@@ -13,7 +13,7 @@ follows them through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +30,7 @@ _notes: ContextVar[list[Note] | None] = ContextVar("schedule_notes", default=Non
 
 
 @contextmanager
-def noting() -> Iterator[list[Note]]:
+def noting() -> Generator[list[Note], None, None]:
     """Collect what is said with `came_from` inside the block."""
     notes: list[Note] = []
     token = _notes.set(notes)

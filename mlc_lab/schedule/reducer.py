@@ -62,10 +62,10 @@ def update_of(store: BufferStore) -> tuple[str | None, Sequence[BufferLoad]]:
 def _operator(e: Any) -> str | None:
     if type(e) is Call:
         return _BITWISE.get(getattr(e.op, "name", ""))
-    return _OPERATORS.get(type(e))
+    return _OPERATORS.get(e.__class__)
 
 
-def tuple_update(block: Block) -> tuple[Callable, Sequence[BufferLoad]] | None:
+def tuple_update(block: Block) -> tuple[Callable[..., Any], Sequence[BufferLoad]] | None:
     """The same for a block that updates several buffers at once, as an argmax does; None for all
     others."""
     body: Any = block.body

@@ -156,7 +156,7 @@ def _kept_conditions(predicate: PrimExpr, around: Sequence[StmtSRef], loops: Seq
 
 
 def _path(at: StmtSRef | None) -> list[StmtSRef]:
-    out = []
+    out: list[StmtSRef] = []
     while at is not None and type(at.stmt) is For:
         out.append(at)
         at = at.parent
@@ -165,12 +165,12 @@ def _path(at: StmtSRef | None) -> list[StmtSRef]:
 
 def the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
     """The indices of the block's accesses of a buffer, which must all be the same."""
-    found: tuple | None = None
+    found: tuple[PrimExpr, ...] | None = None
     views = any(m.source.buffer is buffer for m in block.match_buffers)
     parts = [block.body] if block.init is None else [block.init, block.body]
     for part in parts:
         for node in pre_order(part):
-            kind = type(node)
+            kind = node.__class__
             if kind is Block:
                 views = views or any(m.source.buffer is buffer for m in node.match_buffers)
             if kind is not BufferLoad and kind is not BufferStore or node.buffer is not buffer:

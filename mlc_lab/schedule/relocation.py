@@ -63,7 +63,7 @@ def may_be_computed_at(state: ScheduleState, scope: StmtSRef, block: StmtSRef, l
 
 
 def _unnested(nest: Stmt) -> tuple[BlockRealize, tuple[For, ...]]:
-    loops = []
+    loops: list[For] = []
     while type(nest) is For:
         loops.append(nest)
         nest = nest.body

@@ -7,6 +7,7 @@ that sets other elements than the update. Here it is found from what the body to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from ..arith import estimate_region_strict_bound
@@ -20,13 +21,15 @@ from .conflict import apart, first_clash
 from .footprint import WORLD, Access, Loop, footprint
 from .served import serves
 
+T = TypeVar("T")
 _repeatable: "WeakKeyDictionary[Block, str]" = WeakKeyDictionary()
 _commutes: "WeakKeyDictionary[Block, bool]" = WeakKeyDictionary()
 
 
-def _remembered(table: WeakKeyDictionary) -> Callable:
-    def decorate(fn: Callable) -> Callable:
-        def ask(block: Block):
+def _remembered(table: WeakKeyDictionary[Block, T]
+                ) -> Callable[[Callable[[Block], T]], Callable[[Block], T]]:
+    def decorate(fn: Callable[[Block], T]) -> Callable[[Block], T]:
+        def ask(block: Block) -> T:
             found = table.get(block)
             if found is None:
                 found = table[block] = fn(block)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from ..arith import Analyzer, iter_map_simplify
 from ..tir.access import block_access_regions
-from ..tir.expr import PrimExpr, Range, Var
+from ..tir.expr import IterVar, PrimExpr, Range, Var
 from ..tir.functor import Mutator, pre_order, substitute
 from ..tir.op import cast, logical_and
 from ..tir.stmt import (
@@ -86,9 +86,10 @@ def with_regions(block: Block) -> Block:
     return new
 
 
-def fresh_vars(iter_vars: Sequence[Any], table: dict[Var, PrimExpr]) -> tuple:
+def fresh_vars(iter_vars: Sequence[Any], table: dict[Var, PrimExpr]
+               ) -> tuple[IterVar, ...]:
     """Copies of iterators with new variables, noted in `table`."""
-    out = []
+    out: list[IterVar] = []
     for iv in iter_vars:
         var = renewed(iv.var)
         table[iv.var] = var
@@ -129,7 +130,7 @@ def replace_block(stmt: Stmt, old: Block, new: Block) -> Stmt:
 class _Widen(Mutator):
     def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
         table: dict[Var, PrimExpr] = {}
-        iter_vars = []
+        iter_vars: list[IterVar] = []
         for iv, value in zip(node.block.iter_vars, node.iter_values):
             if iv.var.dtype != value.dtype:
                 var = came_from(Var(iv.var.name, value.dtype), iv.var)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 from ..above import above
 from ..arith.expr_util import DoesNotFit
 from ..arith.index_map import NoBounds
+from ..ir.containers import is_sequence
 from ..ir.module import GlobalVar, IRModule
 from ..ir.recursion import grows_stack
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
@@ -180,7 +181,7 @@ class Schedule(Primitives):
 
     def _known(self, rv: object) -> Any:
         try:
-            return self._resolve(rv)
+            return self.resolve(rv)
         except Refusal as err:
             raise IndexError("; ".join(filter(None, (err.message, err.hint)))) from None
 
@@ -220,7 +221,7 @@ class Schedule(Primitives):
 
     # ------------------------------------------------------------------ applying
 
-    def _resolve(self, value: Any) -> Any:
+    def resolve(self, value: Any) -> Any:
         """An argument with random variables replaced by what they stand for."""
         if isinstance(value, (BlockRV, LoopRV)):
             try:
@@ -245,10 +246,10 @@ class Schedule(Primitives):
                 return value
             new = substitute(value, {v: c for v, c in self._symbols.items() if isinstance(v, Var)})
             return new.value if isinstance(new, (IntImm, FloatImm)) else new
-        if isinstance(value, list):
-            return [self._resolve(v) for v in value]
-        if isinstance(value, tuple):
-            return tuple(self._resolve(v) for v in value)
+        if is_sequence(value):
+            if isinstance(value, list):
+                return [self.resolve(v) for v in value]
+            return tuple(self.resolve(v) for v in value)
         return value
 
     def _wrap(self, value: Any) -> Any:
@@ -264,7 +265,7 @@ class Schedule(Primitives):
             self._symbols[rv] = value
             self._name(rv)
             return rv
-        if isinstance(value, (list, tuple)):
+        if is_sequence(value):
             return [self._wrap(v) for v in value]
         return None
 
@@ -307,7 +308,7 @@ class Schedule(Primitives):
         """
         state, before, decision = self.state, self.state.mod, None
         snapshot = None if kind.pure else state.snapshot()
-        positional, keyword = kind.call({k: self._resolve(v) for k, v in args.items()})
+        positional, keyword = kind.call({k: self.resolve(v) for k, v in args.items()})
         try:
             with noting() as origins:
                 if kind.sampling:
@@ -339,7 +340,7 @@ class Schedule(Primitives):
             if isinstance(args.get(key), str):
                 args[key] = self.get_block(args[key])
         readers = args.get("consumer_blocks")
-        if isinstance(readers, (list, tuple)):
+        if is_sequence(readers):
             args["consumer_blocks"] = [self.get_block(b) if isinstance(b, str) else b
                                        for b in readers]
 
@@ -367,7 +368,7 @@ class Schedule(Primitives):
                         return var
         return None
 
-    def apply_trace(self, trace: Trace | str | Sequence) -> None:
+    def apply_trace(self, trace: Trace | str | Sequence[Any]) -> None:
         """Replay a Trace, or the text or JSON of one."""
         if isinstance(trace, str):
             trace = Trace.from_json(trace) if trace.lstrip().startswith("[") else (

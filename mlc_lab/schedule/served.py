@@ -65,7 +65,7 @@ def serves(write: Access, read: Access, around: Sequence[Loop]) -> bool:
 def _shared(write: Access, read: Access, init: bool) -> Sequence[Loop]:
     """The loops around both; for the init of the reduction that reads, up to the first loop that
     the reduction runs over."""
-    out = []
+    out: list[Loop] = []
     for a, b in zip(write.loops, read.loops):
         if a[0] is not b[0] or init and any(uses_var(c, a[0]) for c in write.conditions):
             break
@@ -77,7 +77,9 @@ def _place_of(read: Access, around: Sequence[Loop]
               ) -> tuple[list[Loop], list[PrimExpr] | None, list[PrimExpr]]:
     """The element that a read touches, as expressions over loops, and what is known of it. Of a
     region each element is one of a further loop."""
-    loops, place, known = [*around, *read.loops], [], []
+    loops = [*around, *read.loops]
+    place: list[PrimExpr] = []
+    known: list[PrimExpr] = []
     for span, dim in zip(read.spans or (), read.buffer.shape if read.buffer is not None else ()):
         if span is None:
             return loops, None, known

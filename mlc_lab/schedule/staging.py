@@ -175,7 +175,7 @@ def covered(state: ScheduleState, reader: StmtSRef, buffer: Buffer, at: StmtSRef
 
 def fixed(region: Sequence[Range], buffer: Buffer) -> tuple[Range, ...]:
     """A region that depends on no data: a dimension that does becomes all of it."""
-    out = []
+    out: list[Range] = []
     for rng, dim in zip(region, buffer.shape):
         depends = any(type(n) is BufferLoad for e in (rng.min, rng.extent) for n in pre_order(e))
         out.append(Range.from_min_extent(IntImm(dim.dtype, 0), dim) if depends else rng)

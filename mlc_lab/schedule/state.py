@@ -28,6 +28,11 @@ from .truth import truthful
 if TYPE_CHECKING:
     from .instruction import BlockRV
 
+    _Loops = dict[Var, "StmtSRef"]
+    _Blocks = dict[Any, "StmtSRef"]
+    #: of every reference its statement and its parent
+    Snapshot = Mapping["StmtSRef", tuple[Any, "StmtSRef | None"]]
+
 #: statements that stand between a loop or block and the next one below it
 _BODY_ONLY = (LetStmt, AttrStmt, AssertStmt, DeclBuffer, Allocate, AllocateConst, While)
 
@@ -100,7 +105,7 @@ class ScheduleState:
 
     def loops_above(self, sref: StmtSRef) -> list[StmtSRef]:
         """The loops around a block or loop up to its scope root, outermost first."""
-        out = []
+        out: list[StmtSRef] = []
         parent = sref.parent
         while parent is not None and type(parent.stmt) is For:
             out.append(parent)
@@ -145,7 +150,7 @@ class ScheduleState:
         """Domain of every loop variable around `sref`, in its scope or up to the function."""
         out: dict[Var, Range] = {}
         parent = sref.parent
-        chain = []
+        chain: list[For] = []
         while parent is not None:
             if type(parent.stmt) is For:
                 chain.append(parent.stmt)
@@ -161,7 +166,7 @@ class ScheduleState:
 
     def loop_domains_into(self, sref: StmtSRef, analyzer: Analyzer) -> None:
         """Tell `analyzer` the domain of the loop `sref` (if it is one) and of all loops above."""
-        chain = []
+        chain: list[For] = []
         at: StmtSRef | None = sref
         while at is not None:
             if type(at.stmt) is For:
@@ -219,13 +224,13 @@ class ScheduleState:
         self._rebuild_path(src, parent, old, new)
 
     @staticmethod
-    def _entries(loops: dict, blocks: dict) -> Iterator[tuple[Stmt, StmtSRef]]:
+    def _entries(loops: _Loops, blocks: _Blocks) -> Iterator[tuple[Stmt, StmtSRef]]:
         for sref in loops.values():
             yield sref.stmt, sref
         for sref in blocks.values():
             yield sref.stmt, sref
 
-    def _collect(self, stmt: Stmt, kept: set, loops: dict, blocks: dict) -> None:
+    def _collect(self, stmt: Stmt, kept: set[Stmt], loops: _Loops, blocks: _Blocks) -> None:
         """References of everything under an old statement that is not shared with the new."""
         kind = type(stmt)
         if kind is For or kind is Block:
@@ -240,8 +245,8 @@ class ScheduleState:
         for item in sub_statements(stmt):
             self._collect(item, kept, loops, blocks)
 
-    def _index_top(self, new: Stmt, parent: StmtSRef | None, src: StmtSRef, loops: dict,
-                   reuse: dict) -> set[StmtSRef]:
+    def _index_top(self, new: Stmt, parent: StmtSRef | None, src: StmtSRef, loops: _Loops,
+                   reuse: _Blocks) -> set[StmtSRef]:
         alive: set[StmtSRef] = set()
         by_iter = self._pending[0]
 
@@ -272,7 +277,7 @@ class ScheduleState:
         walk(new, parent)
         return alive
 
-    def _index(self, stmt: Stmt, above: StmtSRef, loops: dict, reuse: dict) -> None:
+    def _index(self, stmt: Stmt, above: StmtSRef, loops: _Loops, reuse: _Blocks) -> None:
         """Make references for everything under `stmt`, whose own reference is `above`."""
         for item in sub_statements(stmt):
             if type(item) in (For, Block):
@@ -319,7 +324,7 @@ class ScheduleState:
         new.roots = {var: table[sref] for var, sref in self.roots.items()}
         return new, table
 
-    def restore(self, mod: IRModule, refs: Mapping[StmtSRef, tuple]) -> None:
+    def restore(self, mod: IRModule, refs: Snapshot) -> None:
         """Go back to a snapshot taken by `snapshot`."""
         self.mod = mod
         self._inner.clear()
@@ -328,13 +333,13 @@ class ScheduleState:
             sref.stmt, sref.parent = stmt, parent
             self.refs[stmt] = sref
 
-    def snapshot(self) -> tuple[IRModule, dict[StmtSRef, tuple]]:
+    def snapshot(self) -> tuple[IRModule, Snapshot]:
         """What `restore` needs: the module and where every reference points."""
         return self.mod, {s: (s.stmt, s.parent) for s in self.refs.values()}
 
     def verify(self) -> None:
         """Check that references and program agree (used by tests and debug_mask)."""
-        seen = set()
+        seen: set[Stmt] = set()
 
         def walk(stmt: Stmt, above: StmtSRef | None, var: GlobalVar) -> None:
             if type(stmt) in (For, Block):
@@ -447,9 +452,9 @@ def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
     return stmt
 
 
-def _shared_nodes(new: Stmt, refs: Mapping[Stmt, StmtSRef]) -> set:
+def _shared_nodes(new: Stmt, refs: Mapping[Stmt, StmtSRef]) -> set[Stmt]:
     """Blocks and loops of the new tree that are referenced already: they are taken over whole."""
-    found = set()
+    found: set[Stmt] = set()
 
     def walk(stmt: Stmt) -> None:
         if type(stmt) in (For, Block) and stmt in refs:

@@ -33,6 +33,9 @@ from .state import ScheduleState, StmtSRef
 if TYPE_CHECKING:
     from ..tir.expr import ExprLike
 
+    #: what an iterator is bound to outside and inside of the new block, each with its extent
+    _Part = tuple[PrimExpr, PrimExpr | int, PrimExpr, PrimExpr | int]
+
 
 class Halves(NamedTuple):
     """A block cut in two: iterators and bindings of each, and the body for the inner one."""
@@ -70,7 +73,7 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
                             analyzer, not preserve_unit_iters) if domains else []
     starts: list[PrimExpr] = [IntImm(iv.var.dtype, 0) for iv in stmt.iter_vars]
     if pairs:
-        parts = []
+        parts: list[_Part] = []
         starts.clear()
         for (a, b), iv in zip(pairs[:-1], stmt.iter_vars):
             outer, below = _from_zero(a.source, analyzer)
@@ -82,7 +85,10 @@ def divide_block(state: ScheduleState, block: StmtSRef, inner_loops: Sequence[St
                                   inner_loops)
     outer_predicate, inner_predicate = _divide_predicate(
         block, realize.predicate, set(domains) - set(inside), set(inside), inner_loops)
-    outer_iters, outer_values, inner_iters, inner_values = [], [], [], []
+    outer_iters: list[IterVar] = []
+    outer_values: list[PrimExpr] = []
+    inner_iters: list[IterVar] = []
+    inner_values: list[PrimExpr] = []
     table: dict[Var, PrimExpr] = {}
     for iv, first, (outer, outer_extent, inner, inner_extent) in zip(stmt.iter_vars, starts, parts):
         dtype = iv.var.dtype
@@ -131,9 +137,9 @@ def _extent(value: PrimExpr | int, dtype: str) -> PrimExpr:
 
 
 def _trivial_division(block: StmtSRef, realize: BlockRealize, outside: set[Var], inside: set[Var],
-                      inner_loops: Sequence[StmtSRef]) -> list[tuple]:
+                      inner_loops: Sequence[StmtSRef]) -> list[_Part]:
     """A division of bindings that are not affine: each must belong to one half whole."""
-    parts = []
+    parts: list[_Part] = []
     for iv, value in zip(block.stmt.iter_vars, realize.iter_values):
         zero, one = IntImm(iv.var.dtype, 0), IntImm(iv.var.dtype, 1)
         if not uses_var(value, inside):
@@ -188,9 +194,9 @@ def relaxed_regions(regions: Sequence[BufferRegion], inner_iters: Sequence[IterV
         analyzer.bind(iv.var, iv.dom)
     domains = {iv.var: iv.dom for iv in inner_iters}
     blank = Analyzer()
-    out = []
+    out: list[BufferRegion] = []
     for region in regions:
-        ranges = []
+        ranges: list[Range] = []
         for rng, dim in zip(region.region, region.buffer.shape):
             if not (uses_var(rng.min, domains) or uses_var(rng.extent, domains)):
                 ranges.append(rng)
@@ -213,7 +219,7 @@ def build_blocks(halves: Halves, loops: Sequence[For]
     block = halves.block
     reduces_outside = block.init is not None and any(
         iv.iter_type == REDUCE for iv in halves.outer_iters)
-    changes: dict = {"iter_vars": tuple(halves.inner_iters)}
+    changes: dict[str, Any] = {"iter_vars": tuple(halves.inner_iters)}
     if reduces_outside:
         changes.update(init=None, reads=(*block.writes, *block.reads))
     inner = came_from(block.replace(**changes), block)
@@ -233,7 +239,8 @@ def build_blocks(halves: Halves, loops: Sequence[For]
 def _outer_init(block: Block, inner: BlockRealize, loops: Sequence[For]) -> Stmt:
     """The init of a reduction cut in two: a block over the inner spatial iterators."""
     table: dict[Var, PrimExpr] = {}
-    iters, values = [], []
+    iters: list[IterVar] = []
+    values: list[PrimExpr] = []
     for iv, value in zip(inner.block.iter_vars, inner.iter_values):
         if iv.iter_type == SPATIAL and block.init is not None and uses_var(block.init, iv.var):
             var = came_from(Var(f"{iv.var.name}_init", iv.var.dtype), iv.var)

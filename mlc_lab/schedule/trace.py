@@ -21,6 +21,7 @@ from ..reading import (
     MISTAKES, DataError, LimitError, MLCError, read_json, reason, shown, similar,
 )
 from ..reading.python_text import parse_expression, parse_python
+from ..ir.containers import is_dict, is_sequence
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
 from ..tir.function import IndexMap
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
@@ -120,7 +121,7 @@ class Trace:
     # ---------------------------------------------------------------------------- replay
 
     def apply_to_schedule(self, sch: Schedule, remove_postproc: bool = False,
-                          decision_provider: Callable | None = None) -> None:
+                          decision_provider: Callable[..., Any] | None = None) -> None:
         """Apply every instruction to `sch`.
 
         `decision_provider(inst, inputs, attrs, decision)` may replace decisions. Raises
@@ -176,17 +177,17 @@ class Trace:
 
     # ---------------------------------------------------------------------------- JSON
 
-    def as_json(self, remove_postproc: bool = False) -> list:
+    def as_json(self, remove_postproc: bool = False) -> list[Any]:
         """[[kind, arguments, outputs] per instruction, [[index, decision], ...]], JSON-ready."""
         source = self.without_postproc() if remove_postproc else self
         names = source.names()
-        rows = []
+        rows: list[Any] = []
         for inst in source.insts:
             args = {name: _to_json(value, names) for name, value in inst.args.items()
                     if not (name == "decision" and inst.kind.sampling)}
             outs = inst.outputs
             rows.append([inst.kind.name, args,
-                         [names[o] for o in outs] if isinstance(outs, (list, tuple))
+                         [names[o] for o in outs] if is_sequence(outs)
                          else names[outs] if outs is not None else None])
         return [rows, [[i, _to_json(d, names)] for i, d in source._decisions.items()]]
 
@@ -197,7 +198,8 @@ class Trace:
             data = read_json(data, "this trace")
         try:
             rows, decisions = data
-            trace, rvs = Trace(), {}
+            trace = Trace()
+            rvs: dict[str, Any] = {}
             for name, args, outs in rows:
                 kind = InstructionKind.registry.get(name)
                 if kind is None:
@@ -238,7 +240,7 @@ class Trace:
         return _TextReader(text).read()
 
 
-class _Sizes(dict):
+class _Sizes(dict[Any, Any]):
     """What variables of a trace stand for in a schedule: RVs as they are entered, sizes of the
     function by their names."""
 
@@ -262,7 +264,7 @@ def _translate(value: Any, table: _Sizes) -> Any:
         with contextlib.suppress(KeyError):
             return table[value]
         return value
-    if isinstance(value, (list, tuple)):
+    if is_sequence(value):
         return type(value)(_translate(v, table) for v in value)
     if isinstance(value, IndexMap):
         final = [_translate_expr(e, table, value.initial_indices) for e in value.final_indices]
@@ -277,7 +279,7 @@ def _translate(value: Any, table: _Sizes) -> Any:
 def _translate_expr(e: PrimExpr, table: _Sizes, own: Sequence[Var] = ()) -> PrimExpr:
     from ..tir.functor import free_vars, substitute
 
-    found = {}
+    found: dict[Var, Any] = {}
     for var in free_vars(e):
         if not any(var is v for v in own):
             with contextlib.suppress(KeyError):
@@ -285,9 +287,9 @@ def _translate_expr(e: PrimExpr, table: _Sizes, own: Sequence[Var] = ()) -> Prim
     return substitute(e, found) if found else e
 
 
-def _pair(old: Any, new: Any, table: dict, inst: Instruction) -> None:
+def _pair(old: Any, new: Any, table: dict[Any, Any], inst: Instruction) -> None:
     old_list = inst.output_list
-    new_list = list(new) if isinstance(new, (list, tuple)) else [] if new is None else [new]
+    new_list = [*new] if is_sequence(new) else [] if new is None else [new]
     if len(old_list) != len(new_list):
         raise ValueError(
             f"replay of {inst.kind.method} gave {len(new_list)} results where the trace has "
@@ -298,7 +300,7 @@ def _pair(old: Any, new: Any, table: dict, inst: Instruction) -> None:
 def _new_outputs(outs: Any, rvs: dict[str, Any]) -> Any:
     if outs is None:
         return None
-    if isinstance(outs, list):
+    if is_sequence(outs):
         return [_new_output(o, rvs) for o in outs]
     return _new_output(outs, rvs)
 
@@ -314,10 +316,10 @@ def _new_output(outs: Any, rvs: dict[str, Any]) -> Any:
 def _to_json(value: Any, names: Mapping[Any, str]) -> Any:
     if isinstance(value, (BlockRV, LoopRV)):
         return {"rv": names[value]}
-    if isinstance(value, (list, tuple)):
-        return [_to_json(v, names) for v in value] if isinstance(value, list) else {
-            "tuple": [_to_json(v, names) for v in value]}
-    if isinstance(value, dict):
+    if is_sequence(value):
+        items = [_to_json(v, names) for v in value]
+        return items if isinstance(value, list) else {"tuple": items}
+    if is_dict(value):
         return {"dict": {k: _to_json(v, names) for k, v in value.items()}}
     if isinstance(value, IndexMap):
         return {"map": python_text(value, names)}
@@ -327,9 +329,9 @@ def _to_json(value: Any, names: Mapping[Any, str]) -> Any:
 
 
 def _from_json(value: Any, rvs: Mapping[str, Any]) -> Any:
-    if isinstance(value, list):
+    if is_sequence(value):
         return [_from_json(v, rvs) for v in value]
-    if isinstance(value, dict):
+    if is_dict(value):
         (tag, inner), = value.items()
         if tag == "rv":
             return rvs[inner]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
+from ..ir.containers import is_sequence, is_tuple
 from ..reading import LimitError, limits
 from ..reading.python_text import written
 from ..tir import op
@@ -28,8 +29,9 @@ _TYPES = {"bool", *(f"int{b}" for b in (8, 16, 32, 64)), *(f"uint{b}" for b in (
           "float16", "float32", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
 
 
-_COMPARE = {ast.Lt: op.less, ast.LtE: op.less_equal, ast.Gt: op.greater,
-            ast.GtE: op.greater_equal, ast.Eq: op.equal, ast.NotEq: op.not_equal}
+_COMPARE: dict[type[ast.cmpop], Callable[..., Any]] = {
+    ast.Lt: op.less, ast.LtE: op.less_equal, ast.Gt: op.greater, ast.GtE: op.greater_equal,
+    ast.Eq: op.equal, ast.NotEq: op.not_equal}
 #: functions that the values of a layout's padding are computed with, as they are printed
 _FUNCTIONS = {"Div": op.div, "Select": op.select, **{name: getattr(op, name) for name in (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not",
@@ -43,8 +45,9 @@ _FUNCTIONS = {"Div": op.div, "Select": op.select, **{name: getattr(op, name) for
 class ValueReader:
     """Evaluates the values a trace may mention: literals, RVs, arithmetic, lambdas."""
 
-    _OPERATORS = {ast.Add: op.add, ast.Sub: op.sub, ast.Mult: op.mul, ast.FloorDiv: op.floordiv,
-                  ast.Mod: op.floormod, ast.Div: op.div}
+    _OPERATORS: dict[type[ast.operator], Callable[..., Any]] = {
+        ast.Add: op.add, ast.Sub: op.sub, ast.Mult: op.mul, ast.FloorDiv: op.floordiv,
+        ast.Mod: op.floormod, ast.Div: op.div}
 
     def __init__(self, scope: Mapping[str, Any]) -> None:
         self.scope = scope
@@ -72,8 +75,8 @@ class ValueReader:
             names = [a.arg for a in node.args.args]
             initial = [Var(n, "int32") for n in names]
             body = ValueReader({**self.scope, **dict(zip(names, initial))}).of(node.body)
-            final = body if isinstance(body, (tuple, list)) else [body]
-            if final and all(isinstance(pair, tuple) for pair in final):
+            final = body if is_sequence(body) else [body]
+            if final and all(is_tuple(pair) for pair in final):
                 return RangesMap(initial, [end for pair in final for end in pair])
             return IndexMap(initial, final)
         if isinstance(node, ast.Call):

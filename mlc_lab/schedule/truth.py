@@ -130,8 +130,9 @@ def _same(a: PrimExpr, b: PrimExpr) -> bool:
     return a is b or bool(structural_equal(a, b))
 
 
-def _united(declared: tuple, found: Iterable[BufferRegion], missing: list[Access],
-            owners: Mapping[Var, Buffer], block: Block) -> tuple:
+def _united(declared: tuple[BufferRegion, ...], found: Iterable[BufferRegion],
+            missing: list[Access], owners: Mapping[Var, Buffer], block: Block
+            ) -> tuple[BufferRegion, ...]:
     """Declared regions with those put right, or added, that do not hold what is missing."""
     if not missing:
         return declared
@@ -166,7 +167,7 @@ def _hull(regions: list[BufferRegion], block: Block) -> BufferRegion:
     analyzer = Analyzer()
     for iv in block.iter_vars:
         analyzer.bind(iv.var, iv.dom)
-    out = []
+    out: list[Range] = []
     for axis, dim in enumerate(regions[0].buffer.shape):
         both = union([IntSet.from_range(r.region[axis]) for r in regions], analyzer)
         low = analyzer.simplify(both.min_value)

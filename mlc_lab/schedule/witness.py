@@ -11,7 +11,8 @@ nothing; the refusal stands without it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,12 +32,21 @@ LIMIT = 4096
 #: points of one access, and pairs of them, that `meet` looks at
 POINTS, PAIRS = 1 << 16, 1 << 22
 
-_BINARY = {
-    E.Add: lambda a, b: a + b, E.Sub: lambda a, b: a - b, E.Mul: lambda a, b: a * b,
-    E.FloorDiv: lambda a, b: a // b, E.FloorMod: lambda a, b: a % b, E.Min: min, E.Max: max,
-    E.EQ: lambda a, b: a == b, E.NE: lambda a, b: a != b, E.LT: lambda a, b: a < b,
-    E.LE: lambda a, b: a <= b, E.GT: lambda a, b: a > b, E.GE: lambda a, b: a >= b,
-    E.And: lambda a, b: a and b, E.Or: lambda a, b: a or b,
+
+def _and(a: int, b: int) -> int:
+    return a and b
+
+
+def _or(a: int, b: int) -> int:
+    return a or b
+
+
+#: on numbers, and all but the last on arrays of them
+_BINARY: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
+    E.Add: operator.add, E.Sub: operator.sub, E.Mul: operator.mul,
+    E.FloorDiv: vars(operator)["floordiv"], E.FloorMod: operator.mod, E.Min: min, E.Max: max,
+    E.EQ: operator.eq, E.NE: operator.ne, E.LT: operator.lt, E.LE: operator.le, E.GT: operator.gt,
+    E.GE: operator.ge, E.And: _and, E.Or: _or,
 }
 
 
@@ -73,6 +83,7 @@ def evaluate(expr: PrimExpr, values: dict[Any, int]) -> int:
 
 
 Loops = Sequence[tuple[Any, Any, Any]]  # (variable, first value, extent)
+Point = dict[Any, int]  # values of loops
 
 
 def loop_triples(loops: Sequence[For]) -> list[tuple[Any, Any, Any]]:
@@ -80,13 +91,13 @@ def loop_triples(loops: Sequence[For]) -> list[tuple[Any, Any, Any]]:
     return [(lp.loop_var, lp.min, lp.extent) for lp in loops]
 
 
-def _points(loops: Loops, every: bool, start: dict | None = None) -> Iterator[dict[Any, int]]:
+def _points(loops: Loops, every: bool, start: Point | None = None) -> Iterator[dict[Any, int]]:
     """Values of the loops: all of them (`every`, up to 64 each) or the first two and the last."""
-    choices = []
+    choices: list[list[int]] = []
     for _, low, extent in loops:
         low, count = evaluate(low, {}), evaluate(extent, {})
         if every:
-            picked = range(min(count, 64))
+            picked: Sequence[int] = range(min(count, 64))
         else:
             picked = sorted({n for n in (0, 1, count - 1) if 0 <= n < count})
         choices.append([low + n for n in picked])
@@ -141,9 +152,10 @@ def touched_twice(first: str, first_loops: Loops, first_region: Sequence[tuple[A
         return ""
 
 
-def _outside(read: Sequence, written: Sequence, buffer: Buffer, point: dict) -> list[int] | None:
+def _outside(read: Sequence[tuple[Any, Any]], written: Sequence[tuple[Any, Any]], buffer: Buffer,
+             point: Point) -> list[int] | None:
     """An element of the read box that is not in the written box, clipped to the buffer."""
-    corner = []
+    corner: list[int] = []
     found = False
     for (low, high), (first, last), extent in zip(read, written, buffer.shape):
         size = evaluate(extent, {})
@@ -162,7 +174,7 @@ def _outside(read: Sequence, written: Sequence, buffer: Buffer, point: dict) -> 
     return corner if found else None
 
 
-def _values(loops: Loops, point: dict) -> str:
+def _values(loops: Loops, point: Point) -> str:
     said = ", ".join(f"{var.name} = {point[var]}" for var, _, _ in loops)
     return said + ": " if said else ""
 
@@ -178,8 +190,9 @@ class Meeting(NamedTuple):
     element: tuple[int, ...]
 
 
-_ARRAYS = {**_BINARY, E.Min: np.minimum, E.Max: np.maximum, E.And: np.logical_and,
-           E.Or: np.logical_or}
+_ARRAYS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
+    **_BINARY, E.Min: np.minimum, E.Max: np.maximum, E.And: np.logical_and,
+    E.Or: np.logical_or}
 
 
 def meet(a: Any, b: Any, around: Loops, relation: Any) -> Meeting | None:
@@ -223,7 +236,7 @@ class _Points:
     it touches there. Raises Unknown where they cannot be listed."""
 
     def __init__(self, access: Any, around: Loops) -> None:
-        self._run((*around, *access.loops), access.conditions)
+        self.run((*around, *access.loops), access.conditions)
         sizes = [evaluate(dim, {}) for dim in access.buffer.shape]
         self.elements: list[np.ndarray] = []
         for axis, span in enumerate(access.spans or (None,) * len(sizes)):
@@ -232,7 +245,7 @@ class _Points:
             self.elements = [e[outer] for e in self.elements]
             self.elements.append(inner if span is None else self.values(span[0]) + inner)
 
-    def _run(self, loops: Loops, conditions: Sequence[Any]) -> None:
+    def run(self, loops: Loops, conditions: Sequence[Any]) -> None:
         """Take the loops through all their values where the conditions hold."""
         self.table: dict[Any, np.ndarray] = {}
         self.count = 1
@@ -289,8 +302,8 @@ class _Points:
         if type(e) is E.Not:
             return np.logical_not(self._value(e.a))
         if type(e) is E.Select:
-            return np.where(self._value(e.condition), self._value(e.true_value),
-                            self._value(e.false_value))
+            return _CHOOSE(self._value(e.condition), self._value(e.true_value),
+                           self._value(e.false_value))
         if type(e) is E.Call:
             name = getattr(e.op, "name", "")
             if name == "tir.likely":
@@ -304,6 +317,7 @@ class _Points:
         return {var: int(values[place]) for var, values in self.table.items()}
 
 
+_CHOOSE: Callable[[Any, Any, Any], Any] = np.where
 _ROUNDING = {"tir.floor": np.floor, "tir.ceil": np.ceil, "tir.trunc": np.trunc}
 _INDEX, _REAL = ("int32", "int64", "bool"), ("float32", "float64")
 _ARITHMETIC = (E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod)
@@ -328,11 +342,11 @@ def holds_everywhere(conditions: Sequence[Any], loops: Loops, given: Sequence[An
     """Whether conditions hold for all values of loops where the `given` ones hold, by trying them.
     Raises Unknown where they cannot be tried."""
     points = _Points.__new__(_Points)
-    points._run(loops, given)
+    points.run(loops, given)
     return all(bool(np.all(points.values(c))) for c in conditions)
 
 
-def _one_key(pairs: list, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+def _one_key(pairs: Sequence[tuple[Any, Any]], n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Several columns of two tables as one each: equal where all of them are."""
     left, right = np.zeros(n, np.int64), np.zeros(m, np.int64)
     for a, b in pairs:

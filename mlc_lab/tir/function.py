@@ -107,6 +107,11 @@ class TensorIntrin:
                              f"{len(impl.params)}: they must be the same")
         TensorIntrin._registry[name] = TensorIntrin(desc, impl)
 
+    @staticmethod
+    def registered() -> Mapping[str, "TensorIntrin"]:
+        """The intrinsics that are known, by name."""
+        return TensorIntrin._registry
+
     if TYPE_CHECKING:
         @overload
         @staticmethod

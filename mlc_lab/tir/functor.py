@@ -115,13 +115,13 @@ class Mutator(Dispatch):
     def _in_buffer(self, item: Node) -> Node:
         return self.visit_Var(item) if isinstance(item, Var) else self.visit(item)
 
-    def visit_BufferLoad(self, node: BufferLoad) -> BufferLoad:
+    def visit_BufferLoad(self, node: BufferLoad) -> Any:
         new = node.map_children(self.visit)
         buffer = self.visit_buffer(node.buffer)
         return new if buffer is node.buffer else BufferLoad.from_fields(
             buffer, new.indices, new.predicate)
 
-    def visit_BufferStore(self, node: BufferStore) -> BufferStore:
+    def visit_BufferStore(self, node: BufferStore) -> Any:
         new = node.map_children(self.visit)
         buffer = self.visit_buffer(node.buffer)
         return new if buffer is node.buffer else BufferStore.from_fields(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from ...ir.containers import is_mapping, is_sequence
 from ...tir.expr import PrimExpr
 from ...tir.stmt import annotation_value
 from ..annotations import names_are_known
@@ -27,7 +27,7 @@ def annotate(state: ScheduleState, block_or_loop: StmtSRef, ann_key: str, ann_va
     """
     is_block_or_loop(block_or_loop)
     stmt = block_or_loop.stmt
-    if not isinstance(ann_key, str) or not _is_data(ann_val):
+    if not _is_data(ann_val):
         raise Refusal("annotation_is_data", f"annotate({ann_key!r}, {ann_val!r}): a key is a "
                       "string, a value a string, a number, or a list or dict of values",
                       nodes=[stmt])
@@ -38,9 +38,9 @@ def annotate(state: ScheduleState, block_or_loop: StmtSRef, ann_key: str, ann_va
 
 def _is_data(value: Any) -> bool:
     """Whether an annotation can be written down, and read again."""
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return all(isinstance(k, str) and _is_data(v) for k, v in value.items())
-    if isinstance(value, (list, tuple)):
+    if is_sequence(value):
         return all(map(_is_data, value))
     if isinstance(value, (int, float)):
         return number_in_range(value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arith import Analyzer
 from ...tir import op
+from ...ir.containers import is_sequence
 from ...tir.expr import PrimExpr, Range
 from ...tir.function import IndexMap
 from ...tir.stmt import Block, BufferRegion, annotation_value
@@ -31,12 +32,12 @@ def _ranges(sch: Schedule, args: dict[str, Any]) -> None:
     args["gen_new_ranges"] = mapping("gen_new_ranges", given, lambda: _ends(block, given))
 
 
-def _ends(block: Block, given: Callable) -> RangesMap:
+def _ends(block: Block, given: Callable[..., Any]) -> RangesMap:
     initial = [iv.var.with_name(iv.var.name) for iv in block.iter_vars]
     found = given(*initial)
     ends: list[PrimExpr] = []
-    for item in found if isinstance(found, (tuple, list)) else [found]:
-        if isinstance(item, (tuple, list)):
+    for item in found if is_sequence(found) else [found]:
+        if is_sequence(item):
             if len(item) != 2:
                 raise Refusal("range_is_a_pair", f"{item!r} is no range: give (begin, end)",
                               nodes=[block])

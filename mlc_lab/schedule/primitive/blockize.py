@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
+from ...ir.containers import is_sequence
 from ...ir.structural import structural_equal
 from ...tir.functor import substitute, uses_var
 from ...tir.stmt import Block, BlockRealize, BufferRegion, For, SeqStmt, Stmt, seq
@@ -19,13 +20,14 @@ from ..subspace import Halves, blockized, divide_block, relaxed_regions
 from ..truth import with_true_regions
 
 if TYPE_CHECKING:
-    from ..instruction import BlockRV
+    from ...tir.buffer import Buffer
+    from ...tir.expr import Var
     from ..schedule import Schedule
 
 
 def _names(sch: Schedule, args: dict[str, Any]) -> None:
     target = args["target"]
-    if isinstance(target, (list, tuple)):
+    if is_sequence(target):
         args["target"] = [sch.get_block(b) if isinstance(b, str) else b for b in target]
     elif isinstance(target, (str, BlockRV)):
         args["target"] = [sch.get_block(target) if isinstance(target, str) else target]
@@ -61,7 +63,7 @@ def blockize(state: ScheduleState, target: Any, preserve_unit_iters: bool = True
     of the loops outside and inside, so splits without remainder. A reduction that is cut meets its
     start value once for each element, before all others.
     """  # noqa: E501 - the script is as it prints
-    if isinstance(target, list):
+    if is_sequence(target):
         return _blockize_blocks(state, target, preserve_unit_iters)
     is_loop(target)
     realize, reuse = blockized(state, target, preserve_unit_iters)
@@ -153,10 +155,10 @@ def _blocks(stmt: Stmt) -> set[Block]:
         r.block for r in child_realizes(stmt)}
 
 
-def _same_outer(blocks: Sequence[StmtSRef], halves: Sequence[Halves]) -> dict:
+def _same_outer(blocks: Sequence[StmtSRef], halves: Sequence[Halves]) -> dict[Var, Var]:
     """The outer iterators of all blocks must agree; the substitution to the first block's."""
     base = halves[0]
-    table: dict = {}
+    table: dict[Var, Var] = {}
     for block, half in zip(blocks, halves):
         if half.block.init is not None and any(iv.iter_type == REDUCE for iv in half.outer_iters):
             raise Refusal("no_reduction_outside", f"block {block.stmt.name_hint} is a reduction "
@@ -184,7 +186,7 @@ def _with_realizes(stmt: Stmt, news: dict[Block, BlockRealize]) -> Stmt:
 
 def _union(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
     """One region for each buffer; of several the whole buffer unless they agree."""
-    found: dict = {}
+    found: dict[Buffer, BufferRegion] = {}
     for region in regions:
         known = found.get(region.buffer)
         if known is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Container
 
 from ...ir.dtype import lanes_of
 from ...ir.structural import structural_equal
@@ -70,7 +70,9 @@ def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_t
     chosen = [e for e, count in _computed_indices(stmt, own) if count >= cse_thresh]
     if not chosen:
         return []
-    buffers, stages, blocks = [], [], []
+    buffers: list[Buffer] = []
+    stages: list[Stmt] = []
+    blocks: list[Block] = []
     table: list[tuple[PrimExpr, Any]] = []
     for number, index in enumerate(chosen):
         used = [own[v] for v in own if any(u is v for u in free_vars(index))]
@@ -101,9 +103,9 @@ def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_t
     return finish(state, scope, body, buffers, {stmt: new}, blocks)
 
 
-def _computed_indices(stmt: Block, own: dict) -> list[tuple[PrimExpr, int]]:
+def _computed_indices(stmt: Block, own: Container[Var]) -> list[tuple[PrimExpr, int]]:
     """The computed indices of loads over iterators alone, and how often each occurs."""
-    found: list[list] = []
+    found: list[tuple[PrimExpr, int]] = []
     if child_realizes(stmt):
         return []
     for node in pre_order(stmt.body):
@@ -115,13 +117,13 @@ def _computed_indices(stmt: Block, own: dict) -> list[tuple[PrimExpr, int]]:
                 continue
             if not all(v in own for v in free_vars(index)):
                 continue
-            for entry in found:
-                if structural_equal(entry[0], index):
-                    entry[1] += 1
+            for number, (known, times) in enumerate(found):
+                if structural_equal(known, index):
+                    found[number] = known, times + 1
                     break
             else:
-                found.append([index, 1])
-    return [(e, n) for e, n in found]
+                found.append((index, 1))
+    return found
 
 
 def _filling(buffer: Buffer, used: list[IterVar], index: PrimExpr, number: int

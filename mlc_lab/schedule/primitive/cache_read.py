@@ -92,7 +92,7 @@ def _location(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer: Bu
     places = [start] if writer is None else [find_location(state, scope, writer, wanted), start]
     refused: Refusal | None = None
     for location in places:
-        targets = []
+        targets: list[StmtSRef] = []
         for reader in wanted:
             try:
                 copy_holds(state, scope, reader, buffer, location)

@@ -88,13 +88,13 @@ def _pattern(stmt: Block) -> tuple[BufferStore, PrimExpr, PrimExpr, PrimExpr]:
     store = stmt.body
     if type(store) is BufferStore and stmt.init is None:
         value: Any = store.value
+        parts: tuple[Any, ...] = ()
         if type(value) is Call and getattr(value.op, "name", "") == "tir.if_then_else":
-            condition, inside, outside = value.args
+            parts = value.args
         elif type(value) is Select:
-            condition, inside, outside = value.condition, value.true_value, value.false_value
-        else:
-            condition = None
-        if condition is not None and isinstance(outside, (IntImm, FloatImm)):
+            parts = (value.condition, value.true_value, value.false_value)
+        if parts and isinstance(parts[2], (IntImm, FloatImm)):
+            condition, inside, outside = parts
             return store, condition, inside, outside
     raise Refusal("padding_pattern", f"block {stmt.name_hint} does not pad: its body is not one "
                   "store of T.if_then_else(condition, value, constant)", nodes=[stmt])
@@ -163,7 +163,8 @@ def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value:
     analyzer = Analyzer()
     loops = {lp.loop_var: lp for lp in inner}
     table: dict[Var, PrimExpr] = {}
-    iters, values = [], []
+    iters: list[IterVar] = []
+    values: list[PrimExpr] = []
     predicate = realize.predicate
     used: set[Var] = set()
     # loops that keep their extents: others' bounds name them, or all nests of a kernel share them

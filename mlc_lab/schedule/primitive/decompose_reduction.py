@@ -138,7 +138,8 @@ def _own_views(block: Block, table: dict[Var, PrimExpr]
     named = set(pre_order(block.init))
     named |= {item.buffer for item in named
               if type(item) in (BufferLoad, BufferStore, BufferRegion)}
-    out, fresh = [], {}
+    out: list[MatchBufferRegion] = []
+    fresh: dict[Buffer, Buffer] = {}
     for match in block.match_buffers:
         view = match.buffer
         if view not in named and view.data not in named:

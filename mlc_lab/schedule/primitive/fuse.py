@@ -9,7 +9,7 @@ from ...ir.dtype import int_range
 from ...tir import op
 from ...tir.expr import IntImm, PrimExpr, Var
 from ...tir.functor import substitute, uses_var
-from ...tir.stmt import For, ForKind
+from ...tir.stmt import Block, For, ForKind
 from ..error import Refusal
 from ..guards import is_loop, loop_from_zero, loop_is_not_left, loop_is_plain
 from ..instruction import primitive
@@ -92,7 +92,7 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
     extent = analyzer.simplify(_product(loops, dtype))
     new = For(fused, IntImm(dtype, 0), extent, ForKind.SERIAL, body)
     new = simplify_bindings(state, new, state.loops_above(outermost), preserve_unit_iters)
-    reuse: dict = {}
+    reuse: dict[Block, Block] = {}
     pair_blocks(innermost.stmt.body, new.body, reuse)
     state.replace(outermost, new, reuse)
     return state.refs[new]

@@ -92,7 +92,8 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
     for buffer, at in indices.items():
         if all(i not in padded for i in at):
             continue
-        shape = [op.cast({**runs, **padded}[i], d.dtype) if i in runs else d
+        extents: dict[PrimExpr, PrimExpr] = {**runs, **padded}
+        shape = [op.cast(extents[i], d.dtype) if i in runs else d
                  for d, i in zip(buffer.shape, at)]
         new = table[buffer] = buffer_like(buffer, f"{buffer.name}_pad", shape=shape)
         if buffer is not target or stmt.init is None and _reads(stmt, target):
@@ -173,10 +174,11 @@ def _einsum(stmt: Block, padded: Mapping[Var, PrimExpr]) -> list[BufferStore]:
     return stores
 
 
-def _index_lists(stmt: Block, stores: Sequence[BufferStore]) -> dict[Buffer, tuple]:
+def _index_lists(stmt: Block, stores: Sequence[BufferStore]) -> dict[
+        Buffer, tuple[PrimExpr, ...]]:
     """The indices of each buffer, operands in order of the block's reads, the result last."""
     target = stores[0].buffer
-    found: dict[Buffer, tuple] = {}
+    found: dict[Buffer, tuple[PrimExpr, ...]] = {}
     for node in (n for store in stores for n in pre_order(store)):
         if type(node) in (BufferLoad, BufferStore):
             known = found.setdefault(node.buffer, node.indices)
@@ -203,7 +205,8 @@ def _zeros_add_nothing(stmt: Block, store: BufferStore, padded: dict[Var, PrimEx
         value.a.buffer is store.buffer)
     factors = _factors(value.b) if sums else None
     for var in reduced:
-        zeros, others = [], []
+        zeros: list[PrimExpr] = []
+        others: list[PrimExpr] = []
         for factor in factors or ():
             vanishes = type(factor) is BufferLoad and _among(var, factor.indices)
             (zeros if vanishes else others).append(factor)

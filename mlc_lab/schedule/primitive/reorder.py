@@ -156,7 +156,7 @@ def _chain(loops: set[StmtSRef]) -> list[StmtSRef]:
 
 
 def _above(sref: StmtSRef) -> list[StmtSRef]:
-    out = []
+    out: list[StmtSRef] = []
     parent = sref.parent
     while parent is not None:
         out.append(parent)

@@ -170,7 +170,8 @@ def _largest(loops: Sequence[StmtSRef], loop: StmtSRef, reduce_loops: set[Var]
              ) -> dict[Var, PrimExpr]:
     """The most iterations of each loop of which there are more or fewer in each iteration of the
     loops around: iterators know no loops. No slice is left without its start by that."""
-    analyzer, outer = Analyzer(), {}
+    analyzer = Analyzer()
+    outer: dict[Var, Range] = {}
     found: dict[Var, PrimExpr] = {}
     for item in loops:
         stmt: For = item.stmt

@@ -129,7 +129,7 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
 def _overlaps(state: ScheduleState, block: StmtSRef, region: BufferRegion, shared: StmtSRef,
               around: Sequence[StmtSRef]) -> list[_Overlap]:
     """Dimensions in which iterations overlap, the one of the outermost loop first."""
-    found = []
+    found: list[_Overlap] = []
     for axis, rng in enumerate(region_at(state, block, region, shared)):
         extent = op.as_int(rng.extent)
         loops = [s for s in around if uses_var(rng.min, s.stmt.loop_var)]

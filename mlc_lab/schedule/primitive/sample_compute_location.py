@@ -18,7 +18,7 @@ def compute_locations(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
     if not consumers:
         return []
     chains = [state.loops_above(c) for c in consumers]
-    common = []
+    common: list[StmtSRef] = []
     for level in zip(*chains):
         if any(s is not level[0] for s in level):
             break

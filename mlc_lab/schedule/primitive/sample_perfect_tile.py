@@ -36,7 +36,8 @@ def sample_tile(rng: random.Random, extent: int, n: int, max_innermost: int) -> 
     last_choices = [d for d in divisors(extent) if d <= max_innermost]
     weights = [_free_count(extent // d, n - 1) for d in last_choices]
     last = rng.choices(last_choices, weights)[0]
-    rest, left = [], extent // last
+    rest: list[int] = []
+    left = extent // last
     for remaining in range(n - 1, 1, -1):
         choices = divisors(left)
         pick = rng.choices(choices, [_free_count(left // d, remaining - 1) for d in choices])[0]

@@ -9,7 +9,7 @@ from ...ir import dtype as dt
 from ...tir import op
 from ...tir.expr import IntImm, PrimExpr, Var
 from ...tir.functor import substitute
-from ...tir.stmt import For, ForKind
+from ...tir.stmt import Block, For, ForKind
 from ..error import Refusal
 from ..guards import is_loop, loop_from_zero, loop_is_not_left, loop_is_plain
 from ..instruction import primitive
@@ -75,10 +75,10 @@ def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[int | PrimExpr
     for var, extent in zip(reversed(new_vars), reversed(extents)):
         new = For(var, 0 if dtype == "int32" else IntImm(dtype, 0), extent, ForKind.SERIAL, new)
     new = simplify_bindings(state, new, state.loops_above(loop), preserve_unit_iters)
-    reuse: dict = {}
+    reuse: dict[Block, Block] = {}
     pair_blocks(stmt.body, _below(new, len(extents)), reuse)
     state.replace(loop, new, reuse)
-    out = []
+    out: list[LoopRV] = []
     node: Any = new
     for _ in extents:
         out.append(state.refs[node])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.layout import DIM_ALIGN, alignments, layout_with
@@ -66,7 +68,7 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
     no_pointer(site.stmt, buffer)
     row = [buffer_index, axis % rank, factor, offset]
     stmt = block.stmt
-    rows = [[op.as_int(v) for v in r] for r in stmt.annotations.get(DIM_ALIGN, ())]
+    rows: list[list[Any]] = [[op.as_int(v) for v in r] for r in stmt.annotations.get(DIM_ALIGN, ())]
     for position, old in enumerate(rows):
         if old[:2] == row[:2]:
             rows[position] = row

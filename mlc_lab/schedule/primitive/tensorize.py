@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def _name(sch: Schedule, args: dict[str, Any]) -> None:
     given = args["tensor_intrin"]
     if isinstance(given, TensorIntrin):
-        names = [n for n, i in TensorIntrin._registry.items() if i is given]
+        names = [n for n, i in TensorIntrin.registered().items() if i is given]
         if not names:
             raise Refusal("intrinsic_is_registered", "this tensor intrinsic is not registered, so "
                           "a trace could not name it",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...arith import Analyzer
 from ...arith.index_map import inverse, map_ranges
@@ -21,6 +21,9 @@ from ..provenance import came_from
 from ..reindexing import block_index_map
 from ..rewrite import pair_blocks
 from ..state import ScheduleState, StmtSRef
+
+if TYPE_CHECKING:
+    from ...tir.expr import ThreadAxis
 
 
 @primitive("TransformBlockLayout", moves=True, normalize=block_index_map)
@@ -83,7 +86,8 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
                       "be covered exactly: each once, none left over") from None
     _order_is_free(state, block, [substitute(e, bound_to) for e in mapped])
     analyzer = Analyzer()
-    loops, iters = [], []
+    loops: list[tuple[Var, PrimExpr]] = []
+    iters: list[IterVar] = []
     for position, (extent, kind) in enumerate(zip(extents, kinds)):
         dom = Range.from_min_extent(IntImm(extent.dtype, 0), extent)
         sources = [v for v in free_vars(mapped[position]) if v in old]
@@ -115,11 +119,12 @@ def _one(index: PrimExpr) -> PrimExpr:
     return index
 
 
-def _notes(state: ScheduleState, block: StmtSRef, sources: Sequence[Any]) -> list[tuple]:
+def _notes(state: ScheduleState, block: StmtSRef, sources: Sequence[Any]
+           ) -> list[tuple[ForKind, ThreadAxis | None, Mapping[str, Any]]]:
     """How each new loop runs: as the old loop runs whose variable it has, else one by one. No
     annotation and no binding to threads is lost."""
     left = {s.stmt.loop_var: s for s in state.loops_above(block)}
-    found: list[tuple] = []
+    found: list[tuple[ForKind, ThreadAxis | None, Mapping[str, Any]]] = []
     for var in sources:
         loop = left.pop(var, None)
         found.append((ForKind.SERIAL, None, EMPTY) if loop is None else (

@@ -33,6 +33,8 @@ from ..state import ScheduleState, StmtSRef, child_realizes
 if TYPE_CHECKING:
     from ..schedule import Schedule
 
+    _Renaming = dict[Var, Var]
+
 
 def _index_dtype(shape: Sequence[PrimExpr]) -> str:
     return shape[0].dtype if shape else "int32"
@@ -74,7 +76,7 @@ def _arguments(sch: Schedule, args: dict[str, Any]) -> None:
                       f"{rank} indices, and one value is stored", nodes=[block])
     unknown = set(free_vars(made.final_indices[0])) - {*made.initial_indices}
     if unknown:
-        unknown -= parameters_and_sizes(sch.state.mod[sch._resolve(args["block"]).func])
+        unknown -= parameters_and_sizes(sch.state.mod[sch.resolve(args["block"]).func])
     if unknown:
         raise Refusal("pad_value_is_known", "pad_value names "
                       f"{min(v.name for v in unknown)}, which is not one of its indices",
@@ -163,7 +165,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
             p: new if b is old else b for p, b in func.buffer_map.items()}))
 
 
-def _with_separators(self: Any, block: Any, buffer: Any, index_map: Any,
+def with_separators(self: Any, block: Any, buffer: Any, index_map: Any,
                      pad_value: Any = None, *, axis_separators: Sequence[int] | None = None,
                      assume_injective_transform: bool = False) -> None:
     """See the recorded primitive; `axis_separators` adds a step, set_axis_separator."""
@@ -195,10 +197,10 @@ def _with_separators(self: Any, block: Any, buffer: Any, index_map: Any,
         raise
 
 
-_with_separators.kind = transform_layout.kind
-_with_separators.__name__ = transform_layout.__name__
-_with_separators.__doc__ = transform_layout.__doc__
-add_method(_with_separators)  # in place of the recorded one
+vars(with_separators).update(kind=vars(transform_layout)["kind"])
+with_separators.__name__ = transform_layout.__name__
+with_separators.__doc__ = transform_layout.__doc__
+add_method(with_separators)  # in place of the recorded one
 
 
 def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
@@ -305,9 +307,12 @@ class _Padding:
             items.insert(writers[-1] + 1, self._padding_block())
         return root, within_definitions(root.body, seq(*items))
 
-    def _loops(self) -> tuple[list[For], list[IterVar], dict, dict]:
+    def _loops(self) -> tuple[list[For], list[IterVar], _Renaming, _Renaming]:
         """Loops and iterators over the new shape, and the inverse's variables by each."""
-        loops, iters, by_loop, by_iter = [], [], {}, {}
+        loops: list[For] = []
+        iters: list[IterVar] = []
+        by_loop: _Renaming = {}
+        by_iter: _Renaming = {}
         for var, dim in zip(self.inverse.initial_indices, self.new.shape):
             loop_var = came_from(Var(var.name, dim.dtype), self.old)
             zero = IntImm(dim.dtype, 0)
@@ -318,7 +323,7 @@ class _Padding:
             by_loop[var], by_iter[var] = loop_var, iv.var
         return loops, iters, by_loop, by_iter
 
-    def _pad(self, by: dict) -> tuple[PrimExpr, PrimExpr]:
+    def _pad(self, by: _Renaming) -> tuple[PrimExpr, PrimExpr]:
         """The padding condition and the pad value at the new indices."""
         condition = substitute(self.padding, by)
         (value,) = self.value.map_indices([by[v] for v in self.inverse.initial_indices])
@@ -396,7 +401,7 @@ class _Padding:
                 *(e for iv, v in rest for e in (v, iv.dom.min, iv.dom.extent)),
                 *(e for lp in chain[rank:] for e in (lp.min, lp.extent)))):
             return None
-        new_loops, iters, by_loop, by_iter = self._loops()
+        new_loops, iters, _, by_iter = self._loops()
         analyzer = Analyzer()
         for iv in (*iters, *(iv for iv, _ in rest)):
             analyzer.bind(iv.var, iv.dom)
@@ -418,7 +423,7 @@ class _Padding:
 class _Rebase(Redirect):
     """A writer's body in terms of the new indices; its store writes the pad value in padding."""
 
-    def __init__(self, old: Buffer, new: Buffer, table: dict, at: Sequence[Var],
+    def __init__(self, old: Buffer, new: Buffer, table: dict[Any, PrimExpr], at: Sequence[Var],
                  condition: PrimExpr, value: PrimExpr, analyzer: Analyzer) -> None:
         super().__init__({old: new})
         self.data = {}
@@ -439,7 +444,7 @@ class _Rebase(Redirect):
 
     def regions(self, regions: Sequence[BufferRegion]) -> list[BufferRegion]:
         """Regions in terms of the new indices."""
-        out = []
+        out: list[BufferRegion] = []
         for region in regions:
             if region.buffer is self.old:
                 out.append(BufferRegion.from_point(self.new, self.at))
