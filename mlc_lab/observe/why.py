@@ -134,7 +134,7 @@ def _sums(loop: InnerLoop) -> int:
     for line in lines:
         operands = _operands(line)
         known = _ADDS.match(line)
-        name = known and (known[1] or known[2])
+        name: str = known[1] or known[2] if known else ""
         if not name:
             terms = []
         elif name.endswith("132"):
@@ -172,7 +172,7 @@ def _carried(loop: InnerLoop) -> int:
         if not operands[-1].endswith(")") and _kind(line) not in ("compare", "branch"):
             written.add(re.sub(r"^%[er]?", "", operands[-1]))
     both = [place for place in loaded & stored if "%rsp" not in place]
-    return sum(not written & {re.sub(r"^%[er]?", "", r) for r in _PLACE.match(place)[1].split(",")}
+    return sum(not written & {re.sub(r"^%[er]?", "", r) for r in _PLACE.findall(place)[0].split(",")}
                for place in both)
 
 
@@ -272,7 +272,7 @@ def _traffic(a: Facts, b: Facts) -> Iterator[Reason]:
     yield Reason(f"{text}.", 1 if new < old else -1, _size(old, new))
 
 
-def _bytes(count: int) -> str:
+def _bytes(count: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             return f"{count:.3g} {unit}"
