@@ -19,7 +19,7 @@ TELL = "print('seen', seen, 'now', view.position, view.result.name)"
 EXPLORE = """\
 from tests.observe.schedules import schedule
 sch = schedule()
-sch.explore()"""
+sch.explore(counts=False)"""
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +162,23 @@ def test_the_stepper_counts_on_request(lab, chromium):
         assert view.locator(".count").inner_text().startswith(f"{step} /")
         view.get_by_label("Level of the roofline").select_option("L1")
         assert "L1 delivers" in view.locator(".roofline").inner_text()
+        # What was counted says why.
+        assert view.locator(".why li").count() > 0
+
+
+def test_the_stepper_measures_what_is_left_on_request(lab, chromium):
+    with open_in_lab(chromium) as page:
+        lab.write("rest.ipynb", "from tests.observe.schedules import schedule\n"
+                  "from mlc_lab.observe.session import record\nmade = record(schedule())\n"
+                  "made.measure(progress=False)\nmade.recording.programs[1].cost = None\n"
+                  "made.recording.show()")
+        lab.open(page, "rest.ipynb")
+        lab.run_all(page)
+        view = page.locator(".mlc")
+        ask = view.get_by_role("button", name="Measure the rest")
+        assert "1 programs have no time yet" in view.locator(".unmeasured").inner_text()
+        lines = view.locator(".chart polyline").count()
+        ask.click()
+        ask.wait_for(state="hidden")
+        assert view.locator(".chart polyline").count() < lines
+        assert view.locator(".chart .untimed").count() == 0

@@ -252,6 +252,38 @@ CONTRAST = """() => {
 }"""
 
 
+def test_what_was_not_measured_is_a_gap_in_the_chart(chromium, tmp_path):
+    recording = handmade.recording()
+    recording.programs[recording.steps[2].after].cost = {"message": "not measured: why not"}
+    recording.html(tmp_path / "gap.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "gap.html").as_uri())
+        bottom = max(float(dot.get_attribute("cy"))
+                     for dot in page.locator(".chart circle:not(.untimed)").all())
+        assert float(page.locator('[data-step="2"] .untimed').get_attribute("cy")) > bottom
+        # Nothing is drawn through it, and a page without a kernel cannot measure.
+        assert page.locator(".chart polyline").count() == 2
+        assert not page.get_by_text("Measure the rest").is_visible()
+
+
+def test_a_step_says_why(chromium, tmp_path):
+    recording = handmade.recording()
+    recording.steps[2].why = ["L1 misses 90 % fewer.", "Registers <b>run</b> out."]
+    recording.html(tmp_path / "why.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "why.html").as_uri())
+        before = page.locator(".tabs").bounding_box()["y"]
+        go(page, 2)
+        assert page.get_by_role("list", name="Why").locator("li").all_inner_texts() == \
+            recording.steps[2].why
+        assert page.locator(".tabs").bounding_box()["y"] == before  # nothing moves under the hand
+        assert "L1 misses 90 % fewer." in page.locator(".sr[role=status]").first.text_content()
+        go(page, 3)
+        assert page.locator(".why li").count() == 0
+        page.get_by_role("button", name="Guess first").click()
+        assert "90 %" not in page.locator(".mlc").inner_text()
+
+
 def test_several_views_on_one_page_are_independent(chromium, tmp_path):
     path = tmp_path / "two.html"
     path.write_text(write_page([handmade.recording(), handmade.recording(False)]), encoding="utf-8")

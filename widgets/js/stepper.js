@@ -168,7 +168,14 @@ export class Stepper {
   }
 
   build() {
-    this.recording = this.model.get("recording");
+    // Costs that come in are written into a copy: a model that holds them already would not tell of
+    // the recording that Python sends in the end.
+    /** @type {Data.Recording} */
+    const recording = this.model.get("recording");
+    this.recording = {
+      ...recording,
+      programs: recording.programs.map((program) => ({ ...program })),
+    };
     this.programs = new Programs(this.recording);
     const last = this.recording.steps.length - 1;
     /**
