@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..arith import Analyzer
+from ..arith.access import bind_loops
 from ..arith.index_map import map_shape, non_surjective_inverse
 from ..ir.structural import structural_equal
 from ..tir import op
@@ -130,7 +131,11 @@ def _own_loops_stage(state: ScheduleState, block: StmtSRef, target: Buffer, copy
     if kind == WRITE:
         (source, read_at), (sink, write_at) = (copy, here), (target, there)
     made = copy_block(iters, source, read_at, sink, write_at, copy.name)
-    predicate = _kept_conditions(realize.predicate, state.loops_above(block), loops, location)
+    predicate, left_out = _kept_conditions(realize.predicate, state.loops_above(block), loops,
+                                           location)
+    if left_out:
+        predicate = _within_domains(predicate, [(values[iv.var], iv.dom) for iv in used],
+                                    [item.stmt for item in state.loops_above(block)])
     stmt: Stmt = BlockRealize([substitute(values[iv.var], fresh) for iv in used],
                               substitute(predicate, fresh), made)
     for loop in reversed(loops):
@@ -140,11 +145,12 @@ def _own_loops_stage(state: ScheduleState, block: StmtSRef, target: Buffer, copy
 
 
 def _kept_conditions(predicate: PrimExpr, around: Sequence[StmtSRef], loops: Sequence[For],
-                     location: Location) -> PrimExpr:
-    """The parts of a predicate that speak only of the loops that the stage has."""
+                     location: Location) -> tuple[PrimExpr, bool]:
+    """The parts of a predicate that speak only of the loops that the stage has, and whether there
+    are others."""
     known = {lp.loop_var for lp in loops}
     known.update(item.stmt.loop_var for item in around if item in _path(location.at))
-    conditions, out = [predicate], op.const(True)
+    conditions, out, left_out = [predicate], op.const(True), False
     while conditions:
         item = conditions.pop(0)
         if type(item) is And:
@@ -152,6 +158,23 @@ def _kept_conditions(predicate: PrimExpr, around: Sequence[StmtSRef], loops: Seq
         elif all(v in known for v in free_vars(item)
                  if any(v is s.stmt.loop_var for s in around)):
             out = op.logical_and(out, item)
+        else:
+            left_out = True
+    return out, left_out
+
+
+def _within_domains(predicate: PrimExpr, values: Sequence[tuple[PrimExpr, Range]],
+                    loops: Sequence[For]) -> PrimExpr:
+    """A predicate, and what keeps the values of iterators, given with their domains from 0 on, in
+    these: a condition that was left out may have done so."""
+    analyzer = Analyzer()
+    bind_loops(analyzer, loops)
+    out = predicate
+    with analyzer.constraint_scope(predicate):
+        for value, domain in values:
+            for inside in (op.greater_equal(value, 0), op.less(value, domain.extent)):
+                if not analyzer.can_prove(inside):
+                    out = op.logical_and(out, inside)
     return out
 
 

@@ -59,6 +59,25 @@ def test_after_a_split_with_a_remainder():
     check(sch, before)
 
 
+@T.prim_func
+def first_two(A: T.Buffer((4, 4), "float32"), B: T.Buffer((2,), "float32")):
+    for i, j, k in T.grid(1, 2, 2):
+        with T.block("B"):
+            vi = T.axis.spatial(2, j * 2 + k)
+            T.where(i * 2 + j < 1)
+            B[vi] = A[vi, vi] * T.float32(2)
+
+
+@pytest.mark.parametrize("act", ["reindex_cache_read", "reindex_cache_write"])
+def test_a_condition_on_loops_that_the_copy_does_not_have(act):
+    """Its iterators stay within their domains all the same."""
+    sch, before = start(first_two)
+    getattr(sch, act)("B", 0, "global", lambda i: (i,))
+    condition = next(line for line in sch.mod.script().split("\n") if "T.where(j * 2 + k" in line)
+    assert condition.strip() == "T.where(j * 2 + k < 2)"
+    check(sch, before)
+
+
 def test_a_map_lays_out_what_is_read():
     sch, before = start(matmul)
     block = sch.get_block("C")
