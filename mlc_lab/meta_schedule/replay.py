@@ -11,7 +11,7 @@ from typing import Any
 
 from ..ir.module import IRModule
 from ..schedule import Schedule, Trace
-from ..schedule.trace import _pair, _Sizes, _translate
+from ..schedule.trace import ReplayTable, pair_outputs, translate_argument
 
 
 class Replayer:
@@ -50,25 +50,25 @@ class Replayer:
             inst = insts[index]
             if inst.kind.name == "EnterPostproc":
                 break
-            args = {name: _translate(value, table) for name, value in inst.args.items()}
+            args = {name: translate_argument(value, table) for name, value in inst.args.items()}
             if inst.kind.sampling:
                 if index in stops and index != start:
                     self._keep(stops[index], sch, table, insts)
                 args["decision"] = decisions.get(index)
             outputs = sch.apply(inst.kind, args)
-            _pair(inst.outputs, outputs, table, inst)
+            pair_outputs(inst.outputs, outputs, table, inst)
         return sch
 
-    def _from_snapshot(self, points: list, seed: int) -> tuple[Schedule, _Sizes, int]:
+    def _from_snapshot(self, points: list, seed: int) -> tuple[Schedule, ReplayTable, int]:
         for index, key in reversed(points):
             found = self._snapshots.get(key)
             if found is not None:
                 self._snapshots.move_to_end(key)
                 sch = found[0].copy()
                 sch.seed(seed)
-                return sch, _Sizes(sch, found[1]), index
+                return sch, ReplayTable(sch, found[1]), index
         sch = Schedule(self.mod, seed=seed, debug_mask="none")
-        return sch, _Sizes(sch), 0
+        return sch, ReplayTable(sch), 0
 
     def _keep(self, key: tuple, sch: Schedule, table: dict, insts: list) -> None:
         # The instructions are held too, so that the ids in the key stay theirs.

@@ -172,7 +172,8 @@ def _carried(loop: InnerLoop) -> int:
         if not operands[-1].endswith(")") and _kind(line) not in ("compare", "branch"):
             written.add(re.sub(r"^%[er]?", "", operands[-1]))
     both = [place for place in loaded & stored if "%rsp" not in place]
-    return sum(not written & {re.sub(r"^%[er]?", "", r) for r in _PLACE.findall(place)[0].split(",")}
+    return sum(not written & {re.sub(r"^%[er]?", "", register)
+                              for register in _PLACE.findall(place)[0].split(",")}
                for place in both)
 
 

@@ -128,17 +128,18 @@ class Trace:
         ScheduleError where a step is refused, DataError where the trace does not fit the module.
         """
         source = self.without_postproc() if remove_postproc else self
-        table: dict[Any, Any] = _Sizes(sch)
+        table: dict[Any, Any] = ReplayTable(sch)
         for index, inst in enumerate(source.insts):
             decision = source._decisions.get(index)
             if inst.kind.sampling and decision_provider is not None:
                 decision = decision_provider(inst, inst.inputs, inst.attrs, decision)
             try:
-                args = {name: _translate(value, table) for name, value in inst.args.items()}
+                args = {name: translate_argument(value, table)
+                        for name, value in inst.args.items()}
                 if inst.kind.sampling:
                     args["decision"] = decision
                 outputs = sch.apply(inst.kind, args)
-                _pair(inst.outputs, outputs, table, inst)
+                pair_outputs(inst.outputs, outputs, table, inst)
             except MLCError:
                 raise
             except MISTAKES as error:
@@ -240,7 +241,7 @@ class Trace:
         return _TextReader(text).read()
 
 
-class _Sizes(dict[Any, Any]):
+class ReplayTable(dict[Any, Any]):
     """What variables of a trace stand for in a schedule: RVs as they are entered, sizes of the
     function by their names."""
 
@@ -255,7 +256,7 @@ class _Sizes(dict[Any, Any]):
         return found
 
 
-def _translate(value: Any, table: _Sizes) -> Any:
+def translate_argument(value: Any, table: ReplayTable) -> Any:
     """A recorded argument with new RVs for those in it, and sizes of the module that it meets."""
     if isinstance(value, (BlockRV, LoopRV)):
         return table[value]
@@ -265,7 +266,7 @@ def _translate(value: Any, table: _Sizes) -> Any:
             return table[value]
         return value
     if is_sequence(value):
-        return type(value)(_translate(v, table) for v in value)
+        return type(value)(translate_argument(v, table) for v in value)
     if isinstance(value, IndexMap):
         final = [_translate_expr(e, table, value.initial_indices) for e in value.final_indices]
         if all(a is b for a, b in zip(final, value.final_indices)):
@@ -276,7 +277,7 @@ def _translate(value: Any, table: _Sizes) -> Any:
     return value
 
 
-def _translate_expr(e: PrimExpr, table: _Sizes, own: Sequence[Var] = ()) -> PrimExpr:
+def _translate_expr(e: PrimExpr, table: ReplayTable, own: Sequence[Var] = ()) -> PrimExpr:
     from ..tir.functor import free_vars, substitute
 
     found: dict[Var, Any] = {}
@@ -287,7 +288,9 @@ def _translate_expr(e: PrimExpr, table: _Sizes, own: Sequence[Var] = ()) -> Prim
     return substitute(e, found) if found else e
 
 
-def _pair(old: Any, new: Any, table: dict[Any, Any], inst: Instruction) -> None:
+def pair_outputs(old: Any, new: Any, table: dict[Any, Any], inst: Instruction) -> None:
+    """Enter the results of a replayed instruction for those that the trace has. ValueError where
+    there are more or fewer of them."""
     old_list = inst.output_list
     new_list = [*new] if is_sequence(new) else [] if new is None else [new]
     if len(old_list) != len(new_list):
@@ -422,4 +425,4 @@ class _TextReader:
         return rv
 
 
-__all__ = ["Trace", "ValueReader"]
+__all__ = ["ReplayTable", "Trace", "ValueReader", "pair_outputs", "translate_argument"]
