@@ -35,7 +35,11 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable
 from ..above import above
 
 if TYPE_CHECKING:
+    from typing import TypeVar, overload
+
     from typing_extensions import Self, dataclass_transform
+
+    C = TypeVar("C", bound=type)
 else:
     def dataclass_transform(**_: object) -> Callable[[Any], Any]:
         return lambda decorator: decorator
@@ -249,6 +253,13 @@ def _write_map_children(cls: type[Node]) -> Callable[..., Any]:
 _WRITERS = {"replace": _write_replace, "children": _write_children,
             "map_children": _write_map_children}
 _WRITTEN_LATER = {name: _written_later(name) for name in _WRITERS}
+
+
+if TYPE_CHECKING:
+    @overload
+    def node(cls: C) -> C: ...
+    @overload
+    def node(*, namespace: str) -> Callable[[C], C]: ...
 
 
 @dataclass_transform(frozen_default=True, eq_default=False,

@@ -453,7 +453,8 @@ def _is_pure(op: Any) -> bool:
 def _line(binding: Binding) -> str:
     """A binding as one line of TVMScript, without its metadata."""
     try:
-        text = binding.script() if hasattr(binding, "script") else repr(binding)
+        script = getattr(binding, "script", None)
+        text = repr(binding) if script is None else script()
     except Exception:  # a drawing does not fail because a line cannot be printed
         return ""
     kept = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]

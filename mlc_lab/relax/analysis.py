@@ -9,8 +9,9 @@ from typing import Any
 
 from ..ir.module import GlobalVar, IRModule
 from ..tir import expr as E
+from ..tir.function import PrimFunc
 from .expr import (
-    Binding, Call, DataflowBlock, Expr, ExternFunc, Function, MatchCast, Op, Var,
+    Binding, Call, DataflowBlock, Expr, ExternFunc, Function, MatchCast, Op, Var, VarBinding,
 )
 from .expr_functor import PyExprVisitor, post_order_visit
 from .normal import derive_call
@@ -32,12 +33,12 @@ class _Variables(PyExprVisitor):
         self.globals: dict[GlobalVar, None] = {}
         self.called: dict[GlobalVar, None] = {}
 
-    def visit_var_(self, expr: Expr) -> None:
+    def visit_var_(self, expr: Var) -> None:
         self.used[expr] = None
 
     visit_dataflow_var_ = visit_var_
 
-    def visit_global_var_(self, expr: Expr) -> None:
+    def visit_global_var_(self, expr: GlobalVar) -> None:
         self.globals[expr] = None
 
     def visit_var_def_(self, var: Any) -> None:
@@ -45,7 +46,7 @@ class _Variables(PyExprVisitor):
 
     visit_dataflow_var_def_ = visit_var_def_
 
-    def visit_call_(self, expr: Expr) -> None:
+    def visit_call_(self, expr: Call) -> None:
         if isinstance(expr.op, GlobalVar):
             self.called[expr.op] = None
         super().visit_call_(expr)
@@ -88,11 +89,11 @@ def _bindings(func: Function) -> list[Binding]:
     found: list[Binding] = []
 
     class Collect(PyExprVisitor):
-        def visit_var_binding_(self, binding: Binding) -> None:
+        def visit_var_binding_(self, binding: VarBinding) -> None:
             found.append(binding)
             super().visit_var_binding_(binding)
 
-        def visit_match_cast_(self, binding: Binding) -> None:
+        def visit_match_cast_(self, binding: MatchCast) -> None:
             found.append(binding)
             super().visit_match_cast_(binding)
 
@@ -194,14 +195,15 @@ def is_impure_call(call: Expr) -> bool:
 
 class _Impure(PyExprVisitor):
     def __init__(self, own_name: GlobalVar | None) -> None:
-        self.own, self.found = own_name, None
+        self.own = own_name
+        self.found: Call | None = None
 
-    def visit_call_(self, expr: Expr) -> None:
+    def visit_call_(self, expr: Call) -> None:
         if self.found is None and expr.op is not self.own and is_impure_call(expr):
             self.found = expr
         super().visit_call_(expr)
 
-    def visit_function_(self, expr: Expr) -> None:
+    def visit_function_(self, expr: Function) -> None:
         """What a function inside does happens when it is called."""
 
 
@@ -276,7 +278,7 @@ def remove_all_unused(func: Function) -> Function:
     return clean(func)
 
 
-def has_reshape_pattern(func: Function) -> bool:
+def has_reshape_pattern(func: PrimFunc) -> bool:
     """Whether a PrimFunc only moves its input to another shape, element by element in order."""
     from .transform.rewrite_dataflow_reshape import has_reshape_pattern as check
 

@@ -151,10 +151,10 @@ class BlockBuilder:
     def emit_normalized(self, binding: Binding) -> Var:
         """Add a binding that is in normal form already."""
         self._blocks[-1].bindings.append(binding)
-        if type(binding) is VarBinding:
-            self._table[binding.var] = binding.value
-        else:
+        if isinstance(binding, MatchCast):
             self._learn(binding)
+        else:
+            self._table[binding.var] = binding.value
         return binding.var
 
     def _learn(self, binding: MatchCast) -> None:
@@ -182,15 +182,14 @@ class BlockBuilder:
 
         return call_te(self, func, args, kwargs)
 
-    def emit_te(self, func: Callable, *args: object, **kwargs: object) -> Var:
+    def emit_te(self, func: Callable, *args: object, name_hint: str = "", **kwargs: object) -> Var:
         """Make a TensorIR function of `func(*te_tensors)` and emit a call of it.
 
         Relax expressions among the arguments become te placeholders, constants included; other
         values are passed on. The function is called after `func`, or `primfunc_name_hint`, and has
         the attributes `primfunc_attrs`. A function that was made before is used again.
         """
-        hint = kwargs.pop("name_hint", "")
-        return self.emit(self.call_te(func, *args, **kwargs), hint)
+        return self.emit(self.call_te(func, *args, **kwargs), name_hint)
 
     def emit_func_output(self, output: Expr | Sequence[Expr], params: Any = None) -> GlobalVar:
         """The result of the function, which is then added to the module."""
@@ -360,8 +359,9 @@ class BlockBuilder:
         if cond is expr.cond and true is expr.true_branch and false is expr.false_branch and (
                 expr.struct_info_ is not None):
             return expr
+        a, b = true.struct_info_, false.struct_info_
         return If.from_fields(cond, true, false,
-                              struct_info_lca(true.struct_info_, false.struct_info_))
+                              None if a is None or b is None else struct_info_lca(a, b))
 
     def _branch(self, expr: Expr) -> SeqExpr:
         """A branch or body as a SeqExpr in a scope of its own."""
@@ -397,10 +397,10 @@ class BlockBuilder:
                 a is b for a, b in zip(blocks, expr.blocks)) and expr.struct_info_ is not None:
             return expr
         info = body.struct_info_
-        if self._scopes and len(self._scopes) > 1:
-            outer = self._scopes[-2] if len(self._scopes) > 1 else self._scopes[-1]
-            info = erase_to_well_defined(info, outer.__contains__) if (
-                normal.mentions_unknown(info, outer)) else info
+        if info is not None and len(self._scopes) > 1:
+            outer = self._scopes[-2]
+            if normal.mentions_unknown(info, outer):
+                info = erase_to_well_defined(info, outer.__contains__)
         return SeqExpr.from_fields(tuple(blocks), body, info)
 
     def _normalize_block(self, block: BindingBlock) -> BindingBlock:

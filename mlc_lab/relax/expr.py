@@ -7,7 +7,7 @@ do that when the arguments' struct info is known; `BlockBuilder.normalize` alway
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Mapping, Sequence
 
 from ..above import above
 from ..ir.dtype import canonical, numpy_dtype
@@ -22,6 +22,14 @@ from .struct_info import (
     ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo,
     erase_to_well_defined, is_base_of, struct_info_lca, tir_vars_in_struct_info,
 )
+
+
+if TYPE_CHECKING:
+    #: a value (a GlobalVar may be one too, and has struct info as they do), and what is called
+    Value = Expr
+    Callee = Expr | GlobalVar | Op
+else:
+    Value = Callee = Node
 
 
 class Attrs(dict):
@@ -69,6 +77,9 @@ class Var(Expr):
 @node(namespace="relax")
 class DataflowVar(Var):
     """A variable seen only inside its dataflow block."""
+
+    if TYPE_CHECKING:
+        __init__ = Var.__init__
 
 
 register_bindable(Var, DataflowVar)
@@ -167,8 +178,10 @@ class ExternFunc(Expr, BaseFunc):
 class Tuple(Expr):
     """Several values as one."""
 
-    fields_: tuple[Node, ...]
+    fields_: tuple[Value, ...]
     struct_info_: StructInfo | None = ignored()
+    if TYPE_CHECKING:
+        fields: ClassVar[Any]  # of an object its items, see ItemsAsFields
 
     def __init__(self, fields: Sequence[Any], span: object = None) -> None:
         fields = tuple(map(as_expr, fields))
@@ -217,9 +230,13 @@ class Call(Expr):
     `sinfo_args` says what a call of a TIR or packed function returns; `attrs` are the operator's.
     """
 
-    op: Node
-    args: tuple[Node, ...]
-    attrs: dict | None = plain()
+    op: Callee
+    if TYPE_CHECKING:
+        args: tuple[Any, ...]  # of what class they are says the operator
+        attrs: Attrs = plain()  # None where no operator is called
+    else:
+        args: tuple[Node, ...]
+        attrs: dict | None = plain()
     sinfo_args: tuple[StructInfo, ...] = plain()
     struct_info_: StructInfo | None = ignored()
 
@@ -244,8 +261,8 @@ class If(Expr):
     """The value of one branch or of the other."""
 
     cond: Expr
-    true_branch: Expr
-    false_branch: Expr
+    true_branch: SeqExpr
+    false_branch: SeqExpr
     struct_info_: StructInfo | None = ignored()
 
     def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: object = None
@@ -263,13 +280,13 @@ class If(Expr):
 class Binding(Node):
     """Base of what introduces a variable."""
 
+    var: Var = defines()
+    value: Value
+
 
 @node(namespace="relax")
 class VarBinding(Binding):
     """var = value"""
-
-    var: Var = defines()
-    value: Node
 
     def __init__(self, var: Var, value: Expr, span: object = None) -> None:
         self._init(var, value)
@@ -279,8 +296,6 @@ class VarBinding(Binding):
 class MatchCast(Binding):
     """var = R.match_cast(value, struct_info): checked at run time, defines symbolic variables."""
 
-    var: Var = defines()
-    value: Expr
     struct_info: StructInfo = plain()
 
     def __init__(self, var: Var, value: Expr, struct_info: StructInfo, span: object = None) -> None:
@@ -301,13 +316,16 @@ class BindingBlock(Node):
 class DataflowBlock(BindingBlock):
     """Bindings without effects or control flow: a piece of a computation graph."""
 
+    if TYPE_CHECKING:
+        __init__ = BindingBlock.__init__
+
 
 @node(namespace="relax")
 class SeqExpr(Expr):
     """Blocks of bindings, then a value."""
 
     blocks: tuple[BindingBlock, ...]
-    body: Node
+    body: Value
     struct_info_: StructInfo | None = ignored()
 
     def __init__(self, blocks: Sequence[BindingBlock], body: Expr, span: object = None) -> None:
@@ -327,7 +345,7 @@ class Function(BaseFunc, Expr):
     """A function of the graph level."""
 
     params: tuple[Var, ...] = defines()
-    body: Expr
+    body: SeqExpr
     ret_struct_info: StructInfo = plain()
     is_pure: bool = plain()
     attrs: dict = plain()
@@ -423,7 +441,7 @@ def _checked_constant(data: Any, info: StructInfo | None) -> Constant:
 
 def as_expr(value: Any) -> Expr:
     """A Python value as a Relax expression: tuples, scalars, arrays, shapes, strings."""
-    if isinstance(value, (Expr, Op)) or type(value) is GlobalVar:
+    if isinstance(value, Expr) or type(value) in (Op, GlobalVar):
         return value
     if isinstance(value, (tuple, list)):
         return Tuple(value)

@@ -8,7 +8,7 @@ what a method returns may be nested: it is brought to normal form where it is pu
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
@@ -21,6 +21,9 @@ from .expr import (
     TupleGetItem, Var, VarBinding,
 )
 from .struct_info import StructInfo, TensorStructInfo, is_base_of, map_struct_info
+
+if TYPE_CHECKING:
+    from .expr import Callee
 
 #: node type -> the method that visits it
 METHODS: dict[type, str] = {
@@ -39,7 +42,7 @@ _DEFS = {Var: "visit_var_def_", DataflowVar: "visit_dataflow_var_def_"}
 class ExprFunctor:
     """Dispatch to a method by the type of the node."""
 
-    def visit_expr(self, expr: Expr) -> Any:
+    def visit_expr(self, expr: Callee) -> Any:
         """Visit an expression. Raises WellFormedError for a node of another language."""
         name = METHODS.get(type(expr))
         if name is None:
@@ -143,11 +146,11 @@ class PyExprMutator(ExprFunctor):
         from .block_builder import BlockBuilder
 
         self.builder_ = BlockBuilder(mod)
-        self._remap: dict[Var, Expr] = {}
+        self._remap: dict[Expr, Expr] = {}
 
     # --------------------------------------------------------------------------- for methods
 
-    def visit_expr(self, expr: Expr) -> Any:
+    def visit_expr(self, expr: Callee) -> Any:
         """The rewritten expression, in normal form; the same object when nothing changed."""
         new = ExprFunctor.visit_expr(self, expr)
         if isinstance(new, (Op, GlobalVar, PrimFunc)) or (new is expr and _settled(expr)):
@@ -339,7 +342,7 @@ class PyExprMutator(ExprFunctor):
         self.builder_.emit_normalized(MatchCast(new, self.builder_.as_leaf(value), info))
 
 
-def _settled(expr: Expr) -> bool:
+def _settled(expr: Callee) -> bool:
     """Whether an expression that did not change needs no normalization."""
     return getattr(expr, "struct_info_", None) is not None
 
@@ -372,7 +375,7 @@ class _PostOrder(PyExprVisitor):
         self.fn = fn
         self.seen: set[int] = set()
 
-    def visit_expr(self, expr: Expr) -> None:
+    def visit_expr(self, expr: Callee) -> None:
         if id(expr) in self.seen:
             return
         super().visit_expr(expr)

@@ -15,7 +15,7 @@ from .expr import (
 from .op.common import show
 from .op.registry import StructInfoError
 from .struct_info import (
-    OBJECT, BaseCheck, FuncStructInfo, StructInfo, TensorStructInfo, prims_of,
+    OBJECT, BaseCheck, FuncStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, prims_of,
     struct_info_base_check, substitute_struct_info, erase_to_well_defined,
 )
 
@@ -64,14 +64,13 @@ def match_struct_info(pattern: StructInfo, given: StructInfo,
     """Learn the values of the symbolic variables of a parameter from an argument."""
     if type(pattern) is not type(given):
         return
-    if isinstance(pattern, TensorStructInfo):
+    if isinstance(pattern, TensorStructInfo) and isinstance(given, TensorStructInfo):
         if type(pattern.shape) is ShapeExpr and given.dims is not None:
             for p, v in zip(pattern.shape.values, given.dims):
                 _match(p, v, found)
         return
-    kids = getattr(pattern, "fields_", None)
-    if kids is not None:
-        for p, v in zip(kids, given.fields_):
+    if isinstance(pattern, TupleStructInfo) and isinstance(given, TupleStructInfo):
+        for p, v in zip(pattern.fields_, given.fields_):
             match_struct_info(p, v, found)
         return
     for p, v in zip(prims_of(pattern), prims_of(given)):

@@ -87,14 +87,13 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo,
     if base is derived:
         return BaseCheck.PASS
     analyzer = analyzer or Analyzer()
-    kind = type(base)
-    if kind is ObjectStructInfo:
+    if type(base) is ObjectStructInfo:
         return BaseCheck.PASS
     if type(derived) is ObjectStructInfo:
         return BaseCheck.FAIL_L1
-    if type(derived) is not kind:
+    if type(derived) is not type(base):
         return BaseCheck.FAIL_L0
-    if kind is TensorStructInfo:
+    if isinstance(base, TensorStructInfo) and isinstance(derived, TensorStructInfo):
         result = BaseCheck.PASS
         if base.dtype != derived.dtype and base.dtype:
             if derived.dtype:
@@ -104,9 +103,9 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo,
             return result
         return min(result, _check_shape((base.dims, base.ndim), (derived.dims, derived.ndim),
                                         analyzer))
-    if kind is ShapeStructInfo:
+    if isinstance(base, ShapeStructInfo) and isinstance(derived, ShapeStructInfo):
         return _check_shape((base.values, base.ndim), (derived.values, derived.ndim), analyzer)
-    if kind is PrimStructInfo:
+    if isinstance(base, PrimStructInfo) and isinstance(derived, PrimStructInfo):
         if base.dtype != derived.dtype:
             return BaseCheck.FAIL_L0
         if base.value is None:
@@ -114,11 +113,12 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo,
         if derived.value is None:
             return BaseCheck.FAIL_L2
         return _check_dims((base.value,), (derived.value,), analyzer)
-    if kind is TupleStructInfo:
+    if isinstance(base, TupleStructInfo) and isinstance(derived, TupleStructInfo):
         if len(base.fields_) != len(derived.fields_):
             return BaseCheck.FAIL_L0
         return min((struct_info_base_check(a, b, analyzer)
                     for a, b in zip(base.fields_, derived.fields_)), default=BaseCheck.PASS)
+    assert isinstance(base, FuncStructInfo) and isinstance(derived, FuncStructInfo)
     return _check_func(base, derived, analyzer)
 
 
@@ -151,10 +151,7 @@ def struct_info_lca(a: StructInfo, b: StructInfo, analyzer: Analyzer | None = No
         return a
     if struct_info_base_check(b, a, analyzer) is BaseCheck.PASS:
         return b
-    kind = type(a)
-    if type(b) is not kind:
-        return OBJECT
-    if kind is TensorStructInfo:
+    if isinstance(a, TensorStructInfo) and isinstance(b, TensorStructInfo):
         dtype = a.dtype if a.dtype == b.dtype else ""
         if a.ndim != b.ndim:
             return TensorStructInfo(None, dtype)
@@ -163,16 +160,16 @@ def struct_info_lca(a: StructInfo, b: StructInfo, analyzer: Analyzer | None = No
                 and same_shape(a.dims, b.dims, analyzer))):
             return TensorStructInfo(a.shape, dtype)
         return TensorStructInfo(None, dtype, ndim=a.ndim)
-    if kind is ShapeStructInfo:
+    if isinstance(a, ShapeStructInfo) and isinstance(b, ShapeStructInfo):
         return ShapeStructInfo(ndim=a.ndim if a.ndim == b.ndim else -1)
-    if kind is PrimStructInfo:
+    if isinstance(a, PrimStructInfo) and isinstance(b, PrimStructInfo):
         return PrimStructInfo(a.dtype) if a.dtype == b.dtype else OBJECT
-    if kind is TupleStructInfo:
+    if isinstance(a, TupleStructInfo) and isinstance(b, TupleStructInfo):
         if len(a.fields_) != len(b.fields_):
             return OBJECT
         return TupleStructInfo([struct_info_lca(x, y, analyzer)
                                 for x, y in zip(a.fields_, b.fields_)])
-    if kind is FuncStructInfo:
+    if isinstance(a, FuncStructInfo) and isinstance(b, FuncStructInfo):
         ret = struct_info_lca(a.ret, b.ret, analyzer)
         purity = a.purity and b.purity
         if a.params is None or b.params is None or len(a.params) != len(b.params):

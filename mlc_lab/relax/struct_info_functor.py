@@ -18,8 +18,7 @@ def map_struct_info(info: StructInfo, on_prim: Callable[[E.PrimExpr], E.PrimExpr
 
     `on_expr` may answer None for a shape's variable: then the shape is forgotten.
     """
-    kind = type(info)
-    if kind is TensorStructInfo:
+    if type(info) is TensorStructInfo:
         shape = info.shape
         if shape is None:
             return info
@@ -30,25 +29,24 @@ def map_struct_info(info: StructInfo, on_prim: Callable[[E.PrimExpr], E.PrimExpr
                 info.vdevice)
         new = on_expr(shape) if on_expr is not None else shape
         return info if new is shape else TensorStructInfo(new, info.dtype, info.vdevice, info.ndim)
-    if kind is ShapeStructInfo:
+    if type(info) is ShapeStructInfo:
         if info.values is None:
             return info
         new = _map_values(info.values, on_prim)
         return info if new is info.values else ShapeStructInfo(new)
-    if kind is PrimStructInfo:
+    if type(info) is PrimStructInfo:
         if info.value is None:
             return info
         new = on_prim(info.value)
         return info if new is info.value else PrimStructInfo(info.dtype, new)
-    if kind is TupleStructInfo:
+    if type(info) is TupleStructInfo:
         new = tuple(map_struct_info(f, on_prim, on_expr) for f in info.fields_)
         return info if all(a is b for a, b in zip(new, info.fields_)) else TupleStructInfo(new)
-    if kind is FuncStructInfo:
+    if type(info) is FuncStructInfo:
         params = info.params if info.params is None else tuple(
             map_struct_info(p, on_prim, on_expr) for p in info.params)
         ret = map_struct_info(info.ret, on_prim, on_expr)
-        if ret is info.ret and (params is None or all(
-                a is b for a, b in zip(params, info.params))):
+        if ret is info.ret and all(a is b for a, b in zip(params or (), info.params or ())):
             return info
         return FuncStructInfo(params, ret, info.purity, info.derive)
     return info
@@ -75,19 +73,18 @@ def substitute_struct_info(info: StructInfo, tir_map: Mapping[E.Var, E.PrimExpr]
 
 def prims_of(info: StructInfo | None) -> Iterable[E.PrimExpr]:
     """The dimensions and scalar values that `info` mentions, in order."""
-    kind = type(info)
-    if kind is TensorStructInfo:
+    if type(info) is TensorStructInfo:
         if type(info.shape) is ShapeExpr:
             yield from info.shape.values
-    elif kind is ShapeStructInfo:
+    elif type(info) is ShapeStructInfo:
         yield from info.values or ()
-    elif kind is PrimStructInfo:
+    elif type(info) is PrimStructInfo:
         if info.value is not None:
             yield info.value
-    elif kind is TupleStructInfo:
+    elif type(info) is TupleStructInfo:
         for item in info.fields_:
             yield from prims_of(item)
-    elif kind is FuncStructInfo:
+    elif type(info) is FuncStructInfo:
         for item in info.params or ():
             yield from prims_of(item)
         yield from prims_of(info.ret)
@@ -124,19 +121,18 @@ def erase_to_well_defined(info: StructInfo, keep_tir: Callable[[E.Var], bool] | 
         return keep_tir is None or all(
             type(v) is E.IntImm or all(keep_tir(x) for x in free_vars(v)) for v in values)
 
-    kind = type(info)
-    if kind is TensorStructInfo:
+    if type(info) is TensorStructInfo:
         shape = info.shape
         if shape is None:
             return info
         fine = known(shape.values) if type(shape) is ShapeExpr else (
             keep_var is None or keep_var(shape))
         return info if fine else TensorStructInfo(None, info.dtype, info.vdevice, info.ndim)
-    if kind is ShapeStructInfo:
+    if type(info) is ShapeStructInfo:
         return info if known(info.values or ()) else ShapeStructInfo(ndim=info.ndim)
-    if kind is PrimStructInfo:
+    if type(info) is PrimStructInfo:
         return info if info.value is None or known((info.value,)) else PrimStructInfo(info.dtype)
-    if kind is TupleStructInfo:
+    if type(info) is TupleStructInfo:
         return TupleStructInfo([erase_to_well_defined(f, keep_tir, keep_var)
                                 for f in info.fields_])
     return info

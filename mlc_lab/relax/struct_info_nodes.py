@@ -8,7 +8,7 @@ because a tensor's struct info holds one.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Sequence
 
 from ..above import above
 from ..ir.dtype import canonical
@@ -24,6 +24,16 @@ class Expr(Node):
     """Base of Relax expressions. `struct_info_` is None as long as nothing inferred it."""
 
     __hash__ = object.__hash__
+
+    if TYPE_CHECKING:
+        @property
+        def struct_info_(self) -> "StructInfo | None": ...
+
+        # written below, one like the other
+        def __add__(self, other: object) -> "Expr": ...
+        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
+        __floordiv__ = __rfloordiv__ = __pow__ = __rpow__ = __mod__ = __rmod__ = __add__
+        __lt__ = __gt__ = __le__ = __ge__ = __add__
 
     @property
     def struct_info(self) -> "StructInfo":
@@ -52,6 +62,9 @@ class Expr(Node):
             raise TypeError("only a value known to be a tuple can be unpacked; this one is "
                             f"{info if info is not None else 'of unknown struct info'}")
         return iter([self[i] for i in range(len(info.fields))])
+
+    def __neg__(self) -> "Expr":
+        return _maker("negative")(self)
 
     def __bool__(self) -> bool:
         return True
@@ -96,7 +109,6 @@ for _python, _name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"),
 for _python, _name in (("lt", "less"), ("gt", "greater"), ("le", "less_equal"),
                        ("ge", "greater_equal")):
     setattr(Expr, f"__{_python}__", _operator(_name))
-Expr.__neg__ = lambda self: _maker("negative")(self)
 
 
 def as_dim(value: Any) -> E.PrimExpr:
@@ -269,6 +281,8 @@ class TupleStructInfo(StructInfo):
     """A tuple of values."""
 
     fields_: tuple[StructInfo, ...] = plain()
+    if TYPE_CHECKING:
+        fields: ClassVar[Any]  # of an object its items, see ItemsAsFields
 
     def __init__(self, fields: Sequence[StructInfo], span: object = None) -> None:
         self._init(tuple(fields))

@@ -41,6 +41,7 @@ class _Arguments:
             if known is expr and not isinstance(expr, Constant):
                 return tensor
         info = expr.struct_info
+        assert isinstance(info, TensorStructInfo)
         if info.dims is None:
             raise ValueError(f"the shape of {getattr(expr, 'name_hint', 'an argument')} must be "
                              "known to make a tensor expression of it, at least symbolically: use "
@@ -126,7 +127,7 @@ def call_te(builder: BlockBuilder, func: Callable, args: tuple, kwargs: dict[str
         _free_of(outs))
     # symbols of the graph that `func` mentions without being given them
     captured = {v: given.dim(v) for v in used if v in builder.symbols()}
-    used.update(captured.values())
+    used.update(v for v in captured.values() if isinstance(v, E.Var))
     scalars = [v for v in _unbound(list(given.symbols.values()), given.tensors) if v in used]
     prim = create_prim_func([*given.tensors, *outs, *scalars], "int64")
     prim = prim.without_attr("global_symbol")

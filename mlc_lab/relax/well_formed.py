@@ -18,7 +18,7 @@ tir_arguments        a call_tir whose arguments do not fit the TensorIR function
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..ir.diagnostics import WellFormedError
 from ..ir.module import GlobalVar, IRModule
@@ -28,7 +28,8 @@ from ..tir.function import PrimFunc
 from ..tir.functor import free_vars
 from ..tir.well_formed import Broken
 from .expr import (
-    Call, DataflowBlock, DataflowVar, Function, If, Op, SeqExpr, Tuple, Var,
+    Call, DataflowBlock, DataflowVar, Function, If, MatchCast, Op, PrimValue, SeqExpr, ShapeExpr,
+    Tuple, TupleGetItem, Var, VarBinding,
 )
 from .expr_functor import PyExprVisitor
 from .normal import is_leaf, is_leaf_tuple
@@ -39,11 +40,8 @@ from .struct_info import (
     prims_of, struct_info_base_check, surely_different,
 )
 
-if TYPE_CHECKING:
-    from .expr import Binding, Expr
 
-
-def well_formed(obj: object, check_struct_info: bool = True) -> bool:
+def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
     """Whether a function or module is well formed. `verify_well_formed` says why not."""
     try:
         verify_well_formed(obj, check_struct_info)
@@ -52,7 +50,7 @@ def well_formed(obj: object, check_struct_info: bool = True) -> bool:
     return True
 
 
-def verify_well_formed(obj: object, check_struct_info: bool = True) -> bool:
+def verify_well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
     """Raise WellFormedError at the first broken rule: its name, the place, what would help."""
     if not isinstance(obj, IRModule):
         check_function(obj, None, check_struct_info)
@@ -89,7 +87,7 @@ class _Checker(PyExprVisitor):
 
     # ------------------------------------------------------------------------- variables
 
-    def visit_var_(self, expr: Expr) -> None:
+    def visit_var_(self, expr: Var) -> None:
         if expr in self.visible:
             return
         if expr in self.escaped:
@@ -100,7 +98,7 @@ class _Checker(PyExprVisitor):
 
     visit_dataflow_var_ = visit_var_
 
-    def visit_global_var_(self, expr: Expr) -> None:
+    def visit_global_var_(self, expr: GlobalVar) -> None:
         if self.mod is not None and expr not in self.mod.functions:
             same = expr.name_hint in self.mod
             hint = ("there is another GlobalVar of that name: use mod.get_global_var"
@@ -134,7 +132,7 @@ class _Checker(PyExprVisitor):
 
     # ------------------------------------------------------------------------- bindings
 
-    def visit_var_binding_(self, binding: Binding) -> None:
+    def visit_var_binding_(self, binding: VarBinding) -> None:
         saved, self.binding = self.binding, binding
         value = binding.value
         if isinstance(value, If) and self.in_dataflow:
@@ -153,12 +151,12 @@ class _Checker(PyExprVisitor):
             self.symbols_of(binding.var.struct_info_, binding)
             have = getattr(value, "struct_info_", None)
             if have is not None and struct_info_base_check(
-                    binding.var.struct_info_, have) is BaseCheck.FAIL_L0:
+                    binding.var.struct_info, have) is BaseCheck.FAIL_L0:
                 self.fail("no_struct_info", binding, f"{binding.var.name_hint} is declared "
                           f"{show(binding.var.struct_info_)} and bound to {show(have)}")
         self.binding = saved
 
-    def visit_match_cast_(self, binding: Binding) -> None:
+    def visit_match_cast_(self, binding: MatchCast) -> None:
         saved, self.binding = self.binding, binding
         self.visit_expr(binding.value)
         if not is_leaf(binding.value) and not is_leaf_tuple(binding.value):
@@ -181,13 +179,13 @@ class _Checker(PyExprVisitor):
 
     # ------------------------------------------------------------------------- expressions
 
-    def visit_seq_expr_(self, expr: Expr) -> None:
+    def visit_seq_expr_(self, expr: SeqExpr) -> None:
         super().visit_seq_expr_(expr)
         if not is_leaf(expr.body) and not is_leaf_tuple(expr.body):
             self.fail("not_normal", expr.body, "the value of a body must be a variable, constant "
                                                "or tuple", "bind it to a variable first")
 
-    def visit_if_(self, expr: Expr) -> None:
+    def visit_if_(self, expr: If) -> None:
         self.visit_expr(expr.cond)
         for branch in (expr.true_branch, expr.false_branch):
             visible, symbols = set(self.visible), set(self.symbols)
@@ -198,7 +196,7 @@ class _Checker(PyExprVisitor):
         for item in expr.fields_:
             self.argument(item, expr)
 
-    def visit_tuple_getitem_(self, expr: Expr) -> None:
+    def visit_tuple_getitem_(self, expr: TupleGetItem) -> None:
         self.argument(expr.tuple_value, expr)
 
     def argument(self, item: Any, owner: Any) -> None:
@@ -209,11 +207,11 @@ class _Checker(PyExprVisitor):
                                                         "normalize with a BlockBuilder")
         self.visit_expr(item)
 
-    def visit_shape_expr_(self, expr: Expr) -> None:
+    def visit_shape_expr_(self, expr: ShapeExpr) -> None:
         if self.check_info:
             self.symbols_of(expr.struct_info_, self.binding)
 
-    def visit_prim_value_(self, expr: Expr) -> None:
+    def visit_prim_value_(self, expr: PrimValue) -> None:
         if self.check_info:
             self.symbols_of(expr.struct_info_, self.binding)
 
@@ -272,17 +270,18 @@ class _Checker(PyExprVisitor):
 
     def tir_arguments(self, call: Call) -> None:
         """The arguments and outputs of a call_tir must fit the PrimFunc's buffers."""
-        func = self.mod.functions.get(call.args[0]) if self.mod is not None and isinstance(
-            call.args[0], GlobalVar) else None
+        callee = call.args[0]
+        func = self.mod.functions.get(callee) if self.mod is not None and isinstance(
+            callee, GlobalVar) else None
         args = call.args[1].struct_info_
         if not isinstance(func, PrimFunc) or not isinstance(args, TupleStructInfo):
             return
         out = call.sinfo_args[0]
         outs = list(out.fields_) if isinstance(out, TupleStructInfo) else [out]
-        if call.op.name == "relax.call_tir_inplace":
+        if isinstance(call.op, Op) and call.op.name == "relax.call_tir_inplace":
             outs = [o for o, k in zip(outs, call.attrs.inplace_indices) if k < 0]
         scalars = len(call.args[2].struct_info_.values or ()) if len(call.args) > 2 else 0
-        name = call.args[0].name_hint
+        name = callee.name_hint
         count = len(args.fields_) + len(outs) + scalars
         if count != len(func.params):
             self.fail("tir_arguments", call, f"{name} takes {len(func.params)} parameter(s); the "

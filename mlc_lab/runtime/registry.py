@@ -8,13 +8,16 @@ speaks tvm-ffi in this process. Tensor arguments reach a Python function as ``ND
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tvm_ffi
 from tvm_ffi import Function as PackedFunc
 from tvm_ffi import register_error
 
 from . import ndarray as _ndarray  # noqa: F401  (sets the class in which tensors arrive)
+
+if TYPE_CHECKING:
+    from typing import Literal, overload
 
 # Raised by kernels that divide an integer by zero; tvm-ffi knows their other errors.
 register_error("ZeroDivisionError", ZeroDivisionError)
@@ -48,6 +51,13 @@ def register_func(
             "replace it (running a notebook cell a second time registers again)"
         )
     return tvm_ffi.register_global_func(func_name, f, True)
+
+
+if TYPE_CHECKING:
+    @overload
+    def get_global_func(name: str, allow_missing: Literal[False] = False) -> PackedFunc: ...
+    @overload
+    def get_global_func(name: str, allow_missing: bool) -> PackedFunc | None: ...
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None:

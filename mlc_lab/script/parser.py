@@ -66,6 +66,9 @@ class Parser(StatementParser):
                  ) -> None:
         super().__init__(source, env, budget)
         self._func: FuncContext | None = None
+        #: what the dialect of Relax keeps: the function that it parses, and its builder
+        self.relax: Any = None
+        self.relax_builder: Any = None
         self.functions: dict[str, GlobalVar] = {}
         #: functions that a dialect makes on the way
         self.extra_functions: dict[GlobalVar, Any] = {}

@@ -78,6 +78,8 @@ class Printer:
         self.used: set[str] = set()
         self.metadata: dict[str, list] = {}
         self.module_name = "Module"
+        #: whether a function of Relax stands in a module
+        self._in_module = False
         self._lowest: dict[Any, tuple] = {}
 
     # --------------------------------------------------------------------------- lines, names
