@@ -230,6 +230,21 @@ def test_outside_a_context():
         wildcard() >> wildcard()
 
 
+def test_a_tuple_of_any_fields_in_any_order():
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    pattern = is_tuple(None, unordered=True)
+    assert pattern.match(relax.Tuple([x, x])) and not pattern.match(x)
+
+
+def test_an_operator_has_no_struct_info():
+    info = relax.TensorStructInfo((2,), "float32")
+    x = relax.Var("x", info)
+    for function in (wildcard().has_dtype("float32"), wildcard().has_shape((2,)),
+                     wildcard().has_struct_info(info)):
+        assert not function(wildcard(), wildcard()).match(relax.op.add(x, x))
+        assert function.match(x)
+
+
 def test_library_patterns(func):
     pattern = make_fused_bias_activation_pattern("relax.matmul", True, "relax.nn.relu")
     assert not pattern.match(get_var2val(func)[func.body.body], get_var2val(func))

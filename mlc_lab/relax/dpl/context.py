@@ -59,7 +59,7 @@ class PatternContext:
         return _Search(self, dfb).run()
 
 
-def arguments(value: Expr) -> tuple:
+def arguments(value: Expr | None) -> tuple:
     """What a value uses directly, tuples inside calls opened."""
     if isinstance(value, Call):
         out: list[Any] = []
@@ -131,7 +131,7 @@ class _Search:
         return True
 
 
-def _dims(expr: Expr) -> Any:
+def _dims(expr: Expr | None) -> Any:
     info = getattr(expr, "struct_info_", None)
     return info.dims if isinstance(info, TensorStructInfo) else None
 

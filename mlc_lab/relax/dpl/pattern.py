@@ -18,10 +18,10 @@ from ..expr import (
     Call, Constant, DataflowVar, ExternFunc, Function, PrimValue, SeqExpr, ShapeExpr, StringImm,
     Tuple, TupleGetItem, Var,
 )
-from ..struct_info import ShapeStructInfo, TensorStructInfo, is_base_of, same_dim
+from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, is_base_of, same_dim
 
 if TYPE_CHECKING:
-    from ..expr import Expr
+    from ..expr import Callee, Expr
 
 #: the pattern contexts that are open, the innermost last
 CONTEXTS: list[Any] = []
@@ -32,18 +32,18 @@ class Matching:
 
     __slots__ = ("found", "values")
 
-    def __init__(self, values: Mapping[Var, Any] | None) -> None:
+    def __init__(self, values: Mapping[Any, Any] | None) -> None:
         self.found: dict["DFPattern", Any] = {}
         self.values = values or {}
 
-    def value_of(self, expr: Expr) -> Any:
+    def value_of(self, expr: Callee) -> Any:
         """What an expression is, variables followed to their values."""
         values = self.values
         while isinstance(expr, Var) and expr in values:
             expr = values[expr]
         return expr
 
-    def match(self, pattern: "DFPattern", expr: Expr) -> bool:
+    def match(self, pattern: "DFPattern", expr: Callee) -> bool:
         """Whether the pattern matches here, and agrees with what it matched before."""
         known = self.found.get(pattern)
         if known is not None:
@@ -67,7 +67,7 @@ class Matching:
 class DFPattern:
     """Base of all patterns."""
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         raise TypeError(f"{type(self).__name__} says not how it matches")
 
     def parts(self) -> tuple["DFPattern", ...]:
@@ -76,11 +76,11 @@ class DFPattern:
 
     # --------------------------------------------------------------------------- asking
 
-    def match(self, expr: Expr, var2val: Mapping[Var, Any] | None = None) -> bool:
+    def match(self, expr: Expr, var2val: Mapping[Any, Any] | None = None) -> bool:
         """Whether the pattern matches an expression."""
         return self.extract_matched_expr(expr, var2val) is not None
 
-    def extract_matched_expr(self, expr: Expr, var2val: Mapping[Var, Any] | None = None
+    def extract_matched_expr(self, expr: Expr, var2val: Mapping[Any, Any] | None = None
                              ) -> dict["DFPattern", Any] | None:
         """What each part of the pattern matched; None where the pattern does not match."""
         m = Matching(var2val)
@@ -206,17 +206,17 @@ class PatternSeq:
 class WildcardPattern(DFPattern):
     """Anything."""
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         return True
 
 
 class ExprPattern(DFPattern):
     """One expression (an operator, say), up to structure."""
 
-    def __init__(self, expr: Expr) -> None:
+    def __init__(self, expr: Callee) -> None:
         self.expr = expr
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         value = m.value_of(expr)
         return value is self.expr or (not isinstance(value, E.Op) and structural_equal(
             value, self.expr) is True)
@@ -233,8 +233,9 @@ class VarPattern(DFPattern):
     def __init__(self, name: str = "") -> None:
         self.name = name
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
-        return isinstance(expr, self.kinds) and self.name in ("", expr.name_hint)
+    def _match(self, expr: Callee, m: Matching) -> bool:
+        return isinstance(expr, (Var, GlobalVar)) and isinstance(expr, self.kinds) and (
+            self.name in ("", expr.name_hint))
 
 
 class DataflowVarPattern(VarPattern):
@@ -255,7 +256,7 @@ class ExternFuncPattern(DFPattern):
     def __init__(self, global_symbol: str = "") -> None:
         self.global_symbol = global_symbol
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         value = m.value_of(expr)
         return isinstance(value, ExternFunc) and self.global_symbol in ("", value.global_symbol)
 
@@ -263,7 +264,7 @@ class ExternFuncPattern(DFPattern):
 class ConstantPattern(DFPattern):
     """A constant."""
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         return isinstance(m.value_of(expr), Constant)
 
 
@@ -273,7 +274,7 @@ class PrimArrPattern(DFPattern):
     def __init__(self, shape: Sequence[Any]) -> None:
         self.shape = tuple(shape)
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         value = m.value_of(expr)
         return isinstance(value, ShapeExpr) and _same_dims(value.values, self.shape)
 
@@ -299,16 +300,16 @@ class CallPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.op, *(self.args or ()))
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         value = m.value_of(expr)
         if not isinstance(value, Call) or not m.match(self.op, value.op):
             return False
         if self.args is None:
             return True
-        given = value.args
-        if len(given) != len(self.args) and not (self.varg and len(given) > len(self.args)):
+        given, wanted = value.args, self.args
+        if len(given) != len(wanted) and not (self.varg and len(given) > len(wanted)):
             return False
-        return m.attempt(lambda: all(map(m.match, self.args, given)))
+        return m.attempt(lambda: all(map(m.match, wanted, given)))
 
 
 class TuplePattern(DFPattern):
@@ -320,22 +321,22 @@ class TuplePattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return self.fields or ()
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
-        value = m.value_of(expr)
+    def _match(self, expr: Callee, m: Matching) -> bool:
+        value, wanted = m.value_of(expr), self.fields
         if not isinstance(value, Tuple):
             return False
-        return self.fields is None or (len(self.fields) == len(value.fields_) and m.attempt(
-            lambda: all(map(m.match, self.fields, value.fields_))))
+        return wanted is None or (len(wanted) == len(value.fields_) and m.attempt(
+            lambda: all(map(m.match, wanted, value.fields_))))
 
 
 class UnorderedTuplePattern(TuplePattern):
     """A tuple of these fields in any order."""
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
-        value = m.value_of(expr)
-        if not isinstance(value, Tuple) or len(value.fields_) != len(self.fields):
-            return False
-        return any(m.attempt(lambda order=order: all(map(m.match, self.fields, order)))
+    def _match(self, expr: Callee, m: Matching) -> bool:
+        value, wanted = m.value_of(expr), self.fields
+        if wanted is None or not isinstance(value, Tuple) or len(value.fields_) != len(wanted):
+            return wanted is None and isinstance(value, Tuple)
+        return any(m.attempt(lambda order=order, wanted=wanted: all(map(m.match, wanted, order)))
                    for order in permutations(value.fields_))
 
 
@@ -348,7 +349,7 @@ class TupleGetItemPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.tuple,)
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         value = m.value_of(expr)
         return (isinstance(value, TupleGetItem) and self.index in (None, -1, value.index)
                 and m.match(self.tuple, value.tuple_value))
@@ -363,7 +364,7 @@ class FunctionPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (*(self.params or ()), self.body)
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         value = m.value_of(expr)
         if not isinstance(value, Function):
             return False
@@ -387,7 +388,7 @@ class OrPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.left, self.right)
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         return m.attempt(lambda: m.match(self.left, expr)) or m.attempt(
             lambda: m.match(self.right, expr))
 
@@ -401,7 +402,7 @@ class AndPattern(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.left, self.right)
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         return m.attempt(lambda: m.match(self.left, expr) and m.match(self.right, expr))
 
 
@@ -411,7 +412,7 @@ class NotPattern(DFPattern):
     def __init__(self, to_reject: DFPattern) -> None:
         self.reject = to_reject
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         saved = dict(m.found)
         matched = m.match(self.reject, expr)
         m.found = saved
@@ -427,10 +428,10 @@ class _Restricted(DFPattern):
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.pattern,)
 
-    def _match(self, expr: Expr, m: Matching) -> bool:
+    def _match(self, expr: Callee, m: Matching) -> bool:
         return m.match(self.pattern, expr) and self.holds(expr, m)
 
-    def holds(self, expr: Expr, m: Matching) -> bool:
+    def holds(self, expr: Callee, m: Matching) -> bool:
         """Whether the condition holds."""
         return True
 
@@ -438,7 +439,7 @@ class _Restricted(DFPattern):
 class AttrPattern(_Restricted):
     """A call or function with these attributes."""
 
-    def holds(self, expr: Expr, m: Matching) -> bool:
+    def holds(self, expr: Callee, m: Matching) -> bool:
         value = m.value_of(expr)
         have = (getattr(value, "attrs", None) or {}) if not isinstance(value, E.Op) else {}
         return all(k in have and _same_attr(have[k], v) for k, v in self.wanted.items())
@@ -452,18 +453,23 @@ def _same_attr(have: Any, wanted: Any) -> bool:
     return structural_equal(have, wanted) is True
 
 
+def _info(expr: Callee) -> StructInfo | None:
+    """What is known of a value; an operator is none."""
+    return None if isinstance(expr, E.Op) else expr.struct_info_
+
+
 class DataTypePattern(_Restricted):
     """A value of one dtype."""
 
-    def holds(self, expr: Expr, m: Matching) -> bool:
-        return getattr(expr.struct_info_, "dtype", None) == str(self.wanted)
+    def holds(self, expr: Callee, m: Matching) -> bool:
+        return getattr(_info(expr), "dtype", None) == str(self.wanted)
 
 
 class ShapePattern(_Restricted):
     """A tensor or shape of these dimensions."""
 
-    def holds(self, expr: Expr, m: Matching) -> bool:
-        info = expr.struct_info_
+    def holds(self, expr: Callee, m: Matching) -> bool:
+        info = _info(expr)
         dims = info.dims if isinstance(info, TensorStructInfo) else (
             info.values if isinstance(info, ShapeStructInfo) else None)
         return dims is not None and _same_dims(dims, tuple(self.wanted))
@@ -472,8 +478,9 @@ class ShapePattern(_Restricted):
 class StructInfoPattern(_Restricted):
     """A value that has a struct info (that one, or a more precise one)."""
 
-    def holds(self, expr: Expr, m: Matching) -> bool:
-        return expr.struct_info_ is not None and is_base_of(self.wanted, expr.struct_info_)
+    def holds(self, expr: Callee, m: Matching) -> bool:
+        info = _info(expr)
+        return info is not None and is_base_of(self.wanted, info)
 
 
 def __getattr__(name: str) -> Any:

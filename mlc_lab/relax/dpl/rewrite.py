@@ -18,7 +18,7 @@ class _CallRewriter(PyExprMutator):
                  rewriter: Callable[[Expr, Mapping[DFPattern, Expr]], Expr]) -> None:
         super().__init__(None)
         self.pattern, self.rewriter = pattern, rewriter
-        self.values: dict[Var, Expr] = {}
+        self.values: dict[Expr, Expr] = {}
         self.changed = False
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
