@@ -226,6 +226,17 @@ def test_axes_are_whole_numbers(axis):
             build(x, axis=axis)
 
 
+def test_tensors_and_shapes_where_numbers_are_needed():
+    x, shape = var(2, 3), relax.Var("s", relax.ShapeStructInfo(ndim=3))
+    for build, what in ((lambda: op.arange(x), "end must be a scalar"),
+                        (lambda: op.arange(0, x, dtype="int64"), "end must be a scalar"),
+                        (lambda: op.eye(x), "n must be a scalar"),
+                        (lambda: op.image.resize2d(var(1, 3, 8, 8), shape), "two values, it has 3")
+                        ):
+        with pytest.raises(StructInfoError, match=what):
+            build()
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "bool"])
 def test_places_need_a_dtype_that_has_numbers_for_them(dtype):
     x = relax.Var("x", relax.TensorStructInfo((300, 2), "float32"))

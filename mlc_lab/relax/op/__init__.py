@@ -44,7 +44,7 @@ _NAMESPACES: dict[str, _ModuleType] = {
     "relax": _HERE, "relax.builtin": builtin, "relax.image": image, "relax.memory": memory,
     "relax.nn": nn, "relax.vm": vm}
 for _module in (builtin, image, memory, nn, vm):
-    _module.__all__ = []
+    vars(_module)["__all__"] = []
 
 
 def _name(name: str, build: _Any) -> None:

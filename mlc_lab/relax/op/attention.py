@@ -12,8 +12,8 @@ from ...tir import op as O
 from ..expr import Call, Expr, as_expr, const
 from ..struct_info import StructInfo, TensorStructInfo
 from .common import (
-    join_dtype, need_fill, need_float, need_ndim, need_same, number, one_of, show, tensor_info,
-    tensor_of, whole,
+    dims_of, info_of, join_dtype, need_fill, need_float, need_ndim, need_same, number, one_of, show,
+    tensor_info, tensor_of, whole,
 )
 from .declare import constructor
 from .elementwise import add, astype, multiply
@@ -33,21 +33,23 @@ def _infer_attention(call: Call) -> StructInfo:
     for info, name in zip(infos, names):
         need_ndim(call, info, 4, name)
         join_dtype(call, q.dtype, info.dtype, ("query", name))
-    if any(i.dims is None for i in infos):
+    dims = dims_of(infos)
+    if dims is None:
         return TensorStructInfo(None, q.dtype, ndim=4)
-    for dim, other, what in ((0, k, "key"), (2, k, "key"), (3, k, "key"), (0, v, "value"),
-                             (2, v, "value")):
-        need_same(call, q.dims[dim], other.dims[dim], lambda dim=dim, other=other, what=what: (
-            f"query is {show(q)} and {what} is {show(other)}: dimension {dim} must agree"))
-    need_same(call, k.dims[1], v.dims[1], lambda: (
+    of_query, of_key, of_value = dims
+    for dim, at in ((0, 1), (2, 1), (3, 1), (0, 2), (2, 2)):
+        need_same(call, of_query[dim], dims[at][dim], lambda dim=dim, at=at: (
+            f"query is {show(q)} and {names[at]} is {show(infos[at])}: dimension {dim} must "
+            "agree"))
+    need_same(call, of_key[1], of_value[1], lambda: (
         f"key is {show(k)} and value is {show(v)}: dimension 1 must agree"))
     if len(call.args) > 3:
         bias = tensor_info(call, 3, "bias")
         need_ndim(call, bias, 4, "bias")
         if bias.dims is not None:
-            wanted = (q.dims[0], q.dims[2], q.dims[1], k.dims[1])
+            wanted = (of_query[0], of_query[2], of_query[1], of_key[1])
             need_fill(call, bias, wanted, "bias")
-    return tensor_of([*q.dims[:3], v.dims[3]], q.dtype)
+    return tensor_of([*of_query[:3], of_value[3]], q.dtype)
 
 
 def _masked(bb: Any, scores: Expr, mask: str | None, window: int | None) -> Expr:
@@ -78,19 +80,20 @@ def _attention(bb: Any, call: Call) -> Expr:
     wide = utils.sum_type(dtype)  # in which the scores stay until they are weights
 
     def typed(x: Expr, wanted: str) -> Expr:
-        return x if x.struct_info.dtype == wanted else bb.emit(astype(x, wanted))
+        return x if info_of(x).dtype == wanted else bb.emit(astype(x, wanted))
 
     def scaled(x: Expr) -> Expr:
         size, scale = query.struct_info.dims[3], a.scale
-        if scale is None and O.as_int(size) is None:  # a size that only the run knows
+        length = O.as_int(size)
+        if scale is None and length is None:  # a size that only the run knows
             def by_size(x: Any, size: Any) -> Any:
                 root = O.sqrt(O.cast(size, "float32"))
                 return te.compute(x.shape, lambda *i: x(*i) * O.cast(1 / root, x.dtype),
                                   name="T_scaled", tag="elemwise")
 
             return bb.emit_te(by_size, x, size)
-        scale = 1 / math.sqrt(O.as_int(size)) if scale is None else scale
-        return bb.emit(multiply(x, const(scale, x.struct_info.dtype)))
+        scale = 1 / math.sqrt(length) if scale is None and length is not None else scale
+        return bb.emit(multiply(x, const(scale, info_of(x).dtype)))
 
     head = query
     if wide == dtype:

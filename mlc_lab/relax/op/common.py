@@ -66,10 +66,29 @@ def tensor_info(call: Call, index: int, name: str = "") -> TensorStructInfo:
 def tensor_list(call: Call, index: int = 0) -> tuple[TensorStructInfo, ...]:
     """The struct infos of an argument that is a tuple of tensors."""
     info = call.args[index].struct_info_
-    if not isinstance(info, TupleStructInfo) or not all(
-            isinstance(f, TensorStructInfo) for f in info.fields_):
-        raise misfit(call, f"argument {index + 1} must be a tuple of tensors, it is {show(info)}")
-    return info.fields_
+    if isinstance(info, TupleStructInfo):
+        tensors = tuple(f for f in info.fields_ if isinstance(f, TensorStructInfo))
+        if len(tensors) == len(info.fields_):
+            return tensors
+    raise misfit(call, f"argument {index + 1} must be a tuple of tensors, it is {show(info)}")
+
+
+def info_of(value: Expr) -> TensorStructInfo:
+    """The struct info of an argument or call that is known to be a tensor."""
+    info = value.struct_info_
+    assert isinstance(info, TensorStructInfo)
+    return info
+
+
+def dims_of(infos: Iterable[TensorStructInfo]) -> list[tuple] | None:
+    """The dimensions of several tensors; None where those of one are not known."""
+    known = []
+    for info in infos:
+        dims = info.dims
+        if dims is None:
+            return None
+        known.append(dims)
+    return known
 
 
 def need_ndim(call: Call, info: TensorStructInfo, ndim: int, name: str) -> None:
@@ -150,8 +169,9 @@ def shape_values(call: Call, index: int) -> ShapeStructInfo:
     info = call.args[index].struct_info_
     if not isinstance(info, ShapeStructInfo):
         raise misfit(call, f"argument {index + 1} must be a shape, it is {show(info)}")
-    if any(type(d) is E.IntImm and d.value < 0 for d in info.values or ()):
-        raise misfit(call, f"the shape {show_shape(info.values)} has a negative extent")
+    values = info.values or ()
+    if any(type(d) is E.IntImm and d.value < 0 for d in values):
+        raise misfit(call, f"the shape {show_shape(values)} has a negative extent")
     return info
 
 
@@ -350,9 +370,10 @@ def need_fill(call: Any, info: TensorStructInfo, dims: Sequence[Any], name: str)
     def text() -> str:
         return f"{name} is {show(info)}, it cannot be broadcast to {show_shape(dims)}"
 
-    if len(info.dims) > len(dims):
+    have = info.dims or ()
+    if len(have) > len(dims):
         raise misfit(call, text())
-    for a, b in zip(reversed(info.dims), reversed(dims)):
+    for a, b in zip(reversed(have), reversed(dims)):
         if not (type(a) is E.IntImm and a.value == 1):
             need_same(call, a, b, text)
 

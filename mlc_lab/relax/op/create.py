@@ -8,11 +8,13 @@ from typing import Any, Callable
 from ...arith import Analyzer
 from ...tir import expr as E
 from ...tir import op as O
-from ..expr import Call, Expr, PrimValue, as_expr, const
-from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, as_dim
+from ..expr import Call, Expr, as_expr, const
+from ..struct_info import (
+    PrimStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, as_dim,
+)
 from .common import (
-    dtype_attr, like, misfit, need_ndim, shape_arg, shape_values, show, show_shape, tensor_info,
-    tensor_of,
+    dtype_attr, info_of, like, misfit, need_ndim, shape_arg, shape_values, show, show_shape,
+    tensor_info, tensor_of,
 )
 from .declare import (
     Dtype, Scalar, Shape, Size, Tensor, Text, constructor, immediate, operator, prim, prim_arg,
@@ -24,7 +26,7 @@ from .registry import make_call
 def _filled(hint: str, value: int | None = None) -> Callable[[Any, Call], Expr]:
     """A tensor of the shape and dtype of the result, filled with a number or the last argument."""
     def legalize(bb: Any, call: Call) -> Expr:
-        info = call.struct_info
+        info = info_of(call)
         fill = immediate(call.args[1]) if value is None else value
         return bb.call_te(topi.full, info.shape, info.dtype, fill, primfunc_name_hint=hint)
 
@@ -95,15 +97,26 @@ def ones_like(x: Tensor, dtype: Dtype = None) -> Tensor:
     """A tensor of ones of x's shape."""
 
 
+def _scalars(call: Call, *names: str) -> list[E.PrimExpr | None]:
+    """The values of the first arguments, scalars; None for one that is not known."""
+    values = []
+    for arg, name in zip(call.args, names):
+        info = arg.struct_info_
+        if not isinstance(info, PrimStructInfo):
+            raise misfit(call, f"{name} must be a scalar (R.prim_value), it is {show(info)}")
+        values.append(info.value)
+    return values
+
+
 def _infer_arange(call: Call) -> StructInfo:
-    values = [a.value if isinstance(a, PrimValue) else a.struct_info_.value for a in call.args]
-    if None in values:
+    values = [v for v in _scalars(call, "start", "end", "step") if v is not None]
+    if len(values) < 3:
         return tensor_of(None, call.attrs.dtype, 1)
-    start, end, step = values
     if any(v.dtype.startswith("float") for v in values):
-        if not all(isinstance(v, (E.IntImm, E.FloatImm)) for v in values):
+        numbers = [v.value for v in values if isinstance(v, (E.IntImm, E.FloatImm))]
+        if len(numbers) < 3:
             return tensor_of(None, call.attrs.dtype, 1)
-        low, high, by = (v.value for v in values)
+        low, high, by = numbers
         if by == 0:
             raise misfit(call, "the step is 0")
         return tensor_of([max(0, math.ceil((high - low) / by))], call.attrs.dtype)
@@ -130,14 +143,13 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Exp
         start, end = 0, start
     args = tuple(map(prim_arg, (start, end, step)))
     if dtype is None:
-        kinds = [a.struct_info_.dtype for a in args]
+        kinds = [getattr(a.struct_info_, "dtype", "") for a in args]
         dtype = "float32" if any(k.startswith("float") for k in kinds) else "int64"
     return make_call("relax.arange", args, {"dtype": str(dtype)})
 
 
 def _infer_eye(call: Call) -> StructInfo:
-    values = [a.value if isinstance(a, PrimValue) else a.struct_info_.value
-              for a in call.args[:2]]
+    values = _scalars(call, "n", "m")
     if any(type(v) is E.IntImm and v.value < 0 for v in values):
         raise misfit(call, f"a matrix of {show_shape(values)} elements has a negative extent")
     return tensor_of(None if None in values else values, call.attrs.dtype, 2)
@@ -156,8 +168,8 @@ def _infer_eye_like(call: Call, x: TensorStructInfo, k: Any) -> StructInfo:
 
 
 def _eye_of(bb: Any, call: Call) -> Expr:
-    info = call.struct_info
-    return bb.call_te(topi.eye, *info.dims, prim(call.args[1]), info.dtype)
+    info = info_of(call)
+    return bb.call_te(topi.eye, *(info.dims or ()), prim(call.args[1]), info.dtype)
 
 
 @operator("relax.eye_like", _infer_eye_like, legalize=_eye_of)

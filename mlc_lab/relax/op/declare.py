@@ -78,6 +78,16 @@ def any_info(call: Call, index: int, name: str) -> Any:
     return call.args[index].struct_info_
 
 
+def shape_info(call: Call, index: int, name: str) -> ShapeStructInfo:
+    """What is known of an argument that is a shape."""
+    return shape_values(call, index)
+
+
+def as_dtype(value: Any) -> Expr:
+    """A data type as an argument."""
+    return value if isinstance(value, Expr) else DataTypeImm(value)
+
+
 def _as(literal: type) -> Callable[[Any], Expr]:
     return lambda value: value if isinstance(value, Expr) else literal(value)
 
@@ -175,7 +185,7 @@ class Declaration:
         self.fn, self.rule, self.then, self.hint, self.pattern = fn, rule, then, hint, pattern
         self.kinds: dict[str, Kind] | None = None
 
-    def read(self) -> None:
+    def read(self) -> dict[str, Kind]:
         """Read the parameters, and write `bound`: what the constructor is given, as arguments and
         attributes of the call."""
         fn, kinds, self.args, self.axes = self.fn, {}, [], []
@@ -206,6 +216,7 @@ class Declaration:
         exec(f"def {fn.__name__}({head}):\n    return ({args}), "
              + (f"{{{attrs}}}" if attrs else "None"), scope)
         self.bound, self.kinds = scope[fn.__name__], kinds
+        return kinds
 
     def infer(self, call: Call) -> StructInfo:
         """What a call gives, whose arguments fit their kinds."""
@@ -220,8 +231,9 @@ class Declaration:
 
     def compute(self, call: Call, values: Any) -> Any:
         """The body on tensors for the arguments, with the attributes of the call."""
+        kinds = self.read() if self.kinds is None else self.kinds
         known = dict(zip((name for name, _ in self.args), values))
-        for name, kind in self.kinds.items():
+        for name, kind in kinds.items():
             if kind.check is None:
                 value = call.attrs[name]
                 known[name] = value if kind.given is None else kind.given(value)
@@ -229,9 +241,8 @@ class Declaration:
 
     def legalize(self, bb: Any, call: Call) -> Expr:
         """The call of a TensorIR function made of the body."""
-        if self.kinds is None:
-            self.read()
-        given = [arg if (give := self.kinds[name].given) is None else give(arg)
+        kinds = self.read() if self.kinds is None else self.kinds
+        given = [arg if (give := kinds[name].given) is None else give(arg)
                  for (name, _), arg in zip(self.args, call.args)]
         if not any(isinstance(a, Expr) for a in given):  # a kernel reads at least one tensor
             given = list(call.args)
@@ -348,7 +359,7 @@ def _of_body(declared: Declaration, call: Call, *infos: Any) -> StructInfo:
             return te.placeholder(dims, info.dtype, getattr(arg, "name_hint", "x"))
         if isinstance(info, tuple):
             return list(map(stand_in, info))
-        return list(info.values) if isinstance(info, ShapeStructInfo) else prim(arg)
+        return list(info.values or ()) if isinstance(info, ShapeStructInfo) else prim(arg)
 
     if any(map(_lacks, infos)):
         return TensorStructInfo(None, "") if declared.fn.__annotations__.get(

@@ -19,8 +19,8 @@ from .declare import (
 from .later import topi
 
 #: what most operators of one tensor do: they take every layout, and the precision of their tensor
-ELEMENTWISE = {"layout": "elementwise", "precision": "follow"}
-_BROADCAST = {"layout": "broadcast", "precision": "follow"}
+ELEMENTWISE: dict[str, Any] = {"layout": "elementwise", "precision": "follow"}
+_BROADCAST: dict[str, Any] = {"layout": "broadcast", "precision": "follow"}
 
 
 def infer_float(call: Call) -> StructInfo:
@@ -98,9 +98,10 @@ def _binary_info(call: Call, a: Any, b: Any, result: str | None = None) -> Struc
         dtype = result
     if isinstance(a, PrimStructInfo) and isinstance(b, PrimStructInfo):
         return PrimStructInfo(dtype)
-    if isinstance(a, PrimStructInfo) or isinstance(b, PrimStructInfo):
-        tensor = b if isinstance(a, PrimStructInfo) else a
-        return like(tensor, dtype)
+    if isinstance(a, PrimStructInfo):
+        return like(b, dtype)
+    if isinstance(b, PrimStructInfo):
+        return like(a, dtype)
     if a.shape is not None and a.shape is b.shape:
         return like(a, dtype)
     if a.ndim == -1 or b.ndim == -1:

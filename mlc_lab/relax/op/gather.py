@@ -9,8 +9,8 @@ from ...tir import op as O
 from ..expr import Call, Expr
 from ..struct_info import PrimStructInfo, StructInfo, TensorStructInfo, as_dim
 from .common import (
-    axis_of, join_dtype, like, misfit, need_at_most, need_ndim, need_same, need_same_dims,
-    need_some, one_of, product, show, show_shape, tensor_of,
+    axis_of, dims_of, info_of, join_dtype, like, misfit, need_at_most, need_ndim, need_same,
+    need_same_dims, need_some, one_of, product, show, show_shape, tensor_of,
 )
 from .declare import (
     Axis, IntegerTensor, Scalar, Tensor, Text, Whole, operator, prim,
@@ -110,10 +110,10 @@ def _infer_scatter_nd(call: Call, data: TensorStructInfo, indices: TensorStructI
     if indices.ndim == 0:
         raise misfit(call, f"indices is {show(indices)}: it needs a last dimension that holds the "
                            "index vectors")
-    if None not in (data.dims, indices.dims, updates.dims) and type(
-            indices.dims[-1]) is E.IntImm:
-        length = indices.dims[-1].value
-        wanted = (*indices.dims[:-1], *data.dims[length:])
+    dims = dims_of((data, indices, updates))
+    if dims is not None and type(dims[1][-1]) is E.IntImm:
+        length = dims[1][-1].value
+        wanted = (*dims[1][:-1], *dims[0][length:])
 
         def text() -> str:
             return (f"data is {show(data)} and indices is {show(indices)}: updates is "
@@ -121,7 +121,7 @@ def _infer_scatter_nd(call: Call, data: TensorStructInfo, indices: TensorStructI
 
         if length > data.ndim or len(wanted) != updates.ndim:
             raise misfit(call, text())
-        for a, b in zip(wanted, updates.dims):
+        for a, b in zip(wanted, dims[2]):
             need_same(call, a, b, text)
     return data
 
@@ -148,12 +148,14 @@ def _infer_one_hot(call: Call, info: TensorStructInfo, on: StructInfo,
                    off: StructInfo) -> StructInfo:
     if call.attrs.depth < 1:
         raise misfit(call, f"depth is {call.attrs.depth}, it must be positive")
+    dtypes = []
     for name, value in (("on_value", on), ("off_value", off)):
         if not isinstance(value, PrimStructInfo):
             raise misfit(call, f"{name} must be a scalar (R.prim_value), it is {show(value)}")
-    dtype = on.dtype
-    if dtype != off.dtype:
-        raise misfit(call, f"on_value is {dtype} and off_value is {off.dtype}: they must agree")
+        dtypes.append(value.dtype)
+    dtype, other = dtypes
+    if dtype != other:
+        raise misfit(call, f"on_value is {dtype} and off_value is {other}: they must agree")
     if info.ndim == -1:
         return TensorStructInfo(None, dtype)
     axis = axis_of(call, call.attrs.axis, info.ndim + 1)
@@ -165,7 +167,7 @@ def _infer_one_hot(call: Call, info: TensorStructInfo, on: StructInfo,
 def _one_hot(bb: Any, call: Call) -> Expr:
     indices, on, off = call.args
     return bb.call_te(topi.one_hot, indices, prim(on), prim(off), call.attrs.depth,
-                      call.attrs.axis, call.struct_info.dtype)
+                      call.attrs.axis, info_of(call).dtype)
 
 
 @operator("relax.one_hot", _infer_one_hot, legalize=_one_hot)

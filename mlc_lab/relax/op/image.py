@@ -8,7 +8,7 @@ from ..expr import Call
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, as_dim
 from .common import misfit, need_at_least, number, shape_arg, show, show_shape, tensor_of
 from .conv import by_letter
-from .declare import Dtype, Float, Kind, Shape, Tensor, Text, Whole, operator
+from .declare import Dtype, Float, Kind, Tensor, Text, Whole, operator, shape_info
 from .later import topi
 
 def _image_size(value: Any) -> Any:
@@ -22,14 +22,15 @@ def _region(value: Any) -> tuple:
         value,) * 4
 
 
-ImageSize = Annotated[Any, Kind(_image_size, Shape.check)]
+ImageSize = Annotated[Any, Kind(_image_size, shape_info)]
 Region = Annotated[Any, Kind(_region)]
 
 
 def _infer_resize2d(call: Call, data: TensorStructInfo, size: ShapeStructInfo) -> StructInfo:
     dtype = data.dtype if call.attrs.out_dtype == "void" else call.attrs.out_dtype
     if size.ndim not in (-1, 2):
-        raise misfit(call, f"size must have two values, it is {show_shape(size.values)}")
+        raise misfit(call, "size must have two values, it " + (
+            f"has {size.ndim}" if size.values is None else f"is {show_shape(size.values)}"))
     x = by_letter(call, data, call.attrs.layout, "NCHW", "data")
     if not x or size.values is None:
         return TensorStructInfo(None, dtype, ndim=4)

@@ -66,9 +66,11 @@ def _indexed(call: Call, x: TensorStructInfo, parts: tuple[TensorStructInfo, ...
             dims = broadcast_dims(call, dims, part.dims, ("index 1", f"index {k + 1}"))
         else:
             dims = None
-    for axis in range(0 if dims is None or x.dims is None else len(parts)):
+    if dims is None or x.dims is None:
+        return None
+    for axis in range(len(parts)):
         need_some(call, x, axis, product(dims), "data")
-    return None if dims is None or x.dims is None else [*dims, *x.dims[len(parts):]]
+    return [*dims, *x.dims[len(parts):]]
 
 
 def _infer_index_tensor(call: Call, data: TensorStructInfo, indices: tuple) -> StructInfo:

@@ -11,7 +11,7 @@ from ...tir import op as O
 from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo
 from .common import (
-    broadcast_dims, dim_text, join_dtype, misfit, need_ndim, need_same, show, tensor_of,
+    broadcast_dims, dim_text, dims_of, join_dtype, misfit, need_ndim, need_same, show, tensor_of,
 )
 from .declare import Dtype, Tensor, Tensors, Text, constructor, operator
 from .elementwise import add
@@ -34,15 +34,14 @@ def _infer_matmul(call: Call, a: TensorStructInfo, b: TensorStructInfo) -> Struc
     if a.dims is None or b.dims is None:
         return tensor_of(None, dtype, ndim)
     da, db = a.dims, b.dims
-    ka, kb = da[-1], db[-2] if len(db) > 1 else db[0]
+    ka, kb = da[-1], db[-2:][0]
     analyzer = Analyzer()
     need_same(call, ka, kb, lambda: f"x1 is {show(a)} and x2 is {show(b)}: the reduced dimensions "
                                     f"{dim_text(ka)} and {dim_text(kb)} differ")
     batch = broadcast_dims(call, da[:-2], db[:-2], names, analyzer)
     if batch is None:
         return tensor_of(None, dtype, ndim)
-    tail = (() if len(da) == 1 else (da[-2],)) + (() if len(db) == 1 else (db[-1],))
-    return tensor_of(batch + tail, dtype)
+    return tensor_of((*batch, *da[-2:-1], *db[1:][-1:]), dtype)
 
 
 @operator("relax.matmul", _infer_matmul, precision="always")
@@ -81,8 +80,8 @@ def _infer_outer(call: Call, a: TensorStructInfo, b: TensorStructInfo) -> Struct
     need_ndim(call, a, 1, "x1")
     need_ndim(call, b, 1, "x2")
     dtype = join_dtype(call, a.dtype, b.dtype, ("x1", "x2"))
-    known = a.dims is not None and b.dims is not None
-    return tensor_of((a.dims[0], b.dims[0]) if known else None, dtype, 2)
+    dims = dims_of((a, b))
+    return tensor_of(None if dims is None else [d[0] for d in dims], dtype, 2)
 
 
 @operator("relax.outer", _infer_outer)
@@ -125,14 +124,15 @@ def _infer_einsum(call: Call, infos: tuple[TensorStructInfo, ...]) -> StructInfo
     dtype = infos[0].dtype
     for k, info in enumerate(infos[1:], 1):
         dtype = join_dtype(call, dtype, info.dtype, ("operand 1", f"operand {k + 1}"))
-    if any(i.dims is None for i in infos):
+    shapes = dims_of(infos)
+    if shapes is None:
         return TensorStructInfo(None, dtype)
     inputs, result = parse_subscripts(call, call.attrs.subscripts, [i.ndim for i in infos])
     sizes: dict[str, Any] = {}
-    for letters, info in zip(inputs, infos):
-        for letter, dim in zip(letters, info.dims):
+    for letters, info, dims in zip(inputs, infos, shapes):
+        for letter, dim in zip(letters, dims):
             have = sizes.get(letter)
-            first = info.dims[letters.index(letter)]
+            first = dims[letters.index(letter)]
             need_same(call, first, dim, lambda x=letter, a=first, b=dim, info=info: (
                 f"{call.attrs.subscripts!r}: {x!r} is both {dim_text(a)} and {dim_text(b)} in one "
                 f"operand, {show(info)}"))

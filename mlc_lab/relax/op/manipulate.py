@@ -13,8 +13,8 @@ from ...tir.functor import substitute
 from ..expr import Call, Expr, Tuple
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
 from .common import (
-    axis_of, dim_text, join_dtype, misfit, need_at_least, need_ndim, need_same, plain_int, product,
-    show, show_shape, tensor_of,
+    axis_of, dim_text, dims_of, info_of, join_dtype, misfit, need_at_least, need_ndim, need_same,
+    plain_int, product, show, show_shape, tensor_of,
 )
 from .declare import (
     Axis, Ints, Kind, Tensor, Tensors, Whole, like_first, operator, prim, prim_arg,
@@ -47,26 +47,28 @@ def _one_dtype(call: Call, infos: Sequence[TensorStructInfo]) -> str:
 def _infer_concat(call: Call, infos: tuple[TensorStructInfo, ...]) -> StructInfo:
     if call.attrs.axis is None:  # flattened first: their shapes may be any
         dtype = _one_dtype(call, infos)
-        if any(i.dims is None for i in infos):
+        shapes = dims_of(infos)
+        if shapes is None:
             return tensor_of(None, dtype, 1)
         total: Any = as_dim(0)
-        for info in infos:
-            total = O.add(total, product(info.dims))
+        for dims in shapes:
+            total = O.add(total, product(dims))
         return tensor_of([Analyzer().simplify(total)], dtype)
     dtype, ndim = _join_all(call, infos)
     if ndim == -1:
         return TensorStructInfo(None, dtype)
     axis = axis_of(call, call.attrs.axis, ndim)
-    if any(i.dims is None for i in infos):
+    shapes = dims_of(infos)
+    if shapes is None:
         return tensor_of(None, dtype, ndim)
-    first, total, analyzer = infos[0].dims, infos[0].dims[axis], Analyzer()
-    for k, info in enumerate(infos[1:], 2):
+    first, total, analyzer = shapes[0], shapes[0][axis], Analyzer()
+    for k, dims in enumerate(shapes[1:], 2):
         for d in range(ndim):
             if d != axis:
-                need_same(call, first[d], info.dims[d], lambda k=k, d=d, info=info: (
+                need_same(call, first[d], dims[d], lambda k=k, d=d, dims=dims: (
                     f"tensor 1 has shape {show_shape(first)} and tensor {k} "
-                    f"{show_shape(info.dims)}: dimension {d} differs, only dimension {axis} may"))
-        total = analyzer.simplify(O.add(total, info.dims[axis]))
+                    f"{show_shape(dims)}: dimension {d} differs, only dimension {axis} may"))
+        total = analyzer.simplify(O.add(total, dims[axis]))
     return tensor_of([*first[:axis], total, *first[axis + 1:]], dtype)
 
 
@@ -87,9 +89,10 @@ def _infer_stack(call: Call, infos: tuple[TensorStructInfo, ...]) -> StructInfo:
     if known is None:
         return tensor_of(None, dtype, ndim + 1)
     for k, info in enumerate(infos[1:], 2):
-        for a, b in zip(known, info.dims or ()):
-            need_same(call, a, b, lambda k=k, info=info: (
-                f"tensor 1 has shape {show_shape(known)} and tensor {k} {show_shape(info.dims)}: "
+        dims = info.dims or ()
+        for a, b in zip(known, dims):
+            need_same(call, a, b, lambda k=k, dims=dims: (
+                f"tensor 1 has shape {show_shape(known)} and tensor {k} {show_shape(dims)}: "
                 "only tensors of one shape are stacked"))
     return tensor_of([*known[:axis], as_dim(len(infos)), *known[axis:]], dtype)
 
@@ -114,15 +117,14 @@ def _infer_split(call: Call, info: TensorStructInfo) -> StructInfo:
     if not 1 <= count <= limits.RESULTS:
         raise misfit(call, f"x cannot be split into {count} pieces (1 to {limits.RESULTS} are "
                      "possible)")
-    unknown = TensorStructInfo(None, info.dtype, ndim=info.ndim)
-    if info.dims is None:
+    unknown, dims = TensorStructInfo(None, info.dtype, ndim=info.ndim), info.dims
+    if dims is None:
         return TupleStructInfo([unknown] * count)
     axis = axis_of(call, call.attrs.axis, info.ndim)
-    dim, analyzer = info.dims[axis], Analyzer()
+    dim, analyzer = dims[axis], Analyzer()
 
     def piece(extent: Any) -> StructInfo:
-        return tensor_of([*info.dims[:axis], analyzer.simplify(extent), *info.dims[axis + 1:]],
-                         info.dtype)
+        return tensor_of([*dims[:axis], analyzer.simplify(extent), *dims[axis + 1:]], info.dtype)
 
     if isinstance(cuts, tuple):
         edges = [as_dim(0), *map(as_dim, cuts), dim]
@@ -145,9 +147,9 @@ def _infer_split(call: Call, info: TensorStructInfo) -> StructInfo:
 def _split(bb: Any, call: Call) -> Expr:
     axis, cuts = call.attrs.axis, call.attrs.indices_or_sections
     info = call.args[0].struct_info
-    fields = call.struct_info.fields_
     if not isinstance(cuts, tuple):  # where each piece begins: all have one size but the last
-        size = fields[0].dims[axis % info.ndim]
+        pieces: Any = call.struct_info
+        size = pieces.fields_[0].dims[axis % info.ndim]
         cuts = tuple(utils.simplify(size * k) for k in range(1, cuts))
 
     def split(x: Any, indices: Any) -> Any:
@@ -222,8 +224,8 @@ def _infer_meshgrid(call: Call, infos: tuple[TensorStructInfo, ...]) -> StructIn
     for k, info in enumerate(infos, 1):
         if info.ndim > 1:
             raise misfit(call, f"tensor {k} is {show(info)}, it must be a vector")
-    known = all(i.dims is not None for i in infos)
-    dims = [i.dims[0] if i.ndim else _ONE for i in infos] if known else None
+    shapes = dims_of(infos)
+    dims = None if shapes is None else [shape[0] if shape else _ONE for shape in shapes]
     if dims is not None and call.attrs.indexing == "xy" and len(dims) > 1:
         dims[0], dims[1] = dims[1], dims[0]
     return TupleStructInfo([tensor_of(dims, dtype, len(infos))] * len(infos))
@@ -235,7 +237,7 @@ def _meshgrid(bb: Any, call: Call) -> Expr:
         return grids if len(grids) > 1 else grids[0]
 
     made = bb.call_te(meshgrid, *call.args)
-    return made if len(call.struct_info.fields_) > 1 else Tuple([bb.emit(made)])
+    return made if len(call.args[0].struct_info.fields_) > 1 else Tuple([bb.emit(made)])
 
 
 @operator("relax.meshgrid", _infer_meshgrid, legalize=_meshgrid)
@@ -274,7 +276,7 @@ def _infer_layout_transform(call: Call, info: TensorStructInfo) -> StructInfo:
 def _layout_transform(bb: Any, call: Call) -> Expr:
     index_map = call.attrs.index_map
     value = prim(call.attrs.pad_value) if call.attrs.pad_value is not None else 0
-    shape = list(call.struct_info.dims)
+    shape = list(info_of(call).dims or ())
     source = list(call.args[0].struct_info.dims)
 
     def layout_transform(x: Any) -> Any:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Callable
 
-from ..expr import Call, DataTypeImm, Tuple
+from ..expr import Call, DataTypeImm, Expr, Tuple
 from ..struct_info import (
     OBJECT, PrimStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo,
 )
 from .base import VOID
-from .common import like, misfit, shape_values, show
+from .common import like, misfit, shape_arg, shape_values, show
 from .declare import (
-    LATER, DataType, Kind, Rule, Scalar, Shape, String, Tensor, Value, any_info, like_first,
-    operator,
+    LATER, DataType, Kind, Rule, Scalar, Shape, String, Tensor, Value, any_info, as_dtype,
+    like_first, operator, prim_arg,
 )
 
 
@@ -65,13 +65,14 @@ def kill_tensor(tensor: Value) -> Any:
     """The tensor is not used again."""
 
 
-def _given(kind: Any) -> Any:
-    """An argument of a kind, or an empty tuple where it is not given."""
-    return Annotated[Any, Kind(lambda value: Tuple(()) if value is None else kind.convert(value),
-                               any_info)]
+def _given(convert: Callable[[Any], Expr]) -> Kind:
+    """An argument, or an empty tuple where it is not given."""
+    return Kind(lambda value: Tuple(()) if value is None else convert(value), any_info)
 
 
-GivenShape, GivenDtype, GivenScalar = _given(Shape), _given(DataType), _given(Scalar)
+GivenShape = Annotated[Any, _given(shape_arg)]
+GivenDtype = Annotated[Any, _given(as_dtype)]
+GivenScalar = Annotated[Any, _given(prim_arg)]
 
 
 def _infer_view(call: Call, data: TensorStructInfo, shape: StructInfo, *rest: Any) -> StructInfo:

@@ -107,8 +107,8 @@ max = _statistical("relax.max", lambda *args: topi.reduction.exact_max(*args))
 min = _statistical("relax.min", lambda *args: topi.reduction.exact_min(*args))
 mean = _statistical("relax.mean", _mean, _infer_mean)
 variance = _statistical("relax.variance", _variance, _infer_mean)
-std = _statistical("relax.std", lambda *args: _variance(*args, lambda v: topi.sqrt(v)),
-                   _infer_mean)
+std = _statistical("relax.std", lambda x, axis, keepdims: _variance(
+    x, axis, keepdims, lambda v: topi.sqrt(v)), _infer_mean)
 
 
 def _infer_arg(call: Call, x: TensorStructInfo) -> StructInfo:

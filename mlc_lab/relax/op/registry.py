@@ -86,7 +86,7 @@ def infer_call(call: Call) -> StructInfo:
 
 
 #: sets what a call gives; the call is nobody else's yet
-_complete = Call.struct_info_.__set__
+_complete = vars(Call)["struct_info_"].__set__
 
 
 def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ()) -> Call:

@@ -11,8 +11,8 @@ from ...tir import op as O
 from ..expr import Call, Expr, as_expr
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, as_dim, same_dim
 from .common import (
-    axes_of, dim_text, like, misfit, need_fill, need_same, need_same_count, product, shape_arg,
-    shape_values, show, show_shape, tensor_info, tensor_of,
+    axes_of, dim_text, info_of, like, misfit, need_fill, need_same, need_same_count, product,
+    shape_arg, shape_values, show, show_shape, tensor_info, tensor_of,
 )
 from .declare import Ints, Shape, Tensor, constructor, operator
 from .later import topi
@@ -73,14 +73,14 @@ def _infer_squeeze(call: Call, info: TensorStructInfo) -> StructInfo:
         if info.dims is None or any(type(d) is not E.IntImm for d in info.dims):
             return TensorStructInfo(None, info.dtype)
         return tensor_of([d for d in info.dims if d.value != 1], info.dtype)
-    axes = axes_of(call, axes, info.ndim)
-    if info.dims is None:
+    axes, dims = axes_of(call, axes, info.ndim), info.dims
+    if dims is None:
         return tensor_of(None, info.dtype, info.ndim - len(axes))
     for a in axes:
-        need_same(call, _ONE, info.dims[a], lambda a=a: (
-            f"x is {show(info)}: dimension {a} has extent {dim_text(info.dims[a])}, only extent 1 "
+        need_same(call, _ONE, dims[a], lambda a=a: (
+            f"x is {show(info)}: dimension {a} has extent {dim_text(dims[a])}, only extent 1 "
             "can be squeezed"))
-    return tensor_of([d for k, d in enumerate(info.dims) if k not in axes], info.dtype)
+    return tensor_of([d for k, d in enumerate(dims) if k not in axes], info.dtype)
 
 
 @operator("relax.squeeze", _infer_squeeze, precision="follow")
@@ -91,7 +91,7 @@ def squeeze(x: Tensor, axis: Ints | None = None) -> Tensor:
 
 def _reshaped(bb: Any, call: Call) -> Expr:
     """The elements in the shape of the result."""
-    return bb.call_te(topi.reshape, call.args[0], call.struct_info.shape)
+    return bb.call_te(topi.reshape, call.args[0], info_of(call).shape)
 
 
 def _infer_flatten(call: Call, x: TensorStructInfo) -> StructInfo:
@@ -118,10 +118,11 @@ def batch_flatten(data: Tensor) -> Tensor:
 def _infer_reshape(call: Call) -> StructInfo:
     info = tensor_info(call, 0, "x")
     shape = shape_values(call, 1)
-    if shape.values is not None and info.dims is not None:
-        need_same_count(call, info.dims, shape.values, lambda: (
-            f"x has shape {show_shape(info.dims)} with {dim_text(product(info.dims))} elements, "
-            f"the new shape {show_shape(shape.values)} has {dim_text(product(shape.values))}"))
+    old, new = info.dims, shape.values
+    if old is not None and new is not None:
+        need_same_count(call, old, new, lambda: (
+            f"x has shape {show_shape(old)} with {dim_text(product(old))} elements, "
+            f"the new shape {show_shape(new)} has {dim_text(product(new))}"))
     return TensorStructInfo(call.args[1], info.dtype, ndim=shape.ndim)
 
 
@@ -159,7 +160,7 @@ def _fill_in(x: Expr, shape: list[Any]) -> Any:
     if len(unknown) > 1:
         raise misfit("reshape", f"only one dimension can be -1, got {show_shape(shape)}")
     if unknown:
-        rest = product(d for d in shape if not is_value(d, -1))
+        rest = product([d for d in shape if not is_value(d, -1)])
         total, fixed = product(dims), rest
         if type(total) is E.IntImm and type(fixed) is E.IntImm and (
                 fixed.value == 0 or total.value % fixed.value):

@@ -13,7 +13,8 @@ from ..struct_info import (
 )
 from .base import tensor_to_shape
 from .common import (
-    axes_of, axis_of, join_dtype, misfit, need_ndim, need_same, show, show_shape, tensor_of,
+    axes_of, axis_of, info_of, join_dtype, misfit, need_ndim, need_same, show, show_shape,
+    tensor_of,
 )
 from .declare import (
     Axis, Flag, IntegerTensor, Kind, Tensor, any_info, operator, prim,
@@ -24,8 +25,8 @@ from .later import te, topi
 def slice_extent(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: bool,
                  analyzer: Analyzer) -> Any:
     """The extent of numpy's begin:end:stride of a dimension."""
-    fixed = [v.value if type(v) is E.IntImm else None for v in (dim, begin, end, stride)]
-    if None not in fixed:
+    fixed = [v.value for v in (dim, begin, end, stride) if type(v) is E.IntImm]
+    if len(fixed) == 4:
         size, low, high, by = fixed
         if assume_inbound:
             return as_dim(max(0, -((low - high) // by) if by > 0 else -((high - low) // -by)))
@@ -71,12 +72,13 @@ def _place_backwards(value: Any, dim: Any) -> Any:
 
 def slice_start(dim: Any, begin: Any, end: Any, stride: Any, assume_inbound: bool) -> Any:
     """The first place of numpy's begin:end:stride of a dimension, if it has any."""
-    fixed = [O.as_int(v) for v in (dim, begin, end, stride)]
-    if None not in fixed and not assume_inbound:
-        size, low, high, by = fixed
+    by = O.as_int(stride)
+    fixed = [n for v in (dim, begin, end) if (n := O.as_int(v)) is not None]
+    if len(fixed) == 3 and by is not None and not assume_inbound:
+        size, low, high = fixed
         return as_dim(slice(low, high, by).indices(size)[0])
     begin = O.cast(O.convert(begin), dim.dtype)
-    if O.as_int(stride) is not None and O.as_int(stride) < 0 and not assume_inbound:
+    if by is not None and by < 0 and not assume_inbound:
         return _place_backwards(begin, dim)
     low = O.as_int(begin)
     if low is None and assume_inbound or low is not None and low >= 0:
@@ -110,9 +112,9 @@ Number = Annotated[Any, Kind(lambda value: value if isinstance(value, Expr) else
 
 
 def _infer_strided_slice(call: Call, x: TensorStructInfo, *bounds: StructInfo) -> StructInfo:
-    parts = list(map(_values, bounds))
+    parts = [values for b in bounds if (values := _values(b)) is not None]
     unknown = TensorStructInfo(None, x.dtype, ndim=x.ndim)
-    if x.dims is None or None in parts:
+    if x.dims is None or len(parts) < len(bounds):
         return unknown
     axes, begin, end = parts[:3]
     strides = parts[3] if len(parts) > 3 else [as_dim(1)] * len(axes)
@@ -147,7 +149,7 @@ def _strided_slice(bb: Any, call: Call) -> Expr:
     x, axes, begin, end = call.args[:4]
     parts = [_known(a) for a in (axes, begin, end)]
     strides = _known(call.args[4]) if len(call.args) > 4 else None
-    out = call.struct_info
+    out = info_of(call)
     if out.dims is None:
         return call
 
@@ -236,14 +238,13 @@ def _infer_slice_scatter(call: Call, data: TensorStructInfo, src: TensorStructIn
         return data
     axis = call.attrs.axis % data.ndim
     need_ndim(call, src, data.ndim, "src")
-    limits = [getattr(a, "value", None) for a in call.args[2:5]]
-    step = limits[2]
+    start, end, step = (getattr(a, "value", None) for a in call.args[2:5])
     if type(step) is E.IntImm and step.value < 1:
         raise misfit(call, f"the step is {step.value}, it must be positive")
-    if data.dims is None or src.dims is None or None in limits:
+    if data.dims is None or src.dims is None or None in (start, end, step):
         return data
     wanted = list(data.dims)
-    extent = slice_extent(wanted[axis], *limits, False, Analyzer())
+    extent = slice_extent(wanted[axis], start, end, step, False, Analyzer())
     if extent is not None:
         wanted[axis] = extent
         for a, b in zip(wanted, src.dims):
