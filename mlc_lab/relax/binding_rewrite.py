@@ -14,7 +14,9 @@ from typing import Any
 from ..ir.module import IRModule
 from .analysis import free_vars, get_var2val
 from .block_builder import BlockBuilder
-from .expr import Binding, DataflowBlock, DataflowVar, Expr, Function, SeqExpr, Var, VarBinding
+from .expr import (
+    Binding, BindingBlock, DataflowBlock, DataflowVar, Expr, Function, SeqExpr, Var, VarBinding,
+)
 from .expr_functor import PyExprMutator
 
 
@@ -30,16 +32,18 @@ class DataflowBlockRewrite:
     """Changes one dataflow block of a function; see the head of the file."""
 
     def __init__(self, dfb: DataflowBlock, root_fn: Function) -> None:
-        self._block, self._func = dfb, root_fn
+        self._block: BindingBlock = dfb
+        self._func = root_fn
         if not any(b is dfb for b in root_fn.body.blocks):
             raise ValueError("the block is no block of the function")
         self._names = {v.name_hint for v in (*root_fn.params, *get_var2val(root_fn))}
 
-    def _set(self, block: DataflowBlock, body: Expr | None = None) -> None:
-        blocks = tuple(block if b is self._block else b for b in self._func.body.blocks)
+    def _set(self, block: DataflowBlock) -> None:
         seq = self._func.body
-        self._func = self._func.replace(
-            body=SeqExpr(blocks, seq.body if body is None else body))
+        blocks = [block if b is self._block else b for b in seq.blocks]
+        if block not in blocks:  # it was empty, and such blocks are left out
+            blocks.append(block)
+        self._func = self._func.replace(body=SeqExpr(blocks, seq.body))
         self._block = block
 
     def _fresh(self, name: str) -> str:
@@ -100,7 +104,7 @@ class DataflowBlockRewrite:
     def replace_all_uses(self, old_var: Var, new_var: Expr) -> None:
         """Let everything after use `new_var` where it used `old_var`."""
         mutator = _Renamer(old_var, new_var)
-        blocks, mine = [], None
+        blocks, mine = [], self._block
         for block in self._func.body.blocks:
             new = mutator.visit_binding_block(block)
             blocks.append(new)
@@ -110,7 +114,7 @@ class DataflowBlockRewrite:
         self._func = self._func.replace(body=SeqExpr(blocks, body))
         self._block = mine
 
-    def mutated_dfb(self) -> DataflowBlock:
+    def mutated_dfb(self) -> BindingBlock:
         """The block as it is now."""
         return self._block
 

@@ -49,6 +49,25 @@ def test_remove_everything_unused(setup):
     assert len(rewrite.mutated_dfb().bindings) == 3
 
 
+def test_a_block_that_became_empty_is_filled_again():
+    func = from_source("""
+@R.function
+def main(x: R.Tensor((2,), "float32")):
+    with R.dataflow():
+        a = R.exp(x)
+        R.output(a)
+    return x
+""")
+    rewrite = relax.DataflowBlockRewrite(func.body.blocks[0], func)
+    rewrite.remove_all_unused()
+    assert not rewrite.mutated_root_fn().body.blocks
+    rewrite.replace_all_uses(func.params[0], func.params[0])
+    rewrite.add("b", relax.op.exp(func.params[0]))
+    new = rewrite.mutated_root_fn()
+    assert verify_well_formed(new) and new.body.blocks[0] is rewrite.mutated_dfb()
+    assert [b.var.name_hint for b in new.body.blocks[0].bindings] == ["b"]
+
+
 def test_in_a_module(setup):
     from mlc_lab.ir import IRModule
 
