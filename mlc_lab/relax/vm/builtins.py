@@ -148,11 +148,11 @@ def _dims(value: object, context: str) -> tuple:
 
 def match_shape(value: Any, heap: Any, ndim: int, *rest: object) -> None:
     """Compare the dimensions of a value with what is declared, and store those that are new."""
-    context = rest[-1] if len(rest) > 2 * ndim else ""
+    context = str(rest[-1]) if len(rest) > 2 * ndim else ""
     dims = _dims(value, context)
     if len(dims) != ndim:
         raise MatchError(f"{where(context)}: expected {ndim} dimensions, got {_kind(value)}")
-    table = None if heap is None else heap._view()
+    table: Any = None if heap is None else heap._view()
     for at in range(ndim):
         code, number = rest[2 * at], rest[2 * at + 1]
         if code == STORE:

@@ -9,7 +9,7 @@ the kernel that computes the rest of that table comes first in a plan.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, TypeGuard, Union
 
 from ...backend.llvm_packed import dl_dtype
 from ...ir.dtype import bytes_of
@@ -154,7 +154,7 @@ class Reader:
 
     def split(self) -> None:
         """Find the steps at the start that fill the table of dimensions."""
-        fills = [type(s) is Check or any(isinstance(a, Tensor) and a.place == "heap"
+        fills = [isinstance(s, Check) or any(isinstance(a, Tensor) and a.place == "heap"
                                          for a in s.args) for s in self.out.steps]
         self.out.head = fills.index(False) if False in fills else len(fills)
         if any(type(s) is Call and fill for s, fill in
@@ -404,7 +404,7 @@ class Reader:
         self.out.outputs.append(value)
 
 
-def _is_param(content: Any) -> bool:
+def _is_param(content: Any) -> TypeGuard[tuple]:
     return type(content) is tuple and len(content) == 2 and content[0] == "param"
 
 

@@ -68,11 +68,12 @@ def _check_operators(mod: IRModule) -> None:
         if not isinstance(func, Function):
             continue
         for binding in all_bindings(func.body):
-            op = getattr(binding.value, "op", None)
-            if isinstance(op, E.Op) and op.name not in _KNOWN:
-                if getattr(OPERATORS.get(op.name), "legalize", None) and _lacks_dims(binding):
-                    raise _no_dims(var, binding)
-                missing.setdefault(op.name, []).append(f"{var.name_hint}: {binding.var.name_hint}")
+            call, place = binding.value, f"{var.name_hint}: {binding.var.name_hint}"
+            if isinstance(call, Call) and isinstance(call.op, E.Op) and call.op.name not in _KNOWN:
+                name = call.op.name
+                if getattr(OPERATORS.get(name), "legalize", None) and _lacks_dims(binding, call):
+                    raise _no_dims(f"{name} (in {place})", binding, call)
+                missing.setdefault(name, []).append(place)
     if missing:
         text = "; ".join(f"{name} (in {', '.join(places[:3])}{', ...' if len(places) > 3 else ''})"
                          for name, places in missing.items())
@@ -82,17 +83,16 @@ def _check_operators(mod: IRModule) -> None:
             "call a function instead (R.call_tir, R.call_dps_packed)")
 
 
-def _lacks_dims(binding: Binding) -> bool:
+def _lacks_dims(binding: Binding, call: Call) -> bool:
     """Whether a tensor of a call, or its result, has dimensions that are not known."""
-    infos = [binding.var.struct_info_, *(a.struct_info_ for a in binding.value.args)]
+    infos = [binding.var.struct_info_, *(a.struct_info_ for a in call.args)]
     return any(isinstance(i, TensorStructInfo) and i.dims is None for i in infos)
 
 
-def _no_dims(var: GlobalVar, binding: Binding) -> VMCodegenError:
-    call = binding.value
+def _no_dims(what: str, binding: Binding, call: Call) -> VMCodegenError:
     given = " and ".join(show(a.struct_info_) for a in call.args)
     return VMCodegenError(
-        f"{call.op.name} (in {var.name_hint}: {binding.var.name_hint}) of {given} gives "
+        f"{what} of {given} gives "
         f"{show(binding.var.struct_info_)}, whose dimensions are not known when it is built, so "
         "there is no kernel for it. Where two sizes are one, use one variable for both, or say so "
         "with R.match_cast(x, R.Tensor((n,), ...)); where one is broadcast, use R.broadcast_to")
@@ -184,7 +184,7 @@ class _Function:
         if kind is GlobalVar:
             func = self.mod.functions.get(e)
             return Arg("f", self.ex.function_index(
-                func.global_symbol if type(func) is ExternFunc else e.name_hint))
+                func.global_symbol if isinstance(func, ExternFunc) else e.name_hint))
         if kind is ExternFunc:
             return Arg("f", self.ex.function_index(e.global_symbol))
         if kind is Call:
@@ -253,7 +253,7 @@ class _Function:
         if isinstance(op, Var):
             args = [Arg("r", VM_REGISTER), self.value(op), *(self.value(a) for a in call.args)]
             return "vm.builtin.invoke_closure", args
-        name = op.name
+        name = op.name if isinstance(op, E.Op) else type(op).__name__
         if name == "relax.vm.kill_object":
             return "vm.builtin.null_value", []
         if name == "relax.vm.alloc_storage":

@@ -214,7 +214,7 @@ def trace(vm: VirtualMachine, func_name: str, args: tuple, keep_values: bool) ->
     """Run by bytecode, recording each call."""
     from .machine import to_value
 
-    steps: list[Step] = []
+    steps: list[Any] = []
     storages: list[dict] = []
     numbers: dict[int, int] = {}
     alive: dict[int, Any] = {}
@@ -240,7 +240,7 @@ def trace(vm: VirtualMachine, func_name: str, args: tuple, keep_values: bool) ->
             alive[len(storages)] = result
             storages.append({"id": len(storages), "size": result.size, "alive": True,
                              "tensors": []})
-        if name == "vm.builtin.alloc_tensor" and id(values[0]) in numbers:
+        elif name == "vm.builtin.alloc_tensor" and id(values[0]) in numbers:
             row = storages[numbers[id(values[0])]]
             row["tensors"] = [t for t in row["tensors"] if t["register"] != register_name(dst)]
             row["tensors"].append({"register": register_name(dst), "offset": int(values[1]),
@@ -287,7 +287,7 @@ def memory_plan(executable: Executable, func_name: str) -> dict[str, Any]:
     function = executable.functions[func_name]
     storages: list[dict] = []
     tensors: list[dict] = []
-    holds: dict[int, dict] = {}  # register -> the storage or tensor it holds
+    holds: dict[int, Any] = {}  # register -> the storage or tensor it holds
     for at, instruction in enumerate(function.code):
         if type(instruction) is Ret:
             _use(holds.get(instruction.value), at)
@@ -297,7 +297,7 @@ def memory_plan(executable: Executable, func_name: str) -> dict[str, Any]:
         name = executable.names[instruction.func]
         constants = [executable.constants[a.value] if a.kind == "c" else None
                      for a in instruction.args]
-        used = [holds.get(a.value) for a in instruction.args if a.kind == "r"]
+        used: list[Any] = [holds.get(a.value) for a in instruction.args if a.kind == "r"]
         for row in used:
             _use(row, at)
         if name == "vm.builtin.alloc_storage":

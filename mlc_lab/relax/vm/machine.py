@@ -243,7 +243,7 @@ class VirtualMachine:
             if func is None:
                 func = library_function(name)
             if func is None:
-                registry.get_global_func(name)  # raises, naming what is near
+                func = registry.get_global_func(name)  # raises, naming what is near
             return func(*args)
 
         return call
@@ -293,6 +293,7 @@ class VirtualMachine:
         registers: list[Any] = [None] * max(function.registers, len(args))
         registers[:len(args)] = args
         watch = self._watch
+        #: the calls whose ends the instrument is still told of, and the instrument
         left: list[tuple] = []
         at = 0
         while True:
@@ -306,7 +307,7 @@ class VirtualMachine:
                 if watch is not None:
                     result = watch(function, at, step, values, registers)
                 elif self._instrument is not None and name not in BUILTINS:
-                    result = self._instrumented(func, name, values)
+                    result = _instrumented(self._instrument, func, name, values)
                 else:
                     result = func(*values)
                 if dst >= 0:
@@ -314,8 +315,8 @@ class VirtualMachine:
                 at += 1
             elif kind == _RET:
                 result = registers[step[1]]
-                for func, name, values in reversed(left):
-                    self._instrument(func, name, False, result, *values)
+                for instrument, func, name, values in reversed(left):
+                    instrument(func, name, False, result, *values)
                 return result
             elif kind == _IF:
                 at += 1 if registers[step[1]] else step[2]
@@ -346,23 +347,26 @@ class VirtualMachine:
         if self._watch is not None:
             self._watch(function, at, (_CALL, _nothing, *step[2:]), values, registers)
         elif self._instrument is not None:
-            if self._skips(func, name, values):
+            instrument = self._instrument
+            if _skips(instrument, func, name, values):
                 registers[dst] = None
                 return None
-            left.append((func, name, values))
+            left.append((instrument, func, name, values))
         return values
 
-    def _instrumented(self, func: Callable, name: str, values: list) -> Any:
-        if self._skips(func, name, values):
-            return None
-        result = func(*values)
-        self._instrument(func, name, False, result, *values)
-        return result
 
-    def _skips(self, func: Callable, name: str, values: list) -> bool:
-        """Whether the instrument, asked before a call, leaves it out."""
-        answer = self._instrument(func, name, True, None, *values)
-        return answer is not None and int(answer) == VMInstrumentReturnKind.SKIP_RUN
+def _instrumented(instrument: Callable, func: Callable, name: str, values: list) -> Any:
+    if _skips(instrument, func, name, values):
+        return None
+    result = func(*values)
+    instrument(func, name, False, result, *values)
+    return result
+
+
+def _skips(instrument: Callable, func: Callable, name: str, values: list) -> bool:
+    """Whether the instrument, asked before a call, leaves it out."""
+    answer = instrument(func, name, True, None, *values)
+    return answer is not None and int(answer) == VMInstrumentReturnKind.SKIP_RUN
 
 
 class _Interpreted:
@@ -426,7 +430,9 @@ def library_function(name: str) -> Any:
         except (AttributeError, OSError, TypeError, ValueError):
             continue
         if symbol.startswith(SYMBOL_PREFIX) or name.startswith(SYMBOL_PREFIX):
-            return native_library.packed(ctypes.cast(found, ctypes.c_void_p).value, name=name)
+            address = ctypes.cast(found, ctypes.c_void_p).value
+            assert address is not None  # the symbol was found
+            return native_library.packed(address, name=name)
     return None
 
 

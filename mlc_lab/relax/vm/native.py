@@ -257,7 +257,7 @@ class _Writer:
 
     def step(self, step: Call | Check) -> None:
         """Write one step."""
-        if type(step) is Call:
+        if isinstance(step, Call):
             self.kernel(step.kernel, step.args)
         else:
             self.check(step)

@@ -375,6 +375,19 @@ def test_an_instrument_sees_calls_and_may_skip_them(executable):
     assert seen and {before for _, before in seen} == {True, False}
 
 
+def test_an_instrument_may_take_itself_off(executable):
+    vm = relax.VirtualMachine(executable, tvm.cpu())
+    seen = []
+
+    def once(func, name, before, *rest):
+        seen.append((name, before))
+        vm.set_instrument(None)
+
+    vm.set_instrument(once)
+    vm["main"](*net_args())
+    assert [before for _, before in seen] == [True, False]
+
+
 def test_closures():
     @I.ir_module
     class Closures:
