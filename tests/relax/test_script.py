@@ -315,6 +315,11 @@ def test_statements_without_effect_are_refused():
             '    else:\n        R.exp(x)\n    return x', "is lost")
 
 
+def test_a_branch_gives_a_value():
+    refused('def f(c: R.Tensor((), "bool"), x: R.Tensor((4,))):\n    if c:\n        y = R.exp(x)\n'
+            '    else:\n        y: R.Tensor((4,))\n    return y', "y is declared and gets no value")
+
+
 def test_nothing_follows_r_output():
     head = 'def f(x: R.Tensor((4,))):\n    with R.dataflow():\n        y = R.exp(x)\n'
     for line in ("z = R.exp(y)", "R.output(y)"):

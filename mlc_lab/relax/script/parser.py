@@ -141,7 +141,7 @@ def _declarations(parser: Parser, node: ast.Assign) -> dict[str, E.Var]:
 
 
 def _builder_of(parser: Parser) -> BlockBuilder:
-    builder = getattr(parser, "relax_builder", None)
+    builder = parser.relax_builder
     if builder is None:
         builder = parser.relax_builder = BlockBuilder()
         builder._function_names.update(parser.functions)
@@ -150,7 +150,7 @@ def _builder_of(parser: Parser) -> BlockBuilder:
 
 def parse_function(parser: Parser, node: ast.FunctionDef, options: Mapping[str, Any]) -> Function:
     """The Relax function that a definition under @R.function says."""
-    outer = getattr(parser, "relax", None)
+    outer = parser.relax
     builder = _builder_of(parser)
     current = parser.relax = RelaxFunction(parser, builder, outer)
     pure = bool(options.get("pure", True))
@@ -209,7 +209,7 @@ def declare_function(parser: Parser, node: ast.FunctionDef) -> None:
 
 def head_info(parser: Parser, node: ast.FunctionDef) -> FuncStructInfo:
     """What the head of a function says."""
-    current = RelaxFunction(parser, _builder_of(parser), getattr(parser, "relax", None))
+    current = RelaxFunction(parser, _builder_of(parser), parser.relax)
     parser.scopes.append({})
     R.RESOLVERS.append(current.resolve)
     decorator = node.decorator_list[-1]

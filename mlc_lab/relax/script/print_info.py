@@ -38,6 +38,7 @@ def states_of(p: Printer) -> list[State]:
 def insert(p: Printer, state: State, text: str) -> None:
     """Add a line at the top of the body of the function."""
     at = state.insert_at
+    assert at is not None  # the head is printed
     p.out.insert(at, text)
     state.insert_at = at + 1
     for other in states_of(p):
@@ -155,7 +156,7 @@ INFO: dict[type, Callable[[Printer, Any], str]] = {
 }
 
 
-def struct_info(p: Printer, info: SI.StructInfo) -> str:
+def struct_info(p: Printer, info: SI.StructInfo | None) -> str:
     """The text of a struct info."""
     p.used.add("R")
     if type(info) not in INFO:

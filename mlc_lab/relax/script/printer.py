@@ -6,7 +6,7 @@ registered with it for the node types of Relax.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeGuard
 
 from ...ir.diagnostics import WellFormedError
 from ...ir.module import GlobalVar
@@ -20,6 +20,7 @@ from .print_info import State, insert, prim, sequence, states_of, struct_info
 from .print_info import INFO as _INFO
 
 if TYPE_CHECKING:
+    from ...script.spans import SpanPrinter
     from ..expr import Expr
 
 Printer = base.Printer
@@ -34,7 +35,12 @@ def expr(p: Printer, node: Any) -> str:
     """The text of an expression."""
     p.used.add("R")
     text = _EXPR[type(node)](p, node)
-    return p.mark(node, text, "expr") if getattr(p, "expressions", False) else text
+    return p.mark(node, text, "expr") if _marks(p) and p.expressions else text
+
+
+def _marks(p: Printer) -> TypeGuard[SpanPrinter]:
+    """Whether it is noted where nodes stand in the text."""
+    return hasattr(p, "mark")
 
 
 def exprs(p: Printer, nodes: Iterable[Any]) -> list[str]:
@@ -56,7 +62,7 @@ def var(p: Printer, node: X.Var) -> str:
 def global_var(p: Printer, node: GlobalVar) -> str:
     """cls.f in a module"""
     states = states_of(p)
-    if states and p.alias and getattr(p, "_in_module", False):
+    if states and p.alias and p._in_module:
         state = states[0]
         if not state.cls:
             state.cls = True
@@ -130,9 +136,15 @@ def _function_name(p: Printer, node: Any) -> str:
     return quote(node.global_symbol) if type(node) is X.ExternFunc else expr(p, node)
 
 
+def _operator(node: X.Call) -> str:
+    """The name of the operator that is called, in R."""
+    assert isinstance(node.op, E.Op)
+    return node.op.name.removeprefix("relax.")
+
+
 def _destination_call(p: Printer, node: X.Call) -> str:
     """call_tir and its like"""
-    name = node.op.name.removeprefix("relax.")
+    name = _operator(node)
     args = [_function_name(p, node.args[0]), expr(p, node.args[1])]
     if node.sinfo_args:
         out = node.sinfo_args[0]
@@ -151,7 +163,7 @@ def _destination_call(p: Printer, node: X.Call) -> str:
 
 def _named_call(p: Printer, node: X.Call) -> str:
     """call_pure_packed and its like, whose first argument is a name"""
-    name = node.op.name.removeprefix("relax.")
+    name = _operator(node)
     args = [_function_name(p, node.args[0]), *exprs(p, node.args[1:]), *_attrs(p, node),
             *_sinfo_args(p, node)]
     return f"{p.R}.{name}({', '.join(args)})"
@@ -215,12 +227,12 @@ _EXPR: dict[type, Callable[[Printer, Any], str]] = Rows({
 
 def _begin(p: Printer, node: Any) -> None:
     """Where spans are wanted, the node starts at the next line."""
-    if hasattr(p, "open"):
+    if _marks(p):
         p.pending += p.open(node, "stmt")
 
 
 def _end(p: Printer) -> None:
-    if hasattr(p, "open"):
+    if _marks(p):
         p.out[-1] += "\x03"
 
 
@@ -269,7 +281,7 @@ def var_binding(p: Printer, node: X.VarBinding) -> None:
         return
     if type(value) is X.Tuple and len(value.fields_) > 1:
         text = ", ".join(exprs(p, value.fields_))
-        if getattr(p, "expressions", False):
+        if _marks(p) and p.expressions:
             text = p.mark(value, text, "expr")
     else:
         text = expr(p, value)
@@ -303,7 +315,10 @@ def if_expr(p: Printer, node: X.If, target: str | None) -> None:
 def binding(p: Printer, node: X.Binding) -> None:
     """A binding."""
     _begin(p, node)
-    (var_binding if type(node) is X.VarBinding else match_cast)(p, node)
+    if isinstance(node, X.VarBinding):
+        var_binding(p, node)
+    elif isinstance(node, X.MatchCast):
+        match_cast(p, node)
     _end(p)
 
 
@@ -324,7 +339,7 @@ def block(p: Printer, node: X.BindingBlock) -> None:
             binding(p, item)
     if node.bindings or type(node) is X.DataflowBlock:
         _end(p)
-    elif hasattr(p, "open"):
+    elif _marks(p):
         p.pending += "\x03"
 
 

@@ -89,7 +89,7 @@ class RelaxFunction:
         for part in ast.walk(tree):
             if isinstance(part, ast.Name) and self.in_head and part.id not in ("T", "R"):
                 self.symbol(part.id)  # a later parameter may say what it is
-            if hasattr(part, "lineno"):
+            if isinstance(part, (ast.expr, ast.keyword, ast.arg)):
                 part.lineno = part.end_lineno = self.line.lineno
                 part.col_offset = self.line.col_offset
                 part.end_col_offset = getattr(self.line, "end_col_offset", part.col_offset + 1)
@@ -225,9 +225,10 @@ class RelaxFunction:
     def define(self, name: str, var: Var, node: ast.stmt) -> None:
         self.parser.define(name, var)
 
-    def variable(self, name: str, info: StructInfo, node: ast.stmt) -> Var:
+    def variable(self, name: str, info: StructInfo | None, node: ast.stmt) -> Var:
         """The variable that a binding introduces: of the dataflow block, or seen outside."""
-        if not _is_flat(info) and self.parser.budget.size(info) > limits.TYPE_PARTS:
+        if info is not None and not _is_flat(info) and (
+                self.parser.budget.size(info) > limits.TYPE_PARTS):
             raise self.parser.error(node, f"the type of {name} has more than {limits.TYPE_PARTS} "
                                     "parts", "a tuple of tuples, or a shape computed from shapes, "
                                     "that grows with each line: return its parts instead")
@@ -306,7 +307,8 @@ class RelaxFunction:
             body = self.builder._splice(body)
         self.result = self.builder.as_leaf(body)
         info = self.result.struct_info_
-        if self.ret is not None and struct_info_base_check(self.ret, info) is BaseCheck.FAIL_L0:
+        if self.ret is not None and (info is None or struct_info_base_check(
+                self.ret, info) is BaseCheck.FAIL_L0):
             raise self.parser.error(node, f"the function is declared to give {show(self.ret)}, "
                                           f"here it gives {show(info)}",
                                     "correct the annotation after ->, or leave it out")
@@ -412,6 +414,9 @@ class RelaxFunction:
             name = target.id
             if isinstance(last, ast.AnnAssign):
                 note = self.annotation(last.annotation)
+            if last.value is None:
+                raise parser.error(last, f"{name} is declared and gets no value",
+                                   f"write {name} = ... at the end of the branch")
             value = parser.eval(last.value)
             if isinstance(value, MatchCastValue):
                 value = self.emit_match_cast(name, value, note, last)
