@@ -52,9 +52,9 @@ from ...tir.function import IndexMap, PrimFunc
 from ..op.manipulate import layout_transform
 from .dead_code_elimination import remove_all_unused
 from .rewriting import (
-    CALL_TIR, Binding, BindingBlock, Call, DataflowVar, Emitter, Expr, Function, GlobalVar,
+    CALL_TIR, BindingBlock, Call, DataflowVar, Emitter, Expr, Function, GlobalVar,
     IRModule, Pass, PassContext, ShapeExpr, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo,
-    VarBinding, attr, make_pass, map_blocks, op_name, replace_functions, same_bindings,
+    Var, VarBinding, attr, is_call_of, make_pass, map_blocks, replace_functions, same_bindings,
 )
 
 if TYPE_CHECKING:
@@ -115,20 +115,21 @@ class _Rewriter:
                       or type(block).__name__ == "DataflowBlock")
         for b in block.bindings:
             value = b.value
-            name = self.chosen.get(value.args[0]) if op_name(value) == CALL_TIR else None
-            maps = self.transforms.get(name) if name is not None else None
-            if not maps or not any(m is not None for m in maps):
-                if name is not None:
-                    infos = _infos(value.sinfo_args[0])
-                    self.fits(name, [*(a.struct_info for a in value.args[1].fields_), *infos])
+            if not is_call_of(value, CALL_TIR) or value.args[0] not in self.chosen:
                 out.bindings.append(b)
+                continue
+            name = self.chosen[value.args[0]]
+            maps = self.transforms.get(name)
+            if maps and any(m is not None for m in maps):
+                self.call(b.var, value, list(maps), out)
             else:
-                self.call(b, list(maps), out)
+                infos = _infos(value.sinfo_args[0])
+                self.fits(name, [*(a.struct_info for a in value.args[1].fields_), *infos])
+                out.bindings.append(b)
         return same_bindings(block, out.bindings)
 
-    def call(self, b: Binding, maps: list, out: Emitter) -> None:
+    def call(self, var: Var, value: Call, maps: list, out: Emitter) -> None:
         """One call with its arguments and results transformed."""
-        value = b.value
         args = value.args[1].fields_
         info = value.sinfo_args[0]
         infos = _infos(info)
@@ -145,16 +146,16 @@ class _Rewriter:
         result = TupleStructInfo(new_infos) if several else new_infos[0]
         made = out.emit(Call.from_fields(value.op, (value.args[0], Tuple(new_args),
                                                     *value.args[2:]), None, (result,), result),
-                        b.var.name_hint)
+                        var.name_hint)
         if several:
             back = [self.put_back(out.emit(TupleGetItem(made, k)), m, i, out)
                     for k, (m, i) in enumerate(zip(out_maps, infos))]
-            out.bindings.append(VarBinding(b.var, Tuple([out.emit(v) for v in back])))
+            out.bindings.append(VarBinding(var, Tuple([out.emit(v) for v in back])))
             return
         final = self.put_back(made, out_maps[0], infos[0], out)
-        out.bindings.append(VarBinding(b.var, final))
+        out.bindings.append(VarBinding(var, final))
         if out_maps[0] is not None:
-            self.before[b.var] = made, out_maps[0]
+            self.before[var] = made, out_maps[0]
 
     def fits(self, name: str, infos: Sequence[Any]) -> None:
         """What is passed must be what the new kernel declares."""
@@ -187,6 +188,7 @@ class _Rewriter:
         """A result in the layout that the program expects."""
         if index_map is None:
             return made
+        assert info.dims is not None  # the map was applied to them
         return layout_transform(made, inverse(index_map, info.dims))
 
 

@@ -78,17 +78,14 @@ def _annotate(mod: IRModule, ctx: PassContext) -> IRModule:
 
 def pattern_of(func: PrimFunc) -> OpPatternKind:
     """The pattern of a TensorIR function, from what its blocks read and write."""
-    blocks = list(_leaf_blocks(func.body))
-    if not blocks:
-        return K.OPAQUE
     analyzer = Analyzer()
     result: OpPatternKind | None = None
-    for block in blocks:
+    for block in _leaf_blocks(func.body):
         kind = _block_pattern(block, analyzer, result)
         if kind is K.OPAQUE:
             return K.OPAQUE
         result = kind if result is None else max(result, kind)
-    return result
+    return K.OPAQUE if result is None else result
 
 
 def _leaf_blocks(stmt: Stmt) -> list[Block]:

@@ -60,12 +60,13 @@ def bind_params(func: Function, params: Mapping[Any, Any] | Sequence[Any]) -> Fu
         param = _parameter(func, key)
         value = _as_value(value, param)
         info = value.struct_info_
-        if info is not None and struct_info_base_check(param.struct_info_, info) is (
+        if info is not None and struct_info_base_check(param.struct_info, info) is (
                 BaseCheck.FAIL_L0):
             raise ValueError(f"parameter {param.name_hint!r} has struct info {param.struct_info_}; "
                              f"a value of {info} cannot be bound to it")
         table[param] = value
-        match_struct_info(param.struct_info_, info, dims)
+        if info is not None:
+            match_struct_info(param.struct_info, info, dims)
     if not table:
         return func
     dims = {k: v for k, v in dims.items() if k is not v}
@@ -106,8 +107,9 @@ def _as_value(value: Any, param: Var) -> Expr:
         return value
     if isinstance(value, (list, tuple)) and not getattr(param.struct_info_, "dtype", ""):
         return Tuple([_as_value(v, param) for v in value])
-    if hasattr(value, "detach"):  # a torch tensor that wants gradients
-        value = value.detach()
+    detach = getattr(value, "detach", None)
+    if detach is not None:  # a torch tensor that wants gradients
+        value = detach()
     if type(value).__name__ == "NDArray":
         return Constant(value)
     if isinstance(value, (int, float, bool)):

@@ -51,7 +51,7 @@ def _bundle(func: Function, name: str) -> Function:
     if count is None or type(func.body) is not SeqExpr:
         return func
     inputs, weights = func.params[:count], func.params[count:]
-    whole = Var(name, TupleStructInfo([w.struct_info_ for w in weights]))
+    whole = Var(name, TupleStructInfo([w.struct_info for w in weights]))
     index = {w: i for i, w in enumerate(weights)}
 
     def take(block: BindingBlock) -> BindingBlock:

@@ -44,10 +44,12 @@ from ..op import builtin
 from ..op.vm import call_tir_dyn
 from ..struct_info import ShapeExpr
 from .lowering import expand_bindings, flat_items, for_effect, tensors_of, void_call
-from .rewriting import CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE, make_function_pass, op_name
+from .rewriting import (
+    CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE, is_call_of, make_function_pass, op_name,
+)
 
 if TYPE_CHECKING:
-    from ..expr import Expr
+    from ..expr import Call, Expr
 
 
 class _Rewrite:
@@ -59,12 +61,11 @@ class _Rewrite:
 
     def binding(self, binding: Binding) -> list[Binding]:
         """A binding of a destination-passing call, taken apart."""
-        call = getattr(binding, "value", None)
-        name = op_name(call)
+        call = binding.value
         if type(binding) is VarBinding and self.is_constant(call):
             self.constants.add(binding.var)
-        if type(binding) is not VarBinding or name not in (
-                CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED):
+        if type(binding) is not VarBinding or not is_call_of(
+                call, CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED):
             return [binding]
         out: list[Binding] = []
         args = []
@@ -74,8 +75,8 @@ class _Rewrite:
                 out.append(VarBinding(var, item))
                 item = var
             args.append(item)
-        places = call.attrs.inplace_indices if name == CALL_TIR_INPLACE else ()
-        info = call.sinfo_args[0] if len(call.sinfo_args) == 1 else call.struct_info_
+        places = call.attrs.inplace_indices if op_name(call) == CALL_TIR_INPLACE else ()
+        info = call.sinfo_args[0] if len(call.sinfo_args) == 1 else call.struct_info
         made = []
         for k, tensor in enumerate(tensors_of(info)):
             if k < len(places) and places[k] >= 0:
@@ -94,10 +95,9 @@ class _Rewrite:
             out.append(VarBinding(var, builtin.alloc_tensor(tensor.shape, tensor.dtype, 0)))
             made.append(var)
         written = [v for k, v in enumerate(made) if not (k < len(places) and places[k] >= 0)]
-        if len(call.args) > 2:
-            out.append(for_effect(call_tir_dyn(call.args[0], [*args, *written, call.args[2]])))
-        else:
-            out.append(for_effect(void_call(call.args[0], [*args, *written])))
+        callee, *rest = call.args[0], *call.args[2:]
+        out.append(for_effect(call_tir_dyn(callee, [*args, *written, *rest]) if rest else
+                              void_call(callee, [*args, *written])))
         value: Any = made[0] if len(made) == 1 and not _is_tuple(call) else Tuple(made)
         out.append(VarBinding(binding.var, value))
         return out
@@ -108,11 +108,11 @@ class _Rewrite:
         return type(value) is Constant or isinstance(value, Var) and value in self.constants
 
 
-def _callee(call: Expr) -> str:
+def _callee(call: Call) -> str:
     return getattr(call.args[0], "name_hint", None) or getattr(call.args[0], "global_symbol", "?")
 
 
-def _is_tuple(call: Expr) -> bool:
+def _is_tuple(call: Call) -> bool:
     return type(call.struct_info_).__name__ == "TupleStructInfo"
 
 

@@ -93,7 +93,7 @@ def _known_dims(func: Function) -> dict[E.Var, E.PrimExpr]:
                 if new not in defined:
                     found.setdefault(new, old)
                 first = found.get(new)
-                if type(first) is type(old) is E.IntImm and first.value != old.value:
+                if type(first) is E.IntImm and type(old) is E.IntImm and first.value != old.value:
                     raise ValueError(f"the MatchCast statements must be consistent: {new.name} is "
                                      f"{first.value} by one of them and {old.value} by another")
             defined.update(tir_vars_in_struct_info(binding.struct_info))
@@ -121,8 +121,8 @@ class _Infer(PyExprMutator):
         new = super().visit_call_(call)
         if type(new) is not Call or op_name(new) not in OPERATORS:
             return new
-        info = infer_call(new)
-        if info == new.struct_info_ or not is_base_of(new.struct_info_, info):
+        info, known = infer_call(new), new.struct_info_
+        if info == known or known is None or not is_base_of(known, info):
             return new
         return Call(new.op, new.args, new.attrs, new.sinfo_args, struct_info=info)
 
@@ -135,7 +135,7 @@ class _Canonical(InOrder):
         self.hide = hide
         super().__init__()
         #: what variables were bound to, as far as it helps: tuples and their items
-        self.values: dict[Var, Expr] = {}
+        self.values: dict[Expr, Expr] = {}
 
     def seq(self, expr: SeqExpr) -> Expr:
         outside = self.uses_by_block(expr)
@@ -173,6 +173,7 @@ class _Canonical(InOrder):
                 kept.append(binding if same else MatchCast(var, value, binding.struct_info))
                 continue
             var = self.replace.vars.get(binding.var, binding.var)
+            assert isinstance(var, Var)
             if value is var:  # gv = lv, where lv was renamed to gv
                 continue
             if isinstance(value, Var) and self.stands_for(var, value) and not (
@@ -229,8 +230,9 @@ class _Canonical(InOrder):
             if type(source) is Tuple and isinstance(source.fields_[value.index], (Var, Constant)):
                 return source.fields_[value.index]
         if type(value) is Tuple and value.fields_:
-            items = [self.values.get(f) for f in value.fields_]
-            if all(type(i) is TupleGetItem and i.index == k for k, i in enumerate(items)):
+            items = [i for k, f in enumerate(value.fields_)
+                     if type(i := self.values.get(f)) is TupleGetItem and i.index == k]
+            if len(items) == len(value.fields_):
                 whole = items[0].tuple_value
                 info = whole.struct_info_
                 if all(i.tuple_value is whole for i in items) and isinstance(

@@ -40,11 +40,12 @@ from itertools import accumulate
 from typing import Any, Callable
 
 from ...tir import expr as E
+from ..op.common import info_of
 from ..op.linear_algebra import matmul
 from ..op.manipulate import concat, split
 from .rewriting import (
-    Binding, BindingBlock, DataflowBlock, Emitter, Pass, TupleGetItem, Var, VarBinding,
-    make_function_pass, map_blocks, op_name, used_vars,
+    BindingBlock, Call, DataflowBlock, Emitter, Pass, TupleGetItem, Var, VarBinding,
+    is_call_of, make_function_pass, map_blocks, used_vars,
 )
 
 
@@ -61,11 +62,11 @@ def CombineParallelMatmul(check: Callable[[Var, list[Any]], bool] | None = None)
 
 def _combine(block: DataflowBlock, check: Callable | None) -> BindingBlock:
     groups = [g for g in _groups(block) if check is None or check(
-        g[0].value.args[0], [b.value.args[1] for b in g])]
+        g[0][1].args[0], [call.args[1] for _, call in g])]
     if not groups:
         return block
-    first = {g[0].var: g for g in groups}
-    member = {b.var for g in groups for b in g}
+    first = {g[0][0]: g for g in groups}
+    member = {var for g in groups for var, _ in g}
     out = Emitter()
     for binding in block.bindings:
         group = first.get(binding.var)
@@ -76,37 +77,39 @@ def _combine(block: DataflowBlock, check: Callable | None) -> BindingBlock:
     return DataflowBlock(out.bindings)
 
 
-def _groups(block: DataflowBlock) -> list[list[Binding]]:
+def _groups(block: DataflowBlock) -> list[list[tuple[Var, Call]]]:
     """Products that may be computed together where the first of them stands."""
     order = {b.var: k for k, b in enumerate(block.bindings)}
-    found: dict[Any, list[Binding]] = {}
+    found: dict[Any, list[tuple[Var, Call]]] = {}
     for b in block.bindings:
-        if type(b) is not VarBinding or op_name(b.value) != "relax.matmul":
+        call = b.value
+        if type(b) is not VarBinding or not is_call_of(call, "relax.matmul"):
             continue
-        left, right = b.value.args
+        left, right = call.args
         dims = getattr(right.struct_info, "dims", None)
         if not isinstance(left, Var) or dims is None or len(dims) != 2 or any(
-                type(d) is not E.IntImm for d in dims) or left.struct_info.ndim < 2:
+                type(d) is not E.IntImm for d in dims) or info_of(left).ndim < 2:
             continue
-        key = (left, right.struct_info.dtype, b.value.attrs.out_dtype)
+        key = (left, right.struct_info.dtype, call.attrs.out_dtype)
         group = found.setdefault(key, [])
         # the weight must be there where the first product stands
-        at = order[group[0].var] if group else order[b.var]
+        at = order[group[0][0] if group else b.var]
         if all(order.get(v, -1) < at for v in used_vars(right)):
-            group.append(b)
+            group.append((b.var, call))
     return [g for g in found.values() if len(g) > 1]
 
 
-def _emit(group: list[Binding], out: Emitter) -> None:
-    left, call = group[0].value.args[0], group[0].value
-    weights = [b.value.args[1] for b in group]
+def _emit(group: list[tuple[Var, Call]], out: Emitter) -> None:
+    call = group[0][1]
+    left = call.args[0]
+    weights = [c.args[1] for _, c in group]
     sizes = [int(w.struct_info.dims[1]) for w in weights]
     weight = out.emit(concat(weights, axis=1), "w")
     made = out.emit(matmul(left, weight, call.attrs.out_dtype), "y")
     axis = left.struct_info.ndim - 1
     parts = out.emit(split(made, list(accumulate(sizes[:-1])), axis=axis), "parts")
-    for index, b in enumerate(group):
-        out.bindings.append(VarBinding(b.var, TupleGetItem(parts, index)))
+    for index, (var, _) in enumerate(group):
+        out.bindings.append(VarBinding(var, TupleGetItem(parts, index)))
 
 
 __all__ = ["CombineParallelMatmul"]

@@ -42,8 +42,8 @@ from ..op.registry import OPERATORS, infer_call
 from ..op.reshaping import permute_dims
 from .rewriting import (
     BindingBlock, Call, DataflowBlock, DataflowVar, Emitter, Expr, Pass, Replacer,
-    TensorStructInfo, Tuple, TupleGetItem, Var, VarBinding, make_function_pass, map_blocks, op_name,
-    used_vars,
+    TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, make_function_pass,
+    map_blocks, op_name, used_vars,
 )
 
 Permutation = tuple  # of int
@@ -82,8 +82,8 @@ class _Converter:
     def __init__(self, desired: Mapping[str, Sequence[str]], decide: Callable | None) -> None:
         self.desired, self.decide = desired, decide
         #: how the value of a variable is stored; a list for a tuple
-        self.layout: dict[Var, Any] = {}
-        self.stored: dict[Var, Var] = {}
+        self.layout: dict[Expr, Any] = {}
+        self.stored: dict[Expr, Var] = {}
         self.cache: dict[tuple[Any, Permutation], Var] = {}
         self.out = Emitter()
 
@@ -108,7 +108,7 @@ class _Converter:
         if kind != "conv" and not any(v in self.layout for v in used_vars(value)):
             self.out.bindings.append(b)
             return
-        if kind is not None:
+        if kind is not None and isinstance(value, Call):
             found = _RULES[kind](self, value)
         elif type(value) is TupleGetItem and isinstance(self.layout.get(value.tuple_value), list):
             layout = self.layout[value.tuple_value][value.index]
@@ -156,7 +156,7 @@ class _Converter:
 
     # ------------------------------------------------------------------------- arguments
 
-    def as_is(self, var: Var) -> Var:
+    def as_is(self, var: Var) -> Expr:
         """The variable's value in the program's own layout."""
         layout = self.layout.get(var)
         if layout is None:
@@ -188,7 +188,7 @@ class _Converter:
     def layout_of(self, expr: Expr) -> Permutation:
         """How an argument is stored."""
         found = self.layout.get(expr)
-        return found if found is not None else _identity(expr.struct_info.ndim)
+        return found if found is not None else _identity(self.rank(expr))
 
     @staticmethod
     def rank(expr: Expr) -> int:
@@ -199,7 +199,7 @@ class _Converter:
 
     def conv(self, call: Call) -> Any:
         wanted = self.decide(call) if self.decide is not None else self.desired
-        layouts = (wanted or {}).get(call.op.name)
+        layouts = (wanted or {}).get(op_name(call))
         if not layouts:
             return None
         data, weight = call.args
@@ -281,7 +281,8 @@ class _Converter:
         first = Tuple(args) if type(data) is Tuple else args[0]
         new = Call.from_fields(call.op, (first, *call.args[1:]), attrs, (), None)
         if op_name(call) == "relax.split":
-            return new, [layout] * len(call.struct_info.fields_)
+            assert isinstance(call.struct_info_, TupleStructInfo)
+            return new, [layout] * len(call.struct_info_.fields_)
         return new, layout
 
     def batch_norm(self, call: Call) -> Any:

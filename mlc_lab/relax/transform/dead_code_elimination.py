@@ -81,17 +81,15 @@ def remove_all_unused(func: Function) -> Function:
 
 def _clean(expr: Expr, used: set[Var]) -> Expr:
     """An expression without what is unused in it; `used` learns the variables it needs."""
-    kind = type(expr)
-    if kind is Function:
-        new = with_body(expr, _clean(expr.body, used))
-        return new
-    if kind is If:
+    if type(expr) is Function:
+        return with_body(expr, _clean(expr.body, used))
+    if type(expr) is If:
         yes, no = _clean(expr.true_branch, used), _clean(expr.false_branch, used)
         used.update(used_vars(expr.cond))
         if yes is expr.true_branch and no is expr.false_branch:
             return expr
         return If.from_fields(expr.cond, yes, no, expr.struct_info_)
-    if kind is not SeqExpr:
+    if type(expr) is not SeqExpr:
         used.update(used_vars(expr))
         return expr
     used.update(used_vars(expr.body))

@@ -80,9 +80,9 @@ class _Decompose(PyExprMutator):
         self.rules = rules
 
     def visit_call_(self, call: Call) -> Expr:
-        call = self.visit_expr_post_order(call)
-        rule = self.rules.get(op_name(call))
-        return call if rule is None else rule(self.builder_, self.builder_.normalize(call))
+        new = self.visit_expr_post_order(call)
+        rule = self.rules.get(op_name(new))
+        return new if rule is None else rule(self.builder_, self.builder_.normalize(new))
 
 
 def _dropout(bb: BlockBuilder, call: Call) -> Expr:

@@ -78,8 +78,9 @@ def _together(name: str, info: TupleStructInfo, params: list[Var]) -> Tuple:
         if isinstance(item, TupleStructInfo):
             fields.append(_together(f"{name}_{index}", item, params))
         else:
-            fields.append(Var(f"{name}_{index}", item))
-            params.append(fields[-1])
+            param = Var(f"{name}_{index}", item)
+            fields.append(param)
+            params.append(param)
     return Tuple(fields)
 
 

@@ -45,8 +45,9 @@ from ...tir.op import as_int
 from ..expr import const
 from ..op.elementwise import add
 from .rewriting import (
-    Binding, BindingBlock, Call, Constant, DataflowBlock, Pass, TupleGetItem, Var, VarBinding,
-    make_function_pass, map_blocks, op_name, same_bindings, used_vars,
+    Binding, BindingBlock, Call, Constant, DataflowBlock, Expr, Pass, TensorStructInfo,
+    TupleGetItem, VarBinding, is_call_of, make_function_pass, map_blocks, op_name, same_bindings,
+    used_vars,
 )
 
 
@@ -63,30 +64,30 @@ def FoldBatchnormToConv2D(training: bool = True) -> Pass:
 
 
 def _fold(block: DataflowBlock, training: bool) -> BindingBlock:
-    values = {b.var: b.value for b in block.bindings if type(b) is VarBinding}
-    uses = Counter(v for b in block.bindings for v in used_vars(b))
-    changed: dict[Var, list[Binding]] = {}
+    values: dict[Expr, Expr] = {b.var: b.value for b in block.bindings if type(b) is VarBinding}
+    uses: Counter[Expr] = Counter(v for b in block.bindings for v in used_vars(b))
+    changed: dict[Expr, list[Binding]] = {}
     for b in block.bindings:
         if type(b.value) is not TupleGetItem or b.value.index != 0:
             continue
         norm = b.value.tuple_value
         call = values.get(norm)
-        if op_name(call) != "relax.nn.batch_norm" or uses[norm] != 1:
+        if not is_call_of(call, "relax.nn.batch_norm") or uses[norm] != 1:
             continue
         if call.attrs.training and not training:
             continue
         chain = _conv_before(call, values, uses)
         if chain is not None:
-            conv, bias_add, bias = chain
-            folded = _folded(values[conv], call, bias)
+            var, conv, bias_add, bias = chain
+            folded = _folded(conv, call, bias)
             if folded is None:
                 continue
             new_conv, shift = folded
-            changed[conv] = [VarBinding(conv, new_conv)]
+            changed[var] = [VarBinding(var, new_conv)]
             if bias_add is not None:
                 changed[bias_add] = []
             changed[norm] = []
-            changed[b.var] = [VarBinding(b.var, add(conv, shift))]
+            changed[b.var] = [VarBinding(b.var, add(var, shift))]
     if not changed:
         return block
     return same_bindings(block, [n for b in block.bindings for n in changed.get(b.var, [b])])
@@ -97,37 +98,47 @@ _CONVOLUTIONS = {"relax.nn.conv1d": 3, "relax.nn.conv2d": 4, "relax.nn.conv3d": 
 _FLOATS = ("float32", "float64", "float16")
 
 
-def _conv_before(norm: Call, values: dict, uses: Counter) -> tuple | None:
-    """(conv variable, variable of an addition or None, its constant) that only the norm uses."""
+def _conv_before(norm: Call, values: dict[Expr, Expr], uses: Counter[Expr]
+                 ) -> tuple | None:
+    """(conv variable, its call, variable of an addition or None, its constant) that only the norm
+    uses."""
     if not all(type(a) is Constant for a in norm.args[1:]):
         return None
     data, bias_add, bias = norm.args[0], None, None
     value = values.get(data)
-    if op_name(value) == "relax.add":
+    if is_call_of(value, "relax.add"):
         bias_add, bias = data, _constant(value.args[1], values)
         if uses[data] != 1 or bias is None:
             return None
         data = value.args[0]
         value = values.get(data)
-    rank = _CONVOLUTIONS.get(op_name(value))
-    if rank is None or uses[data] != 1 or type(value.args[1]) is not Constant or (
-            value.args[1].struct_info.dtype not in _FLOATS
-            or value.struct_info_.dtype not in _FLOATS):
+    if not is_call_of(value, *_CONVOLUTIONS) or uses[data] != 1:
+        return None
+    rank = _CONVOLUTIONS[op_name(value)]
+    if type(value.args[1]) is not Constant or any(
+            _tensor(v).dtype not in _FLOATS for v in (value.args[1], value)):
         return None
     channel = value.attrs.out_layout.index("C")
     if channel != norm.attrs.axis % rank or (
             bias is not None and not _per_channel(bias, channel, rank)):
         return None
-    return data, bias_add, bias
+    return data, value, bias_add, bias
 
 
-def _constant(value: object, values: dict) -> np.ndarray | None:
+def _tensor(value: Expr) -> TensorStructInfo:
+    assert isinstance(value.struct_info_, TensorStructInfo)
+    return value.struct_info_
+
+
+def _constant(value: Expr, values: dict[Expr, Expr]) -> np.ndarray | None:
     """The numbers of a constant, or of one that is only put in another shape; None for others."""
     if type(value) is Constant:
         return value.data.numpy()
     call = values.get(value)
-    if op_name(call) in ("relax.reshape", "relax.expand_dims") and type(call.args[0]) is Constant:
-        shape = [as_int(d) for d in call.struct_info_.dims]
+    if is_call_of(call, "relax.reshape", "relax.expand_dims") and (
+            type(call.args[0]) is Constant):
+        dims = _tensor(call).dims
+        shape = [None] if dims is None else [as_int(d) for d in dims]
         return None if None in shape else call.args[0].data.numpy().reshape(shape)
     return None
 
@@ -154,7 +165,7 @@ def _folded(conv: Call, norm: Call, bias: np.ndarray | None) -> tuple[Call, Cons
     out[conv.attrs.out_layout.index("C")] = -1
     with np.errstate(over="ignore"):
         new = (weight * scale.reshape(along)).astype(weight.dtype)
-        shift = shift.reshape(out).astype(conv.struct_info_.dtype)
+        shift = shift.reshape(out).astype(_tensor(conv).dtype)
     if not (np.isfinite(new).all() and np.isfinite(shift).all()):
         return None
     call = Call.from_fields(conv.op, (conv.args[0], const(new)), conv.attrs, conv.sinfo_args,

@@ -27,7 +27,7 @@ after `FoldConstant()`::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from .legalize_ops import LegalizeOps
 from .rewriting import (
     CALL_TIR, Binding, BindingBlock, Call, Constant, DataflowVar, Expr, Function, If, MatchCast,
     Pass, PassContext, Replacer, SeqExpr, ShapeExpr, TensorStructInfo, Tuple, TupleGetItem,
-    TupleStructInfo, Var, VarBinding, is_pure_call, make_pass, map_functions, op_name,
+    TupleStructInfo, Var, VarBinding, is_call_of, is_pure_call, make_pass, map_functions, op_name,
     same_bindings, with_body,
 )
 
@@ -115,23 +115,24 @@ class Evaluator:
             return value
         if type(value) is TupleGetItem and type(value.tuple_value) is Tuple:
             return value.tuple_value.fields_[value.index]
-        if op_name(value) == CALL_TIR:
+        if is_call_of(value, CALL_TIR):
             return self.call_tir(mod, value)
         return None
 
     def call_tir(self, mod: IRModule, call: Call) -> Expr | None:
         """The value of a call_tir whose arguments are constants and whose shapes are known."""
         func = mod.functions.get(call.args[0])
-        tensors = call.args[1].fields_ if type(call.args[1]) is Tuple else None
-        if not isinstance(func, PrimFunc) or tensors is None or len(call.args) > 2:
+        given = call.args[1].fields_ if type(call.args[1]) is Tuple else None
+        if not isinstance(func, PrimFunc) or given is None or len(call.args) > 2:
             return None
-        if not all(type(t) is Constant for t in tensors):
+        tensors = [t for t in given if isinstance(t, Constant)]
+        if len(tensors) != len(given):
             return None
         info = call.sinfo_args[0]
         infos = info.fields_ if isinstance(info, TupleStructInfo) else (info,)
         if not all(_static(i) for i in infos) or not tensors and not _small_enough(call):
             return None
-        outputs = [empty(tuple(d.value for d in i.dims), i.dtype, cpu()) for i in infos]
+        outputs = [empty(_sizes(i), i.dtype, cpu()) for i in infos if _static(i)]
         self.run(func, [t.data for t in tensors], outputs)
         values = [Constant(out) for out in outputs]
         return Tuple(values) if isinstance(info, TupleStructInfo) else values[0]
@@ -162,9 +163,13 @@ class Evaluator:
         return built
 
 
-def _static(info: StructInfo) -> bool:
+def _static(info: StructInfo) -> TypeGuard[TensorStructInfo]:
     return isinstance(info, TensorStructInfo) and info.dims is not None and bool(
         info.dtype) and all(type(d) is E.IntImm for d in info.dims)
+
+
+def _sizes(info: TensorStructInfo) -> tuple[int, ...]:
+    return tuple(d.value for d in info.dims or ())
 
 
 def _constant_args(args: Any) -> bool:
@@ -191,8 +196,8 @@ def _small_enough(call: Call) -> bool:
         return True
     info = call.struct_info_ if call.struct_info_ is not None else call.sinfo_args[0]
     infos = info.fields_ if isinstance(info, TupleStructInfo) else (info,)
-    return all(_static(i) and int(np.prod([d.value for d in i.dims], initial=1))
-               <= LARGEST_FROM_NOTHING for i in infos)
+    return all(_static(i) and int(np.prod(_sizes(i), initial=1)) <= LARGEST_FROM_NOTHING
+               for i in infos)
 
 
 def _leaves(args: Any) -> Any:
@@ -217,7 +222,7 @@ class _Folder(InOrder):
         out: list[Binding] = []
         for binding in block.bindings:
             value = self.expr(binding.value)
-            if type(binding) is VarBinding:
+            if not isinstance(binding, MatchCast):
                 folded = None if binding.var in self.written else self.fold(value)
                 if folded is not None:
                     value = folded

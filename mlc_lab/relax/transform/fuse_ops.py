@@ -61,7 +61,7 @@ from .fusion_graph import GraphNode, Partitioner
 from .grouping import Group, fuse_groups
 from .rewriting import (
     CALL_TIR, DataflowBlock, DataflowVar, Expr, Function, IRModule, Pass, PassContext, SeqExpr,
-    TupleGetItem, Var, attr, make_pass, op_name, replace_functions, used_vars,
+    TupleGetItem, Var, attr, is_call_of, make_pass, replace_functions, used_vars,
 )
 
 #: the largest number of bindings in one function, unless `relax.FuseOps.max_depth` says otherwise
@@ -133,7 +133,7 @@ def graph_of(mod: IRModule, func: Function) -> list[GraphNode]:
 
 
 def _pattern(mod: IRModule, value: Expr) -> K:
-    if op_name(value) == CALL_TIR:
+    if is_call_of(value, CALL_TIR):
         callee = mod.functions.get(value.args[0])
         if isinstance(callee, PrimFunc):
             return K(attr(callee, "op_pattern", K.OPAQUE))

@@ -158,8 +158,7 @@ class _Matcher:
         inside = self.bound_inside(value, matched)
         if not inside or any(v in self.found for v in inside):
             return
-        if any(type(self.values[v]) is Call and type(self.values[v].op) is GlobalVar
-               for v in inside):
+        if any(isinstance(c := self.values[v], Call) and type(c.op) is GlobalVar for v in inside):
             return
         if not self.allowed(value, matched, inside) or not self.convex(inside):
             return

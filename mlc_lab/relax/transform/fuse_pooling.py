@@ -93,6 +93,7 @@ this way in M. Alwani et al., "Fused-Layer CNN Accelerators" (MICRO 2016).
 from __future__ import annotations
 
 from collections import Counter
+from typing import TypeGuard
 
 from ...dlight.pooled import pools_convolution
 from ...ir.module import normalize_attrs
@@ -103,10 +104,13 @@ from .dead_code_elimination import remove_unused_functions
 from .fuse_ops import is_kernel
 from .grouping import Group, fuse_groups
 from .rewriting import (
-    CALL_TIR, Binding, Call, DataflowBlock, DataflowVar, Function, GlobalVar, IRModule, Pass,
-    PassContext, Replacer, SeqExpr, ShapeExpr, TensorStructInfo, Tuple, Var, attr, make_pass,
-    op_name, replace_functions, used_vars, with_body,
+    CALL_TIR, Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Expr, Function, GlobalVar,
+    IRModule, Pass, PassContext, Replacer, SeqExpr, ShapeExpr, TensorStructInfo, Tuple, Var, attr,
+    is_call_of, make_pass, replace_functions, used_vars, with_body,
 )
+
+#: the call of a kernel, and the variable that it is bound to
+_Step = tuple[Var, Call]
 
 
 def FusePooling() -> Pass:
@@ -148,7 +152,7 @@ class _Fuser:
         body = SeqExpr.from_fields(blocks, func.body.body, func.body.struct_info_)
         return fuse_groups(self.new, with_body(func, body), groups)
 
-    def block(self, block: object, groups: dict[Var, Group]) -> object:
+    def block(self, block: BindingBlock, groups: dict[Var, Group]) -> BindingBlock:
         """A block with the parts of its pairs as bindings of its own, put into `groups`."""
         if type(block) is not DataflowBlock or len(block.bindings) < 2:
             return block
@@ -172,23 +176,23 @@ class _Fuser:
         second = self.kernels(pooling)
         if second is None:
             return None
-        source = made.get(second[0].value.args[1].fields_[0]) if len(
-            second[0].value.args[1].fields_) == 1 else None
+        taken = second[0][1].args[1].fields_
+        source = made.get(taken[0]) if len(taken) == 1 else None
         if source is None or type(source.var) is not DataflowVar or uses[source.var] != 1:
             return None
         first = self.kernels(source)
         if first is None or not (_finishes(self.mod, first) and _finishes(self.mod, second)):
             return None
-        kernels = self.callee(first[0]), self.callee(second[0])
+        kernels = self.callee(first[0][1]), self.callee(second[0][1])
         if kernels not in self.known:
             self.known[kernels] = pools_convolution(*kernels)
         return (source, pooling) if self.known[kernels] else None
 
-    def callee(self, binding: Binding) -> PrimFunc:
-        """The kernel that a binding calls."""
-        return self.mod.functions[binding.value.args[0]]
+    def callee(self, call: Call) -> PrimFunc:
+        """The kernel that is called."""
+        return self.mod.functions[call.args[0]]
 
-    def kernels(self, binding: Binding) -> list[Binding] | None:
+    def kernels(self, binding: Binding) -> list[_Step] | None:
         """The calls of kernels that a binding stands for; None where it is something else. The
         arguments of the first are those that the binding gives it."""
         value = binding.value
@@ -199,12 +203,17 @@ class _Fuser:
             found = self.inner(binding)
         else:
             found = [binding]
-        return found if all(_calls_kernel(self.mod, b) for b in found) else None
+        steps: list[_Step] = []
+        for b in found:
+            if not _calls_kernel(b.value, self.mod) or _shape(b.var) is None:
+                return None
+            steps.append((b.var, b.value))
+        return steps
 
     def inner(self, binding: Binding) -> list[Binding]:
         """The bindings inside of the function that a binding calls, the last under its variable."""
         call = binding.value
-        if op_name(call) == CALL_TIR:
+        if not isinstance(call, Call) or not isinstance(call.op, GlobalVar):
             return [binding]
         callee = self.mod.functions[call.op]
         bindings = [b for block in callee.body.blocks for b in block.bindings]
@@ -214,27 +223,29 @@ class _Fuser:
         return [replace(b) for b in bindings]
 
 
-def _calls_kernel(mod: IRModule, binding: Binding) -> bool:
-    """Whether a binding is a call of one of the module's kernels with tensors of fixed shape."""
-    value = binding.value
-    if op_name(value) != CALL_TIR or len(value.args) != 2 or type(value.args[1]) is not Tuple:
-        return False
-    info = binding.var.struct_info_
-    return (isinstance(info, TensorStructInfo) and type(info.shape) is ShapeExpr
+def _calls_kernel(value: Expr, mod: IRModule) -> TypeGuard[Call]:
+    """Whether a value is a call of one of the module's kernels with tensors."""
+    return (is_call_of(value, CALL_TIR) and len(value.args) == 2 and type(value.args[1]) is Tuple
             and isinstance(mod.functions.get(value.args[0]), PrimFunc))
 
 
-def _finishes(mod: IRModule, calls: list[Binding]) -> bool:
+def _shape(var: Var) -> ShapeExpr | None:
+    """The shape of a tensor, where it is written out."""
+    info = var.struct_info_
+    return info.shape if isinstance(info, TensorStructInfo) and isinstance(
+        info.shape, ShapeExpr) else None
+
+
+def _finishes(mod: IRModule, calls: list[_Step]) -> bool:
     """Whether what follows the first call works on its result element by element, and each but the
     first result is used once, so that all of it can be computed at once."""
-    shape = calls[0].var.struct_info_.shape
-    uses = Counter(v for b in calls for v in used_vars(b))
-    for before, binding in zip(calls, calls[1:]):
-        pattern = K(attr(mod.functions[binding.value.args[0]], "op_pattern", K.OPAQUE))
-        if pattern > K.BROADCAST or structural_equal(
-                binding.var.struct_info_.shape, shape) is not True:
+    first, shape = calls[0][0], _shape(calls[0][0])
+    uses = Counter(v for _, call in calls for v in used_vars(call))
+    for (before, _), (var, call) in zip(calls, calls[1:]):
+        pattern = K(attr(mod.functions[call.args[0]], "op_pattern", K.OPAQUE))
+        if pattern > K.BROADCAST or structural_equal(_shape(var), shape) is not True:
             return False
-        if before is not calls[0] and uses[before.var] != 1:
+        if before is not first and uses[before] != 1:
             return False
     return True
 

@@ -68,7 +68,7 @@ after `FuseTIR()`::
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Sequence
 
 from ...ir.diagnostics import MLCError
 from ...tir import expr as E
@@ -83,8 +83,9 @@ from .dead_code_elimination import remove_all_unused, remove_unused_functions
 from .normalize import normalize_functions
 from .rewriting import (
     CALL_TIR, Call, Expr, Function, GlobalVar, IRModule, Pass, PassContext, PrimValue, Replacer,
-    ShapeExpr, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, attr,
-    bindings_of, is_exported, make_pass, map_functions, op_name, used_globals,
+    ShapeExpr, ShapeStructInfo, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo, Var,
+    VarBinding, attr, bindings_of, is_call_of, is_exported, make_pass, map_functions, op_name,
+    used_globals,
 )
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def _spread(info: StructInfo, arg: Expr, tensors: list, dims: list) -> None:
         dims.extend(arg.values)
     elif type(arg) is PrimValue:
         dims.append(arg.value)
-    elif getattr(arg.struct_info_, "values", None) is not None:
+    elif isinstance(arg.struct_info_, ShapeStructInfo) and arg.struct_info_.values is not None:
         dims.extend(arg.struct_info_.values)
     else:
         raise FuseTIRError(f"a fused function is called with {arg!r}, whose values are not known")
@@ -189,12 +190,12 @@ class _Inliner(_Substitute):
 
     def __init__(self, table: dict, buffers: dict, names: set[str], renew: bool) -> None:
         super().__init__(table, buffers)
-        self.names, self.renew = names, renew
+        self.own, self.names, self.renew = table, names, renew
 
     def visit_var_def(self, var: E.Var) -> E.Var:
         if not self.renew:
             return super().visit_var_def(var)
-        new = self.table[var] = var.with_name(var.name)
+        new = self.own[var] = var.with_name(var.name)
         return new
 
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
@@ -238,7 +239,7 @@ class FusedKernel:
         """The fused function: inputs, then outputs, then symbolic dimensions."""
         inputs: list[Buffer] = []
         for param in self.func.params:
-            self.values[param] = self.parameter(param.name_hint, param.struct_info_, inputs)
+            self.values[param] = self.parameter(param.name_hint, param.struct_info, inputs)
         self.fix_index_types(inputs)
         for binding in bindings_of(self.func):
             self.binding(binding)
@@ -278,7 +279,7 @@ class FusedKernel:
     def fix_index_types(self, inputs: list[Buffer]) -> None:
         """Let constant shapes have the index type that the first user of the buffer has."""
         for binding in bindings_of(self.func):
-            if op_name(binding.value) != CALL_TIR:
+            if not is_call_of(binding.value, CALL_TIR):
                 continue
             callee = self.mod.functions.get(binding.value.args[0])
             if not isinstance(callee, PrimFunc):
@@ -298,7 +299,7 @@ class FusedKernel:
     def binding(self, binding: Binding) -> None:
         """Add what one binding computes."""
         value = binding.value
-        if type(binding) is VarBinding and op_name(value) == CALL_TIR:
+        if type(binding) is VarBinding and is_call_of(value, CALL_TIR):
             self.values[binding.var] = self.call(value)
         elif type(binding) is VarBinding:
             self.values[binding.var] = self.value_of(value)
@@ -357,7 +358,7 @@ class FusedKernel:
         infos = info.fields_ if isinstance(info, TupleStructInfo) else (info,)
         outs = []
         for item, buffer in zip(infos, own):
-            for old, dim in zip(buffer.shape, item.dims or ()):
+            for old, dim in zip(buffer.shape, getattr(item, "dims", None) or ()):
                 if isinstance(old, E.Var):
                     table.setdefault(old, dim)
             shape = [_Substitute(_cast_dims(table), {}).visit(d) for d in buffer.shape]
@@ -390,7 +391,7 @@ class FusedKernel:
             self.refuse("it gives back an argument, or one result twice")
         return found
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, reason: str) -> NoReturn:
         raise FuseTIRError(f"FuseTIR cannot make one TensorIR function of {self.name!r}: {reason}")
 
 

@@ -42,14 +42,14 @@ after `FuseTransposeMatmul()`::
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, TypeGuard
 
 from ... import te
 from ...topi.utils import rounded, sum_type
 from ..block_builder import BlockBuilder
 from .rewriting import (
-    BindingBlock, Constant, DataflowBlock, Expr, Function, IRModule, Pass, PassContext, Var,
-    VarBinding, make_pass, map_blocks, op_name, replace_functions, same_bindings, used_vars,
+    BindingBlock, Call, Constant, DataflowBlock, Expr, Function, IRModule, Pass, PassContext, Var,
+    VarBinding, is_call_of, make_pass, map_blocks, replace_functions, same_bindings, used_vars,
 )
 
 
@@ -74,26 +74,27 @@ def FuseTransposeMatmul() -> Pass:
 def _fuse(builder: BlockBuilder, block: BindingBlock) -> BindingBlock:
     if type(block) is not DataflowBlock:
         return block
-    values = {b.var: b.value for b in block.bindings if type(b) is VarBinding}
+    values: dict[Var, Expr] = {b.var: b.value for b in block.bindings if type(b) is VarBinding}
     uses = Counter(v for b in block.bindings for v in used_vars(b))
     gone: set[Var] = set()
     out = []
     for b in block.bindings:
-        if type(b) is VarBinding and op_name(b.value) == "relax.matmul":
-            x, right = b.value.args
+        product = b.value
+        if type(b) is VarBinding and is_call_of(product, "relax.matmul"):
+            x, right = product.args
             transpose = values.get(right)
             if uses[right] == 1 and _is_transpose(transpose) and x.struct_info.dims is not None:
                 gone.add(right)
-                call = builder.call_te(_nt_matmul(b.value.attrs.out_dtype), x, transpose.args[0],
+                call = builder.call_te(_nt_matmul(product.attrs.out_dtype), x, transpose.args[0],
                                        primfunc_name_hint="NT_matmul")
                 b = VarBinding(b.var, builder.normalize(call))
         out.append(b)
     return same_bindings(block, [b for b in out if b.var not in gone]) if gone else block
 
 
-def _is_transpose(value: Expr | None) -> bool:
+def _is_transpose(value: Expr | None) -> TypeGuard[Call]:
     """Whether a value is the transpose of a matrix of known shape that is no constant."""
-    if op_name(value) != "relax.permute_dims" or type(value.args[0]) is Constant:
+    if not is_call_of(value, "relax.permute_dims") or type(value.args[0]) is Constant:
         return False
     info, axes = value.args[0].struct_info, value.attrs.axes
     return info.ndim == 2 and info.dims is not None and (

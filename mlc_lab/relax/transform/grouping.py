@@ -176,7 +176,8 @@ def make_function(bindings: Sequence[Binding], outputs: Sequence[Var], attrs: Ma
     table: dict[Var, Expr] = {}
     for binding in bindings:
         if binding in items:
-            name = f"{binding.value.tuple_value.name_hint}_{binding.value.index}"
+            item: Any = binding.value
+            name = f"{item.tuple_value.name_hint}_{item.index}"
             params[binding.var] = table[binding.var] = Var(name, binding.var.struct_info_)
             continue
         for leaf in _arguments(binding):

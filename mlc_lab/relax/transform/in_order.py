@@ -23,16 +23,15 @@ class InOrder:
 
     def expr(self, expr: Expr) -> Expr:
         """An expression: of those with blocks of their own, the blocks, else its variables."""
-        kind = type(expr)
-        if kind is SeqExpr:
+        if type(expr) is SeqExpr:
             return self.seq(expr)
-        if kind is If:
+        if type(expr) is If:
             cond = self.replace(expr.cond)
             yes, no = self.expr(expr.true_branch), self.expr(expr.false_branch)
             if cond is expr.cond and yes is expr.true_branch and no is expr.false_branch:
                 return expr
             return If.from_fields(cond, yes, no, expr.struct_info_)
-        if kind is Function:
+        if type(expr) is Function:
             return self.function(expr)
         return self.replace(expr)
 

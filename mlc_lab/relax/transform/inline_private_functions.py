@@ -104,7 +104,8 @@ def _instance(callee: Function, call: Call, dataflow: bool) -> SeqExpr:
     """The body of a function for one call, with variables of its own."""
     dims: dict = {}
     for param, arg in zip(callee.params, call.args):
-        match_struct_info(param.struct_info_, arg.struct_info_, dims)
+        if arg.struct_info_ is not None:
+            match_struct_info(param.struct_info, arg.struct_info_, dims)
     replace = Replacer(dict(zip(callee.params, call.args)),
                        {k: v for k, v in dims.items() if k is not v}, fresh=True)
     if dataflow:  # all variables of the inlined body stay inside the block

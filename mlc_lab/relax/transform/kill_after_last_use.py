@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from ...ir.module import IRModule
 from ...ir.transform import Pass
-from ..expr import Binding, BindingBlock, Function, SeqExpr, Var, VarBinding
+from ..expr import Binding, BindingBlock, Expr, Function, SeqExpr, Var, VarBinding
 from ..op import memory, vm
 from ..struct_info import TensorStructInfo, TupleStructInfo
 from .lowering import for_effect
@@ -50,7 +50,7 @@ def _without_second_names(func: Function) -> Function:
     for block in func.body.blocks:
         kept = []
         for binding in block.bindings:
-            value = getattr(binding, "value", None)
+            value = binding.value
             if type(binding) is VarBinding and isinstance(value, Var):
                 names[binding.var] = names.get(value, value)
             else:
@@ -91,7 +91,7 @@ def _rewrite(func: Function, mod: IRModule) -> Function:
     return func.replace(body=seq)
 
 
-def _kill(binding: Binding) -> object:
+def _kill(binding: Binding) -> Expr | None:
     """What lets go of a variable; None for one that holds nothing."""
     info = binding.var.struct_info_
     if op_name(binding.value).startswith("relax.memory.kill"):

@@ -34,6 +34,8 @@ Johnsson, "Lambda lifting: transforming programs to recursive equations" (1985).
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..analysis import free_symbolic_vars
 from ..expr import ShapeExpr
 from ..op.registry import make_call
@@ -65,7 +67,7 @@ class _Lifter(Replacer):
         super().__init__()
         self.mod, self.outer = mod, outer
         #: lifted functions that are called with what they captured
-        self.direct: dict[Var, tuple[GlobalVar, list[Expr]]] = {}
+        self.direct: dict[Any, tuple[GlobalVar, list[Expr]]] = {}
         self.closures: set[Var] = set()
         self.as_value = _used_as_values(func)
 
@@ -96,7 +98,7 @@ class _Lifter(Replacer):
                                      func.is_pure,
                                      {k: v for k, v in func.attrs.items()
                                       if k != "global_symbol"})
-        callee = add_function(self.mod, inner, name)
+        callee: Any = add_function(self.mod, inner, name)
         direct = var not in self.as_value
         if direct:
             self.direct[var] = callee, given

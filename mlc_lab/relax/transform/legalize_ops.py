@@ -52,7 +52,7 @@ from ..expr_functor import PyExprMutator
 from ..op.common import same_at_run_time
 from ..op.registry import OPERATORS
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from .rewriting import make_pass
+from .rewriting import make_pass, op_name
 
 _LOG = logging.getLogger(__name__)
 
@@ -188,7 +188,7 @@ def _known(call: Call) -> bool:
     """Whether the shapes of all tensors are known, at least by symbols."""
     if not all(_shaped(a.struct_info_) for a in call.args if isinstance(a, Expr)):
         return False
-    row = OPERATORS.get(call.op.name)
+    row = OPERATORS.get(op_name(call))
     return (row is not None and row.any_shape) or _shaped(call.struct_info_)
 
 

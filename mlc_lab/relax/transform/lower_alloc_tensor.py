@@ -26,12 +26,12 @@ from ..expr import Binding, Function, Var, VarBinding
 from ..op import memory
 from ..struct_info import OBJECT
 from .lowering import byte_size, expand_bindings
-from .rewriting import make_function_pass, op_name
+from .rewriting import is_call_of, make_function_pass
 
 
 def _lower(binding: Binding) -> list[Binding]:
-    call = getattr(binding, "value", None)
-    if op_name(call) != "relax.builtin.alloc_tensor":
+    call = binding.value
+    if not is_call_of(call, "relax.builtin.alloc_tensor"):
         return [binding]
     shape, dtype = call.args[:2]
     storage = Var("storage", OBJECT)

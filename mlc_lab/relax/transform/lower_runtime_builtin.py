@@ -53,6 +53,8 @@ def _extern(name: str, args: Any, call: Call) -> Call:
 
 def _lower(call: Expr) -> Expr:
     name = op_name(call)
+    if not isinstance(call, Call):
+        return call
     if name in BUILTINS:
         return _extern(BUILTINS[name], call.args, call)
     if name == "relax.memory.alloc_storage":
@@ -77,7 +79,7 @@ def _lower(call: Expr) -> Expr:
 def _shape_of(call: Call) -> ShapeExpr:
     shape = getattr(call.struct_info_, "shape", None)
     if type(shape) is not ShapeExpr:
-        raise ValueError(f"{call.op.name}: the shape of the result must be known to make a view; "
+        raise ValueError(f"{op_name(call)}: the shape of the result must be known to make a view; "
                          "say it with R.match_cast, or the axes of R.squeeze with axis=")
     return shape
 

@@ -13,7 +13,7 @@ from ...tir.op import as_int
 from ..expr import (
     Binding, BindingBlock, Call, Expr, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding,
 )
-from ..struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
+from ..struct_info import ShapeExpr, TupleStructInfo
 
 if TYPE_CHECKING:
     from ..struct_info import StructInfo
@@ -47,7 +47,7 @@ def _expand(body: Any, on_binding: Callable[[Binding], list[Binding]]) -> Any:
     for block in body.blocks:
         out: list[Binding] = []
         for binding in block.bindings:
-            value = getattr(binding, "value", None)
+            value = binding.value
             if type(value) is If:
                 yes, no = (_expand(b, on_binding) for b in (value.true_branch, value.false_branch))
                 if yes is not value.true_branch or no is not value.false_branch:
@@ -67,14 +67,14 @@ def all_bindings(body: Any) -> Iterator[Binding]:
         return
     for block in body.blocks:
         for binding in block.bindings:
-            value = getattr(binding, "value", None)
+            value = binding.value
             if type(value) is If:
                 yield from all_bindings(value.true_branch)
                 yield from all_bindings(value.false_branch)
             yield binding
 
 
-def for_effect(call: Call) -> VarBinding:
+def for_effect(call: Expr) -> VarBinding:
     """`_ = call`: a call for its effect."""
     return VarBinding(Var("_", VOID), call)
 
@@ -94,7 +94,7 @@ def flat_items(args: Expr) -> list[Expr]:
     return [args]
 
 
-def tensors_of(info: StructInfo) -> list[TensorStructInfo]:
+def tensors_of(info: StructInfo | None) -> list[Any]:
     """The outputs that a struct info of a call describes."""
     return list(info.fields_) if isinstance(info, TupleStructInfo) else [info]
 
@@ -104,8 +104,7 @@ def byte_size(shape: ShapeExpr, dtype: str) -> E.PrimExpr | int:
     from ...arith import Analyzer
     from ...ir.dtype import bytes_of
 
-    size: Any = bytes_of(dtype)
-    fixed = as_int(E.IntImm("int64", size))
+    fixed = bytes_of(dtype)
     rest: Any = None
     for dim in shape.values:
         value = as_int(dim)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 def _plain_call(call: Expr) -> Any:
     name = op_name(call)
+    if not isinstance(call, Call):
+        return call
     if name in ("relax.call_pure_packed", "relax.call_inplace_packed"):
         return Call.from_fields(call.args[0], call.args[1:], None, call.sinfo_args,
                                 call.struct_info_)

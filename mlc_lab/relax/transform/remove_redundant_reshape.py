@@ -26,7 +26,7 @@ from __future__ import annotations
 from .canonicalize_bindings import canonicalize
 from .dead_code_elimination import remove_all_unused
 from .rewriting import (
-    BindingBlock, Call, Function, Pass, Var, VarBinding, make_function_pass, map_blocks, op_name,
+    BindingBlock, Call, Function, Pass, Var, VarBinding, is_call_of, make_function_pass, map_blocks,
     same_bindings,
 )
 
@@ -40,7 +40,7 @@ def RemoveRedundantReshape() -> Pass:
             out = []
             for binding in b.bindings:
                 value = binding.value
-                if type(binding) is VarBinding and op_name(value) == "relax.reshape":
+                if type(binding) is VarBinding and is_call_of(value, "relax.reshape"):
                     source = value.args[0]
                     while source in values:
                         source = values[source].args[0]
@@ -51,8 +51,8 @@ def RemoveRedundantReshape() -> Pass:
                         binding = VarBinding(binding.var, Call.from_fields(
                             value.op, (source, *value.args[1:]), value.attrs, value.sinfo_args,
                             value.struct_info_))
-                    if op_name(binding.value) == "relax.reshape":
-                        values[binding.var] = binding.value
+                    if is_call_of(new := binding.value, "relax.reshape"):
+                        values[binding.var] = new
                 out.append(binding)
             return same_bindings(b, out)
 

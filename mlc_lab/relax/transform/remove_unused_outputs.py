@@ -35,8 +35,8 @@ from __future__ import annotations
 from .canonicalize_bindings import canonicalize
 from .dead_code_elimination import remove_all_unused
 from .rewriting import (
-    Call, DataflowVar, Function, GlobalVar, IRModule, Pass, PassContext, Replacer, SeqExpr, Tuple,
-    TupleGetItem, TupleStructInfo, Var, VarBinding, make_pass, walk,
+    Binding, Call, DataflowVar, Expr, Function, GlobalVar, IRModule, Pass, PassContext, Replacer,
+    SeqExpr, StructInfo, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, make_pass, walk,
 )
 from .signatures import private_callees
 
@@ -47,12 +47,11 @@ def RemoveUnusedOutputs() -> Pass:
 
 
 def _run(mod: IRModule, ctx: PassContext) -> IRModule:
-    found = {v: f for v, f in private_callees(mod).items()
-             if isinstance(f.ret_struct_info, TupleStructInfo) and type(f.body) is SeqExpr
-             and type(f.body.body) is Tuple}
+    found = {v: f for v, f in private_callees(mod).items() if type(f.body) is SeqExpr
+             and isinstance(f.ret_struct_info, TupleStructInfo) and type(f.body.body) is Tuple}
     used = _used_items(mod, found)
     keep = {v: sorted(used[v]) for v, f in found.items()
-            if v in used and 0 < len(used[v]) < len(f.ret_struct_info.fields_)}
+            if v in used and 0 < len(used[v]) < len(_items(f.ret_struct_info))}
     if not keep:
         return mod
     globals_, changes = {}, {}
@@ -70,21 +69,27 @@ def _run(mod: IRModule, ctx: PassContext) -> IRModule:
     return new
 
 
-def _used_items(mod: IRModule, found: dict) -> dict[GlobalVar, set[int]]:
+def _items(info: StructInfo | None) -> tuple[StructInfo, ...]:
+    assert isinstance(info, TupleStructInfo)
+    return info.fields_
+
+
+def _used_items(mod: IRModule, found: dict[GlobalVar, Function]) -> dict[GlobalVar, set[int]]:
     """The items of each function's result that are used; all of them where one cannot tell."""
     used: dict[GlobalVar, set[int]] = {v: set() for v in found}
     for func in mod.functions.values():
         if not isinstance(func, Function):
             continue
-        results: dict[Var, GlobalVar] = {}
+        results: dict[Expr, GlobalVar] = {}
         for item in walk(func):
-            if type(item) is VarBinding and type(item.value) is Call and item.value.op in found:
-                results[item.var] = item.value.op
+            if type(item) is VarBinding and type(item.value) is Call and (
+                    isinstance(callee := item.value.op, GlobalVar)) and callee in found:
+                results[item.var] = callee
         for item in walk(func):
             if type(item) is TupleGetItem and item.tuple_value in results:
                 used[results[item.tuple_value]].add(item.index)
         for var in _plain_uses(func, results):
-            used[results[var]] = set(range(len(var.struct_info_.fields_)))
+            used[results[var]] = set(range(len(_items(var.struct_info_))))
     return used
 
 
@@ -104,8 +109,8 @@ def _plain_uses(func: Function, results: dict) -> set[Var]:
 
 def _narrow(func: Function, items: list[int]) -> Function:
     """The function giving only some items."""
-    fields = [func.body.body.fields_[i] for i in items]
-    infos = [func.ret_struct_info.fields_[i] for i in items]
+    fields = [func.body.body[i] for i in items]
+    infos = [_items(func.ret_struct_info)[i] for i in items]
     body = fields[0] if len(fields) == 1 else Tuple(fields)
     info = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
     return Function.from_fields(func.params, SeqExpr(func.body.blocks, body), info, func.is_pure,
@@ -118,14 +123,14 @@ class _Callers(Replacer):
     def __init__(self, keep: dict, globals_: dict) -> None:
         super().__init__(globals_=globals_)
         self.keep = keep
-        self.items: dict[Var, list[int]] = {}
+        self.items: dict[Expr, list[int]] = {}
 
-    def _binding(self, node: VarBinding) -> VarBinding:
+    def _binding(self, node: VarBinding) -> Binding:
         value = node.value
         if type(value) is not Call or value.op not in self.keep:
             return super()._binding(node)
         items = self.keep[value.op]
-        infos = [value.struct_info_.fields_[i] for i in items]
+        infos = [_items(value.struct_info_)[i] for i in items]
         info = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
         call = Call.from_fields(self(value.op), self._many(value.args), value.attrs,
                                 value.sinfo_args, info)
@@ -134,7 +139,7 @@ class _Callers(Replacer):
         self.items[node.var] = items
         return VarBinding(var, call)
 
-    def _get_item(self, node: TupleGetItem) -> Tuple | TupleGetItem | Var:
+    def _get_item(self, node: TupleGetItem) -> Expr:
         items = self.items.get(node.tuple_value)
         if items is None:
             return super()._get_item(node)

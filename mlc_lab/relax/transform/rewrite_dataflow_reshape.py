@@ -51,7 +51,7 @@ from ...tir.stmt import BlockRealize, BufferStore, For
 from ..op.reshaping import reshape
 from .rewriting import (
     CALL_TIR, Binding, BindingBlock, DataflowBlock, DataflowVar, Function, IRModule, Pass,
-    TensorStructInfo, VarBinding, make_function_pass, map_blocks, op_name, same_bindings,
+    TensorStructInfo, VarBinding, is_call_of, make_function_pass, map_blocks, same_bindings,
 )
 
 
@@ -62,10 +62,12 @@ def RewriteDataflowReshape() -> Pass:
 
         def binding(b: Binding) -> Binding:
             value = b.value
-            if type(b.var) is not DataflowVar or op_name(value) != CALL_TIR or len(
-                    value.args) > 2 or len(value.args[1].fields_) != 1:
+            if type(b.var) is not DataflowVar or not is_call_of(value, CALL_TIR):
                 return b
-            callee = mod.functions.get(value.args[0])
+            callee, given, *rest = value.args
+            if rest or len(given.fields_) != 1:
+                return b
+            callee = mod.functions.get(callee)
             info = value.sinfo_args[0]
             if not isinstance(callee, PrimFunc) or not isinstance(info, TensorStructInfo):
                 return b
@@ -73,7 +75,7 @@ def RewriteDataflowReshape() -> Pass:
                 known[callee] = has_reshape_pattern(callee)
             if not known[callee] or info.dims is None:
                 return b
-            return VarBinding(b.var, reshape(value.args[1].fields_[0], info.shape))
+            return VarBinding(b.var, reshape(given.fields_[0], info.shape))
 
         def block(b: BindingBlock) -> BindingBlock:
             return same_bindings(b, [binding(x) for x in b.bindings]) if type(

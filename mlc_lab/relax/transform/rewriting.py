@@ -7,7 +7,7 @@ most passes are loops over lists of bindings, and what they leave alone stays th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeGuard
 
 from ...ir.module import GlobalVar, IRModule
 from ...ir.node import Node
@@ -124,12 +124,17 @@ def add_function(mod: IRModule, func: BaseFunc, hint: str, reuse: bool = False) 
 # ------------------------------------------------------------------------------- looking
 
 
-def op_name(expr: Expr) -> str:
+def op_name(expr: object) -> str:
     """The name of the operator that a call calls; "" for what is no call of an operator."""
     return expr.op.name if type(expr) is Call and isinstance(expr.op, E.Op) else ""
 
 
-def is_call_tir(expr: Expr) -> bool:
+def is_call_of(expr: object, *names: str) -> TypeGuard[Call]:
+    """Whether an expression is a call of one of these operators."""
+    return op_name(expr) in names
+
+
+def is_call_tir(expr: object) -> TypeGuard[Call]:
     """Whether an expression calls a TensorIR function of the module."""
     return op_name(expr) in (CALL_TIR, CALL_TIR_INPLACE)
 
@@ -147,13 +152,12 @@ def is_exported(func: BaseFunc) -> bool:
     return attr(func, "global_symbol") is not None
 
 
-def shape_vars(info: StructInfo | None) -> Iterator[Expr]:
+def shape_vars(info: StructInfo | None) -> Iterator[Var]:
     """The variables that hold a shape in a struct info."""
-    kind = type(info)
-    if kind is TensorStructInfo:
-        if info.shape is not None and type(info.shape) is not ShapeExpr:
+    if type(info) is TensorStructInfo:
+        if isinstance(info.shape, Var):
             yield info.shape
-    elif kind is TupleStructInfo:
+    elif type(info) is TupleStructInfo:
         for item in info.fields_:
             yield from shape_vars(item)
 
@@ -246,11 +250,11 @@ class Replacer:
     that the result may stand beside the original.
     """
 
-    def __init__(self, vars_: Mapping[Var, Expr] | None = None,
+    def __init__(self, vars_: Mapping[Any, Expr] | None = None,  # by Var
                  dims: Mapping[E.Var, E.PrimExpr] | None = None,
                  globals_: Mapping[GlobalVar, GlobalVar] | None = None,
                  fresh: bool = False) -> None:
-        self.vars: dict[Var, Expr] = dict(vars_ or {})
+        self.vars: dict[Expr, Expr] = dict(vars_ or {})
         self.dims = dict(dims or {})
         self.globals = dict(globals_ or {})
         self.fresh = fresh
@@ -271,7 +275,7 @@ class Replacer:
 
         return Analyzer().simplify(new)
 
-    def info(self, info: StructInfo) -> Any:
+    def info(self, info: StructInfo | None) -> Any:
         """A struct info: its dimensions and shape variables replaced."""
         if info is None or not (self.dims or self.vars):
             return info
@@ -397,8 +401,7 @@ def map_blocks(expr: Expr, fn: Callable[[BindingBlock], Any]) -> Any:
 
     `fn` answers a block, or a list of blocks that takes its place. Empty blocks are left out.
     """
-    kind = type(expr)
-    if kind is SeqExpr:
+    if type(expr) is SeqExpr:
         blocks: list[BindingBlock] = []
         for block in expr.blocks:
             new = fn(_map_inner(block, fn))
@@ -408,9 +411,9 @@ def map_blocks(expr: Expr, fn: Callable[[BindingBlock], Any]) -> Any:
         if body is expr.body and same_parts(blocks, expr.blocks):
             return expr
         return SeqExpr(blocks, body)
-    if kind is Function:
+    if type(expr) is Function:
         return with_body(expr, map_blocks(expr.body, fn))
-    if kind is If:
+    if type(expr) is If:
         yes, no = map_blocks(expr.true_branch, fn), map_blocks(expr.false_branch, fn)
         if yes is expr.true_branch and no is expr.false_branch:
             return expr
@@ -503,8 +506,13 @@ def tensor_bytes(info: StructInfo | None) -> int | None:
             total *= dim.value
         return total * dt.bytes_of(info.dtype)
     if isinstance(info, TupleStructInfo):
-        sizes = [tensor_bytes(f) for f in info.fields_]
-        return None if None in sizes else sum(sizes)
+        total = 0
+        for field in info.fields_:
+            size = tensor_bytes(field)
+            if size is None:
+                return None
+            total += size
+        return total
     return None
 
 
@@ -515,7 +523,7 @@ __all__ = [
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StructInfo", "TensorStructInfo", "Tuple",
     "TupleGetItem", "TupleStructInfo", "Var", "VarBinding", "add_function", "attr",
     "bindings_of", "bound_vars", "contains_impure_call", "copy_function", "free_relax_vars",
-    "fresh_name", "is_call_tir", "is_exported", "is_pure_call", "join_blocks",
+    "fresh_name", "is_call_of", "is_call_tir", "is_exported", "is_pure_call", "join_blocks",
     "make_function_pass", "make_pass", "map_blocks", "map_functions", "op_name",
     "replace_functions", "replace_vars", "same_bindings", "shape_vars", "tensor_bytes",
     "used_globals", "used_vars", "walk", "with_body",

@@ -97,7 +97,7 @@ def RunCodegen(target_options: Mapping[str, Any] | None = None,
 
 
 class _Dispatch(Replacer):
-    def __init__(self, externs: Mapping[GlobalVar, ExternFunc]) -> None:
+    def __init__(self, externs: Mapping[Any, ExternFunc]) -> None:  # by GlobalVar
         super().__init__()
         self.externs = externs
 

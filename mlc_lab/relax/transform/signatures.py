@@ -6,7 +6,7 @@ from typing import Any, Callable, Mapping
 
 from .rewriting import (
     Binding, BindingBlock, Call, DataflowBlock, Expr, Function, GlobalVar, IRModule, Replacer,
-    VarBinding, is_exported, replace_functions, walk,
+    VarBinding, is_exported, replace_functions, used_globals, walk,
 )
 
 
@@ -20,9 +20,9 @@ def private_callees(mod: IRModule) -> dict[GlobalVar, Function]:
         for item in walk(func):
             if type(item) is Call:
                 for arg in item.args:
-                    for part in walk(arg):
+                    for part in used_globals(arg):
                         found.pop(part, None)
-            elif type(item) is VarBinding and type(item.value) is GlobalVar:
+            elif type(item) is VarBinding and isinstance(item.value, GlobalVar):
                 found.pop(item.value, None)
     return found
 
@@ -30,8 +30,8 @@ def private_callees(mod: IRModule) -> dict[GlobalVar, Function]:
 class _Calls(Replacer):
     """Rewrites the arguments of calls; `results` replaces the binding of a call by several."""
 
-    def __init__(self, arguments: Mapping[GlobalVar, Callable], globals_: Mapping,
-                 results: Mapping[GlobalVar, Callable]) -> None:
+    def __init__(self, arguments: Mapping[Any, Callable], globals_: Mapping,
+                 results: Mapping[Any, Callable]) -> None:  # by GlobalVar
         super().__init__(globals_=globals_)
         self.arguments, self.results = arguments, results
 
@@ -47,7 +47,7 @@ class _Calls(Replacer):
         for binding in node.bindings:
             value = binding.value
             change = self.results.get(value.op) if type(value) is Call else None
-            if change is None or type(binding) is not VarBinding:
+            if change is None or type(value) is not Call or type(binding) is not VarBinding:
                 out.append(self(binding))
             else:
                 new = super(_Calls, self)._call(value) if value.op not in self.arguments else (

@@ -67,7 +67,7 @@ from ..expr import Call, ExternFunc, Function, SeqExpr, VarBinding
 from ..struct_info import ShapeExpr, TensorStructInfo
 from .lowering import flat_items, tensors_of
 from .rewriting import (
-    CALL_DPS_PACKED, CALL_TIR, fresh_name, make_pass, map_blocks, op_name, replace_functions,
+    CALL_DPS_PACKED, CALL_TIR, fresh_name, is_call_of, make_pass, map_blocks, replace_functions,
     with_body,
 )
 
@@ -92,7 +92,7 @@ class _Specialize:
     def binding(self, binding: Binding) -> Any:
         """One binding: a call of a symbolic kernel with fixed sizes calls another."""
         call = binding.value
-        if type(binding) is not VarBinding or op_name(call) not in (CALL_TIR, CALL_DPS_PACKED):
+        if type(binding) is not VarBinding or not is_call_of(call, CALL_TIR, CALL_DPS_PACKED):
             return binding
         var = self.kernel(call.args[0])
         if var is None or len(call.args) > 2:
@@ -111,8 +111,8 @@ class _Specialize:
         """The kernel of the module that a call calls."""
         if type(callee) is ExternFunc and callee.global_symbol in self.mod:
             callee = self.mod.get_global_var(callee.global_symbol)
-        func = self.mod.functions.get(callee) if type(callee) is GlobalVar else None
-        return callee if isinstance(func, PrimFunc) else None
+        return callee if type(callee) is GlobalVar and isinstance(
+            self.mod.functions.get(callee), PrimFunc) else None
 
     def shapes(self, call: Call) -> tuple | None:
         """The shapes of all tensors of a call; None where one is not fixed."""

@@ -152,7 +152,7 @@ def plan(func: Function, mod: IRModule) -> list[Lifetime]:
     made = []
     for var, at in live.made.items():
         if var not in live.escaped:
-            info = var.struct_info_
+            info: Any = var.struct_info_  # of a tensor whose shape is written out
             size = _bounded(byte_size(info.shape, info.dtype), bounds)
             made.append((var, size, info.dtype, at, live.last[var]))
     storages = share(row[1:] for row in made)
@@ -163,8 +163,14 @@ def plan(func: Function, mod: IRModule) -> list[Lifetime]:
 def _upper_bounds(func: Function) -> dict[str, int]:
     """The largest values of symbolic dimensions, by name, as the function's attributes say."""
     stated = (func.attrs or {}).get("tir_var_upper_bound") or {}
-    return {str(name): as_int(value) if not isinstance(value, int) else value
-            for name, value in dict(stated).items()}
+    bounds = {}
+    for name, value in dict(stated).items():
+        bound = as_int(value)
+        if bound is None:
+            raise ValueError(f"tir_var_upper_bound: {name} is at most {value}, which is no whole "
+                             "number")
+        bounds[str(name)] = bound
+    return bounds
 
 
 def _bounded(size: Any, bounds: dict[str, int]) -> Any:
@@ -195,6 +201,7 @@ def _rewrite(func: Function, mod: IRModule) -> Function:
             names[storage] = Var("storage", OBJECT)
             out.append(VarBinding(names[storage], memory.alloc_storage(
                 [storage.size], 0, "global", storage.dtype)))
+        assert isinstance(binding.value, Call)
         shape, dtype = binding.value.args[:2]
         out.append(VarBinding(binding.var, memory.alloc_tensor(names[storage], 0, shape, dtype, 0)))
         return out

@@ -38,9 +38,9 @@ from typing import Sequence
 from ..op.elementwise import astype
 from ..op.registry import OPERATORS, infer_call
 from .rewriting import (
-    BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Emitter, Expr, Function, Pass,
-    Replacer, SeqExpr, StructInfo, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo, Var,
-    VarBinding, make_function_pass, op_name, used_vars, with_body,
+    Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Emitter, Expr, Function,
+    Pass, Replacer, SeqExpr, StructInfo, TensorStructInfo, Tuple, TupleGetItem, TupleStructInfo,
+    Var, VarBinding, make_function_pass, op_name, used_vars, with_body,
 )
 
 LOW = "float16"
@@ -94,8 +94,10 @@ class _Mixed:
         self.decide()
         params = []
         for p in func.params:
-            if p.name_hint in self.names and is_float32(p.struct_info_):
-                new = Var(p.name_hint, _as(p.struct_info_, LOW))
+            info = p.struct_info_
+            if p.name_hint in self.names and isinstance(info, TensorStructInfo) and (
+                    is_float32(info)):
+                new = Var(p.name_hint, _as(info, LOW))
                 self.versions[p, LOW] = new
                 params.append(new)
             else:
@@ -153,6 +155,7 @@ class _Mixed:
     def product(self, b: VarBinding, out: Emitter) -> None:
         """An operator that always takes float16."""
         value = self.converted(b.value, LOW, out)
+        assert isinstance(value, Call)
         value = Call.from_fields(value.op, value.args,
                                  type(value.attrs)({**value.attrs, "out_dtype": self.out_dtype}),
                                  value.sinfo_args, None)
@@ -176,7 +179,7 @@ class _Mixed:
             out.bindings.append(self.replace(self.in_float32(b, out)))
         return BindingBlock(out.bindings)
 
-    def in_float32(self, binding: object, out: Emitter) -> object:
+    def in_float32(self, binding: Binding, out: Emitter) -> Binding:
         """A binding whose variables are all taken as they were."""
         table = {v: self.version(v, "float32", out) for v in dict.fromkeys(used_vars(binding))}
         table = {k: v for k, v in table.items() if k is not v}

@@ -23,7 +23,7 @@ dimension of `make_shape` is 0 with the number, or 1 with the place in the heap.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 from ...ir.module import GlobalVar, IRModule
 from ...ir.structural import structural_equal
@@ -110,17 +110,15 @@ class _Lower:
         if type(self.func.body) is SeqExpr:
             expr(self.func.body.body)
 
-    def emit(self, name: str, *args: object, out: StructInfo = VOID) -> Var | None:
-        """A call of a function of the machine."""
-        args = tuple(a if isinstance(a, Expr) else StringImm(a) if isinstance(a, str)
-                     else PrimValue(a) for a in args)
-        call = Call.from_fields(ExternFunc(name), args, None, (out,), out)
-        if out is VOID:
-            self.out.append(for_effect(call))
-            return None
+    def emit(self, name: str, *args: object, out: StructInfo) -> Var:
+        """What a function of the machine gives."""
         var = Var("gv", out)
-        self.out.append(VarBinding(var, call))
+        self.out.append(VarBinding(var, _builtin(name, args, out)))
         return var
+
+    def do(self, name: str, *args: object) -> None:
+        """A call of a function of the machine for its effect."""
+        self.out.append(for_effect(_builtin(name, args, VOID)))
 
     def compute(self) -> None:
         """Compute the dimensions that are expressions of known ones and not computed yet."""
@@ -132,7 +130,7 @@ class _Lower:
             return
         heap = decl_buffer((E.IntImm("int64", len(self.slots)),), "int64", "H")
         loads = {e: E.BufferLoad(heap, [E.IntImm("int64", at)])
-                 for at, e in enumerate(self.slots) if e in known}
+                 for at, e in enumerate(self.slots) if isinstance(e, E.Var) and e in known}
         stores = [BufferStore(heap, _as_int64(substitute(self.slots[at], loads)),
                               [E.IntImm("int64", at)]) for at in todo]
         name = fresh_name(self.taken, "shape_func")
@@ -156,27 +154,27 @@ class _Lower:
     def _check(self, value: Expr, info: StructInfo, context: str, again: list) -> None:
         if isinstance(info, TensorStructInfo):
             dtype = DataTypeImm(info.dtype) if info.dtype else self.null()
-            self.emit("vm.builtin.check_tensor_info", value, info.ndim, dtype, context)
+            self.do("vm.builtin.check_tensor_info", value, info.ndim, dtype, context)
             if type(info.shape) is ShapeExpr:
                 self._match(value, info.shape.values, context, again)
         elif isinstance(info, ShapeStructInfo):
-            self.emit("vm.builtin.check_shape_info", value, info.ndim, context)
+            self.do("vm.builtin.check_shape_info", value, info.ndim, context)
             if info.values is not None:
                 self._match(value, info.values, context, again)
         elif isinstance(info, TupleStructInfo):
-            self.emit("vm.builtin.check_tuple_info", value, len(info.fields_), context)
+            self.do("vm.builtin.check_tuple_info", value, len(info.fields_), context)
             for k, field in enumerate(info.fields_):
                 if _says_something(field):
                     item = Var("item", field)
                     self.out.append(VarBinding(item, TupleGetItem(value, k)))
                     self._check(item, field, context, again)
         elif isinstance(info, PrimStructInfo):
-            self.emit("vm.builtin.check_prim_value_info", value, DataTypeImm(info.dtype), context)
+            self.do("vm.builtin.check_prim_value_info", value, DataTypeImm(info.dtype), context)
             if info.value is not None:
                 code, number = self._code(info.value)
-                self.emit("vm.builtin.match_prim_value", value, self.heap, code, number, context)
+                self.do("vm.builtin.match_prim_value", value, self.heap, code, number, context)
         elif isinstance(info, FuncStructInfo):
-            self.emit("vm.builtin.check_func_info", value, context)
+            self.do("vm.builtin.check_func_info", value, context)
 
     def _code(self, dim: E.PrimExpr) -> tuple[int, int]:
         number = as_int(dim)
@@ -195,7 +193,7 @@ class _Lower:
         if any(code == SKIP for code, _ in codes) and again is not None:
             again.append((value, values, context))
         flat = [n for pair in codes for n in pair]
-        self.emit("vm.builtin.match_shape", value, self.heap, len(codes), *flat, context)
+        self.do("vm.builtin.match_shape", value, self.heap, len(codes), *flat, context)
 
     def null(self) -> Var:
         """A null object."""
@@ -205,8 +203,7 @@ class _Lower:
 
     def leaf(self, expr: Expr) -> Any:
         """An argument, with symbolic shapes and scalars made from the heap."""
-        kind = type(expr)
-        if kind is ShapeExpr:
+        if type(expr) is ShapeExpr:
             if all(as_int(v) is not None for v in expr.values):
                 return expr
             codes = []
@@ -215,10 +212,10 @@ class _Lower:
                 codes += [USE_IMM, number] if number is not None else [LOAD, self.known(v)]
             return self.emit("vm.builtin.make_shape", self.heap, len(expr.values), *codes,
                              out=ShapeStructInfo(ndim=len(expr.values)))
-        if kind is PrimValue and not isinstance(expr.value, (E.IntImm, E.FloatImm)):
+        if type(expr) is PrimValue and not isinstance(expr.value, (E.IntImm, E.FloatImm)):
             return self.emit("vm.builtin.make_prim_value", self.heap, LOAD, self.known(expr.value),
                              out=PrimStructInfo(expr.value.dtype))
-        if kind is Tuple:
+        if type(expr) is Tuple:
             new = tuple(map(self.leaf, expr.fields_))
             return expr if all(a is b for a, b in zip(new, expr.fields_)) else Tuple(new)
         return expr
@@ -283,14 +280,20 @@ class _Lower:
             self.heap = self.null()
         again: list = []
         for k, param in enumerate(self.func.params):
-            self._check(param, param.struct_info_, (
+            self._check(param, param.struct_info, (
                 f"ErrorContext(fn={self.name}, loc=param[{k}], param={param.name_hint}, "
-                f"annotation={_text(param.struct_info_)})"), again)
+                f"annotation={_text(param.struct_info)})"), again)
         self.compute()
         for value, dims, context in again:
             self._match(value, dims, context, None)
         body = self.sequence(self.func.body)
         return self.func.replace(body=body)
+
+
+def _builtin(name: str, args: Sequence[Any], out: StructInfo) -> Call:
+    given = tuple(a if isinstance(a, Expr) else StringImm(a) if isinstance(a, str)
+                  else PrimValue(a) for a in args)
+    return Call.from_fields(ExternFunc(name), given, None, (out,), out)
 
 
 def _as_int64(e: E.PrimExpr) -> E.PrimExpr:

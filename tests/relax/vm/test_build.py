@@ -90,6 +90,20 @@ def test_misuse_is_refused():
         relax.VirtualMachine(Net, tvm.cpu())
 
 
+@pytest.mark.parametrize("bound", [2.5, "many"])
+def test_the_bound_of_a_dimension_is_a_whole_number(bound):
+    n = tvm.tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((n,), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x], attrs={"tir_var_upper_bound": {"n": bound}}):
+        with bb.dataflow():
+            y = bb.emit(relax.op.exp(x))
+            out = bb.emit_output(relax.op.matmul(y, y))
+        bb.emit_func_output(out)
+    with pytest.raises(ValueError, match="tir_var_upper_bound: n is at most .*no whole number"):
+        relax.build(bb.get(), "llvm")
+
+
 def test_all_operators_without_an_implementation_are_named_at_once():
     mod = relax.transform.LegalizeOps()(Net)
     with pytest.raises(VMCodegenError) as caught:
