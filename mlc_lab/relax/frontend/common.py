@@ -15,6 +15,7 @@ from ...tir.expr import PrimExpr, Range
 from ...tir.functor import free_vars
 from .. import op
 from ..expr import Constant, Expr, PrimValue, const
+from ..op.common import info_of
 from ..op.registry import StructInfoError
 
 
@@ -76,7 +77,7 @@ def counted_from_front(values: np.ndarray, size: Any) -> np.ndarray | None:
 
 def from_front(im: Any, indices: Expr, size: Any) -> Expr:
     """`counted_from_front` for a tensor of signed integers: constants now, others when they run."""
-    dtype = indices.struct_info.dtype
+    dtype = info_of(indices).dtype
     if dtype.startswith("uint"):
         return indices
     if isinstance(indices, Constant):

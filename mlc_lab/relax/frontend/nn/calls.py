@@ -4,7 +4,7 @@ functions, and what is called only to look at a model while it runs."""
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ....above import above
 from .... import tir
@@ -13,6 +13,9 @@ from ... import op as R
 from ...expr import PrimValue, ShapeExpr, StringImm
 from ...struct_info import ObjectStructInfo
 from .tensor import Object, Tensor, builder, emit, unwrap, wrap_nested
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 def tensor_expr_op(tensor_expr_func: Callable, name_hint: str, args: Sequence[Any], *,
@@ -86,8 +89,7 @@ def debug_func(name: str, *args: object, _line_info: str | None = None) -> None:
         raise RuntimeError("nn.op.print_ and debug_func need an effect in every function: export "
                            "the module with export_tvm(spec, debug=True)")
     if _line_info is None:
-        frame = inspect.currentframe().f_back
-        _line_info = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        _line_info = _place_of(inspect.currentframe())
     values = []
     for arg in args:
         if isinstance(arg, (Tensor, Object)):
@@ -106,9 +108,13 @@ def debug_func(name: str, *args: object, _line_info: str | None = None) -> None:
 
 def print_(tensor: Tensor) -> None:
     """Print a tensor when the model runs; see `debug_func`."""
-    frame = inspect.currentframe().f_back
-    debug_func("vm.builtin.debug_print", tensor,
-               _line_info=f"{frame.f_code.co_filename}:{frame.f_lineno}")
+    debug_func("vm.builtin.debug_print", tensor, _line_info=_place_of(inspect.currentframe()))
+
+
+def _place_of(frame: FrameType | None) -> str:
+    """The line of the program that called a function, by the frame of that function."""
+    caller = None if frame is None else frame.f_back
+    return "" if caller is None else f"{caller.f_code.co_filename}:{caller.f_lineno}"
 
 
 __all__ = ["debug_func", "extern", "print_", "tensor_expr_op", "tensor_ir_inplace_op",

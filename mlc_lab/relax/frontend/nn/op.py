@@ -376,7 +376,7 @@ def interpolate(x: Tensor, size: int | Sequence[int] | None = None,
         if scale_factor is None:
             raise ValueError("interpolate needs a size or a scale_factor")
         at = [layout.index("H"), layout.index("W")]
-        factors = scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor] * 2
+        factors = scale_factor if isinstance(scale_factor, Sequence) else [scale_factor] * 2
         size = [int(math.floor(x.shape[a] * f)) if isinstance(x.shape[a], int)
                 else x.shape[a] * int(f) for a, f in zip(at, factors)]
     elif isinstance(size, int):
@@ -440,16 +440,17 @@ def _methods() -> None:
     for symbol, func in (("lt", less), ("le", less_equal), ("gt", greater), ("ge", greater_equal),
                          ("matmul", matmul)):
         setattr(Tensor, f"__{symbol}__", lambda a, b, f=func: f(a, b))
-    Tensor.__neg__ = lambda a: negative(a)
-    Tensor.astype = lambda a, dtype: astype(a, dtype)
-    Tensor.maximum = lambda a, other: maximum(a, other)
-    Tensor.minimum = lambda a, other: minimum(a, other)
-    Tensor.permute_dims = lambda a, *axes: permute_dims(a, _given(axes) or None)
-    Tensor.permute = lambda a, *axes: permute(a, _given(axes) or None)
-    Tensor.reshape = lambda a, *shape: reshape(a, _given(shape))
-    Tensor.repeat = lambda a, repeats, axis=None: repeat(a, repeats, axis)
-    Tensor.unsqueeze = lambda a, dim: unsqueeze(a, dim)
-    Tensor.squeeze = lambda a, axis=-1: squeeze(a, axis)
+    for name, method in (
+            ("__neg__", lambda a: negative(a)), ("astype", lambda a, dtype: astype(a, dtype)),
+            ("maximum", lambda a, other: maximum(a, other)),
+            ("minimum", lambda a, other: minimum(a, other)),
+            ("permute_dims", lambda a, *axes: permute_dims(a, _given(axes) or None)),
+            ("permute", lambda a, *axes: permute(a, _given(axes) or None)),
+            ("reshape", lambda a, *shape: reshape(a, _given(shape))),
+            ("repeat", lambda a, repeats, axis=None: repeat(a, repeats, axis)),
+            ("unsqueeze", lambda a, dim: unsqueeze(a, dim)),
+            ("squeeze", lambda a, axis=-1: squeeze(a, axis))):
+        setattr(Tensor, name, method)
 
 
 def _given(items: tuple) -> Any:

@@ -62,8 +62,9 @@ def _as_spec(raw: Any, where: str) -> Any:
         return Tuple(where, raw)
     if isinstance(raw, (Int, Tensor, Object, Tuple)):
         return raw
-    if hasattr(raw, "shape") and hasattr(raw, "dtype"):  # an example: an array of any library
-        return Tensor([int(d) for d in raw.shape], str(raw.dtype).removeprefix("torch."))
+    shape, dtype = getattr(raw, "shape", None), getattr(raw, "dtype", None)
+    if shape is not None and dtype is not None:  # an example: an array of any library
+        return Tensor([int(d) for d in shape], str(dtype).removeprefix("torch."))
     raise TypeError(f"the spec of {where} is {raw!r}; it can be int, nn.spec.Tensor(shape, dtype), "
                     "nn.spec.Object(type), a tuple of such, or an example array")
 

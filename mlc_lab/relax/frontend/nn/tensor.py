@@ -6,7 +6,7 @@ same name; a number beside a tensor becomes a constant of the tensor's type.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .... import tir
 from ....runtime import NDArray, array
 from ...block_builder import BlockBuilder
 from ...expr import Constant, Expr, TupleGetItem, Var, const
+from ...op.common import info_of
 from ...struct_info import ObjectStructInfo, ShapeStructInfo, TensorStructInfo, TupleStructInfo
 
 
@@ -33,6 +34,19 @@ class Tensor:
         if not isinstance(info, TensorStructInfo) or info.shape is None:
             raise TypeError(f"an nn.Tensor needs a tensor of known shape, not {info}")
         self._expr = _expr
+
+    if TYPE_CHECKING:  # what `op.py` adds
+        def __add__(self, other: object) -> "Tensor": ...
+        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = maximum = minimum = __add__
+        def __neg__(self) -> "Tensor": ...
+        def astype(self, dtype: str) -> "Tensor": ...
+        def permute_dims(self, *axes: int | Sequence[int]) -> "Tensor": ...
+        permute = permute_dims
+        def reshape(self, *shape: int | tir.PrimExpr | Sequence[Any]) -> "Tensor": ...
+        def repeat(self, repeats: int, axis: int | None = None) -> "Tensor": ...
+        def unsqueeze(self, dim: int) -> "Tensor": ...
+        def squeeze(self, axis: int = -1) -> "Tensor": ...
 
     @staticmethod
     def from_const(data: Any) -> "Tensor":
@@ -61,17 +75,21 @@ class Tensor:
     def shape(self) -> list[Any]:
         """Extents: int where known, else an expression."""
         return [int(d) if isinstance(d, tir.IntImm) else d
-                for d in self._expr.struct_info.shape.values]
+                for d in self._info.dims or ()]
 
     @property
     def ndim(self) -> int:
         """How many dimensions."""
-        return self._expr.struct_info.ndim
+        return self._info.ndim
 
     @property
     def dtype(self) -> str:
         """The type of the elements."""
-        return str(self._expr.struct_info.dtype)
+        return str(self._info.dtype)
+
+    @property
+    def _info(self) -> TensorStructInfo:
+        return info_of(self._expr)
 
     def __repr__(self) -> str:
         shape = ", ".join(map(str, self.shape))

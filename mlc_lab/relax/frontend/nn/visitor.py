@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from .module import Effect, Module, ModuleDict, ModuleList, ParameterDict, ParameterList
 from .tensor import Parameter
@@ -17,11 +17,11 @@ class Mutator:
 
     def visit(self, name: str, node: Any) -> Any:
         """What is to stand in the place of `node`."""
-        for kind, method in (
-                (ModuleList, self.visit_modulelist), (ModuleDict, self.visit_moduledict),
-                (ParameterList, self.visit_paramlist), (ParameterDict, self.visit_paramdict),
-                (Module, self.visit_module), (Effect, self.visit_effect),
-                (Parameter, self.visit_param)):
+        methods: dict[type, Callable[[str, Any], Any]] = {
+            ModuleList: self.visit_modulelist, ModuleDict: self.visit_moduledict,
+            ParameterList: self.visit_paramlist, ParameterDict: self.visit_paramdict,
+            Module: self.visit_module, Effect: self.visit_effect, Parameter: self.visit_param}
+        for kind, method in methods.items():
             if isinstance(node, kind):
                 return method(name, node)
         return node

@@ -16,6 +16,7 @@ from .importer import Importer, Missing, Sizes, rule
 
 if TYPE_CHECKING:
     from ...expr import Expr
+    from .importer import Given
 
 #: the most turns of a Loop that are written out
 MOST_TURNS = 1000
@@ -95,8 +96,8 @@ def _scan(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     return [*state, *rows]
 
 
-def _slice_at(im: Importer, x: Expr, axis: int, place: int) -> Any:
-    if im.known(x):
+def _slice_at(im: Importer, x: Given, axis: int, place: int) -> Any:
+    if isinstance(x, np.ndarray):
         return np.take(x, place, axis)
     part = im.emit(op.strided_slice(im.tensor(x), [axis], [place], [place + 1]))
     return im.emit(op.squeeze(part, [axis]))
@@ -131,8 +132,8 @@ def _written_out(im: Importer, body: Any, most: int | None, going: np.ndarray, s
     return [*state, *rows]
 
 
-def _counted_by_the_run(im: Importer, body: Any, most: Expr | None, going: Expr, state: list[Any]
-                        ) -> list[Any]:
+def _counted_by_the_run(im: Importer, body: Any, most: Any, going: Given,
+                        state: list[Any]) -> list[Any]:
     """A function that calls itself. It carries the number of the turn, the condition, the loop's
     state, and what the turns collect: tensors of as many rows as there may be turns, from which
     those of the turns that were made are cut in the end."""
@@ -140,7 +141,7 @@ def _counted_by_the_run(im: Importer, body: Any, most: Expr | None, going: Expr,
     start = [im.tensor(v) for v in state]
     first = im.emit(op.reshape(im.tensor(going), []))
     again, rows, inner = _probed(im, body, first, start)
-    fixed = bool(im.known(going) and np.all(going) and (
+    fixed = bool(isinstance(going, np.ndarray) and np.all(going) and (
         again is first or im.known(again) and np.all(again)))
     limit = max(most, 0) if isinstance(most, int) else None
     if limit is not None and limit < np.iinfo("int64").max:

@@ -396,8 +396,8 @@ def _quantize(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
         wanted = attrs.get("output_dtype", 0)
         zero = np.zeros(im.shape(scale), dtype_of(wanted) if wanted else "uint8")
     attrs.get("output_dtype")  # that of the zero point
-    return im.emit(op.quantize(*map(im.tensor, (x, scale, zero)), attrs.get("axis", 1),
-                               im.dtype(zero)))
+    x, scale, zero = map(im.tensor, (x, scale, zero))
+    return im.emit(op.quantize(x, scale, zero, attrs.get("axis", 1), im.dtype(zero)))
 
 
 @rule("DequantizeLinear")
@@ -406,8 +406,8 @@ def _dequantize(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     _not_by_blocks(attrs)
     if zero is None:
         zero = np.zeros(im.shape(scale), im.dtype(x))
-    return im.emit(op.dequantize(*map(im.tensor, (x, scale, zero)), attrs.get("axis", 1),
-                                 im.dtype(scale)))
+    x, scale, zero = map(im.tensor, (x, scale, zero))
+    return im.emit(op.dequantize(x, scale, zero, attrs.get("axis", 1), im.dtype(scale)))
 
 
 def _not_by_blocks(attrs: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ alone), or `Sizes`, some of them symbolic, which shape computations give.
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,12 +19,17 @@ from ....tir import op as O
 from ....tir.expr import PrimExpr, SizeVar
 from ...block_builder import BlockBuilder
 from ...expr import Constant, Expr, ShapeExpr, Tuple, Var, const
+from ...op.common import info_of
 from ...struct_info import ShapeStructInfo, TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
 from ...transform.lambda_lift import LambdaLift
 from ..common import MissingOperators, analyzer_of, identifier, located
 from .functions import at_once, body_of, is_defined
 from .given import Attributes, Inputs, Items, Sizes
+
+if TYPE_CHECKING:
+    #: a value on the way
+    Given = Expr | np.ndarray | Sizes
 
 #: rule by operator: `rule(importer, inputs, attrs)`
 RULES: dict[str, Callable[..., Any]] = {}
@@ -81,12 +86,13 @@ def from_onnx(model: Any, shape_dict: Mapping[str, Sequence[Any]] | None = None,
 
     if not hasattr(model, "graph"):
         model = onnx.load(model)
-    if opset is None:
-        opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")),
+    version = opset
+    if version is None:
+        version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")),
                     default=1)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    return Importer(onnx, opset, keep_params_in_input, sanitize_input_names).run(
+    return Importer(onnx, version, keep_params_in_input, sanitize_input_names).run(
         model.graph, dict(shape_dict or {}), dtype_dict)
 
 
@@ -297,7 +303,7 @@ class Importer:
         """Bind an expression to a variable; a leaf stays."""
         return self.builder.emit(expr)
 
-    def tensor(self, value: Expr) -> Expr:
+    def tensor(self, value: Given | np.generic | float) -> Expr:
         """A value as a tensor of the program."""
         if isinstance(value, Expr):
             return value
@@ -373,26 +379,26 @@ class Importer:
         """Whether all values are numpy arrays."""
         return all(isinstance(v, np.ndarray) for v in values)
 
-    def shape(self, value: Expr) -> list[Any]:
+    def shape(self, value: Given) -> list[Any]:
         """The sizes of a tensor."""
         if isinstance(value, np.ndarray):
             return list(value.shape)
         if isinstance(value, Sizes):
             return [len(value)] if value.rank else []
-        dims = value.struct_info.dims
+        dims = getattr(value.struct_info, "dims", None)
         if dims is None:
             raise ValueError("the shape of a tensor is not known, not even by symbols")
         return [d if O.as_int(d) is None else O.as_int(d) for d in dims]
 
-    def ndim(self, value: Expr) -> int:
+    def ndim(self, value: Given) -> int:
         """The number of dimensions."""
-        return len(self.shape(value)) if not isinstance(value, Expr) else value.struct_info.ndim
+        return info_of(value).ndim if isinstance(value, Expr) else len(self.shape(value))
 
-    def dtype(self, value: Expr) -> str:
+    def dtype(self, value: Given) -> str:
         """The dtype of a value."""
         if isinstance(value, Sizes):
             return value.dtype
-        return str(value.dtype) if isinstance(value, np.ndarray) else value.struct_info.dtype
+        return str(value.dtype) if isinstance(value, np.ndarray) else info_of(value).dtype
 
 
 def _identical(a: np.ndarray, b: np.ndarray) -> bool:

@@ -177,7 +177,8 @@ def _batch_norm(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     if attrs.get("training_mode", 0):
         raise ValueError("BatchNormalization in training changes its running statistics, which is "
                          "not translated: export the model for inference")
-    out = im.emit(nn.batch_norm(*map(im.tensor, inputs[:5]), 1, attrs.get("epsilon", 1e-5),
+    x, scale, bias, mean, var = map(im.tensor, inputs[:5])
+    out = im.emit(nn.batch_norm(x, scale, bias, mean, var, 1, attrs.get("epsilon", 1e-5),
                                 training=False))
     return [im.emit(out[0])]
 
@@ -251,8 +252,8 @@ _SAMPLING = {"linear": "bilinear", "cubic": "bicubic"}
 
 @rule("GridSample")
 def _grid_sample(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    mode = attrs.get("mode", "linear")
-    mode, around = _SAMPLING.get(mode, mode), attrs.get("padding_mode", "zeros")
+    given = str(attrs.get("mode", "linear"))
+    mode, around = _SAMPLING.get(given, given), attrs.get("padding_mode", "zeros")
     align = bool(attrs.get("align_corners", 0))
     x, grid = map(im.tensor, inputs)
     if mode == "bicubic" and around == "border":

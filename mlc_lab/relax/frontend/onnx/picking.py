@@ -13,7 +13,7 @@ from .given import Sizes
 from .importer import Importer, rule
 
 if TYPE_CHECKING:
-    from ...expr import Expr
+    from .importer import Given
 
 
 def _line(im: Importer, size: Any, rank: int, axis: int) -> Any:
@@ -22,7 +22,7 @@ def _line(im: Importer, size: Any, rank: int, axis: int) -> Any:
     return im.emit(op.reshape(line, [1] * axis + [size] + [1] * (rank - 1 - axis)))
 
 
-def _along(im: Importer, x: Expr, rank: int, axis: int) -> Any:
+def _along(im: Importer, x: Given, rank: int, axis: int) -> Any:
     """A vector along one of `rank` dimensions."""
     x = im.emit(op.astype(im.tensor(x), "int64"))
     return im.emit(op.reshape(x, [1] * axis + im.shape(x) + [1] * (rank - 1 - axis)))

@@ -12,6 +12,7 @@ from .importer import Importer, rule
 
 if TYPE_CHECKING:
     from ...expr import Expr
+    from .importer import Given
 
 #: activations by their names: `f(importer, x, alpha, beta)`, and what alpha and beta are by default
 _ACTIVATIONS: dict[str, tuple[Callable[..., Any], float, float]] = {
@@ -38,7 +39,7 @@ def _affine(im: Importer, x: Expr, a: float, b: float) -> Any:
     return out if b == 0.0 else im.emit(op.add(out, _number(im, x, b)))
 
 
-def _part(im: Importer, x: Expr, k: int, axis: int = 0) -> Any:
+def _part(im: Importer, x: Given, k: int, axis: int = 0) -> Any:
     """One slice of a tensor, without its dimension."""
     if isinstance(x, np.ndarray) and not im.keep:
         return im.tensor(np.take(x, k, axis))
@@ -85,13 +86,13 @@ class Layer:
         """What goes into an activation, between the limits of the attribute `clip`."""
         return x if self.clip is None else self.im.emit(op.clip(x, -self.clip, self.clip))
 
-    def product(self, x: Expr, weight: Expr, bias: Expr) -> Any:
+    def product(self, x: Expr, weight: Expr, bias: Expr | None) -> Any:
         """x weight^T + bias"""
         out = self.im.emit(op.matmul(x, self.im.emit(op.permute_dims(weight))))
         return out if bias is None else self.im.emit(op.add(out, bias))
 
-    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr, states: list[Any], way: int
-             ) -> list[Any]:
+    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr | None, states: list[Any],
+             way: int) -> list[Any]:
         """New states from a step's product with the input, and the states."""
         h = self.product(states[0], weight, bias)
         return [f[0](self.clipped(self.im.emit(op.add(x, h))))]
@@ -142,7 +143,7 @@ class Layer:
         return [im.emit(op.stack(every, axis)),
                 *(im.emit(op.stack([s[k] for s in last], axes)) for k in range(count))]
 
-    def within(self, lengths: Expr, t: int, new: list[Any], old: list[Any]
+    def within(self, lengths: Expr | None, t: int, new: list[Any], old: list[Any]
                ) -> tuple[Any, list[Any]]:
         """The result of a step and its states: zeros and the old states past a sequence's end."""
         if lengths is None:
@@ -159,8 +160,8 @@ class Gru(Layer):
 
     default = ("Sigmoid", "Tanh")
 
-    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr, states: list[Any], way: int
-             ) -> list[Any]:
+    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr | None, states: list[Any],
+             way: int) -> list[Any]:
         im, h = self.im, states[0]
         xz, xr, xh = _split(im, x, 3)
         if self.attrs.get("linear_before_reset", 0):
@@ -186,14 +187,14 @@ class Lstm(Layer):
 
     default = ("Sigmoid", "Tanh", "Tanh")
 
-    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr, states: list[Any], way: int
-             ) -> list[Any]:
+    def step(self, f: list[Callable], x: Expr, weight: Expr, bias: Expr | None, states: list[Any],
+             way: int) -> list[Any]:
         im, (h, cell) = self.im, states
         i, o, g, c = _split(im, im.emit(op.add(x, self.product(h, weight, bias))), 4)
         peep = self.inputs[7]
         pi, po, pf = [None] * 3 if peep is None else _split(im, _part(im, peep, way), 3)
 
-        def seen(gate: Expr, weight: Expr, state: Expr) -> Any:
+        def seen(gate: Expr, weight: Expr | None, state: Expr) -> Any:
             return gate if weight is None else im.emit(op.add(gate, im.emit(
                 op.multiply(weight, state))))
 

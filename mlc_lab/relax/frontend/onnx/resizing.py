@@ -175,7 +175,7 @@ def _along(im: Importer, x: Expr, axis: int, places: np.ndarray, weights: np.nda
         return im.emit(op.take(x, im.tensor(places[:, 0].astype("int64")), axis))
     taps = places.shape[1]
 
-    def weighted(x: Expr, at: Any, by: Expr) -> Any:
+    def weighted(x: te.Tensor, at: te.Tensor, by: te.Tensor) -> Any:
         shape = [*x.shape[:axis], places.shape[0], *x.shape[axis + 1:]]
         k = te.reduce_axis((0, taps), "k")
         return te.compute(shape, lambda *i: te.sum(

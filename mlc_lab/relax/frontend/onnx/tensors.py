@@ -231,22 +231,25 @@ def _gather_elements(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> 
 
 @rule("GatherND")
 def _gather_nd(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return im.emit(op.gather_nd(*map(im.tensor, inputs), attrs.get("batch_dims", 0)))
+    x, i = map(im.tensor, inputs)
+    return im.emit(op.gather_nd(x, i, attrs.get("batch_dims", 0)))
 
 
 def _how(attrs: dict[str, Any]) -> str:
-    return {"none": "update"}.get(attrs.get("reduction", "none"), attrs.get("reduction", "none"))
+    how = str(attrs.get("reduction", "none"))
+    return "update" if how == "none" else how
 
 
 @rule("ScatterElements", "Scatter")
 def _scatter_elements(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return im.emit(op.scatter_elements(*map(im.tensor, inputs), attrs.get("axis", 0),
-                                       _how(attrs)))
+    x, i, new = map(im.tensor, inputs)
+    return im.emit(op.scatter_elements(x, i, new, attrs.get("axis", 0), _how(attrs)))
 
 
 @rule("ScatterND")
 def _scatter_nd(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return im.emit(op.scatter_nd(*map(im.tensor, inputs), _how(attrs)))
+    x, i, new = map(im.tensor, inputs)
+    return im.emit(op.scatter_nd(x, i, new, _how(attrs)))
 
 
 @rule("Expand")
@@ -306,16 +309,16 @@ def _one_hot(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     depth = int(depth)
     off, on = im.numbers(inputs[2], "values")
     dtype = im.dtype(inputs[2])
-    values = [PrimValue(O.const(v, dtype)) for v in (on, off)]
+    on, off = (PrimValue(O.const(v, dtype)) for v in (on, off))
     i = inputs[0]
     if im.known(i):
         i = np.asarray(i, "int64")
         i = np.where(i < 0, i + depth, i)  # what is outside matches nowhere
-        return im.emit(op.one_hot(im.tensor(i), *values, depth, attrs.get("axis", -1)))
+        return im.emit(op.one_hot(im.tensor(i), on, off, depth, attrs.get("axis", -1)))
     i = im.tensor(i)
     if im.dtype(i) not in ("int32", "int64"):
         i = im.emit(op.astype(i, "int64"))
-    return im.emit(op.one_hot(from_front(im, i, depth), *values, depth, attrs.get("axis", -1)))
+    return im.emit(op.one_hot(from_front(im, i, depth), on, off, depth, attrs.get("axis", -1)))
 
 
 @rule("EyeLike")

@@ -64,14 +64,17 @@ class Slot:
     def read(self) -> Any:
         """The value as it is now."""
         if self.version != self.storage.version:
+            assert self.parent is not None and self.again is not None  # else nothing is newer
             self.value = self.again(self.parent.read())
             self.version = self.storage.version
         return self.value
 
     def write(self, value: Any) -> None:
         """Change the value, and with it what it is a view of."""
-        slot, changed = self, [(self, value)]
+        slot: Slot = self
+        changed: list[tuple[Slot, Any]] = [(slot, value)]
         while slot.parent is not None:
+            assert slot.back is not None
             value = slot.back(slot.parent.read(), value)
             slot = slot.parent
             changed.append((slot, value))
@@ -344,7 +347,7 @@ def observed_facts(module: Any, inputs: list[Any], mode: Any,
             try:
                 out = super().run_node(node)
             except Exception as error:
-                error.at_node = node
+                vars(error)["at_node"] = node
                 raise
             alive.append(out)
             if values is not None:

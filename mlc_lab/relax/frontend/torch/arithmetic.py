@@ -49,7 +49,7 @@ def _of_number(name: str, x: Operand) -> Any:
         if name in _ROUNDED:
             return whole(x, name)
         return getattr(O, name)(O.cast(x, "float64") if name in _FLOAT else x)
-    return abs(x) if name == "abs" else getattr(math, name)(x)
+    return getattr(operator if name == "abs" else math, name)(x)
 
 
 for _name in _FLOAT:
@@ -64,9 +64,9 @@ def whole(x: Operand, how: str = "trunc") -> Any:
         return getattr(math, how)(x)
     if x.dtype.startswith("int"):
         return x
-    if isinstance(x, Div) and all(isinstance(e, Cast) and e.value.dtype.startswith("int")
-                                  for e in (x.a, x.b)):
-        a, b = x.a.value, x.b.value
+    parts = [e.value for e in (x.a, x.b) if isinstance(e, Cast)] if isinstance(x, Div) else []
+    if len(parts) == 2 and all(e.dtype.startswith("int") for e in parts):
+        a, b = parts
         return O.floordiv(a + b - 1, b) if how == "ceil" else O.floordiv(a, b)
     return O.cast(getattr(O, how)(x), "int64")
 
@@ -130,7 +130,7 @@ def _logical_not(im: Importer, x: Operand) -> Any:
 
 
 @rule("signbit")
-def _signbit(im: Importer, x: Operand) -> Any:
+def _signbit(im: Importer, x: Expr) -> Any:
     if not is_float(im.dtype(x)):
         if im.dtype(x) == "bool" or im.dtype(x).startswith("uint"):
             return im.zeros(im.shape(x), "bool")
@@ -274,14 +274,14 @@ def _angle(im: Importer, x: Operand) -> Any:
 
 
 @rule("isneginf")
-def _isneginf(im: Importer, x: Operand) -> Any:
+def _isneginf(im: Importer, x: Expr) -> Any:
     if not is_float(im.dtype(x)):
         return im.zeros(im.shape(x), "bool")
     return im.emit(op.equal(x, im.const(-math.inf, im.dtype(x))))
 
 
 @rule("isposinf")
-def _isposinf(im: Importer, x: Operand) -> Any:
+def _isposinf(im: Importer, x: Expr) -> Any:
     if not is_float(im.dtype(x)):
         return im.zeros(im.shape(x), "bool")
     return im.emit(op.equal(x, im.const(math.inf, im.dtype(x))))
@@ -350,8 +350,8 @@ def _quotient(a: Operand, b: Operand, rounding_mode: str | None) -> Any:
         return a // b
     if all(isinstance(v, (int, float)) for v in (a, b)):
         return a / b
-    return Div(*(v if isinstance(v, PrimExpr) and v.dtype == "float64" else O.cast(v, "float64")
-                 for v in (a, b)))
+    x, y = (O.cast(O.convert(v), "float64") for v in (a, b))
+    return Div(x, y)
 
 
 @rule("floor_divide", "floordiv", "ifloordiv")
@@ -364,7 +364,8 @@ def _pow(im: Importer, a: Operand, b: Operand) -> Any:
     if numbers(a, b):
         return _power_of_sizes(a, b)
     if im.node is not None and "float_power" in str(im.node.target):
-        a, b = (im.cast(v, "float64") if is_tensor(v) else float(v) for v in (a, b))
+        a, b = (float(v) if isinstance(v, (int, float)) else im.cast(v, "float64")
+                for v in (a, b))
     if is_tensor(a) and isinstance(b, (int, float)) and not isinstance(b, bool) and (
             is_float(im.dtype(a)) or isinstance(b, int)):
         if b == 2:
@@ -389,9 +390,9 @@ def _power_of_sizes(a: Operand, b: Any) -> Any:
         return a ** b
     if isinstance(b, int) and 0 <= b <= 64:
         return math.prod([a] * b)
-    if a == 2 and isinstance(a, int) and not is_float(b.dtype):
-        return O.shift_left(O.const(1, "int64"), O.cast(b, "int64"))
-    if isinstance(a, int) and not isinstance(b, float) and not is_float(b.dtype):
+    if isinstance(a, int) and isinstance(b, PrimExpr) and not is_float(b.dtype):
+        if a == 2:
+            return O.shift_left(O.const(1, "int64"), O.cast(b, "int64"))
         raise ValueError(f"{a} to the power of a size is not translated, only 2 is: compute it "
                          "with tensors")
     return O.pow(*(O.cast(O.convert(v), "float64") for v in (a, b)))
@@ -421,7 +422,8 @@ for _name in ("logical_and", "logical_or", "logical_xor"):
 
 
 @rule("where")
-def _where(im: Importer, condition: Operand, a: Operand = None, b: Operand = None) -> Any:
+def _where(im: Importer, condition: Expr, a: Operand | None = None, b: Operand | None = None
+           ) -> Any:
     if a is None or b is None:
         from .indexing import true_places
         from .views import _select

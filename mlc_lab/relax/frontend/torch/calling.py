@@ -199,7 +199,7 @@ def place_of(node: Node) -> str:
         path, kind = last if isinstance(last, tuple) else (str(last), "")
         kind = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
         module = f"in {path or 'the model itself'} ({kind.rpartition('.')[2]}), "
-    trace = (node.meta.get("stack_trace") or "").strip().split("\n")
+    trace = str(node.meta.get("stack_trace") or "").strip().split("\n")
     source = f": {trace[-1].strip()}" if trace[-1] else ""
     return f"{module}node {node.name}{_file_of(trace)}{source}"
 

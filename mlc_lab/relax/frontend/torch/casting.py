@@ -9,6 +9,7 @@ from ... import op
 from .importer import Importer, dtype_name, is_tensor, rule
 
 if TYPE_CHECKING:
+    from ...expr import Expr
     from .importer import Operand
 
 # ------------------------------------------------------------------------------- limits, casts
@@ -83,17 +84,17 @@ def same(im: Importer, x: Operand) -> Any:
 
 
 @rule("copy")
-def _copy(im: Importer, x: Operand, src: Operand) -> Any:
+def _copy(im: Importer, x: Expr, src: Operand) -> Any:
     return im.filled(x, src)
 
 
 @rule("fill")
-def _fill(im: Importer, x: Operand, value: Operand) -> Any:
+def _fill(im: Importer, x: Expr, value: Operand) -> Any:
     return im.filled(x, value)
 
 
 @rule("zero")
-def _zero(im: Importer, x: Operand) -> Any:
+def _zero(im: Importer, x: Expr) -> Any:
     return im.zeros(im.shape(x), im.dtype(x))
 
 

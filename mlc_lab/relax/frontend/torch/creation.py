@@ -41,7 +41,7 @@ def _dim(im: Importer, x: Expr) -> int:
 
 
 @rule("len")
-def _len(im: Importer, x: Expr) -> Any:
+def _len(im: Importer, x: Sequence[Any]) -> Any:
     return im.shape(x)[0] if is_tensor(x) else len(x)
 
 
@@ -59,17 +59,17 @@ def _is_floating_point(im: Importer, x: Expr) -> bool:
 
 
 @rule("sym_int", "int_")
-def _sym_int(im: Importer, x: Expr) -> Any:
+def _sym_int(im: Importer, x: Size) -> Any:
     return whole(x)
 
 
 @rule("sym_float")
-def _sym_float(im: Importer, x: Expr) -> Any:
+def _sym_float(im: Importer, x: Size) -> Any:
     return O.cast(x, "float64") if isinstance(x, PrimExpr) else float(x)
 
 
 @rule("_sym_sqrt", "sym_sqrt")
-def _sym_sqrt(im: Importer, x: Expr) -> Any:
+def _sym_sqrt(im: Importer, x: Size) -> Any:
     return O.sqrt(O.cast(x, "float64")) if isinstance(x, PrimExpr) else math.sqrt(x)
 
 
@@ -209,10 +209,10 @@ _constant(1, "ones")
 
 
 @rule("empty_strided", "new_empty_strided")
-def _empty_strided(im: Importer, *args: object, dtype: Any = None) -> Any:
+def _empty_strided(im: Importer, *args: Any, dtype: Any = None) -> Any:
     """Memory without values; 0 here."""
     like = args[0] if is_tensor(args[0]) else None
-    size = args[1] if like is not None else args[0]
+    size: Any = args[1] if like is not None else args[0]
     return im.zeros(size, dtype_name(dtype, im.dtype(like) if like is not None else "float32"))
 
 
@@ -254,7 +254,7 @@ def _eye(im: Importer, n: Size, m: Size | None = None, *, dtype: object = None) 
     return im.emit(op.eye(n, m, 0, dtype_name(dtype)))
 
 
-def _triangle(name: str, pick: Callable[..., Expr]) -> None:
+def _triangle(name: str, pick: Callable[..., Sequence[np.ndarray]]) -> None:
     @rule(name)
     def translate(im: Importer, row: int, col: int, offset: int = 0, *, dtype: object = None
                   ) -> Any:

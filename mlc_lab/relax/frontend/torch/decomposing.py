@@ -47,7 +47,7 @@ def taken_apart(call: Callable[..., Any], args: Any, kwargs: Any, fake_of: Calla
     map_arg((args, kwargs), lambda n: nodes.append(n) if n not in nodes else None)
     fakes = [fake_of(n) for n in nodes]
     tensors = [f for f in fakes if isinstance(f, torch.Tensor)]
-    modes = [f.fake_mode for f in tensors if hasattr(f, "fake_mode")]
+    modes = [mode for f in tensors if (mode := getattr(f, "fake_mode", None)) is not None]
     if not modes or any(f is None for f in fakes):
         raise NotDecomposed([])
 

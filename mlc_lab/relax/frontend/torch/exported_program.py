@@ -176,8 +176,10 @@ class _ExportedImporter(GraphImporter):
         """The parameters and buffers that lie in each other's memory, which torch's own tensors of
         the graph do not say. What is known of writes is joined for them."""
         homes: dict[Any, list[Any]] = {}
+        if self.aliases is None:
+            return set()
         for node in nodes:
-            if self.aliases is None or node.op != "placeholder" or not node.users:
+            if node.op != "placeholder" or not node.users:
                 continue
             spec = specs[node.name]
             tensor = None if spec.kind.name == "USER_INPUT" else _stored(program, spec.target)

@@ -16,6 +16,7 @@ from ....tir import op as O
 from ....tir.expr import Add, FloorDiv, Mul, PrimExpr, Sub, Var as SizeVariable
 from ....tir.functor import free_vars
 from ...expr import Constant, Tuple, Var
+from ...op.common import info_of
 from ...struct_info import TensorStructInfo
 from ..common import identifier
 from . import exported_program  # noqa: F401  (fills the table of rules)
@@ -175,10 +176,11 @@ class _FxImporter(GraphImporter):
     def hold_attribute(self, node: Node) -> None:
         """Keep what the model holds itself."""
         held: Any = self.model
-        for part in node.target.split("."):
+        name = str(node.target)
+        for part in name.split("."):
             held = getattr(held, part)
-        if not self.hold_stored(node, held, lambda: self.param(held), node.target):
-            self.env[node] = self.attribute(self.model, node.target)
+        if not self.hold_stored(node, held, lambda: self.param(held), name):
+            self.env[node] = self.attribute(self.model, name)
 
     def parameters(self, keep: bool) -> tuple[list[Var], list[Any]]:
         """With `keep`, a variable for each parameter and buffer, and their values."""
@@ -244,8 +246,8 @@ class _FxImporter(GraphImporter):
 
             return lambda *args, **kwargs: torch.func.functional_call(layer, held, args, kwargs)
         if node.op == "call_method":
-            return lambda x, *args, **kwargs: getattr(x, node.target)(*args, **kwargs)
-        return node.target
+            return lambda x, *args, **kwargs: getattr(x, str(node.target))(*args, **kwargs)
+        return super().callable(node)
 
     def name_of(self, node: Node) -> str:
         if node.op == "call_module":
@@ -319,7 +321,7 @@ class _FxImporter(GraphImporter):
 
     def examples(self, torch: Any, mode_of: Any) -> tuple[Any, list[Any]]:
         """torch's mode, and inputs without data, whose symbolic sizes are symbols of torch."""
-        shapes = [var.struct_info.dims for var in self.inputs]
+        shapes = [info_of(var).dims or () for var in self.inputs]
         variables = list(dict.fromkeys(v for dims in shapes for d in dims for v in free_vars(d)))
         from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
@@ -335,7 +337,7 @@ class _FxImporter(GraphImporter):
         mode = mode_of(allow_non_fake_inputs=True, shape_env=env, static_shapes=True)
         with mode:
             return mode, [torch.empty([_size(d, sizes) for d in dims],
-                                      dtype=getattr(torch, var.struct_info.dtype))
+                                      dtype=getattr(torch, info_of(var).dtype))
                           for var, dims in zip(self.inputs, shapes)]
 
 
@@ -346,7 +348,7 @@ def _size(e: PrimExpr, sizes: Mapping[SizeVariable, Any]) -> Any:
     if O.as_int(e) is not None:
         return O.as_int(e)
     fold = {Add: operator.add, Sub: operator.sub, Mul: operator.mul, FloorDiv: operator.floordiv}
-    if type(e) not in fold:
+    if not isinstance(e, (Add, Sub, Mul, FloorDiv)):
         raise ValueError(f"the size {e} of an input is no sum, product or quotient of sizes")
     return fold[type(e)](_size(e.a, sizes), _size(e.b, sizes))
 

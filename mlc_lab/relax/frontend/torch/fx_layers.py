@@ -12,10 +12,11 @@ from .importer import RULES
 from .norms import instance_norm, normalised
 
 if TYPE_CHECKING:
-    from torch.nn import Module
     from ...expr import Expr
     from .importer import Importer
 
+#: a layer of torch.nn; which attributes it has says its class
+Module = Any
 #: `row(importer, layer, *arguments)`
 Row = Callable[..., Any]
 
@@ -51,9 +52,9 @@ def _conv_transpose(im: Any, layer: Module, x: Expr) -> Any:
         list(layer.padding), list(layer.output_padding), layer.groups, list(layer.dilation))
 
 
-def _statistics(im: Any, layer: Module) -> list[Any]:
-    return [im.param(p) for p in (layer.weight, layer.bias, layer.running_mean,
-                                  layer.running_var)]
+def _statistics(im: Any, layer: Module) -> tuple[Any, Any, Any, Any]:
+    return (im.param(layer.weight), im.param(layer.bias), im.param(layer.running_mean),
+            im.param(layer.running_var))
 
 
 def _batch(im: Any, layer: Module, x: Any) -> Any:

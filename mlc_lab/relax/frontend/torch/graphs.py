@@ -10,6 +10,7 @@ from ....tir import op as O
 from ....tir.expr import PrimExpr, SizeVar
 from ... import op
 from ...expr import Constant, Expr, If, SeqExpr, Tuple
+from ...op.common import info_of
 from ...struct_info import TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
 from ...transform.lambda_lift import LambdaLift
@@ -104,6 +105,7 @@ class GraphImporter(Importer):
 
     def callable(self, node: Node) -> Callable[..., Any]:
         """What a node calls."""
+        assert callable(node.target)
         return node.target
 
     def name_of(self, node: Node) -> str:
@@ -161,11 +163,11 @@ class GraphImporter(Importer):
             if getattr(error, "located", False):
                 raise
             found = located(error, f"{self.name_of(node)} at {place_of(node)}")
-            found.located = True
+            vars(found)["located"] = True
             raise found from error
         finally:
             self.node = before
-        known = node.meta.get("val")
+        known: Any = node.meta.get("val")
         if isinstance(out, SizeVar) and is_symbolic(known):  # torch's own name for it
             self.sizes.symbols.setdefault(str(known.node.expr), out)
         return self.as_counted_on(self.with_shape(out, known), self.counted_on.get(node))
@@ -272,11 +274,8 @@ class GraphImporter(Importer):
 
     def condition(self, value: Operand) -> Expr:
         """A value as a condition: a tensor of shape []."""
-        if not is_tensor(value):
-            value = self.tensor(value, "bool")
-        if self.ndim(value):
-            value = reshaped(self, value, [])
-        return self.cast(value, "bool")
+        out = value if is_tensor(value) else self.tensor(value, "bool")
+        return self.cast(reshaped(self, out, []) if self.ndim(out) else out, "bool")
 
     def module(self, pure: bool) -> IRModule:
         """The module that was built. What is around and in branches becomes dataflow blocks, so
@@ -286,9 +285,9 @@ class GraphImporter(Importer):
 
     # ------------------------------------------------------------------------- shapes
 
-    def with_shape(self, out: Expr, known: object) -> Any:
+    def with_shape(self, out: object, known: object) -> Any:
         """A tensor whose shape was lost, with the shape that torch knows."""
-        if is_tensor(out) and out.struct_info.dims is None and hasattr(known, "shape"):
+        if is_tensor(out) and info_of(out).dims is None and hasattr(known, "shape"):
             return self.builder.match_cast(out, self.sizes.info(known))
         return out
 

@@ -76,7 +76,8 @@ def _scaled(im: Importer, spatial: Sequence[Any], factors: Any) -> list[Any]:
         elif fake is not None:
             out.append(im.sizes.size(fake.shape[2 + k]))
         else:
-            out.append(O.cast(O.floor(O.cast(n, "float64") * O.const(f, "float64")), "int64"))
+            size = O.cast(O.convert(n), "float64")
+            out.append(O.cast(O.floor(size * O.const(f, "float64")), "int64"))
     return out
 
 

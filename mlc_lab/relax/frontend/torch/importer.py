@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeGuard
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ....tir import op as O
 from ....tir.expr import PrimExpr, SizeVar
 from ...block_builder import BlockBuilder
 from ...expr import Constant, Expr, PrimValue, ShapeExpr, const
+from ...op.common import info_of
 from ...struct_info import ShapeStructInfo, TensorStructInfo, as_dim, same_dim
 from ... import op as relax_op
 from ..common import analyzer_of
@@ -21,6 +22,8 @@ from .aliasing import Values
 if TYPE_CHECKING:
     from torch.fx import Node
     from typing_extensions import TypeAlias
+
+    from .symbols import Sizes as SymbolicSizes
 
     Size: TypeAlias = "int | PrimExpr"
     #: one size, or several
@@ -63,7 +66,7 @@ def dtype_name(dtype: object, default: str = "float32") -> str:
     return DTYPES.get(text, text)
 
 
-def is_tensor(value: object) -> bool:
+def is_tensor(value: object) -> TypeGuard[Expr]:
     """Whether a value is a tensor in the Relax program."""
     return isinstance(value, Expr) and isinstance(getattr(value, "struct_info_", None),
                                                   TensorStructInfo)
@@ -71,6 +74,10 @@ def is_tensor(value: object) -> bool:
 
 class Importer:
     """One import. `env` has the value of each node: a Relax variable, a number, a size, a tuple."""
+
+    if TYPE_CHECKING:
+        #: the sizes of torch's tensors
+        sizes: SymbolicSizes
 
     def __init__(self, custom: Mapping[Any, Callable] | None = None) -> None:
         self.builder = BlockBuilder()
@@ -88,7 +95,7 @@ class Importer:
         """Bind an expression to a variable; a leaf stays."""
         return self.builder.emit(expr)
 
-    def kernel(self, compiled: Callable[..., Any], *args: object, name: str = "", **kwargs: object
+    def kernel(self, compiled: Callable[..., Any], *args: object, name: str = "", **kwargs: Any
                ) -> Any:
         """A call of a function of TOPI that Relax has no operator for."""
         return self.builder.emit_te(compiled, *args, primfunc_name_hint=name or compiled.__name__,
@@ -113,14 +120,14 @@ class Importer:
 
     def shape(self, x: Expr) -> list[Any]:
         """The sizes of a tensor: ints, or expressions where they are symbolic."""
-        dims = x.struct_info.dims
+        dims = info_of(x).dims
         if dims is None:
             raise ValueError("the shape of a tensor is not known, not even by symbols")
         return [d if O.as_int(d) is None else O.as_int(d) for d in dims]
 
     def ndim(self, x: Expr) -> int:
         """The number of dimensions."""
-        return x.struct_info.ndim
+        return info_of(x).ndim
 
     @staticmethod
     def axis(dim: Any, count: int) -> int:
@@ -164,7 +171,7 @@ class Importer:
         if len(have) == len(sizes) and all(map(self.same_size, have, sizes)):
             return x
         if isinstance(x, Constant) and not have:
-            return self.emit(relax_op.full(ShapeExpr(list(sizes)), x, x.struct_info.dtype))
+            return self.emit(relax_op.full(ShapeExpr(list(sizes)), x, info_of(x).dtype))
         return self.emit(relax_op.broadcast_to(x, ShapeExpr(list(sizes))))
 
     def full(self, sizes: Sequence[Any], value: Operand, dtype: str) -> Any:
@@ -202,7 +209,7 @@ class Importer:
 
     def filled(self, x: Expr, value: Any) -> Any:
         """A value in the form of x: its shape and its dtype."""
-        if is_tensor(value) and value.struct_info.dtype == self.dtype(x) and (
+        if is_tensor(value) and info_of(value).dtype == self.dtype(x) and (
                 self.ndim(value) == self.ndim(x)) and all(
                 map(self.same_size, self.shape(value), self.shape(x))):
             return value
@@ -246,7 +253,7 @@ class Importer:
     def dtype(self, x: Any) -> str:
         """The dtype of a tensor, or of a Python number as torch sees it."""
         if is_tensor(x):
-            return x.struct_info.dtype
+            return info_of(x).dtype
         if isinstance(x, bool):
             return "bool"
         if isinstance(x, float):
@@ -259,7 +266,7 @@ class Importer:
         """A tensor (or number) as `dtype`."""
         if not is_tensor(x):
             return x
-        return x if x.struct_info.dtype == dtype else self.emit(relax_op.astype(x, dtype))
+        return x if info_of(x).dtype == dtype else self.emit(relax_op.astype(x, dtype))
 
     def operand(self, x: Any, dtype: str) -> Any:
         """An operand of `dtype`: a tensor cast, a number as a constant, a size as a value."""

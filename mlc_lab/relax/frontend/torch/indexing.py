@@ -13,7 +13,7 @@ import numpy as np
 from ....tir import op as O
 from ... import op
 from ...expr import Constant
-from ...struct_info import TensorStructInfo
+from ...struct_info import TensorStructInfo, TupleStructInfo
 from ..common import from_front
 from .importer import Importer, is_tensor, rule
 from .views import WAYS_BACK, _select, _slice, reshaped, way_back
@@ -108,8 +108,9 @@ def _getitem(im: Importer, x: Expr, index: Any) -> Any:
                 raise IndexError(f"item {index} of {len(x)}: this output of the operator is not "
                                  "translated")
             return x[index]
-        return im.emit(x[index % len(x.struct_info.fields_)]) if hasattr(
-            x, "struct_info_") else x[index]
+        info = getattr(x, "struct_info_", None)
+        return im.emit(x[index % len(info.fields_)]) if isinstance(
+            info, TupleStructInfo) else x[index]
     basic = Basic(im, x, index)
     part = basic.view(im, x)[-1]
     return _index(im, part, basic.tensors) if basic.tensors else part
@@ -285,14 +286,14 @@ def _masked_select(im: Importer, x: Expr, mask: Expr) -> Any:
 @rule("index_put", "_unsafe_index_put", "_index_put_impl")
 def _index_put(im: Importer, x: Expr, indices: Any, values: Operand, accumulate: bool = False,
                unsafe: bool = False) -> Any:
-    indices, values = list(indices), im.operand(values, im.dtype(x))
+    indices, new = list(indices), im.operand(values, im.dtype(x))
     masks = [k for k, i in enumerate(indices) if _is_mask(im, i)]
     if masks and sum(i is not None for i in indices) == 1:
-        return _mask_put(im, x, masks[0], im.cast(indices[masks[0]], "bool"), values, accumulate)
+        return _mask_put(im, x, masks[0], im.cast(indices[masks[0]], "bool"), new, accumulate)
     indices = _whole_numbers(im, indices)
     given = [(d, i) for d, i in enumerate(indices) if i is not None]
     if not given:
-        part = im.filled(x, values)
+        part = im.filled(x, new)
         return im.emit(op.add(x, part)) if accumulate else part
     moved, dims, where = _to_front(im, x, given)
     common: list[Any] = []
@@ -301,19 +302,18 @@ def _index_put(im: Importer, x: Expr, indices: Any, values: Operand, accumulate:
     shape = [*common, *im.shape(moved)[len(dims):]]
     order = _place(im.ndim(x), dims, len(shape))
     if order is None:
-        values = im.broadcast(values, shape)
+        new = im.broadcast(new, shape)
     else:
-        values = im.broadcast(values, [shape[k] for k in order])
-        values = im.emit(op.permute_dims(values, [order.index(k) for k in range(len(order))]))
-    out = im.emit(op.index_put(moved, where, values, accumulate))
+        new = im.broadcast(new, [shape[k] for k in order])
+        new = im.emit(op.permute_dims(new, [order.index(k) for k in range(len(order))]))
+    out = im.emit(op.index_put(moved, where, new, accumulate))
     back = [*dims, *(d for d in range(im.ndim(x)) if d not in dims)]
     if back == sorted(back):
         return out
     return im.emit(op.permute_dims(out, [back.index(k) for k in range(len(back))]))
 
 
-def _mask_put(im: Importer, x: Expr, dim: int, mask: Expr, values: Operand, accumulate: bool
-              ) -> Any:
+def _mask_put(im: Importer, x: Expr, dim: int, mask: Expr, values: Expr, accumulate: bool) -> Any:
     """x[:, mask] = values, where the mask begins at dimension `dim`.
 
     Values that do not depend on the place are chosen; others are dealt out to the places where the
@@ -391,7 +391,7 @@ def _put(im: Importer, x: Expr, index: Expr, source: Expr, accumulate: bool = Fa
     return reshaped(im, out, im.shape(x))
 
 
-def scattered(im: Importer, x: Expr, dim: int, index: Expr, src: Operand, how: str) -> Any:
+def scattered(im: Importer, x: Expr, dim: int, index: Expr, src: Expr, how: str) -> Any:
     """scatter_elements where, as in torch, src and x may be larger than index."""
     if im.ndim(x) == 0:
         one = scattered(im, reshaped(im, x, [1]), 0, reshaped(im, index, [1]),
@@ -412,15 +412,14 @@ def scattered(im: Importer, x: Expr, dim: int, index: Expr, src: Operand, how: s
 @rule("scatter")
 def _scatter(im: Importer, x: Expr, dim: int, index: Expr, src: Operand | None = None, *,
              value: Operand | None = None, reduce: str | None = None) -> Any:
-    src = value if src is None else src
-    if not is_tensor(src):
-        src = im.full(im.shape(index), src, im.dtype(x))
+    given: Any = value if src is None else src
+    new = given if is_tensor(given) else im.full(im.shape(index), given, im.dtype(x))
     how = {None: "update", "add": "add", "multiply": "mul"}[reduce]
-    return scattered(im, x, dim, index, src, how)
+    return scattered(im, x, dim, index, new, how)
 
 
 @rule("scatter_add")
-def _scatter_add(im: Importer, x: Expr, dim: int, index: Expr, src: Operand) -> Any:
+def _scatter_add(im: Importer, x: Expr, dim: int, index: Expr, src: Expr) -> Any:
     return scattered(im, x, dim, index, src, "add")
 
 

@@ -48,7 +48,7 @@ def _raised(im: Importer, x: Expr, count: int) -> Any:
 
 def _at_least(count: int) -> None:
     @rule(f"atleast_{count}d")
-    def translate(im: Importer, *tensors: Sequence[Expr]) -> Any:
+    def translate(im: Importer, *tensors: Any) -> Any:
         if len(tensors) == 1 and is_tensor(tensors[0]):
             return _raised(im, tensors[0], count)
         given = tensors[0] if len(tensors) == 1 else tensors
@@ -81,7 +81,7 @@ def _column_stack(im: Importer, tensors: Sequence[Expr]) -> Any:
 
 
 @rule("meshgrid")
-def _meshgrid(im: Importer, *tensors: Sequence[Expr], indexing: str = "ij") -> Any:
+def _meshgrid(im: Importer, *tensors: Any, indexing: str = "ij") -> Any:
     given = list(tensors[0]) if isinstance(tensors[0], (list, tuple)) else list(tensors)
     given = [reshaped(im, t, [-1]) for t in given]
     sizes = [im.shape(t)[0] for t in given]
@@ -254,7 +254,10 @@ def padded(im: Importer, x: Any, pad: Sequence[Any], mode: Any = "constant",
     count = im.ndim(x)
     around = [(0, 0)] * (count - len(pad) // 2)
     around += [(pad[2 * k], pad[2 * k + 1]) for k in reversed(range(len(pad) // 2))]
-    more = [tuple(max(0, w) if isinstance(w, int) else w for w in pair) for pair in around]
+    def least_zero(width: Any) -> Any:
+        return max(0, width) if isinstance(width, int) else width
+
+    more = [(least_zero(before), least_zero(after)) for before, after in around]
     if mode == "circular":
         x = _narrowed(im, x, around)
     if any(not isinstance(w, int) or w for pair in more for w in pair):

@@ -148,10 +148,10 @@ def _poisson(im: Importer, x: Expr, target: Expr, log_input: bool = True, full: 
 @rule("gaussian_nll_loss")
 def _gaussian(im: Importer, x: Expr, target: Expr, var: Operand, full: bool = False,
               eps: float = 1e-6, reduction: str | int = "mean") -> Any:
-    var = im.tensor(var, im.dtype(x))
-    if im.ndim(var) == im.ndim(x) - 1:
-        var = im.emit(op.expand_dims(var, [im.ndim(var)]))
-    var = clamped(im, var, eps)
+    spread = im.tensor(var, im.dtype(x))
+    if im.ndim(spread) == im.ndim(x) - 1:
+        spread = im.emit(op.expand_dims(spread, [im.ndim(spread)]))
+    var = clamped(im, spread, eps)
     away = _square(im, im.emit(op.subtract(x, target)))
     loss = im.emit(op.add(im.emit(op.log(var)), im.emit(op.divide(away, var))))
     loss = im.emit(op.multiply(loss, im.const(0.5, im.dtype(x))))
@@ -230,8 +230,8 @@ def _triplet(im: Importer, anchor: Expr, positive: Expr, negative: Expr, margin:
 def nll_loss(im: Importer, x: Any, target: Any, weight: Any = None,
              reduction: Any = 1, ignore_index: int = -100) -> Any:
     """-weight[t] x[t], where classes are dimension 1, or 0 of a single sample."""
-    return im.emit(nn.nll_loss(x, target, weight, REDUCTIONS.get(reduction, reduction),
-                               ignore_index))
+    how = REDUCTIONS.get(reduction) or str(reduction)
+    return im.emit(nn.nll_loss(x, target, weight, how, ignore_index))
 
 
 @rule("nll_loss_forward", "nll_loss2d_forward")

@@ -31,8 +31,8 @@ def _affine(im: Importer, weight: Expr | None, bias: Expr | None, size: Any, dty
             _filled(im, size, dtype, 0.0) if bias is None else bias)
 
 
-def normalised(im: Importer, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, var: Expr,
-               training: bool, eps: float) -> Any:
+def normalised(im: Importer, x: Expr, weight: Expr | None, bias: Expr | None,
+               mean: Expr | None, var: Expr | None, training: bool, eps: float) -> Any:
     """batch_norm: by running statistics, or by those of the batch where there are none."""
     if training and mean is not None:
         raise ValueError("batch_norm in training changes its running statistics, which is not "

@@ -268,10 +268,10 @@ def _searchsorted(im: Importer, sorted_sequence: Expr, values: Operand, *, out_i
     dtype = "int32" if out_int32 else "int64"
     single = not is_tensor(values) or im.ndim(values) == 0
     wanted = im.promoted(sorted_sequence, values)
-    values = im.tensor(values, wanted)
+    sought = im.tensor(values, wanted)
     if single:
-        values = reshaped(im, values, [1])
-    out = im.kernel(topi.searchsorted, im.cast(sorted_sequence, wanted), values, right, dtype,
+        sought = reshaped(im, sought, [1])
+    out = im.kernel(topi.searchsorted, im.cast(sorted_sequence, wanted), sought, right, dtype,
                     name="searchsorted")
     return reshaped(im, out, []) if single else out
 

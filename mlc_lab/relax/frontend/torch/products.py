@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 @rule("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner", "imatmul", "linalg_matmul",
       "linalg_vecdot", "chain_matmul", "linalg_multi_dot")
-def _matmul(im: Importer, a: Expr, b: Any = None, *, dim: int = -1) -> Any:
+def _matmul(im: Importer, a: Expr | list | tuple, b: Any = None, *, dim: int = -1) -> Any:
     name = str(im.node.target) if im.node is not None else ""
     if isinstance(a, (list, tuple)):  # several, one after another
         out = a[0]
         for m in a[1:]:
             out = _matmul(im, out, m)
         return out
-    a, b = im.pair(a, b)
+    x, y = im.pair(a, b)
     if "vecdot" in name:
-        return im.emit(op.sum(im.emit(op.multiply(a, b)), [dim]))
-    if "inner" in name and 0 not in (im.ndim(a), im.ndim(b)):
-        return _tensordot(im, a, b, [-1], [-1])
-    if 0 in (im.ndim(a), im.ndim(b)):
-        return im.emit(op.multiply(a, b))
-    return im.emit(op.matmul(a, b))
+        return im.emit(op.sum(im.emit(op.multiply(x, y)), [dim]))
+    if "inner" in name and 0 not in (im.ndim(x), im.ndim(y)):
+        return _tensordot(im, x, y, [-1], [-1])
+    if 0 in (im.ndim(x), im.ndim(y)):
+        return im.emit(op.multiply(x, y))
+    return im.emit(op.matmul(x, y))
 
 
 @rule("linear")

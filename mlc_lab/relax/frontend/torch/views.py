@@ -378,8 +378,8 @@ _along("vsplit", lambda count: 0)
 _along("dsplit", lambda count: 2)
 
 
-def _pieces_back(im: Importer, whole: Expr, part: Any, *args: object, piece: int,
-                 split: Callable[..., Any], dim: Steps | None = None) -> Any:
+def _pieces_back(im: Importer, whole: Expr, part: Any, *args: Any, piece: int,
+                 split: Callable[..., Any], dim: int | None = None) -> Any:
     """All pieces joined again, one of them another."""
     kwargs = {} if dim is None else {"dim": dim}
     pieces = list(split(im, whole, *args, **kwargs))
