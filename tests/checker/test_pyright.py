@@ -71,3 +71,20 @@ def test_a_mistake_is_found(pyright, tmp_path):
     finally:
         path.unlink()
     assert {line.split(":")[1] for line in found} == {"4", "5", "6"}, found
+
+
+def test_the_nodes_of_relax_are_seen(pyright):
+    path = ROOT / "tests" / "checker" / "relax_of_a_test.py"
+    path.write_text("from mlc_lab import relax\n"
+                    "def f(func: relax.Function, x: relax.Expr) -> relax.Expr:\n"
+                    "    for binding in func.body.blocks[0].bindings:\n"
+                    "        if isinstance(binding.value, relax.Call):\n"
+                    "            x = x + binding.value.args[0]\n"
+                    "    relax.Tuple(x, x, x, x)\n"
+                    "    return relax.DataflowVar('y', x.struct_info.no_such_field)\n",
+                    encoding="utf-8")
+    try:
+        found = pyright(path)
+    finally:
+        path.unlink()
+    assert {line.split(":")[1] for line in found} == {"6", "7"}, found
