@@ -77,6 +77,8 @@ def case(draw) -> None:
     original = sch.mod
     check_text(original)
     steps = Steps(draw, sch)
+    if draw.chance(15):
+        split_within_a_block(steps)
     for _ in range(min(draw.integer(0, 24), STEPS)):
         step(draw, made, steps)
     if sch.mod is not original:
@@ -84,6 +86,22 @@ def case(draw) -> None:
         with limited(SECONDS):
             check_result(made, original, sch, draw)
         check_replay(original, sch, draw)
+
+
+def split_within_a_block(steps: Steps) -> None:
+    """A loop that is split further than it is long, in a block of its own: what follows meets
+    conditions on loops that no iterator uses."""
+    draw, sch = steps.draw, steps.sch
+    with contextlib.suppress(ScheduleError, Nothing):
+        block = steps.block()
+        loops = steps.loops(block)
+        if not loops:
+            return
+        loop = draw.choice(loops)
+        for _ in range(draw.integer(1, 3)):
+            loop = sch.split(loop, [None, draw.choice([2, 2, 3, 4])])[draw.choice([0, 0, 1])]
+        if draw.chance(70):
+            sch.blockize([block] if draw.chance(50) else loop, preserve_unit_iters=draw.chance(50))
 
 
 def step(draw, made: Program, steps: Steps) -> None:
