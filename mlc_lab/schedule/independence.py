@@ -32,6 +32,7 @@ from ..tir.stmt import Block, BlockRealize, BufferStore, For, LetStmt, Stmt
 from .conflict import Bad, Clash, Relation, apart, first_clash, later, never, reversed_by
 from .executed import whole_mixed_radix
 from .footprint import Access, Loop, binding_reads, footprint, instance, loops_of
+from .reducer import same_places, update_of
 from .served import all_served
 from .state import ScheduleState, StmtSRef
 
@@ -254,6 +255,8 @@ def _check_labels(block: Block) -> str:
     reduced = [iv.var for iv in block.iter_vars if iv.iter_type == IterVar.CommReduce]
     if len(spatial) + len(reduced) != len(block.iter_vars):
         return "other"
+    if _plainly_labelled(block, spatial, reduced):
+        return ""
     # the domains say nothing: nobody has checked that bindings stay within
     iters = [(v, Var("low", v.dtype), Var("extent", v.dtype)) for v in (*spatial, *reduced)]
     accesses = footprint(block)
@@ -268,6 +271,31 @@ def _check_labels(block: Block) -> str:
     still, moving = iters[:len(spatial)], iters[len(spatial):]
     clash = first_clash(updates, updates, moving, apart(*reduced), still, commute, steady)
     return "" if clash is None else "reduce"
+
+
+def _plainly_labelled(block: Block, spatial: Sequence[Var], reduced: Sequence[Var]) -> bool:
+    """Whether the kinds are true at a glance: the block is one store, whose places hold each
+    spatial iterator as it is, so that different values are different elements; of what it stores
+    to it reads that element alone; and with iterators of a reduction it is an update."""
+    store, init = block.body, block.init
+    if type(store) is not BufferStore or block.match_buffers or block.alloc_buffers or (
+            store.predicate is not None or store.buffer.strides):
+        return False
+    if init is not None and (type(init) is not BufferStore or init.buffer is not store.buffer
+                             or not same_places(init.indices, store.indices)):
+        return False
+    if not all(any(v is index for index in store.indices) for v in spatial):
+        return False
+    memory = store.buffer.data
+    for node in (*pre_order(store), *(pre_order(init) if init is not None else ())):
+        if type(node) is BufferLoad:
+            if node.buffer.data is memory and not (
+                    node.buffer is store.buffer and same_places(node.indices, store.indices)):
+                return False
+        elif type(node) is Call and effect_of(node) != PURE or isinstance(node, Var) and (
+                node.dtype == "handle"):
+            return False
+    return not reduced or update_of(store)[0] is not None
 
 
 def starts_with_init(state: ScheduleState, block: StmtSRef) -> bool:
