@@ -202,3 +202,7 @@ conv3d = _conv("relax.nn.conv3d", "DHW", precision="always")
 conv1d_transpose = _conv_transpose("relax.nn.conv1d_transpose", "W", precision="always")
 conv2d_transpose = _conv_transpose("relax.nn.conv2d_transpose", "HW", precision="always")
 conv3d_transpose = _conv_transpose("relax.nn.conv3d_transpose", "DHW")
+
+#: by the number of spatial dimensions
+CONVS = {1: conv1d, 2: conv2d, 3: conv3d}
+CONVS_TRANSPOSED = {1: conv1d_transpose, 2: conv2d_transpose, 3: conv3d_transpose}

@@ -87,3 +87,8 @@ avg_pool3d = _pool("relax.nn.avg_pool3d", "avg", "DHW", include=True)
 adaptive_avg_pool1d = _adaptive("relax.nn.adaptive_avg_pool1d", "W")
 adaptive_avg_pool2d = _adaptive("relax.nn.adaptive_avg_pool2d", "HW", precision="follow")
 adaptive_avg_pool3d = _adaptive("relax.nn.adaptive_avg_pool3d", "DHW")
+
+#: by the number of spatial dimensions
+MAX_POOLS = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}
+AVG_POOLS = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}
+ADAPTIVE_AVG_POOLS = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}

@@ -9,10 +9,14 @@ import numpy as np
 from .... import topi
 from ... import op
 from ...op import nn
+from ...op.conv import CONVS, CONVS_TRANSPOSED
+from ...op.pool import ADAPTIVE_AVG_POOLS, AVG_POOLS
 from ..common import ceil_pool
 from .importer import Importer, rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...expr import Expr
 
 
@@ -88,8 +92,7 @@ def _conv(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     kernel = attrs.get("kernel_shape") or im.shape(w)[2:]
     strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
     pads = widths_around(im, x, attrs, kernel, strides, dilations)
-    out = im.emit(getattr(nn, f"conv{rank}d")(x, w, strides, pads, dilations,
-                                              attrs.get("group", 1)))
+    out = im.emit(CONVS[rank](x, w, strides, pads, dilations, attrs.get("group", 1)))
     return _bias(im, out, inputs, rank)
 
 
@@ -100,7 +103,7 @@ def _conv_transpose(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> A
     strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
     groups, extra = attrs.get("group", 1), list(attrs.get("output_padding", [0] * rank))
     pads = _transposed_widths(im, x, attrs, im.shape(w)[2:], strides, dilations, extra)
-    out = im.emit(getattr(nn, f"conv{rank}d_transpose")(
+    out = im.emit(CONVS_TRANSPOSED[rank](
         x, w, strides, [max(p, 0) for p in pads], extra, dilations, groups))
     if min(pads) < 0:  # the result is to be larger than what the kernel reaches: zeros around it
         around = [0, 0, 0, 0]
@@ -138,13 +141,14 @@ def _transposed_widths(im: Importer, x: Expr, attrs: dict[str, Any], kernel: lis
     return before + after
 
 
-def pooled(im: Importer, inputs: list[Any], attrs: dict[str, Any], kind: str) -> Any:
+def pooled(im: Importer, inputs: list[Any], attrs: dict[str, Any],
+           pools: dict[int, Callable[..., Expr]]) -> Any:
     x = im.tensor(inputs[0])
     kernel = attrs["kernel_shape"]
     rank = len(kernel)
     strides, dilations = (attrs.get(n, [1] * rank) for n in ("strides", "dilations"))
     pads = widths_around(im, x, attrs, kernel, strides, dilations)
-    build = getattr(nn, f"{kind}_pool{rank}d")
+    build = pools[rank]
     include = bool(attrs.get("count_include_pad", 0))
     if not attrs.get("ceil_mode", 0):
         return im.emit(build(x, kernel, strides, pads, dilations, False, include))
@@ -156,14 +160,14 @@ def pooled(im: Importer, inputs: list[Any], attrs: dict[str, Any], kind: str) ->
 
 @rule("AveragePool")
 def _average_pool(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    return pooled(im, inputs, attrs, "avg")
+    return pooled(im, inputs, attrs, AVG_POOLS)
 
 
 @rule("GlobalAveragePool")
 def _global_average(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     x = im.tensor(inputs[0])
     rank = im.ndim(x) - 2
-    return im.emit(getattr(nn, f"adaptive_avg_pool{rank}d")(x, [1] * rank))
+    return im.emit(ADAPTIVE_AVG_POOLS[rank](x, [1] * rank))
 
 
 @rule("GlobalMaxPool")

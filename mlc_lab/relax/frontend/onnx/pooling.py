@@ -10,6 +10,7 @@ import numpy as np
 from .... import topi
 from ... import op
 from ...op import nn
+from ...op.pool import AVG_POOLS, MAX_POOLS
 from .importer import Importer, rule
 from .layers import pooled, widths_around
 
@@ -36,7 +37,7 @@ def _lp_pool(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     ceil_mode lets a window reach further, the mean is that of the rest, as torch has it."""
     p = attrs.get("p", 2)
     attrs["count_include_pad"] = 1
-    means = pooled(im, [_powers(im, im.tensor(inputs[0]), p)], attrs, "avg")
+    means = pooled(im, [_powers(im, im.tensor(inputs[0]), p)], attrs, AVG_POOLS)
     return _root(im, im.emit(op.multiply(means, float(np.prod(attrs["kernel_shape"])))), p)
 
 
@@ -99,7 +100,7 @@ def _col2im(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
 
 @rule("MaxPool")
 def _max_pool(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    out = pooled(im, inputs, attrs, "max")
+    out = pooled(im, inputs, attrs, MAX_POOLS)
     return [out, _places(im, im.tensor(inputs[0]), out, attrs)] if im.outputs > 1 else out
 
 

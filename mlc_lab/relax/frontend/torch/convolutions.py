@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import op
 from ...expr import Constant
-from ...op import nn
+from ...op.conv import CONVS, CONVS_TRANSPOSED
 from .importer import RULES, Importer, rule
 from .joining import padded
 from .placing import strided_places
@@ -49,15 +49,20 @@ def _with_bias(im: Importer, out: Expr, bias: Expr | None, rank: int) -> Any:
     return im.emit(op.add(out, reshaped(im, bias, shape)))
 
 
+#: torch's names by the number of spatial dimensions
+CONV = {1: "conv1d", 2: "conv2d", 3: "conv3d"}
+CONV_TRANSPOSE = {1: "conv_transpose1d", 2: "conv_transpose2d", 3: "conv_transpose3d"}
+
+
 def _conv(rank: int) -> None:
-    build, turned = getattr(nn, f"conv{rank}d"), getattr(nn, f"conv{rank}d_transpose")
+    build, turned = CONVS[rank], CONVS_TRANSPOSED[rank]
 
     def unbatched(im: Importer, x: Expr) -> tuple[Any, bool]:
         if im.ndim(x) == rank + 1:
             return im.emit(op.expand_dims(x, 0)), True
         return x, False
 
-    @rule(f"conv{rank}d")
+    @rule(CONV[rank])
     def translate(im: Importer, x: Expr, weight: Expr, bias: Expr | None = None, stride: Steps = 1,
                   padding: Steps | str = 0, dilation: Steps = 1, groups: int = 1) -> Any:
         x, alone = unbatched(im, x)
@@ -67,7 +72,7 @@ def _conv(rank: int) -> None:
         out = _with_bias(im, out, bias, rank)
         return im.emit(op.squeeze(out, [0])) if alone else out
 
-    @rule(f"conv_transpose{rank}d")
+    @rule(CONV_TRANSPOSE[rank])
     def back(im: Importer, x: Expr, weight: Expr, bias: Expr | None = None, stride: Steps = 1,
              padding: Steps | str = 0, output_padding: Steps = 0, groups: int = 1,
              dilation: Steps = 1) -> Any:
@@ -94,9 +99,9 @@ def _convolution(im: Importer, x: Expr, weight: Expr, bias: Expr | None, stride:
                  groups: int) -> Any:
     rank = im.ndim(weight) - 2
     if transposed:
-        return RULES[f"conv_transpose{rank}d"](im, x, weight, bias, stride, padding,
-                                               output_padding, groups, dilation)
-    return RULES[f"conv{rank}d"](im, x, weight, bias, stride, padding, dilation, groups)
+        return RULES[CONV_TRANSPOSE[rank]](im, x, weight, bias, stride, padding, output_padding,
+                                           groups, dilation)
+    return RULES[CONV[rank]](im, x, weight, bias, stride, padding, dilation, groups)
 
 
 # ------------------------------------------------------------------------------- windows

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable
 
 from .calling import ADVICE_EVAL
+from .convolutions import CONV, CONV_TRANSPOSE
 from .importer import RULES
 from .norms import instance_norm, normalised
+from .pooling import ADAPTIVE_AVERAGE, ADAPTIVE_MAX, AVERAGE, MAX
 
 if TYPE_CHECKING:
     from ...expr import Expr
@@ -41,13 +43,13 @@ def _conv(im: Any, layer: Module, x: Expr) -> Any:
         padding: Any = 0
     else:
         padding = layer.padding if isinstance(layer.padding, str) else list(layer.padding)
-    return RULES[f"conv{rank}d"](im, x, im.param(layer.weight), im.param(layer.bias),
-                                 list(layer.stride), padding, list(layer.dilation), layer.groups)
+    return RULES[CONV[rank]](im, x, im.param(layer.weight), im.param(layer.bias),
+                             list(layer.stride), padding, list(layer.dilation), layer.groups)
 
 
 def _conv_transpose(im: Any, layer: Module, x: Expr) -> Any:
     rank = len(layer.kernel_size)
-    return RULES[f"conv_transpose{rank}d"](
+    return RULES[CONV_TRANSPOSE[rank]](
         im, x, im.param(layer.weight), im.param(layer.bias), list(layer.stride),
         list(layer.padding), list(layer.output_padding), layer.groups, list(layer.dilation))
 
@@ -168,22 +170,28 @@ for _class in ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout",
                "FeatureAlphaDropout"):
     MODULES[_class] = _simple("dropout", "p", "training")
 MODULES["StochasticDepth"] = _simple("stochastic_depth", "p", "mode", "training")
-for _rank in (1, 2, 3):
-    MODULES[f"Conv{_rank}d"] = _conv
-    MODULES[f"ConvTranspose{_rank}d"] = _conv_transpose
-    MODULES[f"BatchNorm{_rank}d"] = _batch
-    MODULES[f"InstanceNorm{_rank}d"] = _instance
-    MODULES[f"MaxPool{_rank}d"] = _simple(f"max_pool{_rank}d", "kernel_size", "stride", "padding",
-                                          "dilation", "ceil_mode", "return_indices")
-    MODULES[f"AvgPool{_rank}d"] = _simple(
-        f"avg_pool{_rank}d", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
+MODULES.update(dict.fromkeys(("Conv1d", "Conv2d", "Conv3d"), _conv))
+MODULES.update(dict.fromkeys(("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"),
+                             _conv_transpose))
+MODULES.update(dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), _batch))
+MODULES.update(dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"), _instance))
+for _rank, _max, _average, _fit, _fit_max in (
+        (1, "MaxPool1d", "AvgPool1d", "AdaptiveAvgPool1d", "AdaptiveMaxPool1d"),
+        (2, "MaxPool2d", "AvgPool2d", "AdaptiveAvgPool2d", "AdaptiveMaxPool2d"),
+        (3, "MaxPool3d", "AvgPool3d", "AdaptiveAvgPool3d", "AdaptiveMaxPool3d")):
+    MODULES[_max] = _simple(MAX[_rank], "kernel_size", "stride", "padding", "dilation",
+                            "ceil_mode", "return_indices")
+    MODULES[_average] = _simple(
+        AVERAGE[_rank], "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
         *(() if _rank == 1 else ("divisor_override",)))
-    MODULES[f"AdaptiveAvgPool{_rank}d"] = _simple(f"adaptive_avg_pool{_rank}d", "output_size")
-    MODULES[f"AdaptiveMaxPool{_rank}d"] = _simple(f"adaptive_max_pool{_rank}d", "output_size",
-                                                  "return_indices")
-    for _class, _mode in (("ZeroPad", "constant"), ("ConstantPad", "constant"),
-                          ("ReflectionPad", "reflect"), ("ReplicationPad", "replicate"),
-                          ("CircularPad", "circular")):
-        MODULES[f"{_class}{_rank}d"] = _pad(_mode)
+    MODULES[_fit] = _simple(ADAPTIVE_AVERAGE[_rank], "output_size")
+    MODULES[_fit_max] = _simple(ADAPTIVE_MAX[_rank], "output_size", "return_indices")
+for _mode, _pads in (
+        ("constant", ("ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "ConstantPad1d", "ConstantPad2d",
+                      "ConstantPad3d")),
+        ("reflect", ("ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d")),
+        ("replicate", ("ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d")),
+        ("circular", ("CircularPad1d", "CircularPad2d", "CircularPad3d"))):
+    MODULES.update(dict.fromkeys(_pads, _pad(_mode)))
 
 __all__ = ["MODULES", "Row"]

@@ -48,8 +48,9 @@ def interpolate(im: Importer, x: Expr, size: Sizes | None = None,
     rank = len(spatial)
     if mode == "area":
         from .importer import RULES
+        from .pooling import ADAPTIVE_AVERAGE
 
-        return RULES[f"adaptive_avg_pool{rank}d"](im, x, size or _scaled(im, spatial, scale_factor))
+        return RULES[ADAPTIVE_AVERAGE[rank]](im, x, size or _scaled(im, spatial, scale_factor))
     if mode not in _METHODS or _RANKS.get(mode, rank) != rank:
         raise ValueError(f"interpolate with mode={mode!r} of {rank} dimension(s) is not translated")
     if (size is None) == (scale_factor is None):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ....ir.dtype import is_float
 from .... import topi
 from ... import op
-from ...op import nn
+from ...op.pool import ADAPTIVE_AVG_POOLS, AVG_POOLS, MAX_POOLS
 from ..common import ceil_pool
 from .convolutions import each
 from .importer import Importer, rule
@@ -34,9 +34,20 @@ def _batched(im: Importer, x: Expr, rank: int, fn: Callable[..., Expr]) -> Any:
     return im.emit(op.squeeze(out, [0]))
 
 
+#: torch's names by the number of spatial dimensions
+MAX = {1: "max_pool1d", 2: "max_pool2d", 3: "max_pool3d"}
+MAX_WITH_INDICES = {1: "max_pool1d_with_indices", 2: "max_pool2d_with_indices",
+                    3: "max_pool3d_with_indices"}
+AVERAGE = {1: "avg_pool1d", 2: "avg_pool2d", 3: "avg_pool3d"}
+ADAPTIVE_AVERAGE = {1: "adaptive_avg_pool1d", 2: "adaptive_avg_pool2d", 3: "adaptive_avg_pool3d"}
+ADAPTIVE_MAX = {1: "adaptive_max_pool1d", 2: "adaptive_max_pool2d", 3: "adaptive_max_pool3d"}
+_UNPOOL = {2: "max_unpool2d", 3: "max_unpool3d"}
+_ADAPTIVE_KERNELS = {1: topi.nn.adaptive_pool1d, 2: topi.nn.adaptive_pool,
+                     3: topi.nn.adaptive_pool3d}
+
+
 def _pool(rank: int) -> None:
-    largest, mean = getattr(nn, f"max_pool{rank}d"), getattr(nn, f"avg_pool{rank}d")
-    adaptive = getattr(nn, f"adaptive_avg_pool{rank}d")
+    largest, mean, adaptive = MAX_POOLS[rank], AVG_POOLS[rank], ADAPTIVE_AVG_POOLS[rank]
 
     def pooled(im: Importer, build: Callable[..., Expr], x: Expr, kernel: Any,
                stride: Any, padding: Steps, dilation: Steps, ceil_mode: bool,
@@ -53,7 +64,7 @@ def _pool(rank: int) -> None:
 
         return _batched(im, x, rank, run)
 
-    @rule(f"max_pool{rank}d")
+    @rule(MAX[rank])
     def maximum(im: Importer, x: Expr, kernel_size: Steps, stride: Steps | None = None,
                 padding: Steps = 0, dilation: Steps = 1, ceil_mode: bool = False,
                 return_indices: bool = False) -> Any:
@@ -61,7 +72,7 @@ def _pool(rank: int) -> None:
             return with_indices(im, x, kernel_size, stride, padding, dilation, ceil_mode)
         return pooled(im, largest, x, kernel_size, stride, padding, dilation, ceil_mode, False)
 
-    @rule(f"max_pool{rank}d_with_indices")
+    @rule(MAX_WITH_INDICES[rank])
     def with_indices(im: Importer, x: Expr, kernel_size: Steps, stride: Steps | None = None,
                      padding: Steps = 0, dilation: Steps = 1, ceil_mode: bool = False,
                      return_indices: bool = True) -> Any:
@@ -76,12 +87,12 @@ def _pool(rank: int) -> None:
             sizes = [_windows(n, k, s, p, d, ceil_mode) for n, k, s, p, d in zip(
                 im.shape(x)[2:], kernel, steps, around, spread)]
             out = im.kernel(topi.windows.max_pool_places, x, sizes, kernel, steps, around, spread,
-                            name=f"max_pool{rank}d_with_indices")
+                            name=MAX_WITH_INDICES[rank])
             return im.emit(out[0]), im.emit(out[1])
 
         return _batched(im, x, rank, run)
 
-    @rule(f"avg_pool{rank}d")
+    @rule(AVERAGE[rank])
     def average(im: Importer, x: Expr, kernel_size: Steps, stride: Steps | None = None,
                 padding: Steps = 0, ceil_mode: bool = False, count_include_pad: bool = True,
                 divisor_override: int | None = None) -> Any:
@@ -102,7 +113,7 @@ def _pool(rank: int) -> None:
         count = math.prod(sizes)
         return im.emit(op.multiply(out, im.const(count / divisor_override, im.dtype(x))))
 
-    @rule(f"adaptive_avg_pool{rank}d", f"_adaptive_avg_pool{rank}d")
+    @rule(ADAPTIVE_AVERAGE[rank], "_" + ADAPTIVE_AVERAGE[rank])
     def fitted(im: Importer, x: Expr, output_size: Sizes | None) -> Any:
         have = im.shape(x)[-rank:]
         sizes = [h if s is None else s for s, h in zip(each(output_size, rank), have)]
@@ -149,13 +160,13 @@ for _rank in (1, 2, 3):
 
 
 def _adaptive_max(rank: int) -> None:
-    compiled = getattr(topi.nn, "adaptive_pool" + {1: "1d", 2: "", 3: "3d"}[rank])
+    compiled, own_name = _ADAPTIVE_KERNELS[rank], ADAPTIVE_MAX[rank]
 
     def sizes_of(im: Importer, x: Expr, output_size: Sizes | None) -> tuple[list[Any], list[Any]]:
         have = im.shape(x)[2:]
         return have, [h if s is None else s for s, h in zip(each(output_size, rank), have)]
 
-    @rule(f"adaptive_max_pool{rank}d")
+    @rule(own_name)
     def fitted(im: Importer, x: Expr, output_size: Sizes | None, return_indices: bool = False
                ) -> Any:
         """Windows of one size where the sizes divide, else TOPI's, which Relax has no name for."""
@@ -167,13 +178,13 @@ def _adaptive_max(rank: int) -> None:
             if all(isinstance(h, int) and isinstance(s, int) and s and h % s == 0
                    for h, s in zip(have, sizes)):
                 steps = [h // s for h, s in zip(have, sizes)]
-                return im.emit(getattr(nn, f"max_pool{rank}d")(x, steps, steps))
+                return im.emit(MAX_POOLS[rank](x, steps, steps))
             return im.kernel(lambda data, sizes: compiled(data, sizes, "max", exact=True), x,
-                             sizes, name=f"adaptive_max_pool{rank}d")
+                             sizes, name=own_name)
 
         return _batched(im, x, rank, run)
 
-    @rule(f"adaptive_max_pool{rank}d.default")
+    @rule(own_name + ".default")
     def with_indices(im: Importer, x: Expr, output_size: Sizes | None) -> Any:
         if not _second_used(im):
             return (fitted(im, x, output_size), None)
@@ -181,14 +192,14 @@ def _adaptive_max(rank: int) -> None:
         def run(x: Expr) -> Any:
             _, sizes = sizes_of(im, x, output_size)
             out = im.kernel(topi.windows.adaptive_max_pool_places, x, sizes,
-                            name=f"adaptive_max_pool{rank}d_with_indices")
+                            name=own_name + "_with_indices")
             return im.emit(out[0]), im.emit(out[1])
 
         return _batched(im, x, rank, run)
 
 
 def _unpool(rank: int) -> None:
-    @rule(f"max_unpool{rank}d")
+    @rule(_UNPOOL[rank])
     def translate(im: Importer, x: Expr, indices: Expr, output_size: Sizes | None, *rest: object,
                   stride: Steps | None = None, padding: Steps = 0) -> Any:
         """Values put at their places in an image of zeros."""
