@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from .. import tir
 from ..ir import dtype as dt
 from ..runtime.abi import Arg, Symbol, quoted
+from ..tir.functor import all_statements
+from ..tir.stmt import Evaluate
 from .llvm_calls import RETURN_SLOT
 from .llvm_emit import CodegenError, const_int
 from .llvm_packed import dl_dtype
 from .llvm_types import lane_bytes, register_type
 
 if TYPE_CHECKING:
-    from ..ir.node import Node
     from ..tir.expr import PrimExpr
 
 
@@ -164,14 +165,8 @@ def signature_of(name: str, func: tir.PrimFunc) -> Signature:
 
 
 def _returns_value(func: tir.PrimFunc) -> bool:
-    found = []
-
-    def look(node: Node) -> None:
-        if type(node) is tir.Call and getattr(node.op, "name", "") == "tir.ret":
-            found.append(node)
-
-    tir.post_order_visit(func.body, look)
-    return bool(found)
+    return any(type(s) is Evaluate and type(s.value) is tir.Call
+               and getattr(s.value.op, "name", "") == "tir.ret" for s in all_statements(func.body))
 
 
 def parameter_texts(signature: Signature, func: tir.PrimFunc) -> list[str]:

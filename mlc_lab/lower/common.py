@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
@@ -10,10 +10,7 @@ from ..ir.transform import Pass, PassContext, PassInfo
 from ..tir.expr import Add, Broadcast, IntImm, Mul, PrimExpr, Ramp, StringImm, Sub
 from ..tir.function import PrimFunc
 from ..tir.op import add, as_int, mul, sub
-from ..tir.stmt import (
-    Allocate, AllocateConst, AssertStmt, AttrStmt, Block, BlockRealize, BufferStore, DeclBuffer,
-    Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt, While,
-)
+from ..tir.stmt import SeqStmt, Stmt
 
 
 class LowerError(MLCError, ValueError):
@@ -48,29 +45,6 @@ def annotation_int(value: Any, default: int = 0) -> int:
 def annotation_str(value: Any) -> str:
     """The string an annotation holds."""
     return value.value if isinstance(value, StringImm) else str(value)
-
-
-_BODIES: dict[type, tuple[str, ...]] = {
-    For: ("body",), Block: ("init", "body"), BlockRealize: ("block",), SeqStmt: (),
-    IfThenElse: ("then_case", "else_case"), LetStmt: ("body",), AttrStmt: ("body",),
-    Allocate: ("body",), AllocateConst: ("body",), DeclBuffer: ("body",), While: ("body",),
-    AssertStmt: ("body",), BufferStore: (), Evaluate: (),
-}
-
-
-def all_statements(root: Stmt) -> Iterator[Stmt]:
-    """Every statement under (and with) `root`, parents first, in no order among siblings."""
-    stack = [root]
-    while stack:
-        item = stack.pop()
-        yield item
-        if type(item) is SeqStmt:
-            stack.extend(item.seq)
-            continue
-        for name in _BODIES[type(item)]:
-            part = getattr(item, name)
-            if part is not None:
-                stack.append(part)
 
 
 def contains(root: Any, kinds: tuple[type, ...]) -> bool:

@@ -29,12 +29,12 @@ from ..ir.transform import Pass
 from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, IntImm, PrimExpr, Range
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, all_statements
 from ..tir.layout import aligned_strides, alignments, stride_misfit
 from ..tir.op import as_int, const
 from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt
 from ..arith.access import Access, Accesses, hull
-from .common import all_statements, function_pass, lane_add
+from .common import function_pass, lane_add
 
 if TYPE_CHECKING:
     from ..ir.transform import PassContext

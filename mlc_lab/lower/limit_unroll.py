@@ -35,10 +35,10 @@ from ..ir.transform import Pass
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Ramp
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, uses_var
+from ..tir.functor import Mutator, all_statements, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import BufferStore, For, ForKind, Stmt
-from .common import all_statements, annotation_int, function_pass, statements
+from .common import annotation_int, function_pass, statements
 
 if TYPE_CHECKING:
     from ..ir.node import Node

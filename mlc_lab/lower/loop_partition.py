@@ -35,12 +35,12 @@ from ..tir.expr import (
     GE, GT, LE, LT, And, BufferLoad, Call, CmpOp, IntImm, IterVar, Max, Min, PrimExpr, Range, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, leaves_loop, pre_order, substitute, uses_var
+from ..tir.functor import Mutator, all_statements, leaves_loop, pre_order, substitute, uses_var
 from ..tir.op import as_int, const
 from ..tir.stmt import (
     AttrStmt, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
-from .common import all_statements, function_pass
+from .common import function_pass
 from .implied import DropImplied
 from .simplify import NO_OP, Simplifier
 

@@ -21,10 +21,10 @@ from ..ir.transform import Pass
 from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, Call, PrimExpr, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, all_statements
 from ..tir.op import as_int
 from ..tir.stmt import Block, BufferRegion, BufferStore, MatchBufferRegion, Stmt
-from .common import LowerError, all_statements, function_pass, lane_add
+from .common import LowerError, function_pass, lane_add
 
 if TYPE_CHECKING:
     from ..ir.transform import PassContext

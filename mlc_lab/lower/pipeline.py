@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext
 from ..tir.function import PrimFunc
+from ..tir.functor import all_statements
 from ..tir.stmt import For, ForKind
-from .common import all_statements
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer

@@ -24,10 +24,10 @@ from ..ir import dtype as dt
 from ..ir.transform import Pass
 from ..tir.expr import IntImm
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, all_statements
 from ..tir.op import as_int
 from ..tir.stmt import Allocate, Stmt
-from .common import all_statements, annotation_int, function_pass
+from .common import annotation_int, function_pass
 
 if TYPE_CHECKING:
     from ..ir.node import Node

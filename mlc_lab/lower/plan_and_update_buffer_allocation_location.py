@@ -32,10 +32,10 @@ from ..ir.transform import Pass
 from ..tir.buffer import Buffer
 from ..tir.expr import IntImm
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, all_statements
 from ..tir.op import as_int
 from ..tir.stmt import TRUE, Block, BlockRealize, For, Stmt
-from .common import all_statements, function_pass
+from .common import function_pass
 
 if TYPE_CHECKING:
     from ..ir.node import Node

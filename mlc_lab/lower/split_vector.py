@@ -28,10 +28,10 @@ from ..tir.expr import (
     Max, Min, Mod, Mul, NE, Not, Or, Ramp, Select, Sub, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, all_statements
 from ..tir.op import PURE, as_int, effect_of
 from ..tir.stmt import BufferStore, LetStmt, Stmt, seq
-from .common import all_statements, function_pass
+from .common import function_pass
 
 if TYPE_CHECKING:
     from ..ir.node import Node

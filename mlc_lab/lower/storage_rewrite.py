@@ -32,10 +32,10 @@ from ..ir.transform import Pass
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Ramp, Range, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, pre_order
+from ..tir.functor import Mutator, all_statements, pre_order
 from ..tir.op import as_int, const
 from ..tir.stmt import Allocate, BufferStore, DeclBuffer, For, Stmt
-from .common import all_statements, function_pass, statements
+from .common import function_pass, statements
 
 if TYPE_CHECKING:
     from ..ir.node import Node

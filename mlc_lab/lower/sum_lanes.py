@@ -23,10 +23,10 @@ from ..ir.structural import structural_equal
 from ..ir.transform import Pass
 from ..tir.expr import Add, BufferLoad, IntImm, PrimExpr, Ramp, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, uses_var
+from ..tir.functor import Mutator, all_statements, uses_var
 from ..tir.op import add, as_int, call_llvm_pure_intrin
 from ..tir.stmt import Allocate, BufferStore, For, ForKind, Stmt
-from .common import all_statements, annotation_int, function_pass
+from .common import annotation_int, function_pass
 
 if TYPE_CHECKING:
     from ..ir.node import Node

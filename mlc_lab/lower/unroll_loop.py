@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.transform import Pass
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, leaves_loop, substitute
+from ..tir.functor import Mutator, all_statements, leaves_loop, substitute
 from ..tir.op import as_int, const
 from ..tir.stmt import (
     AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, seq,
 )
-from .common import all_statements, annotation_int, function_pass
+from .common import annotation_int, function_pass
 
 if TYPE_CHECKING:
     from ..ir.node import Node

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from ..runtime import jit
 from ..target import Target
 from .vectors import AVX2_PROCESSORS, AVX512_PROCESSORS
@@ -54,7 +56,8 @@ def has_avx512(where: jit.Machine) -> bool:
     return "-avx512f" not in features and ("+avx512f" in features or where.cpu in AVX512_PROCESSORS)
 
 
-def missing_features(where: jit.Machine) -> list[str]:
+@functools.cache
+def missing_features(where: jit.Machine) -> tuple[str, ...]:
     """Features that code for ``where`` may use and this computer's processor lacks."""
     here = jit.host_cpu()[2].split(",")
     have = {f[1:] for f in here if f.startswith("+")}
@@ -62,4 +65,4 @@ def missing_features(where: jit.Machine) -> list[str]:
     wanted = [f[1:] for f in where.features.split(",") if f.startswith("+")]
     off = {f[1:] for f in where.features.split(",") if f.startswith("-")}
     wanted += [f for f in _NEEDS.get(where.cpu, ()) if f not in off]
-    return sorted({f for f in wanted if f in known and f not in have})
+    return tuple(sorted({f for f in wanted if f in known and f not in have}))

@@ -21,8 +21,9 @@ from .expr import (
 )
 from .function import PrimFunc
 from .stmt import (
-    AllocateConst, Allocate, AttrStmt, Block, BufferRegion, BufferStore, DeclBuffer, Evaluate, For,
-    LetStmt, MatchBufferRegion, SeqStmt, Stmt, While, map_annotations, seq,
+    AllocateConst, Allocate, AssertStmt, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore,
+    DeclBuffer, Evaluate, For, IfThenElse, LetStmt, MatchBufferRegion, SeqStmt, Stmt, While,
+    map_annotations, seq,
 )
 
 if TYPE_CHECKING:
@@ -249,6 +250,31 @@ def pre_order(root: Node) -> Iterator[Any]:
         stack += kids
 
 
+#: the statements in a statement, last first
+_PARTS: dict[type, tuple[str, ...]] = {
+    For: ("body",), Block: ("body", "init"), BlockRealize: ("block",), SeqStmt: (),
+    IfThenElse: ("else_case", "then_case"), LetStmt: ("body",), AttrStmt: ("body",),
+    Allocate: ("body",), AllocateConst: ("body",), DeclBuffer: ("body",), While: ("body",),
+    AssertStmt: ("body",), BufferStore: (), Evaluate: (),
+}
+
+
+def all_statements(root: Stmt) -> Iterator[Stmt]:
+    """Every statement under (and with) `root`, parents first, in program order: `pre_order`
+    without the expressions."""
+    stack = [root]
+    while stack:
+        item = stack.pop()
+        yield item
+        if type(item) is SeqStmt:
+            stack += item.seq[::-1]
+            continue
+        for name in _PARTS[type(item)]:
+            part = getattr(item, name)
+            if part is not None:
+                stack.append(part)
+
+
 def post_order_visit(root: Node, fvisit: Callable[[Any], None]) -> None:
     """Call `fvisit` on every node, children first."""
     stack = [(root.body if isinstance(root, PrimFunc) else root, False)]
@@ -374,16 +400,20 @@ def _names_in(block: Block) -> frozenset[Node]:
         stack: list[Any] = [block]
         while stack:
             item = stack.pop()
-            if isinstance(item, tuple):
+            if type(item) is tuple:
                 stack += item
-            elif isinstance(item, dict):
-                stack += item.values()
-            elif isinstance(item, (Var, Buffer)) and item in names:
+            elif type(item) is IntImm or type(item) is str or item is None:
                 continue
             elif isinstance(item, Node):
                 if isinstance(item, (Var, Buffer)):
+                    if item in names:
+                        continue
                     names.add(item)
                 stack += [getattr(item, name) for name, _ in type(item).fields]
+            elif isinstance(item, tuple):
+                stack += item
+            elif isinstance(item, dict):
+                stack += item.values()
         found = _named[block] = frozenset(names)
     return found
 
@@ -552,6 +582,6 @@ def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
                                 func.attrs, func.ret_type, mutator.visit(body))
 
 
-__all__ = ["Dispatch", "Mutator",
-           "Visitor", "free_vars", "ir_transform", "leaves_loop", "post_order_visit", "pre_order",
+__all__ = ["Dispatch", "Mutator", "Visitor", "all_statements", "free_vars",
+           "ir_transform", "leaves_loop", "post_order_visit", "pre_order",
            "pre_order_visit", "specialize", "substitute", "uses_var", "variables_of"]

@@ -24,6 +24,21 @@ from .messages import LENGTH, decode, encode, receive, send
 _ROOT = str(Path(__file__).resolve().parents[2])
 
 
+_calls = 0
+_counting = threading.Lock()
+
+
+def busy() -> int:
+    """How many processes are answering a request of this one."""
+    return _calls
+
+
+def _count(more: int) -> None:
+    global _calls
+    with _counting:
+        _calls += more
+
+
 class Worker:
     """One process; `call` gives it a request and waits for the answer.
 
@@ -61,6 +76,7 @@ class Worker:
         Raises TypeError for a request that cannot be sent.
         """
         data = encode(request)
+        _count(1)
         try:
             stdin = self.process.stdin
             assert stdin is not None
@@ -76,6 +92,8 @@ class Worker:
         except BaseException:  # an interrupt: the answer to this request must not be read later
             self.close()
             raise
+        finally:
+            _count(-1)
         if not isinstance(reply, dict) or not isinstance(reply.get("status"), str):
             self.close(wait=2)
             return {"status": "crash", "reason": _death(self.process.returncode)}
