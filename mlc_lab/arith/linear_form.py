@@ -267,6 +267,7 @@ def follows(goal: PrimExpr, loops: Sequence[tuple[Var, PrimExpr, PrimExpr]] = ()
     if not isinstance(goal, (LT, LE, GT, GE)):
         return False
     sizes = [extent for _, _, extent in loops]
+    loops, conditions = _about(goal, loops, conditions)
     reader = Reader(lambda buffer: True, frozenset(e for e in sizes if isinstance(e, Var)))
     for var, low, extent in loops:
         at = plus({var: 1}, reader.form(low, {}), -1)
@@ -276,6 +277,41 @@ def follows(goal: PrimExpr, loops: Sequence[tuple[Var, PrimExpr, PrimExpr]] = ()
         reader.require(condition, {})
     reader.require(goal, {}, False)
     return reader.impossible()
+
+
+def _about(goal: PrimExpr, loops: Sequence[tuple[Var, PrimExpr, PrimExpr]],
+           conditions: Sequence[PrimExpr]) -> tuple[
+               list[tuple[Var, PrimExpr, PrimExpr]], list[PrimExpr]]:
+    """The loops and conditions that share unknowns with a goal, directly or by others of them: the
+    rest says nothing of it."""
+    of_loops = [{var} | _atoms(low) | _atoms(extent) for var, low, extent in loops]
+    of_conditions = [_atoms(c) for c in conditions]
+    wanted = _atoms(goal)
+    size = -1
+    while size != len(wanted):
+        size = len(wanted)
+        for own in (*of_loops, *of_conditions):
+            if not own.isdisjoint(wanted):
+                wanted |= own
+    return ([loop for loop, own in zip(loops, of_loops) if not own.isdisjoint(wanted)],
+            [c for c, own in zip(conditions, of_conditions) if not own.isdisjoint(wanted)])
+
+
+def _atoms(e: PrimExpr) -> set[Any]:
+    """The variables of an expression, and the buffers that it reads."""
+    found: set[Any] = set()
+    stack: list[Any] = [e]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Var):
+            found.add(item)
+        elif type(item) is not IntImm:
+            if isinstance(item, BufferLoad):
+                found.add(item.buffer)
+            elif isinstance(item, Call):
+                found.add(item.op)
+            stack += item.children()
+    return found
 
 
 def _frozen(form: Mapping[Any, int]) -> frozenset:

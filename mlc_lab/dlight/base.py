@@ -14,7 +14,7 @@ from ..target import Target
 from ..machine.vectors import VectorUnit, vector_unit
 from ..tir.expr import IterVar
 from ..tir.function import PrimFunc
-from ..tir.functor import pre_order, uses_var
+from ..tir.functor import all_statements, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import Block, BlockRealize, For, ForKind, Stmt
 
@@ -149,7 +149,7 @@ def is_scheduled(func: PrimFunc) -> bool:
     if func.attrs.get(SCHEDULED):
         return True
     blocks = 0
-    for node in pre_order(func.body):
+    for node in all_statements(func.body):
         if type(node) is For and (node.kind is not ForKind.SERIAL or node.annotations):
             return True
         if type(node) is Block:
@@ -162,7 +162,7 @@ def is_scheduled(func: PrimFunc) -> bool:
 
 
 def _holds_block(body: Stmt) -> bool:
-    return any(type(node) is BlockRealize for node in pre_order(body))
+    return any(type(node) is BlockRealize for node in all_statements(body))
 
 
 class ApplyDefaultSchedule(Pass):
@@ -202,23 +202,29 @@ class ApplyDefaultSchedule(Pass):
 
 def default_schedule(func: PrimFunc, target: Target | str | None, rules: Any) -> PrimFunc:
     """The function as the first fitting rule schedules it; itself where none fits."""
-    empty = any(as_int(node.extent) == 0 for node in pre_order(func.body) if type(node) is For)
+    sch = schedule_of(func, target, rules)
+    return func if sch is None else sch.mod["main"].with_attr(SCHEDULED, True)
+
+
+def schedule_of(func: PrimFunc, target: Target | str | None, rules: Any) -> Schedule | None:
+    """The schedule that the function gets by default; None where no rule fits."""
+    empty = any(as_int(node.extent) == 0 for node in all_statements(func.body) if type(node) is For)
     sch = None if empty else first_fitting(rules, func, target)  # no tile fits into no elements
     if _may_sum_nothing(func):
         sch = sch or Start(func).plain
         _start_sums_outside(sch)
-    return func if sch is None else sch.mod["main"].with_attr(SCHEDULED, True)
+    return sch
 
 
 def _may_sum_nothing(func: PrimFunc) -> bool:
     """Whether a sum of the function may have no terms: an extent is 0, or not known."""
-    return any(not as_int(node.extent) for node in pre_order(func.body) if type(node) is For)
+    return any(not as_int(node.extent) for node in all_statements(func.body) if type(node) is For)
 
 
 def _start_sums_outside(sch: Schedule) -> None:
     """Start every sum before its loops, where that is possible: a program within them never runs
     where there are no terms, and the result would be what was in memory before."""
-    blocks = [n for n in pre_order(sch.mod["main"].body) if type(n) is BlockRealize]
+    blocks = [n for n in all_statements(sch.mod["main"].body) if type(n) is BlockRealize]
     for realize in blocks:
         if realize.block.init is None:
             continue

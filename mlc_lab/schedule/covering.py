@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..arith import Analyzer, estimate_region_lower_bound, estimate_region_upper_bound
 from ..arith.access import conjuncts
 from ..tir import op
-from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ..tir.expr import FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
 from ..tir.functor import substitute
 from ..tir.op import min_value_of
 from ..tir.stmt import For
@@ -224,14 +224,33 @@ def _each_is_written(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, wr
 
 def _writes_all(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: BufferRegion
                 ) -> bool:
-    """Whether it is seen at a glance that the loops below `lca` write each element of a buffer."""
+    """Whether it is seen at a glance that the loops below `lca` write each element of a buffer: its
+    places are iterators, each over all of a dimension or by its digits, `v // 8` and `v % 8`."""
     domains = {iv.var: iv.dom for iv in producer.stmt.iter_vars}
+    digits: dict[Var, dict[type, tuple[int, int]]] = {}
     for r, dim in zip(written.region, written.buffer.shape):
-        dom = domains.pop(r.min, None) if type(r.min) is Var and op.is_const_int(
-            r.extent, 1) else None
+        place = r.min
+        if not op.is_const_int(r.extent, 1):
+            return False
+        if op.is_const_int(place, 0) and op.is_const_int(dim, 1):
+            continue
+        if isinstance(place, (FloorDiv, FloorMod)):
+            base, size = op.as_int(place.b), op.as_int(dim)
+            if type(place.a) is not Var or base is None or size is None:
+                return False
+            digits.setdefault(place.a, {})[type(place)] = base, size
+            continue
+        dom = domains.pop(place, None) if type(place) is Var else None
         if dom is None or not op.is_const_int(dom.min, 0) or not (
                 dom.extent is dim or type(dim) is IntImm and (
                     op.is_const_int(dom.extent, dim.value))):
+            return False
+    for var, both in digits.items():
+        dom = domains.pop(var, None)
+        high, low = both.get(FloorDiv), both.get(FloorMod)
+        if dom is None or high is None or low is None or not op.is_const_int(dom.min, 0) or (
+                not high[0] == low[0] == low[1]) or not op.is_const_int(
+                    dom.extent, high[1] * low[1]):
             return False
     above = state.loops_above(producer)
     below = above[above.index(lca) + 1:] if lca in above else above

@@ -10,8 +10,9 @@ from typing import Any
 from ..arith import Analyzer, IterSumExpr, detect_iter_map
 from ..arith.expr_util import conjuncts
 from ..arith.linear_form import Reader, follows
+from ..ir.structural import structural_equal
 from ..tir import op
-from ..tir.expr import Add, BufferLoad, IntImm, IterVar, Mul, PrimExpr, Range, Var
+from ..tir.expr import LT, Add, BufferLoad, IntImm, IterVar, Mul, PrimExpr, Range, Var
 from ..tir.functor import pre_order, substitute, uses_var
 from ..tir.stmt import TRUE, Block, BlockRealize, For
 from .footprint import Access, Loop, footprint, loops_of, reads_memory
@@ -45,6 +46,33 @@ def runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
                 for iv, (low, extent) in zip(realize.block.iter_vars, digits)):
             return True
     return run_at_all(loops) and _runs_everywhere(realize, loops)
+
+
+def stays_in_domains(realize: BlockRealize, loops: Sequence[For]) -> bool:
+    """Whether the loops around a block, with its predicate, give its iterators no values outside of
+    their domains."""
+    analyzer: Analyzer | None = None
+    for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+        low, extent = iv.dom.min, iv.dom.extent
+        loop = next((lp for lp in loops if lp.loop_var is value), None)
+        if loop is not None and _equal(loop.min, low) and _equal(loop.extent, extent):
+            continue
+        first, size = op.as_int(low), op.as_int(extent)
+        if first is not None and size is not None:
+            if analyzer is None:
+                analyzer = Analyzer()
+                for lp in loops:
+                    analyzer.bind(lp.loop_var, Range.from_min_extent(lp.min, lp.extent))
+            least, most = analyzer.const_int_bound_tuple(value)
+            if first <= least and (most < first + size or any(
+                    type(c) is LT and _equal(c.b, iv.dom.extent) and first == 0 and (
+                        structural_equal(c.a, value) is True)
+                    for c in conjuncts(realize.predicate))):
+                continue
+        inside = op.logical_and(op.less_equal(low, value), op.less(value, op.add(low, extent)))
+        if not follows(inside, loops_of(loops), conjuncts(realize.predicate)):
+            return False
+    return True
 
 
 def mixed_radix(values: Sequence[PrimExpr], loops: Sequence[For]) -> list[tuple[int, int]] | None:
@@ -83,6 +111,30 @@ def whole_mixed_radix(values: Sequence[PrimExpr], loops: Sequence[For]
     once = digits is not None and prod(n for _, n in digits) == prod(
         op.as_int(lp.extent) or 0 for lp in loops)
     return digits if once else None
+
+
+def told_apart(values: Sequence[PrimExpr], loops: Sequence[Loop]) -> set[Var]:
+    """Those of some loops' variables of which two different values are never the same `values`,
+    as far as that is seen at a glance: they are digits of one of these, whatever their base."""
+    extents = {var: op.as_int(extent) for var, _, extent in loops}
+    out: set[Var] = set()
+    for value in values:
+        terms: list[tuple[int, Any]] = []
+        if not _terms(value, 1, terms):
+            continue
+        digits: list[Var] = []
+        reach: int | None = 0  # the largest difference that the digits below make
+        for factor, var in sorted(terms, key=_factor):
+            if var is None or extents.get(var) == 1:
+                continue
+            if var not in extents or reach is None or factor <= reach or var in digits:
+                break
+            extent = extents[var]
+            reach = None if extent is None else reach + factor * (extent - 1)
+            digits.append(var)
+        else:
+            out.update(digits)
+    return out
 
 
 def _factor(term: tuple[int, Any]) -> int:
@@ -420,5 +472,5 @@ def knowing(block: Block, access: Access) -> Analyzer:
 
 
 __all__ = ["elements", "in_bounds", "iterations", "knowing", "mixed_radix",
-           "reaches", "reduces_in_order", "run_at_all", "runs_everywhere", "tiles_cover",
-           "whole_mixed_radix", "why_not_whole"]
+           "reaches", "reduces_in_order", "run_at_all", "runs_everywhere", "stays_in_domains",
+           "tiles_cover", "told_apart", "whole_mixed_radix", "why_not_whole"]

@@ -12,7 +12,7 @@ not, all of the buffer is taken to be read and written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -22,7 +22,7 @@ from ..tir.buffer import Buffer
 from ..tir.expr import (
     BinaryOp, BufferLoad, Call, IntImm, IterVar, Let, Not, PrimExpr, Ramp, Var,
 )
-from ..tir.functor import leaves_loop, pre_order, substitute
+from ..tir.functor import all_statements, leaves_loop, pre_order, substitute
 from ..tir.op.intrinsic import PURE, READS, effect_of
 from ..tir.stmt import (
     TRUE, Allocate, AllocateConst, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For,
@@ -106,6 +106,22 @@ def _accesses(node: Node) -> tuple[Access, ...]:
         return tuple(a._replace(block=None) for a in walk.out if a.memory not in walk.inner)
     walk.visit(node)
     return tuple(a for a in walk.out if a.memory not in walk.inner)
+
+
+def allocates(stmt: Stmt, scopes: Collection[str]) -> bool:
+    """Whether a block in a statement allocates memory in one of some scopes."""
+    return any(b.scope.split(".")[0] in scopes for s in all_statements(stmt) if type(s) is Block
+               for b in s.alloc_buffers)
+
+
+def accesses_inside(stmt: Stmt, scopes: Collection[str]) -> tuple[Access, ...]:
+    """The accesses of memory in some scopes that blocks in a statement allocate: `footprint` leaves
+    them out, since each run of the block has its own. Threads have one memory in "shared"."""
+    walk = _Walk()
+    walk.whole = True
+    walk.visit(stmt)
+    return tuple(a for a in walk.out if a.memory in walk.inner and a.buffer is not None
+                 and a.buffer.scope.split(".")[0] in scopes)
 
 
 def loops_of(loops: Sequence[For]) -> list[Loop]:
@@ -196,6 +212,8 @@ class _Walk:
         self.init = False
         #: whether something leaves the loop around the node early
         self.leaves = False
+        #: whether what a block allocates itself is looked at too
+        self.whole = False
 
     # ------------------------------------------------------------------------- notes
 
@@ -420,6 +438,8 @@ class _Walk:
     def known(self, node: Block) -> bool:
         """Take what was found in the block before, if it is seen to be the same here: most steps
         leave the blocks as they are. False if the block must be visited."""
+        if self.whole:
+            return False
         found = footprint(node)
         if self.views or any(a.pointer for a in found):
             return False
@@ -465,6 +485,15 @@ class _Walk:
         self.declared, self.site = around, site
 
 
+def hands_on(node: Node) -> bool:
+    """Whether a node hands on a pointer, or does what no load or store shows: a call with effects,
+    a pointer by itself, a block that views memory."""
+    if type(node) is Call:
+        return effect_of(node) != PURE
+    return isinstance(node, Var) and node.dtype == "handle" or (
+        type(node) is Block and bool(node.match_buffers))
+
+
 def _shows_memory(e: Node) -> bool:
     return isinstance(e, (Buffer, BufferLoad)) or isinstance(e, Var) and e.dtype == "handle"
 
@@ -486,4 +515,4 @@ _METHODS: dict[type, Callable[[_Walk, Any], None]] = {
 }
 
 __all__ = ["Access", "Loop", "Span", "WORLD", "binding_reads", "choice_reads", "footprint",
-           "instance", "loops_of", "reads_memory"]
+           "hands_on", "instance", "loops_of", "reads_memory"]

@@ -30,8 +30,10 @@ from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
 from ..tir.stmt import Block, BlockRealize, BufferStore, For, LetStmt, Stmt
 from .conflict import Bad, Clash, Relation, apart, first_clash, later, never, reversed_by
-from .executed import whole_mixed_radix
-from .footprint import Access, Loop, binding_reads, footprint, instance, loops_of
+from .executed import stays_in_domains, told_apart, whole_mixed_radix
+from .footprint import (
+    Access, Loop, accesses_inside, allocates, binding_reads, footprint, instance, loops_of,
+)
 from .reducer import same_places, update_of
 from .served import all_served
 from .state import ScheduleState, StmtSRef
@@ -80,9 +82,12 @@ def clash_between_iterations(state: ScheduleState, loop: StmtSRef, but: Collecti
     """Two executions in different iterations of a loop that clash; None if there are none.
 
     Memory of `but` does not count. The iterations run at the same time; each gets its own memory
-    where lowering makes it so, but for that in `shared_scopes`.
+    where lowering makes it so, but for that in `shared_scopes`, which they have together also where
+    a block in the loop allocates it. Memory inside of a kernel is never "global".
     """
-    nest = _Nest(state, [loop])
+    scopes = {*shared_scopes} - {"global"}
+    inside = accesses_inside(loop.stmt.body, scopes) if allocates(loop.stmt.body, scopes) else ()
+    nest = _Nest(state, [loop], inside)
 
     def free(memory: Var) -> bool:
         scope = memory.storage_scope.split(".")[0]
@@ -95,12 +100,13 @@ def clash_between_iterations(state: ScheduleState, loop: StmtSRef, but: Collecti
 class _Nest:
     """Nested loops, each of which holds nothing but the next, and all that is touched below."""
 
-    def __init__(self, state: ScheduleState, chain: Sequence[StmtSRef]) -> None:
+    def __init__(self, state: ScheduleState, chain: Sequence[StmtSRef],
+                 inside: Sequence[Access] = ()) -> None:
         self.state, self.chain = state, chain
         self.outer = surroundings(chain[0])
         self.shared = loops_of([s.stmt for s in chain])
         self.groups: dict[Var, list[Access]] = {}
-        for access in footprint(chain[-1].stmt.body):
+        for access in (*footprint(chain[-1].stmt.body), *inside):
             self.groups.setdefault(access.memory, []).append(access)
 
     def steady(self, buffer: Buffer) -> bool:
@@ -229,62 +235,100 @@ def chooses_by_results(realize: BlockRealize) -> bool:
     return any(a.memory in written for a in binding_reads(realize))
 
 
-def labels_are_true(state: ScheduleState, block: Block) -> bool:
+def labels_are_true(state: ScheduleState, block: StmtSRef) -> bool:
     """Whether the kinds of a block's iterators say the truth about its body: executions at
     different values of spatial iterators never clash, and those that differ in reduction iterators
     alone commute, apart from the init. Other kinds promise nothing."""
     return why_labels_are_false(state, block) == ""
 
 
-#: what `why_labels_are_false` said of blocks: most primitives ask, and leave the block as it is
-_labels: WeakKeyDictionary[Block, str] = WeakKeyDictionary()
+#: what was found of the kinds of blocks, at a glance (None) and by whether their domains hold: most
+#: primitives ask, and leave the block as it is
+_labels: WeakKeyDictionary[Block, dict[bool | None, str]] = WeakKeyDictionary()
 
 
-def why_labels_are_false(state: ScheduleState, block: Block) -> str:
+def why_labels_are_false(state: ScheduleState, block: StmtSRef) -> str:
     """What is wrong with the kinds of a block's iterators, "" if nothing is: "other" where one is
     neither spatial nor a reduction, "spatial" where executions at different values clash, "reduce"
     where those at different values do not commute."""
-    found = _labels.get(block)
-    if found is None:
-        found = _labels[block] = _check_labels(block)
-    return found
+    found = _labels.setdefault(block.stmt, {})
+    if None not in found:
+        found[None] = "" if _plainly_labelled(block.stmt, False) else "not seen"
+    if found[None] == "":
+        return ""
+    within = _stays_in_domains(state, block)  # nobody has checked it
+    if within not in found:
+        found[within] = _check_labels(block.stmt, within)
+    return found[within]
 
 
-def _check_labels(block: Block) -> str:
-    spatial = [iv.var for iv in block.iter_vars if iv.iter_type == IterVar.DataPar]
-    reduced = [iv.var for iv in block.iter_vars if iv.iter_type == IterVar.CommReduce]
+def _stays_in_domains(state: ScheduleState, block: StmtSRef) -> bool:
+    realize = state.realize_of(block)
+    loops = [s.stmt for s in state.loops_above(block)]
+    key = ("in domains", realize.iter_values, realize.predicate,
+           tuple(iv.dom for iv in block.stmt.iter_vars),
+           tuple((lp.loop_var, lp.min, lp.extent) for lp in loops))
+    if key not in state.cache:
+        state.cache[key] = stays_in_domains(realize, loops)
+    return state.cache[key]
+
+
+def _kinds(block: Block) -> tuple[list[IterVar], list[IterVar]]:
+    """The spatial iterators of a block, and those of a reduction."""
+    kinds = (IterVar.DataPar, IterVar.CommReduce)
+    spatial, reduced = ([iv for iv in block.iter_vars if iv.iter_type == k] for k in kinds)
+    return spatial, reduced
+
+
+def _domain(iv: IterVar, within: bool) -> Loop:
+    """An iterator with its domain, or with one that says nothing."""
+    var = iv.var
+    return ((var, iv.dom.min, iv.dom.extent) if within else
+            (var, Var("low", var.dtype), Var("extent", var.dtype)))
+
+
+def _check_labels(block: Block, within: bool) -> str:
+    """`why_labels_are_false` of a block whose bindings stay within their domains or may not."""
+    spatial, reduced = _kinds(block)
     if len(spatial) + len(reduced) != len(block.iter_vars):
         return "other"
-    if _plainly_labelled(block, spatial, reduced):
+    if _plainly_labelled(block, within):
         return ""
-    # the domains say nothing: nobody has checked that bindings stay within
-    iters = [(v, Var("low", v.dtype), Var("extent", v.dtype)) for v in (*spatial, *reduced)]
+    still, moving = ([_domain(iv, within) for iv in kind] for kind in (spatial, reduced))
     accesses = footprint(block)
     written = {a.memory for a in accesses if a.write}
 
     def steady(buffer: Buffer) -> bool:
         return buffer.data not in written
 
-    if first_clash(accesses, accesses, iters, apart(*spatial), steady=steady) is not None:
+    if first_clash(accesses, accesses, [*still, *moving], apart(*(iv.var for iv in spatial)),
+                   steady=steady) is not None:
         return "spatial"
     updates = [a for a in accesses if not a.init]
-    still, moving = iters[:len(spatial)], iters[len(spatial):]
-    clash = first_clash(updates, updates, moving, apart(*reduced), still, commute, steady)
+    clash = first_clash(updates, updates, moving, apart(*(iv.var for iv in reduced)), still,
+                        commute, steady)
     return "" if clash is None else "reduce"
 
 
-def _plainly_labelled(block: Block, spatial: Sequence[Var], reduced: Sequence[Var]) -> bool:
+def _plainly_labelled(block: Block, within: bool) -> bool:
     """Whether the kinds are true at a glance: the block is one store, whose places hold each
-    spatial iterator as it is, so that different values are different elements; of what it stores
-    to it reads that element alone; and with iterators of a reduction it is an update."""
+    spatial iterator as it is, or as a digit, so that different values are different elements; of
+    what it stores to it reads that element alone; and with iterators of a reduction it is an
+    update. `within`: the iterators stay in their domains."""
+    spatial, reduced = _kinds(block)
     store, init = block.body, block.init
-    if type(store) is not BufferStore or block.match_buffers or block.alloc_buffers or (
-            store.predicate is not None or store.buffer.strides):
+    if len(spatial) + len(reduced) != len(block.iter_vars) or type(store) is not BufferStore or (
+            block.match_buffers or block.alloc_buffers):
+        return False
+    if store.predicate is not None or store.buffer.strides:
         return False
     if init is not None and (type(init) is not BufferStore or init.buffer is not store.buffer
                              or not same_places(init.indices, store.indices)):
         return False
-    if not all(any(v is index for index in store.indices) for v in spatial):
+    hidden = [iv.var for iv in spatial if not any(iv.var is index for index in store.indices)
+              and not (within and op.is_const_int(iv.dom.extent, 1))]
+    if hidden and not told_apart(store.indices, [
+            _domain(iv, within) for iv in block.iter_vars]).issuperset(hidden):
         return False
     memory = store.buffer.data
     for node in (*pre_order(store), *(pre_order(init) if init is not None else ())):

@@ -37,7 +37,7 @@ def init_may_go_first(state: ScheduleState, block: StmtSRef, depth: int, init: S
     order = [lp.loop_var for lp in inner]
     choices = list(choice_reads(site.node, inner))
     found = None
-    if choices or not (_starts_first(site) and labels_are_true(state, stmt)):
+    if choices or not (_starts_first(site) and labels_are_true(state, block)):
         found = first_clash(updates, [*starts, *choices], loops_of(inner), later(order, False),
                             [*scope.around, *loops_of(site.loops[:depth])], steady=scope.steady)
     if found is not None:

@@ -45,8 +45,11 @@ def inline_producer(state: ScheduleState, block: StmtSRef) -> None:
     site = graph.site(stmt)
     readers = _plain_readers(graph, site, buffer)
     stage_pipeline(state, scope)
-    variables = [v for v in store.indices if isinstance(v, Var)]
-    if len(set(variables)) != len(store.indices):
+    # a dimension of one element has but one index, whatever says so
+    places = [None if op.is_const_int(index, 0) and op.is_const_int(dim, 1) else index
+              for index, dim in zip(store.indices, buffer.shape)]
+    variables = [v for v in places if isinstance(v, Var)]
+    if len(set(variables)) + places.count(None) != len(places):
         raise Refusal("store_at_iterators", f"block {stmt.name_hint} stores at "
                       f"[{', '.join(map(repr, store.indices))}]: to inline it, each index must be "
                       "an iterator of its own, so that the value for any index can be written down",
@@ -64,8 +67,8 @@ def inline_producer(state: ScheduleState, block: StmtSRef) -> None:
                       "by a call that may do more than that: it would be made at other times, and "
                       "more or less often", nodes=[store])
     for reader in readers:
-        _may_be_read_there(graph, site, reader, buffer, variables)
-    inliner = _InlineLoads(buffer, variables, store.value, scope.stmt)
+        _may_be_read_there(graph, site, reader, buffer, places)
+    inliner = _InlineLoads(buffer, places, store.value, scope.stmt)
     body = inliner.visit(without_block(state, scope, block))
     for consumer in inliner.reuse.values():
         came_from(consumer, stmt)
@@ -97,14 +100,15 @@ def _plain_readers(graph: BlockScope, site: Site, buffer: Buffer) -> list[Site]:
 
 
 def _may_be_read_there(graph: BlockScope, site: Site, reader: Site, buffer: Buffer,
-                       variables: list[Var]) -> None:
+                       places: Sequence[PrimExpr | None]) -> None:
     """What the block reads must still be there when `reader` computes the value itself."""
     assert site.block is not None and reader.block is not None
     values = [a for a in footprint(site.block) if not a.write]
     there: list[Access] = []
     for load in reader.accesses:
         if load.memory is buffer.data and load.spans is not None:
-            table = {v: s[0] for v, s in zip(variables, load.spans) if s is not None}
+            table = {v: s[0] for v, s in zip(places, load.spans)
+                     if isinstance(v, Var) and s is not None}
             there += [a.bound(table, load.loops, load.conditions) for a in values]
     # a reader with several stores may overwrite what it is to read later in the same iteration
     place = Place(reader.loops, reader.index + (not one_store(reader.block)))
@@ -132,18 +136,21 @@ def _single_store(block: Block) -> BufferStore:
 
 
 class _InlineLoads(Mutator):
-    """Loads of `buffer` become its defining expression."""
+    """Loads of `buffer` become its defining expression, that of the element at `places`; None is
+    the index of a dimension of one element."""
 
-    def __init__(self, buffer: Buffer, variables: list[Var], value: PrimExpr, root: Block) -> None:
+    def __init__(self, buffer: Buffer, places: Sequence[PrimExpr | None], value: PrimExpr,
+                 root: Block) -> None:
         super().__init__()
-        self.buffer, self.variables, self.value, self.root = buffer, variables, value, root
+        self.buffer, self.places, self.value, self.root = buffer, places, value, root
         self.reuse: dict[Block, Block] = {}
 
     def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
         new = super().visit_BufferLoad(node)
         if new.buffer is not self.buffer:
             return new
-        value = substitute(self.value, dict(zip(self.variables, new.indices)))
+        value = substitute(self.value, {v: index for v, index in zip(self.places, new.indices)
+                                        if isinstance(v, Var)})
         lanes = dt.lanes_of(new.dtype)
         if lanes == 1:
             return value

@@ -10,6 +10,7 @@ from ..tir.functor import uses_var
 from ..tir.stmt import For, ForKind
 from .conflict import Clash
 from .error import Refusal
+from .footprint import allocates
 from .guards import REDUCE, SPATIAL, compact_dataflow, is_loop, parallelizable
 from .independence import (
     chooses_by_results, clash_between_iterations, has_one_to_one_binding, labels_are_true,
@@ -20,6 +21,10 @@ from .threads import threads_agree
 
 if TYPE_CHECKING:
     from .state import Snapshot
+
+
+#: memory that the threads of a block have together
+_OF_A_BLOCK = ("shared", "warp")
 
 
 def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
@@ -36,8 +41,8 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
     parallelizable(state, loop, word, thread_tag)
     for block in _shared_by(state, loop, thread_tag):
         threads_may_share(state, block, loop)
-    if not _plainly_independent(state, loop):
-        clash = clash_between_iterations(state, loop, *_memories(state, loop, thread_tag))
+    if not _plainly_independent(state, loop, thread_tag):
+        clash = _clash(state, loop, thread_tag)
         if clash is not None:
             raise _dependent(loop, clash, word)
     stmt = loop.stmt
@@ -53,7 +58,7 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
 def _with_iterations(state: ScheduleState, loop: StmtSRef, refusal: Refusal) -> Refusal:
     """A refusal about a block, with two iterations of the loop that clash; where there are none,
     with the advice to come earlier."""
-    clash = clash_between_iterations(state, loop)
+    clash = _clash(state, loop)
     refusal.conflict = clash.text if clash is not None else ""
     refusal.hint = refusal.hint or (
         "choose a loop whose iterations write elements of their own, and read none that others "
@@ -63,12 +68,15 @@ def _with_iterations(state: ScheduleState, loop: StmtSRef, refusal: Refusal) -> 
     return refusal
 
 
-def _plainly_independent(state: ScheduleState, loop: StmtSRef) -> bool:
+def _plainly_independent(state: ScheduleState, loop: StmtSRef, thread_tag: str) -> bool:
     """Whether it is so at a glance: one block whose iterators are what they are called, each of
-    its iterations is run once, and the loop drives spatial ones alone."""
+    its iterations is run once, and the loop drives spatial ones alone; and no memory that threads
+    share is made in it."""
     blocks = state.child_blocks(loop)
+    if thread_tag.startswith("threadIdx") and allocates(loop.stmt.body, _OF_A_BLOCK):
+        return False
     if len(blocks) != 1 or not has_one_to_one_binding(state, blocks[0]) or not labels_are_true(
-            state, blocks[0].stmt):
+            state, blocks[0]):
         return False
     realize = state.realize_of(blocks[0])
     if chooses_by_results(realize):
@@ -82,13 +90,22 @@ def _plainly_independent(state: ScheduleState, loop: StmtSRef) -> bool:
                for iv, value in zip(realize.block.iter_vars, realize.iter_values))
 
 
+def _clash(state: ScheduleState, loop: StmtSRef, thread_tag: str = "") -> Clash | None:
+    """Two iterations that clash; remembered, as a list of what is legal asks for each axis."""
+    facts = state.facts(state.scope_root(loop))
+    key = ("clash", loop.stmt, thread_tag.partition(".")[0])
+    if key not in facts:
+        facts[key] = clash_between_iterations(state, loop, *_memories(state, loop, thread_tag))
+    return facts[key]
+
+
 def _memories(state: ScheduleState, loop: StmtSRef, thread_tag: str) -> tuple[
         set[Var], tuple[str, ...]]:
     """Memory that may be touched by all iterations: that of reductions over the threads of a
     block, which lowering takes apart; and the scopes in which each iteration gets its own."""
     reduced = {w.buffer.data for block in _shared_by(state, loop, thread_tag)
                if block.stmt.init is not None for w in block.stmt.writes}
-    shared = ("global", "shared", "warp") if thread_tag.startswith("threadIdx") else (
+    shared = ("global", *_OF_A_BLOCK) if thread_tag.startswith("threadIdx") else (
         ("global",) if thread_tag.startswith("blockIdx") else ())
     return reduced, shared
 
@@ -105,12 +122,11 @@ def loops_stay_independent(state: ScheduleState, loops: Iterable[StmtSRef]) -> N
     """Those of `loops` whose iterations run at the same time must still be independent, after a
     step that changed what is below them."""
     for loop in loops:
-        if loop.stmt.kind in (ForKind.SERIAL, ForKind.UNROLLED) or _plainly_independent(state,
-                                                                                        loop):
+        tag = loop.stmt.thread_tag
+        if loop.stmt.kind in (ForKind.SERIAL, ForKind.UNROLLED) or _plainly_independent(
+                state, loop, tag):
             continue
-        thread = loop.stmt.thread_binding
-        tag = thread.thread_tag if thread is not None else ""
-        clash = clash_between_iterations(state, loop, *_memories(state, loop, tag))
+        clash = _clash(state, loop, tag)
         if clash is not None:
             raise _dependent(loop, clash, tag and f"on the threads of {tag}" or _WORDS.get(
                 loop.stmt.kind, "at the same time"), "after this step ")

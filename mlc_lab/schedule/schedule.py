@@ -25,6 +25,7 @@ from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
 from .loop_kind import changed_loops, loops_stay_independent
 from .methods import Primitives
+from .open_number import take_open_numbers
 from .provenance import Note, noting
 from .state import ScheduleState, StmtSRef, function_named
 from .threads import threads_agree
@@ -89,6 +90,8 @@ class Schedule(Primitives):
         self.steps: list[Step] = []
         self._symbols: dict[Any, Any] = {}
         self._names: dict[Any, str] = {}
+        #: what stands for the numbers that are left open, by their names (see `open_number`)
+        self.open_numbers: dict[str, Any] = {}
         self._debug = debug_mask in ("all", -1) or (isinstance(debug_mask, int) and debug_mask > 0)
         self.enable_check = enable_check
         self._working_on: GlobalVar | None = None
@@ -143,6 +146,11 @@ class Schedule(Primitives):
     def workbench(self, *args: object, **options: object) -> Any:
         """Go on scheduling by clicking, from the steps so far (needs the `lab` extra)."""
         return above("workbench")(self, *args, **options)
+
+    def live(self, *args: object, **options: object) -> Any:
+        """One page on which numbers, steps and orders of this schedule can be changed, with all
+        that follows from each choice (needs the `lab` extra)."""
+        return above("live")(self, *args, **options)
 
     # ------------------------------------------------------------------ random variables
 
@@ -210,6 +218,7 @@ class Schedule(Primitives):
         new._symbols = {rv: table.get(v, _GONE) if isinstance(v, StmtSRef) else v
                         for rv, v in self._symbols.items()}
         new._names = dict(self._names)
+        new.open_numbers = dict(self.open_numbers)
         new._debug, new.enable_check = self._debug, self.enable_check
         new._working_on = self._working_on
         new._rng = random.Random(self.fork_seed())
@@ -278,6 +287,7 @@ class Schedule(Primitives):
 
         Its methods (`split`, ...) come here; so does what replays or builds instructions.
         """
+        args = take_open_numbers(self, args)
         before, length = self.state.mod, len(self.trace.insts)
         try:
             if kind.normalize is not None:

@@ -24,7 +24,7 @@ def order_is_free(state: ScheduleState, block: StmtSRef, reduction: Reduction, l
     if stmt.match_buffers or stmt.alloc_buffers:
         raise Refusal("known_reduction", f"block {stmt.name_hint} has buffers or views of its own",
                       nodes=[stmt])
-    if why_labels_are_false(state, stmt) in ("spatial", "other"):
+    if why_labels_are_false(state, block) in ("spatial", "other"):
         raise Refusal("spatial_iterators_are_spatial", f"block {stmt.name_hint} touches the same "
                       "element at different values of its spatial iterators: its slices would be "
                       "summed up in another order than its elements", nodes=[stmt])

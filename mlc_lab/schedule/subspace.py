@@ -280,7 +280,7 @@ def _inits_come_first(state: ScheduleState, block: StmtSRef, inner: Sequence[Stm
     """All elements of an outer block around `inner` are set to their start value before any is
     added to: so each must have one iteration that sets it, before all others that touch it."""
     name = block.stmt.name_hint
-    if why_labels_are_false(state, block.stmt) == "spatial" or not starts_with_init(state, block):
+    if why_labels_are_false(state, block) == "spatial" or not starts_with_init(state, block):
         raise Refusal("init_runs_first", f"the init of block {name} would come "
                       "before iterations that touch the same element and came before it",
                       nodes=[block.stmt], hint="sch.decompose_reduction first")

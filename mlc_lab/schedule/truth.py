@@ -18,12 +18,13 @@ from ..ir.structural import structural_equal
 from ..tir import op
 from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer
-from ..tir.expr import IntImm, PrimExpr, Range, Var
+from ..tir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
-from ..tir.stmt import Block, BufferRegion
+from ..tir.functor import Mutator, pre_order
+from ..tir.stmt import Block, BufferRegion, BufferStore
 from .executed import knowing
-from .footprint import WORLD, Access, footprint
+from .footprint import WORLD, Access, footprint, hands_on
+from .reducer import same_places
 from .repeatable import changes_itself, fills_itself, iterators
 from .witness import Unknown, holds_everywhere
 
@@ -70,6 +71,8 @@ def with_true_regions(block: Block, owners: Mapping[Var, Buffer]) -> Block:
 
     `owners` gives the buffer of a pointer where only the pointer is seen.
     """
+    if _plainly_declared(block):
+        return block
     missing = undeclared(block)
     if not missing:
         return block
@@ -77,6 +80,44 @@ def with_true_regions(block: Block, owners: Mapping[Var, Buffer]) -> Block:
     reads = _united(block.reads, found_reads, [a for a in missing if not a.write], owners, block)
     writes = _united(block.writes, found_writes, [a for a in missing if a.write], owners, block)
     return block.replace(reads=reads, writes=writes)
+
+
+def _plainly_declared(block: Block) -> bool:
+    """Whether it is seen at a glance that a block declares what it touches: it is one store, and
+    each element, at places that read no memory, is declared by itself; of what it stores to it
+    reads what its init has set."""
+    store, init = block.body, block.init
+    if type(store) is not BufferStore or block.match_buffers or block.alloc_buffers or (
+            not _is_a_region(store, block.writes)):
+        return False
+    if init is not None and (type(init) is not BufferStore or init.buffer is not store.buffer
+                             or not same_places(init.indices, store.indices)):
+        return False
+    nodes = [store.value, store.predicate] if init is None else [
+        store.value, store.predicate, init.value, init.predicate]
+    while nodes:
+        node = nodes.pop()
+        if type(node) is BufferLoad:
+            own = init is not None and node.buffer is store.buffer and same_places(
+                node.indices, store.indices)
+            if not own and not _is_a_region(node, block.reads):
+                return False
+        elif node is not None:
+            if hands_on(node):
+                return False
+            nodes += node.children()
+    return True
+
+
+def _is_a_region(access: BufferLoad | BufferStore, regions: Iterable[BufferRegion]) -> bool:
+    """Whether an access of an element, at places that read no memory, is one of some regions."""
+    if access.predicate is not None or any(
+            type(index) is not Var and any(type(n) is BufferLoad or hands_on(n)
+                                           for n in pre_order(index)) for index in access.indices):
+        return False
+    return any(r.buffer is access.buffer and all(
+        op.is_const_int(rng.extent, 1) and _same(rng.min, index)
+        for rng, index in zip(r.region, access.indices)) for r in regions)
 
 
 def undeclared(block: Block) -> list[Access]:

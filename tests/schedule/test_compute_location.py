@@ -119,6 +119,30 @@ def test_inline_into_a_stencil():
     check(sch, original)
 
 
+@pytest.mark.parametrize("extent, read, fits", [(1, "vj % 1", True), (2, "0", False)])
+def test_inline_of_a_store_at_the_one_index_of_a_dimension(extent, read, fits):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), D: T.Buffer((4, 8), "float32")):
+    B = T.alloc_buffer(({extent}, 8, 4))
+    for i, j in T.grid(8, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[0, vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(4, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = B[{read}, vj, vi] + T.float32(1)
+""")
+    if not fits:
+        refused(func, lambda sch: sch.compute_inline("B"), "store_at_iterators")
+        return
+    sch, original = schedule(func)
+    sch.compute_inline("B")
+    assert len(sch.get_child_blocks(sch.get_block("root"))) == 1
+    check(sch, original)
+
+
 def test_inline_refuses():
     sch, _ = schedule(mm_relu)
     for call, rule in ((lambda: sch.compute_inline(sch.get_block("C")), "not_an_output_block"),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mlc_lab.backend.interp import interpret
-from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.schedule import Schedule, ScheduleError, independence
 from mlc_lab.schedule.independence import clash_between_iterations, labels_are_true
-from mlc_lab.script import tir as T
+from mlc_lab.script import from_source, tir as T
 
 from .common import check, random_arguments, row_sum
 
@@ -161,7 +161,8 @@ def test_labels_are_judged_by_the_body():
     for func, expected in ((sweep, False), (forward, False), (horner, False), (repeated, True),
                            (halo, True), (histogram, False), (gather, False)):
         sch = Schedule(func)
-        assert labels_are_true(sch.state, sch.get(sch.get_block("B"))) is expected
+        block = sch.state.get_sref(sch.get(sch.get_block("B")))
+        assert labels_are_true(sch.state, block) is expected
 
 
 def test_memory_that_each_iteration_fills_itself_may_be_filled_by_several():
@@ -172,3 +173,51 @@ def test_memory_that_each_iteration_fills_itself_may_be_filled_by_several():
     args = random_arguments(halo)
     interpret(halo, *args)
     np.testing.assert_allclose(args[1], 2 * (args[0][:-2, :-2] + args[0][2:, 2:]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["spatial", "reduce"])
+@pytest.mark.parametrize("at", ["vi, vj, vk", "vi, vj, 0", "vj, vi, 0", "vi, vi, 0",
+                                "vi + vj, vj, 0", "vi, vj, vk // 2", "vi * 4 + vj, 0, 0",
+                                "vj + vi * 5, 0, vk", "vi * 3 + vj, 0, 0", "vi * 2 + vj, vi, 0",
+                                "vi * 4 + vj, vi, 0", "vj * 4 + vk, vi, 0", "vi * -4 + vj, 0, 0"])
+def test_what_is_seen_of_labels_at_a_glance_is_what_the_solver_finds(kind, at, monkeypatch):
+    seen = set()
+    for value in ("C[{}] + A[vk]", "A[vk] - C[{}]", "C[{}] - A[vk]", "C[{}] + C[{}]", "A[vk]",
+                  "C[vj, vi, 0] + A[vk]", "T.max(C[{}], A[vk])", "C[{}] * A[vk] + A[vk]"):
+        func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((20, 4, 4), "float32")):
+    for i, j, k in T.grid(4, 4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vj = T.axis.spatial(4, j)
+            vk = T.axis.{kind}(4, k)
+            C[{at}] = {value.replace("{}", at)}
+""")
+        sch = Schedule(func)
+        block = sch.get(sch.get_block("B"))
+        for within in (False, True):
+            glance = independence._check_labels(block, within)
+            with monkeypatch.context() as patch:
+                patch.setattr(independence, "_plainly_labelled", lambda *_: False)
+                assert independence._check_labels(block, within) == glance, (value, within)
+            seen.add(glance)
+    assert seen <= {"", "spatial", "reduce"} and (at != "vi, vi, 0" or seen == {"spatial"})
+
+
+@pytest.mark.parametrize("second, bound, expected", [
+    ("j", "", ""), ("j + 1", "", "spatial"), ("j + 1", "T.where(j < 3)", ""),
+    ("j * 2", "", "spatial"), ("3 - j", "", "")])
+def test_domains_count_where_bindings_stay_within(second, bound, expected):
+    sch = Schedule(from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((64,), "float32")):
+    for i, j in T.grid(4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vj = T.axis.spatial(4, {second})
+            {bound}
+            A[vi * 4 + vj] = A[vi * 4 + vj] + T.float32(1)
+"""))
+    block = sch.state.get_sref(sch.get(sch.get_block("B")))
+    assert independence.why_labels_are_false(sch.state, block) == expected

@@ -102,3 +102,38 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
         sch.bind(sch.get_loops("B")[0], "threadIdx.x")
 
     act(func, bind)
+
+
+def cached(first, scope, after):
+    """The rows of A that a block of row i reads, copied to a memory of the block's own; its loop is
+    bound before the copy, after it, or after the copy was moved to that memory."""
+    sch = Schedule(from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((3, 6), "float32")):
+    for i, j in T.grid(3, 6):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[{first}, vj] + A[{first} + 1, vj]
+"""))
+    original = sch.mod
+    i, j = sch.get_loops("B")
+    sch.blockize(j)
+    if not after:
+        sch.bind(i, "threadIdx.x")
+    copy = sch.cache_read("B", 0, "local" if after == "scope" else scope)
+    if after:
+        sch.bind(i, "threadIdx.x")
+    if after == "scope":
+        sch.set_scope(copy, 0, scope)
+    return sch, original
+
+
+@pytest.mark.parametrize("after", ["", "copy", "scope"])
+@pytest.mark.parametrize("scope", ["shared", "shared.dyn", "warp"])
+def test_memory_that_threads_share_is_one_also_where_a_block_in_their_loop_allocates_it(
+        scope, after):
+    with pytest.raises(ScheduleError) as caught:
+        cached("vi", scope, after)
+    assert caught.value.rule == "iterations_are_independent"
+    check(*cached("vi", "local", after))
+    check(*cached("0", scope, after))  # all threads write the same there

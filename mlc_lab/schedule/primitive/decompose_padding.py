@@ -63,7 +63,7 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
         raise Refusal("loop_is_around_block", f"loop {loop.stmt.loop_var.name} is not around block "
                       f"{stmt.name_hint}", nodes=[loop.stmt, stmt],
                       hint="use one of sch.get_loops(block)")
-    if why_labels_are_false(state, stmt) in ("spatial", "other"):
+    if why_labels_are_false(state, block) in ("spatial", "other"):
         raise Refusal("spatial_iterators_are_spatial", f"block {stmt.name_hint} stores the same "
                       "element at different values of its iterators: what is stored last could be "
                       "the constant, and would be the value", nodes=[stmt],
@@ -93,7 +93,7 @@ def _pattern(stmt: Block) -> tuple[BufferStore, PrimExpr, PrimExpr, PrimExpr]:
             parts = value.args
         elif type(value) is Select:
             parts = (value.condition, value.true_value, value.false_value)
-        if parts and isinstance(parts[2], (IntImm, FloatImm)):
+        if len(parts) == 3 and isinstance(parts[2], (IntImm, FloatImm)):
             condition, inside, outside = parts
             return store, condition, inside, outside
     raise Refusal("padding_pattern", f"block {stmt.name_hint} does not pad: its body is not one "

@@ -114,7 +114,7 @@ def _plainly_free(state: ScheduleState, chain: list[StmtSRef], wanted: list[Stmt
         return False
     block = blocks[0]
     if not has_one_to_one_binding(state, block) or not labels_are_true(
-            state, block.stmt) or chooses_by_results(state.realize_of(block)):
+            state, block) or chooses_by_results(state.realize_of(block)):
         return False
     if block.stmt.init is None:
         return True

@@ -145,7 +145,7 @@ def _starts(stmt: Any, index_map: IndexMap, ranges: Sequence[Range]) -> list[Pri
 def _order_is_free(state: ScheduleState, block: StmtSRef, mapped: Sequence[PrimExpr]) -> None:
     """No two iterations that clash change places, nested by the new indices."""
     chain = state.loops_above(block)
-    if not chain or labels_are_true(state, block.stmt) and not chooses_by_results(
+    if not chain or labels_are_true(state, block) and not chooses_by_results(
             state.realize_of(block)):
         return
     old = [s.stmt.loop_var for s in chain]

@@ -24,6 +24,7 @@ from ..buffers import (
 )
 from ..cache_stage import after_definitions, within_definitions
 from ..error import Refusal, ScheduleError
+from ..footprint import hands_on
 from ..guards import SPATIAL, is_block
 from ..instruction import primitive
 from ..methods import add_method
@@ -204,8 +205,9 @@ add_method(with_separators)  # in place of the recorded one
 
 
 def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
-    no_pointer(root, buffer)
+    handed_on = False
     for node in pre_order(root):
+        handed_on = handed_on or hands_on(node)
         if type(node) is DeclBuffer and node.buffer.data is buffer.data:
             one_name(root.body, buffer)
         if type(node) is Block and any(m.source.buffer is buffer for m in node.match_buffers):
@@ -217,6 +219,8 @@ def _only_plain_accesses(root: Block, buffer: Buffer) -> None:
             raise Refusal("accesses_points", f"{buffer.name} is accessed as a vector, whose "
                           "elements would not be next to each other any more", nodes=[node],
                           hint="transform the layout before vectorizing")
+    if handed_on:
+        no_pointer(root, buffer)
 
 
 def _inverse(index_map: IndexMap, old: Buffer, ranges: Sequence[Range], assume: bool,
