@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ..backend import llvm
 from ..ir.module import IRModule
-from ..ir.transform import Pass
+from ..ir.transform import Pass, PassContext, PassInfo, PassInstrument
 from ..lower import lower
 from ..machine.of_target import machine_of
 from ..target import Target
@@ -76,13 +77,16 @@ def build(
     with where:
         if relax_pipeline is not None:
             pipeline = relax_pipeline
-        if pipeline is not None:
-            mod = _pipeline(pipeline, where)(mod)
+        with _BeforeSchedules() as seen:
+            if pipeline is not None:
+                mod = _pipeline(pipeline, where)(mod)
         executable = generate(mod)
+        executable.unscheduled = seen.mod
         executable.target, executable.exec_mode = str(where), exec_mode
         kernels = kernels_of(mod)
         if tir_pipeline is not None and tir_pipeline != "default":
             kernels = _pipeline(tir_pipeline, where)(kernels)
+        executable.kernels = kernels
         if len(kernels):
             extra = None
             if exec_mode == "compiled":
@@ -92,6 +96,24 @@ def build(
                                         extra, (executable.constants,))
             fill_constants(executable)
     return executable
+
+
+class _BeforeSchedules(PassInstrument):
+    """Keeps the module that goes into the default schedules: its graph of kernels, for views."""
+
+    mod: IRModule | None = None
+
+    def __enter__(self) -> "_BeforeSchedules":
+        self.context, self.thread = PassContext.current(), threading.get_ident()
+        self.context.instruments.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.context.instruments.remove(self)
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if info.name == "ApplyDefaultSchedule" and threading.get_ident() == self.thread:
+            self.mod = mod
 
 
 def _pipeline(pipeline: object, target: Target) -> Any:

@@ -42,7 +42,7 @@ from ...arith import Analyzer
 from ...ir.module import IRModule
 from ...tir import expr as E
 from ...tir.function import PrimFunc
-from ...tir.functor import free_vars, pre_order
+from ...tir.functor import all_statements, free_vars, pre_order
 from ...tir.stmt import Block, BlockRealize, BufferStore, Stmt
 from .rewriting import Pass, PassContext, attr, make_pass
 
@@ -91,7 +91,7 @@ def pattern_of(func: PrimFunc) -> OpPatternKind:
 def _leaf_blocks(stmt: Stmt) -> list[Block]:
     """The blocks of a function, the root left out."""
     found: list[Block] = []
-    for item in pre_order(stmt):
+    for item in all_statements(stmt):
         if type(item) is BlockRealize and item.block.name_hint != "root":
             found.append(item.block)
     return found

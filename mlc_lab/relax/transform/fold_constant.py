@@ -38,8 +38,10 @@ from ...ir.structural import structural_equal
 from ...lower import lower
 from ...runtime import cpu, empty
 from ...runtime.jit import host_machine
-from ...tir import expr as E
+from ...tir import expr as E, op
+from ...tir.expr import BufferLoad
 from ...tir.function import PrimFunc
+from ...tir.stmt import BlockRealize, BufferStore, For
 from .in_order import InOrder
 from .in_place import written_in_place
 from .legalize_ops import LegalizeOps
@@ -138,7 +140,10 @@ class Evaluator:
         return Tuple(values) if isinstance(info, TupleStructInfo) else values[0]
 
     def run(self, func: PrimFunc, inputs: list[Any], outputs: list[Any]) -> None:
-        """Run a kernel: a tiny one by the interpreter, others compiled."""
+        """Run a kernel: one that moves elements by numpy, a tiny one by the interpreter, others
+        compiled."""
+        if _move(func, inputs, outputs):
+            return
         sizes = [int(np.prod(t.shape, dtype=np.int64)) for t in (*inputs, *outputs)]
         plain = all(t.dtype in ("float32", "float64", "int32", "int64", "bool")
                     for t in (*inputs, *outputs))
@@ -161,6 +166,70 @@ class Evaluator:
         built = llvm.build(lower(mod), host_machine(0), "main", level=0)
         known.append((func, built))
         return built
+
+
+def _move(func: PrimFunc, inputs: list[Any], outputs: list[Any]) -> bool:
+    """Run a kernel that is ``out[i, j, ...] = source[f(i, j, ...), ...]``, as a transposition is;
+    False where it is something else."""
+    at: Any = func.root.body
+    loops: dict[Any, For] = {}
+    while type(at) is For:
+        loops[at.loop_var] = at
+        at = at.body
+    params = dict(zip((func.buffer_map.get(p) for p in func.params), (*inputs, *outputs)))
+    if type(at) is not BlockRealize or len(outputs) != 1 or not op.is_const_int(at.predicate, 1):
+        return False
+    block, store = at.block, at.block.body
+    if type(store) is not BufferStore or type(store.value) is not BufferLoad or block.init or (
+            block.match_buffers or params.get(store.buffer) is not outputs[0]):
+        return False
+    load = store.value
+    source = params.get(load.buffer)
+    if source is None or source is outputs[0] or load.dtype not in _OF_NUMPY or any(
+            b.strides or not op.is_const_int(b.elem_offset, 0)
+            for b in (load.buffer, store.buffer)):
+        return False
+    shape = outputs[0].shape
+    values: dict[Any, np.ndarray] = {}
+    for axis, (index, iv, value) in enumerate(zip(store.indices, block.iter_vars, at.iter_values)):
+        loop = loops.pop(value, None)
+        if index is not iv.var or loop is None or not op.is_const_int(loop.min, 0) or (
+                op.as_int(loop.extent) != shape[axis]):
+            return False
+        values[index] = np.arange(shape[axis]).reshape(
+            [-1 if d == axis else 1 for d in range(len(shape))])
+    if loops or len(values) != len(shape) or len(block.iter_vars) != len(shape):
+        return False
+    places = [_numbers(index, values) for index in load.indices]
+    if any(p is None for p in places):
+        return False
+    given = source.numpy()
+    if any((p < 0).any() or (p >= n).any() for p, n in zip(places, given.shape)):
+        return False
+    outputs[0].copyfrom(np.ascontiguousarray(np.broadcast_to(given[tuple(places)], shape)))
+    return True
+
+
+_OF_NUMPY = {"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+             "float16", "float32", "float64"}
+_OPERATORS = {E.Add: np.add, E.Sub: np.subtract, E.Mul: np.multiply, E.FloorDiv: np.floor_divide,
+              E.FloorMod: np.mod}
+
+
+def _numbers(e: E.PrimExpr, values: dict[Any, np.ndarray]) -> Any:
+    """The values of an index for all values of the variables; None where it is no arithmetic on
+    them."""
+    if isinstance(e, E.Var):
+        return values.get(e)
+    if type(e) is E.IntImm:
+        return np.asarray(e.value)
+    apply = _OPERATORS.get(type(e))
+    if apply is None or not isinstance(e, E.BinaryOp):
+        return None
+    a, b = _numbers(e.a, values), _numbers(e.b, values)
+    if a is None or b is None or apply in (np.floor_divide, np.mod) and not b.all():
+        return None
+    return apply(a, b)
 
 
 def _static(info: StructInfo) -> TypeGuard[TensorStructInfo]:

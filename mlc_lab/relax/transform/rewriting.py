@@ -8,6 +8,7 @@ most passes are loops over lists of bindings, and what they leave alone stays th
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeGuard
+from weakref import WeakKeyDictionary
 
 from ...ir.module import GlobalVar, IRModule
 from ...ir.node import Node
@@ -202,11 +203,16 @@ def walk(expr: Node) -> Iterator[Node]:
         stack.extend(reversed(item.children()))
 
 
-def used_globals(expr: Node) -> Iterator[GlobalVar]:
-    """Every use of a function of the module under an expression."""
-    for item in walk(expr):
-        if type(item) is GlobalVar:
-            yield item
+#: what functions use, which passes ask one after another
+_globals_of: WeakKeyDictionary[Node, tuple[GlobalVar, ...]] = WeakKeyDictionary()
+
+
+def used_globals(func: Node) -> tuple[GlobalVar, ...]:
+    """Every use of a function of the module in a function, or in an expression."""
+    found = _globals_of.get(func)
+    if found is None:
+        found = _globals_of[func] = tuple(item for item in walk(func) if type(item) is GlobalVar)
+    return found
 
 
 def bindings_of(func: Function) -> Iterator[Binding]:

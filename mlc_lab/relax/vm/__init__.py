@@ -7,6 +7,7 @@
     native.py      the compiled form: a function's bytecode as one native function
     saving.py      executables as files
     inspecting.py  profile, trace and stepping of bytecode
+    values.py      what tensors hold, in few numbers, for a trace
 
 Read them in this order.
 """

@@ -96,6 +96,9 @@ class Executable:
     compiled : dict
         For each function that has a compiled form, its name in ``lib``; ``not_compiled`` says of
         the others why not, and ``memory`` how many bytes each compiled one keeps for its tensors.
+    kernels, unscheduled : IRModule
+        The kernels as they were compiled, and the module, with its graph, before they had their
+        default schedules; None where that is not known, as of a loaded executable.
     """
 
     def __init__(self) -> None:
@@ -108,6 +111,8 @@ class Executable:
         self.memory: dict[str, int] = {}  # bytes of planned memory of each compiled function
         self.exec_mode = "bytecode"
         self.target = "llvm"
+        self.kernels: Any = None
+        self.unscheduled: Any = None
         self._constant_places: dict[Any, int] = {}
         self._holder: Any = None
         self._machine: Any = None  # of a loaded executable: what its code was compiled for

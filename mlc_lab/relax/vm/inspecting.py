@@ -17,6 +17,7 @@ from ...ir.dtype import bytes_of
 from ...runtime import NDArray
 from .builtins import BUILTINS, Storage
 from .bytecode import VOID_REGISTER, CallInstr, Executable, Ret, register_name
+from .values import Summaries
 
 if TYPE_CHECKING:
     from .machine import VirtualMachine
@@ -111,6 +112,9 @@ class Step:
         `{"register", "offset", "size"}`.
     values : dict
         With `values=True`: copies of tensors written, by register.
+    wrote : dict
+        What the tensors that the step wrote hold, by register: summaries (`values.py`), None where
+        a tensor was not looked at.
     """
 
     depth: int
@@ -124,6 +128,7 @@ class Step:
     registers: dict[str, dict]
     storages: list[dict]
     values: dict[str, Any] = field(default_factory=dict)
+    wrote: dict[str, dict | None] = field(default_factory=dict)
 
 
 @dataclass
@@ -136,6 +141,10 @@ class Trace:
     peak_bytes: int
     #: the bytecode of the functions that ran, a text for each instruction
     code: dict[str, list[str]] = field(default_factory=dict)
+    #: what the arguments hold, by register, as in `Step.wrote`
+    given: dict[str, dict | None] = field(default_factory=dict)
+    #: what ran
+    executable: Executable | None = None
 
     def show(self) -> Any:
         """The run as a view: step the bytecode, see registers and memory; `.html(path)` writes it
@@ -218,8 +227,25 @@ def trace(vm: VirtualMachine, func_name: str, args: tuple, keep_values: bool) ->
     storages: list[dict] = []
     numbers: dict[int, int] = {}
     alive: dict[int, Any] = {}
+    summaries = Summaries()
+    unwritten: dict[int, Any] = {}  # tensors that were allocated and that nothing wrote yet
     peak = 0
     depth = 0
+
+    def wrote(name: str, dst: int, instruction: Any, values: list, result: Any) -> dict:
+        """What a step wrote: its result, or, of a kernel, those of its arguments that were new; of
+        one that writes into what there was, all of them."""
+        if isinstance(result, NDArray):
+            if name == "vm.builtin.alloc_tensor":
+                unwritten[id(result)] = result
+                return {}
+            return {register_name(dst): summaries.of(result)} if dst >= 0 else {}
+        if name in BUILTINS or name in vm.executable.functions:
+            return {}
+        tensors = [(register_name(a.value), v) for a, v in zip(instruction.args, values)
+                   if a.kind == "r" and isinstance(v, NDArray)]
+        new = [(r, v) for r, v in tensors if unwritten.pop(id(v), None) is not None]
+        return {r: summaries.of(v) for r, v in new or tensors}
 
     def watch(function: Any, at: int, step: tuple, values: list, registers: list) -> Any:
         nonlocal peak, depth
@@ -264,15 +290,19 @@ def trace(vm: VirtualMachine, func_name: str, args: tuple, keep_values: bool) ->
             before, function.name, at, vm.executable.instruction_text(instruction), name,
             [register_name(a.value) for a in instruction.args if a.kind == "r"],
             register_name(dst) if dst != VOID_REGISTER else "", spent, described,
-            [{**row, "tensors": list(row["tensors"])} for row in storages], copies)
+            [{**row, "tensors": list(row["tensors"])} for row in storages], copies,
+            wrote(name, dst, instruction, values, result))
         return result
 
+    taken = [to_value(arg) for arg in args]
+    given = {register_name(n): summaries.of(value) for n, value in enumerate(taken)
+             if isinstance(value, NDArray)}
     with _watching(vm, watch):
-        result = vm.call(func_name, *map(to_value, args))
+        result = vm.call(func_name, *taken)
     ran = dict.fromkeys(step.function for step in steps)
     code = {name: [vm.executable.instruction_text(i) for i in vm.executable.functions[name].code]
             for name in ran}
-    return Trace(func_name, steps, result, peak, code)
+    return Trace(func_name, steps, result, peak, code, given, vm.executable)
 
 
 def memory_plan(executable: Executable, func_name: str) -> dict[str, Any]:

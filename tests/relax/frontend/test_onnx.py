@@ -184,6 +184,13 @@ def test_operators(case):
     np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
 
 
+def test_nothing_is_in_the_program_that_nothing_uses():
+    nodes = [helper.make_node("Exp", ["x"], ["unused"]), helper.make_node("Relu", ["x"], ["y"])]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in "xy"]
+    mod = from_onnx(helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:])))
+    assert "R.exp" not in mod.script() and "R.nn.relu" in mod.script()
+
+
 def test_softmax_before_version_13_is_over_all_that_follows():
     model = graph_of([helper.make_node("Softmax", ["x"], ["y"], axis=1)], {"x": IMAGE}, opset=11)
     power = np.exp(IMAGE)

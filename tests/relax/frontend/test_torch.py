@@ -140,6 +140,19 @@ def test_the_graph_is_one_dataflow_block_of_operators():
     assert text.count("R.nn.conv2d(") == 20 and text.count("R.nn.batch_norm(") == 20
 
 
+def test_nothing_is_in_the_program_that_nothing_uses():
+    class Pools(nn.Module):
+        def forward(self, x):
+            unused = torch.exp(x)
+            return nn.functional.max_pool2d(x, 2, return_indices=True)[0].max(-1)[0]
+
+    x = torch.randn(1, 3, 8, 8)
+    for mod in (from_exported_program(torch.export.export(Pools(), (x,))),
+                from_fx(torch.fx.symbolic_trace(Pools()), [((1, 3, 8, 8), "float32")])):
+        assert relax.analysis.remove_all_unused(mod["main"]) is mod["main"]
+        agrees(run(mod, x), Pools()(x))
+
+
 class Strange(nn.Module):
     def __init__(self):
         super().__init__()

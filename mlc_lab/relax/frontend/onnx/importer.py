@@ -22,7 +22,9 @@ from ...expr import Constant, Expr, ShapeExpr, Tuple, Var, const
 from ...op.common import info_of
 from ...struct_info import ShapeStructInfo, TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
+from ...transform.dead_code_elimination import remove_all_unused
 from ...transform.lambda_lift import LambdaLift
+from ...transform.rewriting import map_functions
 from ..common import MissingOperators, analyzer_of, identifier, located
 from .functions import at_once, body_of, is_defined
 from .given import Attributes, Inputs, Items, Sizes
@@ -137,7 +139,7 @@ class Importer:
                 out = self.builder.emit_output(out) if pure else out
             variables = [v for v, _ in self.params.values()]
             self.builder.emit_func_output(out, params=[*inputs, *variables])
-        mod = self.builder.get()
+        mod = map_functions(self.builder.get(), remove_all_unused)
         if not pure:
             mod = ConvertToDataflow(min_size=1)(LambdaLift()(mod))
         if self.keep:

@@ -13,7 +13,9 @@ from ...expr import Constant, Expr, If, SeqExpr, Tuple
 from ...op.common import info_of
 from ...struct_info import TensorStructInfo
 from ...transform.convert_to_dataflow import ConvertToDataflow
+from ...transform.dead_code_elimination import remove_all_unused
 from ...transform.lambda_lift import LambdaLift
+from ...transform.rewriting import map_functions
 from ..common import located
 from ..looping import while_loop
 from .aliasing import HARMLESS, Aliases, Facts, NotRun, written_by_schema
@@ -278,9 +280,9 @@ class GraphImporter(Importer):
         return self.cast(reshaped(self, out, []) if self.ndim(out) else out, "bool")
 
     def module(self, pure: bool) -> IRModule:
-        """The module that was built. What is around and in branches becomes dataflow blocks, so
-        that it is folded and fused like a model without any."""
-        mod = self.builder.get()
+        """The module that was built, without what nothing uses. What is around and in branches
+        becomes dataflow blocks, so that it is folded and fused like a model without any."""
+        mod = map_functions(self.builder.get(), remove_all_unused)
         return mod if pure else ConvertToDataflow(min_size=1)(LambdaLift()(mod))
 
     # ------------------------------------------------------------------------- shapes
