@@ -62,6 +62,10 @@ _NAMES: dict[str, str] = {
     "get_global_func": "mlc_lab.runtime:get_global_func",
     "NDArray": "mlc_lab.runtime:NDArray",
     "workbench": "mlc_lab.observe.workbench:open_workbench",
+    "explore_live": "mlc_lab.observe.live:explore_live",
+    "type_live": "mlc_lab.observe.typed:type_live",
+    "live": "mlc_lab.schedule.open_number:live",
+    "divisors": "mlc_lab.schedule.open_number:divisors",
     "load_ipython_extension": "mlc_lab.compat:load_ipython_extension",
     "unload_ipython_extension": "mlc_lab.compat:unload_ipython_extension",
 }

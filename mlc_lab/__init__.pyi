@@ -19,13 +19,16 @@ from mlc_lab.build import compile as compile
 from mlc_lab.runtime.device import cpu as cpu
 from mlc_lab.runtime.device import cuda as cuda
 from mlc_lab.runtime.device import device as device
+from mlc_lab.schedule.open_number import divisors as divisors
 from mlc_lab import dlight as dlight
 error: _Any
+from mlc_lab.observe.live import explore_live as explore_live
 from mlc_lab.runtime.registry import get_global_func as get_global_func
 from mlc_lab.runtime.device import cuda as _gpu
 gpu = _gpu
 instrument: _Any
 from mlc_lab import ir as ir
+from mlc_lab.schedule.open_number import live as live
 from mlc_lab.compat import load_ipython_extension as load_ipython_extension
 from mlc_lab.lower.pipeline import lower as lower
 from mlc_lab import meta_schedule as meta_schedule
@@ -47,6 +50,7 @@ from mlc_lab import tir as _tirx
 tirx = _tirx
 from mlc_lab import topi as topi
 from mlc_lab.ir import transform as transform
+from mlc_lab.observe.typed import type_live as type_live
 from mlc_lab.compat import unload_ipython_extension as unload_ipython_extension
 from mlc_lab.observe.workbench import open_workbench as _workbench
 workbench = _workbench

@@ -65,10 +65,12 @@ def copy_notebooks(source: Path, target: Path) -> int:
 #: settings of JupyterLab that a user has not set: it fetches nothing and does not ask whether to
 _QUIET = {"@jupyterlab/apputils-extension:notification": {
     "fetchNews": "false", "checkForUpdates": False}}
+#: the notebook that JupyterLab opens with
+START = "00_start_here.ipynb"
 
 
 def lab(args: argparse.Namespace) -> int:
-    """Open JupyterLab on the notebooks; from an installed package, on a copy of them."""
+    """Open JupyterLab on the start page of the notebooks; from an installed package, of a copy."""
     if _missing("jupyterlab"):
         return _fail("JupyterLab is not installed. Install it with:  pip install 'mlc-lab[lab]'")
     source, checkout = find_notebooks()
@@ -83,6 +85,8 @@ def lab(args: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"mlc-lab: {copy_notebooks(source, folder)} new notebooks copied to {folder}")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *args.rest]
+    if (folder / START).is_file() and not any("default_url" in word for word in args.rest):
+        command.append(f"--LabApp.default_url=/lab/tree/{START}")
     if getattr(os, "geteuid", lambda: 1)() == 0:  # in a container there is often nobody else
         command.append("--allow-root")
     with tempfile.TemporaryDirectory() as config:

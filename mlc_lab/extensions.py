@@ -17,6 +17,7 @@ ROWS: dict[str, str] = {
     "explore": "mlc_lab.observe.session:explore",
     "explore_passes": "mlc_lab.observe.passes:record",
     "workbench": "mlc_lab.observe.workbench:open_workbench",
+    "live": "mlc_lab.observe.live:explore_live",
     "graph": "mlc_lab.observe.graph:graph_of",
     "show_run": "mlc_lab.observe.machine_run:run_of",
     "accesses": "mlc_lab.observe.access:accesses",
@@ -24,6 +25,8 @@ ROWS: dict[str, str] = {
     # views of a notebook, and pages of them
     "view of accesses": "mlc_lab_widgets.access",
     "view of a workbench": "mlc_lab_widgets.workbench",
+    "view of choices": "mlc_lab_widgets.live",
+    "view of typed text": "mlc_lab_widgets.typed",
     "view of a run": "mlc_lab_widgets.machine",
     "view of a recording": "mlc_lab_widgets.stepper",
     "picture of a recording": "mlc_lab_widgets.picture",

@@ -121,6 +121,21 @@ def test_doctor_measures_peak_and_bandwidth():
     assert measured["bandwidth_gbs"]["memory"] > 0.5
 
 
+def test_lab_opens_on_the_start_page_unless_another_is_asked_for(monkeypatch):
+    pytest.importorskip("jupyterlab")
+    import subprocess
+
+    from mlc_lab import cli
+
+    commands = []
+    monkeypatch.setattr(subprocess, "call", lambda command, **_: commands.append(command) or 0)
+    assert cli.main(["lab"]) == 0
+    assert cli.main(["lab", "--LabApp.default_url=/doc"]) == 0
+    start = "--LabApp.default_url=/lab/tree/00_start_here.ipynb"
+    assert start in commands[0] and start not in commands[1]
+    assert (cli.find_notebooks()[0] / cli.START).is_file()
+
+
 def test_lab_copies_lessons_but_never_over_a_students_work(tmp_path):
     from mlc_lab.cli import copy_notebooks
 

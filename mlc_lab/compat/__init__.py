@@ -4,12 +4,13 @@
     %load_ext mlc_lab                                   # in a notebook
 
 `namespaces.py` holds TVM's namespaces that are no packages here, `dialect.py` other vintages of
-TVMScript.
+TVMScript, `magic.py` the cell magic `%%live` that a notebook has then.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from .finder import TvmFinder
 
@@ -52,14 +53,21 @@ def uninstall() -> None:
             del sys.modules[name]
 
 
-def load_ipython_extension(ipython: object) -> None:
-    """What `%load_ext mlc_lab` does."""
+def load_ipython_extension(ipython: Any) -> None:
+    """What `%load_ext mlc_lab` does: `import tvm` works, and there are `%%live` and `%%needs`."""
+    from . import magic, needs
+
     install()
+    magic.register(ipython)
+    needs.register(ipython)
 
 
-def unload_ipython_extension(ipython: object) -> None:
+def unload_ipython_extension(ipython: Any) -> None:
     """What `%unload_ext mlc_lab` does."""
+    from . import magic
+
     uninstall()
+    magic.unregister(ipython)
 
 
 __all__ = ["CompatError", "install", "load_ipython_extension", "uninstall",

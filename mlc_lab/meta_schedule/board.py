@@ -209,11 +209,14 @@ class Board:
 
     def table(self, count: int = 10) -> str:
         """The best trials as text."""
-        trials = [t for t in self.to_dict(traces=False)["trials"] if t["time"] is not None]
+        every = self.to_dict(traces=False)["trials"]
+        trials = [t for t in every if t["time"] is not None]
         trials.sort(key=lambda t: t["time"])
         rows = [f"{t['key']:>8}  {t['time'] * 1e6:12.2f} us  trial {t['trial']:>4}  {t['strategy']}"
                 for t in trials[:count]]
-        return "\n".join(rows) or "no trial succeeded"
+        return "\n".join(rows) or (
+            f"none of {len(every)} trials succeeded" if every else
+            "no trial was measured when this was written: run the cell again for what is there now")
 
     def _repr_mimebundle_(self, **kwargs: object) -> Any:
         try:

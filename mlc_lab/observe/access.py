@@ -241,6 +241,12 @@ class AccessTrace:
                          f"{place.name}[{at}] {site.nbytes} B  {when}")
         return "\n".join(lines)
 
+    def shown(self, caches: object = None, offered: int | None = None) -> dict[str, Any]:
+        """What a view draws, as plain data: {"trace", "results"} as at the head of this file, with
+        the first `offered` of the results, all by default."""
+        results = self.results(caches)[:offered]
+        return {"trace": self.to_dict(), "results": results_to_dict(results)}
+
     def show(self, caches: object = None) -> Any:
         """The access view of this trace as a notebook widget, in `caches` at first."""
         AccessView = above("view of accesses").AccessView
@@ -254,6 +260,21 @@ class AccessTrace:
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
+
+
+def results_to_dict(results: Sequence[CacheResult]) -> list[dict[str, Any]]:
+    """Results as plain data. Reuse distances depend on the length of a line only, so of several
+    results with the same one only the first carries them."""
+    seen: set[int] = set()
+    out = []
+    for result in results:
+        data = result.to_dict()
+        line = result.hierarchy.levels[0].line
+        if line in seen:
+            data["reuse"] = None
+        seen.add(line)
+        out.append(data)
+    return out
 
 
 def accesses(

@@ -21,7 +21,7 @@ from ..ir.module import IRModule
 from ..machine.of_target import machine_of
 from ..runtime import jit
 from ..target import Target
-from .inner_loop import InnerLoop, inner_loops
+from .inner_loop import LOC, InnerLoop, inner_loops
 from .lowering import Line
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ _DEFINE = re.compile(r'^define .*?@("[^"]+"|[\w.$]+)\(')
 _NODE = re.compile(r"^!(\d+) = ")
 _LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+)")
 _ATTACHED = re.compile(r",? !dbg !(\d+)")
-_LOC = re.compile(r"^\s*\.loc\s+\d+\s+(\d+)")
 
 
 @dataclass
@@ -201,7 +200,7 @@ def _read_assembly(text: str, known: Mapping[int, tuple[int, ...]]) -> list[Line
         bare = line.strip()
         if bare.startswith(".section") and ".debug" in bare or bare == ".data":
             break
-        place = _LOC.match(line)
+        place = LOC.match(line)
         if place:
             current, located = known.get(int(place[1]), ()), True
             continue

@@ -9,11 +9,13 @@ Both have their own keys. Where they stand for the same thing they get the same 
 
 Everything else stays apart. The result is plain data: {"format": "mlc-lab/comparison",
 "version": 1, "title": text, "recording": a recording with the steps of both, and the `slots` that
-align its programs (`alignment.py`), "split": number of steps of the first}.
+align its programs (`alignment.py`), "split": number of steps of the first, "names": what the two
+are called}.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .alignment import slots_of
@@ -23,7 +25,8 @@ FORMAT = "mlc-lab/comparison"
 VERSION = 1
 
 
-def joined(first: Recording, second: Recording, title: str | None = None) -> dict[str, Any]:
+def joined(first: Recording, second: Recording, title: str | None = None,
+           names: Sequence[str] | None = None) -> dict[str, Any]:
     """Both recordings as one comparison. See the head of this file."""
     table = _same_keys(first, second)
     keys = list(first.keys)
@@ -46,8 +49,9 @@ def joined(first: Recording, second: Recording, title: str | None = None) -> dic
     }  # fmt: skip
     data.pop("code", None)
     data["slots"] = slots_of(data, [(first.steps[0].before, programs + second.steps[0].before)])
-    name = title or f"{first.title} / {second.title}"
-    return {"format": FORMAT, "version": VERSION, "title": name, "recording": data,
+    called = list(names or (first.title, second.title))
+    return {"format": FORMAT, "version": VERSION, "title": title or " / ".join(called),
+            "names": called, "recording": data,
             "split": len(first.steps), "preludes": [first.prelude, second.prelude]}
 
 

@@ -118,6 +118,7 @@ def count_each(recording: Recording, modules: list[IRModule], caches: object = N
                 found = child.counted(mod, hierarchy.to_dict() if quick else None)
             else:
                 found = counted(mod, hierarchy if quick else None, sizes, target, trusted)
+            found.get("inner", {}).pop("text", None)  # a recording has its code elsewhere
             if "message" in found:  # it took the process with it
                 found = {"counts": found, "inner": found}
             cost.update({"counts": {"message": "not counted: it takes long; ask for counts"},

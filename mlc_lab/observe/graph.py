@@ -18,7 +18,8 @@ takes, "attrs": {name: text}, "pure": whether it has no effect, "region": datafl
 "flops" or null, "text": index of its kernel's TVMScript or null, "script": its line in TVMScript}.
 Kinds: "param", "constant", "op" (an operator), "kernel" (call_tir), "extern" (a packed function),
 "call" (another Relax function), "group" (a call of a fused function, whose nodes name it as their
-group), "tuple", "item", "cast", "if", "output".
+group), "tuple", "item", "cast", "if", "output". A constant stands in the nodes that take it, also
+one that has a name or is handed to a fused function; a node of its own is one that is a result.
 
 A **layout** is {"width", "height", "boxes": [[id, x, y, width, height], ...] (x, y: the upper left
 corner), "routes": [[edge index, [[x, y], ...]], ...]}, in pixels; groups come before what is inside
@@ -239,7 +240,7 @@ class _Builder:
         self.text_of: dict[Any, int] = {}
 
     def build(self, func: Function) -> Graph:
-        env: dict[Any, str] = {}
+        env: dict[Any, Any] = {}  # ids of nodes, and the constants that variables are names of
         for param in func.params:
             env[param] = self.node("param", param.name_hint, param.name_hint, param.struct_info_)
         out = self.body(func.body, env, None, None)
@@ -300,6 +301,8 @@ class _Builder:
             env[var] = ident
         elif isinstance(value, relax.Var):
             env[var] = env.get(value, env.get(var))
+        elif type(value) is relax.Constant:
+            env[var] = value  # stands in the nodes that take it
         else:
             ident = env[var] = self.value(value, var.name_hint, env, group, region, _line(binding))
             node = self.find(ident)
@@ -307,9 +310,17 @@ class _Builder:
                 node["type"], node["bytes"] = _type_of(var.struct_info_)
                 self.cost(ident)
 
+    def held(self, expr: Any, env: dict) -> Any:
+        """An expression, or the constant that it is a name of."""
+        from .. import relax
+
+        found = env.get(expr) if isinstance(expr, relax.Var) else None
+        return found if type(found) is relax.Constant else expr
+
     def sources(self, expr: Any, env: dict, group: str | None, region: int | None) -> list[str]:
         from .. import relax
 
+        expr = self.held(expr, env)
         if isinstance(expr, relax.Var):
             found = env.get(expr)
             if found is None:  # captured from an enclosing function
@@ -394,11 +405,17 @@ class _Builder:
         return self.cost(ident)
 
     def fused(self, gv: Any, callee: Any, call: Any, name: str, env: dict, place: dict) -> str:
+        from .. import relax
+
         ident = self.node("group", gv.name_hint, name, call.struct_info_, **place)
         self.inputs(ident, call.args, env)
         self.cost(ident)
-        inner: dict[Any, str] = {}
+        inner: dict[Any, Any] = {}
         for param, arg in zip(callee.params, call.args):
+            arg = self.held(arg, env)
+            if type(arg) is relax.Constant:
+                inner[param] = arg
+                continue
             found = self.sources(arg, env, place["group"], place["region"])
             inner[param] = found[0] if found else ident
         for source in self.body(callee.body, inner, ident, place["region"]):
@@ -411,6 +428,7 @@ class _Builder:
 
         node = self.find(ident)
         for arg in args:
+            arg = self.held(arg, env)
             if type(arg) is relax.Constant:
                 text, size = _type_of(arg.struct_info_)
                 node["constants"].append({"type": text, "bytes": size})

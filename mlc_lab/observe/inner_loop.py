@@ -20,8 +20,10 @@ from . import flops
 if TYPE_CHECKING:
     from ..ir.module import IRModule
 
-_LOC = re.compile(r"^\s*\.loc\s+\d+\s+(\d+)")
-_LABEL = re.compile(r"^\.?L?(\w+):")
+#: a line of assembly that gives the line of the source for what follows
+LOC = re.compile(r"^\s*\.loc\s+\d+\s+(\d+)")
+#: a label that begins a block, and not one that says where in it something is
+_LABEL = re.compile(r"^(?!\.?L(?:tmp|func_))\.?L?(\w+):")
 _FALLS_IN = re.compile(r"^\s*(#|//|;|@)\s*%bb\.\d+:")
 _HEADER = re.compile(r"=>\s*This (Inner )?Loop Header: Depth[= ](\d+)")
 _INSIDE = re.compile(r"in Loop: Header=(\w+) Depth[= ]\d+")
@@ -32,15 +34,18 @@ _REGISTER = re.compile(r"%[xyz]mm(\d+)|\bv(\d+)\.\w+|\bq(\d+)\b")
 class InnerLoop:
     """What one iteration of a loop in machine code consists of.
 
-    `instructions` are their texts; `lines` the lines of the program that they came from; `spills`
-    and `reloads` the values that are stored to and loaded from the stack since registers ran out;
-    `registers` how many vector registers are named.
+    `instructions` are their texts, `places` the lines of the program that each of them came from
+    and `lines` all of these;
+    `spills` and `reloads` the values that are stored to and loaded from the stack since registers
+    ran out, by the instructions `on_stack`; `registers` how many vector registers are named.
     """
 
     instructions: list[str] = field(default_factory=list)
+    places: list[tuple[int, ...]] = field(default_factory=list)
     lines: set[int] = field(default_factory=set)
     spills: int = 0
     reloads: int = 0
+    on_stack: set[int] = field(default_factory=set)
     depth: int = 0
 
     @property
@@ -55,9 +60,10 @@ def inner_loops(text: str, known: Mapping[int, tuple[int, ...]]) -> list[InnerLo
     for each number in its line table."""
     loops: dict[str, InnerLoop] = {}
     innermost: set[str] = set()
-    label, loop, lines = "", "", ()
+    label, loop = "", ""
+    lines: tuple[int, ...] = ()
     for line in text.split("\n"):
-        place = _LOC.match(line)
+        place = LOC.match(line)
         if place:
             lines = known.get(int(place[1]), ())
             continue
@@ -76,9 +82,12 @@ def inner_loops(text: str, known: Mapping[int, tuple[int, ...]]) -> list[InnerLo
             at = loops.setdefault(loop, InnerLoop())
             code, _, note = re.sub(r"\s(#|//|;|@)\s", "\0", line, count=1).partition("\0")
             at.instructions.append(code.strip().expandtabs(8))
+            at.places.append(lines)
             at.lines.update(lines)
             at.spills += "Spill" in note
             at.reloads += "Reload" in note
+            if "Spill" in note or "Reload" in note:
+                at.on_stack.add(len(at.instructions) - 1)
     return [loops[name] for name in loops if name in innermost]
 
 
@@ -129,4 +138,4 @@ def main_loop(loops: list[InnerLoop], work: Mapping[int, int], width_of: Callabl
     return max(loops, key=order, default=None)
 
 
-__all__ = ["InnerLoop", "inner_loops", "main_loop", "statements_run", "work_by_line"]
+__all__ = ["InnerLoop", "LOC", "inner_loops", "main_loop", "statements_run", "work_by_line"]

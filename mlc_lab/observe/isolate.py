@@ -8,13 +8,10 @@ that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..ir.module import IRModule
 from ..workers.pool import Worker
-
-if TYPE_CHECKING:
-    pass
 
 _SERVICE = f"{__package__}.isolated"
 
@@ -42,6 +39,12 @@ class Isolated:
         self.worker: Worker | None = None
         #: why the reference itself could not be run; then results are not checked
         self.unchecked = ""
+        self._referred = False  # whether the child knows the reference
+
+    def refer(self, reference: IRModule) -> None:
+        """Compare with another program from now on."""
+        if reference is not self.reference:
+            self.reference, self.unchecked, self._referred = reference, "", False
 
     def cost(self, mod: IRModule, seconds: float) -> dict[str, Any]:
         """The cost of a program, timed for about `seconds`. Raises for no fault of the program."""
@@ -52,6 +55,12 @@ class Isolated:
         counts; see `count_steps.py`. Raises for no fault of the program."""
         return self._of(mod, {"do": "counted", "caches": caches})
 
+    def accesses(self, mod: IRModule, caches: list[dict[str, Any]], limit: int, offered: int
+                 ) -> dict[str, Any]:
+        """The first accesses of a program, as `AccessTrace.shown` has them, or {"message"}."""
+        return self._of(mod, {"do": "accesses", "caches": caches, "limit": limit,
+                              "offered": offered})
+
     def _of(self, mod: IRModule, request: dict[str, Any]) -> dict[str, Any]:
         from ..ir.serialize import SerializeError
 
@@ -59,14 +68,21 @@ class Isolated:
             worker = self.worker
             if worker is None or not worker.alive:
                 worker = self._start()
+            elif not self._referred:
+                worker = self._refer(worker)
             return self._ask(worker, {**request, "module": mod})
         except SerializeError as error:
             return {"message": f"not measured: {error}"}
 
     def _start(self) -> Worker:
-        """Start a child and let it run the reference once."""
+        """Start a child."""
         worker = self.worker = Worker(_SERVICE, memory=self.memory, threads=None)
         self._ask(worker, self.setup)
+        return self._refer(worker)
+
+    def _refer(self, worker: Worker) -> Worker:
+        """Let a child run the reference once."""
+        self._referred = True
         if self.unchecked or self.reference is None:
             return worker  # it crashed or hung before: once is enough
         reply = self._ask(worker, {"do": "reference", "module": self.reference})

@@ -1,4 +1,5 @@
-"""What the process does that `isolate.py` keeps: a service of `mlc_lab/workers`."""
+"""What the process does that `isolate.py` or `code_ahead.py` keeps: a service of
+`mlc_lab/workers`."""
 
 from __future__ import annotations
 
@@ -6,6 +7,9 @@ from typing import Any
 
 from ..machine.caches import CacheHierarchy
 from . import count_steps, measure
+from .access import accesses
+from .lowered import code_of
+from .outside import why_not
 from .recording import Recording
 
 #: the programs, the reference first, and what measures them
@@ -23,6 +27,7 @@ def _begin(request: dict[str, Any]) -> dict[str, Any]:
 
 def _run_reference(request: dict[str, Any]) -> dict[str, Any]:
     _modules[0] = request["module"]
+    _session.arrays = _session.right = None  # those of the reference before
     return {"status": "ok", "cost": _session.reference()}
 
 
@@ -38,4 +43,20 @@ def _count(request: dict[str, Any]) -> dict[str, Any]:
         request["module"], caches, _session.sizes, _session.target, _session.trusted)}
 
 
-HANDLERS = {"begin": _begin, "reference": _run_reference, "cost": _measure, "counted": _count}
+def _trace(request: dict[str, Any]) -> dict[str, Any]:
+    mod = request["module"]
+    if not _session.trusted and (reason := why_not(mod)):
+        return {"status": "ok", "cost": {"message": f"not run: {reason}"}}
+    trace = accesses(mod, limit=request["limit"], sizes=_session.sizes, target=_session.target)
+    return {"status": "ok", "cost": trace.shown(
+        CacheHierarchy.from_dict(request["caches"]), request["offered"])}
+
+
+def _code(request: dict[str, Any]) -> dict[str, Any]:
+    recording = Recording()
+    recording.modules = [request["module"]]
+    return {"status": "ok", "code": code_of(recording, [0], request["target"])}
+
+
+HANDLERS = {"begin": _begin, "reference": _run_reference, "cost": _measure, "counted": _count,
+            "accesses": _trace, "code": _code}

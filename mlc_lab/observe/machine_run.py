@@ -9,7 +9,13 @@
     steps     [{"code": index into code, "at": line, "depth": calls around it, "name": what it
               calls, "kernel": whether it is work of the program and not of the machine, "reads":
               [register], "writes": register or "", "seconds", "set": {register: text}, "unset":
-              [register]}, ...]: `set` and `unset` are what changed among the registers
+              [register], "wrote": {register: index into values or null}, "node": index into nodes
+              or null}, ...]: `set` and `unset` are what changed among the registers, `wrote` what
+              was written into tensors (null: not looked at, for lack of time)
+    given     {register: index into values or null}: what the arguments hold
+    values    [summary, ...]: what tensors hold, in the form of `relax/vm/values.py`
+    nodes     [{"label", "name" (the variable it binds), "type", "takes": [{"name", "type", "node":
+              index into nodes or null}, ...]}, ...]: the kernels in the graph that was built
     storages  [{"size", "from", "to": steps, the last one excluded, "tensors": [{"register",
               "offset", "size", "from", "to"}, ...]}, ...]: memory in the order it was allocated
     live      [bytes, ...]: memory held after each step
@@ -26,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from ..above import above
+from .kernels import Kernels
 
 FORMAT = "mlc-lab/machine-run"
 VERSION = 1
@@ -35,7 +42,8 @@ class MachineRun:
     """A recorded run, ready to be drawn. `data` is described at the head of this file."""
 
     def __init__(self, trace: Any) -> None:
-        self.data = _read(trace)
+        self.kernels = Kernels(trace.executable, trace.func_name)
+        self.data = _read(trace, self.kernels)
 
     def to_dict(self) -> dict[str, Any]:
         """The run as plain data."""
@@ -79,7 +87,18 @@ def run_of(trace: object) -> MachineRun:
     return MachineRun(trace)
 
 
-def _read(trace: Any) -> dict[str, Any]:
+def _read(trace: Any, kernels: Kernels) -> dict[str, Any]:
+    values: list[dict] = []
+
+    def numbered(found: dict[str, dict | None]) -> dict[str, int | None]:
+        """Summaries by their numbers in `values`."""
+        new = [summary for summary in found.values() if summary is not None]
+        values.extend(new)
+        at = iter(range(len(values) - len(new), len(values)))
+        return {name: None if summary is None else next(at) for name, summary in found.items()}
+
+    calls: dict[str, int] = {}
+    given = numbered(trace.given)
     code: list[dict] = []
     index: dict[str, int] = {}
     steps: list[dict] = []
@@ -89,18 +108,24 @@ def _read(trace: Any) -> dict[str, Any]:
             index[step.function] = len(code)
             code.append({"function": step.function, "lines": list(trace.code[step.function])})
         now = {name: text_of(value) for name, value in step.registers.items()}
+        kernel = _is_kernel(step.name, trace.code)
+        call = calls.setdefault(step.name, 0)
+        if kernel and step.function == trace.func_name:
+            calls[step.name] += 1
         steps.append({
             "code": index[step.function], "at": step.at, "depth": step.depth, "name": step.name,
-            "kernel": _is_kernel(step.name, trace.code),
+            "kernel": kernel,
             "reads": [r for r in step.reads if r.startswith("%") and r != "%vm"],
             "writes": step.writes, "seconds": step.seconds,
             "set": {n: t for n, t in now.items() if before.get(n) != t},
-            "unset": [n for n in before if n not in now]})
+            "unset": [n for n in before if n not in now], "wrote": numbered(step.wrote),
+            "node": kernels.node_of(step.name, call) if kernel else None})
         before = now
     storages = _storages(trace.steps)
     live = [sum(row["size"] for row in step.storages if row["alive"]) for step in trace.steps]
     return {"format": FORMAT, "version": VERSION, "title": trace.func_name, "code": code,
-            "steps": steps, "storages": storages, "live": live,
+            "steps": steps, "given": given, "values": values, "nodes": kernels.nodes,
+            "storages": storages, "live": live,
             "unshared": _unshared(storages, len(steps)), "peak": max(live, default=0)}
 
 

@@ -14,15 +14,16 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..machine.vectors import vector_unit
 from .assembly import kind_of, machine_code, mix, width_of
 from .inner_loop import InnerLoop, main_loop, work_by_line
-from .lowering import lower_traced
+from .lowering import Line, lower_traced
 from .recording import Recording, Step
+from .registers import held, stores_by_line, sums
 
 if TYPE_CHECKING:
     from ..ir.module import IRModule
@@ -34,6 +35,8 @@ _WORTH = 1.1
 _SHARE = 0.02
 #: sentences of a step
 _MOST = 3
+#: instructions of the inner loop that are kept
+_SHOWN = 120
 #: sums that hide the latency of an add: it takes four cycles, and two start in each
 _HIDES = 8
 
@@ -69,13 +72,14 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     "stores", "shuffles"; the floating point "operations" that they do, in elements of 32 bits;
     "width" of its widest vectors in bits (0: one element at a time); "sums" in registers that do
     not wait for each other; places in memory "carried" from one iteration to the next; "spills" and
-    "reloads"; "registers" that are named, "of" so many there are; "lines" of the program that it
-    came from; and "code", a digest of the whole assembly. Without a loop the counts are those of
-    all instructions. Raises what the lowering and the code generator raise.
+    "reloads"; "registers" that are named, "of" so many there are, and what is "held" in them (see
+    `registers.py`); "lines" of the program that it came from; its "text", an instruction a line;
+    and "code", a digest of the whole assembly.
+    Without a loop the counts are those of all instructions. Raises what the lowering and the code
+    generator raise.
     """
     lowered = lower_traced(mod, target)
     code = machine_code(lowered.module, lowered.origins, target, ir=False)
-    text = "\n".join(line for line, _ in code.assembly if line.startswith(" "))
     loop = main_loop(code.loops, work_by_line(mod, lowered.origins, sizes), width_of)
     if loop is None:
         loop = InnerLoop([line.strip() for line, _ in code.assembly if line.startswith(" ")])
@@ -88,21 +92,24 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
         "stores": found.get("store", 0) - loop.spills, "shuffles": found.get("shuffle", 0),
         "width": max((width_of(line) for line in loop.instructions if _kind(line) in working),
                      default=0),
-        "sums": _sums(loop), "carried": _carried(loop), "spills": loop.spills,
+        "sums": len(sums(loop)), "carried": _carried(loop), "spills": loop.spills,
         "reloads": loop.reloads, "registers": loop.registers, "of": vector_unit(target).registers,
-        "lines": sorted(loop.lines), "code": hashlib.sha256(_anonymous(text)).hexdigest()[:16],
+        "held": held(loop, stores_by_line(lowered)), "lines": sorted(loop.lines),
+        "text": [line.expandtabs(8) for line in loop.instructions[:_SHOWN]],
+        "code": _digest(code.assembly),
     }  # fmt: skip
 
 
-def _anonymous(text: str) -> bytes:
-    """Assembly without the numbers of labels, which differ where nothing else does."""
-    return re.sub(r"\.?L\w*\d+(_\d+)?", "L", text).encode()
+def _digest(assembly: Sequence[Line]) -> str:
+    """The same for assembly that differs in the numbers of its labels alone."""
+    labels: dict[str, str] = {}
+    text = re.sub(r"\.?L[A-Z]\w*\d+(_\d+)?", lambda m: labels.setdefault(m[0], f"L{len(labels)}"),
+                  "\n".join(line for line, _ in assembly))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 _FLOATS = re.compile(r"v?(fn?m(add|sub)|(add|sub|mul|div|max|min)[sp][sdh])|fml[as]"
                      r"|f(add|sub|mul|div|max|min)|fn?m(add|sub)")
-_ADDS = re.compile(r"v?(fn?m(?:add|sub)(?:132|213|231)?|add[sp][sdh]|mov[au]p[sd])"
-                   r"|(fml[as]|fadd|fn?m(?:add|sub)|mov)\b")
 
 
 def _kind(line: str) -> str:
@@ -113,45 +120,6 @@ def _operations(loop: InnerLoop) -> int:
     """Floating point operations of an iteration, counted in elements of 32 bits."""
     return sum(max(width_of(line) // 32, 1) * (2 if _kind(line) == "fma" else 1)
                for line in loop.instructions if _FLOATS.match(line))
-
-
-def _operands(line: str) -> list[str]:
-    """The operands of an instruction, the result first."""
-    found = [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", line.partition(" ")[2])]
-    if "%" in line:  # AT&T's order
-        found.reverse()
-    return [re.sub(r"^v(\d+)\.\w+$", r"v\1", part) for part in found]
-
-
-def _sums(loop: InnerLoop) -> int:
-    """The registers that each iteration adds to, and that hold a sum of their own: an addition
-    waits only for the one before it to the same sum."""
-    lines = [line.expandtabs(1) for line in loop.instructions]
-    written = {_operands(line)[0] for line in lines}
-    # which register's value at the start of the iteration a register is a sum to
-    of = {register: register for register in written}
-    added = set()
-    for line in lines:
-        operands = _operands(line)
-        known = _ADDS.match(line)
-        name: str = known[1] or known[2] if known else ""
-        if not name:
-            terms = []
-        elif name.endswith("132"):
-            terms = operands[1:2]
-        elif name.endswith("213"):
-            terms = operands[2:3]
-        elif name.endswith("231") or name.startswith("fml"):
-            terms = operands[:1]
-        elif name.startswith("f") and "m" in name:
-            terms = operands[3:4]
-        else:
-            terms = operands[1:]
-        found = next((of[term] for term in terms if of.get(term)), "")
-        of[operands[0]] = found
-        if found and not name.startswith("mov"):
-            added.add(found)
-    return sum(of[register] == register for register in added)
 
 
 _PLACE = re.compile(r"[-\w.]*\(([^)]*)\)")
@@ -377,17 +345,18 @@ def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
     primitive between them."""
     said: list[Reason] = []
     if a.inner and b.inner and a.inner["code"] == b.inner["code"] and a.parallel == b.parallel:
-        return [("LLVM had done this by itself: the" if op in ("vectorize", "unroll") else "The")
+        told = [("LLVM had done this by itself: the" if op in ("vectorize", "unroll") else "The")
                 + " machine code is the same as before."]
-    if a.counts and b.counts:
-        said += [reason for rule in _OF_COUNTS for reason in rule(a, b)]
-    if a.inner and b.inner:
-        said += [reason for rule in _OF_CODE for reason in rule(a, b)]
-    said += _threads(a, b)
-    said.sort(key=lambda reason: -reason.size)
-    told = [reason.text for reason in said[:_MOST]]
-    if not told and a.counts and a.counts == b.counts:
-        told.append("The accesses and the cache misses are the same as before.")
+    else:
+        if a.counts and b.counts:
+            said += [reason for rule in _OF_COUNTS for reason in rule(a, b)]
+        if a.inner and b.inner:
+            said += [reason for rule in _OF_CODE for reason in rule(a, b)]
+        said += _threads(a, b)
+        said.sort(key=lambda reason: -reason.size)
+        told = [reason.text for reason in said[:_MOST]]
+        if not told and a.counts and a.counts == b.counts:
+            told.append("The accesses and the cache misses are the same as before.")
     if a.time and b.time:
         way = 1 if b.time < a.time else -1
         ratio = max(a.time / b.time, b.time / a.time)

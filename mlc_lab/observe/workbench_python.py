@@ -119,6 +119,8 @@ class ScheduleReader(ValueReader):
         if end is None or getattr(node, "end_lineno", line) != line:
             end = column + 1
         source = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        raw = source.encode(errors="replace")  # the tree counts bytes, people count characters
+        column, end = (len(raw[:n].decode(errors="replace")) for n in (column, end))
         return DiagnosticError(message, "<schedule>", line, column + 1, end + 1, source, hint)
 
     def parse(self) -> list[ast.stmt]:
@@ -176,7 +178,7 @@ class ScheduleReader(ValueReader):
             return  # the program, an import, pass or return
         call = stmt.value
         if isinstance(stmt, ast.Assign):
-            if _makes_schedule(call):
+            if makes_schedule(call):
                 if not isinstance(stmt.targets[0], ast.Name):
                     raise self.fail(stmt, "the schedule is assigned to a plain name")
                 self.schedules.add(stmt.targets[0].id)
@@ -289,7 +291,7 @@ class ScheduleReader(ValueReader):
         return isinstance(called, ast.Attribute) and called.attr in _SHOWN
 
 
-def _makes_schedule(node: ast.expr) -> bool:
+def makes_schedule(node: ast.expr) -> bool:
     """Whether an expression is `tvm.tir.Schedule(...)`."""
     if not isinstance(node, ast.Call):
         return False

@@ -7,6 +7,7 @@ import pytest
 from mlc_lab import relax
 from mlc_lab.ir.module import IRModule
 from mlc_lab.observe.graph import Graph, GraphError, graph_of
+from mlc_lab.script import from_source
 from .graphs import chain, fused_module
 
 
@@ -31,6 +32,35 @@ def test_nodes_and_their_kinds(graph):
 def test_constants_stand_in_the_node_that_takes_them(graph):
     (linear,) = by_label(graph, "env.linear")
     assert linear["constants"] == [{"type": "128x128 float32", "bytes": 65536}]
+
+
+def test_a_constant_is_not_a_node_whatever_it_is_handed_to():
+    mod = from_source("""
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def fused(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")
+              ) -> R.Tensor((4,), "float32"):
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            a = R.add(x, w)
+            R.output(a)
+        return a
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = Module
+        with R.dataflow():
+            w = R.const([1.0, 2.0, 3.0, 4.0], "float32")
+            a = R.multiply(x, w)
+            b = cls.fused(a, w)
+            R.output(b)
+        return b, R.const(1.0, "float32")
+""")
+    graph = graph_of(mod)
+    assert [n["kind"] for n in graph.nodes] == ["param", "op", "group", "op", "constant", "output"]
+    vector = {"type": "4 float32", "bytes": 16}
+    assert [n["constants"] for n in graph.nodes[1:4]] == [[vector]] * 3
 
 
 def test_edges_follow_the_data(graph):

@@ -61,6 +61,18 @@ def test_the_line_that_does_the_work_says_which_loop_is_the_inner_one():
     assert any("A[" in line and "B[" in line for line in inner)
 
 
+def test_a_label_in_a_loop_does_not_end_it():
+    """LLVM unrolls the two loops inside, and puts labels between the instructions for debuggers."""
+    sch = Schedule(matmul(16))
+    i, j, k = sch.get_loops("C")
+    j0, j1 = sch.split(j, [None, 8])
+    sch.reorder(i, j0, k, j1)
+    sch.vectorize(j1)
+    sch.decompose_reduction("C", k)
+    facts = inner_facts(sch.mod, target=X86)
+    assert facts["instructions"] > 60 and facts["fma"] == 32, facts
+
+
 def test_sums_in_memory_are_carried_from_iteration_to_iteration():
     """LLVM writes out the loop over j, so that over k is the inner one, with a row in memory."""
     sch = Schedule(matmul(64))
@@ -134,6 +146,14 @@ def test_nothing_is_said_of_what_did_not_change():
     assert reasons(one, one) == ["The machine code is the same as before."]
     assert reasons(one, one, "vectorize") == [
         "LLVM had done this by itself: the machine code is the same as before."]
+
+
+def test_the_same_machine_code_may_take_another_time():
+    one, two = facts(1.0), Facts(counts(), {**INNER, "code": "b"}, (), MACHINE, 2.0)
+    same = Facts(one.counts, {**one.inner, "code": "b"}, (), MACHINE, 1.0)
+    assert reasons(same, two) == [
+        "The machine code is the same as before.",
+        "It is 2 times as slow, which these counts do not explain."]
 
 
 def test_misses_that_cost_next_to_nothing_are_not_what_made_the_difference():

@@ -1,0 +1,357 @@
+"""A schedule whose numbers, steps and orders are left open, and what follows from each choice.
+
+    j0, j1 = sch.split(j, factors=[None, live("tile", 8, choices=[4, 8, 16])])
+    sch.vectorize(j1)
+    lab = Choices(sch)
+    point = lab.point([1, True])        # tile = 8, vectorize on: the program, or why it is refused
+    lab.count(point)                    # exact: cache misses, the inner loop in machine code
+    lab.measure(point)                  # its time, in a process of its own
+    lab.accesses(point)                 # the first accesses in time order, and caches
+
+What can be chosen (`Knob`) is read from the trace: a number that `live` left open or that a search
+would decide, an instruction that nothing after it needs, the order that a `reorder` gives. A state
+has a value for each knob, and is a replay of the trace with these values. Every state that was
+shown is kept, with its program and what was found of it; nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..above import above
+from ..ir.module import IRModule
+from ..schedule import Schedule, ScheduleError
+from ..schedule.instruction import Instruction
+from ..schedule.trace import ReplayTable, Trace, pair_outputs, translate_argument
+from ..tir.stmt import For
+from .live_pages import PAGES, opened
+from .live_programs import QUICK, Point, Programs, Value, refused, said_of
+from .session import _title
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
+
+#: ways to split a loop that one knob may have
+_MOST_TILINGS = 256
+
+
+@dataclass(frozen=True)
+class Knob:
+    """What can be chosen at one instruction of a trace.
+
+    `kind` is "number" (a value is the index of one of `labels`), "switch" (True or False), or
+    "order" (a value is a permutation of the indices of `labels`). `at` is the number of the
+    instruction, `text` its Python, `start` the value that the schedule has, `where` the block that
+    it is about.
+    """
+
+    kind: str
+    name: str
+    at: int
+    text: str
+    labels: tuple[str, ...]
+    start: Value
+    decisions: tuple[Any, ...] = ()
+    where: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The knob as plain data."""
+        return {"kind": self.kind, "name": self.name, "text": self.text,
+                "labels": list(self.labels), "start": self.start}
+
+
+class Knobs:
+    """What can be chosen, and the states that there are."""
+
+    knobs: list[Knob]
+    #: text above the page
+    prose: str = ""
+
+    def state_of(self, values: Any) -> list[Value]:
+        """Values as a state. Raises ValueError where they do not fit the knobs."""
+        if not isinstance(values, (list, tuple)) or len(values) != len(self.knobs):
+            raise ValueError(f"a state has a value for each of the {len(self.knobs)} knobs")
+        state: list[Value] = []
+        for knob, value in zip(self.knobs, values):
+            if knob.kind == "order":
+                if not isinstance(value, (list, tuple)) or sorted(value) != list(
+                        range(len(knob.labels))):
+                    raise ValueError(f"{value!r} is no order of {', '.join(knob.labels)}")
+                state.append([int(v) for v in value])
+            elif knob.kind == "switch":
+                state.append(bool(value))
+            elif isinstance(value, int) and 0 <= value < len(knob.labels):
+                state.append(int(value))
+            else:
+                raise ValueError(f"{value!r} is the number of no choice of {knob.name}: there are "
+                                 f"{len(knob.labels)}")
+        return state
+
+    def neighbours(self, state: Sequence[Value], knob: int) -> Iterator[list[Value]]:
+        """The states that differ from one in the value of a knob, and it itself, in the order of
+        the knob's choices; of an order, those in which two neighbours change places."""
+        one = self.knobs[knob]
+        values: list[Value] = list(range(len(one.labels))) if one.kind == "number" else (
+            [False, True] if one.kind == "switch" else [])
+        if one.kind == "order":
+            order = _places(state[knob])
+            values.append(order)
+            for n in range(len(order) - 1):
+                values.append([*order[:n], order[n + 1], order[n], *order[n + 2:]])
+        for value in values:
+            yield [*state[:knob], value, *state[knob + 1:]]
+
+
+@dataclass
+class Choices(Knobs, Programs):
+    """The knobs of a schedule, and the states that were looked at.
+
+    Parameters
+    ----------
+    sch : Schedule
+        Its trace is replayed from the program that it started with.
+    caches : see `count_accesses`
+        By default those of this machine.
+    sizes : dict of str to int, optional
+        Symbolic sizes by name.
+    target : for which machine code is made.
+    trusted : bool
+        Whether programs that call code outside of themselves are run.
+    prose : str
+        Text above the page; in it ``{live:tile}`` is the number of that name, and can be dragged.
+
+    Raises ValueError where nothing can be chosen.
+    """
+
+    sch: Schedule
+    caches: object = None
+    sizes: Mapping[str, int] | None = None
+    target: TargetLike = "llvm"
+    trusted: bool = False
+    title: str = ""
+    prose: str = ""
+    most: float = QUICK
+    knobs: list[Knob] = field(default_factory=list)
+    points: dict[str, Point] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        sch = self.sch
+        self.trace = sch.trace.copy()
+        self.start: IRModule = sch.steps[0].before if sch.steps else sch.mod
+        self.title = self.title or _title(self.start)
+        self._open()
+        self.knobs = _told_apart([*_knobs(self.trace, self.start, sch.open_numbers)])
+        if not self.knobs:
+            raise ValueError(
+                "there is nothing to choose in this schedule: leave a number open, as in "
+                'sch.split(j, factors=[None, live("tile", 8)]), or take a step that can be left '
+                "out, as sch.vectorize(j1)")
+
+    @property
+    def first(self) -> list[Value]:
+        """The state that the schedule has itself."""
+        return [knob.start for knob in self.knobs]
+
+    def point(self, values: Any) -> Point:
+        """The program of a state: that of its replay, or what refused a step of it."""
+        state = self.state_of(values)
+        key = key_of(state)
+        if key not in self.points:
+            trace = self._trace(state)
+            sch, error = Schedule(self.start), None
+            try:
+                trace.apply_to_schedule(sch)
+            except ScheduleError as refusal:
+                error = refused(refusal)
+            except ValueError as mistake:  # the trace does not fit what another choice made
+                error = {"call": "", "rule": "the steps do not fit", "message": str(mistake)}
+            self.points[key] = Point(key, state, self._number(sch.mod), self._python(trace), error)
+        return self.points[key]
+
+    def _python(self, trace: Trace) -> str:
+        """The Python of a schedule with the chosen numbers in it."""
+        names, lines = trace.names(), [self.recording.prelude]
+        for at, inst in enumerate(trace.insts):
+            decision = trace.decisions.get(at)
+            if inst.kind.name == "SampleCategorical":
+                names[inst.outputs] = str(int(inst.args["candidates"][decision or 0]))
+            elif inst.kind.name == "SamplePerfectTile":
+                names.update(zip(inst.output_list, map(str, decision or ())))
+            else:
+                lines.append(inst.as_python(names, decision))
+        return "\n".join(lines)
+
+    def _trace(self, state: Sequence[Value]) -> Trace:
+        chosen = {(knob.at, knob.kind): (knob, value) for knob, value in zip(self.knobs, state)}
+        decisions, new = self.trace.decisions, Trace()
+        for at, inst in enumerate(self.trace.insts):
+            decision = decisions.get(at)
+            if not chosen.get((at, "switch"), (None, True))[1]:
+                continue
+            if (at, "number") in chosen:
+                knob, value = chosen[at, "number"]
+                assert isinstance(value, int)
+                decision = knob.decisions[value]
+            if (at, "order") in chosen:
+                loops = inst.args["ordered_loops"]
+                order = tuple(loops[n] for n in _places(chosen[at, "order"][1]))
+                inst = Instruction(inst.kind, {**inst.args, "ordered_loops": order}, inst.outputs)
+            new.append(inst, decision)
+        return new
+
+    def why(self, before: Point, after: Point) -> list[str]:
+        """What the counts say of going from one state to another; nothing until both are counted,
+        and where a step is refused."""
+        if before.error or after.error or before.program == after.program:
+            return []
+        changed = [k for k, x, y in zip(self.knobs, before.state, after.state) if x != y]
+        op = self.trace.insts[changed[0].at].kind.method if len(changed) == 1 else ""
+        return said_of(self, before, self, after, op)
+
+    def show(self) -> Any:
+        """The page as a notebook widget."""
+        return above("view of choices").Live(self)
+
+
+def _places(value: Value) -> list[int]:
+    return value if isinstance(value, list) else []
+
+
+def key_of(state: Sequence[Any]) -> str:
+    """A state as a text: what points are kept by, here and in the view."""
+    return json.dumps(list(state), separators=(",", ":"))
+
+
+# ------------------------------------------------------------------------------ reading a trace
+
+
+def _knobs(trace: Trace, start: IRModule, names: Mapping[str, Any]) -> Iterator[Knob]:
+    """What can be chosen in a trace; `names` are those of numbers that were left open."""
+    used: set[Any] = set()
+    needed: list[bool] = []
+    for inst in reversed(trace.insts):
+        needed.append(any(rv in used for rv in inst.output_list))
+        used.update(inst.inputs)
+    needed.reverse()
+    called = {rv: name for name, rv in names.items()}
+    texts, decisions = trace.as_python(), trace.decisions
+    for at, (inst, sch, table) in enumerate(_replayed(trace, start)):
+        text = texts[at]
+        if inst.kind.sampling and not needed[at]:
+            continue  # of a step that was refused
+        if inst.kind.name == "SampleCategorical":
+            labels = tuple(str(int(c)) for c in inst.args["candidates"])
+            name = called.get(inst.outputs, f"number {at}")
+            yield Knob("number", name, at, text, labels, int(decisions[at]),
+                       tuple(range(len(labels))))
+        elif inst.kind.name == "SamplePerfectTile":
+            found = _tilings(sch, table, inst, list(map(int, decisions[at])))
+            if len(found) > 1:
+                name = f"tiles of {sch.get(table[inst.args['loop']]).loop_var.name}"
+                yield Knob("number", name, at, text, tuple(" × ".join(map(str, t)) for t in found),
+                           found.index(tuple(map(int, decisions[at]))), tuple(map(list, found)))
+        elif inst.kind.name == "Reorder" and len(inst.args["ordered_loops"]) > 1:
+            loops = tuple(_name_of(sch, table[rv]) for rv in inst.args["ordered_loops"])
+            where = _block_under(sch, table[inst.args["ordered_loops"][-1]])
+            yield Knob("order", "order of loops", at, text, loops, list(range(len(loops))),
+                       where=where)
+        elif not inst.kind.pure and not needed[at]:
+            said = [_name_of(sch, table[rv]) for rv in inst.inputs if rv in table]
+            name = f"{inst.kind.method} {', '.join(filter(None, said))}".strip()
+            where = next((_block_under(sch, table[rv]) for rv in inst.inputs if rv in table), "")
+            yield Knob("switch", name, at, text, ("off", "on"), True, where=where)
+
+
+def _replayed(trace: Trace, start: IRModule
+              ) -> Iterator[tuple[Instruction, Schedule, dict[Any, Any]]]:
+    """Each instruction with the schedule before it, and what variables of the trace are there."""
+    sch = Schedule(start)
+    table: Any = ReplayTable(sch)
+    decisions = trace.decisions
+    for at, inst in enumerate(trace.insts):
+        yield inst, sch, table
+        args = {name: translate_argument(value, table) for name, value in inst.args.items()}
+        if inst.kind.sampling:
+            args["decision"] = decisions.get(at)
+        pair_outputs(inst.outputs, sch.apply(inst.kind, args), table, inst)
+
+
+def _told_apart(knobs: Sequence[Knob]) -> list[Knob]:
+    """Knobs of one name are called after the blocks that they are about, too."""
+    often = Counter(knob.name for knob in knobs)
+    return [replace(knob, name=f"{knob.name} of {knob.where}")
+            if often[knob.name] > 1 and knob.where else knob for knob in knobs]
+
+
+def _block_under(sch: Schedule, rv: Any) -> str:
+    """The first block under a loop; "" for anything else."""
+    if not isinstance(sch.get(rv), For):
+        return ""
+    return next((sch.get(b).name_hint for b in sch.get_child_blocks(rv)), "")
+
+
+def _name_of(sch: Schedule, rv: object) -> str:
+    """What the program calls a loop or block; "" for a number."""
+    stmt = sch.get(rv)
+    return stmt.loop_var.name if isinstance(stmt, For) else getattr(stmt, "name_hint", "")
+
+
+def _tilings(sch: Schedule, table: Mapping[Any, Any], inst: Instruction, chosen: list[int]
+             ) -> list[tuple[int, ...]]:
+    """The ways to split a loop that a sampled tiling may choose, its own among them."""
+    extent = math.prod(chosen)
+    limit = int(inst.args.get("max_innermost_factor", 0) or 0)
+    found: list[tuple[int, ...]] = []
+
+    def further(head: tuple[int, ...], left: int, count: int) -> None:
+        if len(found) >= _MOST_TILINGS:
+            return
+        if count == 1:
+            if limit <= 0 or left <= limit or (*head, left) == tuple(chosen):
+                found.append((*head, left))
+            return
+        for n in range(1, left + 1):
+            if left % n == 0:
+                further((*head, n), left // n, count - 1)
+
+    further((), extent, len(chosen))
+    return found if tuple(chosen) in found else [tuple(chosen)]
+
+
+def explore_live(sch: Any, *, caches: object = None, sizes: Mapping[str, int] | None = None,
+                 target: TargetLike = "llvm", trusted: bool = False, title: str = "",
+                 prose: str = "") -> Any:
+    """One page on which what a schedule leaves open can be changed, with all that follows from it.
+
+    Parameters
+    ----------
+    sch : Schedule, IRModule, PrimFunc or str
+        With numbers left open: ``sch.split(j, factors=[None, live("tile", 8)])``. Steps that
+        nothing after them needs can be switched off, loops of a ``reorder`` dragged, and numbers
+        that a search decides can be chosen. Of a program without a schedule the loops of the
+        largest block are put in tiles, whose sizes are left open. Or the name of a ready-made page:
+        "matrix product", "transpose", "stencil", "convolution", "softmax", "attention".
+    caches, sizes, target, trusted, title, prose : see `Choices`
+
+    Returns
+    -------
+    The widget; ``.html(path)`` of it writes a page that needs no kernel.
+
+    Raises ValueError where nothing can be chosen, ImportError without the notebook parts.
+    """
+    if isinstance(sch, str):
+        if sch not in PAGES:
+            raise ValueError(f"there is no ready-made page {sch!r}; there are {', '.join(PAGES)}")
+        sch, title = PAGES[sch](), title or sch
+    elif not isinstance(sch, Schedule):
+        sch = opened(sch)
+    return Choices(sch, caches=caches, sizes=sizes, target=target, trusted=trusted,
+                   title=title, prose=prose).show()
+
+
+__all__ = ["Choices", "Knob", "Point", "explore_live", "key_of"]

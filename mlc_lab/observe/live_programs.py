@@ -1,0 +1,272 @@
+"""Programs that are made of one, and what is found of each while somebody looks at them.
+
+The page of choices (`live.py`) and the page of typed text (`typed.py`) show a point: a program and
+what follows from it. `Programs` keeps the programs by number, the first one being that with which
+results are compared; `count` and `measure` find what takes a while, each once for a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..ir.module import IRModule
+from ..machine.caches import as_hierarchy
+from ..schedule import ScheduleError
+from .access import accesses
+from .beginning import beginning, of_the_whole
+from .count_steps import counted, describe_machine
+from .inner_loop import statements_run
+from .isolate import Isolated
+from .measure import Measurement, calls_python
+from .program import number_of
+from .recording import Recorder, Recording
+from .why import facts_of, reasons
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
+
+#: statements that a simulated run executes in a second or so; of a longer run the beginning is
+#: counted first
+QUICK = 50_000_000
+#: statements of the longest run that is counted whole: some 20 seconds
+_LONG = 1_100_000_000
+#: accesses that are shown of a program, and in how many choices of caches
+_ACCESSES, _OFFERED = 2048, 2
+
+#: a value of a knob: the number of a choice, on or off, or the places of loops in an order
+Value = int | bool | list[int]
+
+
+@dataclass
+class Point:
+    """One state: its program (that before the refused step where there is an `error`), and the
+    Python of its schedule."""
+
+    key: str
+    state: list[Value]
+    program: int
+    python: str
+    error: dict[str, str] | None = None
+    counted: bool = False
+    timed: bool = False
+    whole: bool = False
+
+
+def refused(refusal: ScheduleError) -> dict[str, str]:
+    """A refused primitive as the error of a point."""
+    parts = [refusal.reason, refusal.conflict, refusal.hint]
+    return {"call": refusal.call, "rule": refusal.rule.replace("_", " "),
+            "message": "\n\n".join(filter(None, parts))}
+
+
+class Programs:
+    """The programs that were made of one, with what was found of each.
+
+    Parameters
+    ----------
+    start : IRModule
+        What results are compared with; program 0.
+    title : what it is called.
+    caches, sizes, target, trusted : see `live.Choices`
+    most : how many statements of a program are counted at first.
+    """
+
+    def __init__(self, start: IRModule, title: str, caches: object = None,
+                 sizes: Mapping[str, int] | None = None, target: TargetLike = "llvm",
+                 trusted: bool = False, most: float = QUICK) -> None:
+        self.start, self.title, self.caches, self.sizes = start, title, caches, sizes
+        self.target, self.trusted, self.most = target, trusted, most
+        self._open()
+
+    def _open(self) -> None:
+        self.modules: list[IRModule] = []
+        self._recorder = Recorder(self.title, "sch = tvm.tir.Schedule(Module)")
+        self.recording: Recording = self._recorder.recording
+        self.recording.modules = self.modules
+        self._number(self.start)
+        self.hierarchy = as_hierarchy(self.caches)
+        self._child: Isolated | None = None
+        self._long: Isolated | None = None
+        self._measurement: Measurement | None = None
+        self._accesses: dict[int, dict[str, Any]] = {}
+
+    def _number(self, mod: IRModule) -> int:
+        found = number_of(mod, self._recorder)
+        if found == len(self.modules):
+            self.modules.append(mod)
+        return found
+
+    def lines(self, point: Point) -> list[str]:
+        """The text of a point's program."""
+        program = self.recording.programs[point.program]
+        return [self.recording.lines[n][0] for n in program.lines]
+
+    def module(self, point: Point) -> IRModule:
+        """A point's program."""
+        return self.modules[point.program]
+
+    def cost(self, point: Point) -> dict[str, Any]:
+        """What was found of a point's program so far: "counts", "inner", "time", ..."""
+        return self.recording.programs[point.program].cost or {}
+
+    # ------------------------------------------------------------------- what takes a while
+
+    def count(self, point: Point) -> dict[str, Any]:
+        """Count the cache misses of a point's program and find its inner loop, in a process of its
+        own. The entries that its cost has then; a "message" where there are none. Of a program that
+        runs long its beginning is counted ("part" of "counts" says how much of it)."""
+        if point.error is not None or point.counted:
+            return self.cost(point)
+        point.counted = True
+        program = self.recording.programs[point.program]
+        if "counts" in (program.cost or {}):
+            return self.cost(point)  # another state has the same program
+        describe_machine(self.recording, self.modules, self.hierarchy, self.sizes)
+        mod = self.modules[point.program]
+        if self._child is None:
+            self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
+        if statements_run(mod, self.sizes) <= self.most:
+            found = self._counted(self._child, mod, True)
+        else:
+            found = self._counted(self._child, mod, False)
+            short = beginning(mod, self.sizes, self.most)
+            counts = self._counted(self._child, short[0], True)["counts"] if short else {
+                "message": "not counted: it runs long, and cannot be cut short"}
+            found["counts"] = of_the_whole(counts, short[1]) if (
+                short and "levels" in counts) else counts
+        program.cost = {**(program.cost or {}), **found}
+        return program.cost
+
+    def _counted(self, child: Isolated, mod: IRModule, misses: bool) -> dict[str, Any]:
+        """The counts of a program and its inner loop; messages where there are none."""
+        caches = self.hierarchy if misses else None
+        if calls_python(mod):
+            found = counted(mod, caches, self.sizes, self.target, self.trusted)
+        else:
+            found = child.counted(mod, None if caches is None else caches.to_dict())
+        return {"counts": found, "inner": found} if "message" in found else found
+
+    def partly(self, point: Point) -> bool:
+        """Whether the beginning of a point's program was counted, and the whole can be."""
+        return (not point.whole and "part" in self.cost(point).get("counts", {})
+                and statements_run(self.modules[point.program], self.sizes) <= _LONG)
+
+    def count_whole(self, point: Point) -> dict[str, Any]:
+        """Count a program of which only the beginning was counted. `stop` ends it."""
+        point.whole = True
+        program = self.recording.programs[point.program]
+        child = self._long = Isolated(None, self.target, self.sizes, timeout_s=90.0,
+                                      trusted=self.trusted)
+        try:
+            found = self._counted(child, self.modules[point.program], True)["counts"]
+        finally:
+            stopped, self._long = self._long is None, None
+            child.close()
+        if "levels" in found:
+            program.cost = {**(program.cost or {}), "counts": found}
+        elif stopped:
+            point.whole = False  # another time
+        return self.cost(point)
+
+    def stop(self) -> None:
+        """End `count_whole` in another thread."""
+        child, self._long = self._long, None
+        if child is not None:
+            child.close()
+
+    def accesses(self, point: Point) -> dict[str, Any]:
+        """The first accesses of a point's program in time order, and what caches make of them
+        (`AccessTrace.shown`), from a process of its own; or {"message"}."""
+        if point.error is not None:
+            return {"message": "This step is refused: there is no program to watch."}
+        if point.program not in self._accesses:
+            whole = self.modules[point.program]
+            # of a long run the beginning makes the same first accesses
+            short = beginning(whole, self.sizes, 16 * _ACCESSES)
+            mod = short[0] if short else whole
+            if calls_python(mod):
+                found = accesses(mod, limit=_ACCESSES, sizes=self.sizes, target=self.target).shown(
+                    self.hierarchy, _OFFERED)
+            else:
+                if self._child is None:
+                    self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
+                found = self._child.accesses(mod, self.hierarchy.to_dict(), _ACCESSES, _OFFERED)
+            if short and "trace" in found:
+                found["trace"]["notes"] = [f"These are the first {_ACCESSES:,} accesses of a long "
+                                           "run."]
+            self._accesses[point.program] = found
+        return self._accesses[point.program]
+
+    def measure(self, point: Point) -> dict[str, Any]:
+        """Time and check a point's program, in a process of its own. Its cost."""
+        if point.error is not None or point.timed:
+            return self.cost(point)
+        point.timed = True
+        program = self.recording.programs[point.program]
+        if "time" in (program.cost or {}):
+            return self.cost(point)
+        program.cost = {**(program.cost or {}), **self._timer().one(point.program)}
+        return program.cost
+
+    def _timer(self) -> Measurement:
+        if self._measurement is None:
+            self._measurement = Measurement(self.recording, self.modules, target=self.target,
+                                            sizes=self.sizes, isolate=True, trusted=self.trusted)
+        return self._measurement
+
+    def take_over(self, other: Programs) -> None:
+        """Go on with the processes of another one, which starts new ones if it is used again."""
+        self._child, other._child = other._child, self._child
+        if other._measurement is not None and (child := other._measurement._child) is not None:
+            child.refer(self.modules[0])
+            self._timer()._child, other._measurement._child = child, None
+
+    def close(self) -> None:
+        """End the processes."""
+        self.stop()
+        children = [self._child, getattr(self._measurement, "_child", None)]
+        self._child = self._measurement = None
+        for child in children:
+            if child is not None:
+                child.close()
+
+    # --------------------------------------------------------------------------- to be shown
+
+    def shown(self, point: Point) -> dict[str, Any]:
+        """A point as plain data: its lines, and what is known of it."""
+        return {"key": point.key, "state": point.state, "lines": self.lines(point),
+                "python": point.python, "error": point.error,
+                "cost": self.cost(point) if point.error is None else {}}
+
+    def watched(self, point: Point) -> dict[str, Any] | None:
+        """The accesses of a point's program, if they were looked at."""
+        return self._accesses.get(point.program) if point.error is None else None
+
+    def short(self, point: Point) -> dict[str, Any]:
+        """In short what is known of a point: {"misses": {level: number}, "time"}, or {"error"}."""
+        if point.error is not None:
+            return {"error": point.error["rule"]}
+        cost = self.cost(point)
+        found: dict[str, Any] = {}
+        if (levels := cost.get("counts", {}).get("levels")) is not None:
+            found["misses"] = {level["name"]: level["misses"] for level in levels}
+        if cost.get("time"):
+            found["time"] = cost["time"]
+        return found
+
+
+def said_of(one: Programs, before: Point, other: Programs, after: Point, op: str = "") -> list[str]:
+    """What the counts say of going from a point to another; nothing until both are counted."""
+    a, b = facts_of(one.recording, before.program), facts_of(other.recording, after.program)
+    known = a.inner and b.inner or a.counts and b.counts
+    said = reasons(a, b, op) if known else []
+    parts = [p for p in (a.counts.get("part"), b.counts.get("part")) if p]
+    if said and parts:
+        said.append(f"Counted in the first {min(parts):.2g} of the run, as if the rest were the "
+                    "same.")
+    return said
+
+
+__all__ = ["Point", "Programs", "QUICK", "Value", "refused", "said_of"]

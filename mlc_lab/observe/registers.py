@@ -1,0 +1,148 @@
+"""What lives in which vector register of an inner loop.
+
+Told from the instructions that write a register and from the line of the program that each of them
+came from: an addition to what the register had is a sum of what the line stores; a load is of what
+the line reads in vectors, a broadcast of what it reads one element at a time. Where a line leaves
+several buffers open, all are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..ir import dtype as dt
+from ..tir.expr import BufferLoad
+from ..tir.function import PrimFunc
+from ..tir.functor import all_statements, pre_order
+from ..tir.stmt import BufferStore, LetStmt
+from .assembly import kind_of, width_of
+from .inner_loop import InnerLoop
+
+if TYPE_CHECKING:
+    from .lowering import Lowered
+
+_ADDS = re.compile(r"v?(fn?m(?:add|sub)(?:132|213|231)?|add[sp][sdh]|mov[au]p[sd])"
+                   r"|(fml[as]|fadd|fn?m(?:add|sub)|mov)\b")
+#: what computes a value: a store, or a name for it
+Work = BufferStore | LetStmt
+_VECTOR = re.compile(r"^%?([xyz]mm\d+|[vq]\d+)\b")
+_SPREADS = re.compile(r"v?p?broadcast|v?movddup|ld\dr|dup")
+
+
+def operands(line: str) -> list[str]:
+    """The operands of an instruction, the result first."""
+    found = [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", line.partition(" ")[2])]
+    if "%" in line:  # AT&T's order
+        found.reverse()
+    return [re.sub(r"^v(\d+)\.\w+$", r"v\1", part) for part in found]
+
+
+def sums(loop: InnerLoop) -> set[str]:
+    """The registers that each iteration adds to, and that hold a sum of their own: an addition
+    waits only for the one before it to the same sum."""
+    lines = [line.expandtabs(1) for line in loop.instructions]
+    written = {operands(line)[0] for line in lines}
+    # which register's value at the start of the iteration a register is a sum to
+    of = {register: register for register in written}
+    added = set()
+    for line in lines:
+        parts = operands(line)
+        known = _ADDS.match(line)
+        name: str = known[1] or known[2] if known else ""
+        if not name:
+            terms = []
+        elif name.endswith("132"):
+            terms = parts[1:2]
+        elif name.endswith("213"):
+            terms = parts[2:3]
+        elif name.endswith("231") or name.startswith("fml"):
+            terms = parts[:1]
+        elif name.startswith("f") and "m" in name:
+            terms = parts[3:4]
+        else:
+            terms = parts[1:]
+        found = next((of[term] for term in terms if of.get(term)), "")
+        of[parts[0]] = found
+        if found and not name.startswith("mov"):
+            added.add(found)
+    return {register for register in added if of[register] == register}
+
+
+def stores_by_line(lowered: Lowered) -> dict[int, list[Work]]:
+    """The stores of a lowered program, and the values that it names first, by the lines of the
+    program that they came from."""
+    found: dict[int, list[Work]] = {}
+    for func in lowered.module.functions.values():
+        for s in all_statements(func.body) if type(func) is PrimFunc else ():
+            if isinstance(s, (BufferStore, LetStmt)):
+                for line in lowered.origins.get(s, ()):
+                    found.setdefault(line, []).append(s)
+    return found
+
+
+def held(loop: InnerLoop, stores: Mapping[int, list[Work]]) -> list[dict[str, Any]]:
+    """What the vector registers of a loop hold, as {"registers": [names], "what": text}, those with
+    the same together. `stores` gives the stores on each line of the program."""
+    adds = sums(loop)
+    stores_to_memory = any(kind_of(line, "%" in line) == "store" and n not in loop.on_stack
+                           for n, line in enumerate(loop.instructions))
+    found: dict[int, list[str]] = {}
+    names: dict[int, str] = {}
+    for n, (line, places) in enumerate(zip(loop.instructions, loop.places)):
+        line = line.expandtabs(1)
+        kind = kind_of(line, "%" in line)
+        if kind in ("store", "branch", "compare") and "k" not in line.split()[-1][:2]:
+            continue
+        parts = operands(line)
+        named = _VECTOR.match(parts[0]) if parts else None
+        if named is None:
+            continue
+        own = [s for place in places or sorted(loop.lines) for s in stores.get(place, ())]
+        what = "a value that was kept on the stack" if n in loop.on_stack else _what(
+            line, kind, parts[0] in adds, own, stores_to_memory)
+        name = re.sub(r"^q", "v", named[1])
+        number = int(re.sub(r"\D", "", name))
+        names[number] = max(names.get(number, ""), name)  # the widest: xmm1 is a part of ymm1
+        known = found.setdefault(number, [])
+        if what not in known:
+            known.append(what)
+    groups: dict[str, list[str]] = {}
+    for number in sorted(found):
+        groups.setdefault(", then ".join(found[number]), []).append(names[number])
+    return [{"registers": registers, "what": what} for what, registers in groups.items()]
+
+
+def _what(line: str, kind: str, adds: bool, stores: list[Work], stored: bool) -> str:
+    """What an instruction that writes a register leaves in it."""
+    if adds:
+        target = _named(s.buffer.name for s in stores if type(s) is BufferStore)
+        return f"sums of {target or 'the iterations'}"
+    spreads = _SPREADS.match(line) is not None
+    if kind != "load" and not (spreads and ("(" in line or "[" in line)):
+        return "one value in every lane" if spreads else "values on their way"
+    one: list[str] = []
+    many: list[str] = []
+    targets = () if stored else {s.buffer for s in stores if type(s) is BufferStore}
+    for s in stores:
+        wide = dt.lanes_of(s.value.dtype) > 1
+        for n in pre_order(s.value):
+            if type(n) is BufferLoad and n.buffer not in targets:
+                vector = any(dt.lanes_of(i.dtype) > 1 for i in n.indices)
+                (many if vector else one).append(n.buffer.name)
+                if not wide:
+                    many.append(n.buffer.name)
+    if spreads:
+        return f"an element of {_named(one) or 'memory'} in every lane"
+    return (f"vectors of {_named(many) or 'memory'}" if width_of(line) else
+            f"an element of {_named(one) or _named(many) or 'memory'}")
+
+
+def _named(names: Iterable[str]) -> str:
+    """Some buffers, each once; nothing where there are many."""
+    different = list(dict.fromkeys(names))
+    return " or ".join(different) if len(different) < 4 else ""
+
+
+__all__ = ["held", "operands", "stores_by_line", "sums"]
