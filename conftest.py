@@ -1,5 +1,1 @@
-"""Which lessons the tests can run: the one on frameworks needs PyTorch, which is optional."""
-
-import importlib.util
-
-collect_ignore = [] if importlib.util.find_spec("torch") else ["notebooks/11_frameworks.ipynb"]
+"""The root of the tests and of the lessons, which pytest runs from here."""

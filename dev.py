@@ -2,6 +2,7 @@
 """Set up MLC Lab on a machine that has Python 3.10 or newer and nothing else, and run it.
 
     python dev.py lab     install everything into .venv and open JupyterLab on notebooks/
+    python dev.py lab --torch    the same, and PyTorch, which lesson 11 needs
     python dev.py test    install everything into .venv and run every test
     python dev.py setup   only install
     python dev.py fuzz --minutes 60    look for wrong answers with random programs
@@ -56,13 +57,13 @@ def make_environment() -> None:
 def install() -> None:
     """Install the project with all its extras, editable, unless that has been done already."""
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    if STAMP.exists() and STAMP.read_text() == wanted:
-        return
-    print("installing MLC Lab and all it uses (a few minutes the first time)", flush=True)
-    command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-    if subprocess.call([*map(str, command), "--editable", f"{ROOT}[all]"]) != 0:
-        sys.exit("pip could not install the project; its message stands above this line")
-    STAMP.write_text(wanted)
+    if not STAMP.exists() or STAMP.read_text() != wanted:
+        print("installing MLC Lab and all it uses (a few minutes the first time)", flush=True)
+        command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
+        if subprocess.call([*map(str, command), "--editable", f"{ROOT}[all]"]) != 0:
+            sys.exit("pip could not install the project; its message stands above this line")
+        STAMP.write_text(wanted)
+    run("-m", "mlc_lab_widgets.extension")  # JupyterLab loads a copy of the scripts
 
 
 def run(*words: str, **environment: str) -> int:
@@ -209,6 +210,11 @@ def main() -> int:
         return ALONE[verb](*rest)
     make_environment()
     install()
+    if verb == "lab" and "--torch" in rest:
+        rest.remove("--torch")
+        there = "import sys; from importlib.util import find_spec; sys.exit(not find_spec('torch'))"
+        if run("-c", there) != 0 and run("-m", "pip", "install", "torch") != 0:
+            return 1
     if verb == "lab":
         return run("-m", "mlc_lab.cli", "lab", *rest)
     # One file, one worker: tests of a file share their compiled kernels and servers.

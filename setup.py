@@ -7,6 +7,7 @@ index does not know.
 """
 
 import re
+import runpy
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -23,6 +24,13 @@ def lessons():
         files = sorted(str(folder / f.name) for kind in kinds for f in (ROOT / folder).glob(kind))
         if files and ".ipynb_checkpoints" not in folder.parts:
             yield str(Path("share") / "mlc-lab" / folder), files
+
+
+def extension():
+    """(installed folder, files) for each folder of the JupyterLab extension."""
+    made = runpy.run_path(str(ROOT / "widgets" / "extension.py"))
+    for folder, files in made["files"]().items():
+        yield str(made["PLACE"] / folder), [str(path.relative_to(ROOT)) for path in files]
 
 
 def description():
@@ -47,7 +55,8 @@ setup(
     package_dir={"mlc_lab_widgets": "widgets"},
     package_data={
         "": ["*.json", "*.npz", "*.pyi", "py.typed"],
-        "mlc_lab_widgets": ["bundles/*.js", "js/*.js", "js/*.css"],
+        "mlc_lab_widgets": ["bundles/*.js", "js/*.js", "js/*.css",
+                            "labextension/*.json", "labextension/static/*.js"],
     },
-    data_files=list(lessons()),
+    data_files=[*lessons(), *extension()],
 )

@@ -4,6 +4,7 @@ Sdist and wheel are built here without a network, with the packages of this envi
 `python dev.py package` does it in empty environments.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -77,6 +78,29 @@ def test_the_wheel_brings_the_lessons_and_nothing_else_of_the_checkout(wheel):
     assert {top.split("-")[0] for top in tops} == {"mlc_lab", "mlc_lab_widgets"}
     lessons = [n for n in wheel.namelist() if "/share/mlc-lab/notebooks/" in n]
     assert len(lessons) >= len(list((ROOT / "notebooks").glob("*.ipynb")))
+
+
+def test_the_wheel_brings_what_jupyterlab_loads(wheel, tmp_path):
+    """Its files in the place where JupyterLab looks, of the version of the package."""
+    pytest.importorskip("jupyterlab")
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet"]
+    must(*pip, "--target", str(tmp_path / "installed"), wheel.filename)
+    share = tmp_path / "installed" / "share" / "jupyter"
+    extension = share / "labextensions" / "mlc-lab"
+    static = {path.name for path in (extension / "static").iterdir()}
+    assert "remoteEntry.js" in static
+    assert static > {path.name for path in (ROOT / "widgets" / "bundles").iterdir()}
+    assert static > {path.name for path in (ROOT / "widgets" / "js").glob("*.css")}
+    environment = {**os.environ, "JUPYTER_PATH": str(share),
+                   "JUPYTER_DATA_DIR": str(tmp_path / "data"),
+                   "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
+    done = subprocess.run([sys.executable, "-m", "jupyter", "labextension", "list"],
+                          capture_output=True, text=True, timeout=120, env=environment)
+    said = re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr)
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^version = "(.*)"', project, re.M)
+    assert re.search(rf"^ *mlc-lab v{re.escape(version)} enabled +OK \(python, mlc-lab\)", said,
+                     re.M), said
 
 
 def test_the_core_needs_three_packages(wheel):

@@ -6,11 +6,14 @@ It draws a recording (`mlc_lab.observe.recording`) and contains no compiler logi
     Stepper      the steps of a schedule: programs side by side, cost, correctness
     Compare      two schedules, a step of one beside a step of the other; `compare(a, b)` makes one
     Workbench    schedule by clicking, every attempt kept in a tree
+    Live         what a schedule leaves open, and what follows from each choice
+    Typed        a program or a schedule that is typed, and what follows from it
     AccessView   what a program reads and writes in time order, in simulated caches
     GraphView    a computation graph
     PassView     a pipeline of passes: programs and graphs before and after each
     MachineView  a run of the virtual machine
     TuningBoard  a search for schedules
+    course       the start page of the lessons: what is done, what is installed, the machine
     page         recordings as one HTML page
 
 Widgets need the extra `lab`; pages need nothing.
@@ -26,12 +29,15 @@ _VIEWS = {
     "AccessView": ".access",
     "Compare": ".comparison",
     "GraphView": ".graph",
+    "Live": ".live",
     "MachineView": ".machine",
     "PassView": ".passes",
     "Stepper": ".stepper",
     "TuningBoard": ".board",
+    "Typed": ".typed",
     "Workbench": ".workbench",
     "compare": ".comparison",
+    "course": ".start",
     "page": ".stepper",
 }
 

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from . import bundle, export
+from mlc_lab.observe.access import results_to_dict
+
+from . import export, picture
 from .view import View, traitlets
 
 ENTRY = "access.js"
@@ -36,8 +38,8 @@ class AccessView(View):
     live           whether there is a Python that answers requests.
     """
 
-    _esm = bundle.module(ENTRY)
-    _css = bundle.style(*STYLES)
+    _entry, _styles = ENTRY, STYLES
+    _alone = {"request": {}, "error": "", "live": False}
 
     trace = traitlets.Dict().tag(sync=True)
     results = traitlets.List().tag(sync=True)
@@ -51,8 +53,8 @@ class AccessView(View):
         """`trace` is an `mlc_lab.observe.access.AccessTrace`, `caches` those shown first."""
         self.source = trace
         self.shown = trace.results(caches)
-        super().__init__(trace=trace.to_dict(), results=values_of(self.shown), position=position,
-                         **traits)
+        super().__init__(trace=trace.to_dict(), results=results_to_dict(self.shown),
+                         position=position, **traits)
         self.observe(self._answer, names="request")
 
     @traitlets.validate("position")
@@ -75,7 +77,7 @@ class AccessView(View):
                 self.configuration = number
                 return known
         self.shown.append(made)
-        self.results = values_of(self.shown)
+        self.results = results_to_dict(self.shown)
         self.configuration = len(self.shown) - 1
         return made
 
@@ -107,27 +109,17 @@ class AccessView(View):
         text = f"Accesses of {self.source.title}: {self.source.total:,}"
         return text, static(self.source, self.shown)
 
-
-def values_of(results: list[Any]) -> list[dict[str, Any]]:
-    """Results as plain data. Reuse distances depend on the length of a line only, so of several
-    results with the same one only the first carries them."""
-    seen: set[int] = set()
-    out = []
-    for result in results:
-        data = result.to_dict()
-        line = result.hierarchy.levels[0].line
-        if line in seen:
-            data["reuse"] = None
-        seen.add(line)
-        out.append(data)
-    return out
+    def _pictures(self) -> list[str]:
+        rows = [(x.name, x.misses, f"{x.misses:,} misses, {x.hits:,} found here")
+                for x in self.result.counts]  # fmt: skip
+        return [picture.bars(f"Accesses of {self.source.title} in {self.result.name}", rows)]
 
 
 def write(trace: Any, results: list[Any], configuration: int, title: str | None) -> str:
     """A page with the view of a trace in these results, of which one is shown first."""
     values = {
-        "trace": trace.to_dict(), "results": values_of(results), "configuration": configuration,
-        "position": 0, "request": {}, "error": "", "live": False,
+        "trace": trace.to_dict(), "results": results_to_dict(results),
+        "configuration": configuration, "position": 0, **AccessView._alone,
     }  # fmt: skip
     return export.write([(values, static(trace, results))], title or f"Accesses of {trace.title}",
                         ENTRY, styles=STYLES)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from . import bundle, export
+from . import export, picture, saved
 from .view import View, traitlets
 
 #: seconds between two drawings while a search runs
@@ -29,8 +29,8 @@ class TuningBoard(View):
     running   whether a search is going on; its Stop button interrupts the kernel.
     """
 
-    _esm = bundle.module("board.js")
-    _css = bundle.style(*STYLES)
+    _entry, _styles = "board.js", STYLES
+    _alone = {"live": False, "running": False, "kernel": "", "reply": {}}
 
     board = traitlets.Dict().tag(sync=True)
     selected = traitlets.Unicode("").tag(sync=True)
@@ -58,6 +58,7 @@ class TuningBoard(View):
         """The search is over: draw everything, with traces."""
         self.running = False
         self.refresh()
+        self._keep()
 
     def on_select(self, callback: Callable[[Any], None]) -> Callable[[], None]:
         """Call `callback(record)` whenever a trial is opened. Calling the result stops it."""
@@ -108,13 +109,17 @@ class TuningBoard(View):
     def _static(self) -> tuple[str, str]:
         return repr(self.source), static_html(self.source)
 
+    def _pictures(self) -> list[str]:
+        return [picture.search(self.board)] if any(t["time"] for t in self.board["trials"]) else []
+
     def _ipython_display_(self) -> None:
         import ipywidgets
         from IPython.display import display
 
         self._out = ipywidgets.Output()
-        display(self._repr_mimebundle_()[0], raw=True)
-        display(self._out)
+        super()._ipython_display_()
+        place = {**self._out._repr_mimebundle_(), "text/plain": "", saved.MIME: saved.NOTHING}
+        display(place, raw=True)
 
 
 def _kernel_id() -> str:
@@ -137,6 +142,6 @@ def static_html(board: Any) -> str:
 
 def page(boards: Sequence[Any], title: str) -> str:
     """One HTML page with each board."""
-    views = [({"board": board.to_dict(), "selected": "", "live": False, "running": False,
-               "kernel": "", "reply": {}}, static_html(board)) for board in boards]
+    views = [({"board": board.to_dict(), "selected": "", **TuningBoard._alone},
+              static_html(board)) for board in boards]
     return export.write(views, title, "board.js", STYLES)

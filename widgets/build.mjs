@@ -3,7 +3,7 @@
 //     node widgets/build.mjs [FOLDER]    write into another folder, to compare
 //
 // Every file of js/ that has a default export is a view, and `page.js` is what stands beside a view
-// on a page without a kernel. A bundle is one script that makes a variable of one name, so that the
+// on a page without a kernel. `labextension.js` becomes what JupyterLab loads, in labextension/. A bundle is one script that makes a variable of one name, so that the
 // same file serves a notebook, which wants a module, and a page, which has the text inside
 // (see bundle.py). Its first line has a digest of the files it was made from, by which a test tells
 // without node whether the bundle is current.
@@ -16,6 +16,7 @@ import { build, version } from "esbuild";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const SOURCES = path.join(HERE, "js");
+const EXTENSION = "labextension.js";
 /** @param {string} name */
 const read = (name) => readFileSync(path.join(SOURCES, name), "utf8").replaceAll("\r\n", "\n");
 
@@ -36,7 +37,7 @@ async function bundled(entry) {
     entryPoints: [entry],
     bundle: true,
     format: "iife",
-    globalName: entry === "page.js" ? "mlcPage" : "mlcView",
+    globalName: entry === EXTENSION ? undefined : entry === "page.js" ? "mlcPage" : "mlcView",
     target: "es2022",
     charset: "utf8",
     minify: true,
@@ -55,8 +56,10 @@ const entries = readdirSync(SOURCES).filter(
 );
 rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });
-for (const entry of entries) {
+const remote = path.join(target, "../labextension/static/remoteEntry.js");
+mkdirSync(path.dirname(remote), { recursive: true });
+for (const entry of [...entries, EXTENSION]) {
   const text = await bundled(entry);
-  writeFileSync(path.join(target, entry), text);
+  writeFileSync(entry === EXTENSION ? remote : path.join(target, entry), text);
   console.log(`${entry.padEnd(16)} ${(Buffer.byteLength(text) / 1000).toFixed(1).padStart(6)} kB`);
 }

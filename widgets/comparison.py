@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mlc_lab.observe.compare import joined
 
-from . import bundle, export, static
+from . import export, picture, static
 from .view import View, traitlets
 
 
@@ -26,20 +27,52 @@ class Compare(View):
     comparison   both recordings as plain data (see `mlc_lab.observe.compare`).
     """
 
-    _esm = bundle.module("comparison.js")
-    _css = bundle.style("stepper.css")
+    _entry, _styles = "comparison.js", ("stepper.css",)
 
     comparison = traitlets.Dict().tag(sync=True)
     left = traitlets.Int(0).tag(sync=True)
     right = traitlets.Int(0).tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, first: Any, second: Any, title: str | None = None, **traits: Any) -> None:
-        """`first` and `second` are `mlc_lab.observe.recording.Recording`s."""
-        self.sources = first, second
+    def __init__(self, first: Any, second: Any, title: str | None = None,
+                 names: Sequence[str] | None = None, **traits: Any) -> None:
+        """`first` and `second` are `mlc_lab.observe.recording.Recording`s, `names` what they are
+        called."""
+        self.sources, self._called = (first, second), (title, names)
         traits.setdefault("left", len(first.steps) - 1)
         traits.setdefault("right", len(second.steps) - 1)
-        super().__init__(comparison=joined(first, second, title), **traits)
+        super().__init__(comparison=joined(first, second, title, names), **traits)
+        self.on_msg(self._answer)
+
+    def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """The view asks for times."""
+        if isinstance(content, dict) and content.get("type") == "measure":
+            self.measure()
+
+    def measure(self, budget_s: float = 60.0) -> None:
+        """Time and check the programs of both that were not measured yet, and show what comes of
+        it; half of the seconds are for each. What was read from a file cannot be measured: the view
+        says so."""
+        from mlc_lab.observe.measure import Measurement
+
+        offset, error = 0, ""
+        for source in self.sources:
+            modules = getattr(source, "modules", None)
+            if not modules:
+                error = "a recording read from a file has no programs to run"
+            else:
+                if source.measurement is None:
+                    source.measurement = Measurement(source, modules, isolate=True)
+                source.measurement.all(budget_s / 2, progress=False, on_program=self._tell(
+                    source, offset))
+            offset += len(source.programs)
+        self.send({"type": "measure", "done": True, "error": error})
+        self.comparison = joined(*self.sources, *self._called)
+
+    def _tell(self, source: Any, offset: int) -> Callable[[int], None]:
+        return lambda number: self.send({
+            "type": "measure", "program": offset + number, "cost": source.programs[number].cost,
+            "machine": source.machine})
 
     @traitlets.validate("left", "right")
     def _clamp(self, proposal: Any) -> int:
@@ -69,11 +102,31 @@ class Compare(View):
         html = "".join(static.html(source) for source in self.sources)
         return f"Comparison of {self.comparison['title']}", html
 
+    def _pictures(self) -> list[str]:
+        return [picture.program_nest(source, source.steps[step].after)
+                for source, step in zip(self.sources, (self.left, self.right))]
 
-def compare(first: Any, second: Any, title: str | None = None) -> Compare:
-    """Two schedules side by side: recordings, or schedules, which are recorded without costs."""
+
+def compare(first: Any, second: Any, title: str | None = None,
+            names: Sequence[str] | None = None) -> Compare:
+    """Two schedules side by side: recordings, or schedules, which are recorded without costs.
+
+    `names` says what they are called; by default as the variables of the caller, or the function.
+    """
     from mlc_lab.observe.session import record
+
+    if names is None:
+        frame = sys._getframe(1)
+        found = [_variable(one, {**frame.f_globals, **frame.f_locals}) for one in (first, second)]
+        names = [name for name in found if name] if len(set(found)) == 2 else None
+        names = names if names and len(names) == 2 else None
 
     recordings = [one if hasattr(one, "programs") else record(one).recording
                   for one in (first, second)]  # fmt: skip
-    return Compare(*recordings, title)
+    return Compare(*recordings, title, names)
+
+
+def _variable(value: Any, scope: dict[str, Any]) -> str:
+    """The name under which somebody has a value, "" for none."""
+    return next((name for name, other in scope.items()
+                 if other is value and not name.startswith("_")), "")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from . import bundle, export
+from . import export
 from .view import View, traitlets
 
 STYLES = ("stepper.css", "graph.css")
@@ -28,8 +28,7 @@ class GraphView(View):
     drawing   where the boxes and edges are drawn; follows `graph` and `opened`.
     """
 
-    _esm = bundle.module("graph.js")
-    _css = bundle.style(*STYLES)
+    _entry, _styles = "graph.js", STYLES
 
     graph = traitlets.Dict().tag(sync=True)
     drawing = traitlets.Dict().tag(sync=True)
@@ -81,6 +80,9 @@ class GraphView(View):
 
     def _static(self) -> tuple[str, str]:
         return repr(self.source), static_html(self.source)
+
+    def _pictures(self) -> list[str]:
+        return [self.source.svg(opened=self.opened)]
 
 
 def static_html(graph: Any) -> str:

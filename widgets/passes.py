@@ -7,8 +7,9 @@ from html import escape
 from typing import Any
 
 from mlc_lab.observe.alignment import slots_of
+from mlc_lab.observe.graph import Graph
 
-from . import bundle, export
+from . import export
 from .view import StepView, traitlets
 
 STYLES = ("stepper.css", "graph.css", "passes.css")
@@ -27,8 +28,7 @@ class PassView(StepView):
     passes  the recording as plain data.
     """
 
-    _esm = bundle.module("passes.js")
-    _css = bundle.style(*STYLES)
+    _entry, _styles = "passes.js", STYLES
 
     passes = traitlets.Dict().tag(sync=True)
 
@@ -41,6 +41,10 @@ class PassView(StepView):
 
     def _static(self) -> tuple[str, str]:
         return self.source.table(), static_html(self.source)
+
+    def _pictures(self) -> list[str]:
+        last = self.passes["graphs"][-1]
+        return [Graph.from_dict(last).svg()] if last else []
 
 
 def packed(recording: Any) -> dict[str, Any]:

@@ -7,15 +7,18 @@ gives a `Scene`: rectangles and pieces of text with their places in pixels, whic
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import accumulate
 from typing import Any, Union
 
 from mlc_lab.observe import nest as nests
 from mlc_lab.observe.alignment import Row, keyed, rows
 
-from .static import cost_text
+from .static import cost_text, duration
 
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 SIZE, CHAR, ROW = 12.0, 7.23, 18.0  # of the text: height, width of a character, of a line; pixels
@@ -257,6 +260,16 @@ def nest(recording: Any, number: int, theme: str = "light") -> Scene:
     return scene
 
 
+def program_nest(recording: Any, number: int) -> str:
+    """The loop nest of a program alone, as SVG."""
+    scene, tree = Scene(), nests.nest_of(recording, number)
+    scene.text(PAD, PAD + SIZE, recording.title, "dim")
+    _paint(scene, tree, PAD, 2 * PAD + SIZE, lambda part: "")
+    scene.width = max(tree.width + 2 * PAD, _widest(scene))
+    scene.height = tree.height + 3 * PAD + SIZE
+    return scene.svg()
+
+
 def _own(box: nests.Box) -> list[Part]:
     """The loop, or the iterators of the block, that a box stands for."""
     parts = [box] if box.kind == "loop" else [row for row in box.rows if row.role in ITERATORS]
@@ -294,6 +307,53 @@ def _paint(scene: Scene, root: nests.Box, left: float, top: float, mark_of: Any)
                 scene.rectangle(x + nests.SIDE - 2, top + row.y, width, nests.ROW - 2, mark)
             scene.text(x + nests.SIDE + 2, top + row.y + 13, row.role, "dim")
             scene.text(x + nests.SIDE + nests.ROLE - 2, top + row.y + 13, nests.cut(row.text))
+
+
+#: of the picture of a search: width and height of its chart, and points that it has at most
+CHART, POINTS = (560.0, 160.0), 300
+
+
+def search(board: dict[str, Any]) -> str:
+    """The trials of a tuning board as SVG: their times in order, and the best of each search so
+    far, on a logarithmic scale."""
+    times = [[t["time"] for t in board["trials"] if t["session"] == s["key"] and t["time"]]
+             for s in board["sessions"]]  # fmt: skip
+    every = [time for one in times for time in one]
+    best, worst = min(every), max(every)
+    (wide, tall), scene, top = CHART, Scene(), 2 * PAD + 2 * ROW
+    scene.text(PAD, PAD + SIZE, board["title"], "fg", True)
+    scene.text(PAD, PAD + SIZE + ROW, f"{len(every)} trials, {duration(worst)} to "
+               f"{duration(best)} (best so far: line)", "dim")
+
+    def place(time: float) -> float:
+        return top + tall * (1 - math.log(time / best) / (math.log(worst / best) or 1.0))
+
+    for one in times:
+        step, each = wide / max(len(one) - 1, 1), math.ceil(len(one) / POINTS)
+        for n in range(0, len(one), each):
+            scene.rectangle(PAD + step * n - 2, place(one[n]) - 2, 4, 4, "new-ink")
+        least = [math.inf, *accumulate(one, min)]
+        low = [n for n in range(len(one)) if least[n + 1] < least[n]]
+        for n, end in zip(low, [*low[1:], len(one) - 1]):
+            scene.rectangle(PAD + step * n, place(one[n]) - 1, max(step * (end - n), 2), 2, "dim")
+    scene.width, scene.height = wide + 2 * PAD, top + tall + PAD
+    return scene.svg()
+
+
+def bars(title: str, rows: Sequence[tuple[str, float, str]]) -> str:
+    """Numbers as SVG: of each its name, a bar of its length, and words."""
+    scene, most = Scene(), max((number for _, number, _ in rows), default=0) or 1
+    left = 2 * PAD + CHAR * max((len(_cut(name)) for name, _, _ in rows), default=0)
+    scene.text(PAD, PAD + SIZE, title, "fg", True)
+    y = PAD + SIZE + GAP
+    for name, number, words in rows:
+        long = CHART[0] / 2 * number / most
+        scene.text(PAD, y + 13, _cut(name))
+        scene.rectangle(left, y + 2, max(long, 1), ROW - 4, "new", "new-ink")
+        scene.text(left + long + 8, y + 13, words, "dim")
+        y += ROW
+    scene.width, scene.height = _widest(scene), y + PAD
+    return scene.svg()
 
 
 PICTURES = {"program": program, "nest": nest}

@@ -7,12 +7,15 @@ them the lines that changed, as a unified diff by the identity of the lines.
 
 from __future__ import annotations
 
+import base64
 from html import escape
 from typing import Any
 
 from mlc_lab.observe.alignment import keyed, rows
 
 CONTEXT = 2
+#: characters that a picture has at most
+PICTURE_LIMIT = 60_000
 # Tints that can be read on white and on black.
 _TINT = {"+": "background:rgba(0,114,178,.18)", "-": "background:rgba(213,94,0,.18)"}
 _PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
@@ -63,6 +66,15 @@ def difference(recording: Any, before: int, after: int) -> list[tuple[str, str]]
         elif n - 1 in near and any(m > n for m in changed) and out:
             out.append(("@", "..."))
     return out + added
+
+
+def image(svg: str, words: str) -> str:
+    """A picture, and words for where none is shown; "" for one that is too large to be kept."""
+    if len(svg) > PICTURE_LIMIT:
+        return ""
+    data = base64.b64encode(svg.encode()).decode()
+    return (f'<p><img alt="{escape(words)}" style="max-width:100%" '
+            f'src="data:image/svg+xml;base64,{data}"></p>')
 
 
 def _pre(text: str) -> str:

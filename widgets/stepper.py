@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlc_lab.observe.alignment import slots_of
+from mlc_lab.observe.code_ahead import SHARED
 from mlc_lab.observe.why import explain
 
-from . import bundle, export, static
+from . import export, picture, static
+from .saved import gzipped
 from .view import StepView, traitlets
 
 #: the ways to look at a step, by the names of the trait `tab`
@@ -41,8 +40,7 @@ class Stepper(StepView):
     target     for which lowered code, LLVM IR and assembly are made when a reader asks for them.
     """
 
-    _esm = bundle.module("stepper.js")
-    _css = bundle.style(*STYLES)
+    _entry, _styles = "stepper.js", STYLES
 
     recording = traitlets.Dict().tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
@@ -60,7 +58,7 @@ class Stepper(StepView):
         self.on_msg(self._answer)
 
     def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        """The view asks for the code of a program: lower and compile it, and send the lines."""
+        """The view asks for counts, times, or the code of a program."""
         if isinstance(content, dict) and content.get("type") == "counts":
             self.count()
         if isinstance(content, dict) and content.get("type") == "measure":
@@ -69,9 +67,32 @@ class Stepper(StepView):
             return
         program = content.get("program")
         if isinstance(program, int) and 0 <= program < len(self.source.programs):
-            if program not in self._code:
-                self._code[program] = self.source.code_of(program, self.target)
+            self._send_code(program, bool(content.get("ahead")))
+
+    def _send_code(self, program: int, ahead: bool) -> None:
+        """Lower and compile a program, and send the lines: those of a module in a process, ahead
+        of time where nobody waits for them; what is known as text alone, here, when it is asked
+        for: the kernel is not kept busy ahead."""
+        modules = getattr(self.source, "modules", None) or []
+        if program not in self._code and program >= len(modules):
+            if ahead:
+                return
+            self._code[program] = self.source.code_of(program, self.target)
+        if program in self._code:
             self.send({"type": "code", "code": self._code[program]})
+            return
+        source, mine = self.source, id(self)
+
+        def done(made: dict[str, Any]) -> None:
+            if self.source is not source:
+                return
+            if "programs" in made:
+                self._code[program] = {**made, "programs": {str(program): made["programs"]["0"]}}
+                self.send({"type": "code", "code": self._code[program]})
+            else:
+                self.send({"type": "code", "program": program, "error": made["message"]})
+
+        SHARED.ask((mine, program), modules[program], self.target, done, ahead)
 
     def _steps(self) -> int:
         return len(self.recording.get("steps", ()))
@@ -181,6 +202,10 @@ class Stepper(StepView):
         html = static.hidden(self.source) if self.guess else static.html(self.source)
         return f"Stepper of {self.source.title}: {len(self.source.steps)} steps", html
 
+    def _pictures(self) -> list[str]:
+        last = self.source.steps[0 if self.guess else -1]
+        return [picture.program_nest(self.source, last.after)]
+
 
 def packed(recording: Any) -> dict[str, Any]:
     """A recording as plain data for a view: with the `slots` that align its programs, and its
@@ -191,8 +216,7 @@ def packed(recording: Any) -> dict[str, Any]:
     data = recording.to_dict()
     data["slots"] = slots_of(data)
     if data.get("code"):
-        text = json.dumps(data["code"], separators=(",", ":")).encode()
-        data["code"] = {"gzip": base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()}
+        data["code"] = gzipped(data["code"])
     return data
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mlc_lab.observe.alignment import slots_of
 
-from . import bundle, export
+from . import export, picture
 from .static import cost_text
 from .view import View, traitlets
 
@@ -41,8 +41,8 @@ class Workbench(View):
     Changes that code makes to `bench` are shown too.
     """
 
-    _esm = bundle.module("workbench.js")
-    _css = bundle.style("stepper.css", "workbench.css")
+    _entry, _styles = "workbench.js", ("stepper.css", "workbench.css")
+    _alone = {"palette": {}, "measuring": False, "live": False}
 
     tree = traitlets.Dict().tag(sync=True)
     node = traitlets.Int(0).tag(sync=True)
@@ -256,6 +256,9 @@ class Workbench(View):
         text = f"Workbench of {self.bench.recording.title}: {len(self.bench.attempts)} attempts"
         return text, static_html(self.bench.to_dict())
 
+    def _pictures(self) -> list[str]:
+        return [picture.program_nest(self.bench.recording, self.bench.at.program)]
+
 
 _REQUESTS: dict[str, Callable[[Workbench, dict[str, Any]], dict[str, Any]]] = {
     "apply": Workbench._asked_apply, "check": Workbench._asked_check,
@@ -267,11 +270,11 @@ _REQUESTS: dict[str, Callable[[Workbench, dict[str, Any]], dict[str, Any]]] = {
 def page(trees: Sequence[dict[str, Any]], title: str = "Attempts") -> str:
     """One HTML page with a workbench for each tree, readable where scripts do not run."""
     views = [
-        ({"tree": packed(tree), "node": tree["at"], "selection": {}, "palette": {}, "costs": {},
-          "live": False}, static_html(tree))
+        ({"tree": packed(tree), "node": tree["at"], "selection": {}, "costs": {},
+          **Workbench._alone}, static_html(tree))
         for tree in trees
     ]  # fmt: skip
-    return export.write(views, title, "workbench.js", styles=("stepper.css", "workbench.css"))
+    return export.write(views, title, "workbench.js", Workbench._styles)
 
 
 def packed(tree: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from mlc_lab_widgets import extension
+
 # The notebook in front, in the page's own terms.
 NOTEBOOK = "window.jupyterapp?.shell?.currentWidget"
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -22,9 +24,13 @@ def free_port():
 
 
 class LabServer:
-    """`jupyter lab` on a folder; a context manager. The application is exposed to the page."""
+    """`jupyter lab` on a folder; a context manager. The application is exposed to the page.
 
-    def __init__(self, folder):
+    With `save_state` JupyterLab saves the state of widgets, which is a setting of its own.
+    """
+
+    def __init__(self, folder, save_state=True):
+        self.save_state = save_state
         self.folder = Path(folder)
         self.work = self.folder / "work"
         self.work.mkdir(parents=True)
@@ -33,6 +39,7 @@ class LabServer:
     def __enter__(self):
         port = free_port()
         settings = self.folder / "settings"
+        extension.copy(self.folder / "data" / "labextensions" / "mlc-lab")
         environment = {
             **os.environ,
             "JUPYTER_CONFIG_DIR": str(self.folder / "config"),
@@ -41,14 +48,15 @@ class LabServer:
             "JUPYTERLAB_SETTINGS_DIR": str(settings),
             "JUPYTERLAB_WORKSPACES_DIR": str(self.folder / "workspaces"),
             "IPYTHONDIR": str(self.folder / "ipython"),
-            "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)]),
+            "PYTHONPATH": os.pathsep.join(filter(None, [
+                str(ROOT), str(Path(__file__).parent), os.environ.get("PYTHONPATH")])),
         }
-        # No news and no extension manager: both would ask the internet. Widgets are saved.
+        # No news and no extension manager: both would ask the internet.
         for name, values in {
             "@jupyterlab/apputils-extension/notification": {
                 "fetchNews": "false", "checkForUpdates": False,
             },
-            "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
+            "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": self.save_state},
         }.items():  # fmt: skip
             path = settings / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True)
@@ -92,10 +100,12 @@ class LabServer:
         return f"{self.base}/{path}{joint}token={self.token}"
 
     def write(self, name, *cells):
-        """Write a notebook of code cells."""
+        """Write a notebook of code cells, and of text where a cell is ("markdown", text)."""
         from nbformat import v4
 
-        made = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+        made = v4.new_notebook(cells=[
+            v4.new_code_cell(cell) if isinstance(cell, str) else v4.new_markdown_cell(cell[1])
+            for cell in cells])
         made.metadata["kernelspec"] = {
             "name": "python3", "display_name": "Python 3", "language": "python",
         }  # fmt: skip

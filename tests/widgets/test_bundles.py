@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCES = ROOT / "widgets" / "js"
 BUNDLES = ROOT / "widgets" / "bundles"
 #: kB that the script of a view has at most: a notebook stores it once for every view it shows
-LIMITS = {"stepper.js": 75, "workbench.js": 45}
+LIMITS = {"stepper.js": 75, "live.js": 60, "typed.js": 70, "workbench.js": 45}
 LIMIT = 40
 IMPORT = re.compile(r'^(?:import|export)\b[^;"]*?\bfrom "\./([\w-]+\.js)";', re.M)
 
@@ -85,8 +85,9 @@ def test_a_style_asks_for_nothing(name):
 @pytest.mark.parametrize("name, module", [
     ("access.js", "access.AccessView"), ("board.js", "board.TuningBoard"),
     ("comparison.js", "comparison.Compare"), ("graph.js", "graph.GraphView"),
-    ("machine.js", "machine.MachineView"), ("passes.js", "passes.PassView"),
-    ("stepper.js", "stepper.Stepper"), ("workbench.js", "workbench.Workbench"),
+    ("live.js", "live.Live"), ("machine.js", "machine.MachineView"),
+    ("passes.js", "passes.PassView"), ("stepper.js", "stepper.Stepper"),
+    ("typed.js", "typed.Typed"), ("workbench.js", "workbench.Workbench"),
 ])  # fmt: skip
 def test_a_widget_has_the_bundle_of_its_view(name, module):
     pytest.importorskip("anywidget")

@@ -72,3 +72,32 @@ def test_python_drives_it_and_hears_of_it():
     stop()
     view.left = 0
     assert seen == [(1, 1)]
+
+
+@pytest.mark.browser
+def test_the_names_of_the_two_are_titles(chromium, tmp_path):
+    naive, tiled = schedules()
+    view = widgets.compare(naive, tiled)
+    assert view.comparison["title"] == "naive / tiled"
+    view.html(tmp_path / "named.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "named.html").as_uri())
+        assert page.locator(".of-schedule").all_inner_texts() == ["naive", "tiled"]
+        assert page.locator(".panes .cap").first.inner_text().startswith("naive: after step 1")
+        assert page.get_by_role("button", name="Measure").count() == 0  # nobody to ask
+
+
+def test_names_may_be_given_and_are_those_of_functions_else():
+    assert widgets.compare(*schedules(), names=("a", "b")).comparison["names"] == ["a", "b"]
+    assert widgets.compare(*schedules()).comparison["title"] == "main / main"
+
+
+def test_times_are_measured_when_asked(monkeypatch):
+    view = widgets.compare(*schedules())
+    sent = []
+    monkeypatch.setattr(view, "send", sent.append)
+    view._answer(view, {"type": "measure"}, [])
+    programs = view.comparison["recording"]["programs"]
+    assert sent[-1] == {"type": "measure", "done": True, "error": ""}
+    assert {m["program"] for m in sent[:-1]} == set(range(len(programs)))
+    assert all(program["cost"]["time"] > 0 for program in programs)

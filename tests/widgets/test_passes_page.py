@@ -28,6 +28,12 @@ def names(page):
     return page.locator(".passes .pass-name").all_inner_texts()
 
 
+def scales(page):
+    """How large each graph is drawn."""
+    return page.locator(".mlc-graph .drawing svg").evaluate_all(
+        "es => es.map(e => (e.clientWidth / e.viewBox.baseVal.width).toFixed(2))")
+
+
 def test_passes_that_changed_nothing_are_folded(page):
     assert names(page) == ["as it was", "DeadCodeElimination", "LegalizeOps",
                            "AnnotateTIROpPattern", "FuseOps", "FuseTIR"]
@@ -57,6 +63,14 @@ def test_the_keyboard_walks_through_the_passes(page):
     assert page.locator(".mlc-passes > .sr[role=status]").inner_text().startswith("FuseTIR.")
 
 
+def test_graphs_open_with_all_of_both_in_sight(page):
+    page.get_by_role("option", name="FuseOps").click()
+    page.get_by_role("tab", name="Graph").click()
+    for drawing in page.locator(".mlc-graph .drawing").all():
+        inside, around = (drawing.locator("svg").bounding_box(), drawing.bounding_box())
+        assert inside["height"] <= around["height"] and inside["width"] <= around["width"]
+
+
 def test_graphs_before_and_after(page):
     page.get_by_role("option", name="FuseOps").click()
     assert "bytes moved by the calls" in page.locator(".change").inner_text()
@@ -65,6 +79,9 @@ def test_graphs_before_and_after(page):
     assert drawings.count() == 2
     assert drawings.nth(0).locator(".node.group").count() == 0
     assert drawings.nth(1).locator(".node.group").count() == 1
+    assert len(set(scales(page))) == 1
+    drawings.nth(0).get_by_role("button", name="Zoom in").click()
+    assert len(set(scales(page))) == 1
     drawings.nth(1).get_by_role("button", name="Open all fused groups").click()
     page.wait_for_function("document.querySelectorAll('.mlc-graph')[1]"
                            ".querySelectorAll('.node.kernel').length === 4")

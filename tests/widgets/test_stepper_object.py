@@ -69,6 +69,13 @@ def test_code_is_made_when_the_view_asks_and_only_once(view, monkeypatch):
     assert "0" in sent[0]["code"]["programs"]
 
 
+def test_the_kernel_itself_makes_no_code_ahead(view, monkeypatch):
+    sent = []
+    monkeypatch.setattr(view, "send", sent.append)
+    view._answer(view, {"type": "code", "program": 0, "ahead": True}, [])
+    assert sent == [] and not view._code
+
+
 def test_what_a_kernel_cannot_lower_is_told_and_does_not_break_the_view(view, monkeypatch):
     sent = []
     monkeypatch.setattr(view, "send", sent.append)

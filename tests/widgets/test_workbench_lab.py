@@ -199,6 +199,7 @@ def test_measuring_fills_in_the_times(lab, chromium):
             "() => [...document.querySelectorAll('.attempts .node:not(.bad) .time')]"
             ".every(t => /s/.test(t.textContent))")  # fmt: skip
         view.get_by_role("button", name="Measure", exact=True).wait_for()
+        assert view.locator(".status").inner_text().startswith("measured")
         facts = view.locator(".facts").inner_text()
         assert "equals the original" in facts and "GFLOP/s" in facts
         assert view.locator(".attempts .node.bad").count() == 1

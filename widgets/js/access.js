@@ -225,7 +225,7 @@ class AccessView {
     this.resize.observe(this.root);
     this.root.addEventListener("keydown", (event) => this.key(event));
     this.handlers = {
-      "change:trace": () => this.build(),
+      "change:trace": () => this.rebuild(),
       "change:results": () => this.takeResults(),
       "change:configuration": () => this.takeResults(),
       "change:position": () => this.show(this.model.get("position"), false),
@@ -243,6 +243,21 @@ class AccessView {
   }
 
   // ------------------------------------------------------------------------------------ building
+
+  /** Another trace: at the same moment as before, as quick, and still playing if it was. */
+  rebuild() {
+    const [at, playing, speed] = [this.position, this.playing, this.speed.value];
+    const open = [this.caches.open, this.nearby.open];
+    const top = this.program.scrollTop;
+    const held = this.root.contains(document.activeElement);
+    this.build();
+    this.speed.value = speed;
+    [this.caches.open, this.nearby.open] = open;
+    this.program.scrollTop = top;
+    this.show(at, false, true);
+    if (held) this.root.focus({ preventScroll: true });
+    if (playing && this.position < this.last) this.play();
+  }
 
   build() {
     this.pause();
@@ -886,7 +901,7 @@ class AccessView {
 
 /**
  * What anywidget calls with an element to draw in; the return value takes the view down.
- * @param {Data.Host} host
+ * @param {Pick<Data.Host, "model" | "el">} host
  */
 export function render({ model, el }) {
   const view = new AccessView(model, el);

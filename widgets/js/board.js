@@ -882,11 +882,10 @@ class BoardView {
   /** @param {Data.Trial[]} trials */
   drawFamily(trials) {
     if (!trials.some((t) => t.parent !== null)) {
-      return h(
-        "p",
-        { class: "dim" },
-        "No trial was mutated from another: the search was not evolutionary, or is in its first round.",
-      );
+      const drawn =
+        "No trial was mutated from another yet. The first round of a search is drawn at random; " +
+        "an evolutionary one mutates the best of the rounds before.";
+      return h("p", { class: "dim" }, drawn);
     }
     const good = trials.filter(isTimed);
     const y = this.timeScale(good);

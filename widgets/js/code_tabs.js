@@ -3,13 +3,14 @@
 // The lines come with the recording (an exported page) or are asked of the kernel, once for each
 // program (a notebook). A line of code says from which lines of the program it came.
 
-import { closest, copyButton, escapeHTML, h, later, sure } from "./dom.js";
+import { closest, copyButton, escapeHTML, gunzip, h, later, sure } from "./dom.js";
 import { codeTokens, tokens } from "./highlight.js";
-import { LazyRows, ROW_HEIGHT } from "./rows.js";
+import { LazyRows } from "./rows.js";
 
 /** @import { Programs } from "./program.js" */
 
 const PATIENCE = 60000; // ms after which a kernel that has not answered is given up
+const STILL = 600; // ms that a reader stays on a step before its code is made ahead
 const WHOLE_CODE = 140; // lines up to which all are in the page
 /** @type {Record<number, string>} */
 const WIDTH_NAMES = { 64: "64-bit", 128: "128-bit", 256: "256-bit", 512: "512-bit" };
@@ -34,6 +35,10 @@ export class CodeSource {
   waiting;
   /** @type {Promise<void> | null} */
   unpacking;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  still;
+  /** @type {Set<number>} */
+  ahead = new Set(); // what was asked for before a reader did
 
   /**
    * @param {Data.Model} model
@@ -46,7 +51,8 @@ export class CodeSource {
     /** @param {any} message */
     this.onMessage = (message) => {
       if (message?.type !== "code") return;
-      this.learn(message.code);
+      if (message.code) this.learn(message.code);
+      else this.refuse(message.program, message.error);
     };
     this.unpacking = null;
     if (recording.code) {
@@ -62,12 +68,7 @@ export class CodeSource {
    * @param {Data.Code | { gzip: string }} code
    */
   async unpack(code) {
-    if ("gzip" in code) {
-      const bytes = Uint8Array.from(atob(code.gzip), (c) => c.charCodeAt(0));
-      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-      code = await new Response(stream).json();
-    }
-    this.learn(/** @type {Data.Code} */ (code));
+    this.learn("gzip" in code ? await gunzip(code.gzip) : code);
   }
 
   /** @param {Data.Code} code */
@@ -115,12 +116,12 @@ export class CodeSource {
     this.waiting.set(program, done);
     if (asked) return;
     const giveUp = () => {
-      this.waiting.get(program)?.({
-        error:
-          "No answer: code is made by the notebook's kernel, which " +
-          "is not running or is busy. Run the cell again.",
-      });
-      this.waiting.delete(program);
+      if (this.waiting.get(program) !== done) return;
+      this.refuse(
+        program,
+        "No answer: code is made by the notebook's kernel, which is not running or is busy. " +
+          "Run the cell again.",
+      );
     };
     try {
       this.model.send({ type: "code", program });
@@ -130,7 +131,40 @@ export class CodeSource {
     }
   }
 
+  /**
+   * There is no code of a program, for a reason that may pass.
+   * @param {number} program
+   * @param {string} error
+   */
+  refuse(program, error) {
+    this.ahead.delete(program);
+    this.waiting.get(program)?.({ error, again: true });
+    this.waiting.delete(program);
+  }
+
+  /**
+   * Have the code of programs made before a reader asks for it, if the reader stays where they are.
+   * @param {number[]} programs
+   */
+  prepare(programs) {
+    clearTimeout(this.still);
+    if (!this.live) return;
+    this.still = setTimeout(() => {
+      for (const program of programs) {
+        if (this.known.has(program) || this.waiting.has(program) || this.ahead.has(program))
+          continue;
+        this.ahead.add(program);
+        try {
+          this.model.send({ type: "code", program, ahead: true });
+        } catch {
+          return; // a saved notebook without a kernel
+        }
+      }
+    }, STILL);
+  }
+
   remove() {
+    clearTimeout(this.still);
     if (this.live) this.model.off("msg:custom", this.onMessage);
   }
 }
@@ -158,6 +192,10 @@ export class CodeView {
   labels = later();
   /** @type {number[] | null} */
   lit = later();
+  /** @type {Map<number, Data.Mark>} */
+  marks = later();
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  clock;
 
   /**
    * @param {Programs} programs
@@ -254,18 +292,47 @@ export class CodeView {
     if (program !== this.program) this.chosen = null;
     this.program = program;
     this.kind = kind;
-    const text = this.programs.programs[program];
-    this.leftRows.show(text.length, (n) =>
-      this.programs.line(text[n], marks.get(n) || "", null, n),
-    );
+    this.marks = marks;
+    this.drawLeft();
+    this.ask();
+  }
+
+  /** Get the code of the program, and say how long that takes. */
+  ask() {
+    const { program } = this;
     this.entry = null;
+    clearInterval(this.clock);
     this.source.get(program, (entry) => {
       if (program !== this.program) return;
+      clearInterval(this.clock);
       this.entry = entry;
       this.draw();
-      if (this.tell) this.tell(`${this.caption.textContent}: ${this.lines().length} lines`);
+      if (this.tell) {
+        const said = entry.error || `${this.lines().length} lines`;
+        this.tell(`${this.caption.textContent}: ${said}`);
+      }
     });
-    if (!this.entry) this.draw(); // until the answer comes
+    if (this.entry) return;
+    this.draw(); // until the answer comes
+    const start = performance.now();
+    this.clock = setInterval(() => {
+      const said = this.right.querySelector(".wait");
+      if (!said || !said.isConnected) return clearInterval(this.clock);
+      said.textContent = `Compiling, ${Math.round((performance.now() - start) / 1000)} s`;
+    }, 1000);
+  }
+
+  /** Draw both panes anew, as after lines were wrapped. */
+  redraw() {
+    if (this.program >= 0) this.drawLeft();
+    if (this.entry) this.draw();
+  }
+
+  drawLeft() {
+    const text = this.programs.programs[this.program];
+    this.leftRows.show(text.length, (n) =>
+      this.programs.line(text[n], this.marks.get(n) || "", null, n),
+    );
   }
 
   lines() {
@@ -310,6 +377,9 @@ export class CodeView {
     else if (!lines.length) {
       this.right.replaceChildren(
         h("p", { class: "wait" }, this.entry.error || "There is nothing to show."),
+        this.entry.again
+          ? h("button", { type: "button", onclick: () => this.tryAgain() }, "Try again")
+          : "",
       );
     } else {
       const read = lowered ? tokens : codeTokens;
@@ -325,13 +395,19 @@ export class CodeView {
         const sign = line.width
           ? `<i title="${WIDTH_NAMES[line.width] || `${line.width}-bit`} vectors">${line.width}</i>`
           : "<i></i>";
-        return `<div class="l${wide}" data-n="${n}" data-from=" ${line.from.join(" ")} ">${sign}<code>${line.html}</code></div>`;
+        const indent = line.text.length - line.text.trimStart().length;
+        return `<div class="l${wide}" data-n="${n}" data-from=" ${line.from.join(" ")} " style="--in:${indent}">${sign}<code>${line.html}</code></div>`;
       });
     }
     this.right.classList.toggle("machine", !lowered);
     this.drawFacts();
     this.light(this.chosen);
     if (this.chosen) this.meet(this.right);
+  }
+
+  tryAgain() {
+    this.right.focus();
+    this.ask();
   }
 
   drawFacts() {
@@ -413,7 +489,8 @@ export class CodeView {
       .map((at, n) => (at.from.some((k) => sure(this.chosen).includes(k)) ? n : -1))
       .filter((n) => n >= 0);
     const first = pane === this.right ? met[0] : Math.min(...sure(this.chosen));
-    if (first !== undefined && Number.isFinite(first)) this.toSight(pane, first * ROW_HEIGHT);
+    const rows = pane === this.right ? this.rightRows : this.leftRows;
+    if (first !== undefined && Number.isFinite(first)) this.toSight(pane, rows.reveal(first));
     return met.length;
   }
 

@@ -6,9 +6,11 @@
 import { copyButton, digits, duration, h, later } from "./dom.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
+import { PaneTools } from "./panes.js";
 import { marksOf, Programs, SIDES, SideBySide } from "./program.js";
 import { facts, pythonOf } from "./facts.js";
 import { followTheme } from "./theme.js";
+import { Unmeasured } from "./unmeasured.js";
 
 /** @typedef {ReturnType<Compare["column"]>} Column */
 
@@ -36,6 +38,10 @@ export class Compare {
   legend = later();
   /** @type {HTMLDivElement} */
   verdict = later();
+  /** @type {[string, string]} */
+  names = later();
+  /** @type {Unmeasured} */
+  unmeasured = later();
   /** @type {HTMLButtonElement} */
   nest = later();
   /** @type {number[]} */
@@ -54,6 +60,7 @@ export class Compare {
       tabindex: "-1",
     });
     element.replaceChildren(this.root);
+    this.panes = new PaneTools(model, this.root, () => this.sides?.draw(false));
     this.build();
     this.stopTheme = followTheme(this.root);
     this.onModel = () => this.show(this.model.get("left"), this.model.get("right"), false);
@@ -63,14 +70,23 @@ export class Compare {
   }
 
   remove() {
+    this.unmeasured.remove();
+    this.panes.remove();
     this.stopTheme();
     for (const name of ["left", "right"]) this.model.off(`change:${name}`, this.onModel);
     this.model.off("change:comparison", this.onData);
   }
 
   build() {
-    const { recording, split, title, preludes } = this.model.get("comparison");
-    this.recording = recording;
+    const { recording, split, title, preludes, names } = this.model.get("comparison");
+    // Costs that come in are written into a copy, as in the stepper.
+    this.recording = {
+      ...recording,
+      programs: recording.programs.map((/** @type {any} */ program) => ({ ...program })),
+    };
+    this.names = names || ["Left", "Right"];
+    this.unmeasured?.remove();
+    this.unmeasured = new Unmeasured(this.recording, this.model, () => this.drawCosts(), true);
     this.halves = [
       [0, split],
       [split, recording.steps.length],
@@ -111,13 +127,22 @@ export class Compare {
     );
     this.root.setAttribute("aria-label", `Comparison of ${title}`);
     this.root.replaceChildren(
-      h("div", { class: "bar" }, h("span", { class: "title" }, title), this.verdict, this.nest),
+      h(
+        "div",
+        { class: "bar" },
+        h("span", { class: "title" }, title),
+        this.verdict,
+        this.nest,
+        this.panes.tools,
+      ),
       h(
         "div",
         { class: "panes columns" },
         this.columns.map((column) => column.element),
       ),
+      this.unmeasured.element,
       this.sides.element,
+      this.panes.grip,
       h("div", { class: "foot" }, this.legend),
       this.live,
     );
@@ -146,7 +171,7 @@ export class Compare {
       this.show(at[0], at[1]);
     });
     const count = h("output", { class: "count" });
-    const now = h("pre", { class: "now" });
+    const now = h("pre", { class: "now", tabindex: "0" });
     const costs = h("div", { class: "facts", role: "list" });
     const copy = copyButton(`Copy the Python of the ${name} schedule so far`, () =>
       pythonOf(this.preludes[i], this.recording.steps.slice(from, from + this.at[i] + 1)),
@@ -154,6 +179,7 @@ export class Compare {
     const element = h(
       "div",
       { class: "half" },
+      h("h4", { class: "of-schedule" }, this.names[i]),
       h("div", { class: "buttons" }, slider, count),
       h("div", { class: "code" }, now, copy),
       costs,
@@ -184,20 +210,11 @@ export class Compare {
       column.slider.setAttribute("aria-valuetext", `${at[i]} of ${last}: ${step.op}`);
       column.count.textContent = `${at[i]} / ${last}`;
       column.now.textContent = step.python || "the program as it was";
-      column.costs.replaceChildren(
-        ...facts(this.recording, this.halves[i][0] + at[i], this.halves[i][0]).map((fact) =>
-          h(
-            "div",
-            { class: `fact ${fact.kind || ""}`, role: "listitem" },
-            h("span", {}, fact.name),
-            h("strong", {}, fact.value),
-          ),
-        ),
-      );
     });
+    this.drawCosts();
     const [a, b] = [this.stepAt(0), this.stepAt(1)];
     this.sides.show(a.after, b.after, null, {
-      captions: [`Left: after step ${at[0]}, ${a.op}`, `Right: after step ${at[1]}, ${b.op}`],
+      captions: [a, b].map((step, i) => `${this.names[i]}: after step ${at[i]}, ${step.op}`),
       relate: (side, keys) => this.related(side, keys),
     });
     const counts = this.programs.counts(a.after, b.after);
@@ -207,7 +224,6 @@ export class Compare {
         h("span", { class: `l ${mark}` }, `${SIGNS_OF[mark]} ${counts[mark]} ${mark}`),
       );
     this.legend.replaceChildren(...(parts.length ? parts : ["both programs are the same"]));
-    this.verdict.textContent = this.faster();
     this.live.textContent = `Left step ${at[0]}, ${a.op}. Right step ${at[1]}, ${b.op}. ${this.faster()}`;
     if (tell) {
       this.model.set("left", at[0]);
@@ -216,9 +232,30 @@ export class Compare {
     }
   }
 
+  /** What both programs cost, and which of them is the faster one. */
+  drawCosts() {
+    this.columns.forEach((column, i) => {
+      const [from] = this.halves[i];
+      column.costs.replaceChildren(
+        ...facts(this.recording, from + this.at[i], from).map((fact) =>
+          h(
+            "div",
+            { class: `fact ${fact.kind || ""}`, role: "listitem" },
+            h("span", {}, fact.name),
+            h("strong", {}, fact.value),
+          ),
+        ),
+      );
+    });
+    this.verdict.textContent = this.faster();
+  }
+
   /** Which of the two programs is the faster one, in words. */
   faster() {
-    const [a, b] = [0, 1].map((i) => this.recording.programs[this.stepAt(i).after].cost);
+    const shown = [0, 1].map((i) => this.stepAt(i).after);
+    // Two measurements of one program differ by noise alone.
+    if (!Object.values(this.programs.counts(shown[0], shown[1])).some(Boolean)) return "";
+    const [a, b] = shown.map((program) => this.recording.programs[program].cost);
     if (!a?.time || !b?.time) return "";
     const ratio = a.time / b.time;
     const noise = 1 + (a.spread || 0) + (b.spread || 0);

@@ -49,10 +49,13 @@ export function countFacts(cost) {
     const why = cost && cost.counts && cost.counts.message;
     return why ? [{ name: "Cache misses", value: why, kind: "none" }] : [];
   }
+  const about = counts.part ? "about " : "";
   const found = counts.levels.map((level) => ({
     name: `${level.name} misses`,
     value:
-      amount(level.misses) + (level.lookups ? ` (${percent(level.misses / level.lookups)})` : ""),
+      about +
+      amount(level.misses) +
+      (level.lookups ? ` (${percent(level.misses / level.lookups)})` : ""),
     title:
       `${level.misses.toLocaleString("en-US")} of ${level.lookups.toLocaleString("en-US")} lines asked for; ` +
       `${level.bytes_in.toLocaleString("en-US")} bytes in, ${level.bytes_out.toLocaleString("en-US")} written back`,
@@ -60,9 +63,16 @@ export function countFacts(cost) {
   const memory = bytesByLevel(counts).memory;
   found.push({
     name: "From memory",
-    value: `${amount(memory)}B`,
+    value: `${about}${amount(memory)}B`,
     title: `${memory.toLocaleString("en-US")} bytes`,
   });
+  if (counts.part) {
+    found.push({
+      name: "Counted",
+      value: `the first ${percent(counts.part)}`,
+      title: "the outer loops are cut short, and what they do is taken to go on in the same way",
+    });
+  }
   if (counts.intensity) {
     found.push({
       name: "Intensity",

@@ -129,6 +129,17 @@ export async function copyText(text) {
 }
 
 /**
+ * Data that came compressed: JSON, by gzip, in base 64.
+ * @param {string} text
+ * @returns {Promise<any>}
+ */
+export async function gunzip(text) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+/**
  * A button that copies what `text()` gives and says so for a moment.
  * @param {string} label
  * @param {() => string} text

@@ -5,6 +5,7 @@
 
 import { closest, copyButton, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
+import { PaneTools } from "./panes.js";
 import { SVG, svg } from "./svg.js";
 import { followTheme } from "./theme.js";
 
@@ -99,8 +100,6 @@ export class GraphDrawing {
   detail = later();
   /** @type {HTMLDivElement} */
   live = later();
-  /** @type {HTMLDivElement} */
-  view = later();
   /** @type {() => void} */
   unfollow = later();
   /** @type {Data.Graph} */
@@ -127,11 +126,17 @@ export class GraphDrawing {
   /**
    * @param {Data.Model} model
    * @param {HTMLElement} root
+   * @param {((view: HTMLElement) => PaneTools) | null} [tools] null within a view that has its own
    */
-  constructor(model, root) {
+  constructor(model, root, tools = (view) => new PaneTools(model, view)) {
     this.model = model;
     this.root = root;
     this.zoom = 1;
+    this.zoomed = false; // by the reader
+    /** @type {GraphDrawing[]} */
+    this.peers = [this]; // the drawings that are shown in one scale
+    this.view = h("div", { class: "mlc mlc-graph" });
+    this.panes = tools && tools(this.view);
     this.mark = `graph-arrow-${Math.random().toString(36).slice(2)}`;
     this.build();
     this.onLayout = () => this.draw(true);
@@ -145,9 +150,16 @@ export class GraphDrawing {
     model.on("change:graph", this.onGraph);
     this.load();
     this.draw(false);
+    // In a notebook the view is drawn before it has its place, and thus a size.
+    this.observer = new ResizeObserver(() => {
+      if (!this.zoomed) this.fit(true);
+    });
+    this.observer.observe(sure(this.pane.parentElement));
   }
 
   close() {
+    this.observer.disconnect();
+    this.panes?.remove();
     this.model.off("change:drawing", this.onLayout);
     this.model.off("change:selected", this.onSelected);
     this.model.off("change:graph", this.onGraph);
@@ -186,12 +198,13 @@ export class GraphDrawing {
       this.facts,
       this.search,
       this.found,
-      button("−", "Zoom out", () => this.setZoom(this.zoom / 1.25)),
-      button("+", "Zoom in", () => this.setZoom(this.zoom * 1.25)),
+      button("−", "Zoom out", () => this.zoomBy(1 / 1.25)),
+      button("+", "Zoom in", () => this.zoomBy(1.25)),
       button("Fit", "Fit the graph into the view", () => this.fit()),
       this.openAll,
       this.shutAll,
       button("SVG", "Save the picture as SVG", () => this.save()),
+      this.panes?.tools,
     );
     this.canvas = svg("svg", {
       role: "group",
@@ -209,11 +222,10 @@ export class GraphDrawing {
     });
     this.detail = h("section", { class: "detail", "aria-label": "Node" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.view = h(
-      "div",
-      { class: "mlc mlc-graph" },
+    this.view.append(
       this.bar,
       h("div", { class: "halves" }, this.pane, this.detail),
+      ...(this.panes ? [this.panes.grip] : []),
       this.live,
     );
     this.root.append(this.view);
@@ -379,6 +391,19 @@ export class GraphDrawing {
   }
 
   /**
+   * The reader zooms, around a point of the pane or its middle.
+   * @param {number} factor
+   * @param {[number, number] | null} [middle]
+   */
+  zoomBy(factor, middle = null) {
+    const zoom = this.zoom * factor;
+    for (const peer of this.peers) {
+      peer.zoomed = true;
+      peer.setZoom(zoom, peer === this ? middle : null);
+    }
+  }
+
+  /**
    * @param {number} zoom
    * @param {[number, number] | null} [middle]
    */
@@ -393,16 +418,30 @@ export class GraphDrawing {
     this.pane.scrollTop = ((scrollTop + y) * this.zoom) / old - y;
   }
 
-  /** The whole graph in view; at first no smaller than can be read, else its width; never enlarged. */
+  /**
+   * The zoom at which the whole graph is in view; at first, where that is too small to be read (two
+   * that are compared are seen whole at less), its width, and no less than names can be told at.
+   * @param {boolean} first
+   */
+  fitting(first) {
+    const wide = (this.pane.clientWidth || 800) / (this.placed.width + 24);
+    const high = (this.pane.clientHeight || 560) / (this.placed.height + 24);
+    const whole = Math.min(1, wide, high);
+    const least = this.peers.length > 1 ? 0.4 : 0.75;
+    return !first || whole > least ? whole : Math.min(1, Math.max(wide, 0.4));
+  }
+
+  /** Show the graph, and those beside it, in one scale at which all of them fit; never enlarged. */
   fit(first = false) {
-    const width = this.pane.clientWidth || 800;
-    const wide = width / (this.placed.width + 24);
-    const high = this.pane.clientHeight / (this.placed.height + 24);
-    const whole = Math.min(wide, high);
-    this.setZoom(Math.min(1, !first || whole > 0.75 ? whole : Math.max(wide, 0.6)));
-    if (first) {
-      this.pane.scrollTop = 0;
-      this.pane.scrollLeft = Math.max(0, ((this.placed.width + 24) * this.zoom - width) / 2);
+    const zoom = Math.min(...this.peers.map((peer) => peer.fitting(first)));
+    for (const peer of this.peers) {
+      peer.zoomed = false;
+      peer.setZoom(zoom);
+      if (!first) continue;
+      const { pane, placed } = peer;
+      pane.scrollTop = 0;
+      pane.scrollLeft = Math.max(0, ((placed.width + 24) * zoom - pane.clientWidth) / 2);
+      if (peer.selected) peer.reveal(peer.selected);
     }
   }
 
@@ -411,7 +450,7 @@ export class GraphDrawing {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const box = this.pane.getBoundingClientRect();
-    this.setZoom(this.zoom * (event.deltaY < 0 ? 1.1 : 1 / 1.1), [
+    this.zoomBy(event.deltaY < 0 ? 1.1 : 1 / 1.1, [
       event.clientX - box.left,
       event.clientY - box.top,
     ]);
@@ -456,8 +495,8 @@ export class GraphDrawing {
       if (this.node(id).kind === "group") this.toggle(id);
       else this.detail.focus();
       this.select(id, true);
-    } else if (event.key === "+" || event.key === "=") this.setZoom(this.zoom * 1.25);
-    else if (event.key === "-") this.setZoom(this.zoom / 1.25);
+    } else if (event.key === "+" || event.key === "=") this.zoomBy(1.25);
+    else if (event.key === "-") this.zoomBy(1 / 1.25);
     else return;
     event.preventDefault();
     event.stopPropagation();

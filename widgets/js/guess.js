@@ -273,7 +273,7 @@ class Guessing {
         "div",
         { class: "guess-head" },
         h("strong", {}, `What would step ${at} of ${last} do?`),
-        h("pre", {}, [...(step.lead || []), callOf(step)].join("\n")),
+        h("pre", { tabindex: "0" }, [...(step.lead || []), callOf(step)].join("\n")),
         doc.meaning ? h("p", { class: "meaning" }, doc.meaning) : null,
       ),
       legal,

@@ -1,11 +1,16 @@
-// A run of the virtual machine, instruction by instruction: bytecode, registers, memory over time.
+// A run of the virtual machine: its kernels over time, and instruction by instruction the bytecode,
+// the registers with what they hold, and the memory.
 //
 // Draws a recorded run (see mlc_lab/observe/machine_run.py) and knows nothing of compilers.
 
 import { closest, duration, h, later, OWN_KEYS } from "./dom.js";
 import { bytesText } from "./graph.js";
+import { KernelPanel } from "./kernel_panel.js";
+import { PaneTools } from "./panes.js";
 import { svg } from "./svg.js";
+import { brief, drawTensor } from "./tensor.js";
 import { followTheme } from "./theme.js";
+import { Timeline } from "./timeline.js";
 
 const PLOT = { width: 900, height: 240, left: 64, right: 12, top: 14, bottom: 30 };
 
@@ -51,8 +56,10 @@ class MachineView {
   plot = later();
   /** @type {HTMLDivElement} */
   live = later();
-  /** @type {HTMLElement} */
-  view = later();
+  /** @type {HTMLDivElement} */
+  values = later();
+  /** The register whose values are shown. */
+  chosen = "";
   /** @type {() => void} */
   unfollow = later();
   /** @type {Data.Run} */
@@ -72,6 +79,18 @@ class MachineView {
    */
   constructor(model, root) {
     this.model = model;
+    this.view = h("section", {
+      class: "mlc mlc-machine",
+      role: "group",
+      "aria-label": "A run of the virtual machine",
+      tabindex: "-1",
+    });
+    this.kernel = new KernelPanel(model, (step) => this.show(step, true));
+    this.timeline = new Timeline((step, open) => {
+      this.show(step, true);
+      if (open) this.kernel.unfold();
+    });
+    this.panes = new PaneTools(model, this.view, () => this.kernel.redraw());
     this.build(root);
     this.onStep = () => this.show(this.model.get("step"), false);
     this.onRun = () => this.load();
@@ -81,6 +100,8 @@ class MachineView {
   }
 
   close() {
+    this.panes.remove();
+    this.kernel.remove();
     this.model.off("change:step", this.onStep);
     this.model.off("change:run", this.onRun);
     this.unfollow();
@@ -131,18 +152,20 @@ class MachineView {
       role: "region",
       "aria-label": "Registers",
     });
+    this.registers.addEventListener("click", (event) => {
+      const at = closest(event, "[data-register]");
+      if (!at) return;
+      this.chosen = at.dataset.register;
+      this.drawRegisters(this.at);
+      this.registers.querySelector("[aria-pressed=true]")?.focus();
+    });
+    this.values = h("div", { class: "values", "aria-live": "off" });
     this.now = h("p", { class: "now-runs" });
     this.plot = h("div", { class: "memory" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.view = h(
-      "section",
-      {
-        class: "mlc mlc-machine",
-        role: "group",
-        "aria-label": "A run of the virtual machine",
-        tabindex: "-1",
-      },
-      h("div", { class: "bar" }, this.title, this.facts),
+    this.view.append(
+      h("div", { class: "bar" }, this.title, this.facts, this.panes.tools),
+      this.timeline.element,
       h(
         "div",
         { class: "bar" },
@@ -160,6 +183,9 @@ class MachineView {
       ),
       this.now,
       h("div", { class: "halves" }, this.code, this.registers),
+      this.panes.grip,
+      this.values,
+      this.kernel.element,
       this.plot,
       this.live,
     );
@@ -183,6 +209,7 @@ class MachineView {
     this.slider.max = String(Math.max(0, steps.length - 1));
     this.shownCode = -1;
     this.at = -1;
+    this.timeline.load(steps);
     this.drawMemory();
     this.show(Math.min(this.model.get("step") || 0, steps.length - 1), false);
   }
@@ -256,7 +283,11 @@ class MachineView {
       step.reads.length ? `, reads ${step.reads.join(", ")}` : "",
     );
     this.drawCode(step);
+    const [written] = Object.keys(step.wrote);
+    if (written) this.chosen = written;
     this.drawRegisters(at);
+    this.timeline.mark(at);
+    this.kernel.show(this.run, at);
     this.moveMark();
     this.live.textContent = `Instruction ${at}: ${step.name}, ${duration(step.seconds)}`;
     if (tell) {
@@ -303,27 +334,46 @@ class MachineView {
     }
   }
 
+  /**
+   * What the registers hold after a step: the text and, of a tensor, what is in it. It is null where
+   * nobody looked, and undefined where nothing was written yet.
+   * @param {number} at
+   * @returns {Map<string, { text: string, value?: Data.Summary | null }>}
+   */
+  held(at) {
+    const held = new Map();
+    const { steps, given, values } = this.run;
+    /** @param {number | null} index */
+    const summary = (index) => (index === null ? null : values[index]);
+    steps.slice(0, at + 1).forEach((step, n) => {
+      for (const name of step.unset) held.delete(name);
+      for (const [name, text] of Object.entries(step.set)) held.set(name, { text });
+      if (step.writes && held.has(step.writes)) delete held.get(step.writes).value;
+      for (const [name, index] of Object.entries(n ? step.wrote : { ...given, ...step.wrote })) {
+        if (held.has(name)) held.get(name).value = summary(index);
+      }
+    });
+    return held;
+  }
+
   /** @param {number} at */
   drawRegisters(at) {
-    const held = new Map();
-    for (const step of this.run.steps.slice(0, at + 1)) {
-      for (const name of step.unset) held.delete(name);
-      for (const [name, text] of Object.entries(step.set)) held.set(name, text);
-    }
+    const held = this.held(at);
     const step = this.run.steps[at];
     /** @param {string} name */
     const number = (name) => Number(name.replace(/\D/g, "")) || 0;
     const rows = [...held]
       .sort((a, b) => number(a[0]) - number(b[0]))
-      .map(([name, text]) => {
+      .map(([name, { text, value }]) => {
         const fresh = name in step.set && at > 0;
+        const wrote = name in step.wrote;
         const used = step.reads.includes(name);
         return h(
           "tr",
-          { class: fresh ? "fresh" : used ? "used" : "" },
-          h("th", { scope: "row" }, name),
-          h("td", {}, text),
-          h("td", { class: "dim" }, fresh ? "written" : used ? "read" : ""),
+          { class: fresh ? "fresh" : used ? (wrote ? "used wrote" : "used") : "" },
+          h("th", { scope: "row" }, value ? this.toValues(name) : name),
+          h("td", {}, text, value ? h("div", { class: "dim" }, brief(value)) : null),
+          h("td", { class: "dim" }, fresh || wrote ? "written" : used ? "read" : ""),
         );
       });
     const gone = step.unset.map((name) =>
@@ -336,6 +386,25 @@ class MachineView {
       ),
     );
     this.registers.replaceChildren(h("table", {}, h("caption", {}, "Registers"), ...rows, ...gone));
+    const chosen = held.get(this.chosen);
+    this.values.replaceChildren(
+      ...(chosen && chosen.value !== undefined
+        ? drawTensor(this.chosen, chosen.value)
+        : [h("p", { class: "dim" }, "Choose a register that holds a tensor to see its values.")]),
+    );
+  }
+
+  /**
+   * The button of a register that shows its values.
+   * @param {string} name
+   */
+  toValues(name) {
+    const pressed = String(name === this.chosen);
+    return h(
+      "button",
+      { type: "button", class: "chip", "data-register": name, "aria-pressed": pressed },
+      name,
+    );
   }
 
   // -- memory

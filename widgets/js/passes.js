@@ -5,6 +5,7 @@
 import { closest, duration, h, later, sure } from "./dom.js";
 import { bytesText, GraphDrawing } from "./graph.js";
 import { PageModel } from "./page.js";
+import { PaneTools } from "./panes.js";
 import { Programs, SideBySide } from "./program.js";
 import { followTheme } from "./theme.js";
 
@@ -38,8 +39,6 @@ class PassView {
   place = later();
   /** @type {HTMLDivElement} */
   live = later();
-  /** @type {HTMLElement} */
-  view = later();
   /** @type {() => void} */
   unfollow = later();
   /** @type {Data.Passes} */
@@ -66,6 +65,8 @@ class PassView {
     this.tab = "program";
     this.showIdle = false;
     this.drawings = [];
+    this.view = h("section", { class: "mlc mlc-passes", role: "group", "aria-label": "Passes" });
+    this.panes = new PaneTools(model, this.view, () => this.sides?.draw(false));
     this.build(root);
     this.onStep = () => this.show(this.model.get("step"), false);
     this.onPasses = () => this.load();
@@ -75,6 +76,7 @@ class PassView {
   }
 
   close() {
+    this.panes.remove();
     this.model.off("change:step", this.onStep);
     this.model.off("change:passes", this.onPasses);
     for (const drawing of this.drawings) drawing.close();
@@ -129,10 +131,8 @@ class PassView {
     );
     this.place = h("div", { class: "place" });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.view = h(
-      "section",
-      { class: "mlc mlc-passes", role: "group", "aria-label": "Passes" },
-      h("div", { class: "bar" }, this.title, this.facts, this.fold),
+    this.view.append(
+      h("div", { class: "bar" }, this.title, this.facts, this.fold, this.panes.tools),
       h(
         "div",
         { class: "columns" },
@@ -146,6 +146,7 @@ class PassView {
           this.error,
           this.tabs,
           this.place,
+          this.panes.grip,
         ),
       ),
       this.live,
@@ -347,9 +348,12 @@ class PassView {
         new GraphDrawing(
           new PageModel({ graph, drawing: graph.layouts.closed, opened: [], selected: "" }),
           element,
+          null,
         ),
       );
     }
+    for (const drawing of this.drawings) drawing.peers = this.drawings;
+    this.drawings[0]?.fit(true); // both in one scale
   }
 }
 

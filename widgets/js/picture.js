@@ -75,12 +75,15 @@ function drawingAsSVG(drawing) {
  * @param {string[]} heading
  */
 export function pictureOf(panes, heading) {
+  const view = sure(panes[0].closest(".mlc"));
+  const wrapped = view.classList.contains("wrap");
+  view.classList.remove("wrap"); // a picture has room for long lines
   const parts = panes.map((pane) => {
     /** @type {SVGElement | null} */
     const drawing = pane.querySelector("svg.nest");
     return drawing ? drawingAsSVG(drawing) : linesAsSVG(pane);
   });
-  const view = sure(panes[0].closest(".mlc"));
+  view.classList.toggle("wrap", wrapped);
   const style = getComputedStyle(view);
   const top = EDGE + 20 * heading.length + 8;
   const height = top + Math.max(...parts.map((part) => part.height)) + EDGE;

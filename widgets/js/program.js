@@ -3,7 +3,7 @@
 import { closest, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { changedWords, folds, numbersOf, rows } from "./diff.js";
 import { tokens } from "./highlight.js";
-import { LazyDrawing, LazyRows, ROW_HEIGHT, TALL } from "./rows.js";
+import { LazyDrawing, LazyRows, ROW_HEIGHT } from "./rows.js";
 
 /** @import { Lineage } from "./lineage.js" */
 
@@ -110,7 +110,7 @@ export class Programs {
       ? `<i aria-hidden="true">${SIGNS[mark]}</i><s>${SPOKEN[mark]}</s>`
       : "<i></i>";
     return (
-      `<div class="l ${mark}" data-n="${number}" data-k=" ${line.keys.join(" ")} ">` +
+      `<div class="l ${mark}" data-n="${number}" data-k=" ${line.keys.join(" ")} " style="--in:${line.indent}">` +
       `${sign}<code>${this.code(line, mark === "changed" ? other : null)}</code></div>`
     );
   }
@@ -301,6 +301,7 @@ export class SideBySide {
       h("div", { class: "half" }, this.leftCap, this.left),
       h("div", { class: "half" }, this.rightCap, this.right),
     );
+    new ResizeObserver(() => this.level()).observe(this.left);
     for (const [one, other] of [
       [this.left, this.right],
       [this.right, this.left],
@@ -487,8 +488,22 @@ export class SideBySide {
    * @param {number} y
    */
   topFor(y) {
-    const { top } = this.rows[0];
-    return y < top || y > top + TALL - 80 ? Math.max(0, y - 60) : top;
+    const { top, tall } = this.rows[0];
+    return y < top || y > top + tall - 80 ? Math.max(0, y - 60) : top;
+  }
+
+  /** Rows that face each other are as high as the higher of the two, where lines are wrapped. */
+  level() {
+    if (!this.rows[0].wrapped || this.picture || this.refusal) return;
+    const pair = [this.left, this.right].map((pane) => [
+      .../** @type {NodeListOf<HTMLElement>} */ (pane.querySelectorAll(".chunk > *")),
+    ]);
+    for (const row of pair.flat()) row.style.removeProperty("--tall");
+    const [left, right] = pair.map((rows) => rows.map((row) => row.offsetHeight));
+    left.forEach((height, n) => {
+      for (const rows of pair)
+        rows[n].style.setProperty("--tall", `${Math.max(height, right[n])}px`);
+    });
   }
 
   /**
@@ -555,15 +570,13 @@ export class SideBySide {
     /** @param {Data.Row} row */
     const isFault = (row) => row.left >= 0 && before[row.left]?.keys.some((key) => faults.has(key));
     let { top } = this.rows[0];
-    if (first) {
+    const told = first
+      ? shown.findIndex((row) => row.leftMark || row.rightMark || (faults.size && isFault(row)))
+      : -1;
+    if (told >= 0) {
       let y = 0;
-      for (let i = 0; i < shown.length; i++) {
-        if (shown[i].leftMark || shown[i].rightMark || (faults.size && isFault(shown[i]))) {
-          top = this.topFor(y);
-          break;
-        }
-        y += height(i);
-      }
+      for (let i = 0; i < told; i++) y += height(i);
+      top = this.topFor(y);
     }
     SIDES.forEach((side, s) => {
       if (s && this.refusal) return;
@@ -572,6 +585,11 @@ export class SideBySide {
         top,
       });
     });
+    this.level();
+    if (told >= 0 && this.rows[0].wrapped) {
+      top = this.topFor(this.rows[0].reveal(told));
+      for (const rows of this.rows) rows.scroll(top);
+    }
   }
 
   /** @param {boolean} all */

@@ -122,7 +122,7 @@ export class ProgramPane {
       const line = this.programs.lines[number];
       this.made.set(
         number,
-        `<div class="l" data-k=" ${line.keys.join(" ")} "><i aria-hidden="true"></i>` +
+        `<div class="l" data-k=" ${line.keys.join(" ")} " style="--in:${line.indent}"><i aria-hidden="true"></i>` +
           `<s></s><code>${" ".repeat(line.indent)}${this.code(line)}</code></div>`,
       );
     }

@@ -63,8 +63,9 @@ export function rooflinePoints(recording, level) {
  * @param {string} level
  * @param {number} current
  * @param {number} width
+ * @param {string} [word] what the points are: steps of a schedule
  */
-export function drawRoofline(recording, level, current, width) {
+export function drawRoofline(recording, level, current, width, word = "step") {
   const { peak_gflops: peak, bandwidth } = recording.machine || {};
   if (!bandwidth || !peak || !width) return "";
   const points = rooflinePoints(recording, level);
@@ -130,7 +131,7 @@ export function drawRoofline(recording, level, current, width) {
         : point.steps[0];
     const bound = Math.min(peak, point.intensity * bandwidth[level]);
     const said =
-      `step ${point.steps.join(", ")}: ${point.op}, ${digits(point.gflops)} GFLOP/s, ` +
+      `${word} ${point.steps.join(", ")}: ${point.op}, ${digits(point.gflops)} GFLOP/s, ` +
       `${digits(point.intensity)} operations a byte; the roof here is ${digits(bound)} GFLOP/s`;
     const [px, py] = [x(point.intensity), y(point.gflops)];
     // Where points crowd, one of them is named; the others say their name when pointed at.

@@ -7,13 +7,24 @@
 
 import { later, sure } from "./dom.js";
 
-/** @typedef {{ from: number, to: number, y: number, tall: number, filled: boolean, element?: Element }} Chunk */
+/** @typedef {{ from: number, to: number, y: number, tall: number, filled: boolean, element?: HTMLElement }} Chunk */
 
 const CHUNK = 40; // rows
 const WHOLE_UP_TO = 240; // rows up to which everything is filled at once
 const NEAR = 400; // pixels beyond the visible part that are filled too
-export const TALL = 400; // height of a pane in pixels, as in the style
+const TALL = 400; // height of a pane in pixels, as in the style, until the page has said it
 export const ROW_HEIGHT = 19;
+
+/**
+ * Tell of the height of a pane when it is known and whenever it changes.
+ * @param {HTMLElement} pane
+ * @param {(tall: number) => void} changed
+ */
+function watchHeight(pane, changed) {
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.height) changed(contentRect.height);
+  }).observe(pane);
+}
 
 export class LazyRows {
   /** @type {Chunk[]} */
@@ -35,10 +46,20 @@ export class LazyRows {
     this.onfill = onfill;
     this.chunks = [];
     this.top = 0;
+    this.tall = TALL;
     pane.addEventListener("scroll", () => {
       this.top = pane.scrollTop;
       if (this.fill()) this.onfill?.();
     });
+    watchHeight(pane, (tall) => {
+      this.tall = tall;
+      if (this.fill()) this.onfill?.();
+    });
+  }
+
+  /** Whether lines are wrapped: then rows are as high as they are, and all of them are filled. */
+  get wrapped() {
+    return Boolean(this.pane.closest(".mlc.wrap"));
   }
 
   /**
@@ -71,11 +92,18 @@ export class LazyRows {
       y += tall;
     }
     this.pane.innerHTML = html;
-    this.chunks.forEach((chunk, i) => (chunk.element = this.pane.children[i]));
+    this.chunks.forEach((chunk, i) => {
+      chunk.element = /** @type {HTMLElement} */ (this.pane.children[i]);
+    });
     this.height = height;
-    if (count <= this.wholeUpTo) this.chunks.forEach((chunk) => this.write(chunk));
+    if (this.wrapped) {
+      for (const chunk of this.chunks) {
+        this.write(chunk);
+        sure(chunk.element).style.height = "";
+      }
+    } else if (count <= this.wholeUpTo) this.chunks.forEach((chunk) => this.write(chunk));
     else this.fill(top);
-    this.scroll(Math.max(0, Math.min(top, y - TALL + 8)));
+    this.scroll(this.wrapped ? top : Math.max(0, Math.min(top, y - this.tall + 8)));
   }
 
   /** @param {Chunk} chunk */
@@ -93,7 +121,7 @@ export class LazyRows {
    * @param {number} [top]
    */
   fill(top = this.top) {
-    const end = top + TALL + NEAR;
+    const end = top + this.tall + NEAR;
     let any = false;
     for (const chunk of this.chunks) {
       if (chunk.y < end && chunk.y + chunk.tall > top - NEAR) any = this.write(chunk) || any;
@@ -114,6 +142,11 @@ export class LazyRows {
     const chunk = this.chunks.find((c) => row >= c.from && row < c.to);
     if (!chunk) return 0;
     this.write(chunk);
+    if (this.wrapped) {
+      const { pane } = this;
+      const at = sure(chunk.element).children[row - chunk.from].getBoundingClientRect().top;
+      return at - pane.getBoundingClientRect().top - pane.clientTop + pane.scrollTop;
+    }
     let { y } = chunk;
     for (let i = chunk.from; i < row; i++) y += this.height(i);
     return y;
@@ -135,7 +168,12 @@ export class LazyDrawing {
     this.pane = pane;
     this.onfill = onfill;
     this.items = [];
+    this.tall = TALL;
     pane.addEventListener("scroll", () => {
+      if (this.svg && this.fill(pane.scrollTop)) this.onfill?.();
+    });
+    watchHeight(pane, (tall) => {
+      this.tall = tall;
       if (this.svg && this.fill(pane.scrollTop)) this.onfill?.();
     });
   }
@@ -165,7 +203,7 @@ export class LazyDrawing {
    * @param {number} top
    * @param {number} [end]
    */
-  fill(top, end = top + TALL + NEAR) {
+  fill(top, end = top + this.tall + NEAR) {
     let html = "";
     for (const item of this.items) {
       if (item.shown || item.y > end || item.y + item.h < top - NEAR) continue;

@@ -3,7 +3,7 @@
 // Draws a recording (see mlc_lab/observe/recording.py) and knows nothing of compilers. The model
 // is anywidget's in a notebook and an object with the same methods in an exported page.
 
-import { closest, copyButton, h, later } from "./dom.js";
+import { closest, copyButton, h, later, sure } from "./dom.js";
 import { drawChart } from "./chart.js";
 import { CountsPanel, countFacts } from "./counts.js";
 import { CodeSource, CodeView } from "./code_tabs.js";
@@ -11,6 +11,7 @@ import { costOf, facts, pythonUpTo } from "./facts.js";
 import { guessing } from "./guess.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
+import { PaneTools } from "./panes.js";
 import { marksOf, Programs, SIDES, SideBySide } from "./program.js";
 import { tokens } from "./highlight.js";
 import { pictureOf, saveButtons } from "./picture.js";
@@ -134,6 +135,7 @@ export class Stepper {
       tabindex: "-1",
     });
     element.replaceChildren(this.root);
+    this.panes = new PaneTools(this.model, this.root, () => this.redraw());
     this.build();
     this.stopTheme = followTheme(this.root);
     this.root.addEventListener("keydown", (event) => this.key(event));
@@ -155,6 +157,7 @@ export class Stepper {
   }
 
   remove() {
+    this.panes.remove();
     this.counts.remove();
     this.unmeasured.remove();
     this.source.remove();
@@ -242,7 +245,7 @@ export class Stepper {
       const point = closest(event, "[data-step]");
       if (point) this.show(Number(point.dataset.step));
     });
-    this.now = h("pre", { class: "now" });
+    this.now = h("pre", { class: "now", tabindex: "0" });
     this.meaning = h("p", { class: "meaning" });
     this.more = h("div");
     const instruction = h(
@@ -301,7 +304,7 @@ export class Stepper {
       this.drawFacts();
       this.drawChart();
     });
-    this.python = h("pre", { class: "python" });
+    this.python = h("pre", { class: "python", tabindex: "0" });
     const copy = copyButton("Copy the Python so far", () => pythonUpTo(this.recording, this.step));
     this.root.setAttribute("aria-label", `Steps of ${this.recording.title}`);
     this.root.replaceChildren(
@@ -319,6 +322,7 @@ export class Stepper {
         this.skip,
         this.model.guess.button,
         this.count,
+        this.panes.tools,
       ),
       this.model.guess.card,
       this.chart,
@@ -329,6 +333,7 @@ export class Stepper {
       this.tabs,
       this.sides.element,
       this.code.element,
+      this.panes.grip,
       this.family,
       h(
         "div",
@@ -460,6 +465,14 @@ export class Stepper {
     this.drawFamily(side, line, key);
     this.sides.light();
     this.sides.reveal(side, line);
+  }
+
+  /** Draw the programs anew, at the same step, as after lines were wrapped. */
+  redraw() {
+    if (!this.sides) return; // the view is not built yet
+    if (this.kind) this.code.redraw();
+    else this.sides.draw(false);
+    this.stale = Boolean(this.kind);
   }
 
   /** Show the code of the step's program, or its programs, as the tab says. */
@@ -637,6 +650,7 @@ export class Stepper {
     this.python.replaceChildren(...coloured(pythonUpTo(this.recording, at)));
     this.drawChart();
     this.live.textContent = this.spoken();
+    this.source.prepare([step.after, sure(steps[this.next(1)]).after]);
     if (tell) {
       this.model.set("step", at);
       this.model.save_changes();
@@ -759,10 +773,13 @@ export class Stepper {
     const more = [];
     if (step.lead?.length) {
       more.push(h("div", { class: "sub" }, "Asked before it"));
-      more.push(h("pre", {}, coloured(step.lead.join("\n"))));
+      more.push(h("pre", { tabindex: "0" }, coloured(step.lead.join("\n"))));
     }
     if (doc.doc) {
-      more.push(h("div", { class: "sub" }, `What ${step.op} does`), h("pre", {}, doc.doc));
+      more.push(
+        h("div", { class: "sub" }, `What ${step.op} does`),
+        h("pre", { tabindex: "0" }, doc.doc),
+      );
     }
     if (!more.length) more.push(h("div", { class: "sub" }, "There is no more to say."));
     this.more.replaceChildren(...more);

@@ -59,6 +59,8 @@ declare namespace Data {
     bytes_written: number;
     flops: number;
     intensity: number;
+    /** The share of the run that was counted, where it is not all of it. */
+    part?: number;
     unseen?: number;
     message?: string;
   }
@@ -73,6 +75,20 @@ declare namespace Data {
     max_error?: number | null;
     message?: string;
     counts?: Counts;
+    inner?: InnerLoop;
+  }
+
+  /** The inner loop in machine code: see why.py. */
+  interface InnerLoop {
+    instructions?: number;
+    width?: number;
+    registers?: number;
+    of?: number;
+    spills?: number;
+    /** What lives in which vector register. */
+    held?: { registers: string[]; what: string }[];
+    text?: string[];
+    message?: string;
   }
 
   interface Refusal {
@@ -134,6 +150,7 @@ declare namespace Data {
     title: string;
     recording: Recording;
     split: number;
+    names?: [string, string];
     preludes?: [string, string];
   }
 
@@ -159,7 +176,8 @@ declare namespace Data {
     html?: string;
   }
 
-  type CodeEntry = Partial<CodeOfProgram<CodeLine>>;
+  /** `again`: there is none, and asking again may help. */
+  type CodeEntry = Partial<CodeOfProgram<CodeLine>> & { again?: boolean };
 
   /** A line of a program as the views have it: its text without the indentation. */
   interface Line {
@@ -214,6 +232,57 @@ declare namespace Data {
     height: number;
     label: string;
     items: { y: number; h: number; html: string; mark?: Mark }[];
+  }
+
+  // -- live.py
+
+  /** The number of a choice, on or off, or an order of loops. */
+  type KnobValue = number | boolean | number[];
+
+  interface Knob {
+    kind: "number" | "switch" | "order";
+    name: string;
+    text: string;
+    labels: string[];
+    start: KnobValue;
+  }
+
+  interface LivePoint {
+    key: string;
+    state: KnobValue[];
+    lines: string[];
+    python: string;
+    error: { call: string; rule: string; message: string } | null;
+    cost: Cost;
+    /** On a page: the first accesses, if they were looked at. */
+    watched?: Watched | null;
+  }
+
+  interface Watched {
+    key?: string;
+    trace?: Accesses;
+    results: CacheResult[];
+    message?: string;
+  }
+
+  // -- typed.py
+
+  interface TypedPoint extends LivePoint {
+    text: string;
+    skeleton: string;
+    knobs: Knob[];
+    places: [number, number, number][][];
+  }
+
+  /** What is wrong with a text, at a line (from 1) of it. */
+  interface TextError {
+    line: number;
+    column: number;
+    end: number;
+    message: string;
+    hint: string;
+    call: string;
+    rule: string;
   }
 
   // -- workbench.py, workbench_palette.py
@@ -345,6 +414,43 @@ declare namespace Data {
     seconds: number;
     set: Record<string, string>;
     unset: string[];
+    wrote: Record<string, number | null>;
+    node: number | null;
+  }
+
+  /** What a tensor holds: see values.py. */
+  interface Summary {
+    shape: number[];
+    dtype: string;
+    min: number | null;
+    max: number | null;
+    mean: number | null;
+    nan: number;
+    inf: number;
+    zeros: number;
+    numbers: (number | string)[] | null;
+    picture: Picture | null;
+  }
+
+  interface Picture {
+    rows: number;
+    columns: number;
+    low: number | string;
+    high: number | string;
+    cells: string;
+  }
+
+  interface RunNode {
+    label: string;
+    name: string;
+    type: string;
+    takes: { name: string; type: string; node: number | null }[];
+  }
+
+  interface KernelEntry {
+    recording?: Recording;
+    note?: string;
+    error?: string;
   }
 
   interface Span {
@@ -357,6 +463,9 @@ declare namespace Data {
     title: string;
     code: { function: string; lines: string[] }[];
     steps: RunStep[];
+    given: Record<string, number | null>;
+    values: Summary[];
+    nodes: RunNode[];
     storages: (Span & { tensors: (Span & { register: string; offset: number })[] })[];
     live: number[];
     unshared: number[];

@@ -15,11 +15,13 @@ export class Unmeasured {
    * @param {Data.Recording} recording
    * @param {Data.Model} model
    * @param {() => void} changed called after each program that was measured
+   * @param {boolean} [offered] whether times can be asked for where there are none at all
    */
-  constructor(recording, model, changed) {
+  constructor(recording, model, changed, offered = false) {
     this.recording = recording;
     this.model = model;
     this.changed = changed;
+    this.offered = offered;
     this.ask = h("button", { type: "button", class: "small" }, "Measure the rest");
     this.ask.addEventListener("click", () => this.request());
     this.said = h("span", { role: "status", class: "sub" });
@@ -41,8 +43,9 @@ export class Unmeasured {
 
   draw() {
     const some = this.recording.programs.some((program) => program.cost?.time);
-    // Where nothing was measured nothing was to be; a saved page cannot measure.
-    this.element.hidden = !this.live || !some || !this.left();
+    // Where nothing was measured nothing was to be, as a rule; a saved page cannot measure.
+    this.element.hidden = !this.live || !(some || this.offered) || !this.left();
+    if (!some) this.ask.textContent = "Measure the times";
     if (!this.said.textContent) this.said.textContent = `${this.left()} programs have no time yet`;
   }
 

@@ -7,6 +7,7 @@
 import { closest, digits, duration, h, later, percent, small } from "./dom.js";
 import { PaletteView } from "./palette.js";
 import { Programs } from "./program.js";
+import { PaneTools } from "./panes.js";
 import { ProgramPane } from "./program_pane.js";
 import { PythonPanel } from "./python_panel.js";
 import { followTheme } from "./theme.js";
@@ -41,6 +42,8 @@ export class WorkbenchView {
   auto = later();
   /** @type {HTMLLabelElement} */
   autoLabel = later();
+  /** Whether a measurement was running when the view was drawn last. */
+  measured = false;
   /** @type {HTMLDivElement} */
   status = later();
   /** @type {HTMLDivElement} */
@@ -84,6 +87,7 @@ export class WorkbenchView {
       tabindex: "-1",
     });
     element.replaceChildren(this.root);
+    this.panes = new PaneTools(model, this.root);
     this.build();
     this.stopTheme = followTheme(this.root);
     this.heard = {};
@@ -97,6 +101,7 @@ export class WorkbenchView {
   }
 
   remove() {
+    this.panes.remove();
     this.stopTheme();
     clearTimeout(this.patience);
     for (const [event, listener] of Object.entries(this.heard)) this.model.off(event, listener);
@@ -152,6 +157,7 @@ export class WorkbenchView {
         this.now,
         this.autoLabel,
         this.measureButton,
+        this.panes.tools,
         this.status,
       ),
       this.facts,
@@ -172,6 +178,7 @@ export class WorkbenchView {
           this.palette.element,
         ),
       ),
+      this.panes.grip,
       h("div", { class: "cap" }, "Attempts"),
       this.tree.element,
       this.python.element,
@@ -228,6 +235,8 @@ export class WorkbenchView {
     if (moved || pending.has("selection")) this.program.select(this.model.get("selection")?.key);
     if (moved || pending.has("selection") || pending.has("palette")) this.drawPalette();
     const measuring = Boolean(this.model.get("measuring"));
+    if (this.measured && !measuring) this.say(this.toldTime(), "good");
+    this.measured = measuring;
     this.measureButton.textContent = measuring ? "Stop measuring" : "Measure";
     this.measureButton.hidden = this.autoLabel.hidden = !this.live;
     this.root.setAttribute("aria-busy", String(measuring));
@@ -521,6 +530,13 @@ export class WorkbenchView {
       this.refused = told.node;
       this.drawRefusal();
     }
+  }
+
+  /** What was measured of the attempt that is shown. */
+  toldTime() {
+    const cost = this.costOf(this.node);
+    if (cost?.time) return `measured: ${duration(cost.time)}`;
+    return cost?.message ? `not measured: ${cost.message}` : "measured all attempts that could be";
   }
 
   async measure() {

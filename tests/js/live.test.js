@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { newLines } from "../../widgets/js/live.js";
+import { changeOf, drawChoices } from "../../widgets/js/live_chart.js";
+
+test("lines that are not in the program before are marked", () => {
+  assert.deepEqual([...newLines(["a", "b", "c"], ["a", "x", "c", "y"])], [1, 3]);
+  assert.deepEqual([...newLines([], ["a"])], [0]);
+  assert.deepEqual([...newLines(["a", "b"], ["b"])], []);
+  assert.deepEqual([...newLines(["a", "a"], ["a", "a", "a"])].length, 1);
+});
+
+test("a change is told in percent or as a factor", () => {
+  assert.equal(changeOf(200, 10, ["fewer", "more"]), "95.0 % fewer");
+  assert.equal(changeOf(10, 12, ["fewer", "more"]), "20.0 % more");
+  assert.equal(changeOf(10, 50, ["fewer", "more"]), "5.00× more");
+  assert.equal(changeOf(10, 10, ["fewer", "more"]), "");
+  assert.equal(changeOf(undefined, 10, ["fewer", "more"]), "");
+});
+
+test("the chart of choices leaves gaps, and says what is refused", () => {
+  const choices = [
+    { label: "1", misses: 900 },
+    { label: "2", error: "does not fit" },
+    { label: "4", misses: 10 },
+    { label: "8" },
+  ];
+  const svg = drawChoices(choices, "misses", 2, 400, "L1 misses");
+  assert.equal(svg.match(/data-choice=/g)?.length, 4);
+  assert.match(svg, /refused: does not fit/);
+  assert.match(svg, /not known yet/);
+  assert.match(svg, /L1 misses, logarithmic: 1: 900, 4: 10/);
+  assert.equal(svg.match(/d="M[^"]*"/)?.[0].match(/M/g)?.length, 2);
+  assert.equal(drawChoices([{ label: "1" }], "time", 0, 400, "Time"), "");
+});

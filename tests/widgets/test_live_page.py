@@ -1,0 +1,196 @@
+"""The page of choices, exported: it has what was computed, and works without a kernel."""
+
+import json
+import re
+
+import pytest
+from browser import open_page
+from observe.test_live import tiled
+
+from mlc_lab.observe.live import Choices
+from mlc_lab_widgets.live import compute, nearest, write
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def lab():
+    made = Choices(tiled([4, 8, 16]), caches="1K:2, 8K:4", title="product")
+    compute(made, made.first, 120.0)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(chromium, lab, tmp_path, request):
+    (tmp_path / "live.html").write_text(write(lab, lab.first), encoding="utf-8")
+    with open_page(chromium, scheme=request.param) as page:
+        page.goto((tmp_path / "live.html").as_uri())
+        page.wait_for_selector(".mlc.live .program .l")
+        yield page
+
+
+def program(page):
+    return "\n".join(page.locator(".program .l code").all_text_contents())
+
+
+def test_a_number_is_dragged_and_all_follows(page, lab):
+    assert program(page) == "\n".join(lab.lines(lab.point(lab.first)))
+    slider = page.get_by_role("slider", name="tile")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    after = lab.point([2, *lab.first[1:]])
+    assert program(page) == "\n".join(lab.lines(after))
+    assert page.locator(".program .l.changed").count() >= 3
+    assert page.locator(".knob output").first.inner_text() == "16"
+    assert slider.get_attribute("aria-valuetext") == "16"
+    misses = lab.cost(after)["counts"]["levels"][0]["misses"]
+    told = page.locator(".fact", has_text="L1 misses").locator("strong").get_attribute("title") or (
+        page.locator(".fact", has_text="L1 misses").get_attribute("title"))
+    assert f"{misses:,} of" in told
+    said = page.locator(".why li").all_inner_texts()
+    assert said == lab.why(lab.point(lab.first), after)
+    text = lab.cost(after)["inner"]["text"]
+    assert page.locator(".asm pre").inner_text().splitlines()[0].split() == text[0].split()
+
+
+def test_the_chart_has_each_choice_and_goes_there(page, lab):
+    dots = page.locator(".dot.misses")
+    assert dots.count() == 3
+    dots.nth(0).click()
+    assert page.locator(".knob output").first.inner_text() == "4"
+    assert page.locator(".dot.misses.current title").text_content().startswith("4: ")
+    assert page.locator(".roofline .point").count() == 2
+    page.locator(".roofline .point").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".knob output").first.inner_text() == "8"
+
+
+def test_the_accesses_go_on_where_the_reader_left_them(page, lab):
+    page.get_by_text("Accesses in time order").click()
+    view = page.locator(".mlc-access")
+    view.get_by_role("slider", name="Access").fill("200")
+    view.get_by_label("Speed").select_option("30")
+    view.get_by_role("button", name="Play").click()
+    slider = page.get_by_role("slider", name="tile")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert view.get_by_role("button", name="Pause").count() == 1  # it goes on playing
+    view.get_by_role("button", name="Pause").click()
+    at = int(view.locator("output.count").inner_text().split("/")[0].replace(",", ""))
+    assert 200 < at < 320
+    assert view.get_by_label("Speed").input_value() == "30"
+    lowered = lab.watched(lab.point([2, *lab.first[1:]]))["trace"]["lines"]
+    assert view.locator("pre.program .row").all_inner_texts()[3].strip() == lowered[3].strip()
+    assert page.evaluate("document.activeElement.closest('.mlc-access') !== null")
+
+
+def test_what_lives_in_a_register_is_found_in_the_text(page, lab):
+    held = lab.cost(lab.point(lab.first))["inner"]["held"]
+    buttons = page.locator(".held button")
+    assert buttons.count() == len(held)
+    buttons.first.focus()
+    page.keyboard.press("Enter")
+    assert buttons.first.get_attribute("aria-pressed") == "true"
+    lit = {re.sub(r"\D", "", text) for text in page.locator(".asm .lit").all_inner_texts()}
+    assert lit == {re.sub(r"\D", "", name) for name in held[0]["registers"]}
+    assert buttons.first.evaluate("e => e === document.activeElement")
+
+
+def test_numbers_in_prose_are_dragged(chromium, lab, tmp_path):
+    lab.prose = "With {live:tile} columns, {live:nothing} <b>else</b>."
+    try:
+        text = write(lab, lab.first)
+    finally:
+        lab.prose = ""
+    assert "With 8 columns" in text  # without scripts
+    (tmp_path / "prose.html").write_text(text, encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "prose.html").as_uri())
+        number = page.locator(".mlc-prose .mlc-live-number")
+        assert page.locator(".mlc-prose").inner_text() == (
+            "With 8 columns, {live:nothing} <b>else</b>.")
+        assert number.get_attribute("aria-valuetext") == "8"
+        box = number.bounding_box()
+        page.mouse.move(box["x"] + 2, box["y"] + 5)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 18, box["y"] + 5, steps=4)
+        page.mouse.up()
+        assert number.inner_text() == "16"
+        assert page.locator(".knob output").first.inner_text() == "16"
+        page.get_by_role("slider", name="tile").last.press("Home")
+        assert number.inner_text() == "4"
+        number.press("End")
+        assert page.locator(".knob output").first.inner_text() == "16"
+
+
+def test_a_step_is_switched_off(page, lab):
+    page.get_by_label("vectorize").uncheck()
+    assert "T.vectorized" not in program(page)
+    page.get_by_role("button", name="Reset").click()
+    assert program(page) == "\n".join(lab.lines(lab.point(lab.first)))
+    assert page.get_by_label("vectorize").is_checked()
+
+
+def test_loops_are_put_in_order_by_keys_and_by_dragging(page, lab):
+    chips = page.locator(".chip")
+    assert chips.all_inner_texts() == ["i", "j_0", "p", "j_1"]
+    chips.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    assert chips.all_inner_texts() == ["j_0", "i", "p", "j_1"]
+    assert page.evaluate("document.activeElement.textContent") == "i"
+    assert program(page) == "\n".join(lab.lines(lab.point([1, [1, 0, 2, 3], True, True])))
+    chips.nth(1).drag_to(chips.nth(0))
+    assert chips.all_inner_texts() == ["i", "j_0", "p", "j_1"]
+
+
+def test_what_the_page_does_not_have_is_said(page):
+    chips = page.locator(".chip")
+    for place in (0, 1, 2):  # far from all that was computed
+        chips.nth(place).focus()
+        page.keyboard.press("ArrowRight")
+    page.get_by_label("decompose_reduction").uncheck()
+    page.get_by_role("slider", name="tile").focus()
+    page.keyboard.press("ArrowLeft")
+    assert "does not have" in page.locator(".refusal").inner_text()
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator(".refusal").is_hidden()
+
+
+def test_the_address_holds_the_state(page, lab):
+    page.get_by_role("slider", name="tile").focus()
+    page.keyboard.press("ArrowRight")
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector(".mlc.live .program .l")
+    assert page.locator(".knob output").first.inner_text() == "16"
+    assert program(page) == "\n".join(lab.lines(lab.point([2, *lab.first[1:]])))
+    page.goto("about:blank")
+    page.goto(address.split("#")[0] + "#%E0%A4%A")  # no text
+    page.wait_for_selector(".mlc.live .program .l")
+    assert page.locator(".knob output").first.inner_text() == "8"
+
+
+@pytest.mark.parametrize("width", [800, 1600])
+def test_nothing_is_wider_than_the_page(chromium, lab, tmp_path, width):
+    (tmp_path / "live.html").write_text(write(lab, lab.first), encoding="utf-8")
+    with open_page(chromium, width=width) as page:
+        page.goto((tmp_path / "live.html").as_uri())
+        page.wait_for_selector(".mlc.live .program .l")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_of_many_choices_those_nearby_are_computed():
+    made = Choices(tiled(range(1, 101), 50), caches="1K:2")
+    near = [s[0] for s in nearest(made, made.first, 0)]
+    assert len(near) == 32 and 49 in near and near == sorted(near)
+    assert [s[0] for s in nearest(made, [99, *made.first[1:]], 0)][-1] == 99
+
+
+def test_the_page_is_small_and_reads_without_scripts(lab):
+    text = write(lab, lab.first)
+    assert len(text) < 10e6
+    assert "<noscript><div><p><b>Choices of product" in text and "L1 misses" in text
+    values = json.loads(text.split('type="application/json"')[1].split(">", 1)[1].split("<")[0])
+    assert values["all"].keys() == values["points"].keys() == lab.points.keys()

@@ -1,0 +1,57 @@
+"""A page with the view of typed text and Python behind it, without a notebook around."""
+
+import json
+
+from mlc_lab_widgets import bundle
+from mlc_lab_widgets.export import embed
+from mlc_lab_widgets.typed import STYLES
+
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Type</title>
+<link rel="icon" href="data:,"><style>
+body {{ margin: 8px; background: Canvas; color-scheme: light dark }} {style}</style></head>
+<body><main><button id="before">before</button><div id="view"></div></main>
+<script type="module">
+{script}
+class Model extends mlcPage.PageModel {{
+  changed = {{}};
+  set(name, value) {{ this.changed[name] = value; super.set(name, value); }}
+  async save_changes() {{
+    const changed = this.changed;
+    this.changed = {{}};
+    for (const [name, value] of Object.entries(await window.sync(changed))) super.set(name, value);
+  }}
+}}
+const model = new Model({values});
+mlcView.default.render({{ model, el: document.getElementById("view") }});
+setInterval(() => model.save_changes(), 30);
+</script></body></html>"""
+
+
+def serve(page, view, path):
+    """Show a view in a page; what is typed there comes to it, and what it finds goes there."""
+    names = [n for n in view.trait_names(sync=True) if not n.startswith("_")]
+    sent = {}
+
+    def news():
+        found = {}
+        for name in names:
+            value = json.dumps(getattr(view, name))
+            if sent.get(name) != value:
+                found[name] = json.loads(value)
+                sent[name] = value
+        return found
+
+    def sync(changed):
+        for name, value in changed.items():
+            if name in names:
+                sent[name] = json.dumps(value)
+                setattr(view, name, value)
+        return news()
+
+    page.expose_function("sync", sync)
+    script = bundle.script("typed.js") + bundle.script("page.js")
+    names = [n for n in names if n not in ("layout", "tabbable", "tooltip")]
+    path.write_text(PAGE.format(style=bundle.style(*STYLES), script=script, values=embed(news())),
+                    encoding="utf-8")
+    page.goto(path.as_uri())
+    page.wait_for_selector(".mlc.typed .lines > div")

@@ -1,0 +1,716 @@
+// The page of choices: change a number, a step or an order, and see all that follows from it.
+//
+// Python (widgets/live.py) says what can be chosen and what was found; here it is drawn. A state has
+// a value for each knob. In a page without a kernel the states that were computed lie in the page.
+
+import { render as renderAccesses } from "./access.js";
+import { countFacts } from "./counts.js";
+import { closest, copyButton, duration, escapeHTML, h, later, percent } from "./dom.js";
+import { tokens } from "./highlight.js";
+import { InnerLoopPane } from "./inner_loop.js";
+import { changeOf, drawChoices } from "./live_chart.js";
+import { PageModel } from "./page.js";
+import { drawRoofline } from "./roofline.js";
+import { Prose } from "./prose.js";
+import { PaneTools } from "./panes.js";
+import { followTheme } from "./theme.js";
+
+/** Visited states whose points stay in the roofline. */
+const TRAIL = 12;
+
+/**
+ * Which lines of `after` are not in `before`, by the longest common subsequence of the two.
+ * @param {string[]} before
+ * @param {string[]} after
+ * @returns {Set<number>}
+ */
+export function newLines(before, after) {
+  const [n, m] = [before.length, after.length];
+  const length = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
+  for (let i = n - 1; i >= 0; i--) {
+    for (let j = m - 1; j >= 0; j--) {
+      length[i][j] =
+        before[i] === after[j]
+          ? length[i + 1][j + 1] + 1
+          : Math.max(length[i + 1][j], length[i][j + 1]);
+    }
+  }
+  const found = new Set();
+  for (let i = 0, j = 0; j < m;) {
+    if (i < n && before[i] === after[j]) [i, j] = [i + 1, j + 1];
+    else if (i < n && length[i + 1][j] >= length[i][j + 1]) i++;
+    else found.add(j++);
+  }
+  return found;
+}
+
+export class Live {
+  /** @type {Data.Knob[]} */
+  knobs = later();
+  /** @type {Data.KnobValue[]} */
+  state = later();
+  /** @type {Data.LivePoint} */
+  point = later();
+  /** @type {Data.LivePoint | null} */
+  before = null;
+  /** The knob that was moved last. */
+  moved = 0;
+  /** @type {{ element: HTMLElement, draw: () => void }[]} */
+  controls = later();
+  /** @type {HTMLSpanElement} */
+  busy = later();
+  /** @type {HTMLUListElement} */
+  why = later();
+  /** @type {HTMLDivElement} */
+  program = later();
+  /** @type {HTMLDivElement} */
+  refusal = later();
+  /** @type {HTMLDivElement} */
+  facts = later();
+  /** @type {HTMLDivElement} */
+  charts = later();
+  /** @type {HTMLDivElement} */
+  key = later();
+  /** @type {HTMLDivElement} */
+  roofline = later();
+  innerLoop = new InnerLoopPane();
+  /** Numbers in the prose around the view. @type {Prose} */
+  prose = later();
+  /** @type {Map<string, { label: string, cost: Data.Cost }>} */
+  trail = new Map();
+  /** @type {HTMLDetailsElement} */
+  accesses = later();
+  /** @type {HTMLParagraphElement} */
+  accessNote = later();
+  /** @type {HTMLDivElement} */
+  accessPlace = later();
+  /** What the access view draws; undefined until it is opened. @type {PageModel | undefined} */
+  watched;
+  /** Takes the access view down. */
+  unwatch = () => {};
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} element
+   */
+  constructor(model, element) {
+    this.model = model;
+    this.root = h("section", { class: "mlc live", role: "group", tabindex: "-1" });
+    element.replaceChildren(this.root);
+    this.knobs = model.get("knobs");
+    this.state = structuredClone(this.shared() ?? model.get("state"));
+    this.panes = new PaneTools(model, this.root);
+    this.observer = new ResizeObserver(() => this.drawFigures());
+    this.stopTheme = followTheme(this.root);
+    /** @type {[string, () => void][]} */
+    this.listeners = [];
+  }
+
+  /** Draw it, and follow the model. */
+  start() {
+    this.build();
+    this.listeners = Object.entries(this.followed());
+    for (const [name, listener] of this.listeners) this.model.on(`change:${name}`, listener);
+    this.observer.observe(this.charts);
+    this.prose = new Prose(this.root, this.knobs, (at, choice) => this.set(at, choice));
+    this.show();
+    this.drawBusy();
+    return this;
+  }
+
+  /**
+   * What is done when a value of the model changes.
+   * @returns {Record<string, () => void>}
+   */
+  followed() {
+    return {
+      state: () => this.follow(this.model.get("state")),
+      point: () => this.show(),
+      points: () => this.drawFigures(),
+      machine: () => this.drawFigures(),
+      why: () => this.drawWhy(),
+      busy: () => this.drawBusy(),
+      watched: () => this.drawAccesses(),
+    };
+  }
+
+  drawBusy() {
+    this.busy.textContent = this.model.get("busy");
+  }
+
+  remove() {
+    this.panes.remove();
+    this.stopTheme();
+    this.observer.disconnect();
+    this.unwatch();
+    this.prose.remove();
+    for (const [name, listener] of this.listeners) this.model.off(`change:${name}`, listener);
+  }
+
+  build() {
+    this.busy = h("span", { class: "busy", role: "status", "aria-live": "polite" });
+    this.why = h("ul", { class: "why", "aria-live": "polite" });
+    this.program = h("div", {
+      class: "pane program",
+      role: "region",
+      "aria-label": "Program",
+      tabindex: "0",
+    });
+    this.refusal = h("div", { class: "refusal", role: "alert", hidden: true });
+    this.facts = h("div", { class: "facts", role: "list" });
+    this.charts = h("div", { class: "chart" });
+    this.key = h("div", { class: "key" });
+    this.roofline = h("div", { class: "roofline" });
+    this.accessNote = h("p", { class: "note", role: "status" });
+    this.accessPlace = h("div", {});
+    this.accesses = h(
+      "details",
+      { class: "accesses" },
+      h("summary", {}, "Accesses in time order, and the caches"),
+      this.accessNote,
+      this.accessPlace,
+    );
+    this.accesses.addEventListener("toggle", () => {
+      this.model.set("follow", this.accesses.open);
+      this.model.save_changes();
+      this.drawAccesses();
+    });
+    this.charts.addEventListener("click", (event) => {
+      const at = closest(event, "[data-choice]");
+      if (at) this.set(this.moved, this.valueOf(this.moved, Number(at.dataset.choice)));
+    });
+    /** @param {Event} event */
+    const back = (event) => {
+      if (event instanceof KeyboardEvent && event.key !== "Enter" && event.key !== " ") return;
+      const at = closest(event, "[data-step]");
+      if (!at) return;
+      event.preventDefault();
+      this.goBack([...this.trail.keys()][Number(at.dataset.step)]);
+    };
+    this.roofline.addEventListener("click", back);
+    this.roofline.addEventListener("keydown", back);
+    this.root.append(
+      h(
+        "div",
+        { class: "bar" },
+        h("span", { class: "title" }, this.named()),
+        this.buttons(),
+        this.panes.tools,
+        this.busy,
+      ),
+      ...(this.model.get("prose") ? [h("p", { class: "mlc-prose" }, this.model.get("prose"))] : []),
+      h(
+        "div",
+        { class: "parts" },
+        h(
+          "div",
+          { class: "part" },
+          this.chosen(),
+          h("div", {}, h("h4", {}, "What the last change did"), this.why),
+        ),
+        h("div", { class: "part" }, this.refusal, this.program, this.panes.grip, this.roofline),
+        h(
+          "div",
+          { class: "part figures" },
+          this.facts,
+          h("div", {}, this.key, this.charts),
+          this.innerLoop.element,
+        ),
+      ),
+      this.accesses,
+    );
+  }
+
+  /** What the page is called. */
+  named() {
+    this.root.setAttribute("aria-roledescription", "page of choices");
+    const name = `Choices of ${this.model.get("title")}`;
+    this.root.setAttribute("aria-label", name);
+    return name;
+  }
+
+  /** @returns {HTMLElement[]} */
+  buttons() {
+    const copy = copyButton("Copy the Python of this schedule", () => this.point.python);
+    const reset = h("button", { type: "button", class: "small" }, "Reset");
+    reset.addEventListener("click", () => this.choose(this.knobs.map((k) => k.start)));
+    return [reset, copy];
+  }
+
+  /**
+   * What can be changed, on the left.
+   * @returns {HTMLElement[]}
+   */
+  chosen() {
+    this.controls = this.knobs.map((knob, at) => this.control(knob, at));
+    return this.controls.map((control) => control.element);
+  }
+
+  // ------------------------------------------------------------------------------- the knobs
+
+  /**
+   * The control of a knob: { element, draw() }.
+   * @param {Data.Knob} knob
+   * @param {number} at
+   */
+  control(knob, at) {
+    if (knob.kind === "number") return this.slider(knob, at);
+    if (knob.kind === "switch") return this.checkbox(knob, at);
+    return this.order(knob, at);
+  }
+
+  /**
+   * @param {Data.Knob} knob
+   * @param {number} at
+   */
+  slider(knob, at) {
+    const input = h("input", {
+      type: "range",
+      min: 0,
+      max: knob.labels.length - 1,
+      step: 1,
+      "aria-label": knob.name,
+    });
+    const output = h("output", {});
+    input.addEventListener("input", () => this.set(at, Number(input.value)));
+    const element = h(
+      "div",
+      { class: "knob" },
+      h("div", { class: "head" }, h("span", {}, knob.name), output),
+      input,
+      h("div", { class: "of", "aria-hidden": "true" }, knob.labels.join("  ")),
+    );
+    const draw = () => {
+      const value = Number(this.state[at]);
+      input.value = String(value);
+      input.setAttribute("aria-valuetext", knob.labels[value]);
+      output.textContent = knob.labels[value];
+    };
+    return { element, draw };
+  }
+
+  /**
+   * @param {Data.Knob} knob
+   * @param {number} at
+   */
+  checkbox(knob, at) {
+    const input = h("input", { type: "checkbox" });
+    input.addEventListener("change", () => this.set(at, input.checked));
+    const element = h(
+      "div",
+      { class: "knob" },
+      h("label", {}, input, h("span", {}, knob.name)),
+      h("code", { class: "text" }, knob.text),
+    );
+    return { element, draw: () => (input.checked = Boolean(this.state[at])) };
+  }
+
+  /**
+   * Boxes that are dragged, or moved with the arrow keys.
+   * @param {Data.Knob} knob
+   * @param {number} at
+   */
+  order(knob, at) {
+    const list = h("ul", { class: "chips", "aria-label": `${knob.name}, outermost first` });
+    const element = h(
+      "div",
+      { class: "knob" },
+      h("div", { class: "head" }, h("span", {}, knob.name)),
+      list,
+      h("div", { class: "of" }, "drag a loop, or move it with ← →"),
+    );
+    /** @param {number} from @param {number} to */
+    const move = (from, to) => {
+      const order = [.../** @type {number[]} */ (this.state[at])];
+      if (to < 0 || to >= order.length || from === to) return;
+      order.splice(to, 0, ...order.splice(from, 1));
+      this.set(at, order);
+      list.querySelectorAll("button")[to]?.focus();
+    };
+    const draw = () => {
+      const order = /** @type {number[]} */ (this.state[at]);
+      list.replaceChildren(
+        ...order.map((n, place) => {
+          const chip = h(
+            "button",
+            {
+              type: "button",
+              class: "chip",
+              "aria-label": `loop ${knob.labels[n]}, place ${place + 1} of ${order.length}`,
+            },
+            knob.labels[n],
+          );
+          chip.addEventListener("keydown", (event) => {
+            const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+            if (!by) return;
+            event.preventDefault();
+            event.stopPropagation();
+            move(place, place + by);
+          });
+          chip.addEventListener("pointerdown", (event) => this.drag(event, list, place, move));
+          return h("li", {}, chip);
+        }),
+      );
+    };
+    return { element, draw };
+  }
+
+  /**
+   * Drag a box to where another one is.
+   * @param {PointerEvent} event
+   * @param {HTMLElement} list
+   * @param {number} from
+   * @param {(from: number, to: number) => void} move
+   */
+  drag(event, list, from, move) {
+    const chips = [...list.querySelectorAll("button")];
+    const chip = chips[from];
+    chip.setPointerCapture(event.pointerId);
+    chip.classList.add("held");
+    /** @param {PointerEvent} now */
+    const place = (now) => {
+      const centres = chips.map((c) => {
+        const box = c.getBoundingClientRect();
+        return Math.hypot(now.clientX - (box.left + box.width / 2), now.clientY - box.top);
+      });
+      return centres.indexOf(Math.min(...centres));
+    };
+    const end = (/** @type {PointerEvent} */ last) => {
+      chip.classList.remove("held");
+      chip.removeEventListener("pointerup", end);
+      chip.removeEventListener("pointercancel", end);
+      if (last.type === "pointerup") move(from, place(last));
+    };
+    chip.addEventListener("pointerup", end);
+    chip.addEventListener("pointercancel", end);
+  }
+
+  // ------------------------------------------------------------------------------- the state
+
+  /**
+   * @param {number} at
+   * @param {Data.KnobValue} value
+   */
+  set(at, value) {
+    this.moved = at;
+    this.choose(this.state.map((old, n) => (n === at ? value : old)));
+  }
+
+  /**
+   * The key that the point of a state has.
+   * @param {Data.KnobValue[]} state
+   */
+  keyOf(state) {
+    return JSON.stringify(state);
+  }
+
+  /**
+   * To a state that was visited.
+   * @param {string} key
+   */
+  goBack(key) {
+    this.choose(JSON.parse(key));
+  }
+
+  /** @param {Data.KnobValue[]} state */
+  choose(state) {
+    if (JSON.stringify(state) === JSON.stringify(this.state)) return;
+    this.state = structuredClone(state);
+    this.drawControls();
+    this.program.classList.add("stale"); // until the program of this state is here
+    this.model.set("state", structuredClone(state));
+    this.model.save_changes();
+    if (!this.model.get("all")) return;
+    // The address of a page holds its state: to share it, or to come back to it.
+    if (this.model.get("addressed"))
+      history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(state))}`);
+    this.show();
+  }
+
+  /**
+   * The state in the address of a page, if it is one of those that lie in the page.
+   * @returns {Data.KnobValue[] | null}
+   */
+  shared() {
+    const all = this.model.get("all");
+    if (!all || !this.model.get("addressed")) return null;
+    try {
+      const key = decodeURIComponent(location.hash.slice(1));
+      return all[key] ? all[key].state : null;
+    } catch {
+      return null; // no text of an address
+    }
+  }
+
+  /**
+   * The state was set elsewhere, in Python or in another view.
+   * @param {Data.KnobValue[]} state
+   */
+  follow(state) {
+    if (JSON.stringify(state) === JSON.stringify(this.state)) return;
+    this.moved = Math.max(
+      0,
+      state.findIndex((v, n) => JSON.stringify(v) !== JSON.stringify(this.state[n])),
+    );
+    this.state = structuredClone(state);
+    this.drawControls();
+    if (this.model.get("all")) this.show();
+  }
+
+  /**
+   * The value of a choice of a knob.
+   * @param {number} at
+   * @param {number} choice
+   */
+  valueOf(at, choice) {
+    return this.knobs[at].kind === "switch" ? choice === 1 : choice;
+  }
+
+  // ------------------------------------------------------------------------------- drawing
+
+  drawControls() {
+    this.controls.forEach((control, at) => {
+      control.draw();
+      control.element.classList.toggle("moved", at === this.moved);
+    });
+    this.prose?.follow(this.state);
+  }
+
+  /** Show the point that belongs to the state, or say that it is not here. */
+  show() {
+    const all = this.model.get("all");
+    const key = this.keyOf(this.state);
+    /** @type {Data.LivePoint | undefined} */
+    const point = all ? all[key] : this.model.get("point");
+    this.drawControls();
+    if (!point) {
+      this.refusal.hidden = false;
+      this.refusal.textContent =
+        "This page does not have what follows from these choices together. " +
+        "With Python it is computed when it is asked for.";
+      return;
+    }
+    if (!all && point.key !== key) return; // the kernel is on its way
+    const old = this.point;
+    if (old && old.key !== point.key) this.before = old;
+    this.point = point;
+    this.drawPoint(old);
+  }
+
+  /** @param {Data.LivePoint | undefined} old what was shown */
+  drawPoint(old) {
+    this.drawProgram(old);
+    this.drawFacts();
+    this.drawWhy();
+    this.drawAssembly();
+    this.drawFigures();
+    this.drawAccesses();
+  }
+
+  /** @param {Data.LivePoint | undefined} old what was shown */
+  drawProgram(old) {
+    const { lines, error } = this.point;
+    this.program.classList.toggle("stale", Boolean(error));
+    this.refusal.hidden = !error;
+    this.refusal.textContent = error
+      ? `${error.call ? `${error.call}\n` : ""}refused: ${error.rule}\n\n${error.message}`
+      : "";
+    if (old && old.key === this.point.key) return;
+    this.drawLines(lines, old?.lines);
+  }
+
+  /**
+   * @param {string[]} lines
+   * @param {string[]} [before] lines of the program before: what is not in it is marked
+   */
+  drawLines(lines, before) {
+    const marked = before ? newLines(before, lines) : new Set();
+    const top = this.program.scrollTop;
+    this.program.innerHTML = lines
+      .map((line, n) => {
+        const code = tokens(line)
+          .map(([kind, text]) =>
+            kind ? `<span class="t-${kind}">${escapeHTML(text)}</span>` : escapeHTML(text),
+          )
+          .join("");
+        const mark = marked.has(n);
+        return (
+          `<div class="l${mark ? " changed" : ""}" style="--in:${line.search(/\S|$/)}"><i aria-hidden="true">${mark ? "~" : ""}</i>` +
+          `<s>${mark ? "changed: " : ""}</s><code>${code}</code></div>`
+        );
+      })
+      .join("");
+    this.program.scrollTop = top;
+  }
+
+  drawFacts() {
+    const { cost, error } = this.point;
+    const before = this.before?.cost;
+    /** @type {Data.Fact[]} */
+    const found = error ? [{ name: "Result", value: "refused", kind: "bad" }] : countFacts(cost);
+    const inner = cost.inner;
+    if (inner && inner.instructions !== undefined) {
+      found.push({
+        name: "Inner loop",
+        value: `${inner.instructions} instructions, ${inner.width ? `vectors of ${inner.width} bits` : "one element at a time"}`,
+      });
+      found.push({
+        name: "Registers",
+        value: `${inner.registers} of ${inner.of}${inner.spills ? `, ${inner.spills} spills` : ""}`,
+        kind: inner.spills ? "bad" : "",
+      });
+    }
+    if (cost.time) {
+      const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
+      const than = changeOf(before?.time, cost.time, ["less", "more"]);
+      found.push({ name: "Time", value: duration(cost.time) + spread, title: than });
+    } else if (cost.message) {
+      found.push({ name: "Time", value: cost.message, kind: "none" });
+    }
+    if (cost.equal === false) found.push({ name: "Result", value: "differs", kind: "bad" });
+    this.facts.replaceChildren(
+      ...(found.length ? found : [{ name: "Counts", value: "not counted yet", kind: "none" }]).map(
+        (fact) =>
+          h(
+            "div",
+            { class: `fact ${fact.kind || ""}`, role: "listitem", title: fact.title },
+            h("span", {}, fact.name),
+            h("strong", {}, fact.value),
+          ),
+      ),
+    );
+  }
+
+  /** Why the last change made it faster or slower. */
+  drawWhy() {
+    const all = this.model.get("reasons");
+    const told = this.model.get("why");
+    /** @type {string[]} */
+    let said = [];
+    if (all && this.before) said = all[`${this.before.key} ${this.point.key}`] ?? [];
+    else if (told && told.to === this.point?.key) said = told.said;
+    const none = this.before
+      ? "counted in a moment, where the counts say something"
+      : "change something, and read here what it did";
+    this.why.replaceChildren(
+      ...(said.length
+        ? said.map((text) => h("li", {}, text))
+        : [h("li", { class: "none" }, this.point?.error ? "refused: nothing to compare" : none)]),
+    );
+  }
+
+  drawAssembly() {
+    this.innerLoop.draw(this.point.cost.inner, this.point.error ? "" : "compiling…");
+  }
+
+  /** The accesses of the program, if the reader looks at them: the view goes on where it was. */
+  drawAccesses() {
+    if (!this.accesses.open || !this.point) return;
+    const all = this.model.get("all");
+    /** @type {Data.Watched | null | undefined} */
+    const found = all ? this.point.watched : this.model.get("watched");
+    const waits = !all && found?.key !== this.point.key;
+    this.accessPlace.classList.toggle("stale", waits || !found?.trace);
+    let note = found?.message ?? found?.trace?.notes.join(" ");
+    if (this.point.error) note = "This step is refused: there is no program to watch.";
+    else if (waits) note = "watching the accesses…";
+    this.accessNote.textContent = note ?? "This page does not have these accesses.";
+    if (waits || !found?.trace) return;
+    if (this.watched) {
+      if (this.watched.get("trace") === found.trace) return;
+      this.watched.values.results = found.results; // drawn with the trace
+      this.watched.set("trace", found.trace);
+      return;
+    }
+    this.watched = new PageModel({
+      ...{ trace: found.trace, results: found.results, configuration: found.results.length - 1 },
+      ...{ position: 0, error: "", live: false },
+    });
+    this.unwatch = renderAccesses({ model: this.watched, el: this.accessPlace });
+  }
+
+  /** The charts over the choices of the knob that was moved last, and the roofline. */
+  drawFigures() {
+    if (!this.point) return;
+    const width = Math.floor(this.charts.clientWidth);
+    const knob = this.knobs[this.moved];
+    const points = this.model.get("points") ?? {};
+    if (!knob || knob.kind === "order") {
+      this.charts.innerHTML = "";
+      this.key.textContent = "";
+    } else {
+      const choices = knob.labels.map((label, choice) => {
+        const state = this.state.map((v, n) =>
+          n === this.moved ? this.valueOf(this.moved, choice) : v,
+        );
+        const found = points[this.keyOf(state)];
+        const first = found?.misses ? Object.keys(found.misses)[0] : "";
+        return {
+          label,
+          misses: first ? found.misses[first] : undefined,
+          time: found?.time,
+          error: found?.error,
+        };
+      });
+      const level =
+        Object.keys(Object.values(points).find((p) => p.misses)?.misses ?? { L1: 0 })[0] ?? "L1";
+      const current = Number(this.state[this.moved]);
+      const misses = drawChoices(choices, "misses", current, width, `${level} misses`);
+      const time = drawChoices(choices, "time", current, width, "Time");
+      this.charts.innerHTML = misses + time;
+      this.key.replaceChildren(
+        h("span", {}, `over ${knob.name}:`),
+        ...(misses ? [h("span", { class: "misses" }, `● ${level} misses`)] : []),
+        ...(time ? [h("span", { class: "time" }, "● time")] : []),
+      );
+    }
+    this.drawTrail();
+  }
+
+  /** What the state is called in the roofline. */
+  label() {
+    const label = this.knobs
+      .map((knob, n) =>
+        knob.kind === "number" ? `${knob.name} ${knob.labels[Number(this.state[n])]}` : "",
+      )
+      .filter(Boolean)
+      .join(", ");
+    return label || "this choice";
+  }
+
+  drawTrail() {
+    const { key, cost, error } = this.point;
+    if (!error && cost.time && cost.counts?.levels) {
+      this.trail.delete(key);
+      this.trail.set(key, { label: this.label(), cost });
+      while (this.trail.size > TRAIL) this.trail.delete([...this.trail.keys()][0]);
+    }
+    const visited = [...this.trail.values()];
+    const recording = /** @type {Data.Recording} */ (
+      /** @type {unknown} */ ({
+        machine: this.model.get("machine") ?? {},
+        steps: visited.map((one, after) => ({ op: one.label, after })),
+        programs: visited.map((one) => ({ cost: one.cost })),
+      })
+    );
+    const current = [...this.trail.keys()].indexOf(key);
+    this.roofline.innerHTML = drawRoofline(
+      recording,
+      "memory",
+      current,
+      Math.floor(this.roofline.clientWidth),
+      "state",
+    );
+  }
+}
+
+/**
+ * What anywidget calls with an element to draw in; the return value takes the view down.
+ * @param {Data.Host} host
+ */
+export function renderLive({ model, el }) {
+  const view = new Live(model, el).start();
+  return () => view.remove();
+}
+
+export default { render: renderLive };

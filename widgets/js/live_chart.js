@@ -1,0 +1,103 @@
+// What each choice of a number costs: misses and time, a small chart each over the same choices.
+
+import { digits, duration, escapeHTML } from "./dom.js";
+import { amount } from "./counts.js";
+import { scaleOf } from "./scale.js";
+
+/**
+ * @typedef {{ label: string, misses?: number, time?: number, error?: string }} Choice
+ */
+
+const HIGH = 92;
+const PAD = { left: 52, right: 12, top: 12, bottom: 18 };
+
+/**
+ * Draw one value of all choices as SVG text; "" where none is known.
+ * @param {Choice[]} choices
+ * @param {"misses" | "time"} what
+ * @param {number} current the choice that is shown
+ * @param {number} width in pixels
+ * @param {string} name of the value, for those who hear the chart
+ */
+export function drawChoices(choices, what, current, width, name) {
+  const known = choices.map((c) => c[what]).filter((v) => v !== undefined);
+  if (!known.length || !width) return "";
+  const say = what === "time" ? duration : amount;
+  const most = Math.max(...known);
+  const least = Math.min(...known);
+  const log = least > 0 && most / least > 8;
+  const bottom = HIGH - PAD.bottom;
+  const y = scaleOf(log ? least / 1.3 : 0, most ? most * (log ? 1.3 : 1.12) : 1, bottom, PAD.top, {
+    log,
+    text: say,
+  });
+  const span = width - PAD.left - PAD.right;
+  /** @param {number} i */
+  const x = (i) => PAD.left + (choices.length > 1 ? (span * i) / (choices.length - 1) : span / 2);
+  let svg = "";
+  const ticks = y.ticks.filter((_, i, all) => i % Math.ceil(all.length / 3) === 0);
+  for (const [value, text] of ticks) {
+    svg +=
+      `<line class="grid" x1="${PAD.left}" x2="${width - PAD.right}" y1="${y.at(value)}" y2="${y.at(value)}"/>` +
+      `<text x="${PAD.left - 6}" y="${y.at(value) + 4}" text-anchor="end">${text}</text>`;
+  }
+  // What is not known is a gap.
+  let line = "";
+  choices.forEach((choice, i) => {
+    const value = choice[what];
+    if (value === undefined) return;
+    line += `${i && choices[i - 1][what] !== undefined ? "L" : "M"}${x(i)},${y.at(value)}`;
+  });
+  svg += `<path class="${what}" d="${line}"/>`;
+  const half = choices.length > 1 ? span / (choices.length - 1) / 2 : span / 2;
+  const every = Math.max(1, Math.ceil((choices.length * 26) / span));
+  choices.forEach((choice, i) => {
+    const value = choice[what];
+    const here = i === current;
+    const told = choice.error
+      ? `refused: ${choice.error}`
+      : value === undefined
+        ? "not known yet"
+        : say(value);
+    const [cx, cy] = [x(i), value === undefined ? bottom : y.at(value)];
+    const shape = choice.error
+      ? `<path d="M${cx - 4},${cy - 4}l8,8m0,-8l-8,8"/>`
+      : value === undefined
+        ? `<circle class="untimed" cx="${cx}" cy="${cy}" r="2.5"/>`
+        : `<circle cx="${cx}" cy="${cy}" r="${here ? 5.5 : 3.5}"/>`;
+    svg +=
+      `<g class="dot ${what}${choice.error ? " refused" : ""}${here ? " current" : ""}" data-choice="${i}">` +
+      `<rect x="${cx - half}" y="0" width="${2 * half}" height="${HIGH}"/>` +
+      (here ? `<line class="here" x1="${cx}" x2="${cx}" y1="${PAD.top}" y2="${bottom}"/>` : "") +
+      shape +
+      (i % every === 0 || here
+        ? `<text x="${cx}" y="${HIGH - 4}" text-anchor="middle">${escapeHTML(choice.label)}</text>`
+        : "") +
+      `<title>${escapeHTML(`${choice.label}: ${told}`)}</title></g>`;
+  });
+  const said = choices
+    .map((c) => {
+      const value = c[what];
+      return value === undefined ? "" : `${c.label}: ${say(value)}`;
+    })
+    .filter(Boolean);
+  return (
+    `<svg viewBox="0 0 ${width} ${HIGH}" width="${width}" height="${HIGH}" role="img" ` +
+    `aria-label="${escapeHTML(`${name}${log ? ", logarithmic" : ""}: ${said.join(", ")}`)}">${svg}</svg>`
+  );
+}
+
+/**
+ * How a value changed: "94 % fewer", "3.1× more"; "" where it did not, or one is not known.
+ * @param {number | undefined} before
+ * @param {number | undefined} after
+ * @param {[string, string]} words for less and for more
+ */
+export function changeOf(before, after, [less, more]) {
+  if (!before || !after) return "";
+  const ratio = after / before;
+  if (Math.abs(ratio - 1) < 0.005) return "";
+  if (ratio > 2) return `${digits(ratio)}× ${more}`;
+  const part = Math.abs(ratio - 1) * 100;
+  return `${digits(part)} % ${ratio < 1 ? less : more}`;
+}

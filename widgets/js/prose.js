@@ -1,0 +1,165 @@
+// Numbers in prose that can be dragged: `{live:tile}` in the text of a notebook, or of the page,
+// becomes the value of the open number of that name. Dragging it sideways, or the arrow keys, choose
+// another one; it follows where the number is changed elsewhere.
+
+import { h } from "./dom.js";
+
+const NOTE = /\{live:([^{}\n]{1,80})\}/g;
+/** Where text is looked for: Markdown cells of JupyterLab, Notebook and exported notebooks. */
+const TEXTS = ".jp-RenderedMarkdown, .jp-MarkdownOutput, .text_cell_render, .mlc-prose";
+/** Pixels of a drag for one choice. */
+const STEP = 14;
+
+/**
+ * The parts of a text: strings, and names of numbers in arrays of one.
+ * @param {string} text
+ * @returns {(string | [string])[]}
+ */
+export function parts(text) {
+  /** @type {(string | [string])[]} */
+  const found = [];
+  let from = 0;
+  for (const match of text.matchAll(NOTE)) {
+    if (match.index > from) found.push(text.slice(from, match.index));
+    found.push([match[1].trim()]);
+    from = match.index + match[0].length;
+  }
+  if (from < text.length) found.push(text.slice(from));
+  return found;
+}
+
+/**
+ * Whether a change of the page is about a text.
+ * @param {MutationRecord} change
+ */
+function isText({ target, addedNodes }) {
+  if (target instanceof Element && target.closest(TEXTS)) return true;
+  return [...addedNodes].some(
+    (node) => node instanceof Element && (node.matches(TEXTS) || node.querySelector(TEXTS)),
+  );
+}
+
+export class Prose {
+  /**
+   * @param {HTMLElement} root the view; texts are looked for in its notebook, or on its page
+   * @param {Data.Knob[]} knobs
+   * @param {(at: number, choice: number) => void} choose
+   */
+  constructor(root, knobs, choose) {
+    this.knobs = knobs;
+    this.choose = choose;
+    /** @type {{ element: HTMLElement, note: string, at: number }[]} */
+    this.numbers = [];
+    /** @type {Data.KnobValue[]} */
+    this.state = [];
+    /** @type {ReturnType<typeof setTimeout> | 0} */
+    this.waits = 0;
+    this.home = root;
+    this.observer = new MutationObserver((changes) => {
+      // not for each node of a cell that is being drawn
+      if (changes.some(isText)) this.waits ||= setTimeout(() => this.scan(), 100);
+    });
+    this.scan();
+  }
+
+  /** Make the notes in texts into numbers. */
+  scan() {
+    this.waits = 0;
+    this.observer.disconnect();
+    const place = this.home.closest(".jp-Notebook, .jp-NotebookPanel-notebook") ?? document.body;
+    this.numbers = this.numbers.filter(({ element }) => element.isConnected);
+    for (const text of place.querySelectorAll(TEXTS)) this.read(text);
+    this.follow(this.state);
+    this.observer.observe(place, { childList: true, subtree: true });
+  }
+
+  /** @param {Element} text */
+  read(text) {
+    const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
+    /** @type {Text[]} */
+    const nodes = [];
+    while (walker.nextNode()) {
+      const node = /** @type {Text} */ (walker.currentNode);
+      if (node.data.includes("{live:") && !node.parentElement?.closest("code, pre")) {
+        nodes.push(node);
+      }
+    }
+    for (const node of nodes) {
+      const made = parts(node.data).map((part) => {
+        if (typeof part === "string") return part;
+        const at = this.knobs.findIndex((k) => k.kind === "number" && k.name === part[0]);
+        return at < 0 ? `{live:${part[0]}}` : this.number(at, part[0]);
+      });
+      if (made.some((part) => typeof part !== "string")) node.replaceWith(...made);
+    }
+  }
+
+  /**
+   * @param {number} at
+   * @param {string} name
+   */
+  number(at, name) {
+    const { labels } = this.knobs[at];
+    const element = h("span", {
+      class: "mlc-live-number",
+      role: "slider",
+      tabindex: "0",
+      "aria-label": name,
+      "aria-valuemin": "0",
+      "aria-valuemax": String(labels.length - 1),
+      title: "Drag it, or use the arrow keys",
+    });
+    /** @param {number} choice */
+    const go = (choice) => this.choose(at, Math.max(0, Math.min(labels.length - 1, choice)));
+    element.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+      const end = { Home: 0, End: labels.length - 1 }[event.key];
+      if (by === undefined && end === undefined) return;
+      event.preventDefault();
+      event.stopPropagation();
+      go(end ?? Number(this.state[at]) + (by ?? 0));
+    });
+    element.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      element.focus();
+      element.setPointerCapture(event.pointerId);
+      const [from, start] = [event.clientX, Number(this.state[at])];
+      /** @param {PointerEvent} now */
+      const move = (now) => go(start + Math.round((now.clientX - from) / STEP));
+      const end = () => {
+        element.removeEventListener("pointermove", move);
+        element.removeEventListener("pointerup", end);
+        element.removeEventListener("pointercancel", end);
+      };
+      element.addEventListener("pointermove", move);
+      element.addEventListener("pointerup", end);
+      element.addEventListener("pointercancel", end);
+    });
+    this.numbers.push({ element, note: `{live:${name}}`, at });
+    return element;
+  }
+
+  /**
+   * Show the values of a state.
+   * @param {Data.KnobValue[]} state
+   */
+  follow(state) {
+    this.state = state;
+    if (!state.length) return;
+    for (const { element, at } of this.numbers) {
+      const choice = Number(state[at]);
+      const label = this.knobs[at].labels[choice];
+      if (element.textContent !== label) element.textContent = label;
+      element.setAttribute("aria-valuenow", String(choice));
+      element.setAttribute("aria-valuetext", label);
+    }
+  }
+
+  /** The texts as they were. */
+  remove() {
+    this.observer.disconnect();
+    clearTimeout(this.waits);
+    for (const { element, note } of this.numbers) element.replaceWith(note);
+    this.numbers = [];
+  }
+}

@@ -1,0 +1,217 @@
+"""The start page: the lessons, their durations and what is done, what is installed, the machine.
+
+>>> from mlc_lab_widgets import course       # doctest: +SKIP
+>>> course()                                 # in notebooks/00_start_here.ipynb
+>>> course(done=[3])                         # lesson 3 is done, say I
+>>> course(undone=[3])
+
+A lesson is done when all its cells were run, as its saved file says, or when the reader says so.
+That is kept in a file of the user's (`progress_file`), so that it stays when outputs are cleared.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mlc_lab.machine.caches import cache_bytes, size_text
+from mlc_lab.machine.peak import peak
+from mlc_lab.machine.vectors import vector_bits
+from mlc_lab.observe import doctor
+
+#: of a reader: words a minute, minutes for a line of code, for running a cell, and for an exercise
+WORDS, LINE, CELL, EXERCISE = 150, 0.1, 0.5, 5
+#: what is used where it is there: its import or command, what for, and how to get it
+PARTS = (
+    ("torch", "lesson 11, models from PyTorch", "pip install torch"),
+    ("onnx", "models from ONNX files", "pip install onnx"),
+    ("sklearn", "the cost model of a search, lessons 9 and 10", "pip install 'mlc-lab[tune]'"),
+    ("matplotlib", "charts, and pictures as PNG", "pip install matplotlib"),
+    ("graphviz", "graphs in the DOT language", "pip install graphviz"),
+    ("dot", "layout of large graphs; a built-in one without it", "install Graphviz of the system"),
+    ("cc", "shared libraries of what was compiled", "install a C compiler of the system"),
+)
+
+
+@dataclass
+class Lesson:
+    """A notebook of the course."""
+
+    number: int
+    path: Path
+    title: str
+    minutes: int
+    needs: tuple[str, ...]
+    was_run: bool
+
+
+def minutes(cells: Sequence[dict[str, Any]]) -> int:
+    """How long a lesson takes: reading its text and code, running its cells, its exercises; to the
+    next five minutes."""
+    total = 0.0
+    for cell in cells:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            total += CELL + LINE * sum(bool(line.strip()) for line in text.splitlines())
+            continue
+        total += len(text.split()) / WORDS
+        if re.match(r"#+ Exercises", text):
+            total += EXERCISE * len(re.findall(r"^\d+\. ", text, re.M))
+    return 5 * math.ceil(total / 5)
+
+
+def read(path: Path) -> Lesson:
+    """A lesson from its file. Raises ValueError for a file that is no notebook."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    title = re.sub(r"^#\s*\d+\.\s*", "", "".join(cells[0]["source"]).split("\n")[0])
+    code = [cell for cell in cells if cell["cell_type"] == "code" and "".join(cell["source"])]
+    text = "\n".join("".join(cell["source"]) for cell in code)
+    needs = tuple(name for name, *_ in PARTS if re.search(rf"^%%needs .*\b{name}\b", text, re.M))
+    was_run = bool(code) and all(
+        cell.get("execution_count") and not any(
+            out.get("output_type") == "error" for out in cell.get("outputs", ()))
+        for cell in code)
+    return Lesson(int(path.name[:2]), path, title, minutes(cells), needs, was_run)
+
+
+def lessons(folder: Path) -> list[Lesson]:
+    """The lessons of a folder, in order; a file that cannot be read is left out."""
+    found = []
+    for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")):
+        try:
+            lesson = read(path)
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
+            continue
+        if lesson.number:
+            found.append(lesson)
+    return found
+
+
+def progress_file() -> Path:
+    """The file of the user's that says which lessons are done."""
+    from jupyter_core.paths import jupyter_data_dir
+
+    return Path(jupyter_data_dir()) / "mlc-lab" / "course.json"
+
+
+def _load() -> set[int]:
+    try:
+        found = json.loads(progress_file().read_text(encoding="utf-8"))
+        return {int(n) for n in found["done"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _save(done: set[int]) -> str:
+    """Keep what is done; why that could not be, or ""."""
+    try:
+        path = progress_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"done": sorted(done)}), encoding="utf-8")
+    except OSError as error:
+        return f"What is done could not be kept: {error}"
+    return ""
+
+
+def present(name: str) -> bool:
+    """Whether a part is there: a package, or a command."""
+    if name == "cc":
+        return any(map(shutil.which, ("cc", "gcc", "clang")))
+    return bool(shutil.which(name) if name == "dot" else importlib.util.find_spec(name))
+
+
+def machine() -> list[tuple[str, str]]:
+    """Facts of this machine, each with what it is; the peak is measured, in a tenth of a second."""
+    found = doctor.cpu()
+    facts = [("processor", f"{found['name']}, {found['cores_usable']} of {found['cores']} cores"),
+             ("vectors", f"{vector_bits()} bits: {vector_bits() // 32} numbers of float32"),
+             ("caches", ", ".join(f"{n} {size_text(size)}" for n, size in cache_bytes().items()))]
+    try:
+        facts.append(("peak of one core", f"{peak('float32') / 1e9:.0f} GFLOP/s in float32"))
+    except Exception as error:  # a start page opens also where nothing can be compiled
+        facts.append(("peak of one core", f"not measured: {error}"))
+    return facts
+
+
+class Course:
+    """The start page as text and HTML. `lessons`, `done` (numbers), `parts`, `machine` are its
+    data."""
+
+    def __init__(self, folder: Path, done: set[int], note: str = "") -> None:
+        self.folder, self.done, self.note = folder, done, note
+        self.lessons = lessons(folder)
+        self.parts = [(name, use, how, present(name)) for name, use, how in PARTS]
+        self.machine = machine()
+
+    def next(self) -> Lesson | None:
+        """The first lesson that is not done."""
+        return next((one for one in self.lessons if one.number not in self.done), None)
+
+    def _states(self) -> list[tuple[Lesson, str]]:
+        """What is said of each lesson."""
+        missing = {name for name, _, _, there in self.parts if not there}
+        out = []
+        for one in self.lessons:
+            said = "✓ done" if one.number in self.done else "→ next" if one is self.next() else ""
+            lacks = [f"needs {name}, which is not installed" for name in one.needs
+                     if name in missing]
+            out.append((one, "; ".join(filter(None, (said, *lacks)))))
+        return out
+
+    def _repr_html_(self) -> str:
+        def table(head: str, rows: Iterable[str]) -> str:
+            return (f"<h3>{head}</h3><table style=\"text-align:left\"><tbody>{''.join(rows)}"
+                    "</tbody></table>")
+
+        def row(*cells: str) -> str:
+            left = ' style="text-align:left;vertical-align:top"'
+            return f"<tr>{''.join(f'<td{left}>{cell}</td>' for cell in cells)}</tr>"
+
+        left = sum(one.minutes for one in self.lessons if one.number not in self.done)
+        head = f"{len(self.done & {n.number for n in self.lessons})} of {len(self.lessons)} lessons"
+        if left:
+            head += f" are done; what is left takes about {left / 60:.1f} hours"
+        else:
+            head += " are done"
+        course = [row(f"<b>{one.number}</b>",
+                      f'<a href="{escape(one.path.name)}">{escape(one.title)}</a>',
+                      f"{one.minutes} min", escape(said)) for one, said in self._states()]
+        parts = [row(f"{'✓' if there else '✕'} <b>{escape(name)}</b>", escape(use),
+                     "installed" if there else f"<code>{escape(how)}</code>")
+                 for name, use, how, there in self.parts]
+        facts = [row(f"<b>{escape(name)}</b>", escape(fact)) for name, fact in self.machine]
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return (table(head, course) + note + table("Optional parts", parts)
+                + table("This machine", facts))
+
+    def __repr__(self) -> str:
+        rows = [f"{one.number:3}  {one.title:<58.58} {one.minutes:4} min  {said}".rstrip()
+                for one, said in self._states()]
+        rows += [f"{'+' if there else '-'} {name}: {use}{'' if there else f' ({how})'}"
+                 for name, use, how, there in self.parts]
+        rows += [f"{name}: {fact}" for name, fact in self.machine]
+        return "\n".join([*rows, *filter(None, [self.note])])
+
+
+def course(done: Iterable[int] = (), undone: Iterable[int] = (), folder: Any = None) -> Course:
+    """The start page of the lessons in a folder, by default that of the notebook.
+
+    `done` and `undone` are numbers of lessons that the reader says are done, or not.
+    """
+    where = Path(folder or os.getcwd())
+    now = _load()
+    ran = {one.number for one in lessons(where) if one.was_run}
+    kept = (now | ran | set(done)) - set(undone)
+    return Course(where, kept, _save(kept) if kept != now else "")
+
+
+__all__ = ["Course", "Lesson", "course", "lessons", "minutes", "progress_file"]
