@@ -5,7 +5,9 @@
 Needs the extra `lab` and a Chromium (see tests/browser.py for where it is looked for). Prints, for
 50 steps of a module of about 200 lines, what the notebook has to store and how long a step takes in
 the browser in each tab, layout included; for a module of 2,000 lines, how long a step and a frame
-of scrolling take.
+of scrolling take; for the page of choices of a matrix product, how long it takes after 50 changes
+until the program, the counts with the machine code, and the time are there, and how large it is;
+for typed text, how long it takes from a key press in the browser to the program.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "widgets"))
 
 from browser import FLAGS, chromium_path, open_page
+from observe.programs import matmul
+from typed_page import serve
 
 import mlc_lab as tvm
+from mlc_lab.observe.live import Choices
 from mlc_lab.observe.session import record
 from mlc_lab.script import from_source
-from mlc_lab_widgets import Stepper, static
+from mlc_lab_widgets import Stepper, live, static
 from mlc_lab_widgets.stepper import packed
 
 STAGE = """\
@@ -139,6 +145,87 @@ def sizes(made) -> None:
     row("stages, LLVM IR and assembly, in a page only", f"{code / 1e3:6.0f} kB, {each:.0f} ms each")
 
 
+def open_product(n: int) -> Choices:
+    """A product of n x n whose tile has two open numbers."""
+    sch = tvm.tir.Schedule(matmul(n))
+    i, j, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, factors=[None, tvm.live("rows", 2)])
+    j0, j1 = sch.split(j, factors=[None, tvm.live("columns", 16)])
+    sch.reorder(i0, j0, k, i1, j1)
+    sch.vectorize(j1)
+    sch.unroll(i1)
+    sch.decompose_reduction("C", k)
+    return Choices(sch)
+
+
+def changes(n: int, count: int) -> None:
+    """What `count` states of a page of choices take, one after the other, and what it weighs."""
+    lab = open_product(n)
+    lab.count(lab.point(lab.first))  # the process starts once, the machine is measured once
+    lab.measure(lab.point(lab.first))
+    rows, columns = (range(len(knob.labels)) for knob in lab.knobs[:2])
+    states = [[r, c, *lab.first[2:]] for c in columns for r in rows
+              if int(lab.knobs[0].labels[r]) <= 16 and [r, c] != lab.first[:2]]
+    taken: dict[str, list[float]] = {"program": [], "counts, machine code": [], "time": []}
+    for state in (states * 2)[:count]:
+        point = None
+        for what, times in taken.items():
+            start = time.perf_counter()
+            if what == "program":
+                point = lab.point(state)
+                json.dumps(lab.shown(point))
+            elif point is not None:
+                (lab.measure if what == "time" else lab.count)(point)
+            times.append(time.perf_counter() - start)
+    asked = {"program": "<= 100 ms", "counts, machine code": "<= 1000 ms", "time": "<= 3000 ms"}
+    for what, times in taken.items():
+        row(f"choices of {n} x {n}: {what}", spread([1e3 * t for t in times]), asked[what])
+    page = live.write(lab, lab.first)
+    first = json.dumps([lab.shown(lab.point(lab.first)), [k.to_dict() for k in lab.knobs],
+                        {key: lab.short(p) for key, p in lab.points.items()}])
+    code = sum(len(text) for text in (live.Live._esm, live.Live._css))
+    row(f"choices of {n} x {n}: the page, {len(lab.points)} states", f"{len(page) / 1e6:6.2f} MB",
+        "<= 10 MB")
+    row(f"choices of {n} x {n}: in the notebook", f"{(len(first) + code) / 1e3:6.0f} kB",
+        "<= 300 kB")
+    lab.close()
+
+
+TYPED = """\
+i, j, k = sch.get_loops("C")
+j0, j1 = sch.split(j, factors=[None, 8])
+sch.reorder(i, j0, k, j1)
+sch.vectorize(j1)
+sch.decompose_reduction("C", k)"""
+KEY = """async number => {
+  const line = [...document.querySelectorAll(".lines > div")][1];
+  const at = line.textContent.lastIndexOf(",") + 2;
+  const end = line.textContent.lastIndexOf("]");
+  getSelection().setBaseAndExtent(line.firstChild, at, line.firstChild, end);
+  const start = performance.now();
+  document.execCommand("insertText", false, String(number));
+  const there = () => document.querySelector(".program").textContent.includes(`(${number})`);
+  while (!there()) await new Promise((done) => requestAnimationFrame(done));
+  return performance.now() - start;
+}"""
+
+
+def typing(browser, folder: Path, count: int) -> None:
+    """What `count` key presses take until the program is drawn, with Python behind the page. Of
+    that the page waits 150 ms for more keys."""
+    view = tvm.type_live(TYPED, matmul(256))
+    with open_page(browser) as page:
+        serve(page, view, folder / "typed.html")
+        page.locator(".lines").focus()
+        numbers = [2 ** ((n + 2) % 6 + 2) for n in range(count)]
+        times = []
+        for number in numbers:
+            times.append(page.evaluate(KEY, number))
+            page.wait_for_timeout(100)
+    view.close()
+    row("typed text: from a key press to the program", spread(times[1:]), "<= 250 ms")
+
+
 def main() -> None:
     """Measure and print."""
     from playwright.sync_api import sync_playwright
@@ -148,8 +235,11 @@ def main() -> None:
         count, lines = len(made.steps) - 1, [len(p.lines) for p in made.programs]
         row(f"the {name} schedule", f"{count} steps of {min(lines)} to {max(lines)} lines")
     sizes(short)
+    for n in (64, 256):
+        changes(n, 50)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        typing(browser, Path(folder), 51)
         for name, made in (("short", short), ("long", long)):
             path = Path(folder) / f"{name}.html"
             made.html(path)

@@ -1,6 +1,6 @@
 """Makes the pictures in docs/images: the views on matmul and relu, light and dark.
 
-    python docs/screenshots.py [stepper] [deeper] [workbench] [graph] [board]
+    python docs/screenshots.py [stepper] [deeper] [workbench] [graph] [board] [typed]
 
 Needs the `test` extra and a Chromium. The schedule is the one of the README's picture: from the
 naive program to a register tile that is vectorized and unrolled, with one refused primitive.
@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "widgets")]
 
 import conftest  # noqa: E402, F401  (finds the widgets of this checkout)
 from browser import FLAGS, chromium_path, open_page  # noqa: E402
@@ -225,8 +225,52 @@ def board(browser, folder):
         page.locator(".mlc-board").screenshot(path=IMAGES / "board.png")
 
 
+TYPED = """\
+@T.prim_func
+def main(A: T.Buffer((128, 128), "float32"),
+         B: T.Buffer((128, 128), "float32"),
+         C: T.Buffer((128, 128), "float32")):
+    T.func_attr({"tir.noalias": True})
+    for i, j, k in T.grid(128, 128, 128):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+sch = tvm.tir.Schedule(main)
+i, j, k = sch.get_loops("C")
+j0, j1 = sch.split(j, factors=[None, live("tile", 4)])
+sch.reorder(i, j0, k, j1)
+sch.vectorize(j1)"""
+
+
+def typed(browser, folder):
+    """A schedule that was typed, and a line that is refused."""
+    from typed_page import serve
+
+    import mlc_lab
+
+    view = mlc_lab.type_live(TYPED)
+    view.wait()
+    with open_page(browser, width=1400, height=900) as page:
+        serve(page, view, folder / "typed.html")
+        view.type(TYPED.replace('"tile", 4', '"tile", 32'))
+        page.locator(".why li:not(.none)").first.wait_for()
+        page.locator(".program").get_by_text("T.vectorized(32)").first.wait_for()
+        view.wait()
+        page.locator(".lines").focus()
+        page.keyboard.press("Control+End")
+        page.keyboard.press("Enter")
+        page.keyboard.type("sch.parallel(k)")
+        page.locator(".lines > div[data-error]").wait_for()
+        page.wait_for_timeout(500)
+        page.locator(".mlc").screenshot(path=IMAGES / "typed.png")
+    view.close()
+
+
 PICTURES = {"stepper": stepper, "deeper": deeper, "workbench": workbench, "graph": graph,
-            "board": board}
+            "board": board, "typed": typed}
 
 
 def main():

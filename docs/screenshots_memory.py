@@ -1,4 +1,5 @@
-"""Makes the pictures of memory in docs/images: the access view, and the counts with the roofline.
+"""Makes the pictures of memory in docs/images: the access view, the counts with the roofline, and a
+page of choices.
 
     python docs/screenshots_memory.py
 
@@ -13,11 +14,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from browser import FLAGS, chromium_path, open_page  # noqa: E402
-from observe.programs import tiled  # noqa: E402
+from observe.programs import matmul, tiled  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
+from mlc_lab import live  # noqa: E402
 from mlc_lab.observe.access import accesses  # noqa: E402
+from mlc_lab.observe.live import Choices  # noqa: E402
 from mlc_lab.observe.session import record  # noqa: E402
+from mlc_lab.schedule import Schedule  # noqa: E402
+from mlc_lab_widgets.live import compute, write  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 
@@ -48,11 +53,35 @@ def counts(browser, folder):
         page.locator(".counts-panel").screenshot(path=IMAGES / "counts-dark.png")
 
 
+def choices(browser, folder):
+    """A product of 128 x 128 whose tile has two open numbers, in small caches; one was moved."""
+    sch = Schedule(matmul(128))
+    i, j, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, factors=[None, live("rows", 2)])
+    j0, j1 = sch.split(j, factors=[None, live("columns", 16)])
+    sch.reorder(i0, j0, k, i1, j1)
+    sch.vectorize(j1)
+    sch.unroll(i1)
+    sch.decompose_reduction("C", k)
+    lab = Choices(sch, caches="8K:8, 64K:8", title="product of 128 x 128")
+    compute(lab, lab.first, 600)
+    (folder / "live.html").write_text(write(lab, lab.first), encoding="utf-8")
+    lab.close()
+    with open_page(browser, scheme="light", width=1500, height=900) as page:
+        page.goto((folder / "live.html").as_uri())
+        page.get_by_role("slider", name="rows").focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(200)
+        page.locator(".mlc").screenshot(path=IMAGES / "live.png")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         access_view(browser, Path(folder))
         counts(browser, Path(folder))
+        choices(browser, Path(folder))
         browser.close()
 
 
