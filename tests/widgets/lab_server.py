@@ -15,6 +15,11 @@ from mlc_lab_widgets import extension
 # The notebook in front, in the page's own terms.
 NOTEBOOK = "window.jupyterapp?.shell?.currentWidget"
 ROOT = Path(__file__).resolve().parent.parent.parent
+TESTS = ROOT / "tests"
+#: of a cell in the page: the error it ended with, or nothing
+FAILED = """(cell) => (cell.outputs?.toJSON() ?? [])
+    .filter((output) => output.output_type === "error")
+    .map((output) => `${output.ename}: ${output.evalue}`)[0] ?? null"""
 
 
 def free_port():
@@ -49,7 +54,7 @@ class LabServer:
             "JUPYTERLAB_WORKSPACES_DIR": str(self.folder / "workspaces"),
             "IPYTHONDIR": str(self.folder / "ipython"),
             "PYTHONPATH": os.pathsep.join(filter(None, [
-                str(ROOT), str(Path(__file__).parent), os.environ.get("PYTHONPATH")])),
+                str(ROOT), str(TESTS), str(TESTS / "widgets"), os.environ.get("PYTHONPATH")])),
         }
         # No news and no extension manager: both would ask the internet.
         for name, values in {
@@ -120,3 +125,14 @@ class LabServer:
     def run_all(self, page):
         """Run all cells, without waiting for them."""
         page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
+
+    def wait_for_cells(self, page, seconds=300):
+        """Wait until all cells have run, or one has failed: its error is the test's then."""
+        page.wait_for_function(f"""() => {{
+            const cells = Array.from({NOTEBOOK}.content.model.cells);
+            return cells.some((cell) => ({FAILED})(cell)) || cells.every(
+                (cell) => cell.type !== "code" || cell.executionCount !== null);
+        }}""", timeout=1000 * seconds)
+        errors = page.evaluate(f"Array.from({NOTEBOOK}.content.model.cells).map({FAILED})")
+        for number, error in enumerate(errors):
+            assert not error, f"cell {number}: {error}"

@@ -100,9 +100,9 @@ def saved(tmp_path_factory, chromium):
         lab.write("all.ipynb", *CELLS.values())
         lab.open(page, "all.ipynb")
         lab.run_all(page)
+        lab.wait_for_cells(page)
         shown(page, "stepper").get_by_role("button", name="Last step").click()
-        # the cells before it build and search, which takes long where others compute as well
-        shown(page, "board").locator(".mark").nth(2).wait_for(timeout=300_000)
+        shown(page, "board").locator(".mark").nth(2).wait_for()
         shown(page, "live").locator(".program").get_by_text("T.grid(16, 2, 16, 24)").wait_for()
         shown(page, "typed").locator(".program").get_by_text("T.vectorized(16)").first.wait_for()
         # the outputs of what has changed since it was shown are written anew
