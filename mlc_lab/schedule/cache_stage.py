@@ -27,6 +27,7 @@ from .move import replace_loop
 from .provenance import came_from
 from .rewrite import with_regions
 from .state import ScheduleState, StmtSRef, child_realizes
+from .truth import with_true_regions
 
 if TYPE_CHECKING:
     from .instruction import BlockRV
@@ -308,12 +309,25 @@ def sizes_are_known(scope: Block, allocated: Iterable[Buffer]) -> None:
                         hint="take the value as a parameter of the function")
 
 
+def _declaring(state: ScheduleState, scope: StmtSRef, new: Block) -> Block:
+    """A block that copies were put in, which declares what they touch: what it is in is moved by
+    that, and declares no more than it did."""
+    wide = with_true_regions(new, {})
+    if wide is not new and state.scope_root(scope).parent is not None:
+        raise Refusal("scope_declares_what_it_touches", "the copy would touch elements that block "
+                      f"{new.name_hint}, around it, does not declare", nodes=[scope.stmt],
+                      hint=f"make the copy outside of block {new.name_hint}")
+    return wide
+
+
 def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequence[Buffer],
            reuse: dict[Block, Block], stages: Sequence[Block]) -> list[BlockRV]:
     """Give the scope its new body and allocations; the references of the new stages."""
     old: Block = scope.stmt
     sizes_are_known(old, allocated)
     new = old.replace(body=body, alloc_buffers=(*old.alloc_buffers, *allocated))
+    if scope.parent is not None:
+        new = _declaring(state, scope, new)
     state.replace(scope, new, {**reuse, old: new})
     return [state.refs[b] for b in stages]
 

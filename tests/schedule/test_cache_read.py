@@ -3,6 +3,8 @@
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.schedule.truth import undeclared
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 
 from .common import chain, check, matmul, mm_relu
@@ -146,3 +148,29 @@ def test_it_is_refused_for_consumers_that_do_not_read_the_buffer():
     with pytest.raises(ScheduleError) as caught:
         sch.cache_read(sch.get_block("C"), 0, "local", consumer_blocks=[sch.get_block("B")])
     assert caught.value.rule == "consumers_read_the_buffer"
+
+
+def test_a_copy_in_a_block_reads_what_the_block_declares():
+    """A reduction declares that it writes what it reads: that, and no more, is copied in it."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 4):
+        with T.block("O"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            D = T.alloc_buffer((8,))
+            for j in range(1):
+                with T.block("D"):
+                    v = T.axis.spatial(8, vi + j)
+                    D[v] = C[v] + A[v, vk]
+            for j in range(1):
+                with T.block("C"):
+                    v = T.axis.spatial(8, vi + j)
+                    C[v] = D[v]
+""")
+    sch, before = start(func)
+    sch.cache_read("D", "C", "local")
+    check(sch, before)
+    assert undeclared(sch.get(sch.get_block("O"))) == []

@@ -287,6 +287,36 @@ def test_an_iterator_that_runs_past_what_a_condition_lets_it_read(padding):
     check_compiled(sch, before)
 
 
+@pytest.mark.parametrize("shape, index, condition", [
+    ((4, 1), "v, v", "v < 1"), ((1, 4), "v, v", "v < 1"), ((3, 5, 2), "v, v, v", "v < 2"),
+    ((4, 2), "v, 1", "v < 4")])
+@pytest.mark.parametrize("padding", [2, 3, 4])
+def test_the_padded_copy_reads_elements_that_there_are(shape, index, condition, padding):
+    """A condition keeps the block from an element, so the copy has one for each axis."""
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer({shape}, "float32"), C: T.Buffer((5,), "float32")):
+    for i in range(5):
+        with T.block("C"):
+            v = T.axis.spatial(5, i)
+            C[v] = T.if_then_else({condition}, A[{index}], T.float32(1))
+""")
+    kept(func, lambda s: s.pad_einsum("C", [padding]))
+
+
+@pytest.mark.parametrize("index", [-1, 2])
+def test_a_constant_that_is_no_element_is_not_copied(index):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((5, 2), "float32"), C: T.Buffer((5,), "float32")):
+    for i in range(5):
+        with T.block("C"):
+            v = T.axis.spatial(5, i)
+            C[v] = T.if_then_else(v > 5, A[v, {index}], T.float32(1))
+""")
+    refused(func, lambda s: s.pad_einsum("C", [2]), "einsum_pattern")
+
+
 @pytest.mark.parametrize("extent", ["i + 1", "10 - i"])
 def test_a_loop_that_another_bound_names_keeps_its_extent(extent):
     func = from_source(f"""

@@ -112,7 +112,9 @@ def _span(state: ScheduleState, scope: StmtSRef, buffer: Buffer, location: Locat
     writer = only_writer(state, scope, buffer)
     written = writer and next((w for w in writer.stmt.writes if w.buffer is buffer), None)
     if writer is None or location.position == 0 and location.at is scope:
-        said = next((r.region for r in scope.stmt.reads if r.buffer is buffer), whole(buffer))
+        # a reduction reads what it writes, and declares that it writes it
+        declared = (*scope.stmt.reads, *(scope.stmt.writes if scope.stmt.init is not None else ()))
+        said = next((r.region for r in declared if r.buffer is buffer), whole(buffer))
     elif written is None:  # it is written by another name
         said = whole(buffer)
     else:

@@ -166,11 +166,16 @@ def _einsum(stmt: Block, padded: Mapping[Var, PrimExpr]) -> list[BufferStore]:
                               f"{node.b!r}, which may be zero in the padding", nodes=[part])
             if not isinstance(node, (BufferLoad, BufferStore)):
                 continue
-            for index in node.indices:
+            for index, dim in zip(node.indices, node.buffer.shape):
                 if not (isinstance(index, IntImm) or index in own):
                     raise Refusal("einsum_pattern", f"{node.buffer.name} is accessed at "
                                   f"{index!r}; in an einsum every index is an iterator or a "
                                   "constant", nodes=[part], hint="sch.reindex first")
+                if isinstance(index, IntImm) and not known.can_prove(
+                        op.logical_and(index.value >= 0, op.less(index, dim))):
+                    raise Refusal("einsum_pattern", f"{node.buffer.name} is accessed at {index}, "
+                                  f"and has {dim} elements there: a condition may keep the block "
+                                  "from it, and would not keep a copy", nodes=[part])
     return stores
 
 
@@ -239,23 +244,18 @@ def _copy(source: Buffer, target: Buffer, at: Sequence[PrimExpr], runs: Mapping[
     """A block that copies what is accessed `at` iterators and constants, over `padded` extents with
     zeros where the iterators did not run before, or ran past the source: a condition kept them from
     reading there."""
-    analyzer = Analyzer()
     loops: list[tuple[Var, PrimExpr]] = []
     iters: list[IterVar] = []
     table: dict[Var, Var] = {}
-    inside: PrimExpr = op.const(True)
-    for axis, old in enumerate(at):
+    for dim, old in zip(source.shape, at):
         if not isinstance(old, Var) or old not in runs or old in table:
             continue
-        dtype = source.shape[axis].dtype
-        dim = op.cast(padded.get(old, runs[old]), dtype)
-        loops.append((came_from(Var(f"i{len(loops)}", dtype), source), dim))
-        table[old] = var = came_from(Var(f"v{len(iters)}", dtype), source)
-        iters.append(IterVar(Range.from_min_extent(IntImm(dtype, 0), dim), var, IterVar.DataPar))
-        if old in padded:
-            inside = op.logical_and(inside, op.less(var, op.cast(runs[old], dtype)))
-        if not analyzer.can_prove(op.less_equal(op.cast(runs[old], dtype), source.shape[axis])):
-            inside = op.logical_and(inside, op.less(var, source.shape[axis]))
+        extent = op.cast(padded.get(old, runs[old]), dim.dtype)
+        loops.append((came_from(Var(f"i{len(loops)}", dim.dtype), source), extent))
+        table[old] = var = came_from(Var(f"v{len(iters)}", dim.dtype), source)
+        iters.append(IterVar(Range.from_min_extent(IntImm(dim.dtype, 0), extent), var,
+                             IterVar.DataPar))
+    inside = _inside(source, at, runs, padded, table)
     places = [substitute(i, table) for i in at]
     value: PrimExpr = BufferLoad(source, places)
     if not op.is_const_int(inside, 1):
@@ -269,3 +269,19 @@ def _copy(source: Buffer, target: Buffer, at: Sequence[PrimExpr], runs: Mapping[
     for var, dim in reversed(loops):
         nest = For(var, IntImm(var.dtype, 0), dim, ForKind.SERIAL, nest)
     return nest
+
+
+def _inside(source: Buffer, at: Sequence[PrimExpr], runs: Mapping[Var, PrimExpr],
+            padded: Mapping[Var, PrimExpr], table: Mapping[Var, Var]) -> PrimExpr:
+    """Whether iterators (renamed by the table) ran before where they are, and the source has an
+    element there, along each of its axes: one iterator may stand in several."""
+    analyzer = Analyzer()
+    inside: PrimExpr = op.const(True)
+    for old, var in table.items():
+        if old in padded:
+            inside = op.logical_and(inside, op.less(var, op.cast(runs[old], var.dtype)))
+    for dim, old in zip(source.shape, at):
+        if isinstance(old, Var) and old in table and not analyzer.can_prove(
+                op.less_equal(op.cast(runs[old], dim.dtype), dim)):
+            inside = op.logical_and(inside, op.less(op.cast(table[old], dim.dtype), dim))
+    return inside
