@@ -128,11 +128,12 @@ class ConstIntBoundAnalyzer:
 
     def wraps(self, e: PrimExpr, bound: Bound) -> bool:
         """Whether the result of an operation, exact if it is in `bound`, may wrap around."""
-        own = type_bound(e.dtype)
-        inside = own[0] <= bound[0] and bound[1] <= own[1]
-        if e.dtype not in INDEX_DTYPES:
+        dtype, low, high = e.dtype, *bound
+        own = _TYPE_BOUNDS.get(dtype) or type_bound(dtype)
+        inside = own[0] <= low and high <= own[1]
+        if dtype not in INDEX_DTYPES:
             return not inside
-        if inside and NEG_INF < bound[0] and bound[1] < POS_INF:
+        if inside and NEG_INF < low and high < POS_INF:
             return False
         return is_data(e, self.parent.data)
 

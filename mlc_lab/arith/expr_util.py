@@ -86,6 +86,7 @@ def same(a: Any, b: Any) -> bool:
 
 #: arithmetic whose result may leave the range of its type, where it then wraps around
 ARITHMETIC = (Add, Sub, Mul)
+_OF_TWO = frozenset((Add, Sub, Mul, FloorDiv, FloorMod, Min, Max, LT, LE, GT, GE, EQ, NE, And, Or))
 _CHOICES = ("tir.if_then_else", "tir.likely")
 
 
@@ -100,14 +101,17 @@ def is_data(e: Any, memo: dict[PrimExpr, bool]) -> bool:
         return kind is Var and e in memo  # a name that was given to data
     found = memo.get(e)
     if found is None:
-        if kind is Call and getattr(e.op, "name", "") not in _CHOICES:
+        if kind in _OF_TWO:  # nearly all that is asked about; operands by name, which is quick
+            a, b = e.a, e.b
+            # index arithmetic on constants would have been folded
+            found = type(a) is type(b) is IntImm and kind in ARITHMETIC or (
+                is_data(a, memo) or is_data(b, memo))
+        elif kind is Call and getattr(e.op, "name", "") not in _CHOICES:
             found = True
         elif kind is Cast and e.value.dtype not in INDEX_DTYPES:
             found = True
         elif kind is BufferLoad or kind is ProducerLoad:
             found = True
-        elif kind in ARITHMETIC and type(e.a) is IntImm and type(e.b) is IntImm:
-            found = True  # index arithmetic on constants would have been folded
         elif kind is Call:
             found = any(is_data(a, memo) for a in e.args[-2:])
         else:

@@ -352,11 +352,12 @@ def uses_var(root: Node, var: Any) -> bool:
     stack: list[Any] = [root]
     while stack:
         item = stack.pop()
-        if isinstance(item, Var):
+        kind = type(item)
+        if kind is Var or isinstance(item, Var):
             if test(item):
                 return True
-        elif type(item) is not IntImm:
-            if type(item) is Block:
+        elif kind is not IntImm:
+            if kind is Block:
                 stack += [iv.dom for iv in item.iter_vars]
             stack += item.children()
     return False
