@@ -45,7 +45,7 @@ BELOW = {
 # single files that may use more than their package
 MORE = {"mlc_lab.meta_schedule.relax_integration": ("relax",)}
 # On top of everything; nothing below may import them.
-TOP = {"extensions", "compat", "cli", "build", "testing", ""}
+TOP = {"extensions", "compat", "cli", "build", "exercises", "testing", ""}
 # Parts that are used where they are present, or heavy: never imported while a module loads.
 LAZY = {
     "IPython", "anywidget", "graphviz", "ipywidgets", "jupyterlab", "matplotlib", "ml_dtypes",

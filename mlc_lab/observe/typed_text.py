@@ -53,6 +53,7 @@ class Read:
 
     start: IRModule | None = None
     mod: IRModule | None = None
+    sch: Schedule | None = None
     numbers: list[Number] = field(default_factory=list)
     error: dict[str, Any] | None = None
 
@@ -167,7 +168,7 @@ class _Reader(ScheduleReader):
             super().read()
         finally:
             if self.sch is not None:
-                self.found.mod = self.sch.mod
+                self.found.mod, self.found.sch = self.sch.mod, self.sch
                 self.found.numbers = list(self._numbers())
 
     def constants(self, body: list[ast.stmt]) -> None:

@@ -1,0 +1,20 @@
+"""The classroom: exercises whose answers are data, checked on the spot by counts and by proof.
+
+>>> from mlc_lab import exercises
+>>> [e.id for e in exercises.catalogue()][:3]
+['01.1', '01.2', '01.3']
+>>> task = exercises.get("03.2").variant("a student")     # its own numbers
+>>> print(exercises.check("03.2", task.reference, seed="a student").points)   # doctest: +SKIP
+
+A reader's path: `exercise.py` (what an exercise is), `catalogue/` (a file each), `answers.py` (what
+an answer is, and how it is read), `checks/` (how it is looked at), `judge.py` (the marks).
+"""
+
+from .answers import Answer, AnswerError
+from .catalogue import catalogue, get
+from .exercise import Exercise, ExerciseError, Field, Variant, Wrong, row
+from .judge import Judge, check
+from .result import Result
+
+__all__ = ["Answer", "AnswerError", "Exercise", "ExerciseError", "Field", "Judge", "Result",
+           "Variant", "Wrong", "catalogue", "check", "get", "row"]

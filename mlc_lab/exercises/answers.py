@@ -1,0 +1,152 @@
+"""Answers are data: a schedule's text or trace, a program's text, or what was predicted.
+
+    kind          an answer is one of
+    schedule      lines of a schedule `sch` of the exercise's program, which are read and not run,
+                  as a workbench reads them; {"trace": a trace's JSON}; a Schedule, which is kept as
+                  its trace
+    program       TVMScript, which is parsed and not run; an IRModule or PrimFunc, kept as its text
+    prediction    {field: number, choice, or list of choices}; of a single field the value alone
+
+`as_data` gives the plain form that is kept, sent and graded; `read` what it means for a variant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..ir.module import IRModule
+from ..observe.outside import why_not
+from ..observe.typed_text import TextReader
+from ..reading import MISTAKES, DataError, MLCError, reason, shown
+from ..schedule import Schedule, Trace
+from ..tir.function import PrimFunc
+
+if TYPE_CHECKING:
+    from .exercise import Field, Variant
+
+#: characters of an answer
+MOST_TEXT = 200_000
+
+
+class AnswerError(DataError):
+    """An answer that cannot be read. `line` says where, from 1; 0 where there is no line."""
+
+    def __init__(self, message: str, hint: str = "", line: int = 0) -> None:
+        self.message, self.hint, self.line = message, hint, line
+        super().__init__(message + (f"\nhint: {hint}" if hint else ""))
+
+
+@dataclass
+class Answer:
+    """What an answer says: the program that it made, by which schedule, or what it predicts."""
+
+    kind: str
+    mod: IRModule | None = None
+    sch: Schedule | None = None
+    values: dict[str, Any] | None = None
+
+
+def as_data(kind: str, answer: object) -> Any:
+    """An answer in the form that is kept: plain data. Raises AnswerError for what is none."""
+    if kind == "schedule" and isinstance(answer, Schedule):
+        return {"trace": answer.trace.as_json()}
+    if kind == "program" and isinstance(answer, (IRModule, PrimFunc)):
+        return answer.script()
+    if kind in ("schedule", "program") and isinstance(answer, str):
+        if len(answer) > MOST_TEXT:
+            raise AnswerError(f"the answer has {len(answer)} characters; "
+                              f"up to {MOST_TEXT} are read")
+        return answer
+    if kind == "schedule" and isinstance(answer, dict) and set(answer) == {"trace"}:
+        return answer
+    if kind == "prediction" and isinstance(answer, (dict, list, tuple, int, float, str)):
+        return answer
+    wanted = {"schedule": "a Schedule, or the text of one", "program": "TVMScript, or a module",
+              "prediction": "a number, a choice, or a dict of them"}[kind]
+    raise AnswerError(f"the answer is a {type(answer).__name__}: {wanted} is asked for")
+
+
+def read(variant: Variant, data: Any) -> Answer:
+    """What an answer means. Raises AnswerError, which says what is wrong and where."""
+    kind = variant.exercise.kind
+    data = as_data(kind, data)
+    try:
+        if kind == "schedule":
+            found = _schedule(variant, data)
+        elif kind == "program":
+            found = _program(data)
+        else:
+            found = Answer(kind, values=_fields(variant.fields, data))
+    except AnswerError:
+        raise
+    except (MLCError, *MISTAKES, RecursionError, MemoryError) as error:
+        raise AnswerError(reason(error)) from None
+    outside = found.mod is not None and why_not(found.mod)
+    if outside:
+        raise AnswerError(f"{outside}: an answer computes by itself")
+    return found
+
+
+def _schedule(variant: Variant, data: Any) -> Answer:
+    program = variant.program
+    assert program is not None
+    if isinstance(data, dict):
+        sch = Schedule(program, seed=1)
+        Trace.from_json(data["trace"]).apply_to_schedule(sch)
+        return Answer("schedule", sch.mod, sch)
+    names: dict[str, Any] = dict.fromkeys(("Module", "mod", "program"), program)
+    found = TextReader(names, program).read(data)
+    _raise(found.error)
+    if found.start is not program:
+        raise AnswerError("the answer brings a program of its own",
+                          "schedule the program of the exercise: begin with the first primitive")
+    sch = found.sch or Schedule(program)
+    return Answer("schedule", sch.mod, sch)
+
+
+def _program(data: str) -> Answer:
+    found = TextReader().read(data)
+    _raise(found.error)
+    return Answer("program", found.mod)
+
+
+def _raise(error: dict[str, Any] | None) -> None:
+    if error:
+        call = f"{error['call']}: " if error.get("call") else ""
+        raise AnswerError(call + error["message"], error.get("hint", ""), error["line"])
+
+
+def _fields(fields: list[Field], data: Any) -> dict[str, Any]:
+    """The values of a prediction's fields; None for one that was left empty."""
+    if not isinstance(data, dict):
+        data = {fields[0].name: data} if len(fields) == 1 else {}
+    unknown = [name for name in data if name not in {f.name for f in fields}]
+    if unknown:
+        raise AnswerError(f"there is no field {shown(unknown[0])}",
+                          f"the fields are {', '.join(f.name for f in fields)}")
+    return {f.name: _value(f, data.get(f.name)) for f in fields}
+
+
+def _value(wanted: Field, value: Any) -> Any:
+    if value is None or value == "":
+        return None
+    told = f"{wanted.name}: {shown(value)} is no "
+    if wanted.kind == "number":
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise AnswerError(told + "number")
+        return value
+    one = wanted.kind == "choice"
+    values = [value] if one else list(value) if isinstance(value, (list, tuple)) else None
+    if values is None:
+        raise AnswerError(told + "list of choices")
+    for item in values:
+        if item not in wanted.choices:
+            raise AnswerError(f"{wanted.name}: {shown(item)} is none of the choices",
+                              f"they are {', '.join(wanted.choices)}")
+    if wanted.kind == "order" and sorted(values) != sorted(wanted.choices):
+        raise AnswerError(f"{wanted.name}: an order has each of {', '.join(wanted.choices)} once")
+    return values[0] if one else values if wanted.kind == "order" else sorted(set(values))
+
+
+__all__ = ["Answer", "AnswerError", "as_data", "read"]

@@ -1,0 +1,77 @@
+"""The exercises, a file each: `ex_03_2.py` is exercise 03.2. A teacher's are in a folder of theirs.
+
+A file has a docstring that says what the exercise is for, and its `EXERCISE`; `exercise.py` has the
+grammar. A teacher's files are code of the teacher's, and are imported; answers never are.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+from ...reading import MISTAKES, reason, similar
+from ..exercise import Exercise, ExerciseError
+
+
+@functools.cache
+def _own() -> dict[str, Exercise]:
+    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("ex_"))
+    return _by_id([importlib.import_module(f"{__name__}.{name}") for name in names])
+
+
+def _of_folder(folder: Path) -> dict[str, Exercise]:
+    if not folder.is_dir():
+        raise ExerciseError(f"there is no folder {folder}")
+    return _by_id([_loaded(file, file.stat().st_mtime_ns)
+                   for file in sorted(folder.glob("ex_*.py"))])
+
+
+@functools.lru_cache(256)
+def _loaded(file: Path, changed: int) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"mlc_lab_exercise_{file.stem}", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (*MISTAKES, SyntaxError) as error:
+        raise ExerciseError(f"{file.name} cannot be read: {reason(error)}") from error
+    return module
+
+
+def _by_id(modules: list[ModuleType]) -> dict[str, Exercise]:
+    found: dict[str, Exercise] = {}
+    for module in modules:
+        exercise = getattr(module, "EXERCISE", None)
+        if not isinstance(exercise, Exercise):
+            raise ExerciseError(f"{module.__name__} has no EXERCISE = Exercise(...)")
+        if exercise.id in found:
+            raise ExerciseError(f"there are two exercises {exercise.id}")
+        found[exercise.id] = exercise
+    return dict(sorted(found.items(), key=lambda item: tuple(map(int, item[0].split(".")))))
+
+
+def catalogue(folder: str | Path | None = None) -> list[Exercise]:
+    """All exercises, by lesson; with a folder, those in its files `ex_*.py` after them."""
+    return list(_all(folder).values())
+
+
+def get(id: str, folder: str | Path | None = None) -> Exercise:
+    """An exercise by its id, as "03.2". Raises ExerciseError, naming those like it."""
+    known = _all(folder)
+    if id not in known:
+        close = similar(str(id), known, 3) or [e for e in known if e[:2] == str(id)[:2]]
+        raise ExerciseError(f"there is no exercise {id!r}" + (
+            f"; there are {', '.join(close)}" if close else ""))
+    return known[id]
+
+
+def _all(folder: str | Path | None) -> dict[str, Exercise]:
+    return _own() if folder is None else {
+        **_own(), **_of_folder(Path(folder).resolve())}
+
+
+__all__ = ["catalogue", "get"]

@@ -1,0 +1,83 @@
+"""03.3  A tile of sums that stays in registers."""
+
+from __future__ import annotations
+
+from ...script import from_source
+from ..exercise import Exercise, Values, Wrong, row
+
+
+def program(v: Values):
+    """A matrix product."""
+    return from_source(f"""
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer(({v.n}, {v.k}), "float32"), B: T.Buffer(({v.k}, {v.m}), "float32"),
+             C: T.Buffer(({v.n}, {v.m}), "float32")):
+        for i, j, k in T.grid({v.n}, {v.m}, {v.k}):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+""")
+
+
+def tiled(rows: int, columns: int, vectorized: bool = True, cached: bool = True) -> str:
+    """A schedule with tiles of rows by columns."""
+    inner = """
+jv, jw = sch.split(j1, [None, 8])
+sch.reorder(i0, j0, k, i1, jv, jw)
+sch.unroll(i1)
+sch.unroll(jv)
+sch.vectorize(jw)""" if vectorized else """
+sch.reorder(i0, j0, k, i1, j1)
+sch.unroll(i1)"""
+    cache = """
+D = sch.cache_write("C", 0, "local")
+sch.reverse_compute_at(D, j0)""" if cached else ""
+    return f"""
+i, j, k = sch.get_loops("C")
+i0, i1 = sch.split(i, [None, {rows}])
+j0, j1 = sch.split(j, [None, {columns}]){inner}{cache}
+sch.decompose_reduction("C", k)"""
+
+
+EXERCISE = Exercise(
+    id="03.3",
+    title="Sums in registers",
+    level=3,
+    minutes=30,
+    kind="schedule",
+    statement="""\
+A core of an AVX2 processor has 16 vector registers of 8 float32 each, and can begin two
+multiply-adds in each cycle; each takes 4 cycles. So at least 8 sums that do not wait for each other
+are needed, and all of them have to stay in registers.
+
+Schedule the product ({n} by {k} times {k} by {m}) so that the inner loop over `k` keeps a tile of C
+in registers: at least 8 multiply-adds of 256 bits an iteration, and nothing on the stack.""",
+    draw=lambda rng: {"n": rng.choice([48, 72, 96]), "m": rng.choice([48, 64, 96]),
+                      "k": rng.choice([32, 64])},
+    program=program,
+    checks=lambda v: [
+        row("equivalent", 2, "it computes the product", nasty=False, cases=1),
+        row("machine_code", 2, "vectors of 256 bits", width=256, fma=1),
+        row("machine_code", 3, "eight sums that do not wait for each other", fma=8, sums=8),
+        row("machine_code", 3, "nothing on the stack", fma=8, spills=0),
+    ],
+    hints=(
+        "Split i and j, and put k around the two inner loops: then each element of A and B that is "
+        "loaded is used for several sums.",
+        "The inner part of j is vectorized by 8, what is left of the tile is unrolled; a copy of "
+        "the tile (cache_write, reverse_compute_at) and decompose_reduction keep the sums in "
+        "registers.",
+        "Tiles of 4 rows by 16 columns are 8 vectors of sums; with 2 vectors of B and one element "
+        "of A they fit 16 registers.",
+    ),
+    reference=lambda v: tiled(4, 16),
+    wrong=lambda v: [
+        Wrong(tiled(4, 8), 7, "4 sums that do not wait for each other, 8 are asked for"),
+        Wrong(tiled(8, 24 if v.m % 24 == 0 else 32), 7, "registers do not suffice"),
+        Wrong("i, j, k = sch.get_loops('C')\nsch.vectorize(k)", 0, "vectorize"),
+    ],
+)

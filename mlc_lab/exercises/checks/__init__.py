@@ -1,0 +1,27 @@
+"""The table of checks: each is a function of an answer, its variant and the row's options.
+
+A check gives a `Found`: whether the row is passed, and in words what was found, with the place
+where an answer is wrong. Nothing here looks at a clock or at this machine, but for `speed`: the
+same answer has the same marks everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .counts import counts
+from .equivalent import equivalent
+from .graph import graph
+from .machine_code import machine_code
+from .prediction import prediction
+from .speed import speed
+from .structure import structure
+
+#: kind of check -> (answer, variant, **options) -> Found
+CHECKS: dict[str, Callable[..., Any]] = {
+    "counts": counts, "equivalent": equivalent, "graph": graph, "machine_code": machine_code,
+    "prediction": prediction, "speed": speed, "structure": structure,
+}
+
+__all__ = ["CHECKS"]

@@ -1,0 +1,199 @@
+"""The grammar of an exercise: one file of `catalogue/`, or of a teacher's folder, is one exercise.
+
+    exercise  = Exercise(id, title, level, minutes, kind, statement, draw, checks, hints, reference,
+                         program?, fields?, wrong?)
+    id        = "03.2"                  the lesson, and the number in it
+    level     = 1 | 2 | 3 | 4           from "one step" to "a project"
+    kind      = "schedule" | "program" | "prediction"      what an answer is (see `answers.py`)
+    draw      = random.Random -> {name: value, ...}        what differs from variant to variant
+    statement = text with {name} of these values           Markdown
+    program   = values -> IRModule                         what the answer starts from
+    checks    = values -> [check, ...]                     rows, in the order in which they are told
+    check     = row(kind, points, title, name=value, ...)  of a kind in `checks/`, with its options
+    fields    = [Field(name, question, kind, choices?), ...]        of a prediction
+    hints     = (text, text, text)                         from a nudge to nearly all
+    reference = values -> answer                           has full points, on every variant
+    wrong     = values -> [Wrong(answer, points, says), ...]        typical mistakes: the tests
+
+`values` is a namespace: `v.n`. What is drawn decides everything: the same seed, the same exercise.
+All variants have one difficulty, which the reference shows by having full points on each of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from ..reading import DataError
+
+if TYPE_CHECKING:
+    from ..ir.module import IRModule
+
+#: what an answer may be
+KINDS = ("schedule", "program", "prediction")
+#: how a field of a prediction is filled in
+FIELD_KINDS = ("number", "choice", "order", "several")
+
+
+class ExerciseError(DataError):
+    """An exercise that does not follow the grammar, or one that there is not."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A row of the marks: what is asked, how many points it has, how it is looked at."""
+
+    kind: str
+    points: int
+    title: str
+    options: Mapping[str, Any]
+
+
+def row(kind: str, points: int, title: str, **options: Any) -> Check:
+    """A check of a kind (`checks/`), worth some points."""
+    return Check(kind, points, title, options)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A place of a prediction: a "number", one "choice", "several" of them, or their "order"."""
+
+    name: str
+    question: str
+    kind: str = "number"
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A typical mistake: the points that it has, and a part of what its author must be told."""
+
+    answer: Any
+    points: int
+    says: str
+
+
+Values = SimpleNamespace
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise; see the head of this file for what its parts are."""
+
+    id: str
+    title: str
+    level: int
+    minutes: int
+    kind: str
+    statement: str
+    draw: Callable[[random.Random], Mapping[str, Any]]
+    checks: Callable[[Values], Sequence[Check]]
+    hints: tuple[str, str, str]
+    reference: Callable[[Values], Any]
+    program: Callable[[Values], IRModule] | None = None
+    fields: Callable[[Values], Sequence[Field]] | None = None
+    wrong: Callable[[Values], Sequence[Wrong]] = field(default=lambda v: ())
+
+    def __post_init__(self) -> None:
+        problem = _problem(self)
+        if problem:
+            raise ExerciseError(f"exercise {self.id!r}: {problem}")
+
+    @property
+    def lesson(self) -> int:
+        """The number of the lesson that it belongs to."""
+        return int(self.id.split(".")[0])
+
+    def variant(self, seed: int | str = 0) -> Variant:
+        """The exercise as a student gets it; `seed` is a number, or the student's name."""
+        return Variant(self, str(seed))
+
+
+def _problem(exercise: Exercise) -> str:
+    """What is wrong with an exercise, or nothing."""
+    lesson, dot, number = exercise.id.partition(".")
+    if not (dot and lesson.isdigit() and number.isdigit()):
+        return "its id is a lesson and a number, as in '03.2'"
+    if exercise.kind not in KINDS:
+        return f"its kind is one of {', '.join(KINDS)}, not {exercise.kind!r}"
+    if exercise.level not in (1, 2, 3, 4):
+        return f"its level is 1, 2, 3 or 4, not {exercise.level!r}"
+    if len(exercise.hints) != 3:
+        return f"it has three hints, not {len(exercise.hints)}"
+    if exercise.kind == "schedule" and exercise.program is None:
+        return "a schedule is of a program: program="
+    if (exercise.kind == "prediction") != (exercise.fields is not None):
+        return "a prediction has fields=, and nothing else has"
+    return ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An exercise with its numbers drawn from a seed."""
+
+    exercise: Exercise
+    seed: str
+
+    @cached_property
+    def values(self) -> Values:
+        """What was drawn."""
+        # by its text, which is the same on every machine; hash() of a text is not
+        return Values(**self.exercise.draw(random.Random(f"{self.exercise.id} {self.seed}")))
+
+    @cached_property
+    def program(self) -> IRModule | None:
+        """What the answer starts from."""
+        return self.exercise.program and self.exercise.program(self.values)
+
+    @property
+    def statement(self) -> str:
+        """What is asked, in Markdown."""
+        return _filled(self.exercise.statement, self.values)
+
+    @property
+    def hints(self) -> list[str]:
+        """Three hints, from a nudge to nearly all."""
+        return [_filled(hint, self.values) for hint in self.exercise.hints]
+
+    @cached_property
+    def checks(self) -> list[Check]:
+        """The rows of its marks."""
+        return list(self.exercise.checks(self.values))
+
+    @cached_property
+    def fields(self) -> list[Field]:
+        """The places of a prediction."""
+        return list(self.exercise.fields(self.values)) if self.exercise.fields else []
+
+    @property
+    def reference(self) -> Any:
+        """An answer that has all points."""
+        return self.exercise.reference(self.values)
+
+    @property
+    def wrong(self) -> list[Wrong]:
+        """Answers with typical mistakes."""
+        return list(self.exercise.wrong(self.values))
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return sum(check.points for check in self.checks)
+
+    def __repr__(self) -> str:
+        drawn = ", ".join(f"{k}={v!r}" for k, v in vars(self.values).items())
+        return f"<{self.exercise.id} {self.exercise.title}, variant {self.seed!r}: {drawn}>"
+
+
+def _filled(text: str, values: Values) -> str:
+    """A text with {name} replaced; other braces stay."""
+    for name, value in vars(values).items():
+        text = text.replace("{" + name + "}", str(value))
+    return text
+
+
+__all__ = ["Check", "Exercise", "ExerciseError", "Field", "Values", "Variant", "Wrong", "row"]

@@ -1,0 +1,100 @@
+"""Checks an answer, in a process of its own: `check("03.2", answer, seed="a student")`.
+
+The process has limited time and memory and is ended when it takes more; it is kept for the next
+answer. What it does stands in `judging.py`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from pathlib import Path
+from typing import Any
+
+from ..workers.pool import Worker
+from .answers import AnswerError, as_data
+from .catalogue import get
+from .exercise import Variant
+from .result import Result, Row
+
+_SERVICE = f"{__package__}.judging"
+#: seconds for all checks of an answer, and bytes of memory beyond what the process starts with
+TIME, MEMORY = 60.0, 4 << 30
+
+
+class Judge:
+    """A process that checks answers, started when it is needed; a context manager."""
+
+    def __init__(self, timeout_s: float = TIME, memory: int = MEMORY) -> None:
+        self.timeout_s, self.memory = timeout_s, memory
+        self._worker: Worker | None = None
+        self._lock = threading.Lock()
+
+    def check(self, id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None
+              ) -> Result:
+        """The marks of an answer; see `check`."""
+        variant = get(id, folder).variant(seed)
+        try:
+            data = as_data(variant.exercise.kind, answer)
+        except AnswerError as error:
+            return unread(variant, error)
+        request = {"do": "check", "id": id, "answer": data, "seed": str(seed),
+                   "folder": None if folder is None else str(Path(folder).resolve())}
+        with self._lock:
+            if self._worker is None or not self._worker.alive:
+                self._worker = Worker(_SERVICE, memory=self.memory)
+            reply = self._worker.call(request, self.timeout_s)
+        if reply["status"] == "ok":
+            return Result.from_dict(reply["result"])
+        return nothing(variant, {
+            "timeout": f"stopped: checking took more than {self.timeout_s:g} s",
+            "memory": "stopped: it asked for more memory than an answer may use",
+            "crash": f"the program crashed: {reply.get('reason', '')}",
+        }.get(reply["status"]) or reply.get("reason", ""))
+
+    def close(self) -> None:
+        """End the process."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def unread(variant: Variant, error: AnswerError) -> Result:
+    """The marks of an answer that cannot be read: none, and why."""
+    return nothing(variant, error.message, error.hint, error.line)
+
+
+def nothing(variant: Variant, message: str, hint: str = "", line: int = 0) -> Result:
+    """No marks in any row, for one reason."""
+    rows = [Row(c.kind, c.title, 0, c.points, False) for c in variant.checks]
+    return Result(variant.exercise.id, variant.seed, rows,
+                  {"message": message, "hint": hint, "line": line})
+
+
+_judge = Judge()
+atexit.register(_judge.close)
+
+
+def check(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None) -> Result:
+    """Check an answer to an exercise.
+
+    Parameters
+    ----------
+    id : the exercise, as "03.2".
+    answer : a Schedule, the text of one or of a program, or what is predicted (see `answers.py`).
+    seed : which variant: a number, or the student's name.
+    folder : a teacher's folder of exercises.
+
+    Returns the marks, row by row, with what is wrong and where. Raises ExerciseError for an
+    exercise that there is not; nothing for an answer, whatever it is.
+    """
+    return _judge.check(id, answer, seed, folder)
+
+
+__all__ = ["Judge", "check", "nothing", "unread"]

@@ -1,0 +1,54 @@
+"""What the process of a `Judge` does: a service of `mlc_lab/workers`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..reading import MISTAKES, MLCError, reason
+from .answers import Answer, AnswerError, read
+from .catalogue import get
+from .checks import CHECKS
+from .exercise import Check, Variant
+from .judge import unread
+from .result import Found, Result, Row
+
+
+def marks(variant: Variant, data: Any) -> Result:
+    """The marks of an answer, by all checks in order.
+
+    A row that does not compute the same ends the points of the rows after it: a program that is
+    quick and wrong is worth nothing. They are told all the same.
+    """
+    try:
+        answer = read(variant, data)
+    except AnswerError as error:
+        return unread(variant, error)
+    rows, wrong = [], False
+    for asked in variant.checks:
+        found = _found(asked, answer, variant)
+        wrong |= asked.kind == "equivalent" and not found.passed
+        passed = found.passed and not wrong
+        says = found.says
+        if found.passed and wrong:
+            says = "no points: the program computes something else" + (f" ({says})" if says else "")
+        rows.append(Row(asked.kind, asked.title, asked.points if passed else 0, asked.points,
+                        passed, says, found.place))
+    return Result(variant.exercise.id, variant.seed, rows)
+
+
+def _found(asked: Check, answer: Answer, variant: Variant) -> Found:
+    """What one check finds; what it cannot look at is not passed, for that reason."""
+    try:
+        return CHECKS[asked.kind](answer, variant, **asked.options)
+    except (MLCError, *MISTAKES, RecursionError) as error:
+        return Found(False, f"this could not be looked at: {reason(error)}")
+
+
+def _check(request: dict[str, Any]) -> dict[str, Any]:
+    exercise = get(request["id"], request["folder"])
+    return {"status": "ok",
+            "result": marks(exercise.variant(request["seed"]), request["answer"]).to_dict()}
+
+
+HANDLERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"check": _check}

@@ -1,0 +1,100 @@
+"""Marks: what each row of an exercise's checks has found, as plain data and in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Found:
+    """What one check has found.
+
+    `passed`; `says`, in words; `place`, where an answer is wrong: {"element", "expected", "found",
+    "iteration", "text" (the program, the statement underlined), "line"}, as far as it is known.
+    """
+
+    passed: bool
+    says: str = ""
+    place: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Row:
+    """A row of the marks."""
+
+    kind: str
+    title: str
+    points: int
+    of: int
+    passed: bool
+    says: str = ""
+    place: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """The marks of one answer to one variant of an exercise."""
+
+    id: str
+    seed: str
+    rows: list[Row]
+    #: what kept the answer from being read, {"message", "hint", "line"}
+    error: dict[str, Any] | None = None
+
+    @property
+    def points(self) -> int:
+        """What the answer has reached."""
+        return sum(row.points for row in self.rows)
+
+    @property
+    def of(self) -> int:
+        """What could be reached."""
+        return sum(row.of for row in self.rows)
+
+    @property
+    def solved(self) -> bool:
+        """Whether all points were reached."""
+        return self.points == self.of
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"id": self.id, "seed": self.seed, "points": self.points, "of": self.of,
+                "error": self.error, "rows": [asdict(row) for row in self.rows]}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Result:
+        """What `to_dict` gave."""
+        return Result(data["id"], data["seed"], [Row(**row) for row in data["rows"]], data["error"])
+
+    def as_json(self) -> str:
+        """The same bytes for the same answer, on every machine."""
+        return json.dumps(self.to_dict(), sort_keys=True, indent=1, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        out = [f"{self.id}: {self.points} of {self.of} points"]
+        if self.error:
+            line = f"line {self.error['line']}: " if self.error.get("line") else ""
+            out += _indented(line + self.error["message"], "  ! ")
+            if self.error.get("hint"):
+                out += _indented(self.error["hint"], "    try: ")
+            return "\n".join(out)
+        for row in self.rows:
+            mark = "+" if row.passed else "-"
+            out.append(f"  {mark} {row.title}  ({row.points} of {row.of})")
+            out += _indented(row.says, "      ") if row.says else []
+            if row.place.get("text"):
+                out += _indented(row.place["text"], "      | ")
+        return "\n".join(out)
+
+    __repr__ = __str__
+
+
+def _indented(text: str, by: str) -> list[str]:
+    return [(by if n == 0 or "|" in by else " " * len(by)) + line
+            for n, line in enumerate(text.split("\n"))]
+
+
+__all__ = ["Found", "Result", "Row"]

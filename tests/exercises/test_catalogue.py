@@ -1,0 +1,39 @@
+"""The laws of every exercise: its reference has all points, each typical mistake what it should."""
+
+import pytest
+
+from mlc_lab import exercises
+from mlc_lab.exercises.checks import CHECKS
+from mlc_lab.exercises.judging import marks
+
+CATALOGUE = exercises.catalogue()
+#: variants that are tried here; `python -m fuzz`-like runs of 200 are in the note of a release
+SEEDS = range(4)
+
+
+@pytest.mark.parametrize("exercise", CATALOGUE, ids=lambda e: e.id)
+def test_the_reference_has_all_points_on_every_variant(exercise):
+    for seed in SEEDS:
+        variant = exercise.variant(seed)
+        found = marks(variant, variant.reference)
+        assert found.solved, f"variant {seed}\n{found}"
+
+
+@pytest.mark.parametrize("exercise", CATALOGUE, ids=lambda e: e.id)
+def test_typical_mistakes_have_their_points_and_are_told_why(exercise):
+    variant = exercise.variant(1)
+    assert len(variant.wrong) >= 3
+    for wrong in variant.wrong:
+        found = marks(variant, wrong.answer)
+        assert wrong.says in str(found), found
+        assert found.points == wrong.points < found.of, found
+
+
+@pytest.mark.parametrize("exercise", CATALOGUE, ids=lambda e: e.id)
+def test_a_variant_is_what_its_seed_says(exercise):
+    one, same = exercise.variant("ada"), exercise.variant("ada")
+    assert vars(one.values) == vars(same.values) and one.statement == same.statement
+    assert len({str(vars(exercise.variant(n).values)) for n in range(30)}) > 1
+    assert "{" not in "".join(one.hints) or one.exercise.kind != "schedule"
+    assert all(check.kind in CHECKS for check in one.checks) and one.points > 0
+    assert one.statement and one.exercise.minutes > 0

@@ -1,0 +1,94 @@
+"""Answers are data: what is read of them, what is refused; marks are the same each time."""
+
+import json
+
+from pathlib import Path
+
+import pytest
+
+import mlc_lab as tvm
+from mlc_lab import exercises
+from mlc_lab.exercises import Judge, check
+from mlc_lab.exercises.catalogue import ex_01_2 as catalogue
+
+LOOPS = "i, j, k = sch.get_loops('C')\n"
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(timeout_s=60) as judge:
+        yield judge
+
+
+def test_the_same_answer_has_the_same_marks_byte_for_byte(judge):
+    task = exercises.get("03.3").variant("ada")
+    first = judge.check("03.3", task.reference, "ada").as_json()
+    with Judge() as other:
+        assert other.check("03.3", task.reference, "ada").as_json() == first
+    assert judge.check("03.3", task.reference, "ada").as_json() == first
+    assert json.loads(first)["points"] == 10
+
+
+def test_a_schedule_of_ones_own_is_an_answer():
+    task = exercises.get("01.2").variant(5)
+    sch = tvm.tir.Schedule(task.program)
+    order = dict(zip(task.values.order, sch.get_loops("C")))
+    sch.reorder(order["i"], order["k"], order["j"])
+    assert check("01.2", sch, 5).solved
+    assert check("01.2", {"trace": sch.trace.as_json()}, 5).solved
+
+
+@pytest.mark.parametrize("answer, says", [
+    ("__import__('os').system('true')", "sch"),
+    (LOOPS + "sch.reorder(i, j, zebra)", "zebra"),
+    (LOOPS + "sch.reodrer(i, j)", "reorder"),
+    ("def f(:", "this is no"),
+    ({"trace": [1, 2]}, "trace"),
+    ({"trace": [[["EnterPostproc", [], [], []]] * 3, []]}, ""),
+    (3.5, "a Schedule, or the text of one"),
+    ("x" * 300_000, "300000 characters"),
+    ("@T.prim_func\ndef main(A: T.Buffer((4,), 'float32')):\n    A[0] = 1.0", "program of its own"),
+])
+def test_what_is_no_answer_has_no_points_and_a_reason(judge, answer, says):
+    found = judge.check("01.2", answer, 1)
+    assert says in str(found)
+    assert found.points <= 2 and not found.solved
+
+
+PROGRAM = """
+@T.prim_func
+def main(A: T.Buffer((6, 9), "float32"), B: T.Buffer((9,), "float32"),
+         C: T.Buffer((6, 9), "float32")):
+"""
+
+
+@pytest.mark.parametrize("body, says", [
+    ("    for i, j in T.grid(1 << 20, 1 << 20):\n        C[0, 0] = 1.0", "would run"),
+    ("    D = T.alloc_buffer((1 << 20, 1 << 20), 'float32')\n    C[0, 0] = D[0, 0]",
+     "bytes of memory"),
+    ("    T.evaluate(T.call_extern('int32', 'system', 'true'))", "system"),
+    ("    while T.bool(True):\n        C[0, 0] = 1.0", "stopped"),
+    ("    C[7, 0] = 1.0", "outside"),
+])
+def test_a_program_that_does_harm_is_stopped(body, says):
+    with Judge(timeout_s=8) as judge:
+        found = judge.check("01.1", PROGRAM + body, 3)
+        assert says in str(found) and not found.solved
+        assert judge.check("01.1", exercises.get("01.1").variant(3).reference, 3).solved
+
+
+def test_an_exercise_that_there_is_not_is_named():
+    with pytest.raises(exercises.ExerciseError, match="01.1"):
+        exercises.get("01.11")
+
+
+def test_a_teachers_folder(tmp_path):
+    text = Path(catalogue.__file__).with_name("ex_01_2.py").read_text()
+    text = text.replace('id="01.2"', 'id="01.77"').replace("from ...", "from mlc_lab.").replace(
+        "from ..", "from mlc_lab.exercises.")
+    (tmp_path / "ex_mine.py").write_text(text)
+    task = exercises.get("01.77", tmp_path).variant(2)
+    assert check("01.77", task.reference, 2, folder=tmp_path).solved
+    (tmp_path / "ex_bad.py").write_text("EXERCISE = 3")
+    with pytest.raises(exercises.ExerciseError, match="has no EXERCISE"):
+        exercises.catalogue(tmp_path)
