@@ -4,6 +4,8 @@
     mlc-lab run FILE.py|FILE.ipynb   run a file without a screen; `import tvm` works in it
     mlc-lab explain FILE.py          write the steppers of the file's schedules as one HTML file
     mlc-lab doctor                   what is installed, what the machine is and what it can do
+    mlc-lab exercise [ID [FILE]]     all exercises; one; the marks of an answer to it
+    mlc-lab teach VERB               grade what was handed in, and more for teachers
 
 Every verb is a function here that returns the exit status. What a verb needs is imported inside
 it, so `mlc-lab --help` is quick.
@@ -21,6 +23,7 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from typing import Any
 
 #: What coreutils' `timeout` exits with, so that scripts can tell a time limit from a failure.
 EXIT_TIME_LIMIT = 124
@@ -268,7 +271,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="mlc-lab", description="MLC Lab: a tensor compiler you can see through."
     )
     parser.add_argument("--version", action="store_true", help="print the version and stop")
-    verbs = parser.add_subparsers(dest="verb", metavar="lab | run | explain | doctor")
+    verbs = parser.add_subparsers(
+        dest="verb", metavar="lab | run | explain | doctor | exercise | teach")
 
     verb = verbs.add_parser("lab", help="open JupyterLab on the notebooks")
     verb.add_argument("--dir", help="folder to work in (an installed package copies lessons there)")
@@ -309,7 +313,56 @@ def _parser() -> argparse.ArgumentParser:
     verb.add_argument("--json", action="store_true", help="the report as JSON")
     verb.add_argument("--quick", action="store_true", help="do not measure peak and bandwidth")
     verb.set_defaults(act=doctor, takes_rest=False)
+    _add_exercise_verbs(verbs)
     return parser
+
+
+def _of_exercises(name: str) -> Any:
+    """A verb of the classroom, which is loaded when it is used."""
+    def act(args: argparse.Namespace) -> int:
+        from mlc_lab.exercises import command
+
+        return getattr(command, name)(args)
+    return act
+
+
+def _add_exercise_verbs(verbs: Any) -> None:
+    """The verbs of the classroom."""
+    verb = verbs.add_parser("exercise", help="see an exercise, or check an answer to it")
+    verb.add_argument("id", nargs="?", metavar="ID", help='as "03.2"; without it all are listed')
+    verb.add_argument("answer", nargs="?", metavar="FILE",
+                      help="the answer: Python of a schedule, TVMScript, or JSON; - for stdin")
+    verb.add_argument("--seed", default="0", help="which variant: a number, or your name")
+    verb.add_argument("--hint", type=int, choices=(1, 2, 3), help="one of three hints")
+    verb.add_argument("--solution", action="store_true", help="an answer with all points")
+    verb.add_argument("--folder", help="a teacher's folder of exercises")
+    verb.add_argument("--json", action="store_true", help="the marks as JSON")
+    verb.set_defaults(act=_of_exercises("exercise"), takes_rest=False)
+
+    verb = verbs.add_parser("teach", help="grade what was handed in, and more for teachers")
+    acts = verb.add_subparsers(dest="what", required=True)
+    act = acts.add_parser("new-exercise", help="write a first exercise of your own, which works")
+    act.add_argument("file", metavar="ex_NAME.py")
+    act.add_argument("--id", default="90.1")
+    act.set_defaults(act=_of_exercises("new_exercise"), takes_rest=False)
+    act = acts.add_parser("grade", help="grade the files of answers in a folder")
+    act.add_argument("folder", help="the files, or zip archives of them")
+    act.add_argument("-o", "--output", default="marks", metavar="FOLDER")
+    act.add_argument("--exercises", default="", help='ids, as "03.2,03.3"; all by default')
+    act.add_argument("--own", metavar="FOLDER", help="your folder of exercises")
+    act.add_argument("--roster", metavar="FILE.json", help='{"student": "seed", ...}')
+    act.add_argument("--jobs", type=int)
+    act.set_defaults(act=_of_exercises("grade"), takes_rest=False)
+    act = acts.add_parser("marks", help="the marks as a table, for Moodle, Canvas, spreadsheets")
+    act.add_argument("marks", metavar="MARKS")
+    act.add_argument("-o", "--output", default="marks.csv", metavar="FILE.csv")
+    act.set_defaults(act=_of_exercises("marks"), takes_rest=False)
+    act = acts.add_parser("feedback", help="a page of HTML for each student")
+    act.add_argument("marks", metavar="MARKS")
+    act.add_argument("-o", "--output", default="feedback", metavar="FOLDER")
+    act.add_argument("--own", metavar="FOLDER", help="your folder of exercises")
+    act.add_argument("--solutions", action="store_true", help="with a solution of each exercise")
+    act.set_defaults(act=_of_exercises("feedback"), takes_rest=False)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -7,7 +7,7 @@
     kind      = "schedule" | "program" | "prediction"      what an answer is (see `answers.py`)
     draw      = random.Random -> {name: value, ...}        what differs from variant to variant
     statement = text with {name} of these values           Markdown
-    program   = values -> IRModule                         what the answer starts from
+    program   = values -> IRModule or PrimFunc                         what the answer starts from
     checks    = values -> [check, ...]                     rows, in the order in which they are told
     check     = row(kind, points, title, name=value, ...)  of a kind in `checks/`, with its options
     fields    = [Field(name, question, kind, choices?), ...]        of a prediction
@@ -28,10 +28,12 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ..lower.pipeline import as_module
 from ..reading import DataError
 
 if TYPE_CHECKING:
     from ..ir.module import IRModule
+    from ..tir.function import PrimFunc
 
 #: what an answer may be
 KINDS = ("schedule", "program", "prediction")
@@ -94,7 +96,7 @@ class Exercise:
     checks: Callable[[Values], Sequence[Check]]
     hints: tuple[str, str, str]
     reference: Callable[[Values], Any]
-    program: Callable[[Values], IRModule] | None = None
+    program: Callable[[Values], IRModule | PrimFunc] | None = None
     fields: Callable[[Values], Sequence[Field]] | None = None
     wrong: Callable[[Values], Sequence[Wrong]] = field(default=lambda v: ())
 
@@ -147,7 +149,7 @@ class Variant:
     @cached_property
     def program(self) -> IRModule | None:
         """What the answer starts from."""
-        return self.exercise.program and self.exercise.program(self.values)
+        return self.exercise.program and as_module(self.exercise.program(self.values))
 
     @property
     def statement(self) -> str:

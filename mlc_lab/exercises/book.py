@@ -1,0 +1,127 @@
+"""A student's answers: one JSON file, which is handed in, and from which marks are made again.
+
+    {"format": "mlc-lab answers", "version": 1, "student": "ada",
+     "answers": {"03.2": {"seed": "ada", "answer": ..., "points": 4, "of": 5}, ...}}
+
+`points` is what was reached when the answer was checked last, for the map of exercises; grading
+makes it anew. The answer that is kept of an exercise is the one with the most points, of those the
+last. The file is written as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..reading import DataError, read_json, shown
+
+if TYPE_CHECKING:
+    from .result import Result
+
+FORMAT, VERSION = "mlc-lab answers", 1
+#: bytes of a file of answers, and answers in it
+MOST_BYTES, MOST_ANSWERS = 20 << 20, 1000
+
+
+class BookError(DataError):
+    """A file of answers that cannot be read."""
+
+
+@dataclass
+class Entry:
+    """An answer, and what it reached when it was checked."""
+
+    seed: str
+    answer: Any
+    points: int = 0
+    of: int = 0
+
+
+@dataclass
+class Book:
+    """The answers of a student."""
+
+    student: str = ""
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    def add(self, result: Result, answer: Any) -> None:
+        """Keep an answer (plain data), unless a better one to the same variant is kept."""
+        old = self.entries.get(result.id)
+        if old is None or old.seed != result.seed or old.points <= result.points:
+            self.entries[result.id] = Entry(result.seed, answer, result.points, result.of)
+
+    def __iter__(self) -> Iterator[tuple[str, Entry]]:
+        return iter(sorted(self.entries.items()))
+
+    def as_json(self) -> str:
+        """The text of the file."""
+        return json.dumps({"format": FORMAT, "version": VERSION, "student": self.student,
+                           "answers": {id: vars(entry) for id, entry in self}},
+                          ensure_ascii=False, indent=1, sort_keys=True)
+
+    def save(self, path: str | Path) -> None:
+        """Write the file."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        part.write_text(self.as_json(), encoding="utf-8")
+        os.replace(part, path)
+
+
+def read_book(text: str | bytes, name: str = "the file of answers") -> Book:
+    """The answers in a text. Raises BookError, which says what is wrong."""
+    if len(text) > MOST_BYTES:
+        raise BookError(f"{name} has {len(text):,} bytes; answers have {MOST_BYTES:,} at most")
+    data = read_json(text, name)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise BookError(f"{name} is no file of answers")
+    if data.get("version") != VERSION:
+        raise BookError(f"{name} is of version {shown(data.get('version'))}; "
+                        f"this MLC Lab reads version {VERSION}")
+    answers, student = data.get("answers"), data.get("student", "")
+    if not isinstance(answers, dict) or not isinstance(student, str) or (
+            len(answers) > MOST_ANSWERS):
+        raise BookError(f"{name} is damaged: it has no answers")
+    book = Book(student)
+    for id, entry in answers.items():
+        if not isinstance(entry, dict) or not isinstance(entry.get("seed"), str) or (
+                "answer" not in entry):
+            raise BookError(f"{name} is damaged: the answer to {shown(id)} is none")
+        points, of = entry.get("points"), entry.get("of")
+        book.entries[id] = Entry(entry["seed"], entry["answer"],
+                                 points if isinstance(points, int) else 0,
+                                 of if isinstance(of, int) else 0)
+    return book
+
+
+def home() -> Path:
+    """The user's own file of answers, of all notebooks; `MLC_LAB_HOME` names another folder."""
+    return Path(os.environ.get("MLC_LAB_HOME") or Path.home() / ".mlc-lab") / "answers.json"
+
+
+def load(path: str | Path | None = None) -> Book:
+    """The answers in a file, by default the user's own; none where there is no file."""
+    path = home() if path is None else Path(path)
+    try:
+        return read_book(path.read_bytes(), path.name)
+    except FileNotFoundError:
+        return Book()
+
+
+def keep(result: Result, answer: Any, path: str | Path | None = None) -> str:
+    """Add an answer to a file; why that could not be, or ""."""
+    path = home() if path is None else Path(path)
+    try:
+        book = load(path)
+        book.add(result, answer)
+        book.save(path)
+    except (OSError, DataError) as error:
+        return f"the answer could not be kept in {path}: {error}"
+    return ""
+
+
+__all__ = ["Book", "BookError", "Entry", "home", "keep", "load", "read_book"]
