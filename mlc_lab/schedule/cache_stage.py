@@ -309,9 +309,11 @@ def sizes_are_known(scope: Block, allocated: Iterable[Buffer]) -> None:
                         hint="take the value as a parameter of the function")
 
 
-def _declaring(state: ScheduleState, scope: StmtSRef, new: Block) -> Block:
+def declaring(state: ScheduleState, scope: StmtSRef, new: Block) -> Block:
     """A block that copies were put in, which declares what they touch: what it is in is moved by
-    that, and declares no more than it did."""
+    that, and declares no more than it did. The block of a function declares nothing."""
+    if scope.parent is None:
+        return new
     wide = with_true_regions(new, {})
     if wide is not new and state.scope_root(scope).parent is not None:
         raise Refusal("scope_declares_what_it_touches", "the copy would touch elements that block "
@@ -326,13 +328,12 @@ def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequenc
     old: Block = scope.stmt
     sizes_are_known(old, allocated)
     new = old.replace(body=body, alloc_buffers=(*old.alloc_buffers, *allocated))
-    if scope.parent is not None:
-        new = _declaring(state, scope, new)
+    new = declaring(state, scope, new)
     state.replace(scope, new, {**reuse, old: new})
     return [state.refs[b] for b in stages]
 
 
-__all__ = ["Location", "Stage", "after_definitions", "copy_stage", "every_element_is_written",
-           "find_location", "finish", "given_consumers", "holds", "insert_statement", "is_whole",
-           "loops_known", "only_writer", "readers", "region_at", "sizes_are_known",
-           "within_definitions"]
+__all__ = ["Location", "Stage", "after_definitions", "copy_stage", "declaring",
+           "every_element_is_written", "find_location", "finish", "given_consumers", "holds",
+           "insert_statement", "is_whole", "loops_known", "only_writer", "readers", "region_at",
+           "sizes_are_known", "within_definitions"]

@@ -3,6 +3,7 @@
 import pytest
 
 from mlc_lab.schedule import Schedule
+from mlc_lab.schedule.truth import undeclared
 from mlc_lab.script import from_source, tir as T
 
 from .common import check, kept, refused
@@ -260,3 +261,25 @@ def main(B: T.Buffer((8, 4), "float32")):
                 B[v, j * 2 + 1] = B[v, 0] * T.float32(2)
 """)
     kept(func, lambda sch: sch.cache_inplace("B", 0, "local"))
+
+
+@T.prim_func
+def in_blocks(A: T.Buffer((4, 6), "float32"), C: T.Buffer((4, 6), "float32")):
+    """A block that reads one element and writes another, in a block that holds a row of each."""
+    for i in range(4):
+        with T.block("O"):
+            vi = T.axis.spatial(4, i)
+            for j in range(6):
+                with T.block("B"):
+                    vj = T.axis.spatial(6, j)
+                    C[vi, vj] = C[vi, vj] + C[vi, 0] * A[vi, 5 - vj]
+
+
+@pytest.mark.parametrize("act", [
+    lambda sch: sch.cache_inplace("B", "C", "global"),
+    lambda sch: sch.cache_read("B", "A", "local"),
+    lambda sch: sch.reindex("B", ("read", 1)),
+    lambda sch: sch.reindex_cache_read("B", 1, "local", lambda vj: (vj,))])
+def test_copies_in_a_block_are_declared_by_it(act):
+    sch = kept(in_blocks, act)
+    assert undeclared(sch.get(sch.get_block("O"))) == []

@@ -11,7 +11,7 @@ from ..buffers import (
     READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, one_name,
     storage_scope_exists,
 )
-from ..cache_stage import copy_stage, loops_known, region_at
+from ..cache_stage import copy_stage, finish, loops_known, region_at
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
@@ -92,7 +92,5 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
     new = realize.replace(block=redirect.visit(stmt))
     redirect.reuse[stmt] = new.block
     body = replace_realize(scope.stmt.body, realize, into.stmt, new, back.stmt)
-    changed = scope.stmt.replace(body=body, alloc_buffers=(*scope.stmt.alloc_buffers, copy))
-    state.replace(scope, changed, {**redirect.reuse, scope.stmt: changed})
-    return [state.refs[into.block], state.refs[back.block]]
+    return finish(state, scope, body, [copy], redirect.reuse, [into.block, back.block])
 

@@ -19,7 +19,7 @@ from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt,
 )
 from ..buffers import Redirect, buffer_like
-from ..cache_stage import sizes_are_known
+from ..cache_stage import declaring, sizes_are_known
 from ..chain import alone_in_its_loops, replace_nest, trivially_bound
 from ..error import Refusal
 from ..guards import is_block
@@ -117,8 +117,8 @@ def pad_einsum(state: ScheduleState, block: StmtSRef, padding: Sequence[int]) ->
                             if var in padded else loop.extent)
     sizes_are_known(scope.stmt, table.values())
     body = replace_nest(state, scope, block, *before, nest, *after)
-    new_scope = scope.stmt.replace(body=body, alloc_buffers=(
-        *scope.stmt.alloc_buffers, *table.values()))
+    new_scope = declaring(state, scope, scope.stmt.replace(body=body, alloc_buffers=(
+        *scope.stmt.alloc_buffers, *table.values())))
     state.replace(scope, new_scope, {stmt: made, scope.stmt: new_scope})
 
 
