@@ -27,6 +27,7 @@ from typing import Any
 #: views, and what makes them, by the module that has them
 _VIEWS = {
     "AccessView": ".access",
+    "Card": ".card",
     "Compare": ".comparison",
     "GraphView": ".graph",
     "Live": ".live",
@@ -38,6 +39,7 @@ _VIEWS = {
     "Workbench": ".workbench",
     "compare": ".comparison",
     "course": ".start",
+    "exercise": ".card",
     "page": ".stepper",
 }
 

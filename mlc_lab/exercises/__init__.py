@@ -10,11 +10,25 @@ A reader's path: `exercise.py` (what an exercise is), `catalogue/` (a file each)
 an answer is, and how it is read), `checks/` (how it is looked at), `judge.py` (the marks).
 """
 
+from typing import Any
+
+from ..above import above
 from .answers import Answer, AnswerError
 from .catalogue import catalogue, get
 from .exercise import Exercise, ExerciseError, Field, Variant, Wrong, row
 from .judge import Judge, check
 from .result import Result
 
+
+def exercise(id: str, seed: int | str = 0, folder: Any = None) -> Any:
+    """The card of an exercise in a notebook: what is asked, a place for the answer, its marks.
+
+    `card.check(sch)` checks a schedule of the notebook's. Raises ExerciseError for an exercise that
+    there is not, ImportError where widgets are not installed: `check` does without them.
+    """
+    return above("view of an exercise").exercise(id, seed, folder)
+
+
 __all__ = ["Answer", "AnswerError", "Exercise", "ExerciseError", "Field", "Judge", "Result",
-           "Variant", "Wrong", "catalogue", "check", "get", "row"]
+           "Variant", "Wrong", "catalogue", "check", "exercise",
+           "get", "row"]

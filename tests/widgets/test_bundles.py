@@ -84,6 +84,7 @@ def test_a_style_asks_for_nothing(name):
 
 @pytest.mark.parametrize("name, module", [
     ("access.js", "access.AccessView"), ("board.js", "board.TuningBoard"),
+    ("card.js", "card.Card"),
     ("comparison.js", "comparison.Compare"), ("graph.js", "graph.GraphView"),
     ("live.js", "live.Live"), ("machine.js", "machine.MachineView"),
     ("passes.js", "passes.PassView"), ("stepper.js", "stepper.Stepper"),

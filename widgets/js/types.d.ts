@@ -569,4 +569,45 @@ declare namespace Data {
     rounds: { session: string; round: number; trials: number; correlation: number | null }[];
     lines: string[];
   }
+
+  // -- card.py
+
+  interface TaskField {
+    name: string;
+    question: string;
+    kind: "number" | "choice" | "order" | "several";
+    choices: string[];
+  }
+
+  interface Task {
+    id: string;
+    title: string;
+    level: number;
+    minutes: number;
+    statement: string;
+    kind: "schedule" | "program" | "prediction";
+    seed: string;
+    program: string;
+    fields: TaskField[];
+    rows: { title: string; of: number }[];
+    before: { points: number; of: number } | null;
+  }
+
+  interface MarksRow {
+    title: string;
+    points: number;
+    of: number;
+    passed: boolean;
+    says: string;
+    place: { text?: string };
+  }
+
+  /** The marks of an answer; without rows nothing was checked yet. */
+  interface Marks {
+    rows?: MarksRow[];
+    points: number;
+    of: number;
+    error: { message: string; hint: string; line: number } | null;
+    n: number;
+  }
 }

@@ -1,0 +1,166 @@
+"""An exercise as a card: what is asked, a place for the answer, and marks row by row.
+
+>>> card = mlc_lab.exercises.exercise("03.2", seed="ada")     # doctest: +SKIP
+>>> card.check(sch)                # a Schedule of the notebook's; or what stands in the card
+>>> card.result                    # the marks
+>>> card.html("page.html")         # the card as it is, without a kernel
+
+Answers are data: they are read and not run (`mlc_lab.exercises`), checked in a process of its own,
+and kept with what they reached in a file of the user's.
+"""
+
+from __future__ import annotations
+
+import threading
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mlc_lab.exercises import Result, book
+from mlc_lab.exercises.answers import AnswerError, as_data
+from mlc_lab.exercises.command import as_text
+from mlc_lab.exercises.judge import check, unread
+
+from . import export
+from .view import View, traitlets
+
+ENTRY = "card.js"
+STYLES = ("stepper.css", "card.css")
+_PRE = "font-size:12px;overflow-x:auto"
+
+
+class Card(View):
+    """Shows a variant of an exercise, takes an answer and says what is right about it.
+
+    Traits
+    ------
+    task     what is asked: "id", "title", "level", "minutes", "statement", "program", "kind",
+             "fields", "rows" (each title with its points), "before" (what was reached before).
+    answer   {"value", "n"}: a text, or values of fields by name; with each change `n` is larger.
+    asked    the number of the answer that is to be checked.
+    marks    the marks, as `Result.to_dict` gives them with the number "n" of their answer.
+    wanted   hints that are asked for, 0 to 3; 4 is the solution, once it is solved or given up.
+    hints    those that were given, and the solution.
+    busy     whether an answer is being checked.
+    live     whether there is a Python that checks.
+    """
+
+    _entry, _styles = ENTRY, STYLES
+    _alone = {"busy": False, "live": False}
+
+    task = traitlets.Dict().tag(sync=True)
+    answer = traitlets.Dict().tag(sync=True)
+    asked = traitlets.Int(0).tag(sync=True)
+    marks = traitlets.Dict().tag(sync=True)
+    wanted = traitlets.Int(0).tag(sync=True)
+    hints = traitlets.List().tag(sync=True)
+    busy = traitlets.Bool(False).tag(sync=True)
+    live = traitlets.Bool(True).tag(sync=True)
+
+    def __init__(self, variant: Any, folder: Any = None, **traits: Any) -> None:
+        """`variant` is a `mlc_lab.exercises.Variant`, of a teacher's folder if one is given."""
+        self.source, self.folder = variant, folder
+        self._result: Result | None = None
+        kept = book.load().entries.get(variant.exercise.id) if folder is None else None
+        known = kept if kept is not None and kept.seed == variant.seed else None
+        start: Any = {} if variant.exercise.kind == "prediction" else ""
+        if known is not None and isinstance(known.answer, type(start)):
+            start = known.answer
+        super().__init__(task=_task(variant, known), answer={"value": start, "n": 0}, **traits)
+
+    # ------------------------------------------------------------------------- from Python
+
+    @property
+    def result(self) -> Result | None:
+        """The marks of the answer that was checked last."""
+        return self._result
+
+    def check(self, answer: Any = None) -> Result:
+        """Check an answer, by default the one in the card, and show its marks there."""
+        value = self.answer["value"] if answer is None else answer
+        if answer is not None:
+            try:
+                data = as_data(self.source.exercise.kind, answer)
+            except AnswerError as error:
+                return self._show(unread(self.source, error), self.answer["n"])
+            if not isinstance(data, dict) or "trace" not in data:
+                self.answer = {"value": data, "n": self.answer["n"] + 1}
+            value = data
+        n = self.answer["n"]
+        self.busy = True
+        try:
+            found = check(self.source.exercise.id, value, self.source.seed, self.folder)
+        finally:
+            self.busy = False
+        if self.folder is None and not found.error:
+            book.keep(found, value)
+        return self._show(found, n)
+
+    def _show(self, found: Result, n: int) -> Result:
+        self._result = found
+        self.marks = {**found.to_dict(), "n": n}
+        return found
+
+    # ------------------------------------------------------------------------- what the page asks
+
+    @traitlets.observe("asked")
+    def _check_asked(self, change: Any) -> None:
+        """Check from a thread: the kernel goes on answering."""
+        threading.Thread(target=self.check, daemon=True).start()
+
+    @traitlets.observe("wanted")
+    def _hint(self, change: Any) -> None:
+        texts = self.source.hints[:change["new"]]
+        if change["new"] > 3:
+            texts = [*texts, as_text(self.source.reference)]
+        self.hints = texts
+
+    # ------------------------------------------------------------------------- without a kernel
+
+    def html(self, path: Any = None) -> str:
+        """The card with its answer and marks as one HTML file; written to `path` if given."""
+        values = {**self._values(), **self._alone}
+        text = export.write([(values, self._static()[1])],
+                            f"{self.task['id']} {self.task['title']}", ENTRY, STYLES)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def _static(self) -> tuple[str, str]:
+        task = self.task
+        head = f"{task['id']} {task['title']}"
+        marks = str(self._result) if self._result is not None else ""
+        value = self.answer["value"]
+        answer = as_text(value) if value else ""
+        parts = [f"<details open><summary><b>{escape(head)}</b></summary>",
+                 f"<p>{escape(task['statement'])}</p>"]
+        for title, text in (("The program", task["program"]), ("The answer", answer),
+                            ("The marks", marks)):  # fmt: skip
+            if text:
+                parts.append(f'<p>{title}:</p><pre style="{_PRE}">{escape(text)}</pre>')
+        told = "\n\n".join(filter(None, (head, task["statement"], task["program"], answer, marks)))
+        return told, "".join(parts) + "</details>"
+
+
+def _task(variant: Any, known: Any) -> dict[str, Any]:
+    """What is asked, as plain data; nothing of it says how it is solved."""
+    one = variant.exercise
+    return {
+        "id": one.id, "title": one.title, "level": one.level, "minutes": one.minutes,
+        "statement": variant.statement, "kind": one.kind, "seed": variant.seed,
+        "program": variant.program.script() if variant.program is not None else "",
+        "fields": [{"name": f.name, "question": f.question, "kind": f.kind,
+                    "choices": list(f.choices)} for f in variant.fields],
+        "rows": [{"title": check.title, "of": check.points} for check in variant.checks],
+        "before": {"points": known.points, "of": known.of} if known is not None else None,
+    }  # fmt: skip
+
+
+def exercise(id: str, seed: int | str = 0, folder: Any = None) -> Card:
+    """The card of an exercise. Raises ExerciseError for one that there is not."""
+    from mlc_lab.exercises import get
+
+    return Card(get(id, folder).variant(seed), folder)
+
+
+__all__ = ["Card", "exercise"]

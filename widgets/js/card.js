@@ -1,0 +1,425 @@
+// An exercise as a card: what is asked, a place for the answer, and marks row by row.
+//
+// Python (widgets/card.py) checks the answer; this draws what it says and sends what was filled in.
+
+import { h, later, sure } from "./dom.js";
+import { tokens } from "./highlight.js";
+import { followTheme } from "./theme.js";
+
+/** Milliseconds after the last key until the answer is sent, to be kept in the notebook. */
+const SEND = 400;
+const LEVELS = ["", "one step", "a few steps", "needs thought", "a project"];
+const NAMES = ["A nudge", "A second hint", "Nearly all", "A solution"];
+
+/**
+ * Text with `code` in it, in paragraphs.
+ * @param {string} text
+ */
+export function paragraphs(text) {
+  return text
+    .trim()
+    .split(/\n\s*\n/)
+    .map((part) =>
+      h(
+        "p",
+        {},
+        part
+          .replace(/\s*\n\s*/g, " ")
+          .split(/(`[^`]*`)/)
+          .map((piece) => (/^`.*`$/.test(piece) ? h("code", {}, piece.slice(1, -1)) : piece)),
+      ),
+    );
+}
+
+/**
+ * A program in colours.
+ * @param {string} text
+ */
+function code(text) {
+  const lines = text
+    .split("\n")
+    .flatMap((line) => [
+      ...tokens(line).map(([kind, word]) =>
+        kind ? h("span", { class: `t-${kind}` }, word) : word,
+      ),
+      "\n",
+    ]);
+  return h("pre", { class: "code", tabindex: "0" }, lines);
+}
+
+/**
+ * Move a thing of a list up or down.
+ * @template T
+ * @param {T[]} list
+ * @param {number} at
+ * @param {number} by
+ */
+export function moved(list, at, by) {
+  const to = at + by;
+  if (to < 0 || to >= list.length) return list;
+  const out = [...list];
+  [out[at], out[to]] = [out[to], out[at]];
+  return out;
+}
+
+export class Card {
+  /** @type {HTMLElement} */
+  place = later();
+  /** @type {HTMLElement} */
+  rows = later();
+  /** @type {HTMLElement} */
+  helps = later();
+  /** @type {HTMLButtonElement} */
+  button = later();
+  /** @type {HTMLElement} */
+  status = later();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  timer = undefined;
+
+  /**
+   * @param {Data.Model} model
+   * @param {HTMLElement} root
+   */
+  constructor(model, root) {
+    this.model = model;
+    /** @type {Data.Task} */
+    this.task = model.get("task");
+    this.n = model.get("answer").n;
+    this.value = model.get("answer").value;
+    this.view = h("section", {
+      class: "mlc mlc-card",
+      role: "group",
+      "aria-label": `Exercise ${this.task.id}: ${this.task.title}`,
+    });
+    this.build();
+    root.append(this.view);
+    this.unfollow = followTheme(this.view);
+    /** @type {[string, () => void][]} */
+    this.followed = [
+      ["marks", () => this.drawMarks()],
+      ["hints", () => this.drawHints()],
+      ["busy", () => this.drawBusy()],
+      ["answer", () => this.follow()],
+    ];
+    for (const [name, act] of this.followed) model.on(`change:${name}`, act);
+    this.drawAnswer();
+    this.drawMarks();
+    this.drawHints();
+    this.drawBusy();
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    for (const [name, act] of this.followed) this.model.off(`change:${name}`, act);
+    this.unfollow();
+  }
+
+  get live() {
+    return Boolean(this.model.get("live"));
+  }
+
+  build() {
+    const { id, title, level, minutes, statement, program } = this.task;
+    this.points = h("span", { class: "points" });
+    this.button = h("button", { type: "button", class: "check", onclick: () => this.check() });
+    this.status = h("span", { class: "status", role: "status" });
+    this.place = h("div", { class: "answer" });
+    this.rows = h("ul", { class: "rows" });
+    this.helps = h("div", { class: "helps" });
+    this.view.append(
+      h(
+        "header",
+        {},
+        h("b", {}, `${id}  ${title}`),
+        h("span", { class: "dim" }, `${LEVELS[level]}, ${minutes} minutes`),
+        this.points,
+      ),
+      h("div", { class: "statement" }, paragraphs(statement)),
+      ...(program
+        ? [h("details", {}, h("summary", {}, "The program it starts from"), code(program))]
+        : []),
+      this.place,
+      h("div", { class: "actions" }, this.button, this.status),
+      this.rows,
+      this.helps,
+    );
+  }
+
+  // ------------------------------------------------------------------------------- the answer
+
+  drawAnswer() {
+    if (this.task.kind === "prediction")
+      return this.place.replaceChildren(...this.task.fields.map((field) => this.field(field)));
+    const schedule = this.task.kind === "schedule";
+    const trace = typeof this.value !== "string";
+    const area = h("textarea", {
+      "aria-label": "Answer",
+      spellcheck: "false",
+      rows: 8,
+      readonly: !this.live,
+      placeholder: schedule
+        ? 'i, j, k = sch.get_loops("C")\nsch.reorder(i, k, j)'
+        : "@T.prim_func\ndef main(...):",
+      onkeydown: (event) => event.stopPropagation(),
+      oninput: () => this.set(area.value),
+    });
+    area.setAttribute("data-lm-suppress-shortcuts", "true");
+    area.value = trace ? "" : this.value;
+    area.rows = Math.min(24, Math.max(8, area.value.split("\n").length + 1));
+    const told = schedule
+      ? "Lines of a schedule sch of this program. They are read, not run."
+      : "TVMScript. It is parsed, not run.";
+    this.place.replaceChildren(
+      h("label", {}, h("span", {}, "Answer"), area),
+      h("p", { class: "hint" }, trace ? "A schedule made in code was checked." : told),
+    );
+  }
+
+  /**
+   * A place of a prediction.
+   * @param {Data.TaskField} field
+   */
+  field(field) {
+    const disabled = !this.live;
+    const value = this.value?.[field.name];
+    const legend = h("legend", {}, field.question);
+    if (field.kind === "number") {
+      const input = h("input", {
+        type: "number",
+        step: "any",
+        disabled,
+        "aria-label": field.question,
+        oninput: () =>
+          this.fill(field.name, input.value === "" ? null : Number(input.value), false),
+      });
+      if (value !== null && value !== undefined) input.value = String(value);
+      return h("fieldset", {}, legend, input);
+    }
+    if (field.kind === "order")
+      return this.ordered(field, legend, value ?? field.choices, disabled);
+    const several = field.kind === "several";
+    const name = `${this.task.id}-${field.name}-${Math.random().toString(36).slice(2)}`;
+    const boxes = field.choices.map((choice) => {
+      const input = h("input", {
+        type: several ? "checkbox" : "radio",
+        name,
+        value: choice,
+        disabled,
+        checked: several ? Boolean(value?.includes(choice)) : value === choice,
+        onchange: () => {
+          const chosen = boxes
+            .map((box) => sure(box.querySelector("input")))
+            .filter((b) => b.checked);
+          const values = chosen.map((box) => box.value);
+          this.fill(field.name, several ? values : values[0], false);
+        },
+      });
+      return h("label", {}, input, choice);
+    });
+    return h("fieldset", {}, legend, boxes);
+  }
+
+  /**
+   * A list that is put in order.
+   * @param {Data.TaskField} field
+   * @param {HTMLElement} legend
+   * @param {string[]} order
+   * @param {boolean} disabled
+   */
+  ordered(field, legend, order, disabled) {
+    const list = h("ol", {});
+    /** @param {string[]} now @param {string} [focus] */
+    const draw = (now, focus) => {
+      list.replaceChildren(
+        ...now.map((choice, at) => {
+          const button = (/** @type {number} */ by, /** @type {string} */ sign) =>
+            h(
+              "button",
+              {
+                type: "button",
+                class: "small",
+                disabled: disabled || !now[at + by],
+                "aria-label": `${choice} ${by < 0 ? "up" : "down"}`,
+                onclick: () => {
+                  const next = moved(now, at, by);
+                  this.fill(field.name, next, false);
+                  draw(next, `${choice} ${by < 0 ? "up" : "down"}`);
+                },
+              },
+              sign,
+            );
+          return h("li", {}, button(-1, "↑"), button(1, "↓"), h("span", {}, choice));
+        }),
+      );
+      const again = [...list.querySelectorAll("button")];
+      const same = again.find((b) => b.getAttribute("aria-label") === focus);
+      (same?.disabled
+        ? same.parentElement?.querySelector("button:not(:disabled)")
+        : same
+      )?.focus?.();
+    };
+    draw(order);
+    return h("fieldset", {}, legend, list);
+  }
+
+  /**
+   * @param {string} name
+   * @param {unknown} value
+   * @param {boolean} draw
+   */
+  fill(name, value, draw) {
+    this.set({ ...this.value, [name]: value });
+    if (draw) this.drawAnswer();
+  }
+
+  /** @param {unknown} value */
+  set(value) {
+    this.value = value;
+    this.n++;
+    this.drawMarks();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.send(), SEND);
+  }
+
+  send() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.model.set("answer", { value: this.value, n: this.n });
+    this.model.save_changes();
+  }
+
+  /** The answer was set in Python, or in another view. */
+  follow() {
+    const { value, n } = this.model.get("answer");
+    if (n <= this.n) return;
+    [this.value, this.n] = [value, n];
+    this.drawAnswer();
+    this.drawMarks();
+  }
+
+  check() {
+    if (this.task.kind === "prediction")
+      for (const field of this.task.fields)
+        if (field.kind === "order" && !this.value?.[field.name])
+          this.value = { ...this.value, [field.name]: field.choices };
+    this.send();
+    this.model.set("asked", this.model.get("asked") + 1);
+    this.model.save_changes();
+  }
+
+  // ------------------------------------------------------------------------------- the marks
+
+  drawBusy() {
+    const busy = Boolean(this.model.get("busy"));
+    this.button.textContent = busy ? "Checking ..." : "Check";
+    this.button.disabled = busy || !this.live;
+    this.button.hidden = !this.live;
+    if (busy) this.status.textContent = "";
+  }
+
+  drawMarks() {
+    /** @type {Data.Marks} */
+    const marks = this.model.get("marks");
+    const before = this.task.before;
+    const known = marks.rows ? marks : before;
+    sure(this.points).textContent = known ? `${known.points} of ${known.of} points` : "";
+    if (!marks.rows)
+      return this.rows.replaceChildren(
+        ...this.task.rows.map((row) =>
+          h(
+            "li",
+            {},
+            h("span", { class: "sign" }, "○"),
+            h("span", {}, row.title),
+            pointsOf(0, row.of),
+          ),
+        ),
+      );
+    const stale = marks.n !== this.n;
+    this.rows.classList.toggle("stale", stale);
+    const all = marks.points === marks.of;
+    this.status.textContent = stale
+      ? "These are the marks of an answer before."
+      : `${marks.points} of ${marks.of} points${all ? ": solved" : ""}`;
+    const { error } = marks;
+    this.rows.replaceChildren(
+      ...(error
+        ? [
+            h(
+              "li",
+              { class: "no" },
+              h("span", { class: "sign" }, "✗"),
+              h(
+                "span",
+                {},
+                (error.line ? `line ${error.line}: ` : "") + error.message,
+                error.hint ? h("small", {}, error.hint) : null,
+              ),
+            ),
+          ]
+        : marks.rows.map((row) =>
+            h(
+              "li",
+              { class: row.passed ? "yes" : "no" },
+              h(
+                "span",
+                { class: "sign", "aria-label": row.passed ? "reached" : "not reached" },
+                row.passed ? "✓" : "✗",
+              ),
+              h(
+                "span",
+                {},
+                row.title,
+                row.says ? h("small", {}, row.says) : null,
+                row.place?.text ? code(row.place.text) : null,
+              ),
+              pointsOf(row.points, row.of),
+            ),
+          )),
+    );
+    this.drawHints();
+  }
+
+  // ------------------------------------------------------------------------------- help
+
+  drawHints() {
+    /** @type {string[]} */
+    const hints = this.model.get("hints");
+    const marks = this.model.get("marks");
+    const solved = marks.rows && marks.points === marks.of;
+    const texts = hints.map((text, at) =>
+      h("div", { class: "help" }, h("b", {}, NAMES[at]), at < 3 ? paragraphs(text) : code(text)),
+    );
+    const more = this.live && hints.length < 4;
+    const last = hints.length >= 3 || solved;
+    const button = h(
+      "button",
+      {
+        type: "button",
+        class: "small",
+        onclick: () => {
+          this.model.set("wanted", last ? 4 : hints.length + 1);
+          this.model.save_changes();
+        },
+      },
+      last ? (solved ? "A solution" : "Give up: a solution") : `Hint ${hints.length + 1} of 3`,
+    );
+    this.helps.replaceChildren(...texts, ...(more ? [button] : []));
+  }
+}
+
+/**
+ * @param {number} points
+ * @param {number} of
+ */
+function pointsOf(points, of) {
+  return h("span", { class: "of" }, `${points} / ${of}`);
+}
+
+/** @param {Data.Host} host */
+export function renderCard({ model, el }) {
+  const card = new Card(model, el);
+  return () => card.close();
+}
+
+export default { render: renderCard };
