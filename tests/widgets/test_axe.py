@@ -76,7 +76,15 @@ def typed():
     return mlc_lab.type_live(PROGRAM + SCHEDULE, caches="1K:2, 8K:4")
 
 
-VIEWS = [stepper, comparison, access, graph, passes, machine, workbench, live, typed]
+def card():
+    from mlc_lab import exercises
+
+    made = exercises.exercise("01.1", seed="ada")
+    made.check(made.source.wrong[0].answer)
+    return made
+
+
+VIEWS = [stepper, comparison, access, card, graph, passes, machine, workbench, live, typed]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)

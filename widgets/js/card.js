@@ -44,7 +44,7 @@ function code(text) {
       ),
       "\n",
     ]);
-  return h("pre", { class: "code", tabindex: "0" }, lines);
+  return h("pre", { class: "listing", tabindex: "0" }, lines);
 }
 
 /**
@@ -124,7 +124,7 @@ export class Card {
     this.button = h("button", { type: "button", class: "check", onclick: () => this.check() });
     this.status = h("span", { class: "status", role: "status" });
     this.place = h("div", { class: "answer" });
-    this.rows = h("ul", { class: "rows" });
+    this.rows = h("ul", { class: "marks" });
     this.helps = h("div", { class: "helps" });
     this.view.append(
       h(

@@ -1,0 +1,88 @@
+"""The card of an exercise as a page without a kernel, and in a real JupyterLab."""
+
+import pytest
+from browser import open_page
+from lab_server import LabServer
+
+from mlc_lab import exercises
+from mlc_lab.exercises import book
+
+pytest.importorskip("jupyterlab")
+pytest.importorskip("anywidget")
+pytestmark = [pytest.mark.browser]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory, monkeypatch):
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("MLC_LAB_HOME", str(home))
+    return home
+
+
+def test_a_card_checks_from_python_and_keeps_what_was_reached():
+    card = exercises.exercise("01.2", seed="ada")
+    assert card.result is None and card.task["before"] is None
+    assert not any(word in str(card._values()) for word in card.source.hints)
+    bad = card.check(card.source.wrong[0].answer)
+    assert bad.points == 2 and card.marks["points"] == 2 and card.result is bad
+    assert card.check(3).error
+    assert card.check(card.source.reference).solved
+    again = exercises.exercise("01.2", seed="ada")
+    assert again.answer["value"] == card.source.reference
+    assert again.task["before"] == {"points": 5, "of": 5}
+    assert exercises.exercise("01.2", seed="bob").answer["value"] == ""
+    assert book.load().entries["01.2"].points == 5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_shows_the_answer_and_its_marks(chromium, tmp_path, scheme):
+    card = exercises.exercise("01.1", seed="<img src=x onerror=alert(1)>")
+    card.check(card.source.wrong[0].answer)
+    card.wanted = 4
+    card.html(tmp_path / "page.html")
+    with open_page(chromium, scheme=scheme, width=420) as page:
+        page.goto((tmp_path / "page.html").as_uri())
+        view = page.locator(".mlc-card")
+        assert view.get_by_role("textbox", name="Answer").input_value().startswith("\n@T.prim_func")
+        assert view.locator(".marks li.yes").count() == 1
+        row = view.locator(".marks li.no")
+        assert "C[0, 1] is" in row.inner_text() and "^^^^" in row.inner_text()
+        assert view.locator(".help").count() == 4
+        assert view.get_by_role("button", name="Check").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_form_without_scripts_says_the_same():
+    card = exercises.exercise("01.1", seed="ada")
+    card.check(card.source.wrong[0].answer)
+    text, html = card._static()
+    assert "A broadcast addition" in text and "C[0, 1] is" in text and "C[0, 1] is" in html
+    assert "<script" not in html
+
+
+@pytest.mark.slow
+def test_an_answer_is_typed_and_checked(chromium, tmp_path_factory, home):
+    with LabServer(tmp_path_factory.mktemp("lab")) as lab, open_page(
+            chromium, ours=lambda error: "blob:" in (error.stack or "")) as page:
+        lab.write("card.ipynb", "from mlc_lab import exercises\n"
+                  "card = exercises.exercise('01.2', seed='ada')\ncard")
+        lab.open(page, "card.ipynb")
+        lab.run_all(page)
+        view = page.locator(".mlc-card")
+        area = view.get_by_role("textbox", name="Answer")
+        area.click()
+        task = exercises.get("01.2").variant("ada")
+        area.press_sequentially(task.wrong[0].answer.replace("\n", "\n"))
+        page.keyboard.press("Tab")  # out of the answer, to the button
+        assert view.get_by_role("button", name="Check").evaluate("b => b === document.activeElement")
+        page.keyboard.press("Enter")
+        view.locator(".marks li.no").get_by_text("Reading B misses most").wait_for()
+        assert view.locator(".points").inner_text() == "2 of 5 points"
+        view.get_by_role("button", name="Hint 1 of 3").click()
+        view.get_by_text("A line of the cache holds 16 numbers").wait_for()
+        area.fill(task.reference)
+        view.locator(".marks.stale").wait_for()
+        view.get_by_role("button", name="Check").click()
+        view.get_by_text("5 of 5 points: solved").wait_for()
+        assert page.locator(".jp-CodeCell").count() == 1
+    assert book.load(home / "answers.json").entries["01.2"].points == 5
