@@ -341,6 +341,12 @@ def _add_exercise_verbs(verbs: Any) -> None:
 
     verb = verbs.add_parser("teach", help="grade what was handed in, and more for teachers")
     acts = verb.add_subparsers(dest="what", required=True)
+    act = acts.add_parser("release", help="write a notebook of exercises for each student")
+    act.add_argument("roster", metavar="ROSTER.json",
+                     help='["student", ...] or {"student": "seed of the variant", ...}')
+    act.add_argument("-o", "--output", default="handed-out", metavar="FOLDER")
+    act.add_argument("--exercises", default="", help='ids, as "03.2,03.3"; all by default')
+    act.set_defaults(act=_of_exercises("release"), takes_rest=False)
     act = acts.add_parser("new-exercise", help="write a first exercise of your own, which works")
     act.add_argument("file", metavar="ex_NAME.py")
     act.add_argument("--id", default="90.1")

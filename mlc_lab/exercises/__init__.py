@@ -14,6 +14,7 @@ from typing import Any
 
 from ..above import above
 from .answers import Answer, AnswerError
+from .book import hand_in
 from .catalogue import catalogue, get
 from .exercise import Exercise, ExerciseError, Field, Variant, Wrong, row
 from .judge import Judge, check
@@ -31,4 +32,4 @@ def exercise(id: str, seed: int | str = 0, folder: Any = None) -> Any:
 
 __all__ = ["Answer", "AnswerError", "Exercise", "ExerciseError", "Field", "Judge", "Result",
            "Variant", "Wrong", "catalogue", "check", "exercise",
-           "get", "row"]
+           "get", "hand_in", "row"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,4 +124,20 @@ def keep(result: Result, answer: Any, path: str | Path | None = None) -> str:
     return ""
 
 
-__all__ = ["Book", "BookError", "Entry", "home", "keep", "load", "read_book"]
+def hand_in(path: str | Path = "answers.json", student: str = "",
+            ids: Iterable[str] | None = None) -> str:
+    """Write the file that is handed in: the best answers of the user's to some exercises, by
+    default to all. Says what is in it."""
+    kept = load()
+    wanted = sorted(kept.entries) if ids is None else list(ids)
+    book = Book(student, {id: kept.entries[id] for id in wanted if id in kept.entries})
+    book.save(path)
+    lines = [f"{path} has {len(book.entries)} of {len(wanted)} answers"]
+    for id in wanted:
+        entry = book.entries.get(id)
+        lines.append(f"  {id}: " + (f"{entry.points} of {entry.of} points" if entry else
+                                    "no answer yet"))
+    return "\n".join(lines)
+
+
+__all__ = ["Book", "BookError", "Entry", "hand_in", "home", "keep", "load", "read_book"]

@@ -3,6 +3,8 @@
     mlc-lab exercise                       all exercises, and what has been reached
     mlc-lab exercise 03.2                  what is asked, and the program that it starts from
     mlc-lab exercise 03.2 answer.py        check an answer ("-" reads it from standard input)
+    mlc-lab teach release ROSTER.json -o NOTEBOOKS --exercises 03.2,03.3
+                                           a notebook for each student, in a variant of its own
     mlc-lab teach new-exercise ex_mine.py  a first exercise of one's own, which works
     mlc-lab teach grade FOLDER -o MARKS    grade the files of answers in a folder
     mlc-lab teach marks MARKS -o FILE.csv  the marks as a table
@@ -117,6 +119,22 @@ def new_exercise(args: argparse.Namespace) -> int:
 
 
 @_told
+def release(args: argparse.Namespace) -> int:
+    """Write notebooks to hand out."""
+    from . import teach
+
+    roster = read_json(Path(args.roster).read_bytes(), args.roster)
+    words = [*roster, *roster.values()] if isinstance(roster, dict) else roster
+    if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
+        raise DataError(f"{args.roster} is no roster: "
+                        '["student", ...] or {"student": "seed", ...}')
+    ids = [i for i in args.exercises.split(",") if i] or [e.id for e in catalogue()]
+    written = teach.release(args.output, ids, roster)
+    print(f"{len(written)} notebooks in {args.output}")
+    return 0
+
+
+@_told
 def grade(args: argparse.Namespace) -> int:
     """Grade a folder."""
     from . import teach
@@ -162,4 +180,4 @@ def feedback(args: argparse.Namespace) -> int:
 
 
 __all__ = ["as_text", "exercise", "feedback", "from_text", "grade", "map_of", "marks",
-           "new_exercise", "shown"]
+           "new_exercise", "release", "shown"]

@@ -352,7 +352,7 @@ def uses_var(root: Node, var: Any) -> bool:
     stack: list[Any] = [root]
     while stack:
         item = stack.pop()
-        kind = type(item)
+        kind: type[Any] = type(item)
         if kind is Var or isinstance(item, Var):
             if test(item):
                 return True

@@ -122,6 +122,42 @@ def test_the_command(folder, tmp_path, capsys, monkeypatch):
         assert found.points == wrong.points and wrong.says in str(found)
 
 
+def test_a_term_in_small(tmp_path, monkeypatch, capsys):
+    """Notebooks are handed out, run by their students, handed in and graded."""
+    roster = tmp_path / "roster.json"
+    roster.write_text(json.dumps(["ada", "bob <b>"]))
+    out = tmp_path / "out"
+    assert main(["teach", "release", str(roster), "-o", str(out), "--exercises", "01.1,01.2"]) == 0
+    seeds = json.loads((out / "roster.json").read_text())
+    handed = tmp_path / "handed"
+    for path in sorted(out.glob("*.ipynb")):
+        notebook = json.loads(path.read_text())
+        text = path.read_text()
+        cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+        student = next(name for name in seeds if repr(name) in cells[-1])
+        assert "vj]" not in text  # no answer
+        home = tmp_path / path.stem
+        monkeypatch.setenv("MLC_LAB_HOME", str(home))
+        monkeypatch.chdir(tmp_path)
+        names = {}
+        for cell in cells[:-1]:
+            exec(cell, names)
+            if "card" in names:
+                task = exercises.get(names["card"].task["id"]).variant(names["card"].task["seed"])
+                names["card"].check(task.reference if student == "ada" else task.wrong[0].answer)
+        exec(cells[-1], names)
+        (handed / path.stem).mkdir(parents=True)
+        (tmp_path / "answers.json").rename(handed / path.stem / "answers.json")
+    marks = tmp_path / "marks"
+    assert main(["teach", "grade", str(handed), "-o", str(marks), "--exercises", "01.1,01.2",
+                 "--roster", str(out / "roster.json")]) == 0
+    found = {one.student: one.points for one in teach.read_graded(marks)}
+    assert found == {"ada": 9, "bob <b>": 3}
+    assert main(["teach", "release", str(out / "nothing.json")]) == 2
+    roster.write_text("3")
+    assert main(["teach", "release", str(roster)]) == 2 and "no roster" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text, says", [
     ("[]", "no file of answers"), ("{", "not JSON"),
     (json.dumps({"format": "mlc-lab answers", "version": 9}), "version 9"),
