@@ -352,12 +352,11 @@ def uses_var(root: Node, var: Any) -> bool:
     stack: list[Any] = [root]
     while stack:
         item = stack.pop()
-        kind: type[Any] = type(item)
-        if kind is Var or isinstance(item, Var):
+        if type(item) is Var or isinstance(item, Var):
             if test(item):
                 return True
-        elif kind is not IntImm:
-            if kind is Block:
+        elif type(item) is not IntImm:
+            if type(item) is Block:
                 stack += [iv.dom for iv in item.iter_vars]
             stack += item.children()
     return False
