@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ..schedule import Schedule, ScheduleError
@@ -19,6 +20,8 @@ from ..schedule.open_number import divisors, live
 from ..script import from_source
 from ..tir.expr import IterVar
 from ..tir.op import as_int
+from .live_pages_parallel import PROSE as PARALLEL_SUM
+from .live_pages_parallel import parallel_sum
 
 
 def matrix_product(n: int = 128) -> Schedule:
@@ -268,10 +271,21 @@ def opened(mod: Any) -> Schedule:
     return sch
 
 
-PAGES: dict[str, Callable[[], Schedule]] = {
-    "matrix product": matrix_product, "transpose": transpose, "stencil": stencil,
-    "convolution": convolution, "softmax": softmax, "attention": attention,
+@dataclass(frozen=True)
+class Page:
+    """A page that is ready: what makes its schedule, or those of several forms of a program; what
+    these differ in; the text above it."""
+
+    make: Callable[[], Schedule | dict[str, Schedule]]
+    form: str = "form"
+    prose: str = ""
+
+
+PAGES: dict[str, Page] = {
+    "matrix product": Page(matrix_product), "transpose": Page(transpose), "stencil": Page(stencil),
+    "convolution": Page(convolution), "softmax": Page(softmax), "attention": Page(attention),
+    "parallel sum": Page(parallel_sum, "chunks", PARALLEL_SUM),
 }
 
-__all__ = ["PAGES", "attention", "convolution", "matrix_product", "opened", "softmax", "stencil",
-           "transpose"]
+__all__ = ["PAGES", "Page", "attention", "convolution", "matrix_product", "opened", "softmax",
+           "stencil", "transpose"]

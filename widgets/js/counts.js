@@ -21,6 +21,9 @@ export function amount(value) {
   return value.toLocaleString("en-US");
 }
 
+/** Moves of lines between cores that are more than this share of the accesses are many. */
+const MANY = 0.01;
+
 /**
  * A size in bytes: "32 KiB".
  * @param {number} bytes
@@ -50,6 +53,7 @@ export function countFacts(cost) {
     return why ? [{ name: "Cache misses", value: why, kind: "none" }] : [];
   }
   const about = counts.part ? "about " : "";
+  /** @type {Data.Fact[]} */
   const found = counts.levels.map((level) => ({
     name: `${level.name} misses`,
     value:
@@ -66,6 +70,20 @@ export function countFacts(cost) {
     value: `${about}${amount(memory)}B`,
     title: `${memory.toLocaleString("en-US")} bytes`,
   });
+  const { sharing } = counts;
+  if (sharing) {
+    found.push({
+      name: "Lines shared by threads",
+      value:
+        `${amount(sharing.shared)} of ${amount(sharing.written)}` +
+        (sharing.moves ? `, moved ${about}${amount(sharing.moves)} times` : ""),
+      title:
+        `of ${sharing.written.toLocaleString("en-US")} cache lines that ${sharing.threads} threads write, ` +
+        `${sharing.shared.toLocaleString("en-US")} are used by another thread too; ` +
+        `they move between cores ${sharing.moves.toLocaleString("en-US")} times`,
+      kind: sharing.moves > MANY * (counts.reads + counts.writes) ? "bad" : "",
+    });
+  }
   if (counts.part) {
     found.push({
       name: "Counted",
@@ -226,6 +244,7 @@ export class CountsPanel {
         h("option", { value: name, selected: name === chosen }, name),
       ),
     );
+    const sharing = this.recording.programs.some((p) => countsOf(p.cost)?.sharing);
     const heads = [
       "step",
       "time",
@@ -235,6 +254,7 @@ export class CountsPanel {
       ...this.names.map((n) => `${n} misses`),
       "memory bytes",
       "flop/B",
+      ...(sharing ? ["moves between cores"] : []),
     ];
     const rows = this.recording.steps.map((step, i) => {
       const cost = step.error ? null : this.recording.programs[step.after].cost;
@@ -249,6 +269,7 @@ export class CountsPanel {
               ...counts.levels.map((level) => amount(level.misses)),
               amount(bytesByLevel(counts).memory),
               counts.intensity ? digits(counts.intensity) : "",
+              ...(sharing ? [counts.sharing ? amount(counts.sharing.moves) : ""] : []),
             ]
           : []),
       ];
