@@ -22,6 +22,8 @@ from ..tir.expr import IterVar
 from ..tir.op import as_int
 from .live_pages_parallel import PROSE as PARALLEL_SUM
 from .live_pages_parallel import parallel_sum
+from .live_pages_softmax import ATTENTION, SOFTMAX
+from .live_pages_softmax import attention, online_attention, online_softmax, softmax
 
 
 def matrix_product(n: int = 128) -> Schedule:
@@ -123,106 +125,6 @@ def main(X: T.Buffer(({channels}, {size}, {size}), "float32"),
     return sch
 
 
-def softmax(rows: int = 128, columns: int = 512) -> Schedule:
-    """A softmax in four passes over each row, fused or one after the other."""
-    sch = Schedule(from_source(f"""
-@T.prim_func
-def main(X: T.Buffer(({rows}, {columns}), "float32"), Y: T.Buffer(({rows}, {columns}), "float32")):
-    T.func_attr({{"tir.noalias": True}})
-    largest = T.alloc_buffer(({rows},))
-    powers = T.alloc_buffer(({rows}, {columns}))
-    total = T.alloc_buffer(({rows},))
-    for i, k in T.grid({rows}, {columns}):
-        with T.block("largest"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                largest[vi] = T.float32("-inf")
-            largest[vi] = T.max(largest[vi], X[vi, vk])
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("powers"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            powers[vi, vj] = T.exp(X[vi, vj] - largest[vi])
-    for i, k in T.grid({rows}, {columns}):
-        with T.block("total"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                total[vi] = T.float32(0)
-            total[vi] = total[vi] + powers[vi, vk]
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("Y"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            Y[vi, vj] = powers[vi, vj] / total[vi]
-"""))
-    i, j = sch.get_loops(sch.get_block("Y"))
-    i0, i1 = sch.split(i, factors=[None, live("rows", 1)])
-    sch.compute_at(sch.get_block("total"), i0)
-    sch.compute_at(sch.get_block("powers"), i0)
-    sch.compute_at(sch.get_block("largest"), i0)
-    sch.vectorize(sch.split(j, factors=[None, live("lanes", 8, [4, 8, 16, 32])])[1])
-    return sch
-
-
-def attention(queries: int = 64, keys: int = 256, size: int = 32) -> Schedule:
-    """Attention in tiles of rows: scores, softmax and the sum of values of some rows at a time, so
-    that what lies between them stays in the cache. The keys come as columns."""
-    n, m, d = queries, keys, size
-    sch = Schedule(from_source(f"""
-@T.prim_func
-def main(Q: T.Buffer(({n}, {d}), "float32"), K: T.Buffer(({d}, {m}), "float32"),
-         V: T.Buffer(({m}, {d}), "float32"), Y: T.Buffer(({n}, {d}), "float32")):
-    T.func_attr({{"tir.noalias": True}})
-    scores = T.alloc_buffer(({n}, {m}))
-    largest = T.alloc_buffer(({n},))
-    powers = T.alloc_buffer(({n}, {m}))
-    total = T.alloc_buffer(({n},))
-    mixed = T.alloc_buffer(({n}, {d}))
-    for i, j, k in T.grid({n}, {m}, {d}):
-        with T.block("scores"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                scores[vi, vj] = T.float32(0)
-            scores[vi, vj] = scores[vi, vj] + Q[vi, vk] * K[vk, vj]
-    for i, j in T.grid({n}, {m}):
-        with T.block("largest"):
-            vi, vj = T.axis.remap("SR", [i, j])
-            with T.init():
-                largest[vi] = T.float32("-inf")
-            largest[vi] = T.max(largest[vi], scores[vi, vj])
-    for i, j in T.grid({n}, {m}):
-        with T.block("powers"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            powers[vi, vj] = T.exp(scores[vi, vj] - largest[vi])
-    for i, j in T.grid({n}, {m}):
-        with T.block("total"):
-            vi, vj = T.axis.remap("SR", [i, j])
-            with T.init():
-                total[vi] = T.float32(0)
-            total[vi] = total[vi] + powers[vi, vj]
-    for i, j, k in T.grid({n}, {d}, {m}):
-        with T.block("mixed"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                mixed[vi, vj] = T.float32(0)
-            mixed[vi, vj] = mixed[vi, vj] + powers[vi, vk] * V[vk, vj]
-    for i, j in T.grid({n}, {d}):
-        with T.block("Y"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            Y[vi, vj] = mixed[vi, vj] / total[vi]
-"""))
-    i, _ = sch.get_loops(sch.get_block("Y"))
-    i0, _ = sch.split(i, factors=[None, live("rows", 4)])
-    for name in ("mixed", "total", "powers", "largest", "scores"):
-        sch.compute_at(sch.get_block(name), i0, preserve_unit_loops=True)
-    for name in ("scores", "mixed"):
-        rows, columns, part = sch.get_loops(sch.get_block(name))[-3:]
-        c0, c1 = sch.split(columns, factors=[None, live(f"columns of {name}", 16)])
-        sch.reorder(c0, part, rows, c1)
-        sch.vectorize(c1)
-        sch.decompose_reduction(sch.get_block(name), part)
-    sch.vectorize(sch.split(sch.get_loops(sch.get_block("powers"))[-1], factors=[None, 8])[1])
-    return sch
-
-
 #: loops of a program that are tiled, and the size of a tile to begin with
 _TILED, _TILE = 3, 16
 
@@ -284,6 +186,8 @@ class Page:
 PAGES: dict[str, Page] = {
     "matrix product": Page(matrix_product), "transpose": Page(transpose), "stencil": Page(stencil),
     "convolution": Page(convolution), "softmax": Page(softmax), "attention": Page(attention),
+    "online softmax": Page(online_softmax, prose=SOFTMAX),
+    "online attention": Page(online_attention, prose=ATTENTION),
     "parallel sum": Page(parallel_sum, "chunks", PARALLEL_SUM),
 }
 
