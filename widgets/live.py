@@ -100,20 +100,7 @@ class Live(View):
         `name` may be the beginning of a knob's name, if no other one begins so. Raises ValueError
         for what there is not.
         """
-        names = [k.name for k in self.source.knobs]
-        found = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
-        if len(found) != 1:
-            raise ValueError(f"there is no knob {name!r}, or more than one: there are "
-                             f"{', '.join(names)}")
-        at = names.index(found[0])
-        knob = self.source.knobs[at]
-        chosen: Any = bool(value)
-        if knob.kind in ("number", "form"):
-            if str(value) not in knob.labels:
-                raise ValueError(f"{name} is one of {', '.join(knob.labels)}")
-            chosen = knob.labels.index(str(value))
-        elif knob.kind == "order":
-            chosen = [knob.labels.index(v) if v in knob.labels else -1 for v in value]
+        at, chosen = self.source.named(name, value)
         self.state = self.source.state_of([*self.state[:at], chosen, *self.state[at + 1:]])
 
     def cost(self) -> dict[str, Any]:

@@ -103,6 +103,28 @@ class Knobs:
                                  f"{len(knob.labels)}")
         return state
 
+    def named(self, name: str, value: Any) -> tuple[int, Value]:
+        """The number of a knob, and the value of it for what a person says: a number by its
+        value, a step on or off, an order by the names of loops.
+
+        `name` may be the beginning of a knob's name, if no other one begins so. Raises ValueError
+        for what there is not.
+        """
+        names = [k.name for k in self.knobs]
+        found = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
+        if len(found) != 1:
+            raise ValueError(f"there is no knob {name!r}, or more than one: there are "
+                             f"{', '.join(names)}")
+        at = names.index(found[0])
+        knob = self.knobs[at]
+        if knob.kind == "switch":
+            return at, bool(value)
+        if knob.kind == "order":
+            return at, [knob.labels.index(v) if v in knob.labels else -1 for v in value]
+        if str(value) not in knob.labels:
+            raise ValueError(f"{name} is one of {', '.join(knob.labels)}")
+        return at, knob.labels.index(str(value))
+
     def plain(self, state: Sequence[Value]) -> list[Value]:
         """A state in which knobs that its form of the program does not have are as at first."""
         return [value if not knob.forms or state[0] in knob.forms else knob.start
@@ -158,8 +180,10 @@ class Choices(Knobs, Programs):
 
     form : str
         What several schedules differ in, as the page calls it.
+    begin : dict
+        What is chosen at first, by the names of knobs, where that is not what the schedules say.
 
-    Raises ValueError where nothing can be chosen.
+    Raises ValueError where nothing can be chosen, and for what there is not.
     """
 
     sch: Schedule | Mapping[str, Schedule]
@@ -171,6 +195,7 @@ class Choices(Knobs, Programs):
     prose: str = ""
     most: float = QUICK
     form: str = "form"
+    begin: Mapping[str, Any] = field(default_factory=dict)
     knobs: list[Knob] = field(default_factory=list)
     points: dict[str, Point] = field(default_factory=dict)
 
@@ -189,6 +214,9 @@ class Choices(Knobs, Programs):
                 "there is nothing to choose in this schedule: leave a number open, as in "
                 'sch.split(j, factors=[None, live("tile", 8)]), or take a step that can be left '
                 "out, as sch.vectorize(j1)")
+        for name, value in self.begin.items():
+            at, chosen = self.named(name, value)
+            self.knobs[at] = replace(self.knobs[at], start=chosen)
 
     def _collect(self, schedules: Sequence[Schedule]) -> None:
         """The knobs of all forms; the first is the form where there are several."""
@@ -333,7 +361,8 @@ def _knobs(trace: Trace, start: IRModule, names: Mapping[str, Any]) -> Iterator[
             yield Knob("order", "order of loops", at, text, loops, list(range(len(loops))),
                        where=where)
         elif inst.kind.name in _COPIES or not inst.kind.pure and not needed[at]:
-            said = [_name_of(sch, table[rv]) for rv in inst.inputs if rv in table]
+            said = [_copied(sch, table, inst)] if inst.kind.name in _COPIES else [
+                _name_of(sch, table[rv]) for rv in inst.inputs if rv in table]
             name = f"{inst.kind.method} {', '.join(filter(None, said))}".strip()
             where = next((_block_under(sch, table[rv]) for rv in inst.inputs if rv in table), "")
             yield Knob("switch", name, at, text, ("off", "on"), True, where=where)
@@ -373,6 +402,14 @@ def _name_of(sch: Schedule, rv: object) -> str:
     return stmt.loop_var.name if isinstance(stmt, For) else getattr(stmt, "name_hint", "")
 
 
+def _copied(sch: Schedule, table: Mapping[Any, Any], inst: Instruction) -> str:
+    """The buffer that a step copies."""
+    block, index = sch.get(table[inst.args["block"]]), inst.args.get(
+        "read_buffer_index", inst.args.get("write_buffer_index", inst.args.get("buffer_index", 0)))
+    regions = block.reads if "Read" in inst.kind.name else block.writes
+    return regions[index].buffer.name if isinstance(index, int) else str(index)
+
+
 def _tilings(sch: Schedule, table: Mapping[Any, Any], inst: Instruction, chosen: list[int]
              ) -> list[tuple[int, ...]]:
     """The ways to split a loop that a sampled tiling may choose, its own among them."""
@@ -397,7 +434,8 @@ def _tilings(sch: Schedule, table: Mapping[Any, Any], inst: Instruction, chosen:
 
 def explore_live(sch: Any, *, caches: object = None, sizes: Mapping[str, int] | None = None,
                  target: TargetLike = "llvm", trusted: bool = False, title: str = "",
-                 prose: str = "", form: str = "form") -> Any:
+                 prose: str = "", form: str = "form", begin: Mapping[str, Any] | None = None
+                 ) -> Any:
     """One page on which what a schedule leaves open can be changed, with all that follows from it.
 
     Parameters
@@ -410,8 +448,8 @@ def explore_live(sch: Any, *, caches: object = None, sizes: Mapping[str, int] | 
         is chosen: forms of a program that no primitive leads to, as
         ``{"three passes": sch, "online": other}``. Or the name of a ready-made page:
         "matrix product", "transpose", "stencil", "convolution", "softmax", "attention",
-        "parallel sum".
-    caches, sizes, target, trusted, title, prose, form : see `Choices`
+        "online softmax", "online attention", "parallel sum".
+    caches, sizes, target, trusted, title, prose, form, begin : see `Choices`
 
     Returns
     -------
@@ -424,13 +462,14 @@ def explore_live(sch: Any, *, caches: object = None, sizes: Mapping[str, int] | 
             raise ValueError(f"there is no ready-made page {sch!r}; there are {', '.join(PAGES)}")
         page = PAGES[sch]
         sch, title, prose, form = page.make(), title or sch, prose or page.prose, page.form
+        begin = begin or page.begin
     elif isinstance(sch, Mapping):
         sch = {str(name): one if isinstance(one, Schedule) else opened(one)
                for name, one in sch.items()}
     elif not isinstance(sch, Schedule):
         sch = opened(sch)
     return Choices(sch, caches=caches, sizes=sizes, target=target, trusted=trusted,
-                   title=title, prose=prose, form=form).show()
+                   title=title, prose=prose, form=form, begin=begin or {}).show()
 
 
 __all__ = ["Choices", "Knob", "Point", "explore_live", "key_of"]

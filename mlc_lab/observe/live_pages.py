@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..schedule import Schedule, ScheduleError
@@ -28,7 +28,8 @@ from .live_pages_softmax import attention, online_attention, online_softmax, sof
 
 def matrix_product(n: int = 128) -> Schedule:
     """A product in tiles: how many rows and columns of the result the inner loops hold, how long a
-    part of the sum they take, and in which order the loops run."""
+    part of the sum they take, in which order the loops run, how wide the vectors are, and whether
+    the tile of B is packed."""
     sch = Schedule(from_source(f"""
 @T.prim_func
 def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
@@ -45,9 +46,13 @@ def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
     i0, i1 = sch.split(i, factors=[None, live("rows", 4)])
     j0, j1 = sch.split(j, factors=[None, live("columns", 16)])
     k0, k1 = sch.split(k, factors=[None, live("part of the sum", 16)])
-    sch.reorder(i0, j0, k0, k1, i1, j1)
-    sch.vectorize(j1)
+    j1, lanes = sch.split(j1, factors=[None, live("lanes", 16, [4, 8, 16, 32])])
+    sch.reorder(i0, j0, k0, k1, i1, j1, lanes)
+    sch.vectorize(lanes)
     sch.unroll(i1)
+    sch.unroll(j1)
+    packed = sch.cache_read(sch.get_block("C"), 1, "global")
+    sch.compute_at(packed, k0)
     sch.decompose_reduction(sch.get_block("C"), k0)
     return sch
 
@@ -99,8 +104,22 @@ def main(A: T.Buffer(({m}, {m}), "float32"), C: T.Buffer(({n}, {n}), "float32"))
     return sch
 
 
-def convolution(channels: int = 16, size: int = 30) -> Schedule:
-    """A convolution 3 x 3: how many channels and columns of the result the inner loops hold."""
+_CONVOLUTION = (
+    "A convolution 3 x 3 of 16 channels, {live:channels} channels and {live:columns} columns of the "
+    "result at a time. The image comes as channels, rows, columns (NCHW). cache_read makes a copy "
+    "of it, or of the weights, that transform_layout lays out with the channels last (NHWC). Which "
+    "layout is right depends on what lies in a vector: neighbours in memory should be neighbours in "
+    "the vector. Form: {live:form}.")
+
+
+def convolution(channels: int = 16, size: int = 42) -> dict[str, Schedule]:
+    """A convolution 3 x 3: how many channels and columns of the result the inner loops hold, which
+    of the two lie in vectors, and the layouts that fit: copies of X, W and Y are laid out anew."""
+    return {"vectors of columns": _convolution(channels, size, False),
+            "vectors of channels": _convolution(channels, size, True)}
+
+
+def _convolution(channels: int, size: int, by_channels: bool) -> Schedule:
     out = size - 2
     sch = Schedule(from_source(f"""
 @T.prim_func
@@ -115,13 +134,23 @@ def main(X: T.Buffer(({channels}, {size}, {size}), "float32"),
                 Y[vf, vy, vx] = T.float32(0)
             Y[vf, vy, vx] = Y[vf, vy, vx] + X[vc, vy + vr, vx + vs] * W[vf, vc, vr, vs]
 """))
-    f, y, x, c, r, s = sch.get_loops(sch.get_block("Y"))
-    f0, f1 = sch.split(f, factors=[None, live("channels", 4)])
-    x0, x1 = sch.split(x, factors=[None, live("columns", 14)])
-    sch.reorder(f0, y, x0, c, r, s, f1, x1)
-    sch.vectorize(x1)
-    sch.unroll(f1)
-    sch.decompose_reduction(sch.get_block("Y"), c)
+    block = sch.get_block("Y")
+    f, y, x, c, r, s = sch.get_loops(block)
+    f0, f1 = sch.split(f, factors=[None, live("channels", 8)])
+    x0, x1 = sch.split(x, factors=[None, live("columns", 8)])
+    inner = [x1, f1] if by_channels else [f1, x1]
+    sch.reorder(f0, y, x0, c, r, s, *inner)
+    sch.vectorize(inner[1])
+    sch.unroll(inner[0])
+    image = sch.cache_read(block, 0, "global")
+    sch.transform_layout(image, ("write", 0), lambda c, y, x: (y, x, c))
+    weights = sch.cache_read(block, 1, "global")
+    sch.transform_layout(weights, ("write", 0), lambda f, c, r, s: (c, r, s, f))
+    if by_channels:
+        result = sch.cache_write(block, 0, "global")
+        sch.transform_layout(result, ("read", 0), lambda f, y, x: (y, x, f))
+        sch.reverse_compute_at(result, y)
+    sch.decompose_reduction(block, c)
     return sch
 
 
@@ -176,19 +205,24 @@ def opened(mod: Any) -> Schedule:
 @dataclass(frozen=True)
 class Page:
     """A page that is ready: what makes its schedule, or those of several forms of a program; what
-    these differ in; the text above it."""
+    these differ in; the text above it; what is chosen at first, where the schedule says something
+    else."""
 
     make: Callable[[], Schedule | dict[str, Schedule]]
     form: str = "form"
     prose: str = ""
+    begin: Mapping[str, Any] = field(default_factory=dict)
 
 
 PAGES: dict[str, Page] = {
     "matrix product": Page(matrix_product), "transpose": Page(transpose), "stencil": Page(stencil),
-    "convolution": Page(convolution), "softmax": Page(softmax), "attention": Page(attention),
+    "convolution": Page(convolution, prose=_CONVOLUTION,
+                        begin={"cache_read X": False, "cache_read W": False}),
+    "softmax": Page(softmax), "attention": Page(attention),
     "online softmax": Page(online_softmax, prose=SOFTMAX),
     "online attention": Page(online_attention, prose=ATTENTION),
-    "parallel sum": Page(parallel_sum, "chunks", PARALLEL_SUM),
+    "parallel sum": Page(parallel_sum, "chunks", PARALLEL_SUM,
+                         {"chunks": 4, "compute_at sums": False}),
 }
 
 __all__ = ["PAGES", "Page", "attention", "convolution", "matrix_product", "opened", "softmax",

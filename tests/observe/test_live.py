@@ -147,7 +147,8 @@ def test_numbers_that_a_search_decides_are_open_too():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_that_is_ready_computes_the_same_whatever_is_chosen(name):
-    lab = Choices(PAGES[name].make(), form=PAGES[name].form)
+    page = PAGES[name]
+    lab = Choices(page.make(), form=page.form, begin=page.begin)
     counted = []
     for knob in [None, *range(len(lab.knobs))]:
         states = [lab.first] if knob is None else list(lab.neighbours(lab.first, knob))[:3]
