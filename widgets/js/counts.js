@@ -76,7 +76,8 @@ export function countFacts(cost) {
       name: "Lines shared by threads",
       value:
         `${amount(sharing.shared)} of ${amount(sharing.written)}` +
-        (sharing.moves ? `, moved ${about}${amount(sharing.moves)} times` : ""),
+        (sharing.moves === 1 ? ", moved once" : "") +
+        (sharing.moves > 1 ? `, moved ${about}${amount(sharing.moves)} times` : ""),
       title:
         `of ${sharing.written.toLocaleString("en-US")} cache lines that ${sharing.threads} threads write, ` +
         `${sharing.shared.toLocaleString("en-US")} are used by another thread too; ` +

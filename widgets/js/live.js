@@ -628,7 +628,9 @@ export class Live {
     if (all && this.before) said = all[`${this.before.key} ${this.point.key}`] ?? [];
     else if (told && told.to === this.point?.key) said = told.said;
     const none = this.before
-      ? "counted in a moment, where the counts say something"
+      ? all
+        ? "the counts say nothing of this change"
+        : "counted in a moment, where the counts say something"
       : "change something, and read here what it did";
     this.why.replaceChildren(
       ...(said.length

@@ -65,7 +65,8 @@ export function drawChoices(choices, what, current, width, name, others = []) {
   }
   svg += `<path class="${what}" d="${path(choices)}"/>`;
   const half = choices.length > 1 ? span / (choices.length - 1) / 2 : span / 2;
-  const every = Math.max(1, Math.ceil((choices.length * 26) / span));
+  const wide = Math.max(26, 8 + 6.2 * Math.max(...choices.map((c) => c.label.length)));
+  const every = Math.max(1, Math.ceil(((choices.length - 1) * wide) / span));
   choices.forEach((choice, i) => {
     const value = choice[what];
     const here = i === current;
@@ -75,6 +76,8 @@ export function drawChoices(choices, what, current, width, name, others = []) {
         ? "not known yet"
         : say(value);
     const [cx, cy] = [x(i), value === undefined ? bottom : y.at(value)];
+    // A long word at the right end of the chart ends there.
+    const over = cx + 3.1 * choice.label.length > width;
     const shape = choice.error
       ? `<path d="M${cx - 4},${cy - 4}l8,8m0,-8l-8,8"/>`
       : value === undefined
@@ -86,7 +89,7 @@ export function drawChoices(choices, what, current, width, name, others = []) {
       (here ? `<line class="here" x1="${cx}" x2="${cx}" y1="${PAD.top}" y2="${bottom}"/>` : "") +
       shape +
       (i % every === 0 || here
-        ? `<text x="${cx}" y="${HIGH - 4}" text-anchor="middle">${escapeHTML(choice.label)}</text>`
+        ? `<text x="${over ? width : cx}" y="${HIGH - 4}" text-anchor="${over ? "end" : "middle"}">${escapeHTML(choice.label)}</text>`
         : "") +
       `<title>${escapeHTML(`${choice.label}: ${told}`)}</title></g>`;
   });
