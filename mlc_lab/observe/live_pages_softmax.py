@@ -14,8 +14,8 @@ from ..script import from_source
 SOFTMAX = (
     "A softmax of rows of 16,384 numbers, which are longer than the first cache. Three passes read "
     "each row three times: for its maximum, for the sum of the powers, for the result. The online "
-    "form keeps a running maximum and sum: when a block of the row has a larger maximum, the sum so "
-    "far is multiplied by exp(old maximum - new maximum). So a block is in the cache when it is "
+    "form keeps a running maximum and sum: when a block of the row has a larger maximum, the sum "
+    "so far is multiplied by exp(old maximum - new maximum). So a block is in the cache when it is "
     "read again, and two passes over memory are left, as long as a block fits. Form: {live:form}.")
 ATTENTION = (
     "Attention of 64 queries to 1,024 keys, 16 queries at a time. With all keys at once the scores "

@@ -22,8 +22,8 @@ same every time; on a machine threads drift apart, and a core may store several 
 gives a line away.
 
 How it is found. The program runs twice, one thread after the other. The first run marks the lines
-that are shared; the second logs, for these, the number of each statement that uses them. Merged by the
-numbers of the statements, the threads' logs are what happens in step.
+that are shared; the second logs, for these, the number of each statement that uses them. Merged by
+these numbers, the threads' logs are what happens in step.
 """
 
 from __future__ import annotations

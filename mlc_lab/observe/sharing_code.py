@@ -53,7 +53,7 @@ class _Bits(NamedTuple):
 
 BITS = _Bits(21, 32, 10, 1)
 MARK = 0
-#: an entry of `LINES` while marking: the run, the thread, whether several used it, whether one wrote
+#: an entry of `LINES` while marking: run, thread, whether several used it, whether one wrote
 _RUN_AT, _THREAD_AT = 2 + BITS.thread, 2
 
 
@@ -271,8 +271,8 @@ def _write_merge(m: ModuleText) -> None:
 
 
 def _find_parts(f: FunctionText, place: str, end: str) -> None:
-    """Where the entries of each thread begin and end in the run that the first entry is of; `%after`
-    is where the next run begins."""
+    """Where the entries of each thread begin and end in the run that the first entry is of;
+    `%after` is where the next run begins."""
     f.entry.append("  %after = alloca i64")
     f.store("i64", "%first", "%after")
     above = BITS.step + BITS.thread + BITS.write

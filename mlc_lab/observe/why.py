@@ -353,8 +353,9 @@ def _sharing(a: Facts, b: Facts) -> Iterator[Reason]:
         yield Reason(f"Threads use lines that others write to: {_moved(new)}, each time at the "
                      "price of a miss.", -1, size)
     else:
-        yield Reason(f"Cache lines move between cores {_ratio(before, now).replace('fewer', 'less')}"
-                     f": {_moved(new)}; before, {_moved(old)}.", 1 if now < before else -1, size)
+        ratio = _ratio(before, now).replace("fewer", "less").replace("many", "often")
+        yield Reason(f"Cache lines move between cores {ratio}: {_moved(new)}; before, "
+                     f"{_moved(old)}.", 1 if now < before else -1, size)
 
 
 def _moved(sharing: Mapping[str, Any]) -> str:

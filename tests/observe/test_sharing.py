@@ -39,7 +39,7 @@ def test_sums_a_line_apart_do_not_move():
     found = count_sharing(sums(apart=16), threads=2, line=64)
     assert (found.written, found.shared, found.moves, found.buffers) == (8, 0, 0, {})
     assert "none is used by two threads" in str(found)
-    assert count_sharing(sums(apart=8), threads=2, line=64).shared == 0  # four of each thread a line
+    assert count_sharing(sums(apart=8), threads=2, line=64).shared == 0
     assert count_sharing(sums(apart=8), threads=8, line=64).shared == 4
     assert count_sharing(sums(apart=8), threads=8, line=32).shared == 0
 
