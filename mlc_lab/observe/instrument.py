@@ -85,9 +85,10 @@ def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
     """Lower, instrument, compile and link a program, ready to run.
 
     With a hierarchy it counts in caches of that form; with `sharing` it watches which threads use
-    which lines of so many bytes; else it traces at most `capacity` accesses. Parallel loops are spread over
-    `threads` threads, by default as many as the machine has cores. `arrays` are the arguments (random
-    data if None). Raises Unmeasurable where it cannot be run, CodegenError and LowerError where it cannot be compiled.
+    which lines of so many bytes; else it traces at most `capacity` accesses. Parallel loops are
+    spread over `threads` threads, by default as many as the machine has cores. `arrays` are the
+    arguments (random data if None). Raises Unmeasurable where it cannot be run, CodegenError and
+    LowerError where it cannot be compiled.
     """
     from ..target import Target
 

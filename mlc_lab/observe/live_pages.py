@@ -106,10 +106,10 @@ def main(A: T.Buffer(({m}, {m}), "float32"), C: T.Buffer(({n}, {n}), "float32"))
 
 _CONVOLUTION = (
     "A convolution 3 x 3 of 16 channels, {live:channels} channels and {live:columns} columns of "
-    "the result at a time. The image comes as channels, rows, columns (NCHW). cache_read makes a copy "
-    "of it, or of the weights, that transform_layout lays out with the channels last (NHWC). Which "
-    "layout is right depends on what lies in a vector: neighbours in memory should be neighbours "
-    "in the vector. Form: {live:form}.")
+    "the result at a time. The image comes as channels, rows, columns (NCHW). cache_read makes a "
+    "copy of it, or of the weights, that transform_layout lays out with the channels last (NHWC). "
+    "Which layout is right depends on what lies in a vector: neighbours in memory should be "
+    "neighbours in the vector. Form: {live:form}.")
 
 
 def convolution(channels: int = 16, size: int = 42) -> dict[str, Schedule]:

@@ -10,10 +10,10 @@ PROSE = (
     "The sum of 65,536 numbers, in {live:chunks} chunks that run in parallel. Each chunk adds to a "
     "sum of its own, and the sums lie {live:floats apart} floats apart. No two threads touch the "
     "same sum. But a cache line holds 16 floats on most machines, and where the sums of two "
-    "threads lie in one line, that line moves from core to core at each addition: false sharing. With "
-    "compute_at each thread adds in a variable of its own, and stores its sum once. (What is no "
-    "number is left out of the sum. Because of this condition the compiler does not do by itself "
-    "what compute_at does.)")
+    "threads lie in one line, that line moves from core to core at each addition: false sharing. "
+    "With compute_at each thread adds in a variable of its own, and stores its sum once. (What is "
+    "no number is left out of the sum. Because of this condition the compiler does not do by "
+    "itself what compute_at does.)")
 
 
 def parallel_sum(size: int = 1 << 16) -> dict[str, Schedule]:
