@@ -76,7 +76,7 @@ def test_moves_of_lines_between_cores_are_seen(chromium, tmp_path):
     with open_page(chromium) as page:
         page.goto((tmp_path / "sum.html").as_uri())
         page.wait_for_selector(".mlc.live .program .l")
-        fact = page.locator(".fact", has_text="Lines shared by threads")
+        fact = page.locator(".fact", has_text="Shared lines")
         said = fact.locator("strong").inner_text()
         assert said.startswith(f"{sharing['shared']} of {sharing['written']}")
         assert f"{sharing['moves']:,}" in fact.get_attribute("title")
@@ -84,6 +84,6 @@ def test_moves_of_lines_between_cores_are_seen(chromium, tmp_path):
         slider.focus()
         page.keyboard.press("End")
         assert page.locator(".dot.moves").count() == (len(apart) if sharing["moves"] else 0)
-        assert fact.locator("strong").inner_text() == "0 of 8"
+        assert fact.locator("strong").inner_text() == "0 of 8, 0 moves"
         said = lab.why(lab.point(apart[0]), lab.point(apart[-1]))
         assert page.locator(".why li").all_inner_texts() == said

@@ -4,6 +4,9 @@
 import { closest, digits, duration, h, later, percent, sure } from "./dom.js";
 import { bytesByLevel, drawRoofline } from "./roofline.js";
 
+/** @param {number} value */
+const full = (value) => value.toLocaleString("en-US");
+
 /**
  * A count as people read it: "134.5 M".
  * @param {number} value
@@ -18,11 +21,8 @@ export function amount(value) {
   ];
   for (const [from, name, size] of units)
     if (value >= from) return `${digits(value / (size || from))}${name}`;
-  return value.toLocaleString("en-US");
+  return full(value);
 }
-
-/** Moves of lines between cores that are more than this share of the accesses are many. */
-const MANY = 0.01;
 
 /**
  * A size in bytes: "32 KiB".
@@ -61,28 +61,21 @@ export function countFacts(cost) {
       amount(level.misses) +
       (level.lookups ? ` (${percent(level.misses / level.lookups)})` : ""),
     title:
-      `${level.misses.toLocaleString("en-US")} of ${level.lookups.toLocaleString("en-US")} lines asked for; ` +
-      `${level.bytes_in.toLocaleString("en-US")} bytes in, ${level.bytes_out.toLocaleString("en-US")} written back`,
+      `${full(level.misses)} of ${full(level.lookups)} lines asked for; ` +
+      `${full(level.bytes_in)} bytes in, ${full(level.bytes_out)} written back`,
   }));
   const memory = bytesByLevel(counts).memory;
   found.push({
     name: "From memory",
     value: `${about}${amount(memory)}B`,
-    title: `${memory.toLocaleString("en-US")} bytes`,
+    title: `${full(memory)} bytes`,
   });
-  const { sharing } = counts;
-  if (sharing) {
+  if (counts.sharing) {
+    const { shared, written, moves, threads } = counts.sharing;
     found.push({
-      name: "Lines shared by threads",
-      value:
-        `${amount(sharing.shared)} of ${amount(sharing.written)}` +
-        (sharing.moves === 1 ? ", moved once" : "") +
-        (sharing.moves > 1 ? `, moved ${about}${amount(sharing.moves)} times` : ""),
-      title:
-        `of ${sharing.written.toLocaleString("en-US")} cache lines that ${sharing.threads} threads write, ` +
-        `${sharing.shared.toLocaleString("en-US")} are used by another thread too; ` +
-        `they move between cores ${sharing.moves.toLocaleString("en-US")} times`,
-      kind: sharing.moves > MANY * (counts.reads + counts.writes) ? "bad" : "",
+      name: "Shared lines",
+      value: `${shared} of ${amount(written)}, ${amount(moves)} moves`,
+      title: `${full(moves)} moves, ${threads} cores`,
     });
   }
   if (counts.part) {
@@ -255,7 +248,7 @@ export class CountsPanel {
       ...this.names.map((n) => `${n} misses`),
       "memory bytes",
       "flop/B",
-      ...(sharing ? ["moves between cores"] : []),
+      ...(sharing ? ["moves"] : []),
     ];
     const rows = this.recording.steps.map((step, i) => {
       const cost = step.error ? null : this.recording.programs[step.after].cost;
@@ -270,7 +263,7 @@ export class CountsPanel {
               ...counts.levels.map((level) => amount(level.misses)),
               amount(bytesByLevel(counts).memory),
               counts.intensity ? digits(counts.intensity) : "",
-              ...(sharing ? [counts.sharing ? amount(counts.sharing.moves) : ""] : []),
+              ...(sharing ? [amount(counts.sharing?.moves ?? 0)] : []),
             ]
           : []),
       ];
