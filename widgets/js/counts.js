@@ -71,12 +71,8 @@ export function countFacts(cost) {
     title: `${full(memory)} bytes`,
   });
   if (counts.sharing) {
-    const { shared, written, moves, threads } = counts.sharing;
-    found.push({
-      name: "Shared lines",
-      value: `${shared} of ${amount(written)}, ${amount(moves)} moves`,
-      title: `${full(moves)} moves, ${threads} cores`,
-    });
+    const { shared, written, moves } = counts.sharing;
+    found.push({ name: "Shared lines", value: `${shared} of ${written}, ${full(moves)} moves` });
   }
   if (counts.part) {
     found.push({
