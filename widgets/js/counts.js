@@ -29,13 +29,8 @@ export function amount(value) {
  * @param {number} bytes
  */
 function binary(bytes) {
-  /** @type {[number, string][]} */
-  const units = [
-    [2 ** 20, " MiB"],
-    [2 ** 10, " KiB"],
-  ];
-  for (const [size, name] of units) if (bytes >= size) return `${bytes / size}${name}`;
-  return `${bytes} B`;
+  if (bytes >= 2 ** 20) return `${bytes / 2 ** 20} MiB`;
+  return bytes >= 2 ** 10 ? `${bytes / 2 ** 10} KiB` : `${bytes} B`;
 }
 
 /** @param {Data.Cost | null | undefined} cost */
