@@ -41,7 +41,8 @@ class Live(View):
     knobs    what can be chosen, as plain data (see `mlc_lab/observe/live.py`).
     point    what is shown, as plain data: lines of the program, what refused it, counts, inner loop
              in machine code, time (see `Choices.shown`).
-    points   in short what is known of each state (as JSON) that was looked at: misses, time.
+    points   in short what is known of each state (as JSON) that was looked at: misses, moves of
+             lines between cores, time.
     why      what the counts say of the last change.
     machine  what the counts are compared with: peak, bandwidths, caches.
     busy     what is being computed, in words; empty if nothing is.
@@ -99,20 +100,7 @@ class Live(View):
         `name` may be the beginning of a knob's name, if no other one begins so. Raises ValueError
         for what there is not.
         """
-        names = [k.name for k in self.source.knobs]
-        found = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
-        if len(found) != 1:
-            raise ValueError(f"there is no knob {name!r}, or more than one: there are "
-                             f"{', '.join(names)}")
-        at = names.index(found[0])
-        knob = self.source.knobs[at]
-        chosen: Any = bool(value)
-        if knob.kind == "number":
-            if str(value) not in knob.labels:
-                raise ValueError(f"{name} is one of {', '.join(knob.labels)}")
-            chosen = knob.labels.index(str(value))
-        elif knob.kind == "order":
-            chosen = [knob.labels.index(v) if v in knob.labels else -1 for v in value]
+        at, chosen = self.source.named(name, value)
         self.state = self.source.state_of([*self.state[:at], chosen, *self.state[at + 1:]])
 
     def cost(self) -> dict[str, Any]:
@@ -236,6 +224,9 @@ class Live(View):
             if at.error is None and self.source.partly(at):
                 return ("whole", at) if still else ("wait", at)
             states = nearest(self.source, at.state, knob)
+            if knob and self.source.knobs[0].kind == "form":  # to compare with
+                for form in self.source.neighbours(at.state, 0):
+                    states += nearest(self.source, form, knob)
         others = []
         for state in states:
             with self._lock:  # a replay each, so that the hand never waits for more than one
@@ -354,15 +345,19 @@ def static(source: Choices, state: Any) -> str:
     rows = []
     for point in source.points.values():
         cost = source.cost(point) if point.error is None else {}
-        chosen = ", ".join(_said(knob, value) for knob, value in zip(source.knobs, point.state))
+        chosen = ", ".join(_said(knob, value) for knob, value in zip(source.knobs, point.state)
+                           if not knob.forms or point.state[0] in knob.forms)
         levels = (cost.get("counts") or {}).get("levels") or []
         told = [f"{level['misses']:,} {level['name']} misses" for level in levels]
+        sharing = (cost.get("counts") or {}).get("sharing")
+        if sharing:
+            told.append(f"{sharing['moves']:,} moves between cores")
         if cost.get("time"):
             told.append(f"{cost['time'] * 1e6:.3g} µs")
         if point.error is not None:
             told = [f"refused: {point.error['rule']}"]
         if told:
-            mark = "<b>shown: </b>" if point.key == key_of(state) else ""
+            mark = "<b>shown: </b>" if point.key == key_of(source.plain(state)) else ""
             rows.append(f"<tr><td>{mark}{escape(chosen)}</td>"
                         f"<td>{escape(', '.join(told))}</td></tr>")
     lines = escape("\n".join(source.lines(source.point(state))))
@@ -376,7 +371,7 @@ def _prose(source: Choices, state: Any) -> str:
     """The text of a page with the numbers as they are."""
     text = source.prose
     for knob, value in zip(source.knobs, state):
-        if knob.kind == "number":
+        if knob.kind in ("number", "form"):
             text = text.replace(f"{{live:{knob.name}}}", knob.labels[int(value)])
     return f"<p>{escape(text)}</p>" if text else ""
 

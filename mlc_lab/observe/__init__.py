@@ -5,7 +5,7 @@ A view never runs a pass: it draws a recording made here. `recording.py` has the
 `flops.py` counts arithmetic, `doctor.py` examines the machine. `counts.py` counts cache misses
 exactly, `access.py` traces the accesses of small programs; both run the program with a report of
 each load and store inside (`instrument.py`, `report_code.py`), in simulated caches (`cache.py`,
-`cache_code.py`).
+`cache_code.py`). `sharing.py` counts the cache lines that threads take from each other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 _HOME = {
     "CacheHierarchy": "..machine.caches", "CacheLevel": "..machine.caches", "accesses": ".access",
-    "count_accesses": ".counts", "reuse_distances": ".replay", "simulate": ".replay",
+    "count_accesses": ".counts", "count_sharing": ".sharing", "reuse_distances": ".replay",
+    "simulate": ".replay",
 }  # fmt: skip
 
 

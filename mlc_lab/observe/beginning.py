@@ -19,7 +19,7 @@ from .inner_loop import statements_run
 
 #: entries of counts that grow with the length of a run
 _GROW = {"lookups", "misses", "bytes_in", "bytes_out", "reads", "writes", "bytes_read",
-         "bytes_written", "flops", "bytes"}
+         "bytes_written", "flops", "bytes", "moves"}
 
 
 def beginning(mod: IRModule, sizes: Mapping[str, int] | None, most: float
@@ -40,10 +40,15 @@ def beginning(mod: IRModule, sizes: Mapping[str, int] | None, most: float
 
 
 def _cut(node: Any, share: float, sizes: Mapping[str, int]) -> Any:
-    """The nests under a statement, each with about this share of its iterations."""
+    """The nests under a statement, each with about this share of its iterations; of a parallel
+    loop each iteration is cut, where it can be, so that all threads have work."""
     if isinstance(node, s.For):
         if share >= 1 or node.kind == s.ForKind.THREAD_BINDING:
             return node
+        if node.kind == s.ForKind.PARALLEL:
+            inner = _cut(node.body, share, sizes)
+            if inner is not node.body:
+                return node.replace(body=inner)
         try:
             extent = flops.integer(node.extent, sizes)
         except flops.Uncountable:
@@ -52,10 +57,12 @@ def _cut(node: Any, share: float, sizes: Mapping[str, int]) -> Any:
         body = _cut(node.body, share * extent / kept, sizes) if kept < 2 else node.body
         return node.replace(extent=IntImm(node.extent.dtype, min(kept, extent)), body=body)
     if isinstance(node, s.SeqStmt):
-        return s.SeqStmt(tuple(_cut(item, share, sizes) for item in node.seq))
+        items = tuple(_cut(item, share, sizes) for item in node.seq)
+        return s.SeqStmt(items) if any(a is not b for a, b in zip(items, node.seq)) else node
     if isinstance(node, s.BlockRealize) and not node.block.iter_vars:
         block = node.block
-        return node.replace(block=block.replace(body=_cut(block.body, share, sizes)))
+        body = _cut(block.body, share, sizes)
+        return node if body is block.body else node.replace(block=block.replace(body=body))
     return node
 
 

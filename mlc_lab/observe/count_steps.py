@@ -4,7 +4,8 @@ Adds to the cost of every program of a recording
 
     "counts": {"levels": [{"name", "lookups", "misses", "bytes_in", "bytes_out"}, ...],
                "reads", "writes", "bytes_read", "bytes_written", "flops", "intensity",
-               "buffers": {name: {"reads", "writes", "bytes", "misses": [a level, ...]}}, "unseen"}
+               "buffers": {name: {"reads", "writes", "bytes", "misses": [a level, ...]}}, "unseen",
+               "sharing": of parallel loops, as `sharing.Sharing.to_dict` has it, or None}
 
 or {"message": why there are none}; "inner", the inner loop in machine code (`why.inner_facts`), or
 {"message": why there is none}; to each step `why`, what the counts say of it; and to its machine

@@ -9,7 +9,7 @@ The program is lowered and compiled with a simulator of the caches inside (`inst
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from . import flops
 from .cache import LevelCount, level_counts
 from .cache_code import SITE_HEAD, site_words
 from .instrument import Program, Site, call, instrument
+from .sharing import Sharing, count_sharing
 
 if TYPE_CHECKING:
     from ..ir.module import IRModule
@@ -57,6 +58,9 @@ class AccessCounts:
         The same by place in the program.
     unseen : tuple of str
         External functions that the program calls; what they access is not counted.
+    sharing : Sharing or None
+        Lines that threads take from each other, where a loop is spread over several
+        (`sharing.py`).
     """
 
     hierarchy: CacheHierarchy
@@ -68,6 +72,7 @@ class AccessCounts:
     flops: int | None
     sites: tuple[SiteCount, ...]
     unseen: tuple[str, ...] = ()
+    sharing: Sharing | None = None
 
     @property
     def accesses(self) -> int:
@@ -114,6 +119,7 @@ class AccessCounts:
             "bytes_read": self.bytes_read, "bytes_written": self.bytes_written,
             "flops": self.flops, "intensity": self.intensity(),
             "buffers": self.by_buffer(), "unseen": list(self.unseen),
+            "sharing": self.sharing and self.sharing.to_dict(),
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -125,6 +131,8 @@ class AccessCounts:
             intensity = self.intensity()
             lines.append(f"{self.flops:,} operations"
                          + (f", {intensity:.3g} for each byte of memory" if intensity else ""))
+        if self.sharing is not None:
+            lines.append(str(self.sharing))
         if self.unseen:
             lines.append(f"not seen: what {', '.join(self.unseen)} accesses")
         return "\n".join(lines)
@@ -161,7 +169,12 @@ def count_accesses(
     made = instrument(mod, hierarchy, sizes=sizes, target=target, threads=threads,
                       registers=registers, arrays=arrays)
     call(made)
-    return read_counts(made, hierarchy, _operations(mod, sizes))
+    counts = read_counts(made, hierarchy, _operations(mod, sizes))
+    if made.plan.threads == 1:
+        return counts
+    return replace(counts, sharing=count_sharing(
+        mod, threads=made.plan.threads, line=hierarchy.levels[0].line, sizes=sizes, target=target,
+        registers=registers, arrays=arrays))
 
 
 def _operations(mod: IRModule | PrimFunc, sizes: Mapping[str, int] | None) -> int | None:

@@ -1,7 +1,7 @@
 """A lowered program compiled so that it reports every load and store while it computes.
 
 `instrument` lowers a program, has `report_code.py` write it with a report of each access, puts the
-cache simulator or a trace beside it, and links it, ready to run once.
+cache simulator, a trace or a watch on shared lines beside it, and links it, ready to run.
 
 Addresses are simulated. All buffers lie in one arena whose start is a multiple of its size, so the
 low bits of a pointer are its place in the arena: the same in every run and on every machine.
@@ -33,6 +33,7 @@ from ..tir.functor import pre_order
 from .cache_code import write_simulator
 from .measure import Unmeasurable, is_parallel, only_function, random_arrays
 from .report_code import PAGE, ROW_HEAD, CountingGen, Place, Plan, Site, register_arrays
+from .sharing_code import SharingGen, write_watch
 
 if TYPE_CHECKING:
     from ..target.target import TargetLike
@@ -80,13 +81,14 @@ class Program:
 def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
                sizes: Mapping[str, int] | None = None, target: TargetLike = "llvm",
                threads: int | None = None, registers: bool = True, capacity: int = 0,
-               arrays: Sequence[np.ndarray] | None = None) -> Program:
-    """Lower, instrument, compile and link a program, ready to run once.
+               arrays: Sequence[np.ndarray] | None = None, sharing: int = 0) -> Program:
+    """Lower, instrument, compile and link a program, ready to run.
 
-    With a hierarchy it counts in caches of that form; without, it traces at most `capacity`
-    accesses. Parallel loops are spread over `threads` threads, by default as many as the machine
-    has cores. `arrays` are the arguments (random data if None). Raises Unmeasurable where it cannot
-    be run, CodegenError and LowerError where it cannot be compiled.
+    With a hierarchy it counts in caches of that form; with `sharing` it watches which threads use
+    which lines of so many bytes; else it traces at most `capacity` accesses. Parallel loops are
+    spread over `threads` threads, by default as many as the machine has cores. `arrays` are the
+    arguments (random data if None). Raises Unmeasurable where it cannot be run, CodegenError and
+    LowerError where it cannot be compiled.
     """
     from ..target import Target
 
@@ -108,11 +110,15 @@ def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
         for one in lowered.functions.values():
             if isinstance(one, tir.PrimFunc):
                 plan.in_registers |= register_arrays(one)
-    text, meta, imports, spare = _generate(lowered, plan, name)
+    text, meta, imports, spare = _generate(lowered, plan, name,
+                                           SharingGen if sharing else CountingGen)
     runtime = ModuleText(jit.host_machine().triple, jit.host_machine().data_layout)
     runtime.globals.append("@sim_arena = global ptr null")
     exports = [SYMBOL_PREFIX + name]
-    if hierarchy is not None:
+    if sharing:
+        write_watch(runtime, sharing)
+        exports += ["share_words", "share_merge"]
+    elif hierarchy is not None:
         _check_reach(hierarchy, plan.top)
         write_simulator(runtime, hierarchy, len(plan.sites), cores=plan.threads)
         exports += ["sim_state", "sim_written"]
@@ -147,7 +153,8 @@ def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
     return Program(name, lowered, plan, library, arena, views, packed)
 
 
-def _generate(lowered: IRModule, plan: Plan, name: str) -> tuple[str, dict, list[str], int]:
+def _generate(lowered: IRModule, plan: Plan, name: str, generator: type[CountingGen]
+              ) -> tuple[str, dict, list[str], int]:
     """The LLVM IR of the instrumented program. The size of the arena, which addresses depend on, is
     known once all allocations are, so that is found first."""
     top = plan.top
@@ -164,7 +171,7 @@ def _generate(lowered: IRModule, plan: Plan, name: str) -> tuple[str, dict, list
                     top += -(-max(np.asarray(data).nbytes, 1) // PAGE) * PAGE
     spare = 1 << max(top - 1, PAGE).bit_length()
     plan.mask = spare - 1
-    emitter = type("Counting", (CountingGen,), {"plan": plan})
+    emitter = type("Counting", (generator,), {"plan": plan})
     text, meta, imports = llvm.generate(lowered, jit.host_machine(), name, emitter)
     return text, meta, imports, spare
 

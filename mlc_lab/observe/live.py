@@ -9,9 +9,17 @@
     lab.accesses(point)                 # the first accesses in time order, and caches
 
 What can be chosen (`Knob`) is read from the trace: a number that `live` left open or that a search
-would decide, an instruction that nothing after it needs, the order that a `reorder` gives. A state
-has a value for each knob, and is a replay of the trace with these values. Every state that was
-shown is kept, with its program and what was found of it; nothing is computed twice.
+would decide, an instruction that nothing after it needs, a copy with the steps that are about it,
+the order that a `reorder` gives. A state has a value for each knob, and is a replay of the trace
+with these values. Every state that was shown is kept, with its program and what was found of it;
+nothing is computed twice.
+
+What no primitive reaches is another form of the program, with a schedule of its own:
+
+    lab = Choices({"three passes": one, "online": other})
+
+Then the first knob is the form; knobs of several forms that are called alike and have the same
+choices are one.
 """
 
 from __future__ import annotations
@@ -38,16 +46,18 @@ if TYPE_CHECKING:
 
 #: ways to split a loop that one knob may have
 _MOST_TILINGS = 256
+#: steps that can be left out together with all that is about what they make
+_COPIES = ("CacheRead", "CacheWrite", "ReindexCacheRead", "ReindexCacheWrite")
 
 
 @dataclass(frozen=True)
 class Knob:
     """What can be chosen at one instruction of a trace.
 
-    `kind` is "number" (a value is the index of one of `labels`), "switch" (True or False), or
-    "order" (a value is a permutation of the indices of `labels`). `at` is the number of the
-    instruction, `text` its Python, `start` the value that the schedule has, `where` the block that
-    it is about.
+    `kind` is "number" or "form" (a value is the index of one of `labels`), "switch" (True or
+    False), or "order" (a value is a permutation of the indices of `labels`). `at` is the number of
+    the instruction, `text` its Python, `start` the value that the schedule has, `where` the block
+    that it is about, `forms` the numbers of the forms of the program that have it (empty: all).
     """
 
     kind: str
@@ -58,11 +68,12 @@ class Knob:
     start: Value
     decisions: tuple[Any, ...] = ()
     where: str = ""
+    forms: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The knob as plain data."""
         return {"kind": self.kind, "name": self.name, "text": self.text,
-                "labels": list(self.labels), "start": self.start}
+                "labels": list(self.labels), "start": self.start, "forms": list(self.forms)}
 
 
 class Knobs:
@@ -92,11 +103,41 @@ class Knobs:
                                  f"{len(knob.labels)}")
         return state
 
+    def named(self, name: str, value: Any) -> tuple[int, Value]:
+        """The number of a knob, and the value of it for what a person says: a number by its
+        value, a step on or off, an order by the names of loops.
+
+        `name` may be the beginning of a knob's name, if no other one begins so. Raises ValueError
+        for what there is not.
+        """
+        names = [k.name for k in self.knobs]
+        found = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
+        if len(found) != 1:
+            raise ValueError(f"there is no knob {name!r}, or more than one: there are "
+                             f"{', '.join(names)}")
+        at = names.index(found[0])
+        knob = self.knobs[at]
+        if knob.kind == "switch":
+            return at, bool(value)
+        if knob.kind == "order":
+            return at, [knob.labels.index(v) if v in knob.labels else -1 for v in value]
+        if str(value) not in knob.labels:
+            raise ValueError(f"{name} is one of {', '.join(knob.labels)}")
+        return at, knob.labels.index(str(value))
+
+    def plain(self, state: Sequence[Value]) -> list[Value]:
+        """A state in which knobs that its form of the program does not have are as at first."""
+        return [value if not knob.forms or state[0] in knob.forms else knob.start
+                for knob, value in zip(self.knobs, state)]
+
     def neighbours(self, state: Sequence[Value], knob: int) -> Iterator[list[Value]]:
         """The states that differ from one in the value of a knob, and it itself, in the order of
         the knob's choices; of an order, those in which two neighbours change places."""
         one = self.knobs[knob]
-        values: list[Value] = list(range(len(one.labels))) if one.kind == "number" else (
+        if one.forms and state[0] not in one.forms:
+            yield self.plain(state)
+            return
+        values: list[Value] = list(range(len(one.labels))) if one.kind in ("number", "form") else (
             [False, True] if one.kind == "switch" else [])
         if one.kind == "order":
             order = _places(state[knob])
@@ -104,7 +145,18 @@ class Knobs:
             for n in range(len(order) - 1):
                 values.append([*order[:n], order[n + 1], order[n], *order[n + 2:]])
         for value in values:
-            yield [*state[:knob], value, *state[knob + 1:]]
+            yield self.plain([*state[:knob], value, *state[knob + 1:]])
+
+
+@dataclass
+class _Form:
+    """One form of the program: its schedule's trace, what that starts with, and its own knobs by
+    the numbers that they have on the page."""
+
+    name: str
+    trace: Trace
+    start: IRModule
+    own: dict[int, Knob] = field(default_factory=dict)
 
 
 @dataclass
@@ -113,8 +165,9 @@ class Choices(Knobs, Programs):
 
     Parameters
     ----------
-    sch : Schedule
-        Its trace is replayed from the program that it started with.
+    sch : Schedule, or a dict of name to Schedule
+        Its trace is replayed from the program that it started with. Of several, one is chosen:
+        they take the same arguments and compute the same as the first one does.
     caches : see `count_accesses`
         By default those of this machine.
     sizes : dict of str to int, optional
@@ -125,10 +178,15 @@ class Choices(Knobs, Programs):
     prose : str
         Text above the page; in it ``{live:tile}`` is the number of that name, and can be dragged.
 
-    Raises ValueError where nothing can be chosen.
+    form : str
+        What several schedules differ in, as the page calls it.
+    begin : dict
+        What is chosen at first, by the names of knobs, where that is not what the schedules say.
+
+    Raises ValueError where nothing can be chosen, and for what there is not.
     """
 
-    sch: Schedule
+    sch: Schedule | Mapping[str, Schedule]
     caches: object = None
     sizes: Mapping[str, int] | None = None
     target: TargetLike = "llvm"
@@ -136,21 +194,53 @@ class Choices(Knobs, Programs):
     title: str = ""
     prose: str = ""
     most: float = QUICK
+    form: str = "form"
+    begin: Mapping[str, Any] = field(default_factory=dict)
     knobs: list[Knob] = field(default_factory=list)
     points: dict[str, Point] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        sch = self.sch
-        self.trace = sch.trace.copy()
-        self.start: IRModule = sch.steps[0].before if sch.steps else sch.mod
+        given = self.sch if isinstance(self.sch, Mapping) else {"": self.sch}
+        if not given:
+            raise ValueError("there is no schedule: give one, or a dict of name to Schedule")
+        self.forms = [_Form(name, sch.trace.copy(), sch.steps[0].before if sch.steps else sch.mod)
+                      for name, sch in given.items()]
+        self.start = self.forms[0].start
         self.title = self.title or _title(self.start)
         self._open()
-        self.knobs = _told_apart([*_knobs(self.trace, self.start, sch.open_numbers)])
+        self._collect(list(given.values()))
         if not self.knobs:
             raise ValueError(
                 "there is nothing to choose in this schedule: leave a number open, as in "
                 'sch.split(j, factors=[None, live("tile", 8)]), or take a step that can be left '
                 "out, as sch.vectorize(j1)")
+        for name, value in self.begin.items():
+            at, chosen = self.named(name, value)
+            self.knobs[at] = replace(self.knobs[at], start=chosen)
+
+    def _collect(self, schedules: Sequence[Schedule]) -> None:
+        """The knobs of all forms; the first is the form where there are several."""
+        names = tuple(form.name for form in self.forms)
+        kind = "number" if all(name.isdecimal() for name in names) else "form"
+        knobs = [Knob(kind, self.form, -1, "", names, 0)] if len(names) > 1 else []
+        has: list[list[int]] = [[] for _ in knobs]  # the forms that have each knob
+        for number, (form, sch) in enumerate(zip(self.forms, schedules)):
+            for knob in _told_apart([*_knobs(form.trace, form.start, sch.open_numbers)]):
+                same = [n for n, other in enumerate(knobs) if n not in form.own and
+                        (other.kind, other.name, other.labels, other.at >= 0)
+                        == (knob.kind, knob.name, knob.labels, True)]
+                if not same:
+                    same = [len(knobs)]
+                    knobs.append(knob)
+                    has.append([])
+                form.own[same[0]] = knob
+                has[same[0]].append(number)
+        often = Counter(knob.name for knob in knobs)
+        for n, (knob, forms) in enumerate(zip(knobs, has)):
+            if len(names) > 1 and 0 < len(forms) < len(names):
+                name = f"{knob.name} ({names[forms[0]]})" if often[knob.name] > 1 else knob.name
+                knobs[n] = replace(knob, name=name, forms=tuple(forms))
+        self.knobs = knobs
 
     @property
     def first(self) -> list[Value]:
@@ -159,11 +249,12 @@ class Choices(Knobs, Programs):
 
     def point(self, values: Any) -> Point:
         """The program of a state: that of its replay, or what refused a step of it."""
-        state = self.state_of(values)
+        state = self.plain(self.state_of(values))
         key = key_of(state)
         if key not in self.points:
-            trace = self._trace(state)
-            sch, error = Schedule(self.start), None
+            form = self._form_of(state)
+            trace = self._trace(form, state)
+            sch, error = Schedule(form.start), None
             try:
                 trace.apply_to_schedule(sch)
             except ScheduleError as refusal:
@@ -186,12 +277,19 @@ class Choices(Knobs, Programs):
                 lines.append(inst.as_python(names, decision))
         return "\n".join(lines)
 
-    def _trace(self, state: Sequence[Value]) -> Trace:
-        chosen = {(knob.at, knob.kind): (knob, value) for knob, value in zip(self.knobs, state)}
-        decisions, new = self.trace.decisions, Trace()
-        for at, inst in enumerate(self.trace.insts):
+    def _form_of(self, state: Sequence[Value]) -> _Form:
+        several = len(self.forms) > 1
+        return self.forms[state[0]] if several and isinstance(state[0], int) else self.forms[0]
+
+    def _trace(self, form: _Form, state: Sequence[Value]) -> Trace:
+        chosen = {(own.at, own.kind): (own, state[n]) for n, own in form.own.items()}
+        decisions, new = form.trace.decisions, Trace()
+        without: set[Any] = set()  # what steps that are switched off would have made
+        for at, inst in enumerate(form.trace.insts):
             decision = decisions.get(at)
-            if not chosen.get((at, "switch"), (None, True))[1]:
+            if not chosen.get((at, "switch"), (None, True))[1] or any(
+                    rv in without for rv in inst.inputs):
+                without.update(inst.output_list)
                 continue
             if (at, "number") in chosen:
                 knob, value = chosen[at, "number"]
@@ -209,8 +307,10 @@ class Choices(Knobs, Programs):
         and where a step is refused."""
         if before.error or after.error or before.program == after.program:
             return []
-        changed = [k for k, x, y in zip(self.knobs, before.state, after.state) if x != y]
-        op = self.trace.insts[changed[0].at].kind.method if len(changed) == 1 else ""
+        form = self._form_of(after.state)
+        changed = [n for n, (x, y) in enumerate(zip(before.state, after.state)) if x != y]
+        own = form.own.get(changed[0]) if len(changed) == 1 else None
+        op = form.trace.insts[own.at].kind.method if own else ""
         return said_of(self, before, self, after, op)
 
     def show(self) -> Any:
@@ -260,8 +360,9 @@ def _knobs(trace: Trace, start: IRModule, names: Mapping[str, Any]) -> Iterator[
             where = _block_under(sch, table[inst.args["ordered_loops"][-1]])
             yield Knob("order", "order of loops", at, text, loops, list(range(len(loops))),
                        where=where)
-        elif not inst.kind.pure and not needed[at]:
-            said = [_name_of(sch, table[rv]) for rv in inst.inputs if rv in table]
+        elif inst.kind.name in _COPIES or not inst.kind.pure and not needed[at]:
+            said = [_copied(sch, table, inst)] if inst.kind.name in _COPIES else [
+                _name_of(sch, table[rv]) for rv in inst.inputs if rv in table]
             name = f"{inst.kind.method} {', '.join(filter(None, said))}".strip()
             where = next((_block_under(sch, table[rv]) for rv in inst.inputs if rv in table), "")
             yield Knob("switch", name, at, text, ("off", "on"), True, where=where)
@@ -301,6 +402,14 @@ def _name_of(sch: Schedule, rv: object) -> str:
     return stmt.loop_var.name if isinstance(stmt, For) else getattr(stmt, "name_hint", "")
 
 
+def _copied(sch: Schedule, table: Mapping[Any, Any], inst: Instruction) -> str:
+    """The buffer that a step copies."""
+    block, index = sch.get(table[inst.args["block"]]), inst.args.get(
+        "read_buffer_index", inst.args.get("write_buffer_index", inst.args.get("buffer_index", 0)))
+    regions = block.reads if "Read" in inst.kind.name else block.writes
+    return regions[index].buffer.name if isinstance(index, int) else str(index)
+
+
 def _tilings(sch: Schedule, table: Mapping[Any, Any], inst: Instruction, chosen: list[int]
              ) -> list[tuple[int, ...]]:
     """The ways to split a loop that a sampled tiling may choose, its own among them."""
@@ -325,18 +434,22 @@ def _tilings(sch: Schedule, table: Mapping[Any, Any], inst: Instruction, chosen:
 
 def explore_live(sch: Any, *, caches: object = None, sizes: Mapping[str, int] | None = None,
                  target: TargetLike = "llvm", trusted: bool = False, title: str = "",
-                 prose: str = "") -> Any:
+                 prose: str = "", form: str = "form", begin: Mapping[str, Any] | None = None
+                 ) -> Any:
     """One page on which what a schedule leaves open can be changed, with all that follows from it.
 
     Parameters
     ----------
-    sch : Schedule, IRModule, PrimFunc or str
+    sch : Schedule, IRModule, PrimFunc, dict or str
         With numbers left open: ``sch.split(j, factors=[None, live("tile", 8)])``. Steps that
         nothing after them needs can be switched off, loops of a ``reorder`` dragged, and numbers
         that a search decides can be chosen. Of a program without a schedule the loops of the
-        largest block are put in tiles, whose sizes are left open. Or the name of a ready-made page:
-        "matrix product", "transpose", "stencil", "convolution", "softmax", "attention".
-    caches, sizes, target, trusted, title, prose : see `Choices`
+        largest block are put in tiles, whose sizes are left open. Of a dict of such, by name, one
+        is chosen: forms of a program that no primitive leads to, as
+        ``{"three passes": sch, "online": other}``. Or the name of a ready-made page:
+        "matrix product", "transpose", "stencil", "convolution", "softmax", "attention",
+        "online softmax", "online attention", "parallel sum".
+    caches, sizes, target, trusted, title, prose, form, begin : see `Choices`
 
     Returns
     -------
@@ -347,11 +460,16 @@ def explore_live(sch: Any, *, caches: object = None, sizes: Mapping[str, int] | 
     if isinstance(sch, str):
         if sch not in PAGES:
             raise ValueError(f"there is no ready-made page {sch!r}; there are {', '.join(PAGES)}")
-        sch, title = PAGES[sch](), title or sch
+        page = PAGES[sch]
+        sch, title, prose, form = page.make(), title or sch, prose or page.prose, page.form
+        begin = begin or page.begin
+    elif isinstance(sch, Mapping):
+        sch = {str(name): one if isinstance(one, Schedule) else opened(one)
+               for name, one in sch.items()}
     elif not isinstance(sch, Schedule):
         sch = opened(sch)
     return Choices(sch, caches=caches, sizes=sizes, target=target, trusted=trusted,
-                   title=title, prose=prose).show()
+                   title=title, prose=prose, form=form, begin=begin or {}).show()
 
 
 __all__ = ["Choices", "Knob", "Point", "explore_live", "key_of"]

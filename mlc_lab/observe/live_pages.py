@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..schedule import Schedule, ScheduleError
@@ -19,11 +20,16 @@ from ..schedule.open_number import divisors, live
 from ..script import from_source
 from ..tir.expr import IterVar
 from ..tir.op import as_int
+from .live_pages_parallel import PROSE as PARALLEL_SUM
+from .live_pages_parallel import parallel_sum
+from .live_pages_softmax import ATTENTION, SOFTMAX
+from .live_pages_softmax import attention, online_attention, online_softmax, softmax
 
 
 def matrix_product(n: int = 128) -> Schedule:
     """A product in tiles: how many rows and columns of the result the inner loops hold, how long a
-    part of the sum they take, and in which order the loops run."""
+    part of the sum they take, in which order the loops run, how wide the vectors are, and whether
+    the tile of B is packed."""
     sch = Schedule(from_source(f"""
 @T.prim_func
 def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
@@ -40,9 +46,13 @@ def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32"),
     i0, i1 = sch.split(i, factors=[None, live("rows", 4)])
     j0, j1 = sch.split(j, factors=[None, live("columns", 16)])
     k0, k1 = sch.split(k, factors=[None, live("part of the sum", 16)])
-    sch.reorder(i0, j0, k0, k1, i1, j1)
-    sch.vectorize(j1)
+    j1, lanes = sch.split(j1, factors=[None, live("lanes", 16, [4, 8, 16, 32])])
+    sch.reorder(i0, j0, k0, k1, i1, j1, lanes)
+    sch.vectorize(lanes)
     sch.unroll(i1)
+    sch.unroll(j1)
+    packed = sch.cache_read(sch.get_block("C"), 1, "global")
+    sch.compute_at(packed, k0)
     sch.decompose_reduction(sch.get_block("C"), k0)
     return sch
 
@@ -94,8 +104,22 @@ def main(A: T.Buffer(({m}, {m}), "float32"), C: T.Buffer(({n}, {n}), "float32"))
     return sch
 
 
-def convolution(channels: int = 16, size: int = 30) -> Schedule:
-    """A convolution 3 x 3: how many channels and columns of the result the inner loops hold."""
+_CONVOLUTION = (
+    "A convolution 3 x 3 of 16 channels, {live:channels} channels and {live:columns} columns of "
+    "the result at a time. The image comes as channels, rows, columns (NCHW). cache_read makes a "
+    "copy of it, or of the weights, that transform_layout lays out with the channels last (NHWC). "
+    "Which layout is right depends on what lies in a vector: neighbours in memory should be "
+    "neighbours in the vector. Form: {live:form}.")
+
+
+def convolution(channels: int = 16, size: int = 42) -> dict[str, Schedule]:
+    """A convolution 3 x 3: how many channels and columns of the result the inner loops hold, which
+    of the two lie in vectors, and the layouts that fit: copies of X, W and Y are laid out anew."""
+    return {"vectors of columns": _convolution(channels, size, False),
+            "vectors of channels": _convolution(channels, size, True)}
+
+
+def _convolution(channels: int, size: int, by_channels: bool) -> Schedule:
     out = size - 2
     sch = Schedule(from_source(f"""
 @T.prim_func
@@ -110,113 +134,23 @@ def main(X: T.Buffer(({channels}, {size}, {size}), "float32"),
                 Y[vf, vy, vx] = T.float32(0)
             Y[vf, vy, vx] = Y[vf, vy, vx] + X[vc, vy + vr, vx + vs] * W[vf, vc, vr, vs]
 """))
-    f, y, x, c, r, s = sch.get_loops(sch.get_block("Y"))
-    f0, f1 = sch.split(f, factors=[None, live("channels", 4)])
-    x0, x1 = sch.split(x, factors=[None, live("columns", 14)])
-    sch.reorder(f0, y, x0, c, r, s, f1, x1)
-    sch.vectorize(x1)
-    sch.unroll(f1)
-    sch.decompose_reduction(sch.get_block("Y"), c)
-    return sch
-
-
-def softmax(rows: int = 128, columns: int = 512) -> Schedule:
-    """A softmax in four passes over each row, fused or one after the other."""
-    sch = Schedule(from_source(f"""
-@T.prim_func
-def main(X: T.Buffer(({rows}, {columns}), "float32"), Y: T.Buffer(({rows}, {columns}), "float32")):
-    T.func_attr({{"tir.noalias": True}})
-    largest = T.alloc_buffer(({rows},))
-    powers = T.alloc_buffer(({rows}, {columns}))
-    total = T.alloc_buffer(({rows},))
-    for i, k in T.grid({rows}, {columns}):
-        with T.block("largest"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                largest[vi] = T.float32("-inf")
-            largest[vi] = T.max(largest[vi], X[vi, vk])
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("powers"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            powers[vi, vj] = T.exp(X[vi, vj] - largest[vi])
-    for i, k in T.grid({rows}, {columns}):
-        with T.block("total"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                total[vi] = T.float32(0)
-            total[vi] = total[vi] + powers[vi, vk]
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("Y"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            Y[vi, vj] = powers[vi, vj] / total[vi]
-"""))
-    i, j = sch.get_loops(sch.get_block("Y"))
-    i0, i1 = sch.split(i, factors=[None, live("rows", 1)])
-    sch.compute_at(sch.get_block("total"), i0)
-    sch.compute_at(sch.get_block("powers"), i0)
-    sch.compute_at(sch.get_block("largest"), i0)
-    sch.vectorize(sch.split(j, factors=[None, live("lanes", 8, [4, 8, 16, 32])])[1])
-    return sch
-
-
-def attention(queries: int = 64, keys: int = 256, size: int = 32) -> Schedule:
-    """Attention in tiles of rows: scores, softmax and the sum of values of some rows at a time, so
-    that what lies between them stays in the cache. The keys come as columns."""
-    n, m, d = queries, keys, size
-    sch = Schedule(from_source(f"""
-@T.prim_func
-def main(Q: T.Buffer(({n}, {d}), "float32"), K: T.Buffer(({d}, {m}), "float32"),
-         V: T.Buffer(({m}, {d}), "float32"), Y: T.Buffer(({n}, {d}), "float32")):
-    T.func_attr({{"tir.noalias": True}})
-    scores = T.alloc_buffer(({n}, {m}))
-    largest = T.alloc_buffer(({n},))
-    powers = T.alloc_buffer(({n}, {m}))
-    total = T.alloc_buffer(({n},))
-    mixed = T.alloc_buffer(({n}, {d}))
-    for i, j, k in T.grid({n}, {m}, {d}):
-        with T.block("scores"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                scores[vi, vj] = T.float32(0)
-            scores[vi, vj] = scores[vi, vj] + Q[vi, vk] * K[vk, vj]
-    for i, j in T.grid({n}, {m}):
-        with T.block("largest"):
-            vi, vj = T.axis.remap("SR", [i, j])
-            with T.init():
-                largest[vi] = T.float32("-inf")
-            largest[vi] = T.max(largest[vi], scores[vi, vj])
-    for i, j in T.grid({n}, {m}):
-        with T.block("powers"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            powers[vi, vj] = T.exp(scores[vi, vj] - largest[vi])
-    for i, j in T.grid({n}, {m}):
-        with T.block("total"):
-            vi, vj = T.axis.remap("SR", [i, j])
-            with T.init():
-                total[vi] = T.float32(0)
-            total[vi] = total[vi] + powers[vi, vj]
-    for i, j, k in T.grid({n}, {d}, {m}):
-        with T.block("mixed"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                mixed[vi, vj] = T.float32(0)
-            mixed[vi, vj] = mixed[vi, vj] + powers[vi, vk] * V[vk, vj]
-    for i, j in T.grid({n}, {d}):
-        with T.block("Y"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            Y[vi, vj] = mixed[vi, vj] / total[vi]
-"""))
-    i, _ = sch.get_loops(sch.get_block("Y"))
-    i0, _ = sch.split(i, factors=[None, live("rows", 4)])
-    for name in ("mixed", "total", "powers", "largest", "scores"):
-        sch.compute_at(sch.get_block(name), i0, preserve_unit_loops=True)
-    for name in ("scores", "mixed"):
-        rows, columns, part = sch.get_loops(sch.get_block(name))[-3:]
-        c0, c1 = sch.split(columns, factors=[None, live(f"columns of {name}", 16)])
-        sch.reorder(c0, part, rows, c1)
-        sch.vectorize(c1)
-        sch.decompose_reduction(sch.get_block(name), part)
-    sch.vectorize(sch.split(sch.get_loops(sch.get_block("powers"))[-1], factors=[None, 8])[1])
+    block = sch.get_block("Y")
+    f, y, x, c, r, s = sch.get_loops(block)
+    f0, f1 = sch.split(f, factors=[None, live("channels", 8)])
+    x0, x1 = sch.split(x, factors=[None, live("columns", 8)])
+    inner = [x1, f1] if by_channels else [f1, x1]
+    sch.reorder(f0, y, x0, c, r, s, *inner)
+    sch.vectorize(inner[1])
+    sch.unroll(inner[0])
+    image = sch.cache_read(block, 0, "global")
+    sch.transform_layout(image, ("write", 0), lambda c, y, x: (y, x, c))
+    weights = sch.cache_read(block, 1, "global")
+    sch.transform_layout(weights, ("write", 0), lambda f, c, r, s: (c, r, s, f))
+    if by_channels:
+        result = sch.cache_write(block, 0, "global")
+        sch.transform_layout(result, ("read", 0), lambda f, y, x: (y, x, f))
+        sch.reverse_compute_at(result, y)
+    sch.decompose_reduction(block, c)
     return sch
 
 
@@ -268,10 +202,28 @@ def opened(mod: Any) -> Schedule:
     return sch
 
 
-PAGES: dict[str, Callable[[], Schedule]] = {
-    "matrix product": matrix_product, "transpose": transpose, "stencil": stencil,
-    "convolution": convolution, "softmax": softmax, "attention": attention,
+@dataclass(frozen=True)
+class Page:
+    """A page that is ready: what makes its schedule, or those of several forms of a program; what
+    these differ in; the text above it; what is chosen at first, where the schedule says something
+    else."""
+
+    make: Callable[[], Schedule | dict[str, Schedule]]
+    form: str = "form"
+    prose: str = ""
+    begin: Mapping[str, Any] = field(default_factory=dict)
+
+
+PAGES: dict[str, Page] = {
+    "matrix product": Page(matrix_product), "transpose": Page(transpose), "stencil": Page(stencil),
+    "convolution": Page(convolution, prose=_CONVOLUTION,
+                        begin={"cache_read X": False, "cache_read W": False}),
+    "softmax": Page(softmax), "attention": Page(attention),
+    "online softmax": Page(online_softmax, prose=SOFTMAX),
+    "online attention": Page(online_attention, prose=ATTENTION),
+    "parallel sum": Page(parallel_sum, "chunks", PARALLEL_SUM,
+                         {"chunks": 4, "compute_at sums": False}),
 }
 
-__all__ = ["PAGES", "attention", "convolution", "matrix_product", "opened", "softmax", "stencil",
-           "transpose"]
+__all__ = ["PAGES", "Page", "attention", "convolution", "matrix_product", "opened", "softmax",
+           "stencil", "transpose"]

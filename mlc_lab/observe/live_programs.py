@@ -245,13 +245,16 @@ class Programs:
         return self._accesses.get(point.program) if point.error is None else None
 
     def short(self, point: Point) -> dict[str, Any]:
-        """In short what is known of a point: {"misses": {level: number}, "time"}, or {"error"}."""
+        """In short what is known of a point: {"misses": {level: number}, "moves" of lines between
+        cores where a loop is parallel, "time"}, or {"error"}."""
         if point.error is not None:
             return {"error": point.error["rule"]}
         cost = self.cost(point)
         found: dict[str, Any] = {}
         if (levels := cost.get("counts", {}).get("levels")) is not None:
             found["misses"] = {level["name"]: level["misses"] for level in levels}
+            if (sharing := cost["counts"].get("sharing")) is not None:
+                found["moves"] = sharing["moves"]
         if cost.get("time"):
             found["time"] = cost["time"]
         return found

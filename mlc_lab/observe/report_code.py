@@ -272,25 +272,43 @@ class CountingGen(StmtGen):
         """One iteration after the other; the thread is the one that would have run it."""
         low, extent = self.index(s.min), self.index(s.extent)
         self.work = float("inf")
-        threads = self.plan.threads
         # A parallel loop inside another one stays on its thread.
-        is_spread = threads > 1 and not self.in_parallel
-        self.in_parallel = True
+        is_spread = self.plan.threads > 1 and not self.in_parallel
+        before, self.in_parallel = self.in_parallel, True
 
         def body() -> None:
             if is_spread:
                 done = self.fold("sub nsw", self.index(s.loop_var), low)
-                scaled = self.op(f"mul i64 {done}, {threads}")
-                self.store("i64", self.op(f"udiv i64 {scaled}, {extent}"), "@sim_core")
+                self.on_thread(self._thread_of(done, extent))
             self.run(s.body)
 
         if is_spread:
-            self.unit.text.declarations["sim_core"] = "@sim_core = external global i64"
+            self.enter_parallel()
         self.count_loop(s.loop_var, low, self.fold("add nsw", low, extent), extent,
                         self.is_nonneg(s.min), body)
         if is_spread:
-            self.store("i64", "0", "@sim_core")
-            self.in_parallel = False
+            self.leave_parallel()
+        self.in_parallel = before
+
+    def _thread_of(self, done: str, extent: str) -> str:
+        """The thread that has an iteration for its own, as `runtime/native/pool.py` divides them:
+        thread t those from t * extent // threads on."""
+        self.unit.text.declare("i64", "llvm.smin.i64", ["i64", "i64"])
+        threads = self.op(f"call i64 @llvm.smin.i64(i64 {self.plan.threads}, i64 {extent})")
+        ends = self.op(f"mul i64 {self.op(f'add i64 {done}, 1')}, {threads}")
+        return self.op(f"udiv i64 {self.op(f'sub i64 {ends}, 1')}, {extent}")
+
+    def enter_parallel(self) -> None:
+        """A parallel loop that is spread over threads begins."""
+        self.unit.text.declarations["sim_core"] = "@sim_core = external global i64"
+
+    def on_thread(self, thread: str) -> None:
+        """The next iteration of a parallel loop, and its thread."""
+        self.store("i64", thread, "@sim_core")
+
+    def leave_parallel(self) -> None:
+        """A parallel loop that is spread over threads ends."""
+        self.store("i64", "0", "@sim_core")
 
     def stmt_allocate(self, s: tir.Allocate) -> None:
         if s.buffer_var in self.plan.in_registers:

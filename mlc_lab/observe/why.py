@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _WORTH = 1.1
 #: traffic that takes less than this share of the time, neither
 _SHARE = 0.02
+#: moves of lines between cores that are fewer than this share of the accesses, neither
+_MOVED = 0.001
 #: sentences of a step
 _MOST = 3
 #: instructions of the inner loop that are kept
@@ -319,7 +321,7 @@ def _loads(a: Facts, b: Facts) -> Iterator[Reason]:
 
 
 def _threads(a: Facts, b: Facts) -> Iterator[Reason]:
-    if a.parallel == b.parallel:
+    if set(a.parallel) == set(b.parallel):
         return
     cores = b.machine.get("cores") or 1
     if not b.parallel:
@@ -336,7 +338,36 @@ def _threads(a: Facts, b: Facts) -> Iterator[Reason]:
                      1 if not a.parallel else 0, math.log(cores))
 
 
-_OF_COUNTS = (_misses, _traffic, _work)
+def _sharing(a: Facts, b: Facts) -> Iterator[Reason]:
+    """Lines of the cache that threads take from each other (`sharing.py`)."""
+    old, new = (f.counts.get("sharing") or {"shared": 0, "moves": 0} for f in (a, b))
+    accesses = b.counts["reads"] + b.counts["writes"]
+    before, now = old["moves"], new["moves"]
+    if not b.parallel or max(before, now) < _MOVED * accesses or not _changed(before, now):
+        return
+    size = _size(before, now)
+    if not now:
+        yield Reason("No cache line that a thread writes is used by another one any more; before, "
+                     f"{_moved(old)}.", 1, size)
+    elif not before:
+        yield Reason(f"Threads use lines that others write to: {_moved(new)}, each time at the "
+                     "price of a miss.", -1, size)
+    else:
+        ratio = _ratio(before, now).replace("fewer", "less").replace("many", "often")
+        yield Reason(f"Cache lines move between cores {ratio}: {_moved(new)}; before, "
+                     f"{_moved(old)}.", 1 if now < before else -1, size)
+
+
+def _moved(sharing: Mapping[str, Any]) -> str:
+    """How many lines, mostly of which buffer, moved how often."""
+    buffers = sharing["buffers"]
+    name = max(buffers, key=lambda name: buffers[name]["moves"])
+    lines, moves = buffers[name]["shared"], buffers[name]["moves"]
+    times = "once" if moves == 1 else f"{moves:,} times"
+    return f"{lines:,} line{'s' if lines > 1 else ''} of {name} moved between cores {times}"
+
+
+_OF_COUNTS = (_misses, _traffic, _work, _sharing)
 _OF_CODE = (_vectors, _spills, _carries, _latency, _effort, _loads)
 
 

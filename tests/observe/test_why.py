@@ -93,11 +93,14 @@ def test_the_same_code_has_the_same_digest():
 # --------------------------------------------------------------------------------------- sentences
 
 
-def counts(misses=(100, 100), bytes_read=1000, uses=6400, flops=100):
+def counts(misses=(100, 100), bytes_read=1000, uses=6400, flops=100, moves=None):
     """Counts of a program with one buffer, B."""
     levels = [{"name": c["name"], "lookups": 1000, "misses": n, "bytes_in": 64 * n, "bytes_out": 0}
               for c, n in zip(CACHES, misses)]
-    return {"levels": levels, "reads": 1, "writes": 0, "bytes_read": bytes_read,
+    sharing = None if moves is None else {
+        "shared": int(moves > 0), "moves": moves,
+        "buffers": {"S": {"shared": 1, "moves": moves}} if moves else {}}
+    return {"sharing": sharing, "levels": levels, "reads": 1, "writes": 0, "bytes_read": bytes_read,
             "bytes_written": 0, "flops": flops,
             "buffers": {"B": {"reads": 1, "writes": 0, "bytes": uses, "misses": list(misses)}}}
 
@@ -133,6 +136,15 @@ def facts(time=None, parallel=(), inner=None, **given):
     (facts(), facts(parallel=(("i", 3),)),
      "Of 4 cores only 3 have work: i has 3 iterations."),
     (facts(parallel=(("i", 3),)), facts(), "It runs on one core now."),
+    (facts(parallel=(("i", 8),), moves=0), facts(parallel=(("i", 8),), moves=5000),
+     "Threads use lines that others write to: 1 line of S moved between cores 5,000 times, each "
+     "time at the price of a miss."),
+    (facts(parallel=(("i", 8),), moves=5000), facts(parallel=(("i", 8),), moves=0),
+     "No cache line that a thread writes is used by another one any more; before, 1 line of S "
+     "moved between cores 5,000 times."),
+    (facts(parallel=(("i", 8),), moves=5000), facts(parallel=(("i", 8),), moves=1),
+     "Cache lines move between cores 99.9 % less: 1 line of S moved between cores once; before, 1 "
+     "line of S moved between cores 5,000 times."),
 ])
 def test_each_rule_says_what_changed(before, after, said):
     told = reasons(before, after)

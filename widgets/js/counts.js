@@ -4,6 +4,9 @@
 import { closest, digits, duration, h, later, percent, sure } from "./dom.js";
 import { bytesByLevel, drawRoofline } from "./roofline.js";
 
+/** @param {number} value */
+const full = (value) => value.toLocaleString("en-US");
+
 /**
  * A count as people read it: "134.5 M".
  * @param {number} value
@@ -18,7 +21,7 @@ export function amount(value) {
   ];
   for (const [from, name, size] of units)
     if (value >= from) return `${digits(value / (size || from))}${name}`;
-  return value.toLocaleString("en-US");
+  return full(value);
 }
 
 /**
@@ -26,13 +29,8 @@ export function amount(value) {
  * @param {number} bytes
  */
 function binary(bytes) {
-  /** @type {[number, string][]} */
-  const units = [
-    [2 ** 20, " MiB"],
-    [2 ** 10, " KiB"],
-  ];
-  for (const [size, name] of units) if (bytes >= size) return `${bytes / size}${name}`;
-  return `${bytes} B`;
+  if (bytes >= 2 ** 20) return `${bytes / 2 ** 20} MiB`;
+  return bytes >= 2 ** 10 ? `${bytes / 2 ** 10} KiB` : `${bytes} B`;
 }
 
 /** @param {Data.Cost | null | undefined} cost */
@@ -50,6 +48,7 @@ export function countFacts(cost) {
     return why ? [{ name: "Cache misses", value: why, kind: "none" }] : [];
   }
   const about = counts.part ? "about " : "";
+  /** @type {Data.Fact[]} */
   const found = counts.levels.map((level) => ({
     name: `${level.name} misses`,
     value:
@@ -57,15 +56,19 @@ export function countFacts(cost) {
       amount(level.misses) +
       (level.lookups ? ` (${percent(level.misses / level.lookups)})` : ""),
     title:
-      `${level.misses.toLocaleString("en-US")} of ${level.lookups.toLocaleString("en-US")} lines asked for; ` +
-      `${level.bytes_in.toLocaleString("en-US")} bytes in, ${level.bytes_out.toLocaleString("en-US")} written back`,
+      `${full(level.misses)} of ${full(level.lookups)} lines asked for; ` +
+      `${full(level.bytes_in)} bytes in, ${full(level.bytes_out)} written back`,
   }));
   const memory = bytesByLevel(counts).memory;
   found.push({
     name: "From memory",
     value: `${about}${amount(memory)}B`,
-    title: `${memory.toLocaleString("en-US")} bytes`,
+    title: `${full(memory)} bytes`,
   });
+  if (counts.sharing) {
+    const { shared, written, moves } = counts.sharing;
+    found.push({ name: "Shared lines", value: `${shared} of ${written}, ${full(moves)} moves` });
+  }
   if (counts.part) {
     found.push({
       name: "Counted",
@@ -226,6 +229,7 @@ export class CountsPanel {
         h("option", { value: name, selected: name === chosen }, name),
       ),
     );
+    const sharing = this.recording.programs.some((p) => countsOf(p.cost)?.sharing);
     const heads = [
       "step",
       "time",
@@ -235,6 +239,7 @@ export class CountsPanel {
       ...this.names.map((n) => `${n} misses`),
       "memory bytes",
       "flop/B",
+      ...(sharing ? ["moves"] : []),
     ];
     const rows = this.recording.steps.map((step, i) => {
       const cost = step.error ? null : this.recording.programs[step.after].cost;
@@ -249,6 +254,7 @@ export class CountsPanel {
               ...counts.levels.map((level) => amount(level.misses)),
               amount(bytesByLevel(counts).memory),
               counts.intensity ? digits(counts.intensity) : "",
+              ...(sharing ? [amount(counts.sharing?.moves ?? 0)] : []),
             ]
           : []),
       ];

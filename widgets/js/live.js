@@ -256,6 +256,7 @@ export class Live {
   control(knob, at) {
     if (knob.kind === "number") return this.slider(knob, at);
     if (knob.kind === "switch") return this.checkbox(knob, at);
+    if (knob.kind === "form") return this.forms(knob, at);
     return this.order(knob, at);
   }
 
@@ -287,6 +288,30 @@ export class Live {
       output.textContent = knob.labels[value];
     };
     return { element, draw };
+  }
+
+  /**
+   * One of several forms of the program.
+   * @param {Data.Knob} knob
+   * @param {number} at
+   */
+  forms(knob, at) {
+    const name = `form-${Math.random().toString(36).slice(2)}`;
+    const inputs = knob.labels.map((_, n) => {
+      const input = h("input", { type: "radio", name, value: n });
+      input.addEventListener("change", () => this.set(at, n));
+      return input;
+    });
+    const element = h(
+      "div",
+      { class: "knob", role: "radiogroup", "aria-label": knob.name },
+      h("div", { class: "head" }, h("span", {}, knob.name)),
+      ...inputs.map((input, n) => h("label", {}, input, h("span", {}, knob.labels[n]))),
+    );
+    return {
+      element,
+      draw: () => inputs.forEach((input, n) => (input.checked = n === this.state[at])),
+    };
   }
 
   /**
@@ -397,11 +422,23 @@ export class Live {
   }
 
   /**
-   * The key that the point of a state has.
+   * Whether the form of the program that a state has has a knob.
+   * @param {Data.Knob} knob
+   * @param {Data.KnobValue[]} state
+   */
+  applies(knob, state) {
+    return !knob.forms?.length || knob.forms.includes(Number(state[0]));
+  }
+
+  /**
+   * The key that the point of a state has: knobs that its form does not have are as at first.
    * @param {Data.KnobValue[]} state
    */
   keyOf(state) {
-    return JSON.stringify(state);
+    const plain = state.map((v, n) =>
+      this.applies(this.knobs[n], state) ? v : this.knobs[n].start,
+    );
+    return JSON.stringify(plain);
   }
 
   /**
@@ -435,8 +472,8 @@ export class Live {
     const all = this.model.get("all");
     if (!all || !this.model.get("addressed")) return null;
     try {
-      const key = decodeURIComponent(location.hash.slice(1));
-      return all[key] ? all[key].state : null;
+      const state = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+      return all[this.keyOf(state)] ? state : null;
     } catch {
       return null; // no text of an address
     }
@@ -472,6 +509,7 @@ export class Live {
     this.controls.forEach((control, at) => {
       control.draw();
       control.element.classList.toggle("moved", at === this.moved);
+      control.element.hidden = !this.applies(this.knobs[at], this.state);
     });
     this.prose?.follow(this.state);
   }
@@ -590,7 +628,9 @@ export class Live {
     if (all && this.before) said = all[`${this.before.key} ${this.point.key}`] ?? [];
     else if (told && told.to === this.point?.key) said = told.said;
     const none = this.before
-      ? "counted in a moment, where the counts say something"
+      ? all
+        ? "the counts say nothing of this change"
+        : "counted in a moment, where the counts say something"
       : "change something, and read here what it did";
     this.why.replaceChildren(
       ...(said.length
@@ -639,40 +679,65 @@ export class Live {
       this.charts.innerHTML = "";
       this.key.textContent = "";
     } else {
-      const choices = knob.labels.map((label, choice) => {
-        const state = this.state.map((v, n) =>
-          n === this.moved ? this.valueOf(this.moved, choice) : v,
-        );
-        const found = points[this.keyOf(state)];
-        const first = found?.misses ? Object.keys(found.misses)[0] : "";
-        return {
-          label,
-          misses: first ? found.misses[first] : undefined,
-          time: found?.time,
-          error: found?.error,
-        };
-      });
       const level =
         Object.keys(Object.values(points).find((p) => p.misses)?.misses ?? { L1: 0 })[0] ?? "L1";
+      const choices = this.alongside(this.state, level);
       const current = Number(this.state[this.moved]);
-      const misses = drawChoices(choices, "misses", current, width, `${level} misses`);
-      const time = drawChoices(choices, "time", current, width, "Time");
-      this.charts.innerHTML = misses + time;
+      // What the other forms of the program cost, where the form is not what was moved.
+      const several = this.knobs[0].kind === "form" && this.moved > 0;
+      const others = (several ? this.knobs[0].labels : [])
+        .map((label, form) => ({
+          label,
+          choices: this.alongside([form, ...this.state.slice(1)], level),
+        }))
+        .filter((_, form) => form !== this.state[0]);
+      /** @type {["misses" | "moves" | "time", string][]} */
+      const drawn = [["misses", `${level} misses`]];
+      if (choices.some((c) => c.moves)) drawn.push(["moves", "moves between cores"]);
+      drawn.push(["time", "time"]);
+      const charts = drawn.map(([what, name]) =>
+        drawChoices(choices, what, current, width, name, others),
+      );
+      this.charts.innerHTML = charts.join("");
       this.key.replaceChildren(
         h("span", {}, `over ${knob.name}:`),
-        ...(misses ? [h("span", { class: "misses" }, `● ${level} misses`)] : []),
-        ...(time ? [h("span", { class: "time" }, "● time")] : []),
+        ...drawn
+          .filter((_, n) => charts[n])
+          .map(([what, name]) => h("span", { class: what }, `● ${name}`)),
       );
     }
     this.drawTrail();
   }
 
+  /**
+   * What is known of the choices of the knob that was moved last, with all else as in a state.
+   * @param {Data.KnobValue[]} state
+   * @param {string} level of the caches
+   */
+  alongside(state, level) {
+    const points = this.model.get("points") ?? {};
+    return this.knobs[this.moved].labels.map((label, choice) => {
+      const found =
+        points[this.keyOf(state.map((v, n) => (n === this.moved ? this.valueOf(n, choice) : v)))];
+      return {
+        label,
+        misses: found?.misses?.[level],
+        moves: found?.moves,
+        time: found?.time,
+        error: found?.error,
+      };
+    });
+  }
+
   /** What the state is called in the roofline. */
   label() {
     const label = this.knobs
-      .map((knob, n) =>
-        knob.kind === "number" ? `${knob.name} ${knob.labels[Number(this.state[n])]}` : "",
-      )
+      .filter((knob) => this.applies(knob, this.state))
+      .map((knob) => {
+        const value = knob.labels[Number(this.state[this.knobs.indexOf(knob)])];
+        if (knob.kind === "form") return value;
+        return knob.kind === "number" ? `${knob.name} ${value}` : "";
+      })
       .filter(Boolean)
       .join(", ");
     return label || "this choice";

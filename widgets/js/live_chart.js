@@ -5,7 +5,7 @@ import { amount } from "./counts.js";
 import { scaleOf } from "./scale.js";
 
 /**
- * @typedef {{ label: string, misses?: number, time?: number, error?: string }} Choice
+ * @typedef {{ label: string, misses?: number, moves?: number, time?: number, error?: string }} Choice
  */
 
 const HIGH = 92;
@@ -14,13 +14,16 @@ const PAD = { left: 52, right: 12, top: 12, bottom: 18 };
 /**
  * Draw one value of all choices as SVG text; "" where none is known.
  * @param {Choice[]} choices
- * @param {"misses" | "time"} what
+ * @param {"misses" | "moves" | "time"} what
  * @param {number} current the choice that is shown
  * @param {number} width in pixels
  * @param {string} name of the value, for those who hear the chart
+ * @param {{ label: string, choices: Choice[] }[]} [others] lines to compare with
  */
-export function drawChoices(choices, what, current, width, name) {
-  const known = choices.map((c) => c[what]).filter((v) => v !== undefined);
+export function drawChoices(choices, what, current, width, name, others = []) {
+  /** @param {Choice[]} list */
+  const values = (list) => list.map((c) => c[what]).filter((v) => v !== undefined);
+  const known = [...values(choices), ...others.flatMap((other) => values(other.choices))];
   if (!known.length || !width) return "";
   const say = what === "time" ? duration : amount;
   const most = Math.max(...known);
@@ -41,16 +44,29 @@ export function drawChoices(choices, what, current, width, name) {
       `<line class="grid" x1="${PAD.left}" x2="${width - PAD.right}" y1="${y.at(value)}" y2="${y.at(value)}"/>` +
       `<text x="${PAD.left - 6}" y="${y.at(value) + 4}" text-anchor="end">${text}</text>`;
   }
-  // What is not known is a gap.
-  let line = "";
-  choices.forEach((choice, i) => {
-    const value = choice[what];
-    if (value === undefined) return;
-    line += `${i && choices[i - 1][what] !== undefined ? "L" : "M"}${x(i)},${y.at(value)}`;
-  });
-  svg += `<path class="${what}" d="${line}"/>`;
+  /**
+   * The line through some values; what is not known is a gap.
+   * @param {Choice[]} list
+   */
+  const path = (list) =>
+    list
+      .map((choice, i) => {
+        const value = choice[what];
+        if (value === undefined) return "";
+        return `${i && list[i - 1][what] !== undefined ? "L" : "M"}${x(i)},${y.at(value)}`;
+      })
+      .join("");
+  for (const other of others) {
+    const last = values(other.choices).pop();
+    if (last === undefined) continue;
+    svg +=
+      `<path class="other" d="${path(other.choices)}"><title>${escapeHTML(other.label)}</title></path>` +
+      `<text class="other" x="${width - PAD.right}" y="${y.at(last) - 4}" text-anchor="end">${escapeHTML(other.label)}</text>`;
+  }
+  svg += `<path class="${what}" d="${path(choices)}"/>`;
   const half = choices.length > 1 ? span / (choices.length - 1) / 2 : span / 2;
-  const every = Math.max(1, Math.ceil((choices.length * 26) / span));
+  const wide = Math.max(26, 8 + 6.2 * Math.max(...choices.map((c) => c.label.length)));
+  const every = Math.max(1, Math.ceil(((choices.length - 1) * wide) / span));
   choices.forEach((choice, i) => {
     const value = choice[what];
     const here = i === current;
@@ -60,6 +76,8 @@ export function drawChoices(choices, what, current, width, name) {
         ? "not known yet"
         : say(value);
     const [cx, cy] = [x(i), value === undefined ? bottom : y.at(value)];
+    // A long word at the right end of the chart ends there.
+    const over = cx + 3.1 * choice.label.length > width;
     const shape = choice.error
       ? `<path d="M${cx - 4},${cy - 4}l8,8m0,-8l-8,8"/>`
       : value === undefined
@@ -71,7 +89,7 @@ export function drawChoices(choices, what, current, width, name) {
       (here ? `<line class="here" x1="${cx}" x2="${cx}" y1="${PAD.top}" y2="${bottom}"/>` : "") +
       shape +
       (i % every === 0 || here
-        ? `<text x="${cx}" y="${HIGH - 4}" text-anchor="middle">${escapeHTML(choice.label)}</text>`
+        ? `<text x="${over ? width : cx}" y="${HIGH - 4}" text-anchor="${over ? "end" : "middle"}">${escapeHTML(choice.label)}</text>`
         : "") +
       `<title>${escapeHTML(`${choice.label}: ${told}`)}</title></g>`;
   });

@@ -87,7 +87,9 @@ export class Prose {
     for (const node of nodes) {
       const made = parts(node.data).map((part) => {
         if (typeof part === "string") return part;
-        const at = this.knobs.findIndex((k) => k.kind === "number" && k.name === part[0]);
+        const at = this.knobs.findIndex(
+          (k) => ["number", "form"].includes(k.kind) && k.name === part[0],
+        );
         return at < 0 ? `{live:${part[0]}}` : this.number(at, part[0]);
       });
       if (made.some((part) => typeof part !== "string")) node.replaceWith(...made);

@@ -63,6 +63,17 @@ declare namespace Data {
     part?: number;
     unseen?: number;
     message?: string;
+    /** Lines that threads of parallel loops take from each other: see sharing.py. */
+    sharing?: Sharing | null;
+  }
+
+  interface Sharing {
+    threads: number;
+    line: number;
+    written: number;
+    shared: number;
+    moves: number;
+    buffers: Record<string, { shared: number; moves: number }>;
   }
 
   interface Cost {
@@ -240,11 +251,13 @@ declare namespace Data {
   type KnobValue = number | boolean | number[];
 
   interface Knob {
-    kind: "number" | "switch" | "order";
+    kind: "number" | "switch" | "order" | "form";
     name: string;
     text: string;
     labels: string[];
     start: KnobValue;
+    /** The forms of the program (values of the first knob) that have it; empty: all. */
+    forms?: number[];
   }
 
   interface LivePoint {
