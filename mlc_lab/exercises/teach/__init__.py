@@ -1,10 +1,9 @@
 """What a teacher needs: answers that were handed in, their marks, and what students are told.
 
 `mlc-lab teach release` writes notebooks to hand out; `mlc-lab teach grade FOLDER` grades the files
-of answers in a folder, and in zip archives there, as Moodle and Canvas hand them out; `mlc-lab
-teach marks` and `mlc-lab teach feedback` write the marks as a table and a page for each student. Answers
-are data: nothing that was handed in is executed, but for answers of the kind "function", which are
-confined.
+of answers in a folder, and in zip archives there, as Moodle and Canvas hand them out; `marks` and
+`feedback` write the marks as a table and a page for each student. Answers are data: nothing that
+was handed in is executed, but for answers of the kind "function", which are confined.
 """
 
 from .collect import Handed, collect
