@@ -365,6 +365,8 @@ class _Detector:
                     extent = IntImm(low.dtype, 1)
                 else:
                     extent = _extent(low, high)
+                    if type(extent) is IntImm and extent.value < 0:  # conditions that never hold
+                        extent = IntImm(extent.dtype, 0)
                 ranges.append(Range.from_min_extent(_tidy(low), extent))
             out.append(BufferRegion(buffer, tuple(ranges)))
         return out

@@ -43,6 +43,8 @@ CASES = {
     "for k in range(8):\n    if k == 3:\n        B[vi, k] = 0.0": ("", "B[vi, 3]"),
     "for k in range(8):\n    if not k < 3:\n        B[vi, k] = 0.0": ("", "B[vi, 3:8]"),
     "for k in range(8):\n    if 5 > k:\n        B[vi, k] = 0.0": ("", "B[vi, 0:5]"),
+    "for k in range(2):\n    B[vi, k] = T.if_then_else(k >= 3, A[vi, k], T.float32(0))": (
+        "A[vi, 3:3]", "B[vi, 0:2]"),
     "C = T.decl_buffer((4,), 'float32', data=A.data)\nC[0] = B[vi, 0]": ("B[vi, 0]", ""),
 }
 
