@@ -30,6 +30,14 @@ if (ROOT / "widgets" / "__init__.py").exists():
     _widgets_from_checkout()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_answers_at_home(tmp_path_factory):
+    """What tests answer, and the servers and commands that they start, is kept for no user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLC_LAB_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """A running Chromium. Where CI is set, having none is a failure and not a skip."""
