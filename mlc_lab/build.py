@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import tir
 from .ir.module import IRModule
+from .reading.collector import collects_rarely
 from .runtime import Module
 from .target import Target
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["BUILDERS", "build", "compile"]
 
 
+@collects_rarely
 def build(
     inputs: object,
     args: Sequence[Any] | None = None,

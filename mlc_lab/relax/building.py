@@ -10,6 +10,7 @@ from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo, PassInstrument
 from ..lower import lower
 from ..machine.of_target import machine_of
+from ..reading.collector import collects_rarely
 from ..target import Target
 from .pipeline import default_pipeline, get_pipeline
 from .vm.bytecode import Executable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 EXEC_MODES = ("compiled", "bytecode")
 
 
+@collects_rarely
 def build(
     mod: Any,
     target: TargetLike = None,
