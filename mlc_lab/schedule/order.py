@@ -166,7 +166,7 @@ class Flow:
         """Whether every element is only ever given one value.
 
         So it is if nobody writes the memory in the scope, or one block does that may run again and
-        reads settled memory only.
+        reads settled memory only, and of that no sums that grow in a loop around both.
         """
         known = self._settled.get(memory)
         if known is not None:
@@ -178,9 +178,17 @@ class Flow:
         else:
             block = writers[0].block
             found = len(writers) == 1 and block is not None and not why_not_repeatable(block) and (
-                all(self.settled(m) for m in writers[0].reads if m not in writers[0].writes))
+                all(self.settled(m) and not self._grows(m, writers[0].loops)
+                    for m in writers[0].reads if m not in writers[0].writes))
         self._settled[memory] = found
         return found
+
+    def _grows(self, memory: Var, loops: Sequence[For]) -> bool:
+        """Whether in some loops, where they are around its writer, sums in a memory are not whole
+        yet."""
+        return any(drives_reduction(site, lp.loop_var)
+                   for site in self.scope.sites if memory in site.writes
+                   for lp in loops[:common(loops, site.loops)])
 
     def may_pass(self, site: Site, places: Sequence[Sequence[For]]) -> Callable[[Access, Access],
                                                                                 bool]:
@@ -196,9 +204,7 @@ class Flow:
             if read.write or write.memory in site.writes or write.memory not in self.scope.own or (
                     not self.settled(write.memory)):
                 return False
-            writer = next(s for s in self.scope.sites if write.memory in s.writes)
-            return not any(drives_reduction(writer, lp.loop_var) for loops in places
-                           for lp in loops[:common(loops, writer.loops)])
+            return not any(self._grows(write.memory, loops) for loops in places)
 
         return but
 

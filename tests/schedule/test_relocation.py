@@ -442,6 +442,43 @@ def test_sums_that_are_read_before_they_are_complete_are_not_computed_at_once():
     kept(partial_sums(1), at("S", "C", 1))  # of one turn, they are complete
 
 
+def test_what_is_computed_of_sums_that_are_not_complete_is_not_computed_once():
+    """A copy of the sums is written anew in each turn: only the last turn's is of all of them."""
+    def made(turns):
+        return from_source(f'''
+@T.prim_func
+def main(A: T.Buffer((3, 4), "float32"), O: T.Buffer((3,), "float32")):
+    S = T.alloc_buffer((4,), "float32")
+    C = T.alloc_buffer((4,), "float32")
+    D = T.alloc_buffer((3,), "float32")
+    for k in range({turns}):
+        for i in range(4):
+            with T.block("S"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    S[vi] = T.float32(0)
+                S[vi] = S[vi] + A[vk, vi]
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = S[vi]
+        for i in range(3):
+            with T.block("D"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    D[vi] = T.float32(0)
+                D[vi] = D[vi] + C[vi + vk]
+    for i in range(3):
+        with T.block("O"):
+            vi = T.axis.spatial(3, i)
+            O[vi] = D[vi]
+''')  # fmt: skip
+
+    error = refused(made(2), at("D", "O", 0))
+    assert error.rule == "nothing_is_passed" and "C writes it" in error.conflict
+    kept(made(1), at("D", "O", 0))
+
+
 def test_sums_of_a_loop_that_was_split_are_read_before_they_are_complete():
     def split(sch):
         sch.split(sch.get_loops("S")[0], [2, 2])
