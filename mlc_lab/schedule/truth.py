@@ -69,13 +69,15 @@ class _Truth(Mutator):
 def with_true_regions(block: Block, owners: Mapping[Var, Buffer]) -> Block:
     """The block with what it touches added to what it declares; itself if nothing is missing.
 
-    `owners` gives the buffer of a pointer where only the pointer is seen.
+    `owners` gives the buffer of a pointer where only the pointer is seen, or another name for its
+    memory; the buffers that the block declares are known besides.
     """
     if _plainly_declared(block):
         return block
     missing = undeclared(block)
     if not missing:
         return block
+    owners = {**{r.buffer.data: r.buffer for r in (*block.writes, *block.reads)}, **owners}
     found_reads, found_writes, _ = block_access_regions(block)
     reads = _united(block.reads, found_reads, [a for a in missing if not a.write], owners, block)
     writes = _united(block.writes, found_writes, [a for a in missing if a.write], owners, block)
@@ -131,9 +133,17 @@ def _is_declared(block: Block, access: Access) -> bool:
         return True  # no buffer shows what it is
     regions = block.writes if access.write else block.reads
     for region in regions:
-        if region.buffer is access.buffer and _holds(region, access, block):
-            return True
+        if region.buffer is access.buffer:
+            if _holds(region, access, block):
+                return True
+        elif region.buffer.data is access.memory and _is_whole(region):
+            return True  # accessed by another name, made inside the block
     return not access.write and fills_itself(block, access)
+
+
+def _is_whole(region: BufferRegion) -> bool:
+    return all(op.is_const_int(rng.min, 0) and _same(rng.extent, dim)
+               for rng, dim in zip(region.region, region.buffer.shape))
 
 
 def _holds(region: BufferRegion, access: Access, block: Block) -> bool:

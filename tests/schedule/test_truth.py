@@ -94,3 +94,26 @@ def test_a_declared_region_must_hold_what_is_touched():
     error = refused(resized("v % 8"), act)
     assert error.rule == "region_holds_the_access" and "B[v % 8]" in error.reason
     refused(resized('T.Cast("int32", A[v % 8]) % 2'), act)
+
+
+def test_another_name_for_memory_stays_inside_of_the_block_that_makes_it():
+    """A copy that is put into a block around: what that declares names no buffer made inside."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((2, 4), "float32")):
+    for i, j in T.grid(1, 2):
+        with T.block("B"):
+            v = T.axis.spatial(2, i * 2 + j)
+            D = T.decl_buffer((2, 4), "float32", data=B.data)
+            for k in range(4):
+                D[v, k] = A[v] * T.float32(2)
+""")
+
+    def act(sch):
+        sch.blockize(sch.get_loops("B")[0])
+        sch.reindex("B", ("read", 0))
+
+    sch = kept(func, act)
+    text = sch.mod.script()
+    assert text.count("T.writes(B[0:2, 0:4])") == 2 and text.count("D = ") == 1
+    assert_structural_equal(from_source(text), sch.mod)
