@@ -200,6 +200,25 @@ def from_one(A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32"),
                     C[vo * 4 + v] = A[vo * 4 + v] + B[vo * 4 + v]
 
 
+def test_an_implementation_that_uses_a_loop_inside_of_a_block_is_refused():
+    broken = from_source("""
+@T.prim_func(check_well_formed=False)
+def impl(A: T.Buffer((4,), "float32", offset_factor=1),
+         B: T.Buffer((4,), "float32", offset_factor=1),
+         C: T.Buffer((4,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(A[0:4], B[0:4])
+        T.writes(C[0:4])
+        for i in range(4):
+            with T.block("C"):
+                v = T.axis.spatial(1, 0)
+                C[i + v] = A[i + v] + B[i + v]
+""", check_well_formed=False)
+    TensorIntrin.register("add_4_broken", add_desc, broken, override=True)
+    error = refused(from_one, lambda s: s.tensorize("C_o", "add_4_broken"))
+    assert error.rule == "implementation_is_well_formed" and "loop variable i" in str(error)
+
+
 def test_an_operand_that_is_the_result_is_not_the_described_block():
     refused(accumulate, lambda s: s.tensorize(s.get_loops("C")[1], "add_4"),
             "block_is_the_described_one")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...ir.diagnostics import WellFormedError
 from ...tir.function import TensorIntrin
 from ...tir.functor import pre_order
 from ...tir.layout import alignments, layout_with
 from ...tir.stmt import Block
+from ...tir.well_formed import verify_well_formed
 from ..buffers import views_fit
 from ..error import Refusal
 from ..instruction import primitive
@@ -59,9 +61,9 @@ def tensorize(state: ScheduleState, block_or_loop: StmtSRef, tensor_intrin: str,
 
     `sch.tensorize(i_1, "copy_16x16")` gives a block B_o over i_0 and j_0 with that call as body.
 
-    Errors: the intrinsic must be registered; the loop can be made a block (see blockize); the
-    block's loops, iterators, accesses and expressions are those of the description; strides that
-    the implementation declares as numbers are those of the buffers.
+    Errors: the intrinsic must be registered, its implementation well formed; the loop can be made a
+    block (see blockize); the block's loops, iterators, accesses and expressions are those of the
+    description; strides that the implementation declares as numbers are those of the buffers.
     """
     stmt = getattr(block_or_loop, "stmt", None)
     try:
@@ -69,6 +71,12 @@ def tensorize(state: ScheduleState, block_or_loop: StmtSRef, tensor_intrin: str,
     except ValueError as err:
         raise Refusal("intrinsic_is_registered", str(err),
                       hint="TensorIntrin.register(name, desc, impl)") from None
+    try:
+        verify_well_formed(intrinsic.impl)
+    except WellFormedError as err:
+        raise Refusal("implementation_is_well_formed", f"the implementation of {tensor_intrin} is "
+                      f"no well-formed function: {err}",
+                      hint="mend it and register it again") from None
     if type(stmt) is Block:
         realize = state.realize_of(block_or_loop)
     else:
