@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 from ..arith import (
     Analyzer, IterSplitExpr, IterSumExpr, eval_set, normalize_iter_map_to_expr, subspace_divide,
 )
-from ..arith.linear_form import follows
 from ..tir import op
 from ..tir.expr import And, IntImm, IterVar, PrimExpr, Range, Var, const_index
-from ..tir.functor import free_vars, substitute, uses_var
+from ..tir.functor import substitute, uses_var
 from ..tir.stmt import (
     TRUE, Block, BlockRealize, BufferRegion, For, ForKind, Stmt,
 )
@@ -23,10 +22,10 @@ from .error import Refusal
 from .footprint import reads_memory
 from .guards import REDUCE, SPATIAL
 from .independence import (
-    starts_again, starts_with_init, surroundings, why_labels_are_false,
+    starts_again, starts_with_init, why_labels_are_false,
 )
-from .init_first import sizes_of
-from .provenance import came_from, renewed
+from .init_first import FirstIterations, first_iterations, sets_the_same
+from .provenance import came_from
 from .rewrite import pair_blocks, with_regions
 from .state import ScheduleState, StmtSRef
 
@@ -213,18 +212,17 @@ def relaxed_regions(regions: Sequence[BufferRegion], inner_iters: Sequence[IterV
     return out
 
 
-def build_blocks(halves: Halves, loops: Sequence[For]
+def build_blocks(halves: Halves, loops: Sequence[For], first: FirstIterations | None
                  ) -> tuple[BlockRealize, Block]:
-    """The outer block around `loops` and the inner block; the latter is returned too."""
+    """The outer block around `loops` and the inner block; the latter is returned too. A reduction
+    that is cut is set to its start value in its `first` iterations, which come before all."""
     block = halves.block
-    reduces_outside = block.init is not None and any(
-        iv.iter_type == REDUCE for iv in halves.outer_iters)
     changes: dict[str, Any] = {"iter_vars": tuple(halves.inner_iters)}
-    if reduces_outside:
+    if first is not None:
         changes.update(init=None, reads=(*block.writes, *block.reads))
     inner = came_from(block.replace(**changes), block)
     inner_realize = BlockRealize(halves.inner_values, halves.inner_predicate, inner)
-    init = _outer_init(block, inner_realize, loops) if reduces_outside else None
+    init = _outer_init(halves, first) if first is not None else None
     body: Stmt = inner_realize
     for loop in reversed(loops):
         body = loop.replace(body=body)
@@ -236,29 +234,33 @@ def build_blocks(halves: Halves, loops: Sequence[For]
     return BlockRealize(halves.outer_values, halves.outer_predicate, outer), inner
 
 
-def _outer_init(block: Block, inner: BlockRealize, loops: Sequence[For]) -> Stmt:
+def _set_by_init(halves: Halves) -> list[tuple[IterVar, PrimExpr]]:
+    """The inner iterators, with their bindings, that say which elements the init sets."""
+    init = halves.block.init
+    return [(iv, value) for iv, value in zip(halves.inner_iters, halves.inner_values)
+            if iv.iter_type == SPATIAL and init is not None and uses_var(init, iv.var)]
+
+
+def _outer_init(halves: Halves, first: FirstIterations) -> Stmt:
     """The init of a reduction cut in two: a block over the inner spatial iterators."""
+    block = halves.block
     table: dict[Var, PrimExpr] = {}
     iters: list[IterVar] = []
     values: list[PrimExpr] = []
-    for iv, value in zip(inner.block.iter_vars, inner.iter_values):
-        if iv.iter_type == SPATIAL and block.init is not None and uses_var(block.init, iv.var):
-            var = came_from(Var(f"{iv.var.name}_init", iv.var.dtype), iv.var)
-            table[iv.var] = var
-            iters.append(iv.replace(var=var))
-            values.append(value)
+    for iv, value in _set_by_init(halves):
+        var = came_from(Var(f"{iv.var.name}_init", iv.var.dtype), iv.var)
+        table[iv.var] = var
+        iters.append(iv.replace(var=var))
+        values.append(substitute(value, first.table))
     made = with_regions(Block(iters, [], [substitute(w, table) for w in block.writes],
                               block.name_hint + "_init", substitute(block.init, table)))
     came_from(made, block)
-    kept = [lp for lp in loops if any(uses_var(v, lp.loop_var) for v in values)]
-    fresh = {lp.loop_var: renewed(lp.loop_var) for lp in kept}
-    predicate = inner.predicate
-    dropped = {lp.loop_var: lp.min for lp in loops if lp not in kept}
-    stmt: Stmt = BlockRealize([substitute(v, fresh) for v in values],
-                              substitute(predicate, {**fresh, **dropped}), made)
-    for loop in reversed(kept):
-        stmt = For(fresh[loop.loop_var], substitute(loop.min, fresh),
-                   substitute(loop.extent, fresh), ForKind.SERIAL, stmt)
+    stmt: Stmt = BlockRealize(values, first.predicate, made)
+    for loop in reversed(first.kept):
+        var = first.table[loop.loop_var]
+        assert type(var) is Var
+        stmt = For(var, substitute(loop.min, first.table), substitute(loop.extent, first.table),
+                   ForKind.SERIAL, stmt)
     return stmt
 
 
@@ -276,9 +278,11 @@ def only_block(state: ScheduleState, loop: StmtSRef) -> StmtSRef:
     return state.refs[at.block]
 
 
-def _inits_come_first(state: ScheduleState, block: StmtSRef, inner: Sequence[StmtSRef]) -> None:
+def _inits_come_first(state: ScheduleState, block: StmtSRef, inner: Sequence[StmtSRef],
+                      halves: Halves) -> FirstIterations:
     """All elements of an outer block around `inner` are set to their start value before any is
-    added to: so each must have one iteration that sets it, before all others that touch it."""
+    added to: so each must have one iteration that sets it, before all others that touch it.
+    Returned are those iterations."""
     name = block.stmt.name_hint
     if why_labels_are_false(state, block) == "spatial" or not starts_with_init(state, block):
         raise Refusal("init_runs_first", f"the init of block {name} would come "
@@ -291,26 +295,17 @@ def _inits_come_first(state: ScheduleState, block: StmtSRef, inner: Sequence[Stm
                       "the init would not wipe that out", nodes=[block.stmt],
                       conflict=again.text(name, f"the init of {name}"),
                       hint="let each value of the reduction be met once")
-    if not _run_at_all(state, block, inner):
-        raise Refusal("loops_run", f"the loops inside of {inner[0].stmt.loop_var.name} may run no "
-                      f"iteration of block {name} for an element, which would then be set to its "
-                      "start value all the same", nodes=[block.stmt],
-                      hint="sch.decompose_reduction first")
-
-
-def _run_at_all(state: ScheduleState, block: StmtSRef, inner: Sequence[StmtSRef]) -> bool:
-    """Whether the inner loops that drive no spatial iterator have an iteration; a size that is a
-    variable of the function counts as at least one."""
-    realize = state.realize_of(block)
-    kept = [v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)
-            if iv.iter_type == SPATIAL]
-    dropped = {s.stmt.loop_var: s.stmt.min for s in inner
-               if not any(uses_var(v, s.stmt.loop_var) for v in kept)}
-    sizes = [op.greater_equal(v, 1) for s in inner for v in free_vars(s.stmt.extent)
-             if v in sizes_of(state, block)]
-    # that a loop has iterations is taken to be so inside of it: asked around it
-    return all(follows(op.greater_equal(substitute(s.stmt.extent, dropped), 1), surroundings(s),
-                       sizes) for s in inner if s.stmt.loop_var in dropped)
+    depth = len(state.loops_above(block)) - len(inner)
+    values = [value for _, value in _set_by_init(halves)]
+    first = first_iterations(state, block, depth, values, state.realize_of(block).predicate)
+    reduced = [(iv, value) for iv, value in zip(halves.inner_iters, halves.inner_values)
+               if iv.iter_type == REDUCE]
+    if not sets_the_same(state, block, depth, values, reduced, first):
+        raise Refusal("init_sets_the_same", "it is not certain that the loops at "
+                      f"{inner[0].stmt.loop_var.name} run the init of block {name} for just the "
+                      "elements that would be set to their start value before them",
+                      nodes=[block.stmt], hint="sch.decompose_reduction first")
+    return first_iterations(state, block, depth, values, halves.inner_predicate)
 
 
 def blockized(state: ScheduleState, loop: StmtSRef, preserve_unit_iters: bool
@@ -320,9 +315,10 @@ def blockized(state: ScheduleState, loop: StmtSRef, preserve_unit_iters: bool
     around = state.loops_above(block)
     inner_loops = around[around.index(loop):]
     halves = divide_block(state, block, inner_loops, preserve_unit_iters)
+    first = None
     if block.stmt.init is not None and any(iv.iter_type == REDUCE for iv in halves.outer_iters):
-        _inits_come_first(state, block, inner_loops)
-    realize, inner = build_blocks(halves, [s.stmt for s in inner_loops])
+        first = _inits_come_first(state, block, inner_loops, halves)
+    realize, inner = build_blocks(halves, [s.stmt for s in inner_loops], first)
     reuse = {block.stmt: inner}
     pair_blocks(block.stmt.body, inner.body, reuse)
     return realize, reuse

@@ -233,7 +233,7 @@ def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
 
 @pytest.mark.parametrize("loop, binding, extent, rule", [
     ("range(16)", "i // 2", 8, "init_runs_once"), ("range(8)", "0", 1, "init_runs_once"),
-    ("range(8)", "(i + j) % 8", 8, None), ("range(j)", "i", 8, "loops_run")])
+    ("range(8)", "(i + j) % 8", 8, None), ("range(j)", "i", 8, "init_sets_the_same")])
 def test_a_start_value_that_is_met_again_or_never(loop, binding, extent, rule):
     func = again(loop, binding, extent)
     refused(func, lambda s: s.blockize(s.get_loops("C")[0]), rule)

@@ -39,8 +39,8 @@ BACK = bound("i", "4 - k")
     ("i, r, k in T.grid(4, 2, 5)", PLAIN, "", [False, False, True]),
     ("i, k, r in T.grid(4, 5, 2)", PLAIN, "", [False, False, False]),
     ("i, k in T.grid(4, 5)", BACK, "", [False, False]),
-    # rows that nothing is added to are not set either
-    ("i, k in T.grid(4, 5)", PLAIN, "T.where(k < i)", [False, False]),
+    # rows that nothing is added to are not set either: the init has a condition
+    ("i, k in T.grid(4, 5)", PLAIN, "T.where(k < i)", [True, True]),
     ("i, k in T.grid(4, 5)", PLAIN, "T.where(k < i + 1)", [True, True]),
     ("i, k in T.grid(4, 5)", PLAIN, "T.where(i < 3)", [True, True]),
     ("i, k in T.grid(4, 3)", bound("i", "k + 1"), "", [False, False]),
@@ -51,6 +51,27 @@ def test_the_init_goes_first_where_it_was_the_first(loops, bind, where, legal):
         (kept if good else refused)(
             reduction(loops, bind, where=where),
             lambda sch, n=level: sch.decompose_reduction("B", sch.get_loops("B")[n]))
+
+
+@pytest.mark.parametrize("loop, vk, legal", [
+    ("range(k, k + 1)", "k // 4", False),  # the init runs for each value of k
+    ("range(4 - k)", "k", True), ("range(T.min(4, k + 4))", "k", True)])
+def test_which_elements_are_met_depends_on_the_loop_of_the_reduction(loop, vk, legal):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 5), "float32"), B: T.Buffer((4,), "float32")):
+    for k in range(4):
+        for i in {loop}:
+            with T.block("B"):
+                v = T.axis.spatial(4, i)
+                vk = T.axis.reduce(4, {vk})
+                with T.init():
+                    B[v] = T.float32(0)
+                B[v] = B[v] + A[v, vk]
+""")
+    for act in (lambda sch: sch.decompose_reduction("B", sch.get_loops("B")[0]),
+                lambda sch: sch.blockize(sch.get_loops("B")[0])):
+        (kept if legal else refused)(func, act)
 
 
 def test_the_two_iterations_of_a_refusal_name_the_init():

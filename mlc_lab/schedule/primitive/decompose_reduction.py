@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...arith.expr_util import conjuncts
-from ...tir import op
 from ...tir.access import block_access_regions
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, PrimExpr, Var
-from ...tir.functor import pre_order, substitute, uses_var, variables_of
+from ...tir.functor import pre_order, substitute, uses_var
 from ...tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, MatchBufferRegion, Stmt, seq,
 )
 from ..error import Refusal
 from ..guards import REDUCE, is_block, is_loop, reduction_block
-from ..init_first import init_may_go_first
+from ..init_first import FirstIterations, first_iterations, init_may_go_first
 from ..instruction import primitive
 from ..loop_kind import loops_stay_independent
 from ..provenance import came_from, renewed
-from ..rewrite import copied_loop, fresh_vars, replace_block
+from ..rewrite import fresh_vars, replace_block
 from ..state import ScheduleState, StmtSRef
 
 if TYPE_CHECKING:
@@ -79,8 +77,11 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
                     f"{stmt.writes[0].buffer.name}, {outer.stmt.loop_var.name} = 1 resets it",
                     hint=f"decompose at {outer.stmt.loop_var.name} or further out, or reorder it "
                     "inside first")
-    init = _init_nest(stmt, realize, [s.stmt for s in loops[place:]])
-    init_may_go_first(state, block, place, init)
+    first = first_iterations(state, block, place, [
+        value for iv, value in zip(stmt.iter_vars, realize.iter_values)
+        if iv.iter_type != REDUCE], realize.predicate, "_init")
+    init = _init_nest(stmt, realize, first)
+    init_may_go_first(state, block, place, init, first)
     update = _update_block(stmt)
     new_loop = replace_block(loop.stmt, stmt, update)
     state.replace(loop, seq(init, new_loop), {stmt: update})
@@ -94,7 +95,7 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
     return made
 
 
-def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
+def _init_nest(block: Block, realize: BlockRealize, first: FirstIterations) -> Stmt:
     """The loops and the block that set the outputs to the reduction's start value."""
     table: dict[Var, PrimExpr] = {}
     spatial = [(iv, value) for iv, value in zip(block.iter_vars, realize.iter_values)
@@ -111,22 +112,8 @@ def _init_nest(block: Block, realize: BlockRealize, loops: list[For]) -> Stmt:
         new_block = new_block.replace(reads=reads, writes=writes)
     came_from(new_block, block)
     values = [value for _, value in spatial]
-    used = variables_of(values)
-    kept = [lp for lp in loops if lp.loop_var in used]
-    dropped = {lp.loop_var for lp in loops} - {lp.loop_var for lp in kept}
-    predicate: PrimExpr = op.const(True)
-    for part in conjuncts(realize.predicate):
-        if not uses_var(part, dropped):
-            predicate = op.logical_and(predicate, part)
-    renamed: dict[Var, PrimExpr] = {}
-    for lp in loops:  # the bounds of those that stay may speak of those that stand at their start
-        renamed[lp.loop_var] = substitute(lp.min, renamed) if lp.loop_var in dropped else came_from(
-            Var(f"{lp.loop_var.name}_init", lp.loop_var.dtype), lp.loop_var)
-    body: Stmt = BlockRealize([substitute(v, renamed) for v in values],
-                              substitute(predicate, renamed), new_block)
-    for lp in reversed(kept):
-        body = copied_loop(lp, renamed, body)
-    return body
+    return first.around(BlockRealize([substitute(v, first.table) for v in values],
+                                     first.predicate, new_block))
 
 
 def _own_views(block: Block, table: dict[Var, PrimExpr]
