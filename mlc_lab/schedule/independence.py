@@ -28,7 +28,7 @@ from ..tir.expr import BufferLoad, Call, IterVar, Let, PrimExpr, Range, Var
 from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
-from ..tir.stmt import Block, BlockRealize, BufferStore, For, LetStmt, Stmt
+from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, LetStmt, Stmt
 from .conflict import Bad, Clash, Relation, apart, first_clash, later, never, reversed_by
 from .executed import stays_in_domains, told_apart, whole_mixed_radix
 from .footprint import (
@@ -181,31 +181,41 @@ class _Nest:
 
     def _determined(self, write: Access, asked: tuple[Var, ...]) -> bool:
         """Whether the place of an element says what is stored there."""
-        iterators, lets = _bindings(self.chain[-1].stmt.body)
+        iterators, lets, views = _bindings(self.chain[-1].stmt.body)
         value = substitute(write.node.value, lets)
+        used = dict.fromkeys(free_vars(value))
         for item in pre_order(value):
             if type(item) is Call and effect_of(item) != PURE:
                 return False
-            if type(item) is BufferLoad and not self.steady(item.buffer) and (
-                    item.buffer.data in asked or not self.settled(item.buffer.data, asked)):
+            if type(item) is not BufferLoad:
+                continue
+            buffer = item.buffer
+            while buffer in views:  # what a view shows depends on its place
+                used.update(dict.fromkeys(v for r in views[buffer].region for v in free_vars(r)))
+                buffer = views[buffer].buffer
+            if not self.steady(buffer) and (
+                    buffer.data in asked or not self.settled(buffer.data, asked)):
                 return False
         return all(never(write, write, self.shared, self.outer,
                          Relation((), (iterators.get(var, var),)), self.steady)
-                   for var in free_vars(value) if var.dtype != "handle")
+                   for var in used if var.dtype != "handle")
 
 
-def _bindings(stmt: Stmt) -> tuple[dict[Var, PrimExpr], dict[Var, PrimExpr]]:
-    """What the iterators of blocks under a statement are bound to, in terms of loops, and what
-    variables of lets are."""
+def _bindings(stmt: Stmt) -> tuple[dict[Var, PrimExpr], dict[Var, PrimExpr],
+                                    dict[Buffer, BufferRegion]]:
+    """What the iterators of blocks under a statement are bound to, in terms of loops, what
+    variables of lets are, and what views show."""
     iterators: dict[Var, PrimExpr] = {}
     lets: dict[Var, PrimExpr] = {}
+    views: dict[Buffer, BufferRegion] = {}
     for item in pre_order(stmt):
         if type(item) is BlockRealize:
+            views.update((m.buffer, m.source) for m in item.block.match_buffers)
             for iv, bound in zip(item.block.iter_vars, item.iter_values):
                 iterators[iv.var] = substitute(bound, {**lets, **iterators})
         elif type(item) in (LetStmt, Let):
             lets[item.var] = substitute(item.value, lets)
-    return iterators, lets
+    return iterators, lets, views
 
 
 # ------------------------------------------------------------------------------- blocks

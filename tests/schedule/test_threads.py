@@ -137,3 +137,33 @@ def test_memory_that_threads_share_is_one_also_where_a_block_in_their_loop_alloc
     assert caught.value.rule == "iterations_are_independent"
     check(*cached("vi", "local", after))
     check(*cached("0", scope, after))  # all threads write the same there
+
+
+def test_what_a_view_shows_depends_on_the_thread_that_makes_it():
+    """The copies of all threads are in one place: they are the same only if the view's place is."""
+    def viewed(place):
+        return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32")):
+    for b in range(1):
+        for t in T.thread_binding(4, thread="threadIdx.x"):
+            with T.block("B"):
+                v = T.axis.spatial(4, t)
+                T.reads(A[0:8])
+                T.writes(B[v])
+                W = T.match_buffer(A[{place}:{place} + 2], (2,), offset_factor=1)
+                for k in range(2):
+                    with T.block("sum"):
+                        vk = T.axis.reduce(2, k)
+                        with T.init():
+                            B[v] = T.float32(0)
+                        B[v] = B[v] + W[vk]
+""")
+
+    def act(sch):
+        sch.reindex_cache_read("sum", 0, "shared", lambda k: (k,))
+
+    error = refused(viewed("v"), act)
+    assert error.rule == "iterations_are_independent"
+    sch = Schedule(viewed("3"))
+    act(sch)
