@@ -341,3 +341,28 @@ def main(A: T.Buffer((1, 3, 6), "float32"), B: T.Buffer((1, 3), "float32")):
             B[a, b] = B[a, b] + T.float32(2)
 """)
     refused(func, lambda s: s.transform_block_layout("B", index_map), "map_is_bijective")
+
+
+def test_padding_declares_no_place_that_memory_says_nothing_of():
+    """What a block reads there may be said by an index buffer, which has no element for padding."""
+    func = from_source("""
+@T.prim_func
+def main(K: T.Buffer((4,), "int32"), A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32")):
+    C = T.alloc_buffer((4,))
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            C[v] = A[K[v]]
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = C[v]
+""")
+    sch = Schedule(func)
+    sch.transform_layout("C", ("write", 0), lambda i: (i // 3, i % 3), pad_value=0.0)
+    text = sch.mod.script()
+    assert "T.reads(A[0:8], K[v_axis0 * 3 + v_axis1])" in text
+    index = np.array([7, 0, 3, 5], "int32")
+    a, b = np.arange(8, dtype="float32"), np.zeros(4, "float32")
+    interpret(sch.mod["main"], index, a, b)
+    np.testing.assert_array_equal(b, a[index])

@@ -24,7 +24,7 @@ from ..buffers import (
 )
 from ..cache_stage import after_definitions, within_definitions
 from ..error import Refusal, ScheduleError
-from ..footprint import hands_on
+from ..footprint import hands_on, reads_memory
 from ..guards import SPATIAL, is_block
 from ..instruction import primitive
 from ..methods import add_method
@@ -447,13 +447,17 @@ class _Rebase(Redirect):
         return BufferStore(self.new, value, self.at)
 
     def regions(self, regions: Sequence[BufferRegion]) -> list[BufferRegion]:
-        """Regions in terms of the new indices."""
+        """Regions in terms of the new indices. Where the old ones say what memory holds, there may
+        be none of it in padding: then it is all of a dimension."""
         out: list[BufferRegion] = []
         for region in regions:
             if region.buffer is self.old:
                 out.append(BufferRegion.from_point(self.new, self.at))
             else:
-                out.append(BufferRegion(region.buffer, tuple(Range.from_min_extent(
-                    self.known.simplify(self.visit(r.min)),
-                    self.known.simplify(self.visit(r.extent))) for r in region.region)))
+                out.append(BufferRegion(region.buffer, tuple(
+                    Range.from_min_extent(IntImm(dim.dtype, 0), dim)
+                    if reads_memory(r.min) or reads_memory(r.extent) else
+                    Range.from_min_extent(self.known.simplify(self.visit(r.min)),
+                                          self.known.simplify(self.visit(r.extent)))
+                    for r, dim in zip(region.region, region.buffer.shape))))
         return out
