@@ -224,8 +224,8 @@ class FusedKernel:
 
     def __init__(self, mod: IRModule, name: str, func: Function, uses: Counter) -> None:
         self.mod, self.name, self.func = mod, name, func
-        #: how often each function of the module is called: one that is called once is moved in as
-        #: it is, others get variables of their own
+        #: how often each function of the module is called: one that is called once, and by nobody
+        #: outside, is moved in as it is; others get variables of their own
         self.uses = uses
         #: what a Relax variable stands for: a Buffer, or a list of them for a tuple
         self.values: dict[Var, Any] = {}
@@ -339,7 +339,8 @@ class FusedKernel:
         results = handles[len(given):]
         outs = self.make_outputs(call, [callee.buffer_map[p] for p in results], table, buffers)
         root = callee.body
-        inliner = _Inliner(_cast_dims(table), buffers, self.blocks, self.uses[var] > 1)
+        inliner = _Inliner(_cast_dims(table), buffers, self.blocks,
+                           self.uses[var] > 1 or is_exported(callee))
         if isinstance(root, BlockRealize) and not root.block.iter_vars and (
                 root.block.name_hint == "root") and not root.block.annotations:
             for buffer in root.block.alloc_buffers:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from laws import check_roundtrip
 
 from mlc_lab import relax
 from mlc_lab.relax import transform as X
@@ -309,3 +310,20 @@ def test_match_casts_that_contradict_each_other_are_refused():
         b = R.match_cast(y, R.Tensor((m,), "float32"))
         return (a, b)
 ''')
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_functions_that_stay_share_no_variables_with_those_that_they_are_fused_into(exported):
+    mod = from_source(HEADER + '''
+    @R.function
+    def main(x: R.Tensor((), "float32")):
+        with R.dataflow():
+            y = R.divide(x, R.add(R.abs(x), R.const(1.0, "float32")))
+            R.output(y)
+        return y
+''')
+    passes = [X.LegalizeOps(), X.AnnotateTIROpPattern(), X.FuseOps(), X.FuseTIR()]
+    for step in (*passes[:1], *([X.AttachGlobalSymbol()] if exported else []), *passes[1:]):
+        mod = step(mod)
+    assert len(mod.functions) == (5 if exported else 2)
+    check_roundtrip(mod)
