@@ -53,3 +53,17 @@ def test_a_module_that_the_vectorizer_spoils_is_compiled_without_it():
     interpret(func, a, *want)
     build(func, target="llvm")(a, *got)
     np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_code_that_is_not_to_be_optimised_has_no_vectors():
+    """LLVM's instruction selection at level 0 aborts on some code that its passes vectorized."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+    for i in range(256):
+        with T.block("B"):
+            v = T.axis.spatial(256, i)
+            B[v] = A[v] * T.float32(2)
+""")
+    assert " x float>" in build(func, target="llvm").get_source("ll")
+    assert " x float>" not in build(func, target="llvm -opt-level=0").get_source("ll")
