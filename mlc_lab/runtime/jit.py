@@ -255,10 +255,10 @@ def compile_ir(
     """Optimise IR text with LLVM's standard pipeline and generate object code.
 
     ``vectorize`` and ``unroll`` switch LLVM's own loop transformations; ``level`` is no more than
-    that of the machine's code generator: LLVM's instruction selection at level 0 aborts on some programs
-    that its passes have vectorized (seen with 22.1). Level 0 only promotes variables to registers,
-    as is done for programs with more than ``_LONG_BLOCK`` instructions in a basic block. Raises
-    ValueError with LLVM's message when the text is not valid IR.
+    that of the machine's code generator: LLVM's instruction selection at level 0 aborts on some
+    programs that its passes have vectorized (seen with 22.1). Level 0 only promotes variables to
+    registers, as is done for programs with more than ``_LONG_BLOCK`` instructions in a basic block.
+    Raises ValueError with LLVM's message when the text is not valid IR.
     """
     where = where or host_machine()
     level = min(level, where.opt_level)
