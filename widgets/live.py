@@ -82,7 +82,8 @@ class Live(View):
         self._idle: threading.Timer | None = None
         #: what can be computed: its name for the reader, and what does it
         self._acts: dict[str, tuple[str, Callable[[Point], dict]]] = {
-            "count": ("counting", choices.count), "measure": ("measuring", choices.measure),
+            "count": ("counting", choices.count_misses),
+            "compile": ("compiling", choices.compile), "measure": ("measuring", choices.measure),
             "accesses": ("watching the accesses", choices.accesses),
             "whole": ("counting the whole run", choices.count_whole)}
         first = choices.point(choices.first)
@@ -149,7 +150,7 @@ class Live(View):
     @traitlets.observe("state")
     def _chosen(self, change: Any) -> None:
         """The program at once; what takes longer from a thread."""
-        self.source.stop()
+        self.source.give_way()
         with self._lock:
             point = self.source.point(change["new"])
             if point is self._at:
@@ -169,7 +170,9 @@ class Live(View):
 
     def _say_why(self) -> None:
         before, at = self._before, self._at
-        self.why = {"from": before.key, "to": at.key, "said": self.source.why(before, at)}
+        known = before.counted and before.compiled and at.counted and at.compiled
+        self.why = {"from": before.key, "to": at.key,
+                    "said": self.source.why(before, at) if known else []}
 
     def _go_on(self) -> None:
         if self._idle is not None:
@@ -179,9 +182,9 @@ class Live(View):
             self._thread.start()
 
     def _work(self) -> None:
-        """Compute what is missing, the state that is shown first: its counts and accesses, then its
-        time when the hand is still, then the counts and times of the other choices of the knob that
-        was moved last."""
+        """Compute what is missing, the state that is shown first: its counts and accesses, its
+        machine code, then its time when the hand is still; then all that of the other choices of
+        the knob that was moved last, the nearest first."""
         try:
             while not self._closed:
                 todo = self._next()
@@ -216,8 +219,10 @@ class Live(View):
                 return "count", at
             if self.follow and self.watched.get("key") != at.key:
                 return "accesses", at
-            if before.error is None and not before.counted:
-                return "count", before
+            if at.error is None and not at.compiled:
+                return "compile", at
+            if before.error is None and not (before.counted and before.compiled):
+                return "compile" if before.counted else "count", before
             still = time.monotonic() - self._moved >= self.still_s
             if at.error is None and not at.timed:
                 return ("measure", at) if still else ("wait", at)
@@ -227,6 +232,9 @@ class Live(View):
             if knob and self.source.knobs[0].kind == "form":  # to compare with
                 for form in self.source.neighbours(at.state, 0):
                     states += nearest(self.source, form, knob)
+            value = at.state[knob] if knob < len(at.state) else 0
+            if isinstance(value, int):
+                states.sort(key=lambda state: abs(state[knob] - value))
         others = []
         for state in states:
             with self._lock:  # a replay each, so that the hand never waits for more than one
@@ -236,7 +244,7 @@ class Live(View):
                 if point.key not in self.points:
                     self._show(point)
             others.append(point)
-        for what, done in (("count", "counted"), ("measure", "timed")):
+        for what, done in (("count", "counted"), ("compile", "compiled"), ("measure", "timed")):
             for point in others:
                 if point.error is None and not getattr(point, done):
                     return what, point

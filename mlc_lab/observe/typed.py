@@ -174,6 +174,16 @@ class Typed(Knobs):
         home = self._taken(point)
         return home.count(point) if home is not None else {}
 
+    def count_misses(self, point: TypedPoint) -> dict[str, Any]:
+        """See `Programs.count_misses`."""
+        home = self._taken(point)
+        return home.count_misses(point) if home is not None else {}
+
+    def compile(self, point: TypedPoint) -> dict[str, Any]:
+        """See `Programs.compile`."""
+        home = self._taken(point)
+        return home.compile(point) if home is not None else {}
+
     def measure(self, point: TypedPoint) -> dict[str, Any]:
         """See `Programs.measure`."""
         home = self._taken(point)
@@ -200,6 +210,11 @@ class Typed(Knobs):
         """End `count_whole` in another thread."""
         for home in list(self._starts.values()):
             home.stop()
+
+    def give_way(self) -> None:
+        """See `Programs.give_way`."""
+        for home in list(self._starts.values()):
+            home.give_way()
 
     def _taken(self, point: TypedPoint) -> Programs | None:
         """The programs of a point, with the processes of those that were used before."""

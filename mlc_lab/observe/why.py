@@ -70,8 +70,9 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
                 ) -> dict[str, Any]:
     """The inner loop of a program in machine code, as plain data:
 
-    "instructions", and of them "fma", "loads" (those of other instructions' operands, too),
-    "stores", "shuffles"; the floating point "operations" that they do, in elements of 32 bits;
+    "instructions", and of them "vector" (they name more of a vector register than one element),
+    "fma", "loads" (those of other instructions' operands, too), "stores", "shuffles"; the floating
+    point "operations" that they do, in elements of 32 bits;
     "width" of its widest vectors in bits (0: one element at a time); "sums" in registers that do
     not wait for each other; places in memory "carried" from one iteration to the next; "spills" and
     "reloads"; "registers" that are named, "of" so many there are, and what is "held" in them (see
@@ -88,7 +89,8 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     found = mix([f" {line}" for line in loop.instructions])
     working = ("fma", "arithmetic", "compare", "load", "store")
     return {
-        "instructions": found["instructions"], "operations": _operations(loop),
+        "instructions": found["instructions"],
+        "vector": found["instructions"] - found.get("scalar", 0), "operations": _operations(loop),
         "fma": found.get("fma", 0),
         "loads": found.get("load", 0) + found.get("memory operands", 0) - loop.reloads,
         "stores": found.get("store", 0) - loop.spills, "shuffles": found.get("shuffle", 0),

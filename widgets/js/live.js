@@ -5,10 +5,12 @@
 
 import { render as renderAccesses } from "./access.js";
 import { countFacts } from "./counts.js";
+import { newLines } from "./diff.js";
 import { closest, copyButton, duration, escapeHTML, h, later, percent } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { InnerLoopPane } from "./inner_loop.js";
 import { changeOf, drawChoices } from "./live_chart.js";
+import { NestPane } from "./live_nest.js";
 import { PageModel } from "./page.js";
 import { drawRoofline } from "./roofline.js";
 import { Prose } from "./prose.js";
@@ -17,32 +19,6 @@ import { followTheme } from "./theme.js";
 
 /** Visited states whose points stay in the roofline. */
 const TRAIL = 12;
-
-/**
- * Which lines of `after` are not in `before`, by the longest common subsequence of the two.
- * @param {string[]} before
- * @param {string[]} after
- * @returns {Set<number>}
- */
-export function newLines(before, after) {
-  const [n, m] = [before.length, after.length];
-  const length = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
-  for (let i = n - 1; i >= 0; i--) {
-    for (let j = m - 1; j >= 0; j--) {
-      length[i][j] =
-        before[i] === after[j]
-          ? length[i + 1][j + 1] + 1
-          : Math.max(length[i + 1][j], length[i][j + 1]);
-    }
-  }
-  const found = new Set();
-  for (let i = 0, j = 0; j < m;) {
-    if (i < n && before[i] === after[j]) [i, j] = [i + 1, j + 1];
-    else if (i < n && length[i + 1][j] >= length[i][j + 1]) i++;
-    else found.add(j++);
-  }
-  return found;
-}
 
 export class Live {
   /** @type {Data.Knob[]} */
@@ -74,6 +50,7 @@ export class Live {
   /** @type {HTMLDivElement} */
   roofline = later();
   innerLoop = new InnerLoopPane();
+  nest = new NestPane((knob, from, to) => this.reorder(knob, from, to));
   /** Numbers in the prose around the view. @type {Prose} */
   prose = later();
   /** @type {Map<string, { label: string, cost: Data.Cost }>} */
@@ -199,16 +176,19 @@ export class Live {
         this.busy,
       ),
       ...(this.model.get("prose") ? [h("p", { class: "mlc-prose" }, this.model.get("prose"))] : []),
+      h("div", { class: "said" }, h("h4", {}, "What the last change did"), this.why),
       h(
         "div",
         { class: "parts" },
+        h("div", { class: "part knobs" }, this.chosen()),
         h(
           "div",
-          { class: "part" },
-          this.chosen(),
-          h("div", {}, h("h4", {}, "What the last change did"), this.why),
+          { class: "part middle" },
+          this.refusal,
+          h("div", { class: "views" }, this.nest.element, this.program),
+          this.panes.grip,
+          this.roofline,
         ),
-        h("div", { class: "part" }, this.refusal, this.program, this.panes.grip, this.roofline),
         h(
           "div",
           { class: "part figures" },
@@ -231,7 +211,12 @@ export class Live {
 
   /** @returns {HTMLElement[]} */
   buttons() {
-    const copy = copyButton("Copy the Python of this schedule", () => this.point.python);
+    const copy = copyButton(
+      "Copy the Python of this schedule",
+      () => this.point.python,
+      "Copy Python",
+    );
+    copy.classList.add("small");
     const reset = h("button", { type: "button", class: "small" }, "Reset");
     reset.addEventListener("click", () => this.choose(this.knobs.map((k) => k.start)));
     return [reset, copy];
@@ -274,18 +259,23 @@ export class Live {
     });
     const output = h("output", {});
     input.addEventListener("input", () => this.set(at, Number(input.value)));
+    // under their places where they have room, else the first and the last
+    const all = knob.labels.length <= 12 && knob.labels.join("").length <= 26;
+    const shown = all ? knob.labels : [knob.labels[0], knob.labels[knob.labels.length - 1]];
+    const ticks = shown.map((label) => h("span", {}, label));
     const element = h(
       "div",
       { class: "knob" },
       h("div", { class: "head" }, h("span", {}, knob.name), output),
       input,
-      h("div", { class: "of", "aria-hidden": "true" }, knob.labels.join("  ")),
+      h("div", { class: `of ${all ? "ticks" : "ends"}`, "aria-hidden": "true" }, ...ticks),
     );
     const draw = () => {
       const value = Number(this.state[at]);
       input.value = String(value);
       input.setAttribute("aria-valuetext", knob.labels[value]);
       output.textContent = knob.labels[value];
+      if (all) ticks.forEach((tick, n) => tick.classList.toggle("now", n === value));
     };
     return { element, draw };
   }
@@ -323,9 +313,8 @@ export class Live {
     input.addEventListener("change", () => this.set(at, input.checked));
     const element = h(
       "div",
-      { class: "knob" },
+      { class: "knob switch", title: knob.text },
       h("label", {}, input, h("span", {}, knob.name)),
-      h("code", { class: "text" }, knob.text),
     );
     return { element, draw: () => (input.checked = Boolean(this.state[at])) };
   }
@@ -342,15 +331,11 @@ export class Live {
       { class: "knob" },
       h("div", { class: "head" }, h("span", {}, knob.name)),
       list,
-      h("div", { class: "of" }, "drag a loop, or move it with ← →"),
+      h("div", { class: "of" }, "drag a loop, here or in the nest, or move it with ← →"),
     );
     /** @param {number} from @param {number} to */
     const move = (from, to) => {
-      const order = [.../** @type {number[]} */ (this.state[at])];
-      if (to < 0 || to >= order.length || from === to) return;
-      order.splice(to, 0, ...order.splice(from, 1));
-      this.set(at, order);
-      list.querySelectorAll("button")[to]?.focus();
+      if (this.reorder(at, from, to)) list.querySelectorAll("button")[to]?.focus();
     };
     const draw = () => {
       const order = /** @type {number[]} */ (this.state[at]);
@@ -422,6 +407,20 @@ export class Live {
   }
 
   /**
+   * A loop goes to the place of another one. Whether there is such a place.
+   * @param {number} at
+   * @param {number} from
+   * @param {number} to
+   */
+  reorder(at, from, to) {
+    const order = [.../** @type {number[]} */ (this.state[at])];
+    if (to < 0 || to >= order.length || from === to) return false;
+    order.splice(to, 0, ...order.splice(from, 1));
+    this.set(at, order);
+    return true;
+  }
+
+  /**
    * Whether the form of the program that a state has has a knob.
    * @param {Data.Knob} knob
    * @param {Data.KnobValue[]} state
@@ -454,7 +453,7 @@ export class Live {
     if (JSON.stringify(state) === JSON.stringify(this.state)) return;
     this.state = structuredClone(state);
     this.drawControls();
-    this.program.classList.add("stale"); // until the program of this state is here
+    for (const pane of [this.program, this.nest.element]) pane.classList.add("stale"); // until the program of this state is here
     this.model.set("state", structuredClone(state));
     this.model.save_changes();
     if (!this.model.get("all")) return;
@@ -555,6 +554,14 @@ export class Live {
       : "";
     if (old && old.key === this.point.key) return;
     this.drawLines(lines, old?.lines);
+    this.drawNest(old?.nest);
+  }
+
+  /** @param {Data.NestRow[]} [before] of the program that was shown before */
+  drawNest(before) {
+    const { nest, error, state } = this.point;
+    this.nest.element.classList.toggle("stale", Boolean(error));
+    this.nest.draw(nest ?? [], before, this.knobs, state);
   }
 
   /**
@@ -588,9 +595,13 @@ export class Live {
     const found = error ? [{ name: "Result", value: "refused", kind: "bad" }] : countFacts(cost);
     const inner = cost.inner;
     if (inner && inner.instructions !== undefined) {
+      const { instructions, vector = 0, width } = inner;
       found.push({
         name: "Inner loop",
-        value: `${inner.instructions} instructions, ${inner.width ? `vectors of ${inner.width} bits` : "one element at a time"}`,
+        value: width
+          ? `${vector} vector, ${instructions - vector} scalar instructions`
+          : `${instructions} scalar instructions`,
+        title: width ? `vectors of at most ${width} bits` : "one element at a time",
       });
       found.push({
         name: "Registers",
