@@ -53,7 +53,7 @@ export class Live {
   nest = new NestPane((knob, from, to) => this.reorder(knob, from, to));
   /** Numbers in the prose around the view. @type {Prose} */
   prose = later();
-  /** @type {Map<string, { label: string, cost: Data.Cost }>} */
+  /** @type {Map<string, { label: string, cost: Data.Cost, state: Data.KnobValue[] }>} */
   trail = new Map();
   /** @type {HTMLDetailsElement} */
   accesses = later();
@@ -754,18 +754,34 @@ export class Live {
     return label || "this choice";
   }
 
+  /**
+   * What tells a state that was visited from the one that is shown; its number where that is long.
+   * @param {{ label: string, state: Data.KnobValue[] }} visited
+   */
+  nameOf({ state }) {
+    const other = this.knobs.flatMap((knob, n) => {
+      const [one, now] = [state[n], this.point.state[n]];
+      if (JSON.stringify(one) === JSON.stringify(now) || !this.applies(knob, state)) return [];
+      if (knob.kind === "order") return ["other order"];
+      const label = knob.labels[Number(one)];
+      return [knob.kind === "form" ? label : `${knob.name} ${label}`];
+    });
+    if (!other.length) return "here";
+    return other.length < 3 ? other.join(", ") : `${other.length} other choices`;
+  }
+
   drawTrail() {
     const { key, cost, error } = this.point;
     if (!error && cost.time && cost.counts?.levels) {
       this.trail.delete(key);
-      this.trail.set(key, { label: this.label(), cost });
+      this.trail.set(key, { label: this.label(), cost, state: this.point.state });
       while (this.trail.size > TRAIL) this.trail.delete([...this.trail.keys()][0]);
     }
     const visited = [...this.trail.values()];
     const recording = /** @type {Data.Recording} */ (
       /** @type {unknown} */ ({
         machine: this.model.get("machine") ?? {},
-        steps: visited.map((one, after) => ({ op: one.label, after })),
+        steps: visited.map((one, after) => ({ op: one.label, name: this.nameOf(one), after })),
         programs: visited.map((one) => ({ cost: one.cost })),
       })
     );

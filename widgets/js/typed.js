@@ -246,6 +246,11 @@ export class Typed extends Live {
     }
   }
 
+  /** @param {{ label: string, state: Data.KnobValue[] }} visited */
+  nameOf(visited) {
+    return visited === this.trail.get(this.point.key) ? "here" : visited.label;
+  }
+
   label() {
     const label = super.label();
     return this.knobs.length ? label : `text ${[...this.texts.keys()].indexOf(this.point.key) + 1}`;

@@ -112,6 +112,8 @@ declare namespace Data {
 
   interface Step {
     op: string;
+    /** In a roofline, in the place of its number. */
+    name?: string;
     python: string;
     lead?: string[];
     before: number;
