@@ -202,16 +202,17 @@ def changes(n: int, count: int) -> None:
 #: moves a slider as a hand does, and waits until each part shows what follows; milliseconds
 CHANGE = """async ([name, choice, seconds]) => {
   const input = document.querySelector(`.knob input[aria-label="${name}"]`);
-  const places = () => [...document.querySelectorAll(".knob, .pane, .charts, .asm, .roofline")]
+  const fixed = ".knob, .pane, .facts, .chart, .asm, .roofline";
+  const places = () => [...document.querySelectorAll(fixed)]
     .map((e) => Math.round(e.getBoundingClientRect().top));
   const before = places();
   const text = (where) => document.querySelector(where)?.textContent ?? "";
   const shown = {
     program: () => !document.querySelector(".program.stale"),
-    counts: () => text(".facts").includes("misses"),
+    counts: () => !document.querySelector(".facts.stale"),
     accesses: () => !document.querySelector(".accesses .stale"),
-    code: () => text(".asm") !== "" && !text(".asm").includes("compiling"),
-    time: () => text(".facts").includes("Time"),
+    code: () => !document.querySelector(".stale .asm"),
+    time: () => !document.querySelector(".facts.stale") && /Time[^…]/.test(text(".facts")),
   };
   const start = performance.now();
   input.value = choice;

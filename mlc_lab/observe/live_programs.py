@@ -105,6 +105,7 @@ class Programs:
         self._number(self.start)
         self.hierarchy = as_hierarchy(self.caches)
         self._child: Isolated | None = None
+        self._watcher: Isolated | None = None
         self._work: _Work | None = None
         self._long: Isolated | None = None
         self._measurement: Measurement | None = None
@@ -192,6 +193,13 @@ class Programs:
             self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
         return self._child
 
+    @property
+    def watcher(self) -> Isolated:
+        """The process that looks at accesses, so that they need not wait for the counts."""
+        if self._watcher is None:
+            self._watcher = Isolated(None, self.target, self.sizes, trusted=self.trusted)
+        return self._watcher
+
     def _counted(self, child: Isolated, mod: IRModule, caches: Any) -> dict[str, Any]:
         """The counts of a program in a hierarchy of caches, or, for None, its inner loop; a message
         where there are none."""
@@ -262,10 +270,7 @@ class Programs:
                 found = accesses(mod, limit=_ACCESSES, sizes=self.sizes, target=self.target).shown(
                     self.hierarchy, _OFFERED)
             else:
-                with self._at_work(self.child) as work:
-                    found = self.child.accesses(mod, self.hierarchy.to_dict(), _ACCESSES, _OFFERED)
-                if work.given_up:
-                    return {"message": "stopped: something else was chosen"}
+                found = self.watcher.accesses(mod, self.hierarchy.to_dict(), _ACCESSES, _OFFERED)
             if short and "trace" in found:
                 found["trace"]["notes"] = [f"These are the first {_ACCESSES:,} accesses of a long "
                                            "run."]
@@ -296,6 +301,7 @@ class Programs:
     def take_over(self, other: Programs) -> None:
         """Go on with the processes of another one, which starts new ones if it is used again."""
         self._child, other._child = other._child, self._child
+        self._watcher, other._watcher = other._watcher, self._watcher
         if other._measurement is not None and (child := other._measurement._child) is not None:
             child.refer(self.modules[0])
             self._timer()._child, other._measurement._child = child, None
@@ -303,8 +309,8 @@ class Programs:
     def close(self) -> None:
         """End the processes."""
         self.stop()
-        children = [self._child, getattr(self._measurement, "_child", None)]
-        self._child = self._measurement = None
+        children = [self._child, self._watcher, getattr(self._measurement, "_child", None)]
+        self._child = self._watcher = self._measurement = None
         for child in children:
             if child is not None:
                 child.close()

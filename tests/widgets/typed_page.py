@@ -17,7 +17,8 @@ class Model extends mlcPage.PageModel {{
   async save_changes() {{
     const changed = this.changed;
     this.changed = {{}};
-    for (const [name, value] of Object.entries(await window.sync(changed))) super.set(name, value);
+    const found = await window.sync(JSON.stringify(changed)); // texts are passed on quickest
+    for (const [name, value] of Object.entries(JSON.parse(found))) super.set(name, value);
   }}
 }}
 const model = new Model({values});
@@ -36,12 +37,11 @@ def serve(page, view, path, ready=".mlc.typed .lines > div"):
         for name in names:
             value = json.dumps(getattr(view, name))
             if sent.get(name) != value:
-                found[name] = json.loads(value)
-                sent[name] = value
-        return found
+                found[name] = sent[name] = value
+        return "{" + ", ".join(f'"{name}": {value}' for name, value in found.items()) + "}"
 
     def sync(changed):
-        for name, value in changed.items():
+        for name, value in json.loads(changed).items():
             if name in names:
                 sent[name] = json.dumps(value)
                 setattr(view, name, value)
@@ -50,7 +50,8 @@ def serve(page, view, path, ready=".mlc.typed .lines > div"):
     page.expose_function("sync", sync)
     script = bundle.script(view._entry) + bundle.script("page.js")
     names = [n for n in names if n not in ("layout", "tabbable", "tooltip")]
-    text = PAGE.format(style=bundle.style(*view._styles), script=script, values=embed(news()))
+    text = PAGE.format(style=bundle.style(*view._styles), script=script,
+                       values=embed(json.loads(news())))
     path.write_text(text, encoding="utf-8")
     page.goto(path.as_uri())
     page.wait_for_selector(ready)

@@ -439,7 +439,6 @@ class AccessView {
       ...results.map((r, i) => h("option", { value: i, selected: i === chosen }, r.name)),
     );
     this.#drawForm();
-    this.#drawHistogram();
     this.#drawLegend();
     this.#layout();
     const at = this.#position < 0 ? this.#model.get("position") : this.#position;
@@ -766,7 +765,7 @@ class AccessView {
   }
 
   #recolour() {
-    for (const grid of this.#grids) grid.colours = null;
+    for (const grid of this.#grids) grid.recolour();
     this.#drawGrids();
     this.#drawTimeline();
   }
