@@ -216,16 +216,19 @@ def _uses(facts: Facts, name: str, level: int) -> float | None:
 def _reuse(name: str, level: str, before: float | None, after: float | None) -> str:
     if after is None:
         return f": {name} is in {level} whenever it is used"
-    if after < 1:
+    if after < 0.95:
         text = f": of what comes into {level} of {name}, only {100 * after:.2g} % is used"
     else:
         times = "once" if after < 1.05 else f"{_number(after)} times"
         text = f": each element of {name} is used {times} before it leaves {level}"
     if before is None or not _changed(before, after):
         return text
-    return text + (f", {100 * before:.2g} % before" if after < 1 else
-                   f"; before, {100 * before:.2g} % of what came in was used" if before < 1 else
-                   f", {'once' if before < 1.05 else _number(before)} before")
+    once = "once" if before < 1.05 else f"{_number(before)} times"
+    if before < 0.95:
+        return text + (f", {100 * before:.2g} % before" if after < 0.95 else
+                       f"; before, {100 * before:.2g} % of what came in was used")
+    return text + (f"; before, each element was used {once}" if after < 0.95 else
+                   f", {once.removesuffix(' times')} before")
 
 
 def _traffic(a: Facts, b: Facts) -> Iterator[Reason]:
