@@ -300,8 +300,9 @@ def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
 def _latency(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.inner["sums"], b.inner["sums"]
     if old and new and min(old, new) < _HIDES and max(old, new) >= 2 * min(old, new):
-        effect = "the latency of the add is hidden" if new > old else \
-            "each waits for the one before it"
+        effect = "each waits for the one before it" if new < old else \
+            "the latency of the add is hidden" if new >= _HIDES else \
+            "more of the latency of the add is hidden"
         sums = "sum" if new == 1 else "sums"
         yield Reason(f"The inner loop adds to {new} independent {sums}, to {old} before: {effect}.",
                      1 if new > old else -1, _size(old, new))
