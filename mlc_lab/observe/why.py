@@ -221,7 +221,9 @@ def _reuse(name: str, level: str, before: float | None, after: float | None) -> 
     else:
         times = "once" if after < 1.05 else f"{_number(after)} times"
         text = f": each element of {name} is used {times} before it leaves {level}"
-    if before is None or not _changed(before, after):
+    if before is not None and not _changed(before, after):
+        return f", mostly those of {name}"  # it is asked for more or less often, not used otherwise
+    if before is None:
         return text
     once = "once" if before < 1.05 else f"{_number(before)} times"
     if before < 0.95:
