@@ -7,12 +7,19 @@ Needs the extra `lab` and a Chromium (see tests/browser.py for where it is looke
 the browser in each tab, layout included; for a module of 2,000 lines, how long a step and a frame
 of scrolling take; for the page of choices of a matrix product, how long it takes after 50 changes
 until the program, the counts with the machine code, and the time are there, and how large it is;
-for typed text, how long it takes from a key press in the browser to the program.
+for typed text, how long it takes from a key press in the browser to the program; for the
+ready-made page of a matrix product in the browser, how long 50 changes take from the hand to what
+is drawn (the program with its nest, counts, accesses, machine code, time), what moves meanwhile,
+and how many frames a second the accesses play with.
+
+Times on a busy machine say little: the load is printed with them.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import random
 import statistics
 import sys
 import tempfile
@@ -108,19 +115,20 @@ def spread(times: list[float]) -> str:
     return f"{statistics.median(times):6.1f} ms median, {max(times):6.1f} ms slowest"
 
 
+def processor(session) -> float:
+    """Seconds that the main thread of a page has used."""
+    found = session.send("Performance.getMetrics")["metrics"]
+    return next(m["value"] for m in found if m["name"] == "TaskDuration")
+
+
 def steps_of(page) -> str:
     """Walk all steps: time of each, and the processor's time of one, which a busy machine does not
     stretch, all the browser does in its main thread included (drawing too)."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def spent() -> float:
-        found = session.send("Performance.getMetrics")["metrics"]
-        return next(m["value"] for m in found if m["name"] == "TaskDuration")
-
-    start = spent()
+    start = processor(session)
     times = page.evaluate(STEP)
-    each = 1e3 * (spent() - start) / len(times)
+    each = 1e3 * (processor(session) - start) / len(times)
     return f"{spread(times)}, {each:5.1f} ms of the processor"
 
 
@@ -191,6 +199,95 @@ def changes(n: int, count: int) -> None:
     lab.close()
 
 
+#: moves a slider as a hand does, and waits until each part shows what follows; milliseconds
+CHANGE = """async ([name, choice, seconds]) => {
+  const input = document.querySelector(`.knob input[aria-label="${name}"]`);
+  const fixed = ".knob, .pane, .facts, .chart, .asm, .roofline";
+  const places = () => [...document.querySelectorAll(fixed)]
+    .map((e) => Math.round(e.getBoundingClientRect().top));
+  const before = places();
+  const text = (where) => document.querySelector(where)?.textContent ?? "";
+  const shown = {
+    program: () => !document.querySelector(".program.stale"),
+    counts: () => !document.querySelector(".facts.stale"),
+    accesses: () => !document.querySelector(".accesses .stale"),
+    code: () => !document.querySelector(".stale .asm"),
+    time: () => !document.querySelector(".facts.stale") && /Time[^…]/.test(text(".facts")),
+  };
+  const start = performance.now();
+  input.value = choice;
+  input.dispatchEvent(new Event("input"));
+  const took = {};
+  while (Object.keys(took).length < 5 && performance.now() - start < 1000 * seconds) {
+    await new Promise((done) => requestAnimationFrame(done));
+    for (const [what, is] of Object.entries(shown))
+      if (!(what in took) && (what === "program" || "program" in took) && is())
+        took[what] = performance.now() - start;
+  }
+  return { took, moved: places().filter((top, n) => top !== before[n]).length };
+}"""
+FRAMES = """async (seconds) => {
+  const times = [];
+  const end = performance.now() + 1000 * seconds;
+  let last = await new Promise((done) => requestAnimationFrame(done));
+  while (last < end) {
+    const now = await new Promise((done) => requestAnimationFrame(done));
+    times.push(now - last);
+    last = now;
+  }
+  return times;
+}"""
+
+
+def whole_page(browser, folder: Path, count: int) -> None:
+    """What `count` changes of the page of a matrix product take until each part is drawn."""
+    view, rng = tvm.explore_live("matrix product"), random.Random(17)
+    view.wait(120)
+    lab, taken, moved = view.source, {}, 0
+    sliders = [n for n, knob in enumerate(lab.knobs) if knob.kind == "number"]
+    asked = {"program": "<= 100 ms", "counts": "<= 300 ms", "accesses": "<= 300 ms",
+             "code": "<= 1000 ms", "time": "<= 3000 ms"}
+    with open_page(browser, width=1600) as page:
+        serve(page, view, folder / "page.html", ".mlc.live .program .l")
+        page.locator(".accesses summary").click()
+        page.locator(".mlc-access").wait_for()
+        load = os.getloadavg()[0]
+        for _ in range(count):
+            while True:
+                at = rng.choice(sliders)
+                choice = rng.randrange(len(lab.knobs[at].labels))
+                point = lab.point([*view.state[:at], choice, *view.state[at + 1:]])
+                if not point.counted:
+                    break
+            found = page.evaluate(CHANGE, [lab.knobs[at].name, choice, 20])
+            moved += found["moved"]
+            for what, ms in found["took"].items():
+                taken.setdefault(what, []).append(ms)
+        for what, times in taken.items():
+            lost = f", {count - len(times)} not within 20 s" if len(times) < count else ""
+            row(f"page of a matrix product: {what}", spread(times) + lost, asked[what])
+        row("parts that moved in these changes", str(moved), "0")
+        row("load of the machine", f"{load:.1f} before, {os.getloadavg()[0]:.1f} after, "
+            f"{os.cpu_count()} cores")
+        text = live.write(lab, view.state)
+        row(f"the page, {len(lab.points)} states", f"{len(text) / 1e6:6.2f} MB", "<= 10 MB")
+        kept = len(json.dumps(view._repr_mimebundle_()[0]))
+        row("in the notebook, text and picture included", f"{kept / 1e3:6.0f} kB", "<= 300 kB")
+    view.close()
+    (folder / "frames.html").write_text(text, encoding="utf-8")
+    with open_page(browser, width=1600) as page:
+        page.goto((folder / "frames.html").as_uri())
+        page.locator(".accesses summary").click()
+        page.get_by_role("button", name="Play").click()
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        start = processor(session)
+        times = page.evaluate(FRAMES, 5)
+        each = 1e3 * (processor(session) - start) / len(times)
+        row("accesses playing: a frame", f"{spread(times)}, {1e3 * len(times) / sum(times):.0f} a "
+            f"second, {each:.1f} ms of the processor", ">= 60 a second")
+
+
 TYPED = """\
 i, j, k = sch.get_loops("C")
 j0, j1 = sch.split(j, factors=[None, 8])
@@ -239,6 +336,7 @@ def main() -> None:
         changes(n, 50)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        whole_page(browser, Path(folder), 50)
         typing(browser, Path(folder), 51)
         for name, made in (("short", short), ("long", long)):
             path = Path(folder) / f"{name}.html"

@@ -59,6 +59,8 @@ class Live(View):
 
     #: seconds that the hand is still before a program is timed
     still_s = 0.4
+    #: and before what nobody asked for is computed ahead, in the way of what is asked for next
+    ahead_s = 1.0
 
     state = traitlets.List().tag(sync=True)
     knobs = traitlets.List().tag(sync=True)
@@ -77,12 +79,15 @@ class Live(View):
         """`choices` is a `mlc_lab.observe.live.Choices`."""
         self.source = choices
         self._lock = threading.RLock()
-        self._thread: threading.Thread | None = None
+        self._threads: dict[str, threading.Thread] = {}
+        self._busy: dict[str, str] = {}
+        self._wake = threading.Event()
         self._moved, self._knob, self._closed = 0.0, 0, False
         self._idle: threading.Timer | None = None
         #: what can be computed: its name for the reader, and what does it
         self._acts: dict[str, tuple[str, Callable[[Point], dict]]] = {
-            "count": ("counting", choices.count), "measure": ("measuring", choices.measure),
+            "count": ("counting", choices.count_misses),
+            "compile": ("compiling", choices.compile), "measure": ("measuring", choices.measure),
             "accesses": ("watching the accesses", choices.accesses),
             "whole": ("counting the whole run", choices.count_whole)}
         first = choices.point(choices.first)
@@ -118,10 +123,10 @@ class Live(View):
         """Wait until all that was asked for is computed. Whether it is."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
-            thread = self._thread
-            if thread is None or not thread.is_alive():
+            at_work = [thread for thread in list(self._threads.values()) if thread.is_alive()]
+            if not at_work:
                 return True
-            thread.join(0.05)
+            at_work[0].join(0.05)
         return False
 
     def on_state(self, callback: Callable[[list], None]) -> Callable[[], None]:
@@ -149,7 +154,7 @@ class Live(View):
     @traitlets.observe("state")
     def _chosen(self, change: Any) -> None:
         """The program at once; what takes longer from a thread."""
-        self.source.stop()
+        self.source.give_way()
         with self._lock:
             point = self.source.point(change["new"])
             if point is self._at:
@@ -169,29 +174,38 @@ class Live(View):
 
     def _say_why(self) -> None:
         before, at = self._before, self._at
-        self.why = {"from": before.key, "to": at.key, "said": self.source.why(before, at)}
+        known = before.counted and before.compiled and at.counted and at.compiled
+        self.why = {"from": before.key, "to": at.key,
+                    "said": self.source.why(before, at) if known else []}
 
     def _go_on(self) -> None:
+        self._wake.set()
         if self._idle is not None:
             self._idle.cancel()
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._work, daemon=True)
-            self._thread.start()
+        for lane, following in (("accesses", self._watched), ("rest", self._next)):
+            thread = self._threads.get(lane)
+            if thread is None or not thread.is_alive():
+                self._threads[lane] = threading.Thread(target=self._work, args=(lane, following),
+                                                       daemon=True)
+                self._threads[lane].start()
 
-    def _work(self) -> None:
-        """Compute what is missing, the state that is shown first: its counts and accesses, then its
-        time when the hand is still, then the counts and times of the other choices of the knob that
-        was moved last."""
+    def _work(self, lane: str, following: Callable[[], tuple[str, Point] | None]) -> None:
+        """Compute what is missing: in one thread the accesses, where the reader looks at them; in
+        another one first of the state that is shown its counts, its machine code, then its time
+        when the hand is still; then all that of the other choices of the knob that was moved last,
+        the nearest first."""
         try:
             while not self._closed:
-                todo = self._next()
+                self._wake.clear()
+                todo = following()
                 if todo is None:
                     break
                 what, point = todo
                 if what == "wait":
-                    time.sleep(0.05)
+                    self._wake.wait(0.05)
                     continue
-                self.busy, compute = self._acts[what]
+                said, compute = self._acts[what]
+                self._say_busy(lane, said)
                 found = compute(point)
                 with self._lock, self.hold_sync():
                     if what == "accesses":
@@ -200,13 +214,27 @@ class Live(View):
                     self._show(point)
                     self._say_why()
         except Exception as error:  # a view says what went wrong, and goes on with what is there
-            self.busy = f"stopped: {type(error).__name__}: {error}"
+            self._say_busy(lane, f"stopped: {type(error).__name__}: {error}")
         else:
-            self.busy = ""
+            self._say_busy(lane, "")
         # a cell that is run again and again leaves views behind, but no processes
-        self._idle = threading.Timer(IDLE_S, self.source.close)
-        self._idle.daemon = True
-        self._idle.start()
+        with self._lock:
+            if self._idle is not None:
+                self._idle.cancel()
+            self._idle = threading.Timer(IDLE_S, self.source.close)
+            self._idle.daemon = True
+            self._idle.start()
+
+    def _say_busy(self, lane: str, said: str) -> None:
+        with self._lock:
+            self._busy[lane] = said
+            self.busy = self._busy.get("rest") or self._busy.get("accesses", "")
+
+    def _watched(self) -> tuple[str, Point] | None:
+        """The accesses to look at next."""
+        with self._lock:
+            at = self._at
+            return ("accesses", at) if self.follow and self.watched.get("key") != at.key else None
 
     def _next(self) -> tuple[str, Point] | None:
         """What to compute next, and of which point."""
@@ -214,19 +242,25 @@ class Live(View):
             at, before, knob = self._at, self._before, self._knob
             if at.error is None and not at.counted:
                 return "count", at
-            if self.follow and self.watched.get("key") != at.key:
-                return "accesses", at
-            if before.error is None and not before.counted:
-                return "count", before
-            still = time.monotonic() - self._moved >= self.still_s
+            if at.error is None and not at.compiled:
+                return "compile", at
+            if before.error is None and not (before.counted and before.compiled):
+                return "compile" if before.counted else "count", before
+            rest = time.monotonic() - self._moved
+            still = rest >= self.still_s and self._watched() is None
             if at.error is None and not at.timed:
                 return ("measure", at) if still else ("wait", at)
             if at.error is None and self.source.partly(at):
                 return ("whole", at) if still else ("wait", at)
+            if rest < self.ahead_s:
+                return "wait", at
             states = nearest(self.source, at.state, knob)
             if knob and self.source.knobs[0].kind == "form":  # to compare with
                 for form in self.source.neighbours(at.state, 0):
                     states += nearest(self.source, form, knob)
+            value = at.state[knob] if knob < len(at.state) else 0
+            if isinstance(value, int):
+                states.sort(key=lambda state: abs(state[knob] - value))
         others = []
         for state in states:
             with self._lock:  # a replay each, so that the hand never waits for more than one
@@ -236,7 +270,7 @@ class Live(View):
                 if point.key not in self.points:
                     self._show(point)
             others.append(point)
-        for what, done in (("count", "counted"), ("measure", "timed")):
+        for what, done in (("count", "counted"), ("compile", "compiled"), ("measure", "timed")):
             for point in others:
                 if point.error is None and not getattr(point, done):
                     return what, point

@@ -82,7 +82,7 @@ class Typed(Live):
     @traitlets.observe("typed")
     def _retyped(self, change: Any) -> None:
         """The program at once; what takes longer from a thread, as for `Live`."""
-        self.source.stop()
+        self.source.give_way()
         with self._lock:
             point = self.source.set(change["new"]["text"])
             self._moved = time.monotonic()

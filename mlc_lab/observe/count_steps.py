@@ -68,10 +68,10 @@ def describe_machine(recording: Recording, modules: list[IRModule], hierarchy: C
 
 
 def counted(mod: IRModule, hierarchy: CacheHierarchy | None,
-            sizes: Mapping[str, int] | None = None, target: Any = "llvm", trusted: bool = False
-            ) -> dict[str, Any]:
-    """The entries "inner" and, in a hierarchy of caches, "counts" of one program; errors become
-    their messages.
+            sizes: Mapping[str, int] | None = None, target: Any = "llvm", trusted: bool = False,
+            inner: bool = True) -> dict[str, Any]:
+    """The entries "inner", unless it is not asked for, and, in a hierarchy of caches, "counts" of
+    one program; errors become their messages.
 
     It is run for that: one that calls code outside of itself only if it is `trusted`.
     """
@@ -84,6 +84,8 @@ def counted(mod: IRModule, hierarchy: CacheHierarchy | None,
             found["counts"] = count_accesses(mod, hierarchy, sizes=sizes, target=target).to_dict()
         except Exception as error:  # one step that cannot be counted must not cost the others
             found["counts"] = {"message": f"not counted: {_first_line(error)}"}
+    if not inner:
+        return found
     try:
         found["inner"] = inner_facts(mod, sizes, target)
     except Exception as error:  # as above

@@ -50,10 +50,12 @@ class Isolated:
         """The cost of a program, timed for about `seconds`. Raises for no fault of the program."""
         return self._of(mod, {"do": "cost", "seconds": seconds})
 
-    def counted(self, mod: IRModule, caches: list[dict[str, Any]] | None) -> dict[str, Any]:
-        """The inner loop of a program and, in caches as `CacheHierarchy.to_dict` has them, its
-        counts; see `count_steps.py`. Raises for no fault of the program."""
-        return self._of(mod, {"do": "counted", "caches": caches})
+    def counted(self, mod: IRModule, caches: list[dict[str, Any]] | None, inner: bool = True
+                ) -> dict[str, Any]:
+        """The inner loop of a program, unless it is not asked for, and, in caches as
+        `CacheHierarchy.to_dict` has them, its counts; see `count_steps.py`. Raises for no fault of
+        the program."""
+        return self._of(mod, {"do": "counted", "caches": caches, "inner": inner})
 
     def accesses(self, mod: IRModule, caches: list[dict[str, Any]], limit: int, offered: int
                  ) -> dict[str, Any]:

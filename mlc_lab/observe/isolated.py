@@ -40,7 +40,8 @@ def _measure(request: dict[str, Any]) -> dict[str, Any]:
 def _count(request: dict[str, Any]) -> dict[str, Any]:
     caches = request["caches"] and CacheHierarchy.from_dict(request["caches"])
     return {"status": "ok", "cost": count_steps.counted(
-        request["module"], caches, _session.sizes, _session.target, _session.trusted)}
+        request["module"], caches, _session.sizes, _session.target, _session.trusted,
+        request["inner"])}
 
 
 def _trace(request: dict[str, Any]) -> dict[str, Any]:

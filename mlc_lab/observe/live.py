@@ -73,7 +73,8 @@ class Knob:
     def to_dict(self) -> dict[str, Any]:
         """The knob as plain data."""
         return {"kind": self.kind, "name": self.name, "text": self.text,
-                "labels": list(self.labels), "start": self.start, "forms": list(self.forms)}
+                "labels": list(self.labels), "start": self.start, "where": self.where,
+                "forms": list(self.forms)}
 
 
 class Knobs:

@@ -7,7 +7,9 @@ results are compared; `count` and `measure` find what takes a while, each once f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from .count_steps import counted, describe_machine
 from .inner_loop import statements_run
 from .isolate import Isolated
 from .measure import Measurement, calls_python
+from .nest import Box, cut, nest_of
 from .program import number_of
 from .recording import Recorder, Recording
 from .why import facts_of, reasons
@@ -34,6 +37,10 @@ QUICK = 50_000_000
 _LONG = 1_100_000_000
 #: accesses that are shown of a program, and in how many choices of caches
 _ACCESSES, _OFFERED = 2048, 2
+
+#: seconds that something is waited for that the hand has moved on from: as long as a new process
+#: takes to begin
+PATIENCE_S = 0.8
 
 #: a value of a knob: the number of a choice, on or off, or the places of loops in an order
 Value = int | bool | list[int]
@@ -50,6 +57,7 @@ class Point:
     python: str
     error: dict[str, str] | None = None
     counted: bool = False
+    compiled: bool = False
     timed: bool = False
     whole: bool = False
 
@@ -59,6 +67,15 @@ def refused(refusal: ScheduleError) -> dict[str, str]:
     parts = [refusal.reason, refusal.conflict, refusal.hint]
     return {"call": refusal.call, "rule": refusal.rule.replace("_", " "),
             "message": "\n\n".join(filter(None, parts))}
+
+
+@dataclass
+class _Work:
+    """What a child is at: until when it is left alone, and whether it was ended."""
+
+    child: Isolated
+    until: float
+    given_up: bool = False
 
 
 class Programs:
@@ -88,9 +105,12 @@ class Programs:
         self._number(self.start)
         self.hierarchy = as_hierarchy(self.caches)
         self._child: Isolated | None = None
+        self._watcher: Isolated | None = None
+        self._work: _Work | None = None
         self._long: Isolated | None = None
         self._measurement: Measurement | None = None
         self._accesses: dict[int, dict[str, Any]] = {}
+        self._nests: dict[int, list[list[Any]]] = {}
 
     def _number(self, mod: IRModule) -> int:
         found = number_of(mod, self._recorder)
@@ -114,39 +134,99 @@ class Programs:
     # ------------------------------------------------------------------- what takes a while
 
     def count(self, point: Point) -> dict[str, Any]:
-        """Count the cache misses of a point's program and find its inner loop, in a process of its
-        own. The entries that its cost has then; a "message" where there are none. Of a program that
-        runs long its beginning is counted ("part" of "counts" says how much of it)."""
+        """Count the cache misses of a point's program and find its inner loop: `count_misses` and
+        `compile`. The entries that its cost has then; a "message" where there are none."""
+        self.count_misses(point)
+        return self.compile(point)
+
+    def count_misses(self, point: Point) -> dict[str, Any]:
+        """Count the cache misses of a point's program, in a process of its own. Of one that runs
+        long its beginning is counted ("part" of "counts" says how much of it). Its cost."""
         if point.error is not None or point.counted:
             return self.cost(point)
-        point.counted = True
         program = self.recording.programs[point.program]
-        if "counts" in (program.cost or {}):
-            return self.cost(point)  # another state has the same program
-        describe_machine(self.recording, self.modules, self.hierarchy, self.sizes)
         mod = self.modules[point.program]
-        if self._child is None:
-            self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
-        if statements_run(mod, self.sizes) <= self.most:
-            found = self._counted(self._child, mod, True)
-        else:
-            found = self._counted(self._child, mod, False)
-            short = beginning(mod, self.sizes, self.most)
-            counts = self._counted(self._child, short[0], True)["counts"] if short else {
-                "message": "not counted: it runs long, and cannot be cut short"}
-            found["counts"] = of_the_whole(counts, short[1]) if (
-                short and "levels" in counts) else counts
+        if "counts" not in (program.cost or {}):  # else another state has the same program
+            describe_machine(self.recording, self.modules, self.hierarchy, self.sizes)
+            part, short = 1.0, mod
+            if statements_run(mod, self.sizes) > self.most:
+                made = beginning(mod, self.sizes, self.most)
+                if made is None:
+                    point.counted = True
+                    return self._found(point, {"counts": {
+                        "message": "not counted: it runs long, and cannot be cut short"}})
+                short, part = made
+            with self._at_work(self.child) as work:
+                counts = self._counted(self.child, short, self.hierarchy)
+            if work.given_up:
+                return self.cost(point)
+            if short is not mod and "levels" in counts:
+                counts = of_the_whole(counts, part)
+            self._found(point, {"counts": counts})
+        point.counted = True
+        return self.cost(point)
+
+    def compile(self, point: Point) -> dict[str, Any]:
+        """Find the inner loop of a point's program in machine code, in a process of its own. Its
+        cost."""
+        if point.error is not None or point.compiled:
+            return self.cost(point)
+        if "inner" not in self.cost(point):
+            with self._at_work(self.child) as work:
+                inner = self._counted(self.child, self.modules[point.program], None)
+            if work.given_up:
+                return self.cost(point)
+            self._found(point, {"inner": inner})
+        point.compiled = True
+        return self.cost(point)
+
+    def _found(self, point: Point, found: dict[str, Any]) -> dict[str, Any]:
+        """Add to the cost of a point's program. Its cost."""
+        program = self.recording.programs[point.program]
         program.cost = {**(program.cost or {}), **found}
         return program.cost
 
-    def _counted(self, child: Isolated, mod: IRModule, misses: bool) -> dict[str, Any]:
-        """The counts of a program and its inner loop; messages where there are none."""
-        caches = self.hierarchy if misses else None
+    @property
+    def child(self) -> Isolated:
+        """The process that counts and compiles."""
+        if self._child is None:
+            self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
+        return self._child
+
+    @property
+    def watcher(self) -> Isolated:
+        """The process that looks at accesses, so that they need not wait for the counts."""
+        if self._watcher is None:
+            self._watcher = Isolated(None, self.target, self.sizes, trusted=self.trusted)
+        return self._watcher
+
+    def _counted(self, child: Isolated, mod: IRModule, caches: Any) -> dict[str, Any]:
+        """The counts of a program in a hierarchy of caches, or, for None, its inner loop; a message
+        where there are none."""
+        what = "inner" if caches is None else "counts"
         if calls_python(mod):
-            found = counted(mod, caches, self.sizes, self.target, self.trusted)
+            found = counted(mod, caches, self.sizes, self.target, self.trusted, caches is None)
         else:
-            found = child.counted(mod, None if caches is None else caches.to_dict())
-        return {"counts": found, "inner": found} if "message" in found else found
+            found = child.counted(mod, None if caches is None else caches.to_dict(), caches is None)
+        return found if "message" in found else found[what]
+
+    @contextmanager
+    def _at_work(self, child: Isolated, patience_s: float = PATIENCE_S) -> Iterator[_Work]:
+        """While a child works: `give_way` may end it. Then what it answered is no answer."""
+        work = self._work = _Work(child, time.monotonic() + patience_s)
+        try:
+            yield work
+        finally:
+            self._work = None
+
+    def give_way(self) -> None:
+        """The hand moved on: what another thread computes for longer than it is worth to wait for
+        is ended. It is begun again when it is asked for again."""
+        self.stop()
+        work = self._work
+        if work is not None and time.monotonic() >= work.until:
+            work.given_up = True
+            work.child.close()
 
     def partly(self, point: Point) -> bool:
         """Whether the beginning of a point's program was counted, and the whole can be."""
@@ -160,7 +240,7 @@ class Programs:
         child = self._long = Isolated(None, self.target, self.sizes, timeout_s=90.0,
                                       trusted=self.trusted)
         try:
-            found = self._counted(child, self.modules[point.program], True)["counts"]
+            found = self._counted(child, self.modules[point.program], self.hierarchy)
         finally:
             stopped, self._long = self._long is None, None
             child.close()
@@ -190,9 +270,7 @@ class Programs:
                 found = accesses(mod, limit=_ACCESSES, sizes=self.sizes, target=self.target).shown(
                     self.hierarchy, _OFFERED)
             else:
-                if self._child is None:
-                    self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
-                found = self._child.accesses(mod, self.hierarchy.to_dict(), _ACCESSES, _OFFERED)
+                found = self.watcher.accesses(mod, self.hierarchy.to_dict(), _ACCESSES, _OFFERED)
             if short and "trace" in found:
                 found["trace"]["notes"] = [f"These are the first {_ACCESSES:,} accesses of a long "
                                            "run."]
@@ -203,12 +281,16 @@ class Programs:
         """Time and check a point's program, in a process of its own. Its cost."""
         if point.error is not None or point.timed:
             return self.cost(point)
+        if "time" not in self.cost(point):
+            timer = self._timer()
+            # measured again from the beginning: nothing else runs beside what is timed
+            with self._at_work(timer.child, 0.0) as work:
+                found = timer.one(point.program)
+            if work.given_up:
+                return self.cost(point)
+            self._found(point, found)
         point.timed = True
-        program = self.recording.programs[point.program]
-        if "time" in (program.cost or {}):
-            return self.cost(point)
-        program.cost = {**(program.cost or {}), **self._timer().one(point.program)}
-        return program.cost
+        return self.cost(point)
 
     def _timer(self) -> Measurement:
         if self._measurement is None:
@@ -219,6 +301,7 @@ class Programs:
     def take_over(self, other: Programs) -> None:
         """Go on with the processes of another one, which starts new ones if it is used again."""
         self._child, other._child = other._child, self._child
+        self._watcher, other._watcher = other._watcher, self._watcher
         if other._measurement is not None and (child := other._measurement._child) is not None:
             child.refer(self.modules[0])
             self._timer()._child, other._measurement._child = child, None
@@ -226,8 +309,8 @@ class Programs:
     def close(self) -> None:
         """End the processes."""
         self.stop()
-        children = [self._child, getattr(self._measurement, "_child", None)]
-        self._child = self._measurement = None
+        children = [self._child, self._watcher, getattr(self._measurement, "_child", None)]
+        self._child = self._watcher = self._measurement = None
         for child in children:
             if child is not None:
                 child.close()
@@ -237,8 +320,27 @@ class Programs:
     def shown(self, point: Point) -> dict[str, Any]:
         """A point as plain data: its lines, and what is known of it."""
         return {"key": point.key, "state": point.state, "lines": self.lines(point),
-                "python": point.python, "error": point.error,
+                "nest": self._nest(point.program), "python": point.python, "error": point.error,
                 "cost": self.cost(point) if point.error is None else {}}
+
+    def _nest(self, program: int) -> list[list[Any]]:
+        """The loop nest of a program: of each loop, block and statement how deep it lies, its kind,
+        its text, and what kind of loop it is."""
+        if program not in self._nests:
+            rows: list[list[Any]] = []
+
+            def add(box: Box, depth: int) -> None:
+                if box.head.startswith("T.func_attr("):
+                    return
+                plain = box.kind == "root" or box.head.startswith(("class ", "def "))
+                if not plain:
+                    rows.append([depth, box.kind, cut(box.head), box.tint])
+                for child in box.children:
+                    add(child, depth if plain else depth + 1)
+
+            add(nest_of(self.recording, program), 0)
+            self._nests[program] = rows
+        return self._nests[program]
 
     def watched(self, point: Point) -> dict[str, Any] | None:
         """The accesses of a point's program, if they were looked at."""

@@ -316,16 +316,21 @@ class Measurement:
 
     def _isolated(self, index: int) -> dict[str, Any]:
         """Check and time one program in a process of its own."""
-        from . import isolate
-
         if not self.trusted and (reason := why_not(self.modules[index])):
             return {"message": f"not measured: {reason}"}
+        return self.child.cost(self.modules[index], TIME_EACH)
+
+    @property
+    def child(self) -> Any:
+        """The process in which programs run if they run `isolated`."""
+        from . import isolate
+
         if self._child is None:
             self._child = isolate.Isolated(
                 self.modules[0], self.target, self.sizes,
                 timeout_s=self.timeout_s or isolate.TIMEOUT, trusted=self.trusted,
             )  # fmt: skip
-        return self._child.cost(self.modules[index], TIME_EACH)
+        return self._child
 
 
 def is_left(cost: dict[str, Any] | None) -> bool:

@@ -13,6 +13,7 @@ What follows is found as for the page of choices (`live.py`). A number that the 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,7 @@ class Typed(Knobs):
         self._starts: dict[str, _Start] = {}
         self._points: dict[str, TypedPoint] = {}
         self._used: Programs | None = None
+        self._taking = threading.Lock()
         self.error: dict[str, Any] | None = None
         self.text = ""
         self.at = _NOTHING
@@ -174,6 +176,16 @@ class Typed(Knobs):
         home = self._taken(point)
         return home.count(point) if home is not None else {}
 
+    def count_misses(self, point: TypedPoint) -> dict[str, Any]:
+        """See `Programs.count_misses`."""
+        home = self._taken(point)
+        return home.count_misses(point) if home is not None else {}
+
+    def compile(self, point: TypedPoint) -> dict[str, Any]:
+        """See `Programs.compile`."""
+        home = self._taken(point)
+        return home.compile(point) if home is not None else {}
+
     def measure(self, point: TypedPoint) -> dict[str, Any]:
         """See `Programs.measure`."""
         home = self._taken(point)
@@ -201,12 +213,18 @@ class Typed(Knobs):
         for home in list(self._starts.values()):
             home.stop()
 
+    def give_way(self) -> None:
+        """See `Programs.give_way`."""
+        for home in list(self._starts.values()):
+            home.give_way()
+
     def _taken(self, point: TypedPoint) -> Programs | None:
         """The programs of a point, with the processes of those that were used before."""
-        if point.home is not None and point.home is not self._used:
-            if self._used is not None:
-                point.home.take_over(self._used)
-            self._used = point.home
+        with self._taking:
+            if point.home is not None and point.home is not self._used:
+                if self._used is not None:
+                    point.home.take_over(self._used)
+                self._used = point.home
         return point.home
 
     def cost(self, point: TypedPoint) -> dict[str, Any]:

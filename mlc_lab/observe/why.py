@@ -70,8 +70,9 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
                 ) -> dict[str, Any]:
     """The inner loop of a program in machine code, as plain data:
 
-    "instructions", and of them "fma", "loads" (those of other instructions' operands, too),
-    "stores", "shuffles"; the floating point "operations" that they do, in elements of 32 bits;
+    "instructions", and of them "vector" (they name more of a vector register than one element),
+    "fma", "loads" (those of other instructions' operands, too), "stores", "shuffles"; the floating
+    point "operations" that they do, in elements of 32 bits;
     "width" of its widest vectors in bits (0: one element at a time); "sums" in registers that do
     not wait for each other; places in memory "carried" from one iteration to the next; "spills" and
     "reloads"; "registers" that are named, "of" so many there are, and what is "held" in them (see
@@ -88,7 +89,8 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     found = mix([f" {line}" for line in loop.instructions])
     working = ("fma", "arithmetic", "compare", "load", "store")
     return {
-        "instructions": found["instructions"], "operations": _operations(loop),
+        "instructions": found["instructions"],
+        "vector": found["instructions"] - found.get("scalar", 0), "operations": _operations(loop),
         "fma": found.get("fma", 0),
         "loads": found.get("load", 0) + found.get("memory operands", 0) - loop.reloads,
         "stores": found.get("store", 0) - loop.spills, "shuffles": found.get("shuffle", 0),
@@ -214,16 +216,21 @@ def _uses(facts: Facts, name: str, level: int) -> float | None:
 def _reuse(name: str, level: str, before: float | None, after: float | None) -> str:
     if after is None:
         return f": {name} is in {level} whenever it is used"
-    if after < 1:
+    if after < 0.95:
         text = f": of what comes into {level} of {name}, only {100 * after:.2g} % is used"
     else:
         times = "once" if after < 1.05 else f"{_number(after)} times"
         text = f": each element of {name} is used {times} before it leaves {level}"
-    if before is None or not _changed(before, after):
+    if before is not None and not _changed(before, after):
+        return f", mostly those of {name}"  # it is asked for more or less often, not used otherwise
+    if before is None:
         return text
-    return text + (f", {100 * before:.2g} % before" if after < 1 else
-                   f"; before, {100 * before:.2g} % of what came in was used" if before < 1 else
-                   f", {'once' if before < 1.05 else _number(before)} before")
+    once = "once" if before < 1.05 else f"{_number(before)} times"
+    if before < 0.95:
+        return text + (f", {100 * before:.2g} % before" if after < 0.95 else
+                       f"; before, {100 * before:.2g} % of what came in was used")
+    return text + (f"; before, each element was used {once}" if after < 0.95 else
+                   f", {once.removesuffix(' times')} before")
 
 
 def _traffic(a: Facts, b: Facts) -> Iterator[Reason]:
@@ -295,8 +302,9 @@ def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
 def _latency(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.inner["sums"], b.inner["sums"]
     if old and new and min(old, new) < _HIDES and max(old, new) >= 2 * min(old, new):
-        effect = "the latency of the add is hidden" if new > old else \
-            "each waits for the one before it"
+        effect = "each waits for the one before it" if new < old else \
+            "the latency of the add is hidden" if new >= _HIDES else \
+            "more of the latency of the add is hidden"
         sums = "sum" if new == 1 else "sums"
         yield Reason(f"The inner loop adds to {new} independent {sums}, to {old} before: {effect}.",
                      1 if new > old else -1, _size(old, new))

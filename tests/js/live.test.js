@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { newLines } from "../../widgets/js/live.js";
+import { newLines } from "../../widgets/js/diff.js";
 import { changeOf, drawChoices } from "../../widgets/js/live_chart.js";
 
 test("lines that are not in the program before are marked", () => {

@@ -1,12 +1,11 @@
-"""A page with the view of typed text and Python behind it, without a notebook around."""
+"""A page with a view and Python behind it, without a notebook around."""
 
 import json
 
 from mlc_lab_widgets import bundle
 from mlc_lab_widgets.export import embed
-from mlc_lab_widgets.typed import STYLES
 
-PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Type</title>
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A view</title>
 <link rel="icon" href="data:,"><style>
 body {{ margin: 8px; background: Canvas; color-scheme: light dark }} {style}</style></head>
 <body><main><button id="before">before</button><div id="view"></div></main>
@@ -18,7 +17,8 @@ class Model extends mlcPage.PageModel {{
   async save_changes() {{
     const changed = this.changed;
     this.changed = {{}};
-    for (const [name, value] of Object.entries(await window.sync(changed))) super.set(name, value);
+    const found = await window.sync(JSON.stringify(changed)); // texts are passed on quickest
+    for (const [name, value] of Object.entries(JSON.parse(found))) super.set(name, value);
   }}
 }}
 const model = new Model({values});
@@ -27,8 +27,8 @@ setInterval(() => model.save_changes(), 30);
 </script></body></html>"""
 
 
-def serve(page, view, path):
-    """Show a view in a page; what is typed there comes to it, and what it finds goes there."""
+def serve(page, view, path, ready=".mlc.typed .lines > div"):
+    """Show a view in a page; what is done there comes to it, and what it finds goes there."""
     names = [n for n in view.trait_names(sync=True) if not n.startswith("_")]
     sent = {}
 
@@ -37,21 +37,21 @@ def serve(page, view, path):
         for name in names:
             value = json.dumps(getattr(view, name))
             if sent.get(name) != value:
-                found[name] = json.loads(value)
-                sent[name] = value
-        return found
+                found[name] = sent[name] = value
+        return "{" + ", ".join(f'"{name}": {value}' for name, value in found.items()) + "}"
 
     def sync(changed):
-        for name, value in changed.items():
+        for name, value in json.loads(changed).items():
             if name in names:
                 sent[name] = json.dumps(value)
                 setattr(view, name, value)
         return news()
 
     page.expose_function("sync", sync)
-    script = bundle.script("typed.js") + bundle.script("page.js")
+    script = bundle.script(view._entry) + bundle.script("page.js")
     names = [n for n in names if n not in ("layout", "tabbable", "tooltip")]
-    path.write_text(PAGE.format(style=bundle.style(*STYLES), script=script, values=embed(news())),
-                    encoding="utf-8")
+    text = PAGE.format(style=bundle.style(*view._styles), script=script,
+                       values=embed(json.loads(news())))
+    path.write_text(text, encoding="utf-8")
     page.goto(path.as_uri())
-    page.wait_for_selector(".mlc.typed .lines > div")
+    page.wait_for_selector(ready)

@@ -154,117 +154,125 @@ const PLAY = "M4 2v12l10-6z";
 const PAUSE = "M4 2v12M12 2v12";
 
 class AccessView {
+  #handlers;
+  #model;
+  #playing;
+  #resize;
+  #root;
+  #stopTheme;
+  #themeObserver;
+
   /** @type {Trace} */
-  trace = later();
+  #trace = later();
   /** @type {number} */
-  last = later();
+  #last = later();
   /** @type {HTMLButtonElement} */
-  playButton = later();
+  #playButton = later();
   /** @type {HTMLInputElement} */
-  slider = later();
+  #slider = later();
   /** @type {HTMLOutputElement} */
-  count = later();
+  #count = later();
   /** @type {HTMLSelectElement} */
-  speed = later();
+  #speed = later();
   /** @type {HTMLSelectElement} */
-  choice = later();
+  #choice = later();
   /** @type {HTMLCanvasElement} */
-  timeline = later();
+  #timeline = later();
   /** @type {HTMLParagraphElement} */
-  readout = later();
+  #readout = later();
   /** @type {BufferGrid[]} */
-  grids = later();
+  #grids = later();
   /** @type {HTMLPreElement} */
-  program = later();
+  #program = later();
   /** @type {HTMLTableElement} */
-  levels = later();
+  #levels = later();
   /** @type {HTMLDivElement} */
-  histogram = later();
+  #histogram = later();
   /** @type {HTMLDivElement} */
-  histogramTable = later();
+  #histogramTable = later();
   /** @type {HTMLDivElement} */
-  table = later();
+  #table = later();
   /** @type {HTMLFormElement} */
-  form = later();
+  #form = later();
   /** @type {HTMLParagraphElement} */
-  error = later();
+  #error = later();
   /** @type {HTMLDivElement} */
-  live = later();
+  #live = later();
   /** @type {HTMLInputElement} */
-  find = later();
+  #find = later();
   /** @type {HTMLDetailsElement} */
-  caches = later();
+  #caches = later();
   /** @type {HTMLDetailsElement} */
-  nearby = later();
+  #nearby = later();
   /** @type {HTMLDivElement} */
-  legend = later();
+  #legend = later();
   /** @type {number} */
-  position = later();
+  #position = later();
   /** @type {Result} */
-  result = later();
+  #result = later();
 
   /**
    * @param {Data.Model} model
    * @param {HTMLElement} element
    */
   constructor(model, element) {
-    this.model = model;
-    this.root = h("section", {
+    this.#model = model;
+    this.#root = h("section", {
       class: "mlc mlc-access",
       role: "group",
       "aria-roledescription": "access view",
       tabindex: "-1",
     });
-    element.replaceChildren(this.root);
-    this.playing = false;
-    this.build();
-    this.stopTheme = followTheme(this.root);
-    this.themeObserver = new MutationObserver(() => this.recolour());
-    this.themeObserver.observe(this.root, { attributes: true, attributeFilter: ["data-theme"] });
-    this.resize = new ResizeObserver(() => this.layout());
-    this.resize.observe(this.root);
-    this.root.addEventListener("keydown", (event) => this.key(event));
-    this.handlers = {
-      "change:trace": () => this.rebuild(),
-      "change:results": () => this.takeResults(),
-      "change:configuration": () => this.takeResults(),
-      "change:position": () => this.show(this.model.get("position"), false),
-      "change:error": () => this.showError(),
+    element.replaceChildren(this.#root);
+    this.#playing = false;
+    this.#build();
+    this.#stopTheme = followTheme(this.#root);
+    this.#themeObserver = new MutationObserver(() => this.#recolour());
+    this.#themeObserver.observe(this.#root, { attributes: true, attributeFilter: ["data-theme"] });
+    this.#resize = new ResizeObserver(() => this.#layout());
+    this.#resize.observe(this.#root);
+    this.#root.addEventListener("keydown", (event) => this.#key(event));
+    this.#handlers = {
+      "change:trace": () => this.#rebuild(),
+      "change:results": () => this.#takeResults(),
+      "change:configuration": () => this.#takeResults(),
+      "change:position": () => this.#show(this.#model.get("position"), false),
+      "change:error": () => this.#showError(),
     };
-    for (const [event, handler] of Object.entries(this.handlers)) model.on(event, handler);
+    for (const [event, handler] of Object.entries(this.#handlers)) model.on(event, handler);
   }
 
   remove() {
-    this.pause();
-    this.stopTheme();
-    this.themeObserver.disconnect();
-    this.resize.disconnect();
-    for (const [event, handler] of Object.entries(this.handlers)) this.model.off(event, handler);
+    this.#pause();
+    this.#stopTheme();
+    this.#themeObserver.disconnect();
+    this.#resize.disconnect();
+    for (const [event, handler] of Object.entries(this.#handlers)) this.#model.off(event, handler);
   }
 
   // ------------------------------------------------------------------------------------ building
 
   /** Another trace: at the same moment as before, as quick, and still playing if it was. */
-  rebuild() {
-    const [at, playing, speed] = [this.position, this.playing, this.speed.value];
-    const open = [this.caches.open, this.nearby.open];
-    const top = this.program.scrollTop;
-    const held = this.root.contains(document.activeElement);
-    this.build();
-    this.speed.value = speed;
-    [this.caches.open, this.nearby.open] = open;
-    this.program.scrollTop = top;
-    this.show(at, false, true);
-    if (held) this.root.focus({ preventScroll: true });
-    if (playing && this.position < this.last) this.play();
+  #rebuild() {
+    const [at, playing, speed] = [this.#position, this.#playing, this.#speed.value];
+    const open = [this.#caches.open, this.#nearby.open];
+    const top = this.#program.scrollTop;
+    const held = this.#root.contains(document.activeElement);
+    this.#build();
+    this.#speed.value = speed;
+    [this.#caches.open, this.#nearby.open] = open;
+    this.#program.scrollTop = top;
+    this.#show(at, false, true);
+    if (held) this.#root.focus({ preventScroll: true });
+    if (playing && this.#position < this.#last) this.#play();
   }
 
-  build() {
-    this.pause();
+  #build() {
+    this.#pause();
     /** @type {Data.Accesses} */
-    const data = this.model.get("trace");
-    this.trace = new Trace(data);
-    this.last = Math.max(0, this.trace.length - 1);
+    const data = this.#model.get("trace");
+    this.#trace = new Trace(data);
+    this.#last = Math.max(0, this.#trace.length - 1);
     /**
      * @param {string} label
      * @param {string} path
@@ -278,38 +286,38 @@ class AccessView {
         html: shape(path),
         onclick: act,
       });
-    this.playButton = button("Play", PLAY, () => this.toggle());
-    this.slider = h("input", {
+    this.#playButton = button("Play", PLAY, () => this.#toggle());
+    this.#slider = h("input", {
       type: "range",
       min: 0,
-      max: this.last,
+      max: this.#last,
       step: 1,
       "aria-label": "Access",
     });
-    this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
-    this.count = h("output", { class: "count wide" });
-    this.speed = h(
+    this.#slider.addEventListener("input", () => this.#show(Number(this.#slider.value)));
+    this.#count = h("output", { class: "count wide" });
+    this.#speed = h(
       "select",
       { "aria-label": "Speed" },
       SPEEDS.map((s) => h("option", { value: s, selected: s === 10 }, `${whole(s)} a second`)),
     );
-    this.choice = h("select", { "aria-label": "Caches" });
-    this.choice.addEventListener("change", () => {
-      this.model.set("configuration", Number(this.choice.value));
-      this.model.save_changes();
-      this.takeResults();
+    this.#choice = h("select", { "aria-label": "Caches" });
+    this.#choice.addEventListener("change", () => {
+      this.#model.set("configuration", Number(this.#choice.value));
+      this.#model.save_changes();
+      this.#takeResults();
     });
-    this.timeline = h("canvas", { class: "timeline", role: "img" });
-    this.timeline.addEventListener("click", (event) => {
-      const box = this.timeline.getBoundingClientRect();
-      this.show(Math.round(((event.clientX - box.left) / box.width) * this.last));
+    this.#timeline = h("canvas", { class: "timeline", role: "img" });
+    this.#timeline.addEventListener("click", (event) => {
+      const box = this.#timeline.getBoundingClientRect();
+      this.#show(Math.round(((event.clientX - box.left) / box.width) * this.#last));
     });
-    this.readout = h("p", { class: "readout" });
-    this.grids = data.buffers.map(
+    this.#readout = h("p", { class: "readout" });
+    this.#grids = data.buffers.map(
       (buffer, number) =>
-        new BufferGrid(buffer, number, this.trace, (element) => this.goToNext(number, element)),
+        new BufferGrid(buffer, number, this.#trace, (element) => this.#goToNext(number, element)),
     );
-    this.program = h(
+    this.#program = h(
       "pre",
       { class: "program", tabindex: "0", "aria-label": "The lowered program" },
       data.lines.map((line) =>
@@ -320,19 +328,19 @@ class AccessView {
         ),
       ),
     );
-    this.levels = h("table", { class: "levels" });
-    this.histogram = h("div", { class: "reuse" });
-    this.histogramTable = h("div");
-    this.table = h("div", {
+    this.#levels = h("table", { class: "levels" });
+    this.#histogram = h("div", { class: "reuse" });
+    this.#histogramTable = h("div");
+    this.#table = h("div", {
       class: "near",
       tabindex: "0",
       role: "region",
       "aria-label": "Accesses around this one",
     });
-    this.form = h("form", { class: "caches" });
-    this.error = h("p", { class: "refused", role: "alert" });
-    this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
-    this.find = h("input", {
+    this.#form = h("form", { class: "caches" });
+    this.#error = h("p", { class: "refused", role: "alert" });
+    this.#live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
+    this.#find = h("input", {
       type: "text",
       size: 12,
       "aria-label": "Element to find, such as A[3, 4]",
@@ -341,29 +349,29 @@ class AccessView {
     const search = h(
       "form",
       { class: "find" },
-      this.find,
+      this.#find,
       h("button", { type: "submit" }, "Next access of it"),
     );
     search.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.findElement(this.find.value);
+      this.#findElement(this.#find.value);
     });
     /**
      * @param {string} title
      * @param {...Data.Child} body
      */
     const details = (title, ...body) => h("details", {}, h("summary", {}, title), ...body);
-    this.caches = details("Change the caches", this.form, this.error);
-    this.nearby = details("Accesses around this one, as a table", this.table);
-    this.nearby.addEventListener("toggle", () => this.drawTable());
-    this.root.setAttribute("aria-label", `Accesses of ${data.title}`);
-    this.root.replaceChildren(
+    this.#caches = details("Change the caches", this.#form, this.#error);
+    this.#nearby = details("Accesses around this one, as a table", this.#table);
+    this.#nearby.addEventListener("toggle", () => this.#drawTable());
+    this.#root.setAttribute("aria-label", `Accesses of ${data.title}`);
+    this.#root.replaceChildren(
       h(
         "div",
         { class: "bar" },
         h("span", { class: "title" }, `Accesses of ${data.title}`),
-        h("label", {}, "Caches ", this.choice),
-        h("label", {}, "Speed ", this.speed),
+        h("label", {}, "Caches ", this.#choice),
+        h("label", {}, "Speed ", this.#speed),
       ),
       h(
         "div",
@@ -371,24 +379,24 @@ class AccessView {
         h(
           "div",
           { class: "buttons", role: "group", "aria-label": "Move in time" },
-          button("First access", "M3 2v12M13 2v12L5 8z", () => this.show(0)),
-          button("Previous access", "M11 2v12L4 8z", () => this.show(this.position - 1)),
-          this.playButton,
-          button("Next access", "M5 2v12L12 8z", () => this.show(this.position + 1)),
-          button("Last access", "M13 2v12M3 2v12l8-6z", () => this.show(this.last)),
-          h("button", { type: "button", onclick: () => this.nextMiss() }, "Next miss"),
-          this.slider,
+          button("First access", "M3 2v12M13 2v12L5 8z", () => this.#show(0)),
+          button("Previous access", "M11 2v12L4 8z", () => this.#show(this.#position - 1)),
+          this.#playButton,
+          button("Next access", "M5 2v12L12 8z", () => this.#show(this.#position + 1)),
+          button("Last access", "M13 2v12M3 2v12l8-6z", () => this.#show(this.#last)),
+          h("button", { type: "button", onclick: () => this.#nextMiss() }, "Next miss"),
+          this.#slider,
         ),
-        this.count,
+        this.#count,
       ),
-      this.timeline,
-      this.readout,
+      this.#timeline,
+      this.#readout,
       h(
         "div",
         { class: "grids" },
-        this.grids.map((grid) => grid.element),
+        this.#grids.map((grid) => grid.element),
       ),
-      (this.legend = h("div", { class: "legend", "aria-label": "Legend" })),
+      (this.#legend = h("div", { class: "legend", "aria-label": "Legend" })),
       h(
         "div",
         { class: "below" },
@@ -396,61 +404,60 @@ class AccessView {
           "div",
           { class: "half" },
           h("div", { class: "cap" }, "What the caches had"),
-          this.levels,
+          this.#levels,
           h("div", { class: "cap" }, "Reuse distance: other lines used since this line was"),
-          this.histogram,
-          details("Reuse distances as a table", this.histogramTable),
+          this.#histogram,
+          details("Reuse distances as a table", this.#histogramTable),
         ),
         h(
           "div",
           { class: "half" },
           h("div", { class: "cap" }, "The lowered program"),
-          this.program,
+          this.#program,
         ),
       ),
       ...data.notes.map((note) => h("p", { class: "note" }, note)),
-      this.caches,
-      this.nearby,
+      this.#caches,
+      this.#nearby,
       details("Find an element", search),
-      this.live,
+      this.#live,
     );
-    this.position = -1;
-    this.takeResults();
-    this.showError();
+    this.#position = -1;
+    this.#takeResults();
+    this.#showError();
   }
 
-  takeResults() {
+  #takeResults() {
     /** @type {Data.CacheResult[]} */
-    const results = this.model.get("results");
-    const chosen = Math.max(0, Math.min(results.length - 1, this.model.get("configuration")));
+    const results = this.#model.get("results");
+    const chosen = Math.max(0, Math.min(results.length - 1, this.#model.get("configuration")));
     /** @param {Data.CacheResult} r */
     const line = (r) => r.levels[0].line;
     const reuse = results.find((r) => r.reuse && line(r) === line(results[chosen]))?.reuse;
-    this.result = new Result(results[chosen], sure(reuse), this.trace.length);
-    this.choice.replaceChildren(
+    this.#result = new Result(results[chosen], sure(reuse), this.#trace.length);
+    this.#choice.replaceChildren(
       ...results.map((r, i) => h("option", { value: i, selected: i === chosen }, r.name)),
     );
-    this.drawForm();
-    this.drawHistogram();
-    this.drawLegend();
-    this.layout();
-    const at = this.position < 0 ? this.model.get("position") : this.position;
-    this.position = -1;
-    this.show(at, false);
+    this.#drawForm();
+    this.#drawLegend();
+    this.#layout();
+    const at = this.#position < 0 ? this.#model.get("position") : this.#position;
+    this.#position = -1;
+    this.#show(at, false);
   }
 
   /** The caches as fields; live they can be changed, a page shows those that were recorded. */
-  drawForm() {
-    const live = Boolean(this.model.get("live"));
-    const rows = this.result.data.levels.map((level, i) => this.levelFields(level, i, live));
+  #drawForm() {
+    const live = Boolean(this.#model.get("live"));
+    const rows = this.#result.data.levels.map((level, i) => this.#levelFields(level, i, live));
     const body = h("tbody", {}, rows);
     const add = h("button", { type: "button", "aria-disabled": String(!live) }, "Add a level");
     add.addEventListener("click", () => {
       const [last] = [...body.children].slice(-1);
-      const fields = this.readFields(last);
+      const fields = this.#readFields(last);
       const level = { ...fields, name: `L${body.children.length + 1}`, size: fields.size * 4 };
       if (live && body.children.length < 5)
-        body.append(this.levelFields(level, body.children.length, live));
+        body.append(this.#levelFields(level, body.children.length, live));
     });
     const drop = h(
       "button",
@@ -461,7 +468,7 @@ class AccessView {
       if (live && body.children.length > 1) body.lastElementChild?.remove();
     });
     const apply = h("button", { type: "submit", "aria-disabled": String(!live) }, "Simulate");
-    this.form.replaceChildren(
+    this.#form.replaceChildren(
       h(
         "table",
         {},
@@ -487,13 +494,13 @@ class AccessView {
             "This page shows what was recorded: choose among it above. In a notebook the caches can be changed here.",
           ),
     );
-    this.form.onsubmit = (event) => {
+    this.#form.onsubmit = (event) => {
       event.preventDefault();
       if (!live) return;
-      this.model.set("error", "");
-      const levels = [...body.children].map((row) => this.readFields(row));
-      this.model.set("request", { levels, serial: Date.now() });
-      this.model.save_changes();
+      this.#model.set("error", "");
+      const levels = [...body.children].map((row) => this.#readFields(row));
+      this.#model.set("request", { levels, serial: Date.now() });
+      this.#model.save_changes();
     };
   }
 
@@ -502,7 +509,7 @@ class AccessView {
    * @param {number} i
    * @param {boolean} live
    */
-  levelFields(level, i, live) {
+  #levelFields(level, i, live) {
     const name = `L${i + 1}`;
     /** @param {"size" | "line" | "ways"} key */
     const number = (key) =>
@@ -534,7 +541,7 @@ class AccessView {
    * @param {Element} row
    * @returns {Data.CacheLevel}
    */
-  readFields(row) {
+  #readFields(row) {
     /** @type {Record<string, unknown>} */
     const level = { name: /** @type {HTMLElement} */ (row).dataset.name };
     for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (
@@ -545,28 +552,28 @@ class AccessView {
     return /** @type {any} */ (level);
   }
 
-  showError() {
-    const text = this.model.get("error") || "";
-    this.error.textContent = text;
-    this.error.hidden = !text;
-    if (text) this.caches.open = true;
+  #showError() {
+    const text = this.#model.get("error") || "";
+    this.#error.textContent = text;
+    this.#error.hidden = !text;
+    if (text) this.#caches.open = true;
   }
 
   // -------------------------------------------------------------------------------------- moving
 
   /** @param {KeyboardEvent} event */
-  key(event) {
+  #key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const target = /** @type {HTMLInputElement} */ (event.target);
     const { tagName } = target;
     /** @type {Record<string, () => void>} */
     const acts = {
-      ArrowLeft: () => this.show(this.position - 1),
-      ArrowRight: () => this.show(this.position + 1),
-      Home: () => this.show(0),
-      End: () => this.show(this.last),
-      " ": () => this.toggle(),
-      m: () => this.nextMiss(),
+      ArrowLeft: () => this.#show(this.#position - 1),
+      ArrowRight: () => this.#show(this.#position + 1),
+      Home: () => this.#show(0),
+      End: () => this.#show(this.#last),
+      " ": () => this.#toggle(),
+      m: () => this.#nextMiss(),
     };
     if (!(event.key in acts)) return;
     // Fields, menus and buttons have their own use of keys.
@@ -578,239 +585,239 @@ class AccessView {
     acts[event.key]();
   }
 
-  toggle() {
-    if (this.playing) this.pause();
-    else this.play();
+  #toggle() {
+    if (this.#playing) this.#pause();
+    else this.#play();
   }
 
-  play() {
-    if (!this.trace.length) return;
-    this.playing = true;
-    if (this.position >= this.last) this.show(0, false);
-    this.playButton.innerHTML = shape(PAUSE);
-    this.playButton.setAttribute("aria-label", "Pause");
-    this.playButton.title = "Pause";
+  #play() {
+    if (!this.#trace.length) return;
+    this.#playing = true;
+    if (this.#position >= this.#last) this.#show(0, false);
+    this.#playButton.innerHTML = shape(PAUSE);
+    this.#playButton.setAttribute("aria-label", "Pause");
+    this.#playButton.title = "Pause";
     let before = performance.now();
     let owed = 0;
     /** @param {number} now */
     const tick = (now) => {
-      if (!this.playing) return;
+      if (!this.#playing) return;
       // After a pause of the page (another tab) it goes on where it was.
-      owed += (Math.min(now - before, 250) * Number(this.speed.value)) / 1000;
+      owed += (Math.min(now - before, 250) * Number(this.#speed.value)) / 1000;
       before = now;
       if (owed >= 1) {
-        this.show(this.position + Math.floor(owed), false, true);
+        this.#show(this.#position + Math.floor(owed), false, true);
         owed %= 1;
       }
-      if (this.position >= this.last) this.pause();
+      if (this.#position >= this.#last) this.#pause();
       else requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
   }
 
-  pause() {
-    if (!this.playing) return;
-    this.playing = false;
-    this.playButton.innerHTML = shape(PLAY);
-    this.playButton.setAttribute("aria-label", "Play");
-    this.playButton.title = "Play";
-    this.tell();
-    this.drawTable();
-    this.live.textContent = `Paused. ${this.readout.textContent}`;
+  #pause() {
+    if (!this.#playing) return;
+    this.#playing = false;
+    this.#playButton.innerHTML = shape(PLAY);
+    this.#playButton.setAttribute("aria-label", "Play");
+    this.#playButton.title = "Play";
+    this.#tell();
+    this.#drawTable();
+    this.#live.textContent = `Paused. ${this.#readout.textContent}`;
   }
 
-  tell() {
-    this.model.set("position", this.position);
-    this.model.save_changes();
+  #tell() {
+    this.#model.set("position", this.#position);
+    this.#model.save_changes();
   }
 
-  nextMiss() {
-    for (let i = this.position + 1; i <= this.last; i++) {
-      if (this.result.found[i] > 0) return this.show(i);
+  #nextMiss() {
+    for (let i = this.#position + 1; i <= this.#last; i++) {
+      if (this.#result.found[i] > 0) return this.#show(i);
     }
-    this.live.textContent = "No further miss.";
+    this.#live.textContent = "No further miss.";
   }
 
   /**
    * @param {number} buffer
    * @param {number} element
    */
-  goToNext(buffer, element) {
+  #goToNext(buffer, element) {
     /** @param {number} i */
     const covers = (i) => {
-      const access = this.trace.at(i);
+      const access = this.#trace.at(i);
       return (
         access.site.buffer === buffer &&
         access.element <= element &&
         element < access.element + access.lanes
       );
     };
-    for (let k = 1; k <= this.trace.length; k++) {
-      const i = (this.position + k) % this.trace.length;
-      if (covers(i)) return this.show(i);
+    for (let k = 1; k <= this.#trace.length; k++) {
+      const i = (this.#position + k) % this.#trace.length;
+      if (covers(i)) return this.#show(i);
     }
-    this.live.textContent = "It is never accessed.";
+    this.#live.textContent = "It is never accessed.";
   }
 
   /** @param {string} text */
-  findElement(text) {
+  #findElement(text) {
     const match = text.match(/^\s*(\w+)\s*\[([\d,\s]*)\]\s*$/);
-    const { buffers } = this.trace.data;
+    const { buffers } = this.#trace.data;
     const number = match ? buffers.findIndex((b) => b.name === match[1]) : -1;
     const index = match ? match[2].split(",").map(Number) : [];
     const fits =
       number >= 0 &&
       index.length === buffers[number].shape.length &&
       index.every((x, d) => x < buffers[number].shape[d]);
-    this.find.setAttribute("aria-invalid", String(!fits));
+    this.#find.setAttribute("aria-invalid", String(!fits));
     if (!fits) {
-      this.live.textContent = `There is no element ${text}.`;
+      this.#live.textContent = `There is no element ${text}.`;
       return;
     }
     const element = index.reduce((sum, x, d) => sum * buffers[number].shape[d] + x, 0);
-    this.goToNext(number, element);
+    this.#goToNext(number, element);
   }
 
   /**
    * Show access `at`. `tell`: the model should hear of it; `running`: it is being played.
    * @param {number} at
    */
-  show(at, tell = true, running = false) {
-    if (tell && this.playing) this.pause();
-    at = Math.max(0, Math.min(this.last, at));
-    if (!this.trace.length) {
-      this.readout.textContent = "The program accesses no memory.";
+  #show(at, tell = true, running = false) {
+    if (tell && this.#playing) this.#pause();
+    at = Math.max(0, Math.min(this.#last, at));
+    if (!this.#trace.length) {
+      this.#readout.textContent = "The program accesses no memory.";
       return;
     }
-    const unchanged = at === this.position;
-    this.position = at;
-    this.slider.value = String(at);
-    this.count.textContent = `${whole(at + 1)} / ${whole(this.trace.length)}`;
-    const access = this.trace.at(at);
-    const said = this.describe(access);
-    this.slider.setAttribute("aria-valuetext", `${at + 1} of ${this.trace.length}: ${said}`);
-    const level = this.result.found[at];
-    this.readout.replaceChildren(
+    const unchanged = at === this.#position;
+    this.#position = at;
+    this.#slider.value = String(at);
+    this.#count.textContent = `${whole(at + 1)} / ${whole(this.#trace.length)}`;
+    const access = this.#trace.at(at);
+    const said = this.#describe(access);
+    this.#slider.setAttribute("aria-valuetext", `${at + 1} of ${this.#trace.length}: ${said}`);
+    const level = this.#result.found[at];
+    this.#readout.replaceChildren(
       h(
         "span",
-        { class: `badge ${levelClass(level, this.result.names.length)}` },
-        `${LEVEL_SIGNS[this.signOf(level)]} ${this.result.names[level]}`,
+        { class: `badge ${levelClass(level, this.#result.names.length)}` },
+        `${LEVEL_SIGNS[this.#signOf(level)]} ${this.#result.names[level]}`,
       ),
       ` ${said}`,
     );
-    this.drawGrids();
-    this.markLine(access.site.line);
-    this.drawLevels();
-    this.drawTimeline();
+    this.#drawGrids();
+    this.#markLine(access.site.line);
+    this.#drawLevels();
+    this.#drawTimeline();
     if (!running) {
-      this.drawTable();
-      if (!unchanged) this.live.textContent = said;
+      this.#drawTable();
+      if (!unchanged) this.#live.textContent = said;
     }
-    if (tell && !unchanged) this.tell();
+    if (tell && !unchanged) this.#tell();
   }
 
   /** @param {number} level */
-  signOf(level) {
-    return level === this.result.names.length - 1 ? LEVEL_SIGNS.length - 1 : level;
+  #signOf(level) {
+    return level === this.#result.names.length - 1 ? LEVEL_SIGNS.length - 1 : level;
   }
 
   /** @param {Access} access */
-  describe(access) {
+  #describe(access) {
     const { site, buffer, lanes, values, thread, number } = access;
     const verb = site.write ? "writes" : "reads";
     const wide = lanes > 1 ? `a vector of ${lanes} × ${buffer.itemsize} B` : `${site.bytes} B`;
-    const distance = this.result.reuse[number];
+    const distance = this.#result.reuse[number];
     const reuse = distance < 0 ? "first use of its line" : `reuse distance ${whole(distance)}`;
     const loops = site.loops.map((name, i) => `${name}=${values[i]}`).join(" ");
-    const threads = this.trace.data.thread.length ? `, thread ${thread}` : "";
-    const level = this.result.found[number];
+    const threads = this.#trace.data.thread.length ? `, thread ${thread}` : "";
+    const level = this.#result.found[number];
     const where =
       level === 0
-        ? `found in ${this.result.names[0]}`
-        : `missed ${this.result.names.slice(0, level).join(" and ")}, found in ${this.result.names[level]}`;
-    return `${verb} ${this.trace.name(access)}, ${wide}${threads}; ${where}; ${reuse}${loops ? `; ${loops}` : ""}`;
+        ? `found in ${this.#result.names[0]}`
+        : `missed ${this.#result.names.slice(0, level).join(" and ")}, found in ${this.#result.names[level]}`;
+    return `${verb} ${this.#trace.name(access)}, ${wide}${threads}; ${where}; ${reuse}${loops ? `; ${loops}` : ""}`;
   }
 
   /** @param {number | null} line */
-  markLine(line) {
-    this.program.querySelector(".here")?.classList.remove("here");
+  #markLine(line) {
+    this.#program.querySelector(".here")?.classList.remove("here");
     if (line === null) return;
-    const element = /** @type {HTMLElement} */ (this.program.children[line]);
+    const element = /** @type {HTMLElement} */ (this.#program.children[line]);
     element.classList.add("here");
-    const top = element.offsetTop - this.program.offsetTop;
+    const top = element.offsetTop - this.#program.offsetTop;
     if (
-      top < this.program.scrollTop ||
-      top > this.program.scrollTop + this.program.clientHeight - 24
+      top < this.#program.scrollTop ||
+      top > this.#program.scrollTop + this.#program.clientHeight - 24
     ) {
-      this.program.scrollTop = top - this.program.clientHeight / 2;
+      this.#program.scrollTop = top - this.#program.clientHeight / 2;
     }
   }
 
   // ------------------------------------------------------------------------------------- drawing
 
-  layout() {
-    const width = this.root.clientWidth - 24;
+  #layout() {
+    const width = this.#root.clientWidth - 24;
     if (width <= 0) return;
-    for (const grid of this.grids) grid.layout(width, this.grids.length);
-    this.drawGrids();
-    this.drawTimeline();
-    this.drawHistogram();
+    for (const grid of this.#grids) grid.layout(width, this.#grids.length);
+    this.#drawGrids();
+    this.#drawTimeline();
+    this.#drawHistogram();
   }
 
-  recolour() {
-    for (const grid of this.grids) grid.colours = null;
-    this.drawGrids();
-    this.drawTimeline();
+  #recolour() {
+    for (const grid of this.#grids) grid.recolour();
+    this.#drawGrids();
+    this.#drawTimeline();
   }
 
-  drawGrids() {
-    if (this.position < 0) return;
-    const resident = this.result.residentAt(this.position, this.trace);
-    for (const grid of this.grids) grid.draw(this.position, this.result, resident);
+  #drawGrids() {
+    if (this.#position < 0) return;
+    const resident = this.#result.residentAt(this.#position, this.#trace);
+    for (const grid of this.#grids) grid.draw(this.#position, this.#result, resident);
   }
 
-  drawTimeline() {
-    if (this.position >= 0) drawTimeline(this.timeline, this.result, this.position);
+  #drawTimeline() {
+    if (this.#position >= 0) drawTimeline(this.#timeline, this.#result, this.#position);
   }
 
-  drawLegend() {
-    const { names } = this.result;
-    this.legend.replaceChildren(
+  #drawLegend() {
+    const { names } = this.#result;
+    this.#legend.replaceChildren(
       ...names.map((name, i) =>
         h(
           "span",
           { class: `badge ${levelClass(i, names.length)}` },
-          `${LEVEL_SIGNS[this.signOf(i)]} found in ${name}`,
+          `${LEVEL_SIGNS[this.#signOf(i)]} found in ${name}`,
         ),
       ),
       h(
         "span",
         { class: "key resident" },
-        `in ${names[0]}${this.trace.data.thread.length ? " of this thread" : ""} now`,
+        `in ${names[0]}${this.#trace.data.thread.length ? " of this thread" : ""} now`,
       ),
       h("span", { class: "key came" }, "came with its line, not used yet"),
       h("span", { class: "key left" }, `used before, not in ${names[0]}`),
       h("span", { class: "key read" }, "read"),
       h("span", { class: "key written" }, "write"),
-      h("span", { class: "key line" }, `the line of ${this.result.line} B`),
+      h("span", { class: "key line" }, `the line of ${this.#result.line} B`),
     );
   }
 
-  drawLevels() {
-    const { data, names, upTo } = this.result;
-    const all = this.trace.length;
+  #drawLevels() {
+    const { data, names, upTo } = this.#result;
+    const all = this.#trace.length;
     /** @param {number} i */
     const cells = (i) => [
-      whole(upTo[i][this.position + 1]),
+      whole(upTo[i][this.#position + 1]),
       whole(upTo[i][all]),
       all ? percent(upTo[i][all] / all) : "",
       i < data.counts.length ? whole(data.counts[i].misses) : "",
       i < data.counts.length ? whole(data.counts[i].bytes_in) : "",
       i < data.counts.length ? whole(data.counts[i].bytes_out) : "",
     ];
-    if (this.levels.dataset.names !== names.join()) {
-      this.levels.dataset.names = names.join();
-      this.levels.replaceChildren(
+    if (this.#levels.dataset.names !== names.join()) {
+      this.#levels.dataset.names = names.join();
+      this.#levels.replaceChildren(
         h(
           "thead",
           {},
@@ -829,7 +836,7 @@ class AccessView {
             h(
               "tr",
               {},
-              h("th", { scope: "row" }, `${LEVEL_SIGNS[this.signOf(i)]} ${name}`),
+              h("th", { scope: "row" }, `${LEVEL_SIGNS[this.#signOf(i)]} ${name}`),
               cells(i).map(() => h("td", {})),
             ),
           ),
@@ -837,34 +844,34 @@ class AccessView {
       );
     }
     names.forEach((_, i) => {
-      const row = this.levels.tBodies[0].rows[i];
+      const row = this.#levels.tBodies[0].rows[i];
       cells(i).forEach((text, k) => {
         if (row.cells[k + 1].textContent !== text) row.cells[k + 1].textContent = text;
       });
     });
   }
 
-  drawHistogram() {
-    const bins = reuseBins(this.result);
-    const width = Math.floor(this.histogram.clientWidth);
-    if (width) this.histogram.innerHTML = reuseChart(bins, this.result, width);
-    this.histogramTable.replaceChildren(reuseTable(bins, this.result));
+  #drawHistogram() {
+    const bins = reuseBins(this.#result);
+    const width = Math.floor(this.#histogram.clientWidth);
+    if (width) this.#histogram.innerHTML = reuseChart(bins, this.#result, width);
+    this.#histogramTable.replaceChildren(reuseTable(bins, this.#result));
   }
 
-  drawTable() {
-    if (!this.nearby.open || !this.trace.length) return;
-    const from = Math.max(0, Math.min(this.position - 8, this.last - 24));
+  #drawTable() {
+    if (!this.#nearby.open || !this.#trace.length) return;
+    const from = Math.max(0, Math.min(this.#position - 8, this.#last - 24));
     const rows = [];
-    for (let i = from; i <= Math.min(this.last, from + 24); i++) {
-      const access = this.trace.at(i);
-      const reuse = this.result.reuse[i];
+    for (let i = from; i <= Math.min(this.#last, from + 24); i++) {
+      const access = this.#trace.at(i);
+      const reuse = this.#result.reuse[i];
       const texts = [
         whole(i + 1),
         access.site.write ? "write" : "read",
-        this.trace.name(access),
+        this.#trace.name(access),
         `${access.site.bytes} B`,
         String(access.thread),
-        this.result.names[this.result.found[i]],
+        this.#result.names[this.#result.found[i]],
         reuse < 0 ? "first" : whole(reuse),
         access.site.loops.map((name, k) => `${name}=${access.values[k]}`).join(" "),
       ];
@@ -872,15 +879,15 @@ class AccessView {
         h(
           "tr",
           {
-            "aria-current": i === this.position ? "true" : null,
-            class: i === this.position ? "here" : null,
+            "aria-current": i === this.#position ? "true" : null,
+            class: i === this.#position ? "here" : null,
           },
           texts.map((text) => h("td", {}, text)),
         ),
       );
     }
     const heads = ["", "", "element", "bytes", "thread", "found in", "reuse", "loops"];
-    this.table.replaceChildren(
+    this.#table.replaceChildren(
       h(
         "table",
         {},

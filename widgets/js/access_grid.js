@@ -12,6 +12,8 @@ const LARGEST = 22;
 const SMALLEST = 2;
 const MAX_CELLS = 65536;
 const TRAIL = 10;
+/** What an element is to the cache: what its cell is painted for. */
+const [EMPTY, CAME, INSIDE, LEFT, UNPAINTED] = [0, 1, 2, 3, 255];
 
 /**
  * Where the elements of a buffer of some shape are drawn: { rows, columns, count, tall, wide,
@@ -76,20 +78,27 @@ export function gridOf(dims) {
 }
 
 export class BufferGrid {
+  #buffer;
+  #canvas;
+  #columnOf;
+  #grid;
+  #number;
+  #painted;
+  #rowOf;
+  #said;
+  #tooLarge;
+  #trace;
+
   /** @type {Colours | null} */
-  colours;
-  /** @type {number[]} */
-  rowOf;
-  /** @type {number[]} */
-  columnOf;
-  /** @type {Map<number, number>} */
-  elements;
+  #colours;
+  /** The cells as they were painted last; of a frame only those that changed are painted again. */
+  #ground = document.createElement("canvas");
   /** @type {Int32Array} */
-  first = later();
+  #first = later();
   /** @type {number} */
-  cell = later();
+  #cell = later();
   /** @type {number} */
-  scale = later();
+  #scale = later();
 
   /**
    * @param {Data.Buffer} buffer
@@ -98,15 +107,15 @@ export class BufferGrid {
    * @param {(element: number) => void} onPick
    */
   constructor(buffer, number, trace, onPick) {
-    this.buffer = buffer;
-    this.number = number;
-    this.trace = trace;
-    this.grid = gridOf(buffer.shape);
-    this.tooLarge = this.grid.count > MAX_CELLS;
-    this.canvas = h("canvas", { role: "img" });
-    this.colours = null;
+    this.#buffer = buffer;
+    this.#number = number;
+    this.#trace = trace;
+    this.#grid = gridOf(buffer.shape);
+    this.#tooLarge = this.#grid.count > MAX_CELLS;
+    this.#canvas = h("canvas", { role: "img" });
+    this.#colours = null;
     const kind = buffer.kind === "parameter" ? "" : `, ${buffer.kind}`;
-    this.said = h("div", { class: "said" });
+    this.#said = h("div", { class: "said" });
     this.element = h(
       "figure",
       { class: "buffer" },
@@ -116,39 +125,45 @@ export class BufferGrid {
         h("strong", {}, buffer.name),
         ` ${buffer.shape.join(" × ")} ${buffer.dtype}${kind}`,
       ),
-      this.canvas,
-      this.said,
+      this.#canvas,
+      this.#said,
     );
-    if (this.tooLarge) this.canvas.replaceWith(h("p", { class: "note" }, "too large to draw"));
-    this.canvas.addEventListener("click", (event) => {
-      const box = this.canvas.getBoundingClientRect();
-      const column = Math.floor((event.clientX - box.left) / this.cell);
-      const row = Math.floor((event.clientY - box.top) / this.cell);
-      const element = this.elements.get(row * this.grid.columns + column);
-      if (element !== undefined && column < this.grid.columns) onPick(element);
+    if (this.#tooLarge) this.#canvas.replaceWith(h("p", { class: "note" }, "too large to draw"));
+    this.#canvas.addEventListener("click", (event) => {
+      const box = this.#canvas.getBoundingClientRect();
+      const column = Math.floor((event.clientX - box.left) / this.#cell);
+      const row = Math.floor((event.clientY - box.top) / this.#cell);
+      const element = this.#elementAt(row, column);
+      if (element >= 0) onPick(element);
     });
-    this.rowOf = [];
-    this.columnOf = [];
-    this.elements = new Map();
-    for (let e = 0; e < this.grid.count && !this.tooLarge; e++) {
-      this.rowOf.push(this.grid.row(e));
-      this.columnOf.push(this.grid.column(e));
-      this.elements.set(this.rowOf[e] * this.grid.columns + this.columnOf[e], e);
-    }
-    this.firstUse();
+    const count = this.#tooLarge ? 0 : this.#grid.count;
+    this.#rowOf = Int32Array.from({ length: count }, (_, e) => this.#grid.row(e));
+    this.#columnOf = Int32Array.from({ length: count }, (_, e) => this.#grid.column(e));
+    /** What each cell of the ground is painted for. */
+    this.#painted = new Uint8Array(count).fill(UNPAINTED);
+    this.#firstUse();
+  }
+
+  /**
+   * The element whose cell is at a row and a column; -1 where there is none.
+   * @param {number} row
+   * @param {number} column
+   */
+  #elementAt(row, column) {
+    return this.#rowOf.findIndex((r, e) => r === row && this.#columnOf[e] === column);
   }
 
   /** When each element is first used: before that its cell is empty. */
-  firstUse() {
-    const { count } = this.grid;
-    this.first = new Int32Array(this.tooLarge ? 0 : count).fill(-1);
-    if (this.tooLarge) return;
-    for (let i = 0; i < this.trace.length; i++) {
-      const site = this.trace.data.sites[this.trace.data.site[i]];
-      if (site.buffer !== this.number) continue;
-      const start = this.trace.data.element[i];
-      const end = start + Math.max(1, site.bytes / this.buffer.itemsize);
-      for (let e = start; e < end; e++) if (this.first[e] < 0) this.first[e] = i;
+  #firstUse() {
+    const { count } = this.#grid;
+    this.#first = new Int32Array(this.#tooLarge ? 0 : count).fill(-1);
+    if (this.#tooLarge) return;
+    for (let i = 0; i < this.#trace.length; i++) {
+      const site = this.#trace.data.sites[this.#trace.data.site[i]];
+      if (site.buffer !== this.#number) continue;
+      const start = this.#trace.data.element[i];
+      const end = start + Math.max(1, site.bytes / this.#buffer.itemsize);
+      for (let e = start; e < end; e++) if (this.#first[e] < 0) this.#first[e] = i;
     }
   }
 
@@ -157,28 +172,39 @@ export class BufferGrid {
    * @param {number} buffers
    */
   layout(width, buffers) {
-    if (this.tooLarge) return;
+    if (this.#tooLarge) return;
     const share = Math.max(160, Math.min(width, Math.floor(width / Math.min(buffers, 4)) - 22));
-    const { columns, rows } = this.grid;
-    this.cell = Math.max(
+    const { columns, rows } = this.#grid;
+    const cell = Math.max(
       SMALLEST,
       Math.min(LARGEST, Math.floor(share / columns), Math.max(4, Math.floor(440 / rows))),
     );
     const scale = window.devicePixelRatio || 1;
-    const [w, tall] = [columns * this.cell + 1, rows * this.cell + 1];
-    this.canvas.width = Math.round(w * scale);
-    this.canvas.height = Math.round(tall * scale);
-    this.canvas.style.width = `${w}px`;
-    this.canvas.style.height = `${tall}px`;
-    this.scale = scale;
+    if (cell === this.#cell && scale === this.#scale) return;
+    this.#cell = cell;
+    this.#scale = scale;
+    const [w, tall] = [columns * cell + 1, rows * cell + 1];
+    for (const canvas of [this.#canvas, this.#ground]) {
+      canvas.width = Math.round(w * scale);
+      canvas.height = Math.round(tall * scale);
+    }
+    this.#canvas.style.width = `${w}px`;
+    this.#canvas.style.height = `${tall}px`;
+    this.#painted.fill(UNPAINTED);
   }
 
-  palette() {
-    if (!this.colours) {
+  /** Colours changed: everything is painted again. */
+  recolour() {
+    this.#colours = null;
+    this.#painted.fill(UNPAINTED);
+  }
+
+  #palette() {
+    if (!this.#colours) {
       const style = getComputedStyle(this.element);
       /** @param {string} name */
       const read = (name) => style.getPropertyValue(name).trim();
-      this.colours = {
+      this.#colours = {
         edge: read("--edge"),
         bg: read("--bg"),
         fg: read("--fg"),
@@ -190,7 +216,73 @@ export class BufferGrid {
         ink: read("--at-ink"),
       };
     }
-    return this.colours;
+    return this.#colours;
+  }
+
+  /**
+   * What each element is to the cache at a moment, painted where that changed. How many were used
+   * so far, and how many of these are in the first level.
+   * @param {number} position
+   * @param {Result} result
+   * @param {Set<number>} resident
+   */
+  #paint(position, result, resident) {
+    const colours = this.#palette();
+    const fills = [colours.bg, colours.came, colours.resident, colours.soft];
+    const [cell, painted, first, rowOf, columnOf] = [
+      this.#cell,
+      this.#painted,
+      this.#first,
+      this.#rowOf,
+      this.#columnOf,
+    ];
+    const { columns, rows, count } = this.#grid;
+    const { itemsize, base } = this.#buffer;
+    const context = sure(this.#ground.getContext("2d"));
+    context.setTransform(this.#scale, 0, 0, this.#scale, 0, 0);
+    context.strokeStyle = colours.mark;
+    context.lineWidth = 1;
+    const gap = cell >= 5 ? 1 : 0;
+    if (painted[0] === UNPAINTED) {
+      context.fillStyle = colours.edge;
+      context.fillRect(0, 0, columns * cell + 1, rows * cell + 1);
+      // Cells in rows that are full: one for all, and the lines between them.
+      const full = Math.floor(count / columns);
+      context.fillStyle = colours.bg;
+      if (full) context.fillRect(gap, gap, columns * cell - gap, full * cell - gap);
+      context.fillStyle = colours.edge;
+      for (let x = 1; gap && x < columns; x++) context.fillRect(x * cell, 0, 1, full * cell);
+      for (let y = 1; gap && y < full; y++) context.fillRect(0, y * cell, columns * cell, 1);
+      for (let e = 0; e < count; e++) if (rowOf[e] < full) painted[e] = EMPTY;
+    }
+    let [used, held, at, came, fill] = [0, 0, -1, false, ""];
+    /** @param {number} e */
+    const kindOf = (e) => {
+      const line = Math.floor((base + e * itemsize) / result.line);
+      // A line comes whole: its other elements are in the cache before anything asks for them.
+      if (line !== at) [at, came] = [line, resident.has(line)];
+      const seen = first[e] >= 0 && first[e] <= position;
+      return came ? (seen ? INSIDE : CAME) : seen ? LEFT : EMPTY;
+    };
+    for (let e = 0; e < count; e++) {
+      const kind = kindOf(e);
+      if (kind === INSIDE || kind === LEFT) used += 1;
+      if (kind === INSIDE) held += 1;
+      if (kind === painted[e]) continue;
+      painted[e] = kind;
+      if (fills[kind] !== fill) context.fillStyle = fill = fills[kind];
+      const x = columnOf[e] * cell;
+      const y = rowOf[e] * cell;
+      context.fillRect(x + gap, y + gap, cell - gap, cell - gap);
+      // What has left the cache is crossed, so that it can be told without its colour.
+      if (kind === LEFT && cell >= 6) {
+        context.beginPath();
+        context.moveTo(x + 2, y + cell - 1);
+        context.lineTo(x + cell - 1, y + 2);
+        context.stroke();
+      }
+    }
+    return { used, held };
   }
 
   /**
@@ -199,58 +291,26 @@ export class BufferGrid {
    * @param {Set<number>} resident
    */
   draw(position, result, resident) {
-    if (this.tooLarge || !this.cell) return;
-    const context = sure(this.canvas.getContext("2d"));
-    const colours = this.palette();
-    const { columns, count, rows, tall, wide } = this.grid;
-    const { cell } = this;
-    const { itemsize, base } = this.buffer;
-    context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
-    context.fillStyle = colours.edge;
-    context.fillRect(0, 0, columns * cell + 1, this.grid.rows * cell + 1);
-    const gap = cell >= 5 ? 1 : 0;
-    let used = 0;
-    let held = 0;
-    let fill = "";
-    for (let e = 0; e < count; e++) {
-      const seen = this.first[e] >= 0 && this.first[e] <= position;
-      // A line comes whole: its other elements are in the cache before anything asks for them.
-      const came = resident.has(Math.floor((base + e * itemsize) / result.line));
-      const inside = seen && came;
-      used += Number(seen);
-      held += Number(inside);
-      const colour = inside
-        ? colours.resident
-        : came
-          ? colours.came
-          : seen
-            ? colours.soft
-            : colours.bg;
-      if (colour !== fill) context.fillStyle = fill = colour;
-      const x = this.columnOf[e] * cell;
-      const y = this.rowOf[e] * cell;
-      context.fillRect(x + gap, y + gap, cell - gap, cell - gap);
-      // What has left the cache is crossed, so that it can be told without its colour.
-      if (seen && !inside && cell >= 6) {
-        context.strokeStyle = colours.mark;
-        context.lineWidth = 1;
-        context.beginPath();
-        context.moveTo(x + 2, y + cell - 1);
-        context.lineTo(x + cell - 1, y + 2);
-        context.stroke();
-      }
-    }
+    if (this.#tooLarge || !this.#cell) return;
+    const { used, held } = this.#paint(position, result, resident);
+    const context = sure(this.#canvas.getContext("2d"));
+    const colours = this.#palette();
+    const { columns, count, rows, tall, wide } = this.#grid;
+    const cell = this.#cell;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(this.#ground, 0, 0);
+    context.setTransform(this.#scale, 0, 0, this.#scale, 0, 0);
     // Tiles, and what lies behind each other, are set apart.
     context.fillStyle = colours.mark;
     for (let y = tall; y < rows; y += tall) context.fillRect(0, y * cell, columns * cell, 1);
     for (let x = wide; x < columns; x += wide) context.fillRect(x * cell, 0, 1, rows * cell);
-    this.drawTrail(context, position, result, colours);
+    this.#drawTrail(context, position, result, colours);
     const inIt = result.names[0];
-    this.canvas.setAttribute(
+    this.#canvas.setAttribute(
       "aria-label",
-      `${this.buffer.name}: ${used} of ${count} elements used so far, ${held} of them in ${inIt}`,
+      `${this.#buffer.name}: ${used} of ${count} elements used so far, ${held} of them in ${inIt}`,
     );
-    this.said.textContent = `${used} of ${count} used, ${held} in ${inIt}`;
+    this.#said.textContent = `${used} of ${count} used, ${held} in ${inIt}`;
   }
 
   /**
@@ -259,18 +319,18 @@ export class BufferGrid {
    * @param {Result} result
    * @param {Colours} colours
    */
-  drawTrail(context, position, result, colours) {
-    const { cell } = this;
+  #drawTrail(context, position, result, colours) {
+    const cell = this.#cell;
     for (let back = Math.min(TRAIL, position); back >= 0; back--) {
-      const access = this.trace.at(position - back);
-      if (access.site.buffer !== this.number) continue;
+      const access = this.#trace.at(position - back);
+      if (access.site.buffer !== this.#number) continue;
       const level = result.found[position - back];
       const memory = level === result.names.length - 1;
       const colour = colours.levels[memory ? 3 : Math.min(level, 2)];
-      if (back === 0) this.outlineLine(context, access, result, colours);
+      if (back === 0) this.#outlineLine(context, access, result, colours);
       for (let e = access.element; e < access.element + access.lanes; e++) {
-        const x = this.columnOf[e] * cell;
-        const y = this.rowOf[e] * cell;
+        const x = this.#columnOf[e] * cell;
+        const y = this.#rowOf[e] * cell;
         if (back > 0) {
           context.globalAlpha = 0.75 - (0.6 * back) / TRAIL;
           context.fillStyle = colour;
@@ -307,10 +367,10 @@ export class BufferGrid {
    * @param {Result} result
    * @param {Colours} colours
    */
-  outlineLine(context, access, result, colours) {
-    const { cell } = this;
-    const { count } = this.grid;
-    const { itemsize, base } = this.buffer;
+  #outlineLine(context, access, result, colours) {
+    const cell = this.#cell;
+    const { count } = this.#grid;
+    const { itemsize, base } = this.#buffer;
     const line = Math.floor(access.address / result.line);
     const low = Math.max(0, Math.ceil((line * result.line - base) / itemsize));
     const high = Math.min(count, Math.ceil(((line + 1) * result.line - base) / itemsize));
@@ -319,14 +379,14 @@ export class BufferGrid {
     context.setLineDash([3, 2]);
     for (let e = low; e < high;) {
       let end = e + 1;
-      const row = this.rowOf[e];
+      const row = this.#rowOf[e];
       while (
         end < high &&
-        this.rowOf[end] === row &&
-        this.columnOf[end] === this.columnOf[end - 1] + 1
+        this.#rowOf[end] === row &&
+        this.#columnOf[end] === this.#columnOf[end - 1] + 1
       )
         end++;
-      context.strokeRect(this.columnOf[e] * cell + 0.5, row * cell + 0.5, (end - e) * cell, cell);
+      context.strokeRect(this.#columnOf[e] * cell + 0.5, row * cell + 0.5, (end - e) * cell, cell);
       e = end;
     }
     context.setLineDash([]);

@@ -141,3 +141,29 @@ export function folds(rows, context = 3, least = 8) {
   if (start > 0) close(rows.length);
   return found;
 }
+
+/**
+ * Which lines of `after` are not in `before`, by the longest common subsequence of the two.
+ * @param {string[]} before
+ * @param {string[]} after
+ * @returns {Set<number>}
+ */
+export function newLines(before, after) {
+  const [n, m] = [before.length, after.length];
+  const length = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
+  for (let i = n - 1; i >= 0; i--) {
+    for (let j = m - 1; j >= 0; j--) {
+      length[i][j] =
+        before[i] === after[j]
+          ? length[i + 1][j + 1] + 1
+          : Math.max(length[i + 1][j], length[i][j + 1]);
+    }
+  }
+  const found = new Set();
+  for (let i = 0, j = 0; j < m;) {
+    if (i < n && before[i] === after[j]) [i, j] = [i + 1, j + 1];
+    else if (i < n && length[i + 1][j] >= length[i][j + 1]) i++;
+    else found.add(j++);
+  }
+  return found;
+}

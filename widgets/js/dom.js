@@ -143,12 +143,13 @@ export async function gunzip(text) {
  * A button that copies what `text()` gives and says so for a moment.
  * @param {string} label
  * @param {() => string} text
+ * @param {string} [word] on the button
  */
-export function copyButton(label, text) {
-  const button = h("button", { type: "button", class: "copy", "aria-label": label }, "Copy");
+export function copyButton(label, text, word = "Copy") {
+  const button = h("button", { type: "button", class: "copy", "aria-label": label }, word);
   button.addEventListener("click", async () => {
     button.textContent = (await copyText(text())) ? "Copied" : "Not allowed here";
-    setTimeout(() => (button.textContent = "Copy"), 1500);
+    setTimeout(() => (button.textContent = word), 1500);
   });
   return button;
 }

@@ -70,16 +70,18 @@ export function score(recording, given) {
 
 /** The mode of one view: what it hides, what it asks, what was said. */
 class Guessing {
+  #model;
+  #telling;
   /** @type {Map<string, Set<(message: any) => void>>} */
   listeners;
   /** @type {{ whole: Data.Recording, last: number, part: Data.Recording } | null} */
-  masked;
+  #masked;
   /** @type {HTMLSpanElement} */
-  note = later();
+  #note = later();
 
   /** @param {Data.Model} model */
   constructor(model) {
-    this.model = model;
+    this.#model = model;
     this.listeners = new Map();
     this.button = h(
       "button",
@@ -87,7 +89,7 @@ class Guessing {
         type: "button",
         class: "small guess-toggle",
         title: "Say what a step does before it is shown",
-        onclick: () => this.turn(!this.on),
+        onclick: () => this.#turn(!this.#on),
       },
       "Guess first",
     );
@@ -96,69 +98,69 @@ class Guessing {
     this.card.addEventListener("keydown", (event) => event.stopPropagation());
     this.card.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.reveal();
+      this.#reveal();
     });
-    this.telling = false; // whether the answer of the step just revealed is on the card
-    this.masked = null;
-    model.on("change:recording", () => (this.masked = null));
-    model.on("change:guess", () => this.changed());
-    this.draw();
+    this.#telling = false; // whether the answer of the step just revealed is on the card
+    this.#masked = null;
+    model.on("change:recording", () => (this.#masked = null));
+    model.on("change:guess", () => this.#changed());
+    this.#draw();
   }
 
-  get on() {
-    return Boolean(this.model.get("guess"));
+  get #on() {
+    return Boolean(this.#model.get("guess"));
   }
 
   /** @returns {Data.Recording} */
-  get recording() {
-    return this.model.get("recording");
+  get #recording() {
+    return this.#model.get("recording");
   }
 
-  get given() {
-    return this.model.get("guesses")?.answers || {};
+  get #given() {
+    return this.#model.get("guesses")?.answers || {};
   }
 
   /** The last step that may be seen. */
-  get revealed() {
+  get #revealed() {
     let at = 0;
-    while (this.given[at + 1] && at + 1 < this.recording.steps.length) at++;
+    while (this.#given[at + 1] && at + 1 < this.#recording.steps.length) at++;
     return at;
   }
 
   /** The recording as far as it may be seen. */
-  visible() {
-    const whole = this.recording;
-    const last = this.revealed;
-    if (!this.masked || this.masked.whole !== whole || this.masked.last !== last) {
+  #visible() {
+    const whole = this.#recording;
+    const last = this.#revealed;
+    if (!this.#masked || this.#masked.whole !== whole || this.#masked.last !== last) {
       const steps = whole.steps.slice(0, last + 1);
       const seen = new Set(steps.flatMap((step) => [step.before, step.after]));
       const programs = whole.programs.map((program, i) =>
         seen.has(i) ? program : { lines: [], cost: null },
       );
-      this.masked = { whole, last, part: { ...whole, steps, programs } };
+      this.#masked = { whole, last, part: { ...whole, steps, programs } };
     }
-    return this.masked.part;
+    return this.#masked.part;
   }
 
   /** @param {string} name */
   get(name) {
-    if (this.on && name === "recording") return this.visible();
-    if (this.on && name === "step") return Math.min(this.model.get("step") || 0, this.revealed);
-    return this.model.get(name);
+    if (this.#on && name === "recording") return this.#visible();
+    if (this.#on && name === "step") return Math.min(this.#model.get("step") || 0, this.#revealed);
+    return this.#model.get(name);
   }
 
   /** Let the stepper draw anew, and the card too. */
-  changed() {
-    this.draw();
+  #changed() {
+    this.#draw();
     for (const listener of this.listeners.get("change:recording") || []) listener(null);
   }
 
   /** @param {boolean} on */
-  turn(on) {
-    this.telling = false;
-    this.model.set("guess", on);
-    this.model.save_changes();
-    this.changed();
+  #turn(on) {
+    this.#telling = false;
+    this.#model.set("guess", on);
+    this.#model.save_changes();
+    this.#changed();
     this.button.focus();
   }
 
@@ -166,69 +168,69 @@ class Guessing {
    * @param {Record<number, Data.Answer>} answers
    * @param {Record<string, unknown>} [values]
    */
-  keep(answers, values = {}) {
-    this.model.set("guesses", { answers, ...score(this.recording, answers) });
-    for (const [name, value] of Object.entries(values)) this.model.set(name, value);
-    this.model.save_changes();
+  #keep(answers, values = {}) {
+    this.#model.set("guesses", { answers, ...score(this.#recording, answers) });
+    for (const [name, value] of Object.entries(values)) this.#model.set(name, value);
+    this.#model.save_changes();
   }
 
   /**
    * @param {string} name
    * @returns {string | null}
    */
-  chosen(name) {
+  #chosen(name) {
     /** @type {HTMLInputElement | null} */
     const found = this.card.querySelector(`input[data-of="${name}"]:checked`);
     return found && found.value;
   }
 
-  reveal() {
-    const legal = this.chosen("legal");
+  #reveal() {
+    const legal = this.#chosen("legal");
     if (!legal) {
-      this.note.textContent = "Say first whether it is legal.";
+      this.#note.textContent = "Say first whether it is legal.";
       this.card.querySelector("input")?.focus();
       return;
     }
-    const at = this.revealed + 1;
-    const speed = legal === "legal" ? this.chosen("speed") : null;
-    this.telling = true;
-    this.keep({ ...this.given, [at]: { legal, speed } }, { step: at });
-    this.changed();
+    const at = this.#revealed + 1;
+    const speed = legal === "legal" ? this.#chosen("speed") : null;
+    this.#telling = true;
+    this.#keep({ ...this.#given, [at]: { legal, speed } }, { step: at });
+    this.#changed();
     this.card.querySelector("button")?.focus();
   }
 
-  again() {
-    this.telling = false;
-    this.keep({}, { step: 0 });
-    this.changed();
+  #again() {
+    this.#telling = false;
+    this.#keep({}, { step: 0 });
+    this.#changed();
     this.card.querySelector("input")?.focus();
   }
 
   // -------------------------------------------------------------------------------- the card
 
-  draw() {
-    this.button.setAttribute("aria-pressed", String(this.on));
-    this.card.hidden = !this.on;
-    if (!this.on) return this.card.replaceChildren();
-    const { right, asked } = score(this.recording, this.given);
+  #draw() {
+    this.button.setAttribute("aria-pressed", String(this.#on));
+    this.card.hidden = !this.#on;
+    if (!this.#on) return this.card.replaceChildren();
+    const { right, asked } = score(this.#recording, this.#given);
     const count = h(
       "output",
       { class: "guess-count", "aria-label": "Right guesses" },
       `${right} of ${asked} right`,
     );
-    const last = this.recording.steps.length - 1;
-    const at = this.revealed;
-    this.note = h("span", { class: "guess-note", role: "alert" });
-    if (this.telling) return this.card.replaceChildren(...this.told(at, last), count);
+    const last = this.#recording.steps.length - 1;
+    const at = this.#revealed;
+    this.#note = h("span", { class: "guess-note", role: "alert" });
+    if (this.#telling) return this.card.replaceChildren(...this.#told(at, last), count);
     if (at >= last) {
       return this.card.replaceChildren(
         h("strong", {}, last ? "That was the last step." : "There is no step to guess."),
-        h("button", { type: "button", onclick: () => this.again() }, "Start again"),
+        h("button", { type: "button", onclick: () => this.#again() }, "Start again"),
         count,
       );
     }
     this.card.replaceChildren(
-      ...this.question(at + 1, last).filter((part) => part !== null),
+      ...this.#question(at + 1, last).filter((part) => part !== null),
       count,
     );
   }
@@ -237,9 +239,9 @@ class Guessing {
    * @param {number} at
    * @param {number} last
    */
-  question(at, last) {
-    const step = this.recording.steps[at];
-    const doc = this.recording.docs[step.op] || {};
+  #question(at, last) {
+    const step = this.#recording.steps[at];
+    const doc = this.#recording.docs[step.op] || {};
     const number = `guess-${at}-${(Math.random() * 1e9) | 0}`; // radio groups are by name in a page
     /**
      * @param {string} of
@@ -253,7 +255,7 @@ class Guessing {
         h("input", { type: "radio", name: `${number}-${of}`, value, "data-of": of }),
         text,
       );
-    const timed = this.recording.programs.some((program) => program.cost?.time);
+    const timed = this.#recording.programs.some((program) => program.cost?.time);
     const speed = h(
       "fieldset",
       { class: "guess-speed" },
@@ -267,7 +269,7 @@ class Guessing {
       choice("legal", "legal", "✓ legal"),
       choice("legal", "refused", "✕ refused"),
     );
-    legal.addEventListener("change", () => (speed.disabled = this.chosen("legal") === "refused"));
+    legal.addEventListener("change", () => (speed.disabled = this.#chosen("legal") === "refused"));
     return [
       h(
         "div",
@@ -279,7 +281,7 @@ class Guessing {
       legal,
       timed ? speed : null,
       h("button", { type: "submit", class: "guess-reveal" }, "Reveal"),
-      this.note,
+      this.#note,
     ];
   }
 
@@ -287,9 +289,9 @@ class Guessing {
    * @param {number} at
    * @param {number} last
    */
-  told(at, last) {
-    const truth = answersOf(this.recording, at);
-    const given = this.given[at];
+  #told(at, last) {
+    const truth = answersOf(this.#recording, at);
+    const given = this.#given[at];
     /** @param {boolean} right */
     const words = (right) => (right ? "✓ right: " : "✕ not so: ");
     /** @type {[boolean | null, string][]} */
@@ -297,7 +299,7 @@ class Guessing {
       [given.legal === truth.legal, truth.legal === "legal" ? "it is legal" : "it is refused"],
     ];
     if (truth.speed) {
-      const { text } = sure(speedOf(this.recording, at));
+      const { text } = sure(speedOf(this.#recording, at));
       rows.push([given.speed ? given.speed === truth.speed : null, text]);
     }
     return [
@@ -320,8 +322,8 @@ class Guessing {
         {
           type: "button",
           onclick: () => {
-            this.telling = false;
-            this.draw();
+            this.#telling = false;
+            this.#draw();
             this.card.querySelector("input, button")?.focus();
           },
         },

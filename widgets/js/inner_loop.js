@@ -31,33 +31,42 @@ export function ranges(names) {
 }
 
 export class InnerLoopPane {
+  #head;
+  #held;
+  #text;
+  /** @type {Data.InnerLoop | undefined} */
+  #inner;
+  /** What the marked registers hold, which stays marked when another loop is shown. */
+  #marked = "";
+
   constructor() {
-    this.head = h("h4", {}, "Inner loop in machine code");
-    this.held = h("ul", { class: "held", "aria-label": "What lives in which vector register" });
-    this.text = h("div", {
+    this.#head = h("h4", {}, "Inner loop in machine code");
+    this.#held = h("ul", { class: "held", "aria-label": "What lives in which vector register" });
+    this.#text = h("div", {
       class: "asm",
       role: "region",
       "aria-label": "Inner loop in machine code",
       tabindex: "0",
     });
-    this.element = h("div", {}, this.head, this.held, this.text);
-    /** What the marked registers hold, which stays marked when another loop is shown. */
-    this.marked = "";
+    this.element = h("div", {}, this.#head, this.#held, this.#text);
   }
 
   /**
    * @param {Data.InnerLoop | undefined} inner
    * @param {string} none what is said where there is nothing yet
+   * @param {boolean} [waits] another one is on its way: until then the old one stays, paler
    */
-  draw(inner, none) {
-    this.inner = inner;
+  draw(inner, none, waits = false) {
+    this.element.classList.toggle("stale", waits);
+    if (waits && this.#inner) return;
+    this.#inner = inner;
     const text = inner?.text ?? [];
-    this.head.textContent = text.length
+    this.#head.textContent = text.length
       ? `Inner loop in machine code: ${text.length} instructions`
       : "Inner loop in machine code";
-    this.held.replaceChildren(
+    this.#held.replaceChildren(
       ...(inner?.held ?? []).map(({ registers, what }) => {
-        const pressed = what === this.marked;
+        const pressed = what === this.#marked;
         const button = h(
           "button",
           { type: "button", class: "small", "aria-pressed": String(pressed) },
@@ -65,33 +74,33 @@ export class InnerLoopPane {
           ` ${what}`,
         );
         button.addEventListener("click", () => {
-          this.marked = this.marked === what ? "" : what;
-          this.draw(this.inner, none);
-          this.find(what)?.focus();
+          this.#marked = this.#marked === what ? "" : what;
+          this.draw(this.#inner, none);
+          this.#find(what)?.focus();
         });
         return h("li", {}, button);
       }),
     );
     if (!text.length) {
-      this.text.innerHTML = `<p class="wait">${escapeHTML(inner?.message ?? none)}</p>`;
+      this.#text.innerHTML = `<p class="wait">${escapeHTML(inner?.message ?? none)}</p>`;
       return;
     }
-    const group = inner?.held?.find((one) => one.what === this.marked);
+    const group = inner?.held?.find((one) => one.what === this.#marked);
     const wanted = new Set(group?.registers.map(register));
-    this.text.innerHTML = `<pre>${text.map((line) => this.line(line, wanted)).join("\n")}</pre>`;
+    this.#text.innerHTML = `<pre>${text.map((line) => this.#line(line, wanted)).join("\n")}</pre>`;
   }
 
   /** @param {string} what */
-  find(what) {
-    const at = this.inner?.held?.findIndex((one) => one.what === what) ?? -1;
-    return this.held.querySelectorAll("button")[at];
+  #find(what) {
+    const at = this.#inner?.held?.findIndex((one) => one.what === what) ?? -1;
+    return this.#held.querySelectorAll("button")[at];
   }
 
   /**
    * @param {string} line
    * @param {Set<string>} wanted
    */
-  line(line, wanted) {
+  #line(line, wanted) {
     const spill = /\((%rsp|%rbp)|\[(rsp|rbp|sp)/.test(line);
     const code = codeTokens(line)
       .map(([kind, part]) => {

@@ -5,10 +5,12 @@
 
 import { render as renderAccesses } from "./access.js";
 import { countFacts } from "./counts.js";
+import { newLines } from "./diff.js";
 import { closest, copyButton, duration, escapeHTML, h, later, percent } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { InnerLoopPane } from "./inner_loop.js";
 import { changeOf, drawChoices } from "./live_chart.js";
+import { NestPane } from "./live_nest.js";
 import { PageModel } from "./page.js";
 import { drawRoofline } from "./roofline.js";
 import { Prose } from "./prose.js";
@@ -18,31 +20,8 @@ import { followTheme } from "./theme.js";
 /** Visited states whose points stay in the roofline. */
 const TRAIL = 12;
 
-/**
- * Which lines of `after` are not in `before`, by the longest common subsequence of the two.
- * @param {string[]} before
- * @param {string[]} after
- * @returns {Set<number>}
- */
-export function newLines(before, after) {
-  const [n, m] = [before.length, after.length];
-  const length = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
-  for (let i = n - 1; i >= 0; i--) {
-    for (let j = m - 1; j >= 0; j--) {
-      length[i][j] =
-        before[i] === after[j]
-          ? length[i + 1][j + 1] + 1
-          : Math.max(length[i + 1][j], length[i][j + 1]);
-    }
-  }
-  const found = new Set();
-  for (let i = 0, j = 0; j < m;) {
-    if (i < n && before[i] === after[j]) [i, j] = [i + 1, j + 1];
-    else if (i < n && length[i + 1][j] >= length[i][j + 1]) i++;
-    else found.add(j++);
-  }
-  return found;
-}
+/** @param {unknown} one @param {unknown} other values of knobs, or states */
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export class Live {
   /** @type {Data.Knob[]} */
@@ -60,34 +39,38 @@ export class Live {
   /** @type {HTMLSpanElement} */
   busy = later();
   /** @type {HTMLUListElement} */
-  why = later();
+  #why = later();
   /** @type {HTMLDivElement} */
   program = later();
   /** @type {HTMLDivElement} */
   refusal = later();
   /** @type {HTMLDivElement} */
-  facts = later();
+  #facts = later();
   /** @type {HTMLDivElement} */
-  charts = later();
+  #charts = later();
   /** @type {HTMLDivElement} */
   key = later();
   /** @type {HTMLDivElement} */
-  roofline = later();
+  #roofline = later();
   innerLoop = new InnerLoopPane();
+  nest = new NestPane((knob, from, to) => this.reorder(knob, from, to));
   /** Numbers in the prose around the view. @type {Prose} */
   prose = later();
-  /** @type {Map<string, { label: string, cost: Data.Cost }>} */
+  /** @type {Map<string, { label: string, cost: Data.Cost, state: Data.KnobValue[] }>} */
   trail = new Map();
   /** @type {HTMLDetailsElement} */
-  accesses = later();
+  #accesses = later();
   /** @type {HTMLParagraphElement} */
-  accessNote = later();
+  #accessNote = later();
   /** @type {HTMLDivElement} */
-  accessPlace = later();
+  #accessPlace = later();
   /** What the access view draws; undefined until it is opened. @type {PageModel | undefined} */
-  watched;
+  #watched;
+  #soon = false;
+  /** The choices that the charts are drawn over. @type {Data.KnobValue[]} */
+  #drawn = [];
   /** Takes the access view down. */
-  unwatch = () => {};
+  #unwatch = () => {};
 
   /**
    * @param {Data.Model} model
@@ -98,7 +81,7 @@ export class Live {
     this.root = h("section", { class: "mlc live", role: "group", tabindex: "-1" });
     element.replaceChildren(this.root);
     this.knobs = model.get("knobs");
-    this.state = structuredClone(this.shared() ?? model.get("state"));
+    this.state = structuredClone(this.#shared() ?? model.get("state"));
     this.panes = new PaneTools(model, this.root);
     this.observer = new ResizeObserver(() => this.drawFigures());
     this.stopTheme = followTheme(this.root);
@@ -111,7 +94,7 @@ export class Live {
     this.build();
     this.listeners = Object.entries(this.followed());
     for (const [name, listener] of this.listeners) this.model.on(`change:${name}`, listener);
-    this.observer.observe(this.charts);
+    this.observer.observe(this.#charts);
     this.prose = new Prose(this.root, this.knobs, (at, choice) => this.set(at, choice));
     this.show();
     this.drawBusy();
@@ -126,11 +109,11 @@ export class Live {
     return {
       state: () => this.follow(this.model.get("state")),
       point: () => this.show(),
-      points: () => this.drawFigures(),
-      machine: () => this.drawFigures(),
-      why: () => this.drawWhy(),
+      points: () => this.figuresSoon(),
+      machine: () => this.figuresSoon(),
+      why: () => this.#drawWhy(),
       busy: () => this.drawBusy(),
-      watched: () => this.drawAccesses(),
+      watched: () => this.#drawAccesses(),
     };
   }
 
@@ -142,42 +125,42 @@ export class Live {
     this.panes.remove();
     this.stopTheme();
     this.observer.disconnect();
-    this.unwatch();
+    this.#unwatch();
     this.prose.remove();
     for (const [name, listener] of this.listeners) this.model.off(`change:${name}`, listener);
   }
 
   build() {
     this.busy = h("span", { class: "busy", role: "status", "aria-live": "polite" });
-    this.why = h("ul", { class: "why", "aria-live": "polite" });
+    this.#why = h("ul", { class: "why", "aria-live": "polite" });
     this.program = h("div", {
       class: "pane program",
       role: "region",
       "aria-label": "Program",
       tabindex: "0",
     });
-    this.refusal = h("div", { class: "refusal", role: "alert", hidden: true });
-    this.facts = h("div", { class: "facts", role: "list" });
-    this.charts = h("div", { class: "chart" });
+    this.refusal = h("div", { class: "refusal", role: "alert", tabindex: "0", hidden: true });
+    this.#facts = h("div", { class: "facts", role: "list" });
+    this.#charts = h("div", { class: "chart" });
     this.key = h("div", { class: "key" });
-    this.roofline = h("div", { class: "roofline" });
-    this.accessNote = h("p", { class: "note", role: "status" });
-    this.accessPlace = h("div", {});
-    this.accesses = h(
+    this.#roofline = h("div", { class: "roofline" });
+    this.#accessNote = h("p", { class: "note", role: "status" });
+    this.#accessPlace = h("div", {});
+    this.#accesses = h(
       "details",
       { class: "accesses" },
       h("summary", {}, "Accesses in time order, and the caches"),
-      this.accessNote,
-      this.accessPlace,
+      this.#accessNote,
+      this.#accessPlace,
     );
-    this.accesses.addEventListener("toggle", () => {
-      this.model.set("follow", this.accesses.open);
+    this.#accesses.addEventListener("toggle", () => {
+      this.model.set("follow", this.#accesses.open);
       this.model.save_changes();
-      this.drawAccesses();
+      this.#drawAccesses();
     });
-    this.charts.addEventListener("click", (event) => {
+    this.#charts.addEventListener("click", (event) => {
       const at = closest(event, "[data-choice]");
-      if (at) this.set(this.moved, this.valueOf(this.moved, Number(at.dataset.choice)));
+      if (at) this.set(this.moved, this.#drawn[Number(at.dataset.choice)]);
     });
     /** @param {Event} event */
     const back = (event) => {
@@ -187,8 +170,8 @@ export class Live {
       event.preventDefault();
       this.goBack([...this.trail.keys()][Number(at.dataset.step)]);
     };
-    this.roofline.addEventListener("click", back);
-    this.roofline.addEventListener("keydown", back);
+    this.#roofline.addEventListener("click", back);
+    this.#roofline.addEventListener("keydown", back);
     this.root.append(
       h(
         "div",
@@ -199,25 +182,32 @@ export class Live {
         this.busy,
       ),
       ...(this.model.get("prose") ? [h("p", { class: "mlc-prose" }, this.model.get("prose"))] : []),
+      h("div", { class: "said" }, h("h4", {}, "What the last change did"), this.#why),
       h(
         "div",
         { class: "parts" },
+        h("div", { class: "part knobs" }, this.chosen()),
         h(
           "div",
-          { class: "part" },
-          this.chosen(),
-          h("div", {}, h("h4", {}, "What the last change did"), this.why),
+          { class: "part middle" },
+          h(
+            "div",
+            { class: "views" },
+            this.nest.element,
+            h("div", { class: "over" }, this.program, this.refusal),
+          ),
+          this.panes.grip,
+          this.#roofline,
         ),
-        h("div", { class: "part" }, this.refusal, this.program, this.panes.grip, this.roofline),
         h(
           "div",
           { class: "part figures" },
-          this.facts,
-          h("div", {}, this.key, this.charts),
+          this.#facts,
+          h("div", {}, this.key, this.#charts),
           this.innerLoop.element,
         ),
       ),
-      this.accesses,
+      this.#accesses,
     );
   }
 
@@ -231,7 +221,12 @@ export class Live {
 
   /** @returns {HTMLElement[]} */
   buttons() {
-    const copy = copyButton("Copy the Python of this schedule", () => this.point.python);
+    const copy = copyButton(
+      "Copy the Python of this schedule",
+      () => this.point.python,
+      "Copy Python",
+    );
+    copy.classList.add("small");
     const reset = h("button", { type: "button", class: "small" }, "Reset");
     reset.addEventListener("click", () => this.choose(this.knobs.map((k) => k.start)));
     return [reset, copy];
@@ -254,17 +249,17 @@ export class Live {
    * @param {number} at
    */
   control(knob, at) {
-    if (knob.kind === "number") return this.slider(knob, at);
-    if (knob.kind === "switch") return this.checkbox(knob, at);
-    if (knob.kind === "form") return this.forms(knob, at);
-    return this.order(knob, at);
+    if (knob.kind === "number") return this.#slider(knob, at);
+    if (knob.kind === "switch") return this.#checkbox(knob, at);
+    if (knob.kind === "form") return this.#forms(knob, at);
+    return this.#order(knob, at);
   }
 
   /**
    * @param {Data.Knob} knob
    * @param {number} at
    */
-  slider(knob, at) {
+  #slider(knob, at) {
     const input = h("input", {
       type: "range",
       min: 0,
@@ -274,18 +269,23 @@ export class Live {
     });
     const output = h("output", {});
     input.addEventListener("input", () => this.set(at, Number(input.value)));
+    // under their places where they have room, else the first and the last
+    const all = knob.labels.length <= 12 && knob.labels.join("").length <= 26;
+    const shown = all ? knob.labels : [knob.labels[0], knob.labels[knob.labels.length - 1]];
+    const ticks = shown.map((label) => h("span", {}, label));
     const element = h(
       "div",
       { class: "knob" },
       h("div", { class: "head" }, h("span", {}, knob.name), output),
       input,
-      h("div", { class: "of", "aria-hidden": "true" }, knob.labels.join("  ")),
+      h("div", { class: `of ${all ? "ticks" : "ends"}`, "aria-hidden": "true" }, ...ticks),
     );
     const draw = () => {
       const value = Number(this.state[at]);
       input.value = String(value);
       input.setAttribute("aria-valuetext", knob.labels[value]);
       output.textContent = knob.labels[value];
+      if (all) ticks.forEach((tick, n) => tick.classList.toggle("now", n === value));
     };
     return { element, draw };
   }
@@ -295,7 +295,7 @@ export class Live {
    * @param {Data.Knob} knob
    * @param {number} at
    */
-  forms(knob, at) {
+  #forms(knob, at) {
     const name = `form-${Math.random().toString(36).slice(2)}`;
     const inputs = knob.labels.map((_, n) => {
       const input = h("input", { type: "radio", name, value: n });
@@ -318,14 +318,13 @@ export class Live {
    * @param {Data.Knob} knob
    * @param {number} at
    */
-  checkbox(knob, at) {
+  #checkbox(knob, at) {
     const input = h("input", { type: "checkbox" });
     input.addEventListener("change", () => this.set(at, input.checked));
     const element = h(
       "div",
-      { class: "knob" },
+      { class: "knob switch", title: knob.text },
       h("label", {}, input, h("span", {}, knob.name)),
-      h("code", { class: "text" }, knob.text),
     );
     return { element, draw: () => (input.checked = Boolean(this.state[at])) };
   }
@@ -335,22 +334,18 @@ export class Live {
    * @param {Data.Knob} knob
    * @param {number} at
    */
-  order(knob, at) {
+  #order(knob, at) {
     const list = h("ul", { class: "chips", "aria-label": `${knob.name}, outermost first` });
     const element = h(
       "div",
       { class: "knob" },
       h("div", { class: "head" }, h("span", {}, knob.name)),
       list,
-      h("div", { class: "of" }, "drag a loop, or move it with ← →"),
+      h("div", { class: "of" }, "drag a loop, here or in the nest, or move it with ← →"),
     );
     /** @param {number} from @param {number} to */
     const move = (from, to) => {
-      const order = [.../** @type {number[]} */ (this.state[at])];
-      if (to < 0 || to >= order.length || from === to) return;
-      order.splice(to, 0, ...order.splice(from, 1));
-      this.set(at, order);
-      list.querySelectorAll("button")[to]?.focus();
+      if (this.reorder(at, from, to)) list.querySelectorAll("button")[to]?.focus();
     };
     const draw = () => {
       const order = /** @type {number[]} */ (this.state[at]);
@@ -372,7 +367,7 @@ export class Live {
             event.stopPropagation();
             move(place, place + by);
           });
-          chip.addEventListener("pointerdown", (event) => this.drag(event, list, place, move));
+          chip.addEventListener("pointerdown", (event) => this.#drag(event, list, place, move));
           return h("li", {}, chip);
         }),
       );
@@ -387,7 +382,7 @@ export class Live {
    * @param {number} from
    * @param {(from: number, to: number) => void} move
    */
-  drag(event, list, from, move) {
+  #drag(event, list, from, move) {
     const chips = [...list.querySelectorAll("button")];
     const chip = chips[from];
     chip.setPointerCapture(event.pointerId);
@@ -422,6 +417,20 @@ export class Live {
   }
 
   /**
+   * A loop goes to the place of another one. Whether there is such a place.
+   * @param {number} at
+   * @param {number} from
+   * @param {number} to
+   */
+  reorder(at, from, to) {
+    const order = [.../** @type {number[]} */ (this.state[at])];
+    if (to < 0 || to >= order.length || from === to) return false;
+    order.splice(to, 0, ...order.splice(from, 1));
+    this.set(at, order);
+    return true;
+  }
+
+  /**
    * Whether the form of the program that a state has has a knob.
    * @param {Data.Knob} knob
    * @param {Data.KnobValue[]} state
@@ -451,10 +460,10 @@ export class Live {
 
   /** @param {Data.KnobValue[]} state */
   choose(state) {
-    if (JSON.stringify(state) === JSON.stringify(this.state)) return;
+    if (same(state, this.state)) return;
     this.state = structuredClone(state);
     this.drawControls();
-    this.program.classList.add("stale"); // until the program of this state is here
+    for (const pane of [this.program, this.nest.element]) pane.classList.add("stale"); // until the program of this state is here
     this.model.set("state", structuredClone(state));
     this.model.save_changes();
     if (!this.model.get("all")) return;
@@ -468,7 +477,7 @@ export class Live {
    * The state in the address of a page, if it is one of those that lie in the page.
    * @returns {Data.KnobValue[] | null}
    */
-  shared() {
+  #shared() {
     const all = this.model.get("all");
     if (!all || !this.model.get("addressed")) return null;
     try {
@@ -484,10 +493,10 @@ export class Live {
    * @param {Data.KnobValue[]} state
    */
   follow(state) {
-    if (JSON.stringify(state) === JSON.stringify(this.state)) return;
+    if (same(state, this.state)) return;
     this.moved = Math.max(
       0,
-      state.findIndex((v, n) => JSON.stringify(v) !== JSON.stringify(this.state[n])),
+      state.findIndex((v, n) => !same(v, this.state[n])),
     );
     this.state = structuredClone(state);
     this.drawControls();
@@ -499,7 +508,7 @@ export class Live {
    * @param {number} at
    * @param {number} choice
    */
-  valueOf(at, choice) {
+  #valueOf(at, choice) {
     return this.knobs[at].kind === "switch" ? choice === 1 : choice;
   }
 
@@ -538,11 +547,11 @@ export class Live {
   /** @param {Data.LivePoint | undefined} old what was shown */
   drawPoint(old) {
     this.drawProgram(old);
-    this.drawFacts();
-    this.drawWhy();
-    this.drawAssembly();
-    this.drawFigures();
-    this.drawAccesses();
+    this.#drawFacts();
+    this.#drawWhy();
+    this.#drawAssembly();
+    this.figuresSoon();
+    this.#drawAccesses();
   }
 
   /** @param {Data.LivePoint | undefined} old what was shown */
@@ -555,6 +564,14 @@ export class Live {
       : "";
     if (old && old.key === this.point.key) return;
     this.drawLines(lines, old?.lines);
+    this.drawNest(old?.nest);
+  }
+
+  /** @param {Data.NestRow[]} [before] of the program that was shown before */
+  drawNest(before) {
+    const { nest, error, state } = this.point;
+    this.nest.element.classList.toggle("stale", Boolean(error));
+    this.nest.draw(nest ?? [], before, this.knobs, state);
   }
 
   /**
@@ -581,16 +598,26 @@ export class Live {
     this.program.scrollTop = top;
   }
 
-  drawFacts() {
+  #drawFacts() {
     const { cost, error } = this.point;
     const before = this.before?.cost;
+    // Until the counts of this state are here the old ones stay, paler, so that nothing jumps.
+    const waits = this.#waits() && !cost.counts;
+    this.#facts.classList.toggle("stale", waits);
+    if (waits && this.#facts.children.length) return;
     /** @type {Data.Fact[]} */
     const found = error ? [{ name: "Result", value: "refused", kind: "bad" }] : countFacts(cost);
     const inner = cost.inner;
-    if (inner && inner.instructions !== undefined) {
+    if (!inner && this.#waits()) {
+      found.push({ name: "Inner loop", value: "…", kind: "none" });
+    } else if (inner?.instructions !== undefined) {
+      const { instructions, vector = 0, width } = inner;
       found.push({
         name: "Inner loop",
-        value: `${inner.instructions} instructions, ${inner.width ? `vectors of ${inner.width} bits` : "one element at a time"}`,
+        value: width
+          ? `${vector} vector, ${instructions - vector} scalar instructions`
+          : `${instructions} scalar instructions`,
+        title: width ? `vectors of at most ${width} bits` : "one element at a time",
       });
       found.push({
         name: "Registers",
@@ -602,11 +629,11 @@ export class Live {
       const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
       const than = changeOf(before?.time, cost.time, ["less", "more"]);
       found.push({ name: "Time", value: duration(cost.time) + spread, title: than });
-    } else if (cost.message) {
-      found.push({ name: "Time", value: cost.message, kind: "none" });
+    } else if (cost.message || this.#waits()) {
+      found.push({ name: "Time", value: cost.message ?? "…", kind: "none" });
     }
     if (cost.equal === false) found.push({ name: "Result", value: "differs", kind: "bad" });
-    this.facts.replaceChildren(
+    this.#facts.replaceChildren(
       ...(found.length ? found : [{ name: "Counts", value: "not counted yet", kind: "none" }]).map(
         (fact) =>
           h(
@@ -619,8 +646,13 @@ export class Live {
     );
   }
 
+  /** Whether Python is at what is not known of the program yet. */
+  #waits() {
+    return !this.point.error && !this.model.get("all");
+  }
+
   /** Why the last change made it faster or slower. */
-  drawWhy() {
+  #drawWhy() {
     const all = this.model.get("reasons");
     const told = this.model.get("why");
     /** @type {string[]} */
@@ -632,63 +664,68 @@ export class Live {
         ? "the counts say nothing of this change"
         : "counted in a moment, where the counts say something"
       : "change something, and read here what it did";
-    this.why.replaceChildren(
+    this.#why.replaceChildren(
       ...(said.length
         ? said.map((text) => h("li", {}, text))
         : [h("li", { class: "none" }, this.point?.error ? "refused: nothing to compare" : none)]),
     );
   }
 
-  drawAssembly() {
-    this.innerLoop.draw(this.point.cost.inner, this.point.error ? "" : "compiling…");
+  #drawAssembly() {
+    const { inner } = this.point.cost;
+    this.innerLoop.draw(inner, this.#waits() ? "compiling…" : "", this.#waits() && !inner);
   }
 
   /** The accesses of the program, if the reader looks at them: the view goes on where it was. */
-  drawAccesses() {
-    if (!this.accesses.open || !this.point) return;
+  #drawAccesses() {
+    if (!this.#accesses.open || !this.point) return;
     const all = this.model.get("all");
     /** @type {Data.Watched | null | undefined} */
     const found = all ? this.point.watched : this.model.get("watched");
     const waits = !all && found?.key !== this.point.key;
-    this.accessPlace.classList.toggle("stale", waits || !found?.trace);
+    this.#accessPlace.classList.toggle("stale", waits || !found?.trace);
     let note = found?.message ?? found?.trace?.notes.join(" ");
     if (this.point.error) note = "This step is refused: there is no program to watch.";
     else if (waits) note = "watching the accesses…";
-    this.accessNote.textContent = note ?? "This page does not have these accesses.";
+    this.#accessNote.textContent = note ?? "This page does not have these accesses.";
     if (waits || !found?.trace) return;
-    if (this.watched) {
-      if (this.watched.get("trace") === found.trace) return;
-      this.watched.values.results = found.results; // drawn with the trace
-      this.watched.set("trace", found.trace);
+    if (this.#watched) {
+      if (this.#watched.get("trace") === found.trace) return;
+      this.#watched.values.results = found.results; // drawn with the trace
+      this.#watched.set("trace", found.trace);
       return;
     }
-    this.watched = new PageModel({
+    this.#watched = new PageModel({
       ...{ trace: found.trace, results: found.results, configuration: found.results.length - 1 },
       ...{ position: 0, error: "", live: false },
     });
-    this.unwatch = renderAccesses({ model: this.watched, el: this.accessPlace });
+    this.#unwatch = renderAccesses({ model: this.#watched, el: this.#accessPlace });
+  }
+
+  /** Draw the figures once for all that comes in one message. */
+  figuresSoon() {
+    if (!this.#soon) queueMicrotask(() => this.drawFigures());
+    this.#soon = true;
   }
 
   /** The charts over the choices of the knob that was moved last, and the roofline. */
   drawFigures() {
-    if (!this.point) return;
-    const width = Math.floor(this.charts.clientWidth);
+    this.#soon = false;
+    if (!this.point || !this.root.isConnected) return;
+    const width = Math.floor(this.#charts.clientWidth);
     const knob = this.knobs[this.moved];
     const points = this.model.get("points") ?? {};
-    if (!knob || knob.kind === "order") {
-      this.charts.innerHTML = "";
-      this.key.textContent = "";
-    } else {
+    if (knob) {
       const level =
         Object.keys(Object.values(points).find((p) => p.misses)?.misses ?? { L1: 0 })[0] ?? "L1";
-      const choices = this.alongside(this.state, level);
-      const current = Number(this.state[this.moved]);
+      const choices = this.#alongside(this.state, level);
+      const current = choices.findIndex((c) => same(c.value, this.state[this.moved]));
       // What the other forms of the program cost, where the form is not what was moved.
-      const several = this.knobs[0].kind === "form" && this.moved > 0;
+      const several = this.knobs[0].kind === "form" && this.moved > 0 && knob.kind !== "order";
       const others = (several ? this.knobs[0].labels : [])
         .map((label, form) => ({
           label,
-          choices: this.alongside([form, ...this.state.slice(1)], level),
+          choices: this.#alongside([form, ...this.state.slice(1)], level),
         }))
         .filter((_, form) => form !== this.state[0]);
       /** @type {["misses" | "moves" | "time", string][]} */
@@ -698,7 +735,8 @@ export class Live {
       const charts = drawn.map(([what, name]) =>
         drawChoices(choices, what, current, width, name, others),
       );
-      this.charts.innerHTML = charts.join("");
+      this.#charts.innerHTML = charts.join("");
+      this.#drawn = choices.map((choice) => choice.value);
       this.key.replaceChildren(
         h("span", {}, `over ${knob.name}:`),
         ...drawn
@@ -706,7 +744,7 @@ export class Live {
           .map(([what, name]) => h("span", { class: what }, `● ${name}`)),
       );
     }
-    this.drawTrail();
+    this.#drawTrail();
   }
 
   /**
@@ -714,18 +752,36 @@ export class Live {
    * @param {Data.KnobValue[]} state
    * @param {string} level of the caches
    */
-  alongside(state, level) {
+  #alongside(state, level) {
     const points = this.model.get("points") ?? {};
-    return this.knobs[this.moved].labels.map((label, choice) => {
-      const found =
-        points[this.keyOf(state.map((v, n) => (n === this.moved ? this.valueOf(n, choice) : v)))];
+    return this.#choicesOf(state).map(({ label, value }) => {
+      const found = points[this.keyOf(state.map((v, n) => (n === this.moved ? value : v)))];
       return {
-        label,
-        misses: found?.misses?.[level],
-        moves: found?.moves,
-        time: found?.time,
-        error: found?.error,
+        ...{ label, value, misses: found?.misses?.[level], moves: found?.moves },
+        ...{ time: found?.time, error: found?.error },
       };
+    });
+  }
+
+  /**
+   * The choices of the knob that was moved last. Of an order those that were looked at, called by
+   * the loops that changed places.
+   * @param {Data.KnobValue[]} state
+   * @returns {{ label: string, value: Data.KnobValue }[]}
+   */
+  #choicesOf(state) {
+    const at = this.moved;
+    const { kind, labels } = this.knobs[at];
+    if (kind !== "order") return labels.map((label, n) => ({ label, value: this.#valueOf(at, n) }));
+    const now = /** @type {number[]} */ (state[at]);
+    const found = Object.keys(this.model.get("points") ?? {})
+      .map((key) => JSON.parse(key))
+      .filter((other) => state.every((v, n) => n === at || same(v, other[n])))
+      .map((other) => /** @type {number[]} */ (other[at]));
+    return found.map((order) => {
+      const other = order.map((n, place) => n !== now[place]);
+      const moved = order.slice(other.indexOf(true), other.lastIndexOf(true) + 1);
+      return { label: moved.map((n) => labels[n]).join(" ") || "now", value: order };
     });
   }
 
@@ -743,27 +799,43 @@ export class Live {
     return label || "this choice";
   }
 
-  drawTrail() {
+  /**
+   * What tells a state that was visited from the one that is shown; its number where that is long.
+   * @param {{ label: string, state: Data.KnobValue[] }} visited
+   */
+  nameOf({ state }) {
+    const other = this.knobs.flatMap((knob, n) => {
+      const [one, now] = [state[n], this.point.state[n]];
+      if (same(one, now) || !this.applies(knob, state)) return [];
+      if (knob.kind === "order") return ["other order"];
+      const label = knob.labels[Number(one)];
+      return [knob.kind === "form" ? label : `${knob.name} ${label}`];
+    });
+    if (!other.length) return "here";
+    return other.length < 3 ? other.join(", ") : `${other.length} other choices`;
+  }
+
+  #drawTrail() {
     const { key, cost, error } = this.point;
     if (!error && cost.time && cost.counts?.levels) {
       this.trail.delete(key);
-      this.trail.set(key, { label: this.label(), cost });
+      this.trail.set(key, { label: this.label(), cost, state: this.point.state });
       while (this.trail.size > TRAIL) this.trail.delete([...this.trail.keys()][0]);
     }
     const visited = [...this.trail.values()];
     const recording = /** @type {Data.Recording} */ (
       /** @type {unknown} */ ({
         machine: this.model.get("machine") ?? {},
-        steps: visited.map((one, after) => ({ op: one.label, after })),
+        steps: visited.map((one, after) => ({ op: one.label, name: this.nameOf(one), after })),
         programs: visited.map((one) => ({ cost: one.cost })),
       })
     );
     const current = [...this.trail.keys()].indexOf(key);
-    this.roofline.innerHTML = drawRoofline(
+    this.#roofline.innerHTML = drawRoofline(
       recording,
       "memory",
       current,
-      Math.floor(this.roofline.clientWidth),
+      Math.floor(this.#roofline.clientWidth),
       "state",
     );
   }

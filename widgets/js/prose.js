@@ -40,41 +40,46 @@ function isText({ target, addedNodes }) {
 }
 
 export class Prose {
+  #choose;
+  #home;
+  #knobs;
+  /** @type {{ element: HTMLElement, note: string, at: number }[]} */
+  #numbers = [];
+  #observer;
+  /** @type {Data.KnobValue[]} */
+  #state = [];
+  /** @type {ReturnType<typeof setTimeout> | 0} */
+  #waits = 0;
+
   /**
    * @param {HTMLElement} root the view; texts are looked for in its notebook, or on its page
    * @param {Data.Knob[]} knobs
    * @param {(at: number, choice: number) => void} choose
    */
   constructor(root, knobs, choose) {
-    this.knobs = knobs;
-    this.choose = choose;
-    /** @type {{ element: HTMLElement, note: string, at: number }[]} */
-    this.numbers = [];
-    /** @type {Data.KnobValue[]} */
-    this.state = [];
-    /** @type {ReturnType<typeof setTimeout> | 0} */
-    this.waits = 0;
-    this.home = root;
-    this.observer = new MutationObserver((changes) => {
+    this.#knobs = knobs;
+    this.#choose = choose;
+    this.#home = root;
+    this.#observer = new MutationObserver((changes) => {
       // not for each node of a cell that is being drawn
-      if (changes.some(isText)) this.waits ||= setTimeout(() => this.scan(), 100);
+      if (changes.some(isText)) this.#waits ||= setTimeout(() => this.#scan(), 100);
     });
-    this.scan();
+    this.#scan();
   }
 
   /** Make the notes in texts into numbers. */
-  scan() {
-    this.waits = 0;
-    this.observer.disconnect();
-    const place = this.home.closest(".jp-Notebook, .jp-NotebookPanel-notebook") ?? document.body;
-    this.numbers = this.numbers.filter(({ element }) => element.isConnected);
-    for (const text of place.querySelectorAll(TEXTS)) this.read(text);
-    this.follow(this.state);
-    this.observer.observe(place, { childList: true, subtree: true });
+  #scan() {
+    this.#waits = 0;
+    this.#observer.disconnect();
+    const place = this.#home.closest(".jp-Notebook, .jp-NotebookPanel-notebook") ?? document.body;
+    this.#numbers = this.#numbers.filter(({ element }) => element.isConnected);
+    for (const text of place.querySelectorAll(TEXTS)) this.#read(text);
+    this.follow(this.#state);
+    this.#observer.observe(place, { childList: true, subtree: true });
   }
 
   /** @param {Element} text */
-  read(text) {
+  #read(text) {
     const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
     /** @type {Text[]} */
     const nodes = [];
@@ -87,10 +92,10 @@ export class Prose {
     for (const node of nodes) {
       const made = parts(node.data).map((part) => {
         if (typeof part === "string") return part;
-        const at = this.knobs.findIndex(
+        const at = this.#knobs.findIndex(
           (k) => ["number", "form"].includes(k.kind) && k.name === part[0],
         );
-        return at < 0 ? `{live:${part[0]}}` : this.number(at, part[0]);
+        return at < 0 ? `{live:${part[0]}}` : this.#number(at, part[0]);
       });
       if (made.some((part) => typeof part !== "string")) node.replaceWith(...made);
     }
@@ -100,8 +105,8 @@ export class Prose {
    * @param {number} at
    * @param {string} name
    */
-  number(at, name) {
-    const { labels } = this.knobs[at];
+  #number(at, name) {
+    const { labels } = this.#knobs[at];
     const element = h("span", {
       class: "mlc-live-number",
       role: "slider",
@@ -112,20 +117,20 @@ export class Prose {
       title: "Drag it, or use the arrow keys",
     });
     /** @param {number} choice */
-    const go = (choice) => this.choose(at, Math.max(0, Math.min(labels.length - 1, choice)));
+    const go = (choice) => this.#choose(at, Math.max(0, Math.min(labels.length - 1, choice)));
     element.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
       const end = { Home: 0, End: labels.length - 1 }[event.key];
       if (by === undefined && end === undefined) return;
       event.preventDefault();
       event.stopPropagation();
-      go(end ?? Number(this.state[at]) + (by ?? 0));
+      go(end ?? Number(this.#state[at]) + (by ?? 0));
     });
     element.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       element.focus();
       element.setPointerCapture(event.pointerId);
-      const [from, start] = [event.clientX, Number(this.state[at])];
+      const [from, start] = [event.clientX, Number(this.#state[at])];
       /** @param {PointerEvent} now */
       const move = (now) => go(start + Math.round((now.clientX - from) / STEP));
       const end = () => {
@@ -137,7 +142,7 @@ export class Prose {
       element.addEventListener("pointerup", end);
       element.addEventListener("pointercancel", end);
     });
-    this.numbers.push({ element, note: `{live:${name}}`, at });
+    this.#numbers.push({ element, note: `{live:${name}}`, at });
     return element;
   }
 
@@ -146,11 +151,11 @@ export class Prose {
    * @param {Data.KnobValue[]} state
    */
   follow(state) {
-    this.state = state;
+    this.#state = state;
     if (!state.length) return;
-    for (const { element, at } of this.numbers) {
+    for (const { element, at } of this.#numbers) {
       const choice = Number(state[at]);
-      const label = this.knobs[at].labels[choice];
+      const label = this.#knobs[at].labels[choice];
       if (element.textContent !== label) element.textContent = label;
       element.setAttribute("aria-valuenow", String(choice));
       element.setAttribute("aria-valuetext", label);
@@ -159,9 +164,9 @@ export class Prose {
 
   /** The texts as they were. */
   remove() {
-    this.observer.disconnect();
-    clearTimeout(this.waits);
-    for (const { element, note } of this.numbers) element.replaceWith(note);
-    this.numbers = [];
+    this.#observer.disconnect();
+    clearTimeout(this.#waits);
+    for (const { element, note } of this.#numbers) element.replaceWith(note);
+    this.#numbers = [];
   }
 }

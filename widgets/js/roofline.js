@@ -123,12 +123,19 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   const ordered = [...points].sort((a, b) => a.steps.includes(current) - b.steps.includes(current));
   const mine = points.find((p) => p.steps.includes(current));
   const named = mine ? [[x(mine.intensity), y(mine.gflops)]] : [];
+  if (word === "state" && points.length > 1) {
+    // Where the reader has been, in that order.
+    const way = points.map((p) => `${x(p.intensity)},${y(p.gflops)}`).join("L");
+    svg += `<path class="trail" d="M${way}"/>`;
+  }
   for (const point of ordered) {
     const here = point.steps.includes(current);
     const name =
-      point.steps.length > 1
+      recording.steps[point.steps[0]].name ??
+      (point.steps.length > 1
         ? `${point.steps[0]}–${point.steps[point.steps.length - 1]}`
-        : point.steps[0];
+        : point.steps[0]);
+    const left = typeof name === "string" && x(point.intensity) + 12 + 6.5 * name.length > width;
     const bound = Math.min(peak, point.intensity * bandwidth[level]);
     const said =
       `${word} ${point.steps.join(", ")}: ${point.op}, ${digits(point.gflops)} GFLOP/s, ` +
@@ -140,7 +147,9 @@ export function drawRoofline(recording, level, current, width, word = "step") {
     svg +=
       `<g class="point${here ? " current" : ""}" role="button" tabindex="0" data-lm-suppress-shortcuts="true" data-step="${point.steps[0]}" aria-label="${escapeHTML(said)}"${here ? ' aria-current="step"' : ""}>` +
       `<circle class="halo" cx="${px}" cy="${py}" r="11"/><circle cx="${px}" cy="${py}" r="${here ? 6 : 4.5}"/>` +
-      (alone ? `<text x="${px + 9}" y="${py + 4}">${name}</text>` : "") +
+      (alone
+        ? `<text x="${left ? px - 9 : px + 9}" y="${py + 4}"${left ? ' text-anchor="end"' : ""}>${escapeHTML(name)}</text>`
+        : "") +
       `<title>${escapeHTML(said)}</title></g>`;
   }
   return (

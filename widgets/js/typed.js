@@ -64,7 +64,9 @@ export class Typed extends Live {
     const reset = h("button", { type: "button", class: "small" }, "Reset");
     reset.addEventListener("click", () => this.editor.retype(this.model.get("start")));
     reset.hidden = !this.model.get("live");
-    return [reset, copyButton("Copy the text", () => this.editor.text)];
+    const copy = copyButton("Copy the text", () => this.editor.text, "Copy text");
+    copy.classList.add("small");
+    return [reset, copy];
   }
 
   chosen() {
@@ -240,7 +242,13 @@ export class Typed extends Live {
     }
     if (!old || old.key !== this.point.key) {
       this.drawLines(this.point.lines, this.before?.lines);
+      this.drawNest(this.before?.nest);
     }
+  }
+
+  /** @param {{ label: string, state: Data.KnobValue[] }} visited */
+  nameOf(visited) {
+    return visited === this.trail.get(this.point.key) ? "here" : visited.label;
   }
 
   label() {

@@ -92,6 +92,7 @@ declare namespace Data {
   /** The inner loop in machine code: see why.py. */
   interface InnerLoop {
     instructions?: number;
+    vector?: number;
     width?: number;
     registers?: number;
     of?: number;
@@ -111,6 +112,8 @@ declare namespace Data {
 
   interface Step {
     op: string;
+    /** In a roofline, in the place of its number. */
+    name?: string;
     python: string;
     lead?: string[];
     before: number;
@@ -256,14 +259,20 @@ declare namespace Data {
     text: string;
     labels: string[];
     start: KnobValue;
+    /** The block that it is about. */
+    where?: string;
     /** The forms of the program (values of the first knob) that have it; empty: all. */
     forms?: number[];
   }
+
+  /** A box of a loop nest: how deep it lies, its kind, its text, what kind of loop it is. */
+  type NestRow = [number, "loop" | "block" | "group" | "text", string, string];
 
   interface LivePoint {
     key: string;
     state: KnobValue[];
     lines: string[];
+    nest?: NestRow[];
     python: string;
     error: { call: string; rule: string; message: string } | null;
     cost: Cost;
