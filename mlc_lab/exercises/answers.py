@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
-from ..observe.outside import why_not
+from ..observe.outside import calls_outside
 from ..observe.typed_text import TextReader
 from ..reading import MISTAKES, DataError, MLCError, reason, shown
 from ..schedule import Schedule, Trace
@@ -82,9 +82,12 @@ def read(variant: Variant, data: Any) -> Answer:
         raise
     except (MLCError, *MISTAKES, RecursionError, MemoryError) as error:
         raise AnswerError(reason(error)) from None
-    outside = found.mod is not None and why_not(found.mod)
+    library = list(variant.library)
+    outside = [] if found.mod is None else calls_outside(found.mod, library)
     if outside:
-        raise AnswerError(f"{outside}: an answer computes by itself")
+        raise AnswerError(f"it calls {', '.join(outside[:3])}: code from outside of the program",
+                          "an answer computes by itself" + (
+                              f", or calls {', '.join(library)}" if library else ""))
     return found
 
 

@@ -46,8 +46,8 @@ def counts(answer: Answer, variant: Variant, *, level: str = "L1", misses: int |
     if of_reference is not None:
         best = read(variant, variant.reference).mod
         assert best is not None
-        misses = int(of_reference * count_accesses(best, caches).level(level).misses)
-    found = count_accesses(mod, caches)
+        misses = int(of_reference * count_accesses(best, caches, threads=1).level(level).misses)
+    found = count_accesses(mod, caches, threads=1)  # whoever looks, with however many cores
     at = found.level(level)
     number = [x.name for x in found.levels].index(level)
     for what, have, most in (
