@@ -100,7 +100,7 @@ def _schedule(variant: Variant, data: Any) -> Answer:
         return Answer("schedule", sch.mod, sch)
     names: dict[str, Any] = dict.fromkeys(("Module", "mod", "program"), program)
     found = TextReader(names, program).read(data)
-    _raise(found.error)
+    _raise(found.error, data)
     if found.start is not program:
         raise AnswerError("the answer brings a program of its own",
                           "schedule the program of the exercise: begin with the first primitive")
@@ -110,14 +110,18 @@ def _schedule(variant: Variant, data: Any) -> Answer:
 
 def _program(data: str) -> Answer:
     found = TextReader().read(data)
-    _raise(found.error)
+    _raise(found.error, data)
     return Answer("program", found.mod)
 
 
-def _raise(error: dict[str, Any] | None) -> None:
+def _raise(error: dict[str, Any] | None, text: str) -> None:
+    """Refuse a text that has an error: in its own words, with the rule that it would break."""
     if error:
-        call = f"{error['call']}: " if error.get("call") else ""
-        raise AnswerError(call + error["message"], error.get("hint", ""), error["line"])
+        told = error["message"]
+        if error.get("rule"):
+            line = text.split("\n")[error["line"] - 1].strip()
+            told = f"{line}: refused by the rule \"{error['rule']}\": {told}"
+        raise AnswerError(told, error.get("hint", ""), error["line"])
 
 
 def _fields(fields: list[Field], data: Any) -> dict[str, Any]:

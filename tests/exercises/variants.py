@@ -30,12 +30,12 @@ def tried(exercise, seeds, mistakes_on):
         assert variant.statement and all(variant.hints) and (variant.program or True)
         found = timed(variant, variant.reference)
         if not found.solved:
-            problems.append(f"{variant!r}: the reference\n{found}")
+            problems.append(f"variant {seed}: the reference\n{found}")
         for at, wrong in enumerate(variant.wrong if number < mistakes_on else ()):
             found = timed(variant, wrong.answer)
             if found.points != wrong.points or wrong.says not in str(found):
-                problems.append(f"{variant!r}: mistake {at + 1} should have {wrong.points} points "
-                                f"and be told {wrong.says!r}\n{found}")
+                problems.append(f"variant {seed}: mistake {at + 1} should have "
+                                f"{wrong.points} points and be told {wrong.says!r}\n{found}")
     return problems, seconds
 
 

@@ -56,8 +56,8 @@ Write it as a tensor program with one block: a function `main` of float32 buffer
     hints=(
         "Six loops: o, i and j say which element of Y, and c, p and q which product. Which of "
         "them add to one element?",
-        "The window of output row i begins at row i * {s} of the image. The reductions are c, p and "
-        "q, so the kinds are SSSRRR; T.init() sets the sum to zero.",
+        "The window of output row i begins at row i * {s} of the image. The reductions are c, p "
+        "and q, so the kinds are SSSRRR; T.init() sets the sum to zero.",
         "X is read at X[vc, vi * {s} + vp, vj * {s} + vq].",
     ),
     reference=lambda v: text(v, f"vi * {v.s} + vp", f"vj * {v.s} + vq"),

@@ -27,7 +27,7 @@ def main(A: T.Buffer(({v.n}, {v.k}), "float32"), B: T.Buffer(({v.k}, {v.m}), "fl
 def draw(rng: random.Random) -> dict[str, object]:
     """Sizes whose rows the tile does not divide."""
     t = rng.choice([4, 5, 6])
-    n = t * rng.choice([2, 3]) + rng.choice([x for x in range(1, t)])
+    n = t * rng.choice([2, 3]) + rng.randrange(1, t)
     m, k = rng.sample([5, 6, 7, 8, 9], 2)
     return {"t": t, "n": n, "m": m, "k": k, "tiles": -(-n // t), "rest": n % t, "whole": n // t}
 
@@ -54,8 +54,8 @@ computed once.""",
     hints=(
         "How many tiles of {t} rows are needed for {n} rows? The last one has {rest} rows, and "
         "its loop runs {t} times all the same.",
-        "The block computes row i_0 * {t} + i_1. Where that is no row of C, the block must not run: "
-        "T.where(...) says when it does, as the first line of the block.",
+        "The block computes row i_0 * {t} + i_1. Where that is no row of C, the block must not "
+        "run: T.where(...) says when it does, as the first line of the block.",
         "Loops over {tiles}, {m}, {k} and {t}; T.where(i_0 * {t} + i_1 < {n}); and "
         "vi = T.axis.spatial({n}, i_0 * {t} + i_1).",
     ),

@@ -74,8 +74,9 @@ Hand in the program with that line mended. Leave its two blocks as they are othe
     hints=(
         "Hand in the program as it is: you are told an element of Y that is wrong, and "
         "which iteration has written it.",
-        "Ask of block S: does each S[vi] begin at zero, once? Are all {n} squares of the row added, "
-        "and is it the row? Of block Y: which row does it write, and whose sum does it divide by?",
+        "Ask of block S: does each S[vi] begin at zero, once? Are all {n} squares of the row "
+        "added, and is it the row? Of block Y: which row does it write, and whose sum does it "
+        "divide by?",
         "It is one of: the start of the sum, the index of a factor, the extent of a loop, the "
         "binding of an iterator, the index of S.",
     ),

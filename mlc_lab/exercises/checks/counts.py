@@ -47,7 +47,7 @@ def counts(answer: Answer, variant: Variant, *, level: str = "L1", misses: int |
         best = read(variant, variant.reference).mod
         assert best is not None
         misses = int(of_reference * count_accesses(best, caches, threads=1).level(level).misses)
-    found = count_accesses(mod, caches, threads=1)  # whoever looks, with however many cores
+    found = _counted(mod, caches)
     at = found.level(level)
     number = [x.name for x in found.levels].index(level)
     for what, have, most in (
@@ -65,6 +65,18 @@ def counts(answer: Answer, variant: Variant, *, level: str = "L1", misses: int |
         return Found(False, f"{reached:.2f} operations for each byte below {level}; "
                      f"{intensity:.2f} are asked for. {why}", place)
     return Found(True, f"{at.misses:,} {level} misses of {found.accesses:,} loads and stores")
+
+
+#: the last program that was counted, in which caches, and what was found
+_last: list[Any] = [None, "", None]
+
+
+def _counted(mod: IRModule, caches: str) -> AccessCounts:
+    """The counts of a program, on one thread: whoever looks, with however many cores. Several rows
+    ask for those of one program."""
+    if _last[0] is not mod or _last[1] != caches:
+        _last[:] = mod, caches, count_accesses(mod, caches, threads=1)
+    return _last[2]
 
 
 def worst_access(mod: IRModule, found: AccessCounts, level: int = 0) -> tuple[str, dict[str, Any]]:

@@ -40,10 +40,11 @@ INTERPRETED, RUN = 60_000, 2_000_000_000
 MEMORY = 1 << 30
 
 
-def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3) -> Found:
+def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3,
+               of: IRModule | None = None) -> Found:
     """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes; `cases`:
-    how many random inputs."""
-    right = program_of(variant)
+    how many random inputs; `of`: another program than the exercise's to compare with."""
+    right = of or program_of(variant)
     if model_of(right) is not None:
         return _models(answer, variant, right, cases)
     have, want = only_function(_mod(answer))[1], only_function(right)[1]

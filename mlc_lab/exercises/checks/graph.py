@@ -118,8 +118,11 @@ def _fullest(mod: IRModule) -> str:
     held = max(([x for x in lives if x.first <= at <= x.last]
                 for at in {life.first for life in lives}),
                key=lambda xs: sum(x.size for x in xs), default=[])
+    names = {binding.value: binding.var.name_hint  # the memory `alloc` becomes the result `h`
+             for block in mod["main"].body.blocks for binding in block.bindings
+             if isinstance(getattr(binding, "value", None), rx.Var)}
     return "Most is held where these are still needed: " + ", ".join(
-        f"{x.var.name_hint} ({x.size:,} bytes)" for x in held)
+        f"{names.get(x.var, x.var.name_hint)} ({x.size:,} bytes)" for x in held)
 
 
 __all__ = ["graph", "kernel_calls", "library_calls", "operator_calls", "planned_bytes"]
