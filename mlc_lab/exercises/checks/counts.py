@@ -94,13 +94,25 @@ def worst_access(mod: IRModule, found: AccessCounts, level: int = 0) -> tuple[st
         if node.buffer.name == name and isinstance(node, BufferStore) == write:
             line = found.hierarchy.levels[level].line
             if stride:
-                size = dt.bytes_of(node.buffer.dtype)
-                says += (f"; from one iteration of the innermost loop {loop.name} to the next it "
-                         f"goes {abs(stride) * size} bytes on"
-                         + (f", where a line of the cache has {line}" if abs(stride) * size >= line
-                            else ""))
+                says += _walk(node, abs(stride), loop, line, missed / max(times, 1))
             return says + ".", {"text": script_with_marks(mod, [node], {}, 1)}
     return says + ".", {}
+
+
+def _walk(node: Any, stride: int, loop: Var, line: int, missed: float) -> str:
+    """How an access goes through memory: `stride` elements from one step of a loop to the next,
+    in lines of `line` bytes, with so many misses a step. A walk along a row would miss once a
+    line."""
+    size = dt.bytes_of(node.buffer.dtype)
+    row = as_int(node.buffer.shape[-1]) if len(node.buffer.shape) > 1 else None
+    down = f"down a column of {node.buffer.name}, " if stride == row and stride > 1 else ""
+    says = (f"; from one iteration of the innermost loop {loop.name} to the next it goes {down}"
+            f"{stride * size} bytes on")
+    if stride * size >= line:
+        says += f", where a line of the cache has {line}"
+    if stride > 1 and missed > size / line:
+        says += f": {missed:.2f} misses a step, where {size / line:.2f} are possible along a row"
+    return says
 
 
 def strides(mod: IRModule) -> list[tuple[Any, int | None, Var]]:
