@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
-from ..observe.outside import why_not
+from ..observe.outside import calls_outside
 from ..observe.typed_text import TextReader
 from ..reading import MISTAKES, DataError, MLCError, reason, shown
 from ..schedule import Schedule, Trace
@@ -82,9 +82,12 @@ def read(variant: Variant, data: Any) -> Answer:
         raise
     except (MLCError, *MISTAKES, RecursionError, MemoryError) as error:
         raise AnswerError(reason(error)) from None
-    outside = found.mod is not None and why_not(found.mod)
+    library = list(variant.library)
+    outside = [] if found.mod is None else calls_outside(found.mod, library)
     if outside:
-        raise AnswerError(f"{outside}: an answer computes by itself")
+        raise AnswerError(f"it calls {', '.join(outside[:3])}: code from outside of the program",
+                          "an answer computes by itself" + (
+                              f", or calls {', '.join(library)}" if library else ""))
     return found
 
 
@@ -97,7 +100,7 @@ def _schedule(variant: Variant, data: Any) -> Answer:
         return Answer("schedule", sch.mod, sch)
     names: dict[str, Any] = dict.fromkeys(("Module", "mod", "program"), program)
     found = TextReader(names, program).read(data)
-    _raise(found.error)
+    _raise(found.error, data)
     if found.start is not program:
         raise AnswerError("the answer brings a program of its own",
                           "schedule the program of the exercise: begin with the first primitive")
@@ -107,14 +110,18 @@ def _schedule(variant: Variant, data: Any) -> Answer:
 
 def _program(data: str) -> Answer:
     found = TextReader().read(data)
-    _raise(found.error)
+    _raise(found.error, data)
     return Answer("program", found.mod)
 
 
-def _raise(error: dict[str, Any] | None) -> None:
+def _raise(error: dict[str, Any] | None, text: str) -> None:
+    """Refuse a text that has an error: in its own words, with the rule that it would break."""
     if error:
-        call = f"{error['call']}: " if error.get("call") else ""
-        raise AnswerError(call + error["message"], error.get("hint", ""), error["line"])
+        told = error["message"]
+        if error.get("rule"):
+            line = text.split("\n")[error["line"] - 1].strip()
+            told = f"{line}: refused by the rule \"{error['rule']}\": {told}"
+        raise AnswerError(told, error.get("hint", ""), error["line"])
 
 
 def _fields(fields: list[Field], data: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The grammar of an exercise: one file of `catalogue/`, or of a teacher's folder, is one exercise.
 
     exercise  = Exercise(id, title, level, minutes, kind, statement, draw, checks, hints, reference,
-                         program?, fields?, wrong?)
+                         program?, fields?, wrong?, library?)
     id        = "03.2"                  the lesson, and the number in it
     level     = 1 | 2 | 3 | 4           from "one step" to "a project"
     kind      = "schedule" | "program" | "prediction"      what an answer is (see `answers.py`)
@@ -14,6 +14,7 @@
     hints     = (text, text, text)                         from a nudge to nearly all
     reference = values -> answer                           has full points, on every variant
     wrong     = values -> [Wrong(answer, points, says), ...]        typical mistakes: the tests
+    library   = {name: function, ...}      what a model may call by name (R.call_dps_packed)
 
 `values` is a namespace: `v.n`. What is drawn decides everything: the same seed, the same exercise.
 All variants have one difficulty, which the reference shows by having full points on each of them.
@@ -99,6 +100,7 @@ class Exercise:
     program: Callable[[Values], IRModule | PrimFunc] | None = None
     fields: Callable[[Values], Sequence[Field]] | None = None
     wrong: Callable[[Values], Sequence[Wrong]] = field(default=lambda v: ())
+    library: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         problem = _problem(self)
@@ -180,6 +182,11 @@ class Variant:
     def wrong(self) -> list[Wrong]:
         """Answers with typical mistakes."""
         return list(self.exercise.wrong(self.values))
+
+    @property
+    def library(self) -> Mapping[str, Callable[..., Any]]:
+        """The functions that a model may call by their names."""
+        return self.exercise.library
 
     @property
     def points(self) -> int:

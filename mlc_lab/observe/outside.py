@@ -7,7 +7,7 @@ nothing but compute, and count as the program's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..backend.interp_math import c_function
@@ -28,8 +28,9 @@ _IMPORTS = ("pragma_import_llvm", "pragma_import_c")
 _TOLD = 3
 
 
-def calls_outside(program: object) -> list[str]:
-    """What a module or function (or several) calls outside of itself, in words, each once."""
+def calls_outside(program: object, known: Collection[str] = ()) -> list[str]:
+    """What a module or function (or several) calls outside of itself, in words, each once. `known`
+    are names of registered functions that do not count."""
     found: dict[str, None] = {}
     seen: set[int] = set()
     stack: list[Any] = [program]
@@ -42,6 +43,9 @@ def calls_outside(program: object) -> list[str]:
             stack += (getattr(item, name) for name, _ in type(item).fields)
             if type(item) is Call:
                 _see_call(item, found)
+            # by its name: programs without a graph are looked at without loading Relax
+            elif type(item).__name__ == "ExternFunc" and item.global_symbol not in known:
+                found[f"the registered function {item.global_symbol[:60]!r}"] = None
             elif type(item) is AttrStmt and item.attr_key in _IMPORTS:
                 found[f"imported code ({item.attr_key})"] = None
         elif isinstance(item, (tuple, list)):

@@ -7,7 +7,7 @@ from mlc_lab.exercises.checks import CHECKS
 from mlc_lab.exercises.judging import marks
 
 CATALOGUE = exercises.catalogue()
-#: variants that are tried here; `python -m fuzz`-like runs of 200 are in the note of a release
+#: variants that are tried here; `python tests/exercises/variants.py` tries 200
 SEEDS = range(4)
 
 

@@ -17,11 +17,13 @@ from .machine_code import machine_code
 from .prediction import prediction
 from .speed import speed
 from .structure import structure
+from .traces import trace
 
 #: kind of check -> (answer, variant, **options) -> Found
 CHECKS: dict[str, Callable[..., Any]] = {
     "counts": counts, "equivalent": equivalent, "graph": graph, "machine_code": machine_code,
     "prediction": prediction, "speed": speed, "structure": structure,
+    "trace": trace,
 }
 
 __all__ = ["CHECKS"]

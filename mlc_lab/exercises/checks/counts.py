@@ -46,8 +46,8 @@ def counts(answer: Answer, variant: Variant, *, level: str = "L1", misses: int |
     if of_reference is not None:
         best = read(variant, variant.reference).mod
         assert best is not None
-        misses = int(of_reference * count_accesses(best, caches).level(level).misses)
-    found = count_accesses(mod, caches)
+        misses = int(of_reference * count_accesses(best, caches, threads=1).level(level).misses)
+    found = _counted(mod, caches)
     at = found.level(level)
     number = [x.name for x in found.levels].index(level)
     for what, have, most in (
@@ -67,6 +67,18 @@ def counts(answer: Answer, variant: Variant, *, level: str = "L1", misses: int |
     return Found(True, f"{at.misses:,} {level} misses of {found.accesses:,} loads and stores")
 
 
+#: the last program that was counted, in which caches, and what was found
+_last: list[Any] = [None, "", None]
+
+
+def _counted(mod: IRModule, caches: str) -> AccessCounts:
+    """The counts of a program, on one thread: whoever looks, with however many cores. Several rows
+    ask for those of one program."""
+    if _last[0] is not mod or _last[1] != caches:
+        _last[:] = mod, caches, count_accesses(mod, caches, threads=1)
+    return _last[2]
+
+
 def worst_access(mod: IRModule, found: AccessCounts, level: int = 0) -> tuple[str, dict[str, Any]]:
     """The access that misses most: how often, and the stride in which it goes through memory."""
     misses: dict[tuple[str, bool], list[int]] = {}
@@ -82,13 +94,25 @@ def worst_access(mod: IRModule, found: AccessCounts, level: int = 0) -> tuple[st
         if node.buffer.name == name and isinstance(node, BufferStore) == write:
             line = found.hierarchy.levels[level].line
             if stride:
-                size = dt.bytes_of(node.buffer.dtype)
-                says += (f"; from one iteration of the innermost loop {loop.name} to the next it "
-                         f"goes {abs(stride) * size} bytes on"
-                         + (f", where a line of the cache has {line}" if abs(stride) * size >= line
-                            else ""))
+                says += _walk(node, abs(stride), loop, line, missed / max(times, 1))
             return says + ".", {"text": script_with_marks(mod, [node], {}, 1)}
     return says + ".", {}
+
+
+def _walk(node: Any, stride: int, loop: Var, line: int, missed: float) -> str:
+    """How an access goes through memory: `stride` elements from one step of a loop to the next,
+    in lines of `line` bytes, with so many misses a step. A walk along a row would miss once a
+    line."""
+    size = dt.bytes_of(node.buffer.dtype)
+    row = as_int(node.buffer.shape[-1]) if len(node.buffer.shape) > 1 else None
+    down = f"down a column of {node.buffer.name}, " if stride == row and stride > 1 else ""
+    says = (f"; from one iteration of the innermost loop {loop.name} to the next it goes {down}"
+            f"{stride * size} bytes on")
+    if stride * size >= line:
+        says += f", where a line of the cache has {line}"
+    if stride > 1 and missed > size / line:
+        says += f": {missed:.2f} misses a step, where {size / line:.2f} are possible along a row"
+    return says
 
 
 def strides(mod: IRModule) -> list[tuple[Any, int | None, Var]]:

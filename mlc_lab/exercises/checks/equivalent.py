@@ -3,12 +3,13 @@
 Small programs are interpreted, which finds reads of what was never written and of what is outside
 of a buffer; large ones are compiled. Inputs are random, then nasty: NaN, infinities, -0.0, the
 extremes of integers. Where they differ, the first wrong element is told, and in which iteration it
-was written last, by which statement.
+was written last, by which statement. Sizes that are symbols are given numbers: small ones, one, and
+some that no tile divides. A model (a Relax `main`) is built and run as a whole, see `models.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +18,17 @@ from ...backend.interp import AccessLog, InterpError, interpret
 from ...build import build
 from ...ir import dtype as dt
 from ...ir.module import IRModule
+from ...observe.flops import Uncountable, integer
 from ...observe.inner_loop import statements_run
 from ...observe.measure import TOLERANCE, only_function, random_arrays
 from ...script.spans import script_with_marks
 from ...tir import stmt as s
 from ...tir.function import PrimFunc
-from ...tir.functor import all_statements
-from ...tir.op import as_int
+from ...tir.expr import Var
+from ...tir.functor import all_statements, substitute
 from ..answers import read
 from ..result import Found
+from .models import Model, lowered, model_of, random_inputs, registered, signature_differs
 
 if TYPE_CHECKING:
     from ..answers import Answer
@@ -37,29 +40,64 @@ INTERPRETED, RUN = 60_000, 2_000_000_000
 MEMORY = 1 << 30
 
 
-def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3) -> Found:
+def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3,
+               of: IRModule | None = None) -> Found:
     """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes; `cases`:
-    how many random inputs."""
-    right = program_of(variant)
+    how many random inputs; `of`: another program than the exercise's to compare with."""
+    right = of or program_of(variant)
+    if model_of(right) is not None:
+        return _models(answer, variant, right, cases)
     have, want = only_function(_mod(answer))[1], only_function(right)[1]
-    problem = _signature(have, want) or too_large(_mod(answer))
+    problem = _signature(have, want)
     if problem:
         return Found(False, problem)
-    small = max(statements_run(_mod(answer)), statements_run(right)) <= INTERPRETED
-    run = _interpreted if small else _compiled
     for seed in range(cases + (2 if nasty else 0)):
-        arrays = _nasty(want, seed) if seed >= cases else random_arrays(want, seed=seed)
+        sizes = _sizes(want, seed)
+        arrays = random_arrays(want, sizes, seed)
+        if seed >= cases:
+            _make_nasty(arrays, seed)
+        ours = _named(have, arrays)
+        problem = too_large(_mod(answer), ours)
+        if problem:
+            return Found(False, problem)
+        small = max(statements_run(_mod(answer), ours),
+                    statements_run(right, sizes)) <= INTERPRETED
+        run = _interpreted if small else _compiled
         expected = run(right, arrays)
         try:
             found = run(_mod(answer), arrays)
         except InterpError as error:
-            return Found(False, f"the program stops: {error}")
+            return Found(False, f"the program stops{_given(sizes)}: {error}")
         wrong = first_difference(found, expected)
         if wrong is not None:
             return _told(answer, arrays, found, expected, wrong, small,
-                         "" if seed < cases else _what(arrays))
+                         _given(sizes) + ("" if seed < cases else _what(arrays)))
     return Found(True, f"the same results on {cases} random inputs"
                  + (", and on NaN, infinities and extremes" if nasty else ""))
+
+
+def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Found:
+    """The same of a model."""
+    mod = _mod(answer)
+    problem = signature_differs(mod, right) or too_large(lowered(mod))
+    if problem:
+        return Found(False, problem)
+    with registered(variant.library):
+        ours, theirs = Model(mod), Model(right)
+        for seed in range(cases):
+            arrays = random_inputs(right, seed)
+            expected, found = theirs(arrays), ours(arrays)
+            asked, given = (", ".join(f"{a.shape} {a.dtype}" for a in x) for x in (expected, found))
+            if asked != given:
+                return Found(False, f"main returns {given}; asked for: {asked}")
+            wrong = first_difference(found, expected)
+            if wrong is not None:
+                number, at = wrong
+                have, want = (_number(a[number][at]) for a in (found, expected))
+                element = f"element {list(at)} of result {number + 1}"
+                return Found(False, f"{element} is {have}, and should be {want}",
+                             {"element": element, "expected": want, "found": have})
+    return Found(True, f"the same results on {cases} random inputs")
 
 
 def program_of(variant: Variant) -> IRModule:
@@ -80,21 +118,53 @@ def _mod(answer: Answer) -> IRModule:
 def _signature(have: PrimFunc, want: PrimFunc) -> str:
     """How the parameters differ from what is asked for, or nothing."""
     ours, theirs = ([f.buffer_map.get(p) for p in f.params] for f in (have, want))
+    shapes = [_shapes(buffers) for buffers in (ours, theirs)]
     asked = ", ".join("a scalar" if b is None else f"{b.name}: {tuple(b.shape)} {b.dtype}"
                       for b in theirs)
     if len(ours) != len(theirs):
         return (f"the function has {len(ours)} parameters, {len(theirs)} are asked for: {asked}")
     for number, (a, b) in enumerate(zip(ours, theirs)):
         if (a is None) != (b is None) or a is not None and b is not None and (
-                a.dtype != b.dtype or [str(d) for d in a.shape] != [str(d) for d in b.shape]):
+                a.dtype != b.dtype or shapes[0][number] != shapes[1][number]):
             given = "a scalar" if a is None else f"{tuple(a.shape)} {a.dtype}"
             return f"parameter {number + 1} is {given}; asked for: {asked}"
     return ""
 
 
-def too_large(mod: IRModule) -> str:
-    """Why a program is not run, or nothing: it would take years, or all of the memory."""
-    run = statements_run(mod)
+def _shapes(buffers: Sequence[Any]) -> list[list[str]]:
+    """The shapes of parameters, their symbols named in the order in which they come first."""
+    names: dict[Var, Any] = {}
+    for buffer in buffers:
+        for dim in buffer.shape if buffer is not None else ():
+            if isinstance(dim, Var):
+                names.setdefault(dim, Var(f"n{len(names)}", dim.dtype))
+    return [[str(substitute(dim, names)) for dim in b.shape] if b is not None else []
+            for b in buffers]
+
+
+def _sizes(func: PrimFunc, seed: int) -> dict[str, int]:
+    """Numbers for the symbols in the shapes of parameters: distinct ones first, then all one."""
+    found = dict.fromkeys(dim.name for b in func.buffer_map.values() for dim in b.shape
+                          if isinstance(dim, Var))
+    values = np.random.default_rng(seed).permutation([2, 3, 5, 7, 8, 12, 13, 16, 17, 19])
+    return {name: 1 if seed == 1 else int(value) for name, value in zip(found, values)}
+
+
+def _named(func: PrimFunc, arrays: Sequence[np.ndarray]) -> dict[str, int]:
+    """The numbers that arrays give to the symbols in the shapes of a function's parameters."""
+    buffers = [func.buffer_map.get(p) for p in func.params]
+    return {dim.name: int(size) for buffer, array in zip(buffers, arrays) if buffer is not None
+            for dim, size in zip(buffer.shape, array.shape) if isinstance(dim, Var)}
+
+
+def _given(sizes: dict[str, int]) -> str:
+    return f" (for {', '.join(f'{k} = {v}' for k, v in sizes.items())})" if sizes else ""
+
+
+def too_large(mod: IRModule, sizes: Mapping[str, int] | None = None) -> str:
+    """Why a program is not run, or nothing: it would take years, or all of the memory. `sizes`
+    are the numbers of symbols."""
+    run = statements_run(mod, sizes)
     if run > RUN:
         return f"it would run {run:,} statements; an answer runs {RUN:,} at most"
     asked = 0
@@ -106,7 +176,10 @@ def too_large(mod: IRModule) -> str:
         for buffer in buffers:
             size = dt.bytes_of(buffer.dtype)
             for dim in buffer.shape:
-                size *= as_int(dim) or 1
+                try:
+                    size *= integer(dim, sizes or {})
+                except Uncountable:
+                    continue
             asked += size
     return "" if asked <= MEMORY else (
         f"it takes {asked:,} bytes of memory; an answer has {MEMORY:,}")
@@ -125,10 +198,9 @@ def _compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     return out
 
 
-def _nasty(func: PrimFunc, seed: int) -> list[np.ndarray]:
-    """Random inputs with a few values in them that need care."""
+def _make_nasty(arrays: Sequence[np.ndarray], seed: int) -> None:
+    """Put a few values that need care into random inputs."""
     generator = np.random.default_rng(seed)
-    arrays = random_arrays(func, seed=seed)
     for array in arrays:
         if array.dtype.kind == "f":
             values: list[Any] = [np.nan, np.inf, -np.inf, -0.0, 0.0]
@@ -138,8 +210,8 @@ def _nasty(func: PrimFunc, seed: int) -> list[np.ndarray]:
         else:
             continue
         for value in values[seed % 2::2]:
-            array.flat[generator.integers(0, max(array.size, 1))] = value
-    return arrays
+            if array.size:
+                array.flat[generator.integers(0, array.size)] = value
 
 
 def _what(arrays: Sequence[np.ndarray]) -> str:
@@ -155,6 +227,11 @@ def first_difference(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]
     for number, (a, b) in enumerate(zip(found, expected, strict=True)):
         if not b.size:
             continue
+        if b.dtype.kind in "biu":  # exactly: float64 has not all integers of 64 bits
+            bad = a != b
+            if bad.any():
+                return number, _first(bad)
+            continue
         x, y = a.astype(np.float64), b.astype(np.float64)
         finite = np.abs(y[np.isfinite(y)])
         near = TOLERANCE.get(str(b.dtype), 0.0) * max(float(finite.max()) if finite.size else 0.0,
@@ -162,9 +239,12 @@ def first_difference(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]
         with np.errstate(invalid="ignore"):
             bad = ~((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= near))
         if bad.any():
-            at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            return number, tuple(int(i) for i in at)
+            return number, _first(bad)
     return None
+
+
+def _first(bad: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
 
 
 def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarray],
@@ -179,7 +259,7 @@ def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarr
     place: dict[str, Any] = {"element": element, "expected": want, "found": have}
     says = f"{element} is {have}, and should be {want}{inputs}"
     if small:
-        writer = _last_writer(_mod(answer), name, arrays, buffer, at)
+        writer = _last_writer(_mod(answer), name, arrays, buffer, at, expected[number].shape)
         if writer is None:
             says += "; no statement has written it"
         else:
@@ -196,10 +276,10 @@ def _number(value: Any) -> str:
 
 
 def _last_writer(mod: IRModule, name: str, arrays: Sequence[np.ndarray], buffer: Any,
-                 at: tuple[int, ...]) -> tuple[Any, dict[str, int]] | None:
+                 at: tuple[int, ...], shape: tuple[int, ...]
+                 ) -> tuple[Any, dict[str, int]] | None:
     """The statement that wrote an element last, and the loop variables then."""
-    index = int(np.ravel_multi_index(at, arrays[0].shape if not at else tuple(
-        as_int(d) or 1 for d in buffer.shape))) if at else 0
+    index = int(np.ravel_multi_index(at, shape)) if at else 0
     last: list[Any] = [None]
 
     class Log(AccessLog):

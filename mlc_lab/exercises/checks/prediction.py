@@ -11,15 +11,19 @@ if TYPE_CHECKING:
     from ..exercise import Variant
 
 
-def prediction(answer: Answer, variant: Variant, *, field: str, equals: Any, why: str = "",
-               within: float = 0.0, says: dict[Any, str] | None = None) -> Found:
+def prediction(answer: Answer, variant: Variant, *, field: str, equals: Any,
+               why: Any = "", within: float = 0.0, says: Any = None, about: Any = None) -> Found:
     """Whether a field has the right value. `within`: the part of it that a number may be off by;
-    `why`: what explains the right value; `says`: what to tell those who gave a certain other one.
+    `why`: what explains the right value; `says`: what to tell those who gave a certain other one;
+    `about`: what to tell of a choice that should be chosen, or should not, by the choice.
+    Each of `equals`, `why`, `says` and `about` may be a function without parameters that computes
+    it: a truth that takes a while to find is found only when an answer is checked.
     """
     assert answer.values is not None
     given = answer.values.get(field)
     if given is None:
         return Found(False, "nothing was filled in")
+    equals, why, says, about = (f() if callable(f) else f for f in (equals, why, says, about))
     is_set = any(f.name == field and f.kind == "several" for f in variant.fields)
     if isinstance(given, (int, float)):
         right = abs(given - equals) <= within * abs(equals)
@@ -34,10 +38,12 @@ def prediction(answer: Answer, variant: Variant, *, field: str, equals: Any, why
         more, less = set(given) - set(equals), set(equals) - set(given)
         parts = [f"too many: {', '.join(sorted(more))}"] * bool(more)
         parts += [f"{len(less)} missing"] * bool(less)
+        parts += [f"{name}: {about[name]}" for name in sorted(more) if name in (about or {})]
         return Found(False, f"not these: {'; '.join(parts)}")
     if isinstance(given, (int, float)):
         return Found(False, f"{given} is too {'large' if given > equals else 'small'}")
-    return Found(False, f"not {given if isinstance(given, str) else ', '.join(given)}")
+    known = (about or {}).get(given) if isinstance(given, str) else None
+    return Found(False, known or f"not {given if isinstance(given, str) else ', '.join(given)}")
 
 
 __all__ = ["prediction"]

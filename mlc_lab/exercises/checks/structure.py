@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +41,8 @@ def structure(answer: Answer, variant: Variant, *, nest: Mapping[str, Sequence[A
     `nest`: for a block its loops from the outside, each an extent, a kind ("vectorized") or both
     ("vectorized 8"), None for any; `kinds`: at least so many loops of a kind; `matches`: a program
     that it is to equal, but for names; `most_steps`: primitives at most, look-ups do not count;
-    `uses`, `without`: primitives by method; `allocates`: scopes of buffers that there must be, by
+    `uses`, `without`: primitives by method, in `uses` as often as they are to be
+    used at least; `allocates`: scopes of buffers that there must be, by
     the beginning of their names; `bytes_held`: of intermediate results, at most; `no_predicate`:
     no `T.where`; `blocks`: how many; `iterators`: for a block its kinds, as in "SSR", or of the
     only block.
@@ -131,11 +134,19 @@ def _same(mod: IRModule, wanted: Any) -> Found | None:
         if not same:
             lines = [a.rstrip() for a in mod.script().split("\n")]
             other = [b.rstrip() for b in wanted.script().split("\n")]
-            at = next((n for n, (a, b) in enumerate(zip(lines, other)) if a != b), 0)
+            at = next((n for n, (a, b) in enumerate(zip(_unnamed(mod, lines),
+                                                        _unnamed(wanted, other))) if a != b), 0)
             text = "\n".join([*lines[max(0, at - 2):at], "yours:  " + lines[at].strip(),
                               "wanted: " + other[at].strip()])
             return Found(False, "it is not the program that is asked for", {"text": text})
     return None
+
+
+def _unnamed(mod: IRModule, lines: Sequence[str]) -> list[str]:
+    """The lines of a program, its loops named in the order in which they stand."""
+    names = dict.fromkeys(s.loop_var.name for s in statements(mod) if type(s) is For)
+    number = {name: f"loop{n}" for n, name in enumerate(names)}
+    return [re.sub(r"\w+", lambda m: number.get(m[0], m[0]), line) for line in lines]
 
 
 def _steps(answer: Answer, most: int | None, uses: Collection[str], without: Collection[str]
@@ -146,9 +157,11 @@ def _steps(answer: Answer, most: int | None, uses: Collection[str], without: Col
     methods = [kind.method for kind in done]
     if most is not None and len(done) > most:
         return Found(False, f"{len(done)} primitives; {most} suffice")
-    for method in uses:
-        if method not in methods:
-            return Found(False, f"sch.{method} was not used")
+    for method, times in Counter(uses).items():
+        used = methods.count(method)
+        if used < times:
+            return Found(False, f"sch.{method} was not used" if not used else
+                         f"sch.{method} was used {used} times; {times} are asked for")
     for method in without:
         if method in methods:
             return Found(False, f"sch.{method} is not to be used here")

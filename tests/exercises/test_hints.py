@@ -1,0 +1,33 @@
+"""What a wrong answer is told of the student's own program: the access, the step, what it costs."""
+
+from mlc_lab import exercises
+from mlc_lab.exercises.judging import marks
+
+
+def told(id, answer, seed=1):
+    return str(marks(exercises.get(id).variant(seed), answer))
+
+
+def test_a_walk_down_a_column_is_told_with_its_bytes_and_its_misses_a_step():
+    size = exercises.get("03.2").variant(1).values.n
+    assert (f"the innermost loop k to the next it goes down a column of B, {size * 4} bytes on, "
+            "where a line of the cache has 64: 0.98 misses a step, where 0.06 are possible along a "
+            "row.") in told("03.2", 'sch.get_loops("C")')
+
+
+def test_a_walk_along_a_row_is_no_walk_down_a_column():
+    found = told("03.2", 'i, j, k = sch.get_loops("C")\nsch.reorder(i, k, j)')
+    assert "it goes 4 bytes on." in found and "column" not in found and "a step" not in found
+
+
+def test_a_wrong_element_is_told_with_the_iteration_and_the_statement_that_wrote_it():
+    task = exercises.get("02.1").variant(1)
+    result = marks(task, task.wrong[0].answer)
+    place = next(row.place for row in result.rows if row.kind == "equivalent")
+    assert place["element"].startswith("Y[") and place["expected"] != place["found"]
+    assert set(place["iteration"]) >= {"i", "j"} and "^" in place["text"]
+
+
+def test_results_that_hold_memory_are_told_by_their_names_in_the_model():
+    task = exercises.get("06.3").variant(1)
+    assert "still needed: wide0 (" in told("06.3", task.wrong[0].answer)

@@ -1,0 +1,225 @@
+"""Mutations of reference answers never crash a check, and are equivalent only where they are.
+
+A mutation drops, swaps, repeats or changes lines of a text, instructions of a trace, or values of
+a prediction. Where a row "equivalent" has full marks, the answer is run once more beside the right
+program, on inputs that the check has not seen. More than the suite tries:
+
+    python tests/exercises/test_mutations.py --count 10000 03.2 04.1
+"""
+
+import argparse
+import copy
+import random
+import re
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from mlc_lab import exercises
+from mlc_lab.backend.interp import interpret
+from mlc_lab.build import build
+from mlc_lab.exercises.answers import read
+from mlc_lab.exercises.checks.equivalent import program_of
+from mlc_lab.exercises.checks.models import Model, model_of, random_inputs, registered
+from mlc_lab.exercises.judging import marks
+from mlc_lab.observe.inner_loop import statements_run
+from mlc_lab.observe.measure import only_function, random_arrays
+
+#: seeds of inputs from here on are none that a check takes
+FRESH = 1_000_003
+#: statements of a program that is interpreted; one with more is compiled
+INTERPRETED = 150_000
+#: mutations of each exercise in the suite
+TRIED = 4
+
+
+def mutated(rng, exercise, answer, sch=None):
+    """The answer with one to three changes; of a schedule sometimes its trace instead of its text.
+
+    `sch` is the schedule that the answer made."""
+    if exercise.kind == "prediction":
+        return _prediction(rng, answer)
+    if sch is not None and rng.random() < 0.25:
+        answer = {"trace": copy.deepcopy(sch.trace.as_json())}
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        answer = _trace(rng, answer) if isinstance(answer, dict) else _text(rng, answer)
+    return answer
+
+
+def _text(rng, text):
+    lines = text.split("\n")
+    full = [n for n, line in enumerate(lines) if line.strip()]
+    if not full:
+        return text
+    at, other = rng.choice(full), rng.choice(full)
+    how = rng.choice(["drop", "swap", "repeat", "number", "number", "number", "word", "word",
+                      "operator"])
+    if how == "drop":
+        del lines[at]
+    elif how == "swap":
+        lines[at], lines[other] = lines[other], lines[at]
+    elif how == "repeat":
+        lines.insert(other, lines[at])
+    elif how == "number":
+        _replace(rng, lines, r"(?<![\w.])\d+", lambda old: str(rng.choice(
+            [0, 1, 2, 3, 7, 16, int(old) + 1, int(old) - 1, 2 * int(old), 10 ** 12])))
+    elif how == "word":
+        words = sorted(set(re.findall(r"[A-Za-z_]\w*", text)))
+        _replace(rng, lines, r"[A-Za-z_]\w*", lambda old: rng.choice(words))
+    else:
+        _replace(rng, lines, r"[-+*]|//", lambda old: rng.choice(["+", "-", "*", "//", "%"]))
+    return "\n".join(lines)
+
+
+def _replace(rng, lines, pattern, new):
+    """Replace one place, of all lines, where the pattern is."""
+    places = [(n, m) for n, line in enumerate(lines) for m in re.finditer(pattern, line)]
+    if places:
+        n, m = rng.choice(places)
+        lines[n] = lines[n][:m.start()] + new(m[0]) + lines[n][m.end():]
+
+
+def _trace(rng, answer):
+    steps = answer["trace"]
+    places = list(_places(steps))
+    how = rng.choice(["drop", "swap", "value", "value"])
+    inner = steps[0] if isinstance(steps, list) and steps and isinstance(steps[0], list) else steps
+    if how == "drop" and inner:
+        del inner[rng.randrange(len(inner))]
+    elif how == "swap" and inner:
+        a, b = rng.randrange(len(inner)), rng.randrange(len(inner))
+        inner[a], inner[b] = inner[b], inner[a]
+    elif places:
+        holder, key = rng.choice(places)
+        holder[key] = rng.choice([0, 1, -3, 16, 10 ** 12, None, "b0", "l2", "C", [], 0.5])
+    return answer
+
+
+def _places(value):
+    """Each (list, index) of a value of a tree of lists that is no list itself."""
+    if isinstance(value, list):
+        for n, item in enumerate(value):
+            if isinstance(item, (list, dict)):
+                yield from _places(item)
+            else:
+                yield value, n
+
+
+def _prediction(rng, answer):
+    if not isinstance(answer, dict):
+        return rng.choice([answer, None, "", [], -1, 10 ** 30, [answer], float("nan")])
+    answer = copy.deepcopy(answer)
+    name = rng.choice(sorted(answer))
+    old = answer[name]
+    if isinstance(old, list):
+        rng.shuffle(old)
+        if rng.random() < 0.5 and old:
+            old.pop()
+    else:
+        answer[name] = rng.choice([None, "", 0, -1, 1.5, 10 ** 30, float("inf"), old, [old]])
+    return answer
+
+
+def problem_of(variant, answer, rng):
+    """What is wrong with the marks of an answer, or nothing; raises what a check raises."""
+    found = marks(variant, answer)
+    if not 0 <= found.points <= found.of == variant.points:
+        return f"{found.points} points of {found.of}"
+    if found.error is not None and (found.points or not found.error["message"]):
+        return f"an answer that is not read: {found.error}, {found.points} points"
+    if not any(row.kind == "equivalent" and row.passed for row in found.rows):
+        return ""
+    have, right = read(variant, answer).mod, program_of(variant)
+    for given, expected in zip(*_both(variant, have, right, rng.randrange(FRESH, 2 * FRESH))):
+        # sums of float32 in another order; all else is equal to the bit
+        if not np.allclose(given.astype("float64"), expected.astype("float64"), rtol=2e-3,
+                           atol=2e-3 if expected.dtype.kind == "f" else 0, equal_nan=True):
+            return "it is told to compute the same, and does not"
+    return ""
+
+
+def _both(variant, have, right, seed):
+    """What both programs give for the same new inputs."""
+    if model_of(right) is not None:
+        arrays = random_inputs(right, seed)
+        with registered(variant.library):
+            return Model(have)(arrays), Model(right)(arrays)
+    func = only_function(right)[1]
+    names = {d.name for b in func.buffer_map.values() for d in b.shape if hasattr(d, "name")}
+    sizes = {name: 4 + seed % 7 + n for n, name in enumerate(sorted(names))}
+    arrays = random_arrays(func, sizes, seed)
+    small = statements_run(right, sizes) <= INTERPRETED
+    out = []
+    for mod in (have, right):
+        copies, name = [a.copy() for a in arrays], only_function(mod)[0]
+        if small:
+            interpret(mod, *copies, func_name=name)
+        else:
+            build(mod, "llvm")[name](*copies)
+        out.append(copies)
+    return out
+
+
+def tried(exercise, rng, count):
+    """Yield (answer, what is wrong with its marks) for mutations of an exercise's reference."""
+    for _ in range(count):
+        variant = exercise.variant(rng.randrange(8))
+        sch = read(variant, variant.reference).sch if exercise.kind == "schedule" else None
+        answer = mutated(rng, exercise, variant.reference, sch)
+        try:
+            problem = problem_of(variant, answer, rng)
+        except Exception as error:  # this is what must not be
+            problem = f"{type(error).__name__}: {error}"
+        yield variant, answer, problem
+
+
+@pytest.mark.parametrize("exercise", [e for e in exercises.catalogue() if e.kind != "function"],
+                         ids=lambda e: e.id)
+def test_mutations_of_the_reference_are_marked_as_what_they_are(exercise):
+    for variant, answer, problem in tried(exercise, random.Random(exercise.id), TRIED):
+        assert not problem, f"{problem}\nvariant {variant.seed}\n{answer}"
+
+
+class _Late(BaseException):
+    """A check took too long."""
+
+
+def _alarm(*_):
+    raise _Late
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("ids", nargs="*", help="exercises, as 03.2; by default all")
+    parser.add_argument("--count", type=int, default=1000, help="mutations in all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=int, default=20, help="for one answer, at most")
+    args = parser.parse_args()
+    chosen = [e for e in exercises.catalogue()
+              if e.kind != "function" and (not args.ids or e.id in args.ids)]
+    rng, bad, done, start = random.Random(args.seed), 0, 0, time.time()
+    signal.signal(signal.SIGALRM, _alarm)
+    while done < args.count:
+        exercise = chosen[done % len(chosen)]
+        before = rng.getstate()
+        signal.alarm(args.seconds)
+        try:
+            variant, answer, problem = next(tried(exercise, rng, 1))
+        except _Late:
+            variant, answer, problem = "?", before[1][-1], f"more than {args.seconds} s"
+        signal.alarm(0)
+        done += 1
+        if problem:
+            bad += 1
+            print(f"{exercise.id} {variant!r}: {problem}\n{answer}\n", flush=True)
+        if done % 200 == 0:
+            print(f"{done} mutations, {bad} problems, {time.time() - start:.0f} s", flush=True)
+    print(f"{done} mutations, {bad} problems, {time.time() - start:.0f} s")
+    sys.exit(bool(bad))
+
+
+if __name__ == "__main__":
+    main()

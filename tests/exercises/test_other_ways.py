@@ -1,0 +1,198 @@
+"""A right answer that differs from the reference has all points too."""
+
+import pytest
+
+from mlc_lab import exercises, relax
+from mlc_lab.exercises.judging import marks
+
+WAYS = {}
+
+
+def way(id):
+    """Enter a function of what was drawn, which gives a right answer, as one of an exercise."""
+    def enter(answer):
+        WAYS.setdefault(id, []).append(answer)
+        return answer
+    return enter
+
+
+@way("01.1")
+def of_one_loop_more(v):
+    return f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.m}), "float32"), B: T.Buffer(({v.m},), "float32"),
+         C: T.Buffer(({v.n}, {v.m}), "float32")):
+    for j, i in T.grid({v.m}, {v.n}):
+        with T.block("sum"):
+            row, column = T.axis.remap("SS", [i, j])
+            C[row, column] = B[column] + A[row, column]
+"""
+
+
+@way("01.4")
+def backwards(v):
+    return f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.m}), "float32"), C: T.Buffer(({v.n}, {v.w}), "float32")):
+    for i, j in T.grid({v.n}, {v.w}):
+        with T.block("C"):
+            vi = T.axis.spatial({v.n}, i)
+            vj = T.axis.spatial({v.w}, {v.w - 1} - j)
+            C[vi, vj] = -A[vi, vj] + A[vi, vj + {v.d}]
+"""
+
+
+@way("02.1")
+def other_order(v):
+    return f"""
+@T.prim_func
+def main(X: T.Buffer(({v.c}, {v.h}, {v.w}), "float32"),
+         W: T.Buffer(({v.o}, {v.c}, {v.k}, {v.k}), "float32"),
+         Y: T.Buffer(({v.o}, {v.rows}, {v.columns}), "float32")):
+    for c, p, q, o, i, j in T.grid({v.c}, {v.k}, {v.k}, {v.o}, {v.rows}, {v.columns}):
+        with T.block("conv"):
+            c_, p_, q_, o_, i_, j_ = T.axis.remap("RRRSSS", [c, p, q, o, i, j])
+            with T.init():
+                Y[o_, i_, j_] = 0.0
+            Y[o_, i_, j_] += W[o_, c_, p_, q_] * X[c_, p_ + {v.s} * i_, q_ + {v.s} * j_]
+"""
+
+
+@way("02.3")
+def guarded_by_a_difference(v):
+    return f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.k}), "float32"), B: T.Buffer(({v.k}, {v.m}), "float32"),
+         C: T.Buffer(({v.n}, {v.m}), "float32")):
+    for i_0 in range({v.tiles}):
+        for j, k, i_1 in T.grid({v.m}, {v.k}, {v.t}):
+            with T.block("C"):
+                T.where(i_1 < {v.n} - i_0 * {v.t})
+                vi = T.axis.spatial({v.n}, i_1 + i_0 * {v.t})
+                vj = T.axis.spatial({v.m}, j)
+                vk = T.axis.reduce({v.k}, k)
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = B[vk, vj] * A[vi, vk] + C[vi, vj]
+"""
+
+
+@way("02.5")
+def other_names(v):
+    return f"""
+@T.prim_func
+def main(a: T.handle, b: T.handle, c: T.handle):
+    rows = T.int64()
+    A = T.match_buffer(a, (rows, {v.m}))
+    B = T.match_buffer(b, ({v.m},))
+    C = T.match_buffer(c, (rows,))
+    for k in range({v.m}):
+        for i in range(rows):
+            with T.block("dot"):
+                vk = T.axis.reduce({v.m}, k)
+                vi = T.axis.spatial(rows, i)
+                with T.init():
+                    C[vi] = 0.0
+                C[vi] += A[vi, vk] * B[vk]
+"""
+
+
+@way("03.1")
+def factors_written_out(v):
+    return f"""
+i, j, k = sch.get_loops("Y")
+j_0, j_1 = sch.split(j, factors=[{v.m // v.columns}, {v.columns}])
+i_0, i_1 = sch.split(i, factors=[{v.n // v.rows}, {v.rows}])
+sch.{v.kind}({v.loop})
+sch.reorder({v.outer}, k, i_1, j_1)
+sch.reverse_compute_at("C", {v.outer.split(", ")[1]})
+"""
+
+
+@way("03.2")
+def of_other_tiles(v):
+    return """
+i, j, k = sch.get_loops("C")
+i0, i1 = sch.split(i, factors=[None, 16])
+j0, j1 = sch.split(j, factors=[None, 16])
+k0, k1 = sch.split(k, factors=[None, 8])
+sch.reorder(i0, j0, k0, i1, k1, j1)
+"""
+
+
+@way("03.2")
+def sums_inside(v):
+    return """
+i, j, k = sch.get_loops("C")
+i0, i1 = sch.split(i, factors=[None, 16])
+j0, j1 = sch.split(j, factors=[None, 16])
+k0, k1 = sch.split(k, factors=[None, 16])
+sch.reorder(i0, j0, k0, i1, j1, k1)
+"""
+
+
+@way("03.5")
+def a_step_earlier(v):
+    lines = v.text.split("\n")
+    return "\n".join([*lines[:-2], v.last, *lines[-2:]])
+
+
+@way("04.1")
+def as_a_trace(v):
+    """The text of the trace with its own names, as `print(sch.trace)` shows it."""
+    from mlc_lab.exercises.catalogue.ex_04_1 import text
+    from mlc_lab.observe.typed_text import TextReader
+
+    task = exercises.get("04.1")
+    return str(TextReader({}, task.program(v)).read(text(v, *v.right)).sch.trace)
+
+
+@way("04.2")
+def reordered_with_less(v):
+    return f"""
+b = sch.get_block("C")
+i, j, k = sch.get_loops(b)
+j_0, j_1 = sch.split(j, factors=[{v.m // v.t}, {v.t}])
+sch.{v.kind}(j_1)
+sch.reorder({v.order}, j_1)
+"""
+
+
+@way("04.3")
+def reordered_in_two_steps(v):
+    return f"""
+i, j, k = sch.get_loops("C")
+k_0, k_1 = sch.split(k, factors=[{v.parts}, None])
+j_0, j_1 = sch.split(j, factors=[None, {v.u}])
+sch.vectorize(j_1)
+i_0, i_1 = sch.split(i, factors=[None, {v.t}])
+sch.reorder(i_1, k_1)
+sch.reorder(i_0, j_0, k_0, i_1, k_1, j_1)
+"""
+
+
+@way("06.1")
+def by_a_block_builder(v):
+    def tensor(name, *shape):
+        return relax.Var(name, relax.TensorStructInfo(shape, "float32"))
+
+    x, w1, b1 = tensor("a", v.b, v.n), tensor("b", v.n, v.h), tensor("c", v.h)
+    w2, b2 = tensor("d", v.h, v.m), tensor("e", v.m)
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w1, b1, w2, b2]):
+        with bb.dataflow():
+            hidden = bb.emit(relax.op.nn.relu(bb.emit(relax.op.add(relax.op.matmul(x, w1), b1))))
+            out = bb.emit_output(relax.op.add(b2, bb.emit(relax.op.matmul(hidden, w2))))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+CASES = [(id, answer) for id, answers in WAYS.items() for answer in answers]
+
+
+@pytest.mark.parametrize("id, answer", CASES, ids=lambda x: getattr(x, "__name__", x))
+def test_another_right_answer_has_all_points(id, answer):
+    for seed in (0, 7):
+        variant = exercises.get(id).variant(seed)
+        found = marks(variant, answer(variant.values))
+        assert found.solved, f"variant {seed}\n{found}"
