@@ -37,10 +37,11 @@ INTERPRETED, RUN = 60_000, 2_000_000_000
 MEMORY = 1 << 30
 
 
-def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3) -> Found:
+def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3,
+               like: IRModule | None = None) -> Found:
     """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes; `cases`:
-    how many random inputs."""
-    right = program_of(variant)
+    how many random inputs; `like`: what it is compared with, by default `program_of`."""
+    right = program_of(variant) if like is None else like
     have, want = only_function(_mod(answer))[1], only_function(right)[1]
     problem = _signature(have, want) or too_large(_mod(answer))
     if problem:
