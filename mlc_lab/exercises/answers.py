@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
@@ -54,6 +54,13 @@ class Answer:
     values: dict[str, Any] | None = None
     text: str = ""  # of a function or a space
     stopped: str = ""  # why a function is not run again: what it did before
+    runs: dict[str, Any] = field(default_factory=dict)  # processes of a function, by prelude
+
+    def close(self) -> None:
+        """End what runs."""
+        for run in self.runs.values():
+            run.close()
+        self.runs.clear()
 
 
 def as_data(kind: str, answer: object) -> Any:

@@ -48,7 +48,10 @@ def main() -> None:
         return json.loads(lines.readline())["value"]
 
     ours: dict[str, Any] = {"ask": ask, "given": {}}
-    exec(compile(first["prelude"], "<prelude>", "exec"), ours)
+    try:
+        exec(compile(first["prelude"], "<prelude>", "exec"), ours)
+    except Exception as error:
+        return say({"error": {"what": f"the prelude: {type(error).__name__}: {error}", "line": 0}})
     names: dict[str, Any] = {"__name__": "answer", **ours["given"]}
     call = ours.get("call", lambda names, name, *args: names[name](*args))
     say({"result": confine(first["seconds"], first["memory"], _readable())})

@@ -1,7 +1,7 @@
 """function: what functions of the answer compute on inputs whose right results they are not told.
 
-The functions run in a process of their own (`workers/confined.py`), a new one for each row. The
-exercise's `by` calls them there and compares what comes back here, where alone it is known what is
+The functions of an answer run in a process of their own (`workers/confined.py`), which ends with the
+last row. The exercise's `by` calls them there and compares what comes back here, where alone it is known what is
 right: all that an answer can do is to return something else.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...ir.diagnostics import DiagnosticError
 from ...ir.module import IRModule
 from ...observe.outside import why_not
 from ...reading import DataError
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 #: what an answer sees that works on programs; they travel as TVMScript
 PROGRAMS = """
 import numpy as np
-import mlc_lab
 from mlc_lab import compat, relax, te, tir, topi
 compat.install()
 import tvm
-from mlc_lab.script import R, T, from_source
+from mlc_lab.script import from_source
+from tvm.script import relax as R, tir as T
 import mlc_lab.relax.dpl, mlc_lab.relax.transform, mlc_lab.relax.analysis
 given = {"tvm": tvm, "relax": relax, "te": te, "tir": tir, "topi": topi, "R": R, "T": T, "np": np}
 """
@@ -37,17 +38,20 @@ _AROUND = 2
 
 
 def function(answer: Answer, variant: Variant, *, by: Callable[[Callable[..., Any]], Found],
-             prelude: str = "", seconds: float = SECONDS, memory: int = MEMORY) -> Found:
+             prelude: str = "", seconds: float = SECONDS, memory: int = MEMORY,
+             decides: bool = False) -> Found:
     """What `by(call)` finds; `call(name, *args, ask={})` calls a function of the answer.
 
     `prelude` is Python that runs before, and says how plain data becomes arguments and results
-    plain data (`workers/confined_child.py`). `seconds` of processor time, `memory` in bytes.
+    plain data (`workers/confined_child.py`). `seconds` of processor time, `memory` in bytes, of all
+    rows. Where a row `decides`, those after it have points only if it is passed.
     """
     if answer.stopped:
         return Found(False, answer.stopped)
     try:
-        with Confined(answer.text, prelude, seconds, memory=memory) as run:
-            return by(run.call)
+        if prelude not in answer.runs:
+            answer.runs[prelude] = Confined(answer.text, prelude, seconds, memory=memory)
+        return by(answer.runs[prelude].call)
     except Stopped as error:
         answer.stopped = str(error)
         return Found(False, answer.stopped)
@@ -67,11 +71,14 @@ def place(text: str, line: int) -> dict[str, Any]:
     return {"text": "\n".join(shown)}
 
 
-def program_in(text: object, what: str = "the result") -> IRModule:
+def program_in(text: object, what: str = "what it makes") -> IRModule:
     """A program that a function gave as TVMScript, parsed and not run. Raises DataError."""
     if not isinstance(text, str):
         raise DataError(f"{what} is no program")
-    mod = from_source(text)
+    try:
+        mod = from_source(text)
+    except DiagnosticError as error:
+        raise DataError(f"{what} is no program that can run: {error.message}") from None
     if not isinstance(mod, IRModule):
         mod = IRModule({"main": mod})
     outside = why_not(mod)
