@@ -56,9 +56,9 @@ EXERCISE = Exercise(
 The sum of the squares of {n} numbers is one chain of additions: each waits for the one before it,
 and a loop over `k` cannot be vectorized, since all iterations write the same element.
 
-With `sch.rfactor` make {lanes} partial sums of it in a block of its own, `S_rf`. The innermost loop
-around `S_rf` runs over the {lanes} sums and is vectorized, so that one vector instruction adds to
-all of them.""",
+With `sch.rfactor` make {lanes} partial sums of it in a block of its own, `S_rf`. The innermost
+loop around `S_rf` runs over the {lanes} sums and is vectorized, so that one vector instruction
+adds to all of them.""",
     draw=lambda rng: {"n": rng.choice([1024, 1536, 2048]), "lanes": rng.choice([8, 16])},
     program=program,
     checks=lambda v: [
@@ -70,8 +70,8 @@ all of them.""",
     ],
     hints=(
         "The loop over k has to become two loops before one of them can be taken out of the sum.",
-        "rfactor(loop, 0) makes a partial sum for each iteration of the loop it is given; that loop "
-        "is spatial in the new block. So give it the loop of {lanes}.",
+        "rfactor(loop, 0) makes a partial sum for each iteration of the loop it is given; that "
+        "loop is spatial in the new block. So give it the loop of {lanes}.",
         'k0, k1 = sch.split(k, [None, {lanes}]), R = sch.rfactor(k1, 0), and vectorize the last of '
         "the loops of R. Look at their order with print(sch.mod).",
     ),

@@ -81,12 +81,13 @@ EXERCISE = Exercise(
     kind="space",
     statement="""\
 Of this product of {n} by {k} and {k} by {m}, tiles of {rows} rows by {columns} columns are good,
-with the loops in the order `i0, j0, k, i1, j1`: `i1` runs over the rows of a tile, `j1` over its columns.
+with the loops in the order `i0, j0, k, i1, j1`: `i1` runs over the rows of a tile, `j1` over its
+columns.
 
 Write a schedule that leaves choices open (`sch.sample_perfect_tile`, `sch.sample_categorical`), a
-space: the good tile is one of its programs, and there are at least 3 and at most {most} of them. Eight
-trials of a random search find a program that misses the cache at most twice as often as the good
-one.
+space: the good tile is one of its programs, and there are at least 3 and at most {most} of them.
+Eight trials of a random search find a program that misses the cache at most twice as often as the
+good one.
 
 The answer is read, not run: write calls on `sch`, one a line.""",
     draw=values,

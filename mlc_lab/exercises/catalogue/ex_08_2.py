@@ -127,10 +127,11 @@ EXERCISE = Exercise(
 A space is given as the choices of each decision, such as `[[1, 2, 4], [0, 16]]`: a program is one
 of each, as `[4, 16]`.
 
-Write `def search(choices, measure, trials, seed)`. It draws {trials} (`trials`) programs at random,
-calls `measure(decision)` for each, which gives its time in microseconds, and returns the decision
-that was fastest. A program is measured once at most. All that is random follows from `seed`, so
-that a search can be run again. Every space here has more programs than there are trials.""",
+Write `def search(choices, measure, trials, seed)`. It draws {trials} (`trials`) programs at
+random, calls `measure(decision)` for each, which gives its time in microseconds, and returns the
+decision that was fastest. A program is measured once at most. All that is random follows from
+`seed`, so that a search can be run again. Every space here has more programs than there are
+trials.""",
     draw=lambda rng: {"trials": rng.choice([8, 10, 12]), "top": rng.choice([16, 32]),
                       "salt": rng.randrange(1000)},
     checks=lambda v: [

@@ -105,8 +105,8 @@ def mutate(factors, most, seed):
 """
 
 
-PRIME = "p = rng.choice([d for d in range(2, new[a] + 1) if new[a] % d == 0 and all(d % q for q in " \
-        "range(2, d))])"
+PRIME = "p = rng.choice([d for d in range(2, new[a] + 1) if new[a] % d == 0 and " \
+        "all(d % q for q in range(2, d))])"
 
 
 EXERCISE = Exercise(
@@ -117,12 +117,13 @@ EXERCISE = Exercise(
     kind="function",
     statement="""\
 A loop of {extent} iterations is tiled by a list of factors whose product is {extent}, such as
-`[{extent}, 1]`. An evolutionary search changes good tiles a little, and looks whether they are better.
+`[{extent}, 1]`. An evolutionary search changes good tiles a little, and looks whether they are
+better.
 
-Write `def mutate(factors, most, seed)`: it returns another list, in which one prime factor has moved
-from one place to another: `[4, 3]` becomes `[2, 6]` or `[12, 1]`.
-The product stays, the last factor is `most` ({most}) at most. Each such move can come out, by the
-seed. Where there is none, the list itself is returned. Lists have two to four factors.""",
+Write `def mutate(factors, most, seed)`: it returns another list, in which one prime factor has
+moved from one place to another: `[4, 3]` becomes `[2, 6]` or `[12, 1]`. The product stays, the
+last factor is `most` ({most}) at most. Each such move can come out, by the seed. Where there is
+none, the list itself is returned. Lists have two to four factors.""",
     draw=lambda rng: {"extent": rng.choice([48, 72, 96, 108]), "most": rng.choice([12, 16]),
                       "salt": rng.randrange(1000)},
     checks=lambda v: [

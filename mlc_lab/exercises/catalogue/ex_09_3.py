@@ -70,8 +70,8 @@ EXERCISE = Exercise(
     kind="prediction",
     statement="""\
 A product of 128 by 128 is made in tiles of rows by columns. The columns are vectorized, the rows
-unrolled; the sums of a tile stay in registers over all of `k`, if they fit. There are 16 registers of
-8 float32. Two multiply-adds begin in each cycle, each takes 4 cycles.
+unrolled; the sums of a tile stay in registers over all of `k`, if they fit. There are 16
+registers of 8 float32. Two multiply-adds begin in each cycle, each takes 4 cycles.
 
 Each step of `k` loads the columns of `B` (a register for each 8 of them), and multiplies them with
 one element of `A` after the other, which is spread over a register of its own.
@@ -79,8 +79,8 @@ one element of `A` after the other, which is spread over a register of its own.
 The tiles are {a}, {b}, {c} and {d}. Say it before you measure it.""",
     draw=draw,
     fields=lambda v: [
-        Field("registers", f"How many registers does the inner loop of {v.d} ask for: for the sums, "
-              "the row of B, and the one element of A?"),
+        Field("registers", f"How many registers does the inner loop of {v.d} ask for: for the "
+              "sums, the row of B, and the one element of A?"),
         Field("why_a", f"What is it above all that makes {v.a} slow?", "choice", REASONS),
         Field("why_b", f"What is it above all that makes {v.b} slow?", "choice", REASONS),
         Field("why_c", f"What is it above all that makes {v.c} slow?", "choice", REASONS),
@@ -92,8 +92,8 @@ The tiles are {a}, {b}, {c} and {d}. Say it before you measure it.""",
             equals=features(*v.counted)["registers"],
             why=f"{features(*v.counted)['sums']} of sums, {features(*v.counted)['loads']} of B, "
                 "1 of A",
-            says={features(*v.counted)["sums"]: "these are the sums alone; what they are made of is "
-                                                "in registers, too",
+            says={features(*v.counted)["sums"]: "these are the sums alone; what they are made of "
+                                                "is in registers, too",
                   v.counted[0] * v.counted[1]: "a register holds 8 numbers"}),
         why("why_a", v.few), why("why_b", v.many), why("why_c", v.half),
         row("prediction", 1, "the order", field="order", equals=order(v),

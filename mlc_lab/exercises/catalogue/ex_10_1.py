@@ -67,8 +67,8 @@ def judged(of_gain: float):
         gains = {v.names[n]: v.calls[n] * (v.curves[n][k] - v.curves[n][k + 1])
                  for n, k in zip(NAMES, spent) if k < TRIALS // STEP}
         name = max(gains, key=gains.__getitem__)
-        return Found(False, f"{told}. {STEP} more trials of {name} save {gains[name]} us: the calls "
-                     "of a kernel times what one call gains")
+        return Found(False, f"{told}. {STEP} more trials of {name} save {gains[name]} us: the "
+                     "calls of a kernel times what one call gains")
     return by
 
 
@@ -84,13 +84,13 @@ EXERCISE = Exercise(
     minutes=15,
     kind="prediction",
     statement="""\
-A model calls three kernels. Searches were recorded: after 0, 20, 40, 60, 80 and 100 trials, the best
-program of a kernel takes so many microseconds.
+A model calls three kernels. Searches were recorded: after 0, 20, 40, 60, 80 and 100 trials, the
+best program of a kernel takes so many microseconds.
 
 {table}.
 
-You have 100 trials for all of them, in steps of 20. Where do you spend them, so that the model as a
-whole is fastest?""",
+You have 100 trials for all of them, in steps of 20. Where do you spend them, so that the model as
+a whole is fastest?""",
     draw=draw,
     fields=lambda v: [Field(n, f"Trials for {v.names[n]}") for n in NAMES],
     checks=lambda v: [

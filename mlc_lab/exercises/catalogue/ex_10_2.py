@@ -78,8 +78,8 @@ def judged(v: Values, what: str):
                              "nobody")
             symbol = have.attrs.get("global_symbol")
             if what == "name" and symbol is not None and str(symbol) != kernel:
-                return Found(False, f"{kernel} has the global_symbol {str(symbol)!r}, as the search "
-                             "gave it: the machine code would be called so. Give it its name back "
+                return Found(False, f"{kernel} has the global_symbol {str(symbol)!r}, as the "
+                             "search gave it: the machine code would be called so. Give it its name back "
                              "(with_attr)")
             others = {n: f for n, f in found.items() if n != kernel}
             right = {gv.name_hint: f for gv, f in before.functions.items()
@@ -109,9 +109,10 @@ EXERCISE = Exercise(
 A model of two layers of {n} calls the kernels `linear0` and `linear1`. One of them was taken out,
 called `main`, and tuned: now the best program stands in `sch.mod["main"]`.
 
-Write `def put_back(model, tuned, name)`. `model` is an IRModule, `tuned` the PrimFunc of the search,
-`name` the name of the kernel that it was (`"linear0"`). It returns a model that calls the tuned
-kernel where it called the old one, and is the same otherwise. `tvm` and `relax` are there already.""",
+Write `def put_back(model, tuned, name)`. `model` is an IRModule, `tuned` the PrimFunc of the
+search, `name` the name of the kernel that it was (`"linear0"`). It returns a model that calls the
+tuned kernel where it called the old one, and is the same otherwise. `tvm` and `relax` are there
+already.""",
     draw=lambda rng: {"n": rng.choice([64, 96, 128, 160]), "lanes": rng.choice([8, 16])},
     checks=lambda v: [
         row("function", 2, "the kernel of the model is the tuned one", prelude=PRELUDE,
@@ -121,8 +122,8 @@ kernel where it called the old one, and is the same otherwise. `tvm` and `relax`
     ],
     hints=(
         "main calls a GlobalVar, and the module says which function that stands for.",
-        "model.get_global_var(name) is the GlobalVar, model.update_func(gv, func) exchanges what it "
-        "stands for.",
+        "model.get_global_var(name) is the GlobalVar, model.update_func(gv, func) exchanges what "
+        "it stands for.",
         'tuned.with_attr("global_symbol", name) is the kernel under its name; exchange that, and '
         "return model.",
     ),
@@ -133,8 +134,8 @@ kernel where it called the old one, and is the same otherwise. `tvm` and `relax`
               "Give it its name back"),
         Wrong(text('model["tuned"] = tuned.with_attr("global_symbol", "tuned")\nreturn model'), 0,
               "is called by nobody"),
-        Wrong(text("for n in 'linear0', 'linear1':\n    model.update_func(model.get_global_var(n), "
-                   'tuned.with_attr("global_symbol", n))\nreturn model'), 3, "has changed, and only"),
+        Wrong(text("for n in 'linear0', 'linear1':\n    model.update_func(model.get_global_var(n),"
+                   ' tuned.with_attr("global_symbol", n))\nreturn model'), 3, "has changed, and only"),
         Wrong(text("return tvm.IRModule({name: tuned})"), 2, "the model has the functions"),
     ],
 )

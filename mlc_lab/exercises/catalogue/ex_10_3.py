@@ -49,8 +49,8 @@ def limit(v: Values, name: str) -> float:
 def why_not(v: Values, name: str) -> str:
     """Why a kernel is not the one to begin with."""
     share = 100 * v.times[name] * v.calls[name] / total(v)
-    return (f"{name} has {share:.0f} % of the time, and saves {float(saved(v, name)):.0f} us of it, "
-            "however much faster it becomes than others")
+    return (f"{name} has {share:.0f} % of the time, and saves {float(saved(v, name)):.0f} us of "
+            "it, however much faster it becomes than others")
 
 
 def reference(v: Values) -> dict:

@@ -1,7 +1,7 @@
-"""function: what functions of the answer compute on inputs whose right results they are not told.
+"""function: what functions of an answer compute on inputs whose right results they are not told.
 
-The functions of an answer run in a process of their own (`workers/confined.py`), which ends with the
-last row. The exercise's `by` calls them there and compares what comes back here, where alone it is known what is
+They run in a process of their own (`workers/confined.py`), which ends with the last row. The
+exercise's `by` calls them there and compares what comes back here, where alone it is known what is
 right: all that an answer can do is to return something else.
 """
 
