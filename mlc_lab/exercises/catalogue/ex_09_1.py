@@ -39,7 +39,8 @@ def ranked(v: Values, least: float):
         if reached >= least:
             return Found(True, f"rank correlation {reached:.2f}")
         return Found(False, f"rank correlation {reached:.2f}, {least} is asked for. "
-                     + worst(v, have) + (". More is faster: is the sign right?" if reached < -0.3 else ""))
+                     + worst(v, have)
+                     + (". More is faster: is the sign right?" if reached < -0.3 else ""))
     return by
 
 
@@ -65,8 +66,8 @@ def first(v: Values):
         fastest = min(v.kept, key=lambda t: TIMES[t])
         chosen = min((v.kept[n] for n in order), key=lambda t: TIMES[t])
         near = TIMES[chosen] <= 1.1 * TIMES[fastest]
-        return Found(near, f"the fastest of the three that it ranks first takes {TIMES[chosen]} us, the "
-                     f" fastest of all {TIMES[fastest]} us")
+        return Found(near, f"the fastest of the three that it ranks first takes "
+                     f"{TIMES[chosen]} us, the fastest of all {TIMES[fastest]} us")
     return by
 
 

@@ -79,8 +79,8 @@ def judged(v: Values, what: str):
             symbol = have.attrs.get("global_symbol")
             if what == "name" and symbol is not None and str(symbol) != kernel:
                 return Found(False, f"{kernel} has the global_symbol {str(symbol)!r}, as the "
-                             "search gave it: the machine code would be called so. Give it its name back "
-                             "(with_attr)")
+                             "search gave it: the machine code would be called so. Give it its "
+                             "name back (with_attr)")
             others = {n: f for n, f in found.items() if n != kernel}
             right = {gv.name_hint: f for gv, f in before.functions.items()
                      if gv.name_hint != kernel}
@@ -135,7 +135,8 @@ already.""",
         Wrong(text('model["tuned"] = tuned.with_attr("global_symbol", "tuned")\nreturn model'), 0,
               "is called by nobody"),
         Wrong(text("for n in 'linear0', 'linear1':\n    model.update_func(model.get_global_var(n),"
-                   ' tuned.with_attr("global_symbol", n))\nreturn model'), 3, "has changed, and only"),
+                   ' tuned.with_attr("global_symbol", n))\nreturn model'), 3,
+              "has changed, and only"),
         Wrong(text("return tvm.IRModule({name: tuned})"), 2, "the model has the functions"),
     ],
 )
