@@ -27,6 +27,8 @@ from .confinement import confine
 
 #: how the text of an answer is called in its tracebacks
 NAME = "<answer>"
+#: the package of the exercises and their references, which an answer does not get
+_HIDDEN = __name__.split(".")[0] + ".exercises"
 
 
 def main() -> None:
@@ -54,7 +56,8 @@ def main() -> None:
         return say({"error": {"what": f"the prelude: {type(error).__name__}: {error}", "line": 0}})
     names: dict[str, Any] = {"__name__": "answer", **ours["given"]}
     call = ours.get("call", lambda names, name, *args: names[name](*args))
-    say({"result": confine(first["seconds"], first["memory"], _readable())})
+    sys.modules[_HIDDEN] = None  # type: ignore[assignment]  # an import of it fails
+    say({"result": confine(first["seconds"], first["memory"], *_readable())})
     defined: dict[str, Any] | None = None
     while line := lines.readline():
         request = json.loads(line)
@@ -69,14 +72,33 @@ def main() -> None:
             say({"error": _told(error, request["call"], names)})
 
 
-def _readable() -> list[str]:
-    """What Python, the packages that are installed and this one consist of, and the empty folder;
-    not the folder of a checkout, which may be that of a user's notebooks."""
+def _readable() -> tuple[list[str], list[str]]:
+    """What can be read: Python, the packages that are installed and this one, and the empty folder;
+    not the exercises, which have the references, nor the folder of a checkout, which may be that of
+    a user's notebooks. And the folders of which just the names can be read."""
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     packages = [p for p in sys.path if p and p != os.path.dirname(ours)]
-    return [ours, sys.prefix, sys.base_prefix, *packages, os.getcwd(), "/usr", "/lib", "/lib64",
+    listed: list[str] = []
+    hidden = os.path.realpath(os.path.join(ours, "exercises"))
+    found = [part for path in (ours, sys.prefix, sys.base_prefix, *packages, "/usr")
+             for part in _without(os.path.realpath(path), hidden, listed)]
+    return [*found, os.getcwd(), "/lib", "/lib64",
             "/etc/ld.so.cache", "/proc/self", "/proc/cpuinfo", "/proc/meminfo",
-            "/sys/devices/system/cpu", "/dev/null", "/dev/urandom"]
+            "/sys/devices/system/cpu", "/dev/null", "/dev/urandom"], listed
+
+
+def _without(path: str, hidden: str, listed: list[str]) -> list[str]:
+    """The parts of a folder that do not hold `hidden`; the folders on the way go into `listed`."""
+    if path == hidden:
+        return []
+    if not hidden.startswith(path.rstrip(os.sep) + os.sep):
+        return [path]
+    listed.append(path)
+    try:
+        names = sorted(os.listdir(path))
+    except OSError:
+        return []
+    return [part for name in names for part in _without(os.path.join(path, name), hidden, listed)]
 
 
 def _plain(value: Any) -> Any:

@@ -74,7 +74,8 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
 
-def confine(seconds: float, memory: int, readable: Iterable[str] = ()) -> list[str]:
+def confine(seconds: float, memory: int, readable: Iterable[str] = (),
+            listed: Iterable[str] = ()) -> list[str]:
     """Give up rights; which ways to do so were there: "limits", "capabilities", "files", "calls".
 
     Parameters
@@ -82,6 +83,7 @@ def confine(seconds: float, memory: int, readable: Iterable[str] = ()) -> list[s
     seconds : processor time from now on.
     memory : bytes of address space beyond what the process has.
     readable : folders and files that can be read, where Landlock is there.
+    listed : folders of which just the names in them can be read.
     """
     done = ["limits"] if _limits(seconds, memory) else []
     machine = os.uname().machine if sys.platform == "linux" else ""
@@ -90,7 +92,7 @@ def confine(seconds: float, memory: int, readable: Iterable[str] = ()) -> list[s
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         return done
-    for name, act in (("files", lambda: _landlock(libc, readable)),
+    for name, act in (("files", lambda: _landlock(libc, readable, listed)),
                       ("capabilities", lambda: _no_capabilities(libc, machine)),
                       ("calls", lambda: _filter(libc, machine))):
         with contextlib.suppress(OSError):
@@ -140,18 +142,18 @@ def _checked(result: int) -> int:
     return result
 
 
-def _landlock(libc: ctypes.CDLL, readable: Iterable[str]) -> None:
+def _landlock(libc: ctypes.CDLL, readable: Iterable[str], listed: Iterable[str]) -> None:
     """Files and folders other than those named can no longer be opened."""
     execute, read_file, read_folder = 1, 1 << 2, 1 << 3
     every = execute | read_file | read_folder
     rules = _checked(libc.syscall(444, struct.pack("<Q", every), ctypes.c_size_t(8), 0))
     try:
-        for path in readable:
+        for path, kept in [*((p, every) for p in readable), *((p, read_folder) for p in listed)]:
             try:
                 opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
             except OSError:
                 continue
-            rights = read_file | read_folder if os.path.isdir(path) else read_file
+            rights = kept & (read_file | read_folder if os.path.isdir(path) else read_file)
             try:
                 _checked(libc.syscall(445, rules, 1, struct.pack("<Qi", rights, opened), 0))
             finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlc_lab.workers.confined import Confined, Failed, Stopped
+from mlc_lab.workers import confinement
 from mlc_lab.workers.confinement import program
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="what Linux has")
@@ -167,3 +168,14 @@ def test_the_filter_is_well_formed():
         for at in range(count):
             kind, yes, no = code[8 * at] | code[8 * at + 1] << 8, code[8 * at + 2], code[8 * at + 3]
             assert kind == 6 or at + 1 + max(yes, no) < count
+
+
+@LINUX
+def test_references_of_exercises_cannot_be_read():
+    folder = Path(confinement.__file__).parents[1]
+    with Confined("def f(path): return len(open(path).read())") as run:
+        if "files" not in run.rights:
+            pytest.skip("this system has no Landlock")
+        assert run.call("f", str(folder / "workers/confined.py")) > 0
+        with pytest.raises(Failed, match="PermissionError"):
+            run.call("f", str(folder / "exercises/catalogue/ex_01_1.py"))

@@ -91,13 +91,6 @@ WHOLE = """y = bb.emit(relax.op.multiply(x, relax.const(alpha, "float32")))
     return bb.emit(relax.op.clip(y, 0, {top}))"""
 
 
-def bounded(v: Values) -> str:
-    """Another way: bounds by maximum and minimum."""
-    return text(WHOLE.replace("relax.op.clip(y, 0, {top})", 'relax.op.maximum(relax.op.minimum(y, '
-                f'relax.const({float(v.top)}, "float32")), relax.const(0.0, "float32"))'),
-                default=given(v))
-
-
 EXERCISE = Exercise(
     id="11.1",
     title="A row of an importer",

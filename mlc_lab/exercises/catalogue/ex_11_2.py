@@ -30,19 +30,6 @@ class Module:
 """
 
 
-def with_linear(v: Values) -> str:
-    """Another way: R.linear takes the weights as the framework has them."""
-    return f"""
-@R.function
-def main(x: R.Tensor(({v.n}, {v.m}), "float32"), w0: R.Tensor(({v.m}, {v.m}), "float32"),
-         b0: R.Tensor(({v.m},), "float32"), w1: R.Tensor(({v.k}, {v.m}), "float32")):
-    a = {ACTIVATIONS[v.act]}(x)
-    r = R.add(R.linear(a, w0, b0), a)
-    out = R.linear(r, w1)
-    return out
-"""
-
-
 EXERCISE = Exercise(
     id="11.2",
     title="A model brought over by hand",
@@ -58,8 +45,8 @@ A framework traced a model into nodes:
 As in the framework, `linear(x, w, b)` is `x` times the transpose of `w`, plus `b`: `w0` is {m} by
 {m}, `b0` has {m} numbers, `w1` is {k} by {m}; the second has no bias.
 
-Write the Relax function `main(x, w0, b0, w1)` of float32 tensors in TVMScript (`@R.function`). It
-computes what the nodes say, with operators of Relax only.""",
+Write the Relax function `main(x, w0, b0, w1)` of float32 tensors in TVMScript: an `@R.function`
+in a class under `@I.ir_module`. It computes what the nodes say, with operators of Relax only.""",
     draw=lambda rng: {"n": rng.choice([2, 3]), "m": rng.choice([6, 8, 12]), "k": rng.choice([5, 7]),
                       "act": rng.choice(list(ACTIVATIONS))},
     checks=lambda v: [

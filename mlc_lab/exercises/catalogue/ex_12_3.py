@@ -61,9 +61,9 @@ EXERCISE = Exercise(
 The program below computes the right thing, with more work than needed: it undoes what it did, does
 things twice, and computes what nobody uses. Each call reads its operands and writes its result.
 
-Write a function `main(x, w, b)` that computes the same for every input, out of operators of Relax,
-and whose calls move as few bytes as it goes without fusion: {most} at most. The program, with `x`
-({n}, {m}), `w` ({m}, {k}) and `b` ({k},):
+Write a function `main(x, w, b)`, in a class under `@I.ir_module`, that computes the same for every
+input, out of operators of Relax, and whose calls move as few bytes as it goes without fusion:
+{most} at most. The program, with `x` ({n}, {m}), `w` ({m}, {k}) and `b` ({k},):
 
 `x1 = R.permute_dims(x)`, `x2 = R.permute_dims(x1)`, `x3 = R.multiply(x2, R.const({factor}.0))`,
 `x4 = R.multiply(x3, R.const(1 / {factor}))`, `p = R.matmul(x4, w)`, `q = R.matmul(x2, w)`,
