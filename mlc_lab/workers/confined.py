@@ -27,6 +27,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -39,6 +40,8 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 SECONDS, WALL, MEMORY = 4.0, 12.0, 512 << 20
 #: bytes of one result; questions that a call may ask
 MOST_RESULT, MOST_ASKED = 4 << 20, 10_000
+#: whether one can wait for a pipe; on Windows only for sockets, so a thread ends what is late there
+SELECTS = os.name != "nt"
 
 
 class Failed(DataError):
@@ -82,6 +85,8 @@ class Confined:
             start_new_session=True)
         self._rest = b""
         self._end = time.monotonic() + 2 * wall  # starting, too, has an end
+        if not SELECTS:
+            threading.Thread(target=self._watch, daemon=True).start()
         try:
             #: what the process has given up, see `confinement.confine`
             self.rights: list[str] = self._exchange({
@@ -169,7 +174,16 @@ class Confined:
         except (DataError, RecursionError) as error:
             raise self._stop(str(error)) from None
 
+    def _watch(self) -> None:
+        """End the process when its time is over; reads and writes of its pipes end with it."""
+        while self.process.poll() is None:
+            if time.monotonic() > self._end:
+                self.process.kill()
+            time.sleep(0.05)
+
     def _wait(self, pipe: Any, event: int) -> None:
+        if not SELECTS:
+            return
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, event)
             if not selector.select(max(0.0, self._end - time.monotonic())):
@@ -180,7 +194,10 @@ class Confined:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
         code = self.process.returncode
-        names = {-getattr(signal, n, 0): n for n in ("SIGXCPU", "SIGKILL", "SIGSEGV")}
+        if time.monotonic() > self._end:
+            return self._stop("it took too long")
+        names = {-getattr(signal, n): n for n in ("SIGXCPU", "SIGKILL", "SIGSEGV")
+                 if hasattr(signal, n)}
         name = names.get(code if code is not None else 1)
         if name in ("SIGXCPU", "SIGKILL"):
             return self._stop(f"it took more than {math.ceil(self.seconds)} s of processor time")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlc_lab.workers.confined import Confined, Failed, Stopped
-from mlc_lab.workers import confinement
+from mlc_lab.workers import confined, confinement
 from mlc_lab.workers.confinement import program
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="what Linux has")
@@ -179,3 +179,12 @@ def test_references_of_exercises_cannot_be_read():
         assert run.call("f", str(folder / "workers/confined.py")) > 0
         with pytest.raises(Failed, match="PermissionError"):
             run.call("f", str(folder / "exercises/catalogue/ex_01_1.py"))
+
+
+def test_where_pipes_cannot_be_waited_for_a_thread_ends_what_is_late(monkeypatch):
+    monkeypatch.setattr(confined, "SELECTS", False)  # as on Windows
+    assert tried("return 'x' * 100_000") == "x" * 100_000
+    with pytest.raises(Stopped, match="took too long"):
+        tried("import time\ntime.sleep(1000)", wall=0.3)
+    with pytest.raises(Stopped, match="ended without a result"):
+        tried("os._exit(0)")
