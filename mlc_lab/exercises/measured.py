@@ -40,7 +40,7 @@ def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"),
 def tiled(rows: int, columns: int) -> Schedule:
     """The program that was measured."""
     sch = Schedule(from_source(_TEXT))
-    i, j, k = sch.get_loops("C")
+    i, j, k = sch.get_loops(sch.get_block("C"))
     i0, i1 = sch.split(i, [None, rows])
     j0, j1 = sch.split(j, [None, columns])
     sch.reorder(i0, j0, k, i1, j1)

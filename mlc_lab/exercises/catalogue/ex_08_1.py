@@ -45,7 +45,7 @@ def best(n: int, m: int, k: int) -> tuple[int, int]:
     """The tile of a few that misses least."""
     def misses(tile: tuple[int, int]) -> int:
         sch = Schedule(program(Values(n=n, m=m, k=k)))
-        i, j, k_ = sch.get_loops("C")
+        i, j, k_ = sch.get_loops(sch.get_block("C"))
         i0, i1 = sch.split(i, [None, tile[0]])
         j0, j1 = sch.split(j, [None, tile[1]])
         sch.reorder(i0, j0, k_, i1, j1)

@@ -52,7 +52,7 @@ def tuned(v: Values, kernel: str) -> IRModule:
     """A kernel as a search gave it back: scheduled, and called main."""
     func = model(v)[kernel].with_attr("global_symbol", "main")
     sch = Schedule(IRModule({"main": func}))
-    j, k = sch.get_loops("Y")
+    j, k = sch.get_loops(sch.get_block("Y"))
     j0, j1 = sch.split(j, [None, v.lanes])
     sch.reorder(j0, k, j1)
     sch.parallel(j0)

@@ -108,7 +108,8 @@ def _told(info: Any) -> str:
 
 
 def _random(generator: Any, info: TensorStructInfo) -> np.ndarray:
-    shape = [as_int(d) or 1 for d in info.shape.values]
+    dims: Any = info.shape
+    shape = [as_int(d) or 1 for d in dims.values]
     if int(np.prod(shape)) > MOST_ELEMENTS:
         raise ValueError(f"a parameter of {shape} is larger than what is run")
     kind = dt.numpy_dtype(info.dtype)
