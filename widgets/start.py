@@ -55,8 +55,8 @@ class Lesson:
 
 
 def minutes(cells: Sequence[dict[str, Any]]) -> int:
-    """How long a lesson takes: reading its text and code, running its cells, its exercises; to the
-    next five minutes."""
+    """How long a lesson takes: reading its text and code, running its cells, and the exercises of a
+    numbered list; to the next five minutes. The card of an exercise says its own time."""
     total = 0.0
     for cell in cells:
         text = "".join(cell["source"])

@@ -1,4 +1,4 @@
-"""Answers are data: a schedule's text or trace, a program's text, or what was predicted.
+"""Answers are data: a text, a trace, or what was predicted; all are read, only functions are run.
 
     kind          an answer is one of
     schedule      lines of a schedule `sch` of the exercise's program, which are read and not run,
@@ -6,19 +6,26 @@
                   its trace
     program       TVMScript, which is parsed and not run; an IRModule or PrimFunc, kept as its text
     prediction    {field: number, choice, or list of choices}; of a single field the value alone
+    space         lines of a schedule that leave choices open (sch.sample_...), or a function of
+                  `sch` with such lines, which are read and not run
+    function      Python functions, as text; or a function, whose text is kept. The one kind that
+                  has to be run: in a process that may do little (`workers/confined.py`), never here
 
 `as_data` gives the plain form that is kept, sent and graded; `read` what it means for a variant.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+import textwrap
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..observe.outside import calls_outside
 from ..observe.typed_text import TextReader
 from ..reading import MISTAKES, DataError, MLCError, reason, shown
+from ..reading.python_text import parse_python
 from ..schedule import Schedule, Trace
 from ..tir.function import PrimFunc
 
@@ -45,6 +52,15 @@ class Answer:
     mod: IRModule | None = None
     sch: Schedule | None = None
     values: dict[str, Any] | None = None
+    text: str = ""  # of a function or a space
+    stopped: str = ""  # why a function is not run again: what it did before
+    runs: dict[str, Any] = field(default_factory=dict)  # processes of a function, by prelude
+
+    def close(self) -> None:
+        """End what runs."""
+        for run in self.runs.values():
+            run.close()
+        self.runs.clear()
 
 
 def as_data(kind: str, answer: object) -> Any:
@@ -53,7 +69,9 @@ def as_data(kind: str, answer: object) -> Any:
         return {"trace": answer.trace.as_json()}
     if kind == "program" and isinstance(answer, (IRModule, PrimFunc)):
         return answer.script()
-    if kind in ("schedule", "program") and isinstance(answer, str):
+    if kind in ("space", "function") and inspect.isfunction(answer):
+        answer = _source(answer)
+    if kind != "prediction" and isinstance(answer, str):
         if len(answer) > MOST_TEXT:
             raise AnswerError(f"the answer has {len(answer)} characters; "
                               f"up to {MOST_TEXT} are read")
@@ -63,6 +81,8 @@ def as_data(kind: str, answer: object) -> Any:
     if kind == "prediction" and isinstance(answer, (dict, list, tuple, int, float, str)):
         return answer
     wanted = {"schedule": "a Schedule, or the text of one", "program": "TVMScript, or a module",
+              "space": "the text of a schedule with sch.sample_... in it",
+              "function": "the text of Python functions",
               "prediction": "a number, a choice, or a dict of them"}[kind]
     raise AnswerError(f"the answer is a {type(answer).__name__}: {wanted} is asked for")
 
@@ -73,9 +93,14 @@ def read(variant: Variant, data: Any) -> Answer:
     data = as_data(kind, data)
     try:
         if kind == "schedule":
-            found = _schedule(variant, data)
+            found = as_schedule(variant, data)
         elif kind == "program":
             found = _program(data)
+        elif kind == "space":
+            found = as_schedule(variant, data)
+            found.kind, found.text = kind, data
+        elif kind == "function":
+            found = _function(data)
         else:
             found = Answer(kind, values=_fields(variant.fields, data))
     except AnswerError:
@@ -91,7 +116,8 @@ def read(variant: Variant, data: Any) -> Answer:
     return found
 
 
-def _schedule(variant: Variant, data: Any) -> Answer:
+def as_schedule(variant: Variant, data: Any) -> Answer:
+    """What a schedule of the exercise's program makes of it."""
     program = variant.program
     assert program is not None
     if isinstance(data, dict):
@@ -112,6 +138,23 @@ def _program(data: str) -> Answer:
     found = TextReader().read(data)
     _raise(found.error, data)
     return Answer("program", found.mod)
+
+
+def _source(function: Any) -> str:
+    """The text of a function of the user's."""
+    try:
+        return textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise AnswerError("the text of this function is not known", "give its text") from None
+
+
+def _function(data: str) -> Answer:
+    """The text of functions, as far as it can be looked at without running it."""
+    try:
+        parse_python(data)
+    except SyntaxError as error:
+        raise AnswerError(f"this is no Python: {error.msg}", line=error.lineno or 0) from None
+    return Answer("function", text=data)
 
 
 def _raise(error: dict[str, Any] | None, text: str) -> None:
@@ -156,4 +199,4 @@ def _value(wanted: Field, value: Any) -> Any:
     return values[0] if one else values if wanted.kind == "order" else sorted(set(values))
 
 
-__all__ = ["Answer", "AnswerError", "as_data", "read"]
+__all__ = ["Answer", "AnswerError", "as_data", "as_schedule", "read"]

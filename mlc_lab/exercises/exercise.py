@@ -4,7 +4,8 @@
                          program?, fields?, wrong?, library?)
     id        = "03.2"                  the lesson, and the number in it
     level     = 1 | 2 | 3 | 4           from "one step" to "a project"
-    kind      = "schedule" | "program" | "prediction"      what an answer is (see `answers.py`)
+    kind      = "schedule" | "program" | "prediction" | "space" | "function"
+                                        what an answer is (see `answers.py`)
     draw      = random.Random -> {name: value, ...}        what differs from variant to variant
     statement = text with {name} of these values           Markdown
     program   = values -> IRModule or PrimFunc                         what the answer starts from
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ..tir.function import PrimFunc
 
 #: what an answer may be
-KINDS = ("schedule", "program", "prediction")
+KINDS = ("schedule", "program", "prediction", "space", "function")
 #: how a field of a prediction is filled in
 FIELD_KINDS = ("number", "choice", "order", "several")
 
@@ -128,8 +129,8 @@ def _problem(exercise: Exercise) -> str:
         return f"its level is 1, 2, 3 or 4, not {exercise.level!r}"
     if len(exercise.hints) != 3:
         return f"it has three hints, not {len(exercise.hints)}"
-    if exercise.kind == "schedule" and exercise.program is None:
-        return "a schedule is of a program: program="
+    if exercise.kind in ("schedule", "space") and exercise.program is None:
+        return f"a {exercise.kind} is of a program: program="
     if (exercise.kind == "prediction") != (exercise.fields is not None):
         return "a prediction has fields=, and nothing else has"
     return ""

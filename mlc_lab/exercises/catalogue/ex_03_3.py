@@ -51,11 +51,11 @@ EXERCISE = Exercise(
     kind="schedule",
     statement="""\
 A core of an AVX2 processor has 16 vector registers of 8 float32 each, and can begin two
-multiply-adds in each cycle; each takes 4 cycles. So at least 8 sums that do not wait for each other
-are needed, and all of them have to stay in registers.
+multiply-adds in each cycle; each takes 4 cycles. So at least 8 sums that do not wait for each
+other are needed, and all of them have to stay in registers.
 
-Schedule the product ({n} by {k} times {k} by {m}) so that the inner loop over `k` keeps a tile of C
-in registers: at least 8 multiply-adds of 256 bits an iteration, and nothing on the stack.""",
+Schedule the product ({n} by {k} times {k} by {m}) so that the inner loop over `k` keeps a tile of
+C in registers: at least 8 multiply-adds of 256 bits an iteration, and nothing on the stack.""",
     draw=lambda rng: {"n": rng.choice([48, 72, 96]), "m": rng.choice([48, 64, 96]),
                       "k": rng.choice([32, 64])},
     program=program,

@@ -12,9 +12,13 @@ from typing import Any
 
 from .counts import counts
 from .equivalent import equivalent
+from .function import function
 from .graph import graph
+from .graph_results import moves, same_graph
 from .machine_code import machine_code
+from .own import own
 from .prediction import prediction
+from .space import search, space
 from .speed import speed
 from .structure import structure
 from .traces import trace
@@ -22,8 +26,9 @@ from .traces import trace
 #: kind of check -> (answer, variant, **options) -> Found
 CHECKS: dict[str, Callable[..., Any]] = {
     "counts": counts, "equivalent": equivalent, "graph": graph, "machine_code": machine_code,
-    "prediction": prediction, "speed": speed, "structure": structure,
-    "trace": trace,
+    "prediction": prediction, "speed": speed, "structure": structure, "trace": trace,
+    "function": function, "moves": moves, "own": own, "same_graph": same_graph, "search": search,
+    "space": space,
 }
 
 __all__ = ["CHECKS"]

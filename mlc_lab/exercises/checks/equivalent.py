@@ -44,7 +44,7 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
                of: IRModule | None = None) -> Found:
     """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes; `cases`:
     how many random inputs; `of`: another program than the exercise's to compare with."""
-    right = of or program_of(variant)
+    right = program_of(variant) if of is None else of
     if model_of(right) is not None:
         return _models(answer, variant, right, cases)
     have, want = only_function(_mod(answer))[1], only_function(right)[1]

@@ -1,0 +1,122 @@
+"""09.1  A cost model that ranks recorded measurements."""
+
+from __future__ import annotations
+
+import random
+
+from ..exercise import Exercise, Values, Wrong, row
+from ..measured import TIMES, features, rank_correlation
+from ..result import Found
+
+
+def draw(rng: random.Random) -> dict:
+    """Which tiles are shown, and which are kept for the marks: of each size some."""
+    tiles = list(TIMES)
+    shown = sorted(rng.sample(tiles, 9))
+    return {"shown": shown, "kept": [t for t in tiles if t not in shown],
+            "table": ", ".join(f"`{r} x {c}`: {TIMES[r, c]}" for r, c in shown)}
+
+
+def scores(v: Values, call) -> list[float] | Found:
+    """What the model says of the tiles that were kept, or why that is nothing."""
+    out = []
+    for tile in v.kept:
+        score = call("predict", features(*tile))
+        if isinstance(score, bool) or not isinstance(score, (int, float)):
+            return Found(False, f"predict({features(*tile)}) gave {str(score)[:60]}, no number")
+        out.append(float(score))
+    return out
+
+
+def ranked(v: Values, least: float):
+    """Whether the order is about that of the measurements."""
+    def by(call):
+        have = scores(v, call)
+        if isinstance(have, Found):
+            return have
+        speed = [1 / TIMES[t] for t in v.kept]
+        reached = rank_correlation(have, speed)
+        if reached >= least:
+            return Found(True, f"rank correlation {reached:.2f}")
+        return Found(False, f"rank correlation {reached:.2f}, {least} is asked for. "
+                     + worst(v, have)
+                     + (". More is faster: is the sign right?" if reached < -0.3 else ""))
+    return by
+
+
+def worst(v: Values, have: list[float]) -> str:
+    """The two tiles whose order is most wrong."""
+    pairs = [(TIMES[b] / TIMES[a], a, b) for i, a in enumerate(v.kept) for j, b in enumerate(v.kept)
+             if have[i] <= have[j] and TIMES[a] < TIMES[b]]
+    if not pairs:
+        return ""
+    _, a, b = max(pairs)
+    told = [f"{r} x {c} ({TIMES[r, c]} us, {features(r, c)['registers']} registers, "
+            f"{features(r, c)['sums']} vectors of sums)" for r, c in (a, b)]
+    return f"It ranks {told[1]} no lower than {told[0]}"
+
+
+def first(v: Values):
+    """Whether a fast tile is among the first three."""
+    def by(call):
+        have = scores(v, call)
+        if isinstance(have, Found):
+            return have
+        order = sorted(range(len(have)), key=lambda n: -have[n])[:3]
+        fastest = min(v.kept, key=lambda t: TIMES[t])
+        chosen = min((v.kept[n] for n in order), key=lambda t: TIMES[t])
+        near = TIMES[chosen] <= 1.1 * TIMES[fastest]
+        return Found(near, f"the fastest of the three that it ranks first takes "
+                     f"{TIMES[chosen]} us, the fastest of all {TIMES[fastest]} us")
+    return by
+
+
+REFERENCE = """
+def predict(f):
+    full = min(f["columns"], 8) / 8                  # the part of each vector that is used
+    speed = full * min(f["sums"], 4)                 # more sums do not wait for each other
+    if f["registers"] > 16:                          # the rest goes to the stack and back
+        speed /= 1 + f["registers"] / 32
+    return speed - f["loads"] / 100 - f["scalar_loads"] / 100
+"""
+
+
+EXERCISE = Exercise(
+    id="09.1",
+    title="A cost model",
+    level=3,
+    minutes=30,
+    kind="function",
+    statement="""\
+A product of 128 by 128 was measured in tiles of some rows by some columns; the columns are
+vectorized, the rows unrolled, in registers of 8 numbers, of which there are 16. Microseconds:
+
+{table}.
+
+Write `def predict(f)`, which gives a number for a tile: the larger, the faster. `f` is a dict of
+features: `rows`, `columns`, `registers` (vector registers that the inner loop asks for), `sums`
+(vectors of sums that do not wait for each other), `loads` (vectors loaded in each step of `k`) and
+`scalar_loads` (single numbers). Marks are made on the other 16 tiles: by the rank correlation of
+what you predict with the speed that was measured (1: the same order, 0: no relation).""",
+    draw=draw,
+    checks=lambda v: [
+        row("function", 1, "better than chance: a rank correlation of 0.4", by=ranked(v, 0.4)),
+        row("function", 2, "a good model: a rank correlation of 0.8", by=ranked(v, 0.8)),
+        row("function", 1, "a fast tile is among the first three", by=first(v)),
+    ],
+    hints=(
+        "Look at tiles of one row: what does each doubling of the columns do? And where does it "
+        "stop? The same for tiles of 8 columns.",
+        "Two things make a tile slow: too few sums under way (each multiply-add waits for the one "
+        "before it), and more registers than the 16 that there are.",
+        "min(sums, 4) * min(columns, 8) / 8 is about the speed as long as registers <= 16; beyond, "
+        "divide by something that grows with registers.",
+    ),
+    reference=lambda v: REFERENCE,
+    wrong=lambda v: [
+        Wrong("def predict(f):\n    return f['rows'] * f['columns']", 0, "It ranks"),
+        Wrong(REFERENCE.replace("return speed", "return -speed"), 0, "is the sign right?"),
+        Wrong("def predict(f):\n    return 'fast'", 0, "no number"),
+        Wrong("def predict(f):\n    return f['sum']", 0, "line 2: KeyError: 'sum'"),
+    ],
+)

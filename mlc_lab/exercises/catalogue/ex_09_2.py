@@ -1,0 +1,153 @@
+"""09.2  A mutator: one decision of a good trace is changed a little."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from ..exercise import Exercise, Values, Wrong, row
+from ..result import Found
+
+#: how many mutations of a tile are looked at
+SEEDS = 120
+
+
+def tiles(v: Values) -> list[list[int]]:
+    """Decisions that are mutated."""
+    rng = random.Random(v.salt)
+    out = [[v.extent // 12, 12]]  # its last factor is near the bound
+    for extent in (v.extent, 60, 7):
+        for parts in (2, 3, 4):
+            left, tile = extent, []
+            for _ in range(parts - 1):
+                choices = [d for d in range(1, left + 1) if left % d == 0]
+                tile.append(rng.choice(choices))
+                left //= tile[-1]
+            if left > v.most:  # the last factor has a bound
+                tile[0], left = tile[0] * left, 1
+            out.append([*tile, left])
+    return out
+
+
+def neighbours(tile: list[int], most: int) -> set[tuple[int, ...]]:
+    """All that one move of a prime factor leads to."""
+    found = set()
+    for a, factor in enumerate(tile):
+        for p in (d for d in range(2, factor + 1) if factor % d == 0):
+            if any(p % q == 0 for q in range(2, p)):
+                continue
+            for b in range(len(tile)):
+                if a != b:
+                    new = list(tile)
+                    new[a] //= p
+                    new[b] *= p
+                    if new[-1] <= most:
+                        found.add(tuple(new))
+    return found
+
+
+def judged(v: Values, what: str):
+    """Look at mutations: "legal", "small" or "all"."""
+    def by(call):
+        for tile in tiles(v):
+            near, met = neighbours(tile, v.most), set()
+            for seed in range(SEEDS if what == "all" else 8):
+                new = call("mutate", tile, v.most, seed)
+                told = f"mutate({tile}, {v.most}, {seed}) gave {str(new)[:60]}"
+                problem = illegal(tile, new, v.most, near)
+                if problem:
+                    return Found(False, f"{told}: {problem}")
+                if what == "small" and near and tuple(new) not in near:
+                    return Found(False, f"{told}: more than one prime factor was moved. A small "
+                                 "step keeps most of what made the trace good")
+                met.add(tuple(new))
+            if what == "all" and len(near) <= 6 and not near <= met:
+                missing = list(min(near - met))
+                return Found(False, f"{SEEDS} mutations of {tile} never gave {missing}: what a "
+                             "mutator cannot reach a search never finds")
+        return Found(True)
+    return by
+
+
+def illegal(tile: list[int], new, most: int, near: set) -> str:
+    """What is wrong with a mutation."""
+    if not isinstance(new, list) or not all(type(n) is int and n > 0 for n in new):
+        return "a list of whole numbers from 1 is asked for"
+    if len(new) != len(tile):
+        return f"it has {len(new)} factors, not {len(tile)}"
+    if math.prod(new) != math.prod(tile):
+        return f"the product is {math.prod(new)}, and the loop has {math.prod(tile)} iterations"
+    if new[-1] > most:
+        return f"the last factor is larger than {most}"
+    if new == tile and near:
+        return "nothing has changed: the trial is lost on a program that is known"
+    return ""
+
+
+def text(choice: str, after: str = "") -> str:
+    """A mutator that tries moves until one is legal."""
+    return f"""
+import random
+
+def mutate(factors, most, seed):
+    rng = random.Random(seed)
+    for _ in range(1000):
+        new = list(factors)
+        a, b = rng.sample(range(len(new)), 2)
+        if new[a] == 1:
+            continue
+        {choice}
+        new[a] //= p
+        new[b] *= p
+        if new[-1] <= most{after}:
+            return new
+    return list(factors)
+"""
+
+
+PRIME = "p = rng.choice([d for d in range(2, new[a] + 1) if new[a] % d == 0 and " \
+        "all(d % q for q in range(2, d))])"
+
+
+EXERCISE = Exercise(
+    id="09.2",
+    title="A mutator",
+    level=3,
+    minutes=25,
+    kind="function",
+    statement="""\
+A loop of {extent} iterations is tiled by a list of factors whose product is {extent}, such as
+`[{extent}, 1]`. An evolutionary search changes good tiles a little, and looks whether they are
+better.
+
+Write `def mutate(factors, most, seed)`: it returns another list, in which one prime factor has
+moved from one place to another: `[4, 3]` becomes `[2, 6]` or `[12, 1]`. The product stays, the
+last factor is `most` ({most}) at most. Each such move can come out, by the seed. Where there is
+none, the list itself is returned. Lists have two to four factors.""",
+    draw=lambda rng: {"extent": rng.choice([48, 72, 96, 108]), "most": rng.choice([12, 16]),
+                      "salt": rng.randrange(1000)},
+    checks=lambda v: [
+        row("function", 2, "legal, and another tile", by=judged(v, "legal"), decides=True),
+        row("function", 2, "one prime factor moves", by=judged(v, "small")),
+        row("function", 1, "every move can come out", by=judged(v, "all")),
+    ],
+    hints=(
+        "Draw two places. What may be taken away from the first, so that both stay whole numbers?",
+        "A prime p that divides the first factor: divide the one by p, multiply the other by p. If "
+        "the last factor becomes too large, draw again.",
+        "List all moves (from, to, prime) that are legal, and let random.Random(seed).choice take "
+        "one; if there is none, return list(factors).",
+    ),
+    reference=lambda v: text(PRIME),
+    wrong=lambda v: [
+        Wrong(text("p = rng.choice([d for d in range(2, new[a] + 1) if new[a] % d == 0])"), 3,
+              "more than one prime factor was moved"),
+        Wrong(text("p = 2"), 0, "the product is"),
+        Wrong(text(PRIME).replace("if new[-1] <= most:", "if True:"), 0,
+              "the last factor is larger than"),
+        Wrong("def mutate(factors, most, seed):\n    return factors", 0, "nothing has changed"),
+        Wrong(text(PRIME).replace("rng.sample(range(len(new)), 2)",
+                                  "rng.choice([(i, i + 1) for i in range(len(new) - 1)] + "
+                                  "[(len(new) - 1, 0)])"), 4, "a search never finds"),
+    ],
+)

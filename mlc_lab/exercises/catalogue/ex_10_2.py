@@ -1,0 +1,142 @@
+"""10.2  The tuned kernel is put back into the model."""
+
+from __future__ import annotations
+
+from ...ir.module import IRModule
+from ...ir.structural import structural_equal
+from ...schedule import Schedule
+from ...script import from_source
+from ..checks.function import PROGRAMS, program_in
+from ..exercise import Exercise, Values, Wrong, row
+from ..result import Found
+
+PRELUDE = PROGRAMS + """
+def call(names, name, model, tuned, kernel):
+    out = names[name](from_source(model), from_source(tuned)["main"], kernel)
+    return out.script()
+"""
+#: the kernels of the model: the one that was tuned, and its neighbour
+KERNELS = ("linear0", "linear1")
+
+
+def model(v: Values) -> IRModule:
+    """A model of two layers of the same size."""
+    kernels = "".join(f"""
+    @T.prim_func(private=True)
+    def {name}(X: T.Buffer((1, {v.n}), "float32"), W: T.Buffer(({v.n}, {v.n}), "float32"),
+               Y: T.Buffer((1, {v.n}), "float32")):
+        for j, k in T.grid({v.n}, {v.n}):
+            with T.block("Y"):
+                vj, vk = T.axis.remap("SR", [j, k])
+                with T.init():
+                    Y[0, vj] = T.float32(0)
+                Y[0, vj] = Y[0, vj] + X[0, vk] * W[vj, vk]
+""" for name in KERNELS)
+    return from_source(f"""
+@I.ir_module
+class Module:{kernels}
+    @R.function
+    def main(x: R.Tensor((1, {v.n}), "float32"), w0: R.Tensor(({v.n}, {v.n}), "float32"),
+             w1: R.Tensor(({v.n}, {v.n}), "float32")):
+        cls = Module
+        with R.dataflow():
+            a = R.call_tir(cls.linear0, (x, w0), R.Tensor((1, {v.n}), "float32"))
+            b = R.nn.relu(a)
+            c = R.call_tir(cls.linear1, (b, w1), R.Tensor((1, {v.n}), "float32"))
+            R.output(c)
+        return c
+""")
+
+
+def tuned(v: Values, kernel: str) -> IRModule:
+    """A kernel as a search gave it back: scheduled, and called main."""
+    func = model(v)[kernel].with_attr("global_symbol", "main")
+    sch = Schedule(IRModule({"main": func}))
+    j, k = sch.get_loops(sch.get_block("Y"))
+    j0, j1 = sch.split(j, [None, v.lanes])
+    sch.reorder(j0, k, j1)
+    sch.parallel(j0)
+    return sch.mod
+
+
+def judged(v: Values, what: str):
+    """Look at the model that comes back: its "kernel", the "rest", the "name"."""
+    def by(call):
+        for kernel in KERNELS:
+            before, new = model(v), tuned(v, kernel)
+            mod = program_in(call("put_back", before.script(), new.script(), kernel))
+            found = {gv.name_hint: f for gv, f in mod.functions.items()}
+            if kernel not in found:
+                return Found(False, f"there is no {kernel} in the model any more, which main calls")
+            have, want = found[kernel], new["main"]
+            same = structural_equal(have.without_attr("global_symbol"),
+                                    want.without_attr("global_symbol"), map_free_vars=True)
+            if what == "kernel" and not same:
+                return Found(False, f"{kernel} in the model is not the tuned program. main calls "
+                             f"it by the GlobalVar of {kernel}: what that stands for has to be "
+                             "exchanged (update_func), a function of another name is called by "
+                             "nobody")
+            symbol = have.attrs.get("global_symbol")
+            if what == "name" and symbol is not None and str(symbol) != kernel:
+                return Found(False, f"{kernel} has the global_symbol {str(symbol)!r}, as the "
+                             "search gave it: the machine code would be called so. Give it its "
+                             "name back (with_attr)")
+            others = {n: f for n, f in found.items() if n != kernel}
+            right = {gv.name_hint: f for gv, f in before.functions.items()
+                     if gv.name_hint != kernel}
+            if what == "rest" and set(others) != set(right):
+                return Found(False, f"the model has the functions {', '.join(sorted(found))}; it "
+                             f"had {', '.join(sorted([*right, kernel]))}")
+            for name, f in right.items():
+                if what == "rest" and not structural_equal(others[name], f, map_free_vars=True):
+                    return Found(False, f"{name} has changed, and only {kernel} was tuned")
+        return Found(True)
+    return by
+
+
+def text(body: str) -> str:
+    """An answer of a few lines."""
+    return "def put_back(model, tuned, name):\n" + "\n".join(f"    {n}" for n in body.split("\n"))
+
+
+EXERCISE = Exercise(
+    id="10.2",
+    title="Put the tuned kernel back",
+    level=2,
+    minutes=15,
+    kind="function",
+    statement="""\
+A model of two layers of {n} calls the kernels `linear0` and `linear1`. One of them was taken out,
+called `main`, and tuned: now the best program stands in `sch.mod["main"]`.
+
+Write `def put_back(model, tuned, name)`. `model` is an IRModule, `tuned` the PrimFunc of the
+search, `name` the name of the kernel that it was (`"linear0"`). It returns a model that calls the
+tuned kernel where it called the old one, and is the same otherwise. `tvm` and `relax` are there
+already.""",
+    draw=lambda rng: {"n": rng.choice([64, 96, 128, 160]), "lanes": rng.choice([8, 16])},
+    checks=lambda v: [
+        row("function", 2, "the kernel of the model is the tuned one", prelude=PRELUDE,
+            by=judged(v, "kernel"), decides=True),
+        row("function", 1, "the rest is as it was", prelude=PRELUDE, by=judged(v, "rest")),
+        row("function", 1, "it has its own name", prelude=PRELUDE, by=judged(v, "name")),
+    ],
+    hints=(
+        "main calls a GlobalVar, and the module says which function that stands for.",
+        "model.get_global_var(name) is the GlobalVar, model.update_func(gv, func) exchanges what "
+        "it stands for.",
+        'tuned.with_attr("global_symbol", name) is the kernel under its name; exchange that, and '
+        "return model.",
+    ),
+    reference=lambda v: text('model.update_func(model.get_global_var(name), '
+                             'tuned.with_attr("global_symbol", name))\nreturn model'),
+    wrong=lambda v: [
+        Wrong(text("model.update_func(model.get_global_var(name), tuned)\nreturn model"), 3,
+              "Give it its name back"),
+        Wrong(text('model["tuned"] = tuned.with_attr("global_symbol", "tuned")\nreturn model'), 0,
+              "is called by nobody"),
+        Wrong(text("for n in 'linear0', 'linear1':\n    model.update_func(model.get_global_var(n),"
+                   ' tuned.with_attr("global_symbol", n))\nreturn model'), 3,
+              "has changed, and only"),
+        Wrong(text("return tvm.IRModule({name: tuned})"), 2, "the model has the functions"),
+    ],
+)
