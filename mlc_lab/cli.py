@@ -6,6 +6,7 @@
     mlc-lab doctor                   what is installed, what the machine is and what it can do
     mlc-lab exercise [ID [FILE]]     all exercises; one; the marks of an answer to it
     mlc-lab teach VERB               grade what was handed in, and more for teachers
+    mlc-lab check FOLDER --json      the marks of what one student hands in
 
 Every verb is a function here that returns the exit status. What a verb needs is imported inside
 it, so `mlc-lab --help` is quick.
@@ -272,7 +273,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     verbs = parser.add_subparsers(
-        dest="verb", metavar="lab | run | explain | doctor | exercise | teach")
+        dest="verb", metavar="lab | run | explain | doctor | exercise | teach | check")
 
     verb = verbs.add_parser("lab", help="open JupyterLab on the notebooks")
     verb.add_argument("--dir", help="folder to work in (an installed package copies lessons there)")
@@ -342,6 +343,17 @@ def _add_exercise_verbs(verbs: Any) -> None:
     verb = verbs.add_parser("teach", help="grade what was handed in, and more for teachers")
     _add_teach_verbs(verb, _teach)
 
+    verb = verbs.add_parser("check", help="check what one student hands in, for graders")
+    verb.add_argument("path", metavar="FILE|FOLDER", help="files of answers, notebooks")
+    verb.add_argument("--exercises", default="", help=_EXERCISES)
+    verb.add_argument("--seed", help="the variant; by default the one that was answered")
+    verb.add_argument("--own", metavar="FOLDER", help=_OWN)
+    verb.add_argument("-o", "--output", metavar="FILE", help="a file instead of the screen")
+    verb.set_defaults(act=_teach, takes_rest=False, form="text")
+    for form, what in (("json", "the marks as JSON"), ("gradescope", "as Gradescope reads them"),
+                       ("github", "as GitHub Classroom reads them")):
+        verb.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=what)
+
 
 _EXERCISES = 'ids, as "03.2,03.3"; all by default'
 _OWN = "your folder of exercises"
@@ -362,7 +374,12 @@ def _add_teach_verbs(verb: Any, act: Any) -> None:
     one.add_argument("--id", default="90.1")
 
     one = new("release", "write a notebook of exercises for each student")
-    one.add_argument("roster", metavar="ROSTER", help=_CLASS)
+    one.add_argument("roster", metavar="ROSTER", nargs="?", help=_CLASS)
+    one.add_argument("--for", dest="form", default="jupyter",
+                     choices=("jupyter", "nbgrader", "otter", "gradescope", "github"),
+                     help="what grades it; all but jupyter have one variant for all students")
+    one.add_argument("--seed", default="0", help="that one variant")
+    one.add_argument("--title", default="Exercises", help="the name of that one notebook")
     one.add_argument("-o", "--output", default="handed-out", metavar="FOLDER")
     one.add_argument("--exercises", default="", help=_EXERCISES)
     one.add_argument("--own", metavar="FOLDER", help=_OWN)

@@ -17,7 +17,7 @@ from .answers import Answer, AnswerError
 from .book import hand_in
 from .catalogue import catalogue, get
 from .exercise import Exercise, ExerciseError, Field, Variant, Wrong, row
-from .judge import Judge, check
+from .judge import Judge, check, points
 from .result import Result
 
 
@@ -35,4 +35,4 @@ def exercise(id: str, seed: int | str = 0, folder: Any = None, hint_cost: int = 
 
 __all__ = ["Answer", "AnswerError", "Exercise", "ExerciseError", "Field", "Judge", "Result",
            "Variant", "Wrong", "catalogue", "check", "exercise",
-           "get", "hand_in", "row"]
+           "get", "hand_in", "points", "row"]

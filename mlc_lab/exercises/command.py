@@ -103,4 +103,4 @@ def shown(variant: Variant) -> str:
     return "\n".join(lines)
 
 
-__all__ = ["MISTAKE", "as_text", "exercise", "from_text", "map_of", "shown", "told"]
+__all__ = ["MISTAKE", "NOT_SOLVED", "as_text", "exercise", "from_text", "map_of", "shown", "told"]

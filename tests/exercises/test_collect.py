@@ -38,6 +38,7 @@ def packed(**files):
     ("lovelaceada_123_456_answers.json", "lovelaceada", "canvas", "123", 0),
     ("submissions.zip:lovelaceada_LATE_123_456_answers-1.json", "lovelaceada", "canvas", "123", 1),
     ("ada.json", "ada", "", "", 0), ("ada/answers.json", "ada", "", "", 0),
+    ("submitted/ada/loops/loops.ipynb", "ada", "", "", 0),
     ("ada_17/answers.json", "ada", "", "", 0), ("_/__.json", "_", "", "", 0),
 ])
 def test_names_of_platforms(name, student, platform, number, late):

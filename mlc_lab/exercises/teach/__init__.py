@@ -13,11 +13,13 @@ from .collect import Handed, collect, write_collected
 from .corrections import Correction, read_corrections
 from .feedback import write_feedback
 from .grade import Graded, grade, read_graded
+from .handed_check import check_handed
+from .in_cells import release_in_cells
 from .marks import write_marks
 from .new import write_exercise
 from .release import release
 from .roster import read_roster
 
-__all__ = ["Correction", "Graded", "Handed", "collect", "grade", "read_corrections", "read_graded",
-           "read_roster", "release", "write_collected", "write_exercise", "write_feedback",
-           "write_marks"]
+__all__ = ["Correction", "Graded", "Handed", "check_handed", "collect", "grade",
+           "read_corrections", "read_graded", "read_roster", "release", "release_in_cells",
+           "write_collected", "write_exercise", "write_feedback", "write_marks"]

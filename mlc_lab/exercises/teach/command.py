@@ -1,4 +1,4 @@
-"""What `mlc-lab teach` does; `mlc_lab/cli.py` has its words.
+"""What `mlc-lab teach` and `mlc-lab check` do; `mlc_lab/cli.py` has its words.
 
     mlc-lab teach new-exercise ex_mine.py  a first exercise of one's own, which works
     mlc-lab teach release CLASS.csv -o NOTEBOOKS --exercises 03.2,03.3
@@ -9,21 +9,28 @@
     mlc-lab teach marks MARKS -o FILE.csv --for moodle
                                            the marks as a table
     mlc-lab teach feedback MARKS -o PAGES  a page for each student
+    mlc-lab check FOLDER --json            the marks of what one student hands in
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
+from ...reading import DataError
 from .. import teach
 from ..catalogue import catalogue
-from ..command import told
+from ..command import NOT_SOLVED, told
+from .handed_check import told as tell
+
+
+def _named(args: argparse.Namespace) -> list[str]:
+    return [i for i in args.exercises.split(",") if i]
 
 
 def _ids(args: argparse.Namespace) -> list[str]:
-    return [i for i in args.exercises.split(",") if i] or [
-        e.id for e in catalogue(getattr(args, "own", None))]
+    return _named(args) or [e.id for e in catalogue(args.own)]
 
 
 def _roster(args: argparse.Namespace) -> dict[str, str] | None:
@@ -41,6 +48,13 @@ def new_exercise(args: argparse.Namespace) -> int:
 @told
 def release(args: argparse.Namespace) -> int:
     """Write notebooks to hand out."""
+    if args.form != "jupyter":
+        made = teach.release_in_cells(args.output, _ids(args), args.form, seed=args.seed,
+                                      title=args.title, folder=args.own)
+        print("\n".join(map(str, made)))
+        return 0
+    if args.roster is None:
+        raise DataError("name the class: a file with a student in each line")
     written = teach.release(args.output, _ids(args), teach.read_roster(args.roster),
                             folder=args.own, hint_cost=args.hint_cost,
                             solutions=not args.no_solutions)
@@ -104,13 +118,29 @@ def feedback(args: argparse.Namespace) -> int:
     return 0
 
 
+@told
+def check(args: argparse.Namespace) -> int:
+    """Check what one student hands in."""
+    found = teach.check_handed(args.path, _named(args), args.seed, args.own)
+    text = tell(found, args.form)
+    if not args.output:
+        print(text)
+    elif args.form == "github":  # outputs of a step are added to a file
+        with open(args.output, "a", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        Path(args.output).write_text(text, encoding="utf-8")
+    for_graders = args.form in ("gradescope", "github")
+    return 0 if for_graders or all(one.solved for one in found) else NOT_SOLVED
+
+
 VERBS: dict[str, Any] = {"new-exercise": new_exercise, "release": release, "collect": collect,
                          "grade": grade, "marks": marks, "feedback": feedback}
 
 
 def teach_verb(args: argparse.Namespace) -> int:
     """Do what the words of a command ask for."""
-    return VERBS[args.what](args)
+    return check(args) if args.verb == "check" else VERBS[args.what](args)
 
 
 __all__ = ["VERBS", "teach_verb"]

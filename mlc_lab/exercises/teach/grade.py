@@ -215,7 +215,7 @@ def _found(id: str, entry: Any, seed: str, one: Handed, task: _Task, judge: Judg
         return nothing(variant, f"there is no {one.student!r} in the roster")
     if entry is None:
         return nothing(variant, one.problem or "no answer was handed in")
-    if entry.seed != seed:
+    if entry.seed not in ("", seed):
         return nothing(variant, "this answers another student's variant: "
                                 f"{entry.seed!r}, not {seed!r}")
     return judge.check(id, entry.answer, seed, folder)

@@ -94,6 +94,8 @@ def place_of(name: str) -> Place:
         if found:
             return Place(found[1].strip(), "canvas", found[3], found[2] is not None)
     path = PurePosixPath(name.rpartition(":")[2])
+    if len(path.parts) > 2:  # STUDENT/ASSIGNMENT/FILE, as nbgrader has it
+        return Place(path.parts[-3])
     own = path.stem == "answers" or "_" in path.parent.name  # a folder for each student
     first = path.parent.name if own and path.parent.name else path.stem
     return Place(re.split(r"_\d", first)[0].strip("_ ") or first)
